@@ -1,0 +1,404 @@
+//! Runs a job: one thread, one poll loop over process descriptors, output pipes, control lines,
+//! signals and deadlines. Called by the two programs.
+//!
+//! - J1: nothing in the loop blocks but poll: pipes, sockets and the launcher's own streams are
+//!   touched only as far as they go without waiting.
+//! - J2: the verdict is passed once. Then every group gets SIGTERM, and SIGKILL when the grace is
+//!   over; whatever a rank does after that no longer counts.
+//! - J3: the report comes last, behind all output of the ranks.
+//! - J4: the ranks end with the thread that runs the job, even if that is killed.
+
+use std::ffi::OsString;
+use std::os::fd::BorrowedFd;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::process::{Signal, getpid, kill_process};
+use transport_lapi::bootstrap::control::Incoming;
+use transport_lapi::bootstrap::monotonic_nanos;
+use transport_lapi::bootstrap::signals::{Signals, keep_children_waitable};
+use transport_lapi::config::BackendChoice;
+
+use crate::LaunchError;
+use crate::exits::{Ledger, Verdict};
+use crate::output::{Broken, Printer, Stream};
+use crate::rank::Rank;
+use crate::spawn;
+use crate::stdin::{FOREGROUND_CHECK, Interest, TerminalInput};
+
+/// From SIGTERM to SIGKILL after a failure.
+const GRACE_AFTER_FAILURE: Duration = Duration::from_millis(200);
+/// From SIGTERM to SIGKILL when the launcher itself was asked to end.
+const GRACE_AFTER_SIGNAL: Duration = Duration::from_secs(2);
+/// How long a rank that panicked first may take to end, before those brought down by it decide.
+const SETTLE: Duration = Duration::from_millis(250);
+/// From SIGKILL to giving up on a process that the kernel cannot end.
+const GIVE_UP: Duration = Duration::from_secs(2);
+
+/// A variable for the ranks' environment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Export {
+    /// Its name.
+    pub name: OsString,
+    /// Its value; `None` takes the launcher's.
+    pub value: Option<OsString>,
+}
+
+/// What to run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JobSpec {
+    /// Number of ranks.
+    pub ranks: usize,
+    /// Protocol of messages; `None` leaves it to the environment.
+    pub backend: Option<BackendChoice>,
+    /// Whether lines of output begin with `[rank] `.
+    pub label: bool,
+    /// How long the job may run.
+    pub timeout: Option<Duration>,
+    /// Variables for the ranks.
+    pub exports: Vec<Export>,
+    /// Folder that the ranks start in.
+    pub wdir: Option<PathBuf>,
+    /// The program, as the user named it.
+    pub program: OsString,
+    /// Its arguments.
+    pub args: Vec<OsString>,
+}
+
+/// Runs `spec` to its end, and returns the launcher's exit code. The calling thread must live until
+/// then (J4); its signal mask is used and restored.
+///
+/// # Errors
+/// [`LaunchError`] if not all ranks could be started, or if polling fails; no rank is left then.
+pub fn run(spec: &JobSpec) -> Result<u8, LaunchError> {
+    let prepared = spawn::check(spec)?;
+    keep_children_waitable();
+    let signals = Signals::block(&[Signal::INT, Signal::TERM, Signal::HUP, Signal::TSTP]).map_err(
+        |source| LaunchError::System {
+            action: "receive signals",
+            source,
+        },
+    )?;
+    let start = monotonic_nanos();
+    let (ranks, input) = prepared.start(signals.mask_before())?;
+    let job = Job {
+        ledger: Ledger::new(start, ranks.iter().map(Rank::pid)),
+        ranks,
+        printer: Printer::new(),
+        input,
+        signals,
+        timeout: spec.timeout.map(|limit| (limit, Instant::now() + limit)),
+        phase: Phase::Running,
+        verdict: None,
+        interrupts: 0,
+    };
+    let code = job.run();
+    code.map_err(|errno| LaunchError::System {
+        action: "wait for events",
+        source: errno.into(),
+    })
+}
+
+/// Where the job is on its way to its end.
+#[derive(Debug, Clone, Copy)]
+enum Phase {
+    Running,
+    /// A rank failed, but one that panicked before may still decide.
+    Settling {
+        until: Instant,
+    },
+    /// SIGTERM was sent.
+    Stopping {
+        kill_at: Instant,
+    },
+    /// SIGKILL was sent.
+    Killing {
+        give_up_at: Instant,
+    },
+}
+
+/// What a descriptor of the poll set stands for.
+#[derive(Debug, Clone, Copy)]
+enum Event {
+    Signal,
+    Exit(usize),
+    Control(usize),
+    Output(usize, Stream),
+    Printable(Stream),
+    Input,
+}
+
+struct Job {
+    ledger: Ledger,
+    ranks: Vec<Rank>,
+    printer: Printer,
+    input: Option<TerminalInput>,
+    signals: Signals,
+    timeout: Option<(Duration, Instant)>,
+    phase: Phase,
+    /// With the time at which it was passed, on the ranks' clock.
+    verdict: Option<(Verdict, u64)>,
+    /// How many signals asked the launcher to end.
+    interrupts: u32,
+}
+
+impl Job {
+    fn run(mut self) -> Result<u8, Errno> {
+        while !self.ranks.iter().all(Rank::is_gone) && !self.has_given_up() {
+            self.turn()?;
+        }
+        if let Some((verdict, stopped_at)) = self.verdict {
+            self.printer.say(&self.ledger.report(verdict, stopped_at));
+        }
+        // From here on only a signal ends the wait for a reader that does not read.
+        self.timeout = None;
+        let before = self.interrupts;
+        while !self.printer.is_flushed() && self.interrupts == before {
+            self.turn()?;
+        }
+        // A process that even SIGKILL does not end would hold its drop for ever.
+        self.ranks
+            .into_iter()
+            .filter(|rank| !rank.is_gone())
+            .for_each(std::mem::forget);
+        Ok(self.verdict.map_or(0, |(verdict, _)| verdict.exit_code()))
+    }
+
+    /// Waits for events, and handles them.
+    fn turn(&mut self) -> Result<(), Errno> {
+        let mut events = self.wait()?;
+        // What a rank said and printed comes before its end.
+        events.sort_by_key(|event| matches!(event, Event::Exit(_)));
+        for event in events {
+            self.handle(event);
+        }
+        let now = Instant::now();
+        for rank in &mut self.ranks {
+            rank.close_if_done(now, &mut self.printer);
+        }
+        self.judge(now);
+        self.keep_deadlines(now);
+        Ok(())
+    }
+
+    /// Every descriptor to wait for, with what it stands for.
+    fn interests(&self) -> Vec<(Event, BorrowedFd<'_>, PollFlags)> {
+        use std::os::fd::AsFd;
+        let mut set = vec![(Event::Signal, self.signals.as_fd(), PollFlags::IN)];
+        for (index, rank) in self
+            .ranks
+            .iter()
+            .enumerate()
+            .filter(|(_, rank)| !rank.is_gone())
+        {
+            if !rank.has_ended() {
+                set.push((Event::Exit(index), rank.pidfd(), PollFlags::IN));
+            }
+            set.extend(
+                rank.control()
+                    .map(|line| (Event::Control(index), line, PollFlags::IN)),
+            );
+            for (stream, pipe) in rank.pipes() {
+                if !self.printer.is_congested(stream) {
+                    set.push((Event::Output(index, stream), pipe, PollFlags::IN));
+                }
+            }
+        }
+        for (stream, descriptor) in self.printer.wanting() {
+            set.push((Event::Printable(stream), descriptor, PollFlags::OUT));
+        }
+        match self.input.as_ref().map(TerminalInput::interest) {
+            Some(Interest::Typed(terminal)) => set.push((Event::Input, terminal, PollFlags::IN)),
+            Some(Interest::Room(pipe)) => set.push((Event::Input, pipe, PollFlags::OUT)),
+            Some(Interest::Foreground) | None => {}
+        }
+        set
+    }
+
+    fn wait(&self) -> Result<Vec<Event>, Errno> {
+        let set = self.interests();
+        let mut entries: Vec<PollFd<'_>> = set
+            .iter()
+            .map(|(_, fd, flags)| PollFd::from_borrowed_fd(*fd, *flags))
+            .collect();
+        let timeout = self.next_deadline().map(|deadline| {
+            let left = deadline.saturating_duration_since(Instant::now());
+            Timespec {
+                tv_sec: left.as_secs() as i64,
+                tv_nsec: left.subsec_nanos().into(),
+            }
+        });
+        match poll(&mut entries, timeout.as_ref()) {
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(errno) => return Err(errno),
+        }
+        let ready = set
+            .iter()
+            .zip(&entries)
+            .filter(|(_, entry)| !entry.revents().is_empty());
+        Ok(ready.map(|((event, ..), _)| *event).collect())
+    }
+
+    fn next_deadline(&self) -> Option<Instant> {
+        let phase = match self.phase {
+            Phase::Running => None,
+            Phase::Settling { until } => Some(until),
+            Phase::Stopping { kill_at } => Some(kill_at),
+            Phase::Killing { give_up_at } => Some(give_up_at),
+        };
+        let timeout = self
+            .timeout
+            .filter(|_| self.verdict.is_none())
+            .map(|(_, at)| at);
+        let foreground = self.input.as_ref().and_then(|input| {
+            matches!(input.interest(), Interest::Foreground)
+                .then(|| Instant::now() + FOREGROUND_CHECK)
+        });
+        let lingering = self.ranks.iter().filter_map(Rank::linger_until);
+        lingering
+            .chain(phase)
+            .chain(timeout)
+            .chain(foreground)
+            .min()
+    }
+
+    fn handle(&mut self, event: Event) {
+        match event {
+            Event::Signal => self.take_signals(),
+            Event::Exit(rank) => self.take_ending(rank),
+            Event::Control(rank) => self.take_messages(rank),
+            Event::Output(rank, stream) => self.ranks[rank].read(stream, &mut self.printer),
+            Event::Printable(stream) => self.printer.write(stream),
+            Event::Input => {
+                if !self.input.as_mut().is_some_and(TerminalInput::forward) {
+                    self.input = None;
+                }
+            }
+        }
+    }
+
+    fn take_signals(&mut self) {
+        while let Some(signal) = self.signals.next_pending() {
+            if signal == Signal::TSTP {
+                self.suspend();
+                continue;
+            }
+            self.interrupts += 1;
+            match self.verdict {
+                None => self.stop(Verdict::Signalled(signal.as_raw()), GRACE_AFTER_SIGNAL),
+                Some(_) => self.kill(),
+            }
+        }
+    }
+
+    /// Stops the ranks and the launcher itself, until a shell continues it.
+    fn suspend(&self) {
+        self.signal_all(Signal::STOP);
+        // Returns when somebody continued this process; there is no other way for it to return.
+        let _ = kill_process(getpid(), Signal::STOP);
+        self.signal_all(Signal::CONT);
+    }
+
+    fn take_ending(&mut self, rank: usize) {
+        if let Some(ending) = self.ranks[rank].ending() {
+            self.take_messages(rank);
+            self.ledger.ended(rank, ending, monotonic_nanos());
+        }
+    }
+
+    fn take_messages(&mut self, rank: usize) {
+        loop {
+            let damage = match self.ranks[rank].next_message() {
+                Ok(Incoming::Nothing | Incoming::End) => return,
+                Ok(Incoming::Message(message)) => {
+                    let claimed = message.task();
+                    if self.ledger.note(rank, message, monotonic_nanos()) {
+                        continue;
+                    }
+                    format!("it claims to be rank {claimed}")
+                }
+                Err(error) => error.to_string(),
+            };
+            self.printer.say(&format!(
+                "mpjrun: ignoring what rank {rank} says: {damage}\n"
+            ));
+        }
+    }
+
+    /// Passes the verdict when there is cause for one (J2).
+    fn judge(&mut self, now: Instant) {
+        if self.verdict.is_some() {
+            return;
+        }
+        match self.printer.broken_output() {
+            Some(Broken::Closed) => return self.stop(Verdict::OutputClosed, GRACE_AFTER_FAILURE),
+            Some(Broken::Refused(errno)) => {
+                return self.stop(Verdict::OutputRefused(errno), GRACE_AFTER_FAILURE);
+            }
+            None => {}
+        }
+        if self.ledger.first_failure().is_none() {
+            return;
+        }
+        // Another rank's panic may have been sent before the end that was noticed.
+        (0..self.ranks.len()).for_each(|rank| self.take_messages(rank));
+        let Some(failure) = self.ledger.first_failure() else {
+            return;
+        };
+        match self.phase {
+            Phase::Running if self.ledger.awaits_earlier(&failure) => {
+                self.phase = Phase::Settling {
+                    until: now + SETTLE,
+                };
+            }
+            Phase::Settling { until } if now < until && self.ledger.awaits_earlier(&failure) => {}
+            _ => self.stop(Verdict::Failed(failure), GRACE_AFTER_FAILURE),
+        }
+    }
+
+    fn keep_deadlines(&mut self, now: Instant) {
+        if let (None, Some((limit, at))) = (self.verdict, self.timeout) {
+            if now >= at {
+                self.stop(Verdict::TimedOut(limit), GRACE_AFTER_FAILURE);
+            }
+        }
+        if let Phase::Stopping { kill_at } = self.phase {
+            if now >= kill_at {
+                self.kill();
+            }
+        }
+    }
+
+    fn stop(&mut self, verdict: Verdict, grace: Duration) {
+        self.verdict = Some((verdict, monotonic_nanos()));
+        self.phase = Phase::Stopping {
+            kill_at: Instant::now() + grace,
+        };
+        self.signal_all(Signal::TERM);
+        // A suspended process acts on SIGTERM only when it goes on.
+        self.signal_all(Signal::CONT);
+    }
+
+    fn kill(&mut self) {
+        if !self.has_killed() {
+            self.phase = Phase::Killing {
+                give_up_at: Instant::now() + GIVE_UP,
+            };
+            self.signal_all(Signal::KILL);
+        }
+    }
+
+    fn signal_all(&self, signal: Signal) {
+        self.ranks.iter().for_each(|rank| rank.signal(signal));
+    }
+
+    fn has_killed(&self) -> bool {
+        matches!(self.phase, Phase::Killing { .. })
+    }
+
+    fn has_given_up(&self) -> bool {
+        matches!(self.phase, Phase::Killing { give_up_at } if Instant::now() >= give_up_at)
+    }
+}

@@ -1,0 +1,32 @@
+//! Starts the ranks of a job on this host, forwards their output, says which one failed and why,
+//! and leaves nothing behind.
+//!
+//! Two programs use it: `mpjrun` and `cargo-mpj`, which builds first and then runs the job in its own
+//! process. Nothing listens: a job is one sealed memory file and one socket pair per rank, both
+//! inherited by descriptor, as `transport_lapi::bootstrap` lays down.
+//!
+//! ```text
+//!  cli, cargo          what was asked for
+//!      │
+//!  spawn               one process per rank, each leading its own process group
+//!      │
+//!  job                 one thread, one poll loop: exits, output, control lines, signals, deadlines
+//!      ├── rank        the descriptors of one rank
+//!      ├── stdin       the terminal's input, for rank 0
+//!      ├── output      whole lines from the ranks to the launcher's own streams
+//!      └── exits       who failed first, with which code, in which words; pure
+//! ```
+
+#![forbid(unsafe_code)]
+
+pub mod cargo;
+pub mod cli;
+mod error;
+mod exits;
+pub mod job;
+mod output;
+mod rank;
+mod spawn;
+mod stdin;
+
+pub use error::LaunchError;

@@ -1,0 +1,252 @@
+//! From the ranks' pipes to the launcher's own streams, in whole lines.
+//!
+//! [`LineBuffer`] is pure and there is one per rank and stream; [`Printer`] owns what waits to be
+//! written. Called by the job's poll loop only.
+//!
+//! - O1: a line of at most [`LONGEST_LINE`] bytes reaches the launcher's stream in one piece, whoever
+//!   else prints: everything for one file goes through one queue.
+//! - O2: without a label, the bytes of a rank's stream are neither changed nor reordered.
+//! - O3: writing never blocks the loop: at most [`CHUNK`] bytes are written after poll said that the
+//!   stream takes them, and a pipe that is writable takes that many.
+//! - O4: what waits is bounded: ranks are not read while more than [`CONGESTED`] bytes wait.
+
+use std::collections::VecDeque;
+use std::io::Write;
+use std::os::fd::BorrowedFd;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::fstat;
+use rustix::io::Errno;
+use rustix::stdio::{stderr, stdout};
+
+/// Bytes after which the start of a line is passed on although its end has not come.
+pub(crate) const LONGEST_LINE: usize = 64 * 1024;
+/// Bytes that a writable pipe takes without blocking: PIPE_BUF of Linux.
+const CHUNK: usize = 4096;
+/// Chunks per turn of the loop.
+const CHUNKS_PER_TURN: usize = 16;
+/// Bytes that may wait before the ranks have to.
+const CONGESTED: usize = 1 << 20;
+
+/// One of a process's two output streams.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stream {
+    Out,
+    Err,
+}
+
+/// Cuts one rank's stream into whole lines.
+#[derive(Debug)]
+pub(crate) struct LineBuffer {
+    label: Option<String>,
+    pending: Vec<u8>,
+}
+
+impl LineBuffer {
+    /// `label` begins every line, if given; a line that is cut or unfinished is then ended, so that
+    /// the next label begins a line as well.
+    pub(crate) fn new(label: Option<String>) -> Self {
+        Self {
+            label,
+            pending: Vec::new(),
+        }
+    }
+
+    /// Takes `bytes`, and gives the lines that are whole now to `emit`.
+    pub(crate) fn push(&mut self, bytes: &[u8], emit: &mut impl FnMut(&[u8])) {
+        let searched = self.pending.len();
+        self.pending.extend_from_slice(bytes);
+        let newline = self.pending[searched..]
+            .iter()
+            .rposition(|byte| *byte == b'\n');
+        if let Some(at) = newline {
+            let rest = self.pending.split_off(searched + at + 1);
+            let lines = std::mem::replace(&mut self.pending, rest);
+            self.emit_lines(&lines, emit);
+        }
+        if self.pending.len() >= LONGEST_LINE {
+            self.finish(emit);
+        }
+    }
+
+    /// Gives what is left, at the end of the stream.
+    pub(crate) fn finish(&mut self, emit: &mut impl FnMut(&[u8])) {
+        let rest = std::mem::take(&mut self.pending);
+        self.emit_lines(&rest, emit);
+    }
+
+    fn emit_lines(&self, bytes: &[u8], emit: &mut impl FnMut(&[u8])) {
+        let Some(label) = &self.label else {
+            return emit(bytes);
+        };
+        for line in bytes.split_inclusive(|byte| *byte == b'\n') {
+            emit(label.as_bytes());
+            emit(line);
+            if !line.ends_with(b"\n") {
+                emit(b"\n");
+            }
+        }
+    }
+}
+
+/// Why the launcher's standard output takes no more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Broken {
+    /// Its reader has gone.
+    Closed,
+    /// The system refused, for example because a disk is full.
+    Refused(Errno),
+}
+
+/// What waits for one of the launcher's streams.
+#[derive(Debug)]
+struct Queue {
+    stream: Stream,
+    waiting: VecDeque<u8>,
+    ends_line: bool,
+    broken: Option<Broken>,
+}
+
+impl Queue {
+    fn new(stream: Stream) -> Self {
+        Self {
+            stream,
+            waiting: VecDeque::new(),
+            ends_line: true,
+            broken: None,
+        }
+    }
+
+    fn descriptor(&self) -> BorrowedFd<'static> {
+        match self.stream {
+            Stream::Out => stdout(),
+            Stream::Err => stderr(),
+        }
+    }
+
+    fn push(&mut self, bytes: &[u8]) {
+        if let (None, Some(last)) = (self.broken, bytes.last()) {
+            self.ends_line = *last == b'\n';
+            self.waiting
+                .write_all(bytes)
+                .expect("memory takes any bytes");
+        }
+    }
+
+    /// Writes as much as goes without blocking (O3). Called after poll said that some does.
+    fn write(&mut self) {
+        for _ in 0..CHUNKS_PER_TURN {
+            let (front, _) = self.waiting.as_slices();
+            if front.is_empty() {
+                return;
+            }
+            match rustix::io::write(self.descriptor(), &front[..front.len().min(CHUNK)]) {
+                Ok(written) => drop(self.waiting.drain(..written)),
+                Err(Errno::AGAIN | Errno::INTR) => return,
+                Err(Errno::PIPE) => return self.give_up(Broken::Closed),
+                Err(errno) => return self.give_up(Broken::Refused(errno)),
+            }
+            if !self.takes_more() {
+                return;
+            }
+        }
+    }
+
+    fn takes_more(&self) -> bool {
+        let now = Timespec {
+            tv_sec: 0,
+            tv_nsec: 0,
+        };
+        poll(
+            &mut [PollFd::from_borrowed_fd(self.descriptor(), PollFlags::OUT)],
+            Some(&now),
+        ) == Ok(1)
+    }
+
+    fn give_up(&mut self, why: Broken) {
+        self.broken = Some(why);
+        self.waiting = VecDeque::new();
+    }
+}
+
+/// The launcher's two streams.
+#[derive(Debug)]
+pub(crate) struct Printer {
+    out: Queue,
+    /// `None` where both streams are the same file, which then has one queue (O1).
+    err: Option<Queue>,
+}
+
+impl Printer {
+    pub(crate) fn new() -> Self {
+        let apart = !is_same_file(stdout(), stderr());
+        Self {
+            out: Queue::new(Stream::Out),
+            err: apart.then(|| Queue::new(Stream::Err)),
+        }
+    }
+
+    fn queue(&mut self, stream: Stream) -> &mut Queue {
+        match (stream, &mut self.err) {
+            (Stream::Err, Some(err)) => err,
+            _ => &mut self.out,
+        }
+    }
+
+    /// Queues whole lines for `stream`.
+    pub(crate) fn push(&mut self, stream: Stream, bytes: &[u8]) {
+        self.queue(stream).push(bytes);
+    }
+
+    /// Queues the launcher's own words for standard error, beginning on a new line.
+    pub(crate) fn say(&mut self, text: &str) {
+        let queue = self.queue(Stream::Err);
+        if !queue.ends_line {
+            queue.push(b"\n");
+        }
+        queue.push(text.as_bytes());
+    }
+
+    /// Whether a rank's `stream` has to wait (O4).
+    pub(crate) fn is_congested(&self, stream: Stream) -> bool {
+        let queue = match (stream, &self.err) {
+            (Stream::Err, Some(err)) => err,
+            _ => &self.out,
+        };
+        queue.waiting.len() > CONGESTED
+    }
+
+    /// The descriptors that something waits for.
+    pub(crate) fn wanting(&self) -> impl Iterator<Item = (Stream, BorrowedFd<'static>)> + use<> {
+        let queues = [Some(&self.out), self.err.as_ref()];
+        let waiting = queues.map(|queue| queue.filter(|queue| !queue.waiting.is_empty()));
+        let wanted = waiting.map(|queue| queue.map(|queue| (queue.stream, queue.descriptor())));
+        wanted.into_iter().flatten()
+    }
+
+    /// Writes to `stream` what goes without blocking.
+    pub(crate) fn write(&mut self, stream: Stream) {
+        self.queue(stream).write();
+    }
+
+    /// Whether nothing waits any more.
+    pub(crate) fn is_flushed(&self) -> bool {
+        self.wanting().next().is_none()
+    }
+
+    /// Why standard output takes no more, if so. A standard error that nobody reads is no reason to
+    /// end a job.
+    pub(crate) fn broken_output(&self) -> Option<Broken> {
+        self.out.broken
+    }
+}
+
+fn is_same_file(one: BorrowedFd<'_>, other: BorrowedFd<'_>) -> bool {
+    match (fstat(one), fstat(other)) {
+        (Ok(one), Ok(other)) => (one.st_dev, one.st_ino) == (other.st_dev, other.st_ino),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests;

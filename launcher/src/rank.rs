@@ -1,0 +1,241 @@
+//! One rank's process, with everything the launcher holds of it. Owned by the job's poll loop.
+//!
+//! - K1: the process is reaped last, when its group has been killed and its output read. Until then
+//!   its number, which is also its group's, cannot be given to anybody else.
+//! - K2: whatever happens to the launcher's own code, dropping a rank kills its group and reaps it.
+//! - K3: a process that left the group and holds the output open does not hold the launcher: what is
+//!   in the pipe when the group has been killed is read, and nothing more.
+//! - K4: the control line stays open until the rank is dropped: its end would tell the rank that the
+//!   launcher died.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::process::Child;
+use std::time::{Duration, Instant};
+
+use rustix::fs::{OFlags, fcntl_setfl};
+use rustix::io::{Errno, ioctl_fionread};
+use rustix::process::{
+    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, kill_process_group, pidfd_open, waitid,
+};
+use transport_lapi::bootstrap::control::{ControlError, ControlReceiver, Incoming};
+
+use crate::exits::Ending;
+use crate::output::{LineBuffer, Printer, Stream};
+
+/// How long what a rank started may go on printing after the rank itself has ended.
+const LINGER: Duration = Duration::from_millis(100);
+/// Bytes per read: what a pipe holds.
+const READ_SIZE: usize = 64 * 1024;
+
+/// One of a rank's output streams.
+#[derive(Debug)]
+struct Output {
+    stream: Stream,
+    pipe: Option<OwnedFd>,
+    lines: LineBuffer,
+}
+
+/// A rank.
+#[derive(Debug)]
+pub(crate) struct Rank {
+    child: Child,
+    pidfd: OwnedFd,
+    control: ControlReceiver,
+    control_ended: bool,
+    outputs: [Output; 2],
+    linger_until: Option<Instant>,
+    reaped: bool,
+}
+
+impl Rank {
+    /// Takes a process that was just started, leading its own group.
+    pub(crate) fn new(
+        mut child: Child,
+        control: ControlReceiver,
+        label: Option<String>,
+    ) -> io::Result<Self> {
+        let output = |stream, pipe: Option<OwnedFd>| Output {
+            stream,
+            pipe,
+            lines: LineBuffer::new(label.clone()),
+        };
+        let outputs = [
+            output(Stream::Out, child.stdout.take().map(OwnedFd::from)),
+            output(Stream::Err, child.stderr.take().map(OwnedFd::from)),
+        ];
+        let pidfd = pidfd_open(Pid::from_child(&child), PidfdFlags::empty());
+        let pidfd = match (pidfd, outputs.iter().try_for_each(Output::make_nonblocking)) {
+            (Ok(pidfd), Ok(())) => pidfd,
+            (Err(errno), _) | (_, Err(errno)) => {
+                // No `Rank` exists yet whose drop would do this (K2).
+                let _ = kill_process_group(Pid::from_child(&child), Signal::KILL);
+                child.wait()?;
+                return Err(errno.into());
+            }
+        };
+        let (control_ended, linger_until, reaped) = (false, None, false);
+        Ok(Self {
+            child,
+            pidfd,
+            control,
+            control_ended,
+            outputs,
+            linger_until,
+            reaped,
+        })
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Whether the process has ended and was asked about, see [`Rank::ending`].
+    pub(crate) fn has_ended(&self) -> bool {
+        self.linger_until.is_some()
+    }
+
+    /// Whether the rank is gone: group killed, output read, process reaped.
+    pub(crate) fn is_gone(&self) -> bool {
+        self.reaped
+    }
+
+    /// Readable when the process has ended.
+    pub(crate) fn pidfd(&self) -> BorrowedFd<'_> {
+        self.pidfd.as_fd()
+    }
+
+    /// The control line, while it can bring something.
+    pub(crate) fn control(&self) -> Option<BorrowedFd<'_>> {
+        (!self.control_ended).then(|| self.control.as_fd())
+    }
+
+    /// The output pipes that are still open.
+    pub(crate) fn pipes(&self) -> impl Iterator<Item = (Stream, BorrowedFd<'_>)> {
+        self.outputs
+            .iter()
+            .filter_map(|output| Some((output.stream, output.pipe.as_ref()?.as_fd())))
+    }
+
+    /// When [`Rank::close_if_done`] has to be called at the latest.
+    pub(crate) fn linger_until(&self) -> Option<Instant> {
+        self.linger_until.filter(|_| !self.reaped)
+    }
+
+    /// How the process ended, if it has; it is not reaped by this (K1).
+    pub(crate) fn ending(&mut self) -> Option<Ending> {
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        let status = waitid(WaitId::PidFd(self.pidfd.as_fd()), options).ok()??;
+        let ending = match (status.exit_status(), status.terminating_signal()) {
+            (Some(code), _) => Ending::Code(code),
+            (None, Some(signal)) => Ending::Signal(signal),
+            (None, None) => return None,
+        };
+        self.linger_until = Some(Instant::now() + LINGER);
+        Some(ending)
+    }
+
+    /// Takes the next control message. After end-of-file or damage there are none any more.
+    pub(crate) fn next_message(&mut self) -> Result<Incoming, ControlError> {
+        if self.control_ended {
+            return Ok(Incoming::Nothing);
+        }
+        let incoming = self.control.try_recv();
+        self.control_ended = matches!(incoming, Ok(Incoming::End) | Err(_));
+        incoming
+    }
+
+    /// Reads once from `stream`'s pipe, without waiting, and closes it at its end.
+    pub(crate) fn read(&mut self, stream: Stream, printer: &mut Printer) {
+        for output in self
+            .outputs
+            .iter_mut()
+            .filter(|output| output.stream == stream)
+        {
+            output.read(READ_SIZE, printer);
+        }
+    }
+
+    /// Sends `signal` to the process and everything in its group, unless it is gone.
+    pub(crate) fn signal(&self, signal: Signal) {
+        if !self.reaped {
+            // The group exists (K1); a member of another user is the only refusal there is.
+            let _ = kill_process_group(Pid::from_child(&self.child), signal);
+        }
+    }
+
+    /// Clears away a process that ended: at once if nothing holds its output, else when it has
+    /// lingered.
+    pub(crate) fn close_if_done(&mut self, now: Instant, printer: &mut Printer) {
+        let Some(until) = self.linger_until else {
+            return;
+        };
+        let quiet = self.outputs.iter().all(|output| output.pipe.is_none());
+        if !self.reaped && (quiet || now >= until) {
+            self.signal(Signal::KILL);
+            for output in &mut self.outputs {
+                output.close(printer);
+            }
+            self.reap();
+        }
+    }
+
+    fn reap(&mut self) {
+        // It has ended, so this neither waits nor fails.
+        let _ = self.child.wait();
+        self.reaped = true;
+    }
+}
+
+impl Drop for Rank {
+    fn drop(&mut self) {
+        if !self.reaped {
+            self.signal(Signal::KILL);
+            self.reap();
+        }
+    }
+}
+
+impl Output {
+    fn make_nonblocking(&self) -> Result<(), Errno> {
+        self.pipe
+            .as_ref()
+            .map_or(Ok(()), |pipe| fcntl_setfl(pipe, OFlags::NONBLOCK))
+    }
+
+    /// Reads at most `limit` bytes, and answers how many came.
+    fn read(&mut self, limit: usize, printer: &mut Printer) -> usize {
+        let Some(pipe) = &self.pipe else { return 0 };
+        let mut bytes = vec![0; limit.min(READ_SIZE)];
+        match rustix::io::read(pipe, &mut bytes) {
+            Err(Errno::AGAIN | Errno::INTR) => 0,
+            Ok(0) | Err(_) => {
+                self.pipe = None;
+                self.lines
+                    .finish(&mut |piece| printer.push(self.stream, piece));
+                0
+            }
+            Ok(len) => {
+                self.lines
+                    .push(&bytes[..len], &mut |piece| printer.push(self.stream, piece));
+                len
+            }
+        }
+    }
+
+    /// Reads what is in the pipe now, and no more (K3).
+    fn close(&mut self, printer: &mut Printer) {
+        let pipe = self.pipe.as_ref();
+        let mut left = pipe.and_then(|pipe| ioctl_fionread(pipe).ok()).unwrap_or(0) as usize;
+        while left > 0 {
+            match self.read(left, printer) {
+                0 => break,
+                len => left -= len,
+            }
+        }
+        if self.pipe.take().is_some() {
+            self.lines
+                .finish(&mut |piece| printer.push(self.stream, piece));
+        }
+    }
+}

@@ -1,0 +1,226 @@
+//! From a job's description to running ranks. Called once per job, by the thread that runs the job:
+//! the ranks end with that thread (S2 of `transport_lapi::bootstrap::spawn`).
+//!
+//! Everything that can be wrong with the program is found before the first rank starts.
+
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::os::fd::AsFd;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use rustix::fs::{Access, access};
+use rustix::io::Errno;
+use transport_lapi::TaskId;
+use transport_lapi::adapters::shm::create_segment;
+use transport_lapi::bootstrap::control::control_pair;
+use transport_lapi::bootstrap::signals::Mask;
+use transport_lapi::bootstrap::spawn::{DescriptorLimit, prepare};
+use transport_lapi::bootstrap::{monotonic_nanos, rank_environment};
+use transport_lapi::config::{self, Settings};
+
+use crate::LaunchError;
+use crate::job::{Export, JobSpec};
+use crate::rank::Rank;
+use crate::stdin::{self, TerminalInput};
+
+/// A job description, checked against the system.
+pub(crate) struct Prepared<'a> {
+    spec: &'a JobSpec,
+    program: PathBuf,
+    environment: Vec<(OsString, OsString)>,
+}
+
+/// Checks the program, the folder, the exported variables and the settings.
+pub(crate) fn check(spec: &JobSpec) -> Result<Prepared<'_>, LaunchError> {
+    Settings::from_env()?;
+    let program = find_program(&spec.program, config::inherited("PATH"))?;
+    if let Some(folder) = &spec.wdir {
+        check_folder(folder)?;
+    }
+    let mut environment = spec
+        .exports
+        .iter()
+        .map(exported)
+        .collect::<Result<Vec<_>, LaunchError>>()?;
+    if let Some(backend) = spec.backend {
+        let (name, value) = config::backend_entry(backend);
+        environment.push((name.into(), value.into()));
+    }
+    Ok(Prepared {
+        spec,
+        program,
+        environment,
+    })
+}
+
+impl Prepared<'_> {
+    /// Starts all ranks. If one cannot be started, those before it are ended.
+    pub(crate) fn start(
+        &self,
+        mask: Mask,
+    ) -> Result<(Vec<Rank>, Option<TerminalInput>), LaunchError> {
+        let limit = DescriptorLimit::raise();
+        let segment = create_segment(self.spec.ranks)?;
+        let job = format!("{}-{:x}", std::process::id(), monotonic_nanos());
+        let (mut input, forwarding) =
+            stdin::for_rank_zero().map_err(|source| LaunchError::System {
+                action: "forward standard input",
+                source,
+            })?;
+        let mut ranks = Vec::with_capacity(self.spec.ranks);
+        for rank in 0..self.spec.ranks {
+            let failed = |source: io::Error| self.spawn_failed(rank, source);
+            let (receiver, control) = control_pair().map_err(failed)?;
+            let mut command = self.command(std::mem::replace(&mut input, Stdio::null()));
+            let task = rank as TaskId;
+            let (segment, control) = (segment.as_fd(), control.as_fd());
+            command.envs(rank_environment(
+                task,
+                self.spec.ranks,
+                &job,
+                segment,
+                control,
+            ));
+            prepare(&mut command, segment, control, &limit, mask);
+            let label = self.spec.label.then(|| format!("[{rank}] "));
+            let child = command.spawn().map_err(failed)?;
+            ranks.push(Rank::new(child, receiver, label).map_err(failed)?);
+        }
+        Ok((ranks, forwarding))
+    }
+
+    fn command(&self, input: Stdio) -> Command {
+        let mut command = Command::new(&self.program);
+        command.arg0(&self.spec.program).args(&self.spec.args);
+        command.envs(self.environment.iter().map(|(name, value)| (name, value)));
+        command
+            .stdin(input)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        if let Some(folder) = &self.spec.wdir {
+            command.current_dir(folder);
+        }
+        command
+    }
+
+    fn spawn_failed(&self, rank: usize, source: io::Error) -> LaunchError {
+        let reason = match source.raw_os_error().map(Errno::from_raw_os_error) {
+            Some(Errno::NOEXEC) => "neither a program of this machine nor a script with #!",
+            Some(Errno::NOENT) => "the interpreter it asks for is not there",
+            _ => return LaunchError::Spawn { rank, source },
+        };
+        LaunchError::NotExecutable {
+            program: PathBuf::from(&self.spec.program),
+            reason: reason.to_owned(),
+        }
+    }
+}
+
+fn exported(export: &Export) -> Result<(OsString, OsString), LaunchError> {
+    let value = export
+        .value
+        .clone()
+        .or_else(|| config::inherited(&export.name));
+    let unset = || LaunchError::UnsetVariable {
+        name: export.name.to_string_lossy().into_owned(),
+    };
+    Ok((export.name.clone(), value.ok_or_else(unset)?))
+}
+
+/// The absolute path of `program`: as it is if it has a slash, else the first executable file of
+/// that name in `search_path`.
+fn find_program(program: &OsStr, search_path: Option<OsString>) -> Result<PathBuf, LaunchError> {
+    if program.as_bytes().contains(&b'/') {
+        return absolute_program(Path::new(program));
+    }
+    let search_path = search_path.unwrap_or_else(|| "/usr/bin:/bin".into());
+    let mut best = LaunchError::NotFound {
+        program: program.into(),
+        hint: hint(program),
+    };
+    for folder in std::env::split_paths(&search_path) {
+        match absolute_program(&folder.join(program)) {
+            Err(LaunchError::NotFound { .. }) => {}
+            Err(unusable) => best = unusable,
+            found => return found,
+        }
+    }
+    Err(best)
+}
+
+fn hint(program: &OsStr) -> String {
+    if Path::new(program).is_file() {
+        format!(
+            " in PATH; for the file in this folder write ./{}",
+            program.to_string_lossy()
+        )
+    } else {
+        " in PATH".to_owned()
+    }
+}
+
+fn absolute_program(path: &Path) -> Result<PathBuf, LaunchError> {
+    let program = path.to_owned();
+    match path.metadata().map(|metadata| metadata.is_file()) {
+        Ok(true) => {}
+        Ok(false) => {
+            return Err(LaunchError::NotExecutable {
+                program,
+                reason: "not a file".to_owned(),
+            });
+        }
+        Err(error) if is_absence(&error) => {
+            return Err(LaunchError::NotFound {
+                program,
+                hint: String::new(),
+            });
+        }
+        Err(error) => {
+            return Err(LaunchError::NotExecutable {
+                program,
+                reason: error.to_string(),
+            });
+        }
+    }
+    access(path, Access::EXEC_OK).map_err(|errno| LaunchError::NotExecutable {
+        program: program.clone(),
+        reason: match errno {
+            Errno::ACCESS => "permission denied; make it executable with chmod +x".to_owned(),
+            other => other.to_string(),
+        },
+    })?;
+    std::path::absolute(path).map_err(|source| LaunchError::System {
+        action: "find the current folder",
+        source,
+    })
+}
+
+fn is_absence(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+    )
+}
+
+fn check_folder(folder: &Path) -> Result<(), LaunchError> {
+    let refused = |reason: String| LaunchError::WorkingFolder {
+        path: folder.to_owned(),
+        reason,
+    };
+    let metadata = folder
+        .metadata()
+        .map_err(|error| match is_absence(&error) {
+            true => refused("no such folder".to_owned()),
+            false => refused(error.to_string()),
+        })?;
+    if !metadata.is_dir() {
+        return Err(refused("not a folder".to_owned()));
+    }
+    access(folder, Access::EXEC_OK).map_err(|errno| refused(errno.to_string()))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,139 @@
+//! Dense matrices in row-major order, and their blocks.
+//!
+//! Called by everything in this program that touches values.
+//!
+//! - M1: a matrix has exactly `rows * cols` values.
+
+use std::ops::Range;
+
+use super::grid::Block;
+use super::local::{Element, View};
+
+/// A dense matrix (M1).
+#[derive(Debug, Clone, PartialEq)]
+pub struct Matrix<T> {
+    rows: usize,
+    cols: usize,
+    values: Vec<T>,
+}
+
+impl<T: Element> Matrix<T> {
+    pub fn zeros(rows: usize, cols: usize) -> Self {
+        Self {
+            rows,
+            cols,
+            values: vec![T::zeroed(); rows * cols],
+        }
+    }
+
+    /// A matrix of the given values, row by row.
+    ///
+    /// # Panics
+    ///
+    /// When M1 would not hold.
+    pub fn from_rows(rows: usize, cols: usize, values: Vec<T>) -> Self {
+        assert_eq!(rows * cols, values.len(), "M1");
+        Self { rows, cols, values }
+    }
+
+    /// A matrix of the given values, column by column.
+    ///
+    /// # Panics
+    ///
+    /// When M1 would not hold.
+    pub fn from_columns(rows: usize, cols: usize, values: &[T]) -> Self {
+        assert_eq!(rows * cols, values.len(), "M1");
+        let row = |row: usize| values.iter().skip(row).step_by(rows).copied();
+        Self {
+            rows,
+            cols,
+            values: (0..rows).flat_map(row).collect(),
+        }
+    }
+
+    /// Values that depend on `seed` and the position alone, between -1 and 1.
+    pub fn seeded(rows: usize, cols: usize, seed: u64) -> Self {
+        let values = (0..rows * cols).map(|index| T::from_f64(uniform(seed, index as u64)));
+        Self {
+            rows,
+            cols,
+            values: values.collect(),
+        }
+    }
+
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    pub fn cols(&self) -> usize {
+        self.cols
+    }
+
+    pub fn values(&self) -> &[T] {
+        &self.values
+    }
+
+    pub fn values_mut(&mut self) -> &mut [T] {
+        &mut self.values
+    }
+
+    /// The whole matrix as a factor.
+    pub fn view(&self) -> View<'_, T> {
+        View::new(&self.values, self.rows, self.cols, self.cols)
+    }
+
+    /// Some columns, in place, as a factor.
+    pub fn columns(&self, cols: Range<usize>) -> View<'_, T> {
+        assert!(
+            cols.start <= cols.end && cols.end <= self.cols,
+            "columns {cols:?}"
+        );
+        // A matrix without values has no row that the columns could start in.
+        let first = cols.start.min(self.values.len());
+        View::new(&self.values[first..], self.rows, cols.len(), self.cols)
+    }
+
+    /// The values of some consecutive rows.
+    pub fn row_band(&self, rows: Range<usize>) -> &[T] {
+        &self.values[rows.start * self.cols..rows.end * self.cols]
+    }
+
+    /// A copy of one block.
+    pub fn extract(&self, block: &Block) -> Self {
+        let row = |row: usize| &self.values[row * self.cols..][block.cols.clone()];
+        let values = block.rows.clone().flat_map(row).copied();
+        Self {
+            rows: block.rows.len(),
+            cols: block.cols.len(),
+            values: values.collect(),
+        }
+    }
+
+    /// Overwrites one block.
+    ///
+    /// # Panics
+    ///
+    /// When `part` does not have the extents of the block.
+    pub fn place(&mut self, block: &Block, part: &Self) {
+        let extents = (block.rows.len(), block.cols.len());
+        assert_eq!(
+            extents,
+            (part.rows, part.cols),
+            "a part has the extents of its block"
+        );
+        for (row, source) in block.rows.clone().zip(0..) {
+            let target = &mut self.values[row * self.cols..][block.cols.clone()];
+            target.copy_from_slice(part.row_band(source..source + 1));
+        }
+    }
+}
+
+/// The `index`-th number of the SplitMix64 sequence of `seed`, scaled to -1..1.
+fn uniform(seed: u64, index: u64) -> f64 {
+    let mut bits = seed.wrapping_add((index + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    bits ^= bits >> 31;
+    // The upper 53 bits are exactly what an f64 holds.
+    (bits >> 11) as f64 / (1_u64 << 52) as f64 - 1.0
+}

@@ -1,0 +1,74 @@
+//! Collective calls (MPI-4 chapter 6). Their messages have a context of their own, so they never
+//! match a receive of the program.
+
+use mpjdev::Mode;
+
+use crate::communicator::Communicator;
+use crate::error::Error;
+use crate::point_to_point::{recv_region, send_region};
+
+/// Tag of the messages of [`Communicator::dup`]; the barrier's are its rounds.
+const AGREE: i32 = 1 << 20;
+
+impl Communicator {
+    /// Waits until every rank has called it (MPI_Barrier). A dissemination: in round `k` a rank
+    /// signals the one `2^k` places up and waits for the one `2^k` places down.
+    ///
+    /// # Errors
+    /// As [`Communicator::recv`].
+    pub fn barrier(&self) -> Result<(), Error> {
+        let (rank, size) = (self.rank(), self.size());
+        let mut distance = 1;
+        let mut round = 0;
+        while distance < size {
+            self.signal((rank + distance) % size, round)?;
+            self.await_signal((rank + size - distance) % size, round)?;
+            distance *= 2;
+            round += 1;
+        }
+        Ok(())
+    }
+
+    fn signal(&self, dest: usize, tag: i32) -> Result<(), Error> {
+        let nothing = send_region::<u8>(&[]);
+        Ok(self.device.send(
+            nothing,
+            dest,
+            tag,
+            self.collective_context(),
+            Mode::Standard,
+        )?)
+    }
+
+    fn await_signal(&self, source: usize, tag: i32) -> Result<(), Error> {
+        let nothing = recv_region::<u8>(&mut []);
+        let context = self.collective_context();
+        self.device
+            .recv(nothing, Some(source), Some(tag), context)?;
+        Ok(())
+    }
+
+    /// The largest of all ranks' values, on every rank. Rank 0 collects and distributes.
+    pub(crate) fn agree_on_largest(&self, mine: u32) -> Result<u32, Error> {
+        let context = self.collective_context();
+        let mut largest = [mine];
+        if self.rank() != 0 {
+            self.device
+                .send(send_region(&largest), 0, AGREE, context, Mode::Standard)?;
+            self.device
+                .recv(recv_region(&mut largest), Some(0), Some(AGREE), context)?;
+            return Ok(largest[0]);
+        }
+        for rank in 1..self.size() {
+            let mut theirs = [0];
+            self.device
+                .recv(recv_region(&mut theirs), Some(rank), Some(AGREE), context)?;
+            largest[0] = largest[0].max(theirs[0]);
+        }
+        for rank in 1..self.size() {
+            self.device
+                .send(send_region(&largest), rank, AGREE, context, Mode::Standard)?;
+        }
+        Ok(largest[0])
+    }
+}

@@ -1,0 +1,45 @@
+//! Errors of the typed layer.
+
+/// Why a call failed.
+#[derive(Debug, Clone, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The device below refused or failed; see [`Error::class`] for MPI's class.
+    #[error(transparent)]
+    Device(#[from] mpjdev::Error),
+    /// The length of a message is not a whole number of elements.
+    #[error("message of {bytes} bytes is not a whole number of elements of {size} bytes")]
+    Count {
+        /// Length of the message.
+        bytes: usize,
+        /// Size of an element.
+        size: usize,
+    },
+    /// There is no memory for a message of unknown length.
+    #[error("no memory for a message of {bytes} bytes from rank {source_rank} with tag {tag}")]
+    Memory {
+        /// Who sent it.
+        source_rank: usize,
+        /// Its tag.
+        tag: i32,
+        /// Its length.
+        bytes: usize,
+    },
+    /// Requests of several jobs were mixed in one call.
+    #[error(
+        "the requests of one wait belong to different jobs; wait for those of each job by itself"
+    )]
+    Mixed,
+}
+
+impl Error {
+    /// MPI's class of this error (MPI-4 section 9.4).
+    pub fn class(&self) -> mpjdev::ErrorClass {
+        match self {
+            Self::Device(error) => error.class(),
+            Self::Count { .. } => mpjdev::ErrorClass::Truncate,
+            Self::Memory { .. } => mpjdev::ErrorClass::Other,
+            Self::Mixed => mpjdev::ErrorClass::Request,
+        }
+    }
+}

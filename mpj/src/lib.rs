@@ -1,0 +1,61 @@
+//! Message passing between ranks in the manner of MPI: typed, thread-safe, pure Rust.
+//!
+//! A program is started several times by `mpjrun -n N PROGRAM`; every process calls [`init`] and
+//! gets its [`World`]: the communicator of all ranks.
+//!
+//! ```no_run
+//! fn main() -> Result<(), mpj::Error> {
+//!     let world = mpj::init()?;
+//!     if world.rank() == 0 {
+//!         for rank in 1..world.size() {
+//!             world.send(&[rank as f64], rank, 0)?;
+//!         }
+//!     } else {
+//!         let mut value = [0.0];
+//!         world.recv(&mut value, 0, mpj::ANY_TAG)?;
+//!         assert_eq!(value[0], world.rank() as f64);
+//!     }
+//!     Ok(())
+//! }
+//! ```
+//!
+//! The same program can run its ranks as threads of one process, without a launcher, which is what
+//! tests and examples in documentation do: see [`local::run`].
+//!
+//! # Buffers
+//!
+//! Blocking calls borrow their buffer. Non-blocking ones come in two shapes, neither of which lets
+//! a buffer be touched or freed while it is in use: *owning* ones take a `Vec` and give it back from
+//! [`Request::wait`]; *scoped* ones ([`Communicator::scope`]) borrow, and are complete when the
+//! scope ends. Elements are any plain old data: see [`Datatype`].
+//!
+//! # Ends
+//!
+//! Dropping the [`World`] ends the rank's part: it waits for all other ranks to come there, as
+//! MPI_Finalize does, unless the thread is panicking; then it tells the job and waits for nobody.
+
+#![deny(unsafe_code)]
+
+mod collective;
+mod communicator;
+mod datatype;
+mod error;
+pub mod local;
+mod point_to_point;
+mod request;
+mod scope;
+mod selector;
+mod status;
+mod world;
+
+pub use bytemuck::{self, Pod, Zeroable};
+pub use communicator::Communicator;
+pub use datatype::Datatype;
+pub use error::Error;
+pub use mpjdev::WaitMode;
+pub use mpjdev::{BackendChoice, ErrorClass, Options, Protocol, ProtocolStats, Stats, Table};
+pub use request::{Request, wait_all, wait_any};
+pub use scope::{Scope, ScopedRequest};
+pub use selector::{ANY_SOURCE, ANY_TAG, Source, Tag};
+pub use status::Status;
+pub use world::{World, init, wtime};

@@ -1,0 +1,98 @@
+//! Ranks as threads of one process, over the same rings: for tests, documentation and small tools.
+
+use std::sync::{Arc, OnceLock};
+
+use mpjdev::Options;
+use mpjdev::wireup;
+
+use crate::error::Error;
+use crate::world::World;
+
+/// Why a local job failed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LocalError {
+    /// The job could not be set up.
+    #[error(transparent)]
+    Setup(#[from] Error),
+    /// A rank panicked; the first one in time.
+    #[error("rank {rank} panicked: {message}")]
+    Panicked {
+        /// The rank.
+        rank: usize,
+        /// What the panic said.
+        message: String,
+    },
+}
+
+/// Runs `body` on `ranks` ranks, each a thread with a [`World`] of its own, and returns their
+/// answers in the order of the ranks. When a rank panics, the blocking calls of the others fail.
+///
+/// # Errors
+/// [`LocalError::Setup`] for no ranks or more than the limit; [`LocalError::Panicked`].
+///
+/// ```
+/// let sum = mpj::local::run(4, |world| {
+///     if world.rank() > 0 {
+///         world.send(&[world.rank()], 0, 0)?;
+///         return Ok(0);
+///     }
+///     let mut sum = 0;
+///     for _ in 1..world.size() {
+///         let mut value = [0];
+///         world.recv(&mut value, mpj::ANY_SOURCE, 0)?;
+///         sum += value[0];
+///     }
+///     Ok::<usize, mpj::Error>(sum)
+/// })?;
+/// assert_eq!(*sum[0].as_ref().unwrap(), 6);
+/// # Ok::<(), mpj::local::LocalError>(())
+/// ```
+pub fn run<R: Send>(ranks: usize, body: impl Fn(World) -> R + Sync) -> Result<Vec<R>, LocalError> {
+    run_with(&Options::default(), ranks, body)
+}
+
+/// [`run`] with options: backend or protocol table, early memory, wait mode.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_with<R: Send>(
+    options: &Options,
+    ranks: usize,
+    body: impl Fn(World) -> R + Sync,
+) -> Result<Vec<R>, LocalError> {
+    let devices = wireup::in_process(ranks, options).map_err(Error::from)?;
+    // The rank that left first by a panic is the cause; the others may panic since it is gone.
+    let first = Arc::new(OnceLock::new());
+    let outcomes: Vec<_> = std::thread::scope(|scope| {
+        let rank_thread = |device| {
+            let (body, first) = (&body, first.clone());
+            scope.spawn(move || body(World::local(device, first)))
+        };
+        let threads: Vec<_> = devices.into_iter().map(rank_thread).collect();
+        threads.into_iter().map(|thread| thread.join()).collect()
+    });
+    let first = first.get().copied();
+    let mut answers = Vec::with_capacity(ranks);
+    let mut panicked = None;
+    for (rank, outcome) in outcomes.into_iter().enumerate() {
+        match outcome {
+            Ok(answer) => answers.push(answer),
+            Err(panic) if panicked.is_none() || first == Some(rank) => {
+                panicked = Some((rank, text(&*panic)));
+            }
+            Err(_) => {}
+        }
+    }
+    match panicked {
+        Some((rank, message)) => Err(LocalError::Panicked { rank, message }),
+        None => Ok(answers),
+    }
+}
+
+/// What a panic says.
+fn text(panic: &(dyn std::any::Any + Send)) -> String {
+    let literal = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    let text = literal.or_else(|| panic.downcast_ref::<String>().cloned());
+    text.unwrap_or_else(|| "no message".to_owned())
+}

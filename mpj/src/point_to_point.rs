@@ -1,0 +1,195 @@
+//! Blocking calls: they borrow their buffer and return when it is theirs again.
+//!
+//! - P1: a region made here is given to one operation of the device, and the function that made it
+//!   returns only when that operation has ended, or the device has failed and uses no buffer any
+//!   more (V1 of the device). The borrow that it was made of lasts that long.
+
+#![allow(unsafe_code, reason = "hands borrowed buffers to the device")]
+
+use mpjdev::{Mode, RecvRegion, SendRegion};
+
+use crate::communicator::Communicator;
+use crate::datatype::Datatype;
+use crate::error::Error;
+use crate::selector::{Source, Tag};
+use crate::status::Status;
+
+/// The bytes of a slice, to be read by an operation. The caller keeps the borrow until the
+/// operation has ended.
+pub(crate) fn send_region<T: Datatype>(data: &[T]) -> SendRegion {
+    // SAFETY: P1, and the same promise by the other modules that call this: the borrow, or the
+    // ownership behind it, outlives the operation.
+    unsafe { SendRegion::new(data.as_ptr().cast(), size_of_val(data)) }
+}
+
+/// The bytes of a slice, to be written by an operation. The caller keeps the borrow until the
+/// operation has ended. Any bytes are a valid `T`.
+pub(crate) fn recv_region<T: Datatype>(buffer: &mut [T]) -> RecvRegion {
+    // SAFETY: as in `send_region`; the borrow is exclusive.
+    unsafe { RecvRegion::new(buffer.as_mut_ptr().cast(), size_of_val(buffer)) }
+}
+
+impl Communicator {
+    /// Sends `data` to rank `dest` (MPI_Send). Returns when the slice may be changed again, which
+    /// may be before the message is received. Whether it waits for the receiver depends on the
+    /// protocol and on the receiver's early memory: a correct program does not rely on either.
+    ///
+    /// # Errors
+    /// No such rank, a negative tag; the device has failed, for example since a rank died.
+    pub fn send<T: Datatype>(&self, data: &[T], dest: usize, tag: i32) -> Result<(), Error> {
+        Ok(self
+            .device
+            .send(send_region(data), dest, tag, self.context, Mode::Standard)?)
+    }
+
+    /// Sends like [`Communicator::send`], and returns only when the receive has begun (MPI_Ssend).
+    ///
+    /// # Errors
+    /// As [`Communicator::send`].
+    pub fn ssend<T: Datatype>(&self, data: &[T], dest: usize, tag: i32) -> Result<(), Error> {
+        Ok(self.device.send(
+            send_region(data),
+            dest,
+            tag,
+            self.context,
+            Mode::Synchronous,
+        )?)
+    }
+
+    /// Receives a message into `buffer` (MPI_Recv). It may be shorter than the buffer, whose rest is
+    /// then left alone: see [`Status::count`].
+    ///
+    /// # Errors
+    /// No such rank, a negative tag; a message longer than the buffer (its beginning is in the
+    /// buffer, and the message is consumed); the device has failed.
+    pub fn recv<T: Datatype>(
+        &self,
+        buffer: &mut [T],
+        source: impl Into<Source>,
+        tag: impl Into<Tag>,
+    ) -> Result<Status, Error> {
+        let (source, tag) = (source.into().rank(), tag.into().value());
+        Ok(self
+            .device
+            .recv(recv_region(buffer), source, tag, self.context)?
+            .into())
+    }
+
+    /// Receives a message of unknown length (MPI_Mprobe, MPI_Mrecv).
+    ///
+    /// # Errors
+    /// As [`Communicator::recv`] but for the length; no memory for the message; a length that is not
+    /// a whole number of elements (the message is consumed).
+    ///
+    /// ```
+    /// mpj::local::run(2, |world| {
+    ///     if world.rank() == 0 {
+    ///         world.send(&[1.5f32, 2.5], 1, 4).unwrap();
+    ///     } else {
+    ///         let (data, status) = world.recv_vec::<f32>(mpj::ANY_SOURCE, mpj::ANY_TAG).unwrap();
+    ///         assert_eq!((data, status.source, status.tag), (vec![1.5, 2.5], 0, 4));
+    ///     }
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
+    pub fn recv_vec<T: Datatype>(
+        &self,
+        source: impl Into<Source>,
+        tag: impl Into<Tag>,
+    ) -> Result<(Vec<T>, Status), Error> {
+        let (source, tag) = (source.into().rank(), tag.into().value());
+        let message = self.device.mprobe(source, tag, self.context)?;
+        let status = Status::from(message.status());
+        let count = status.count::<T>();
+        let wanted = *count.as_ref().unwrap_or(&0);
+        let memory = bytemuck::try_zeroed_vec::<T>(wanted).ok();
+        let mut buffer = memory.unwrap_or_default();
+        let request = self.device.imrecv(message, recv_region(&mut buffer))?;
+        let outcome = self.device.iwait(request);
+        let wanted = count?;
+        if buffer.len() < wanted {
+            let Status {
+                source, tag, bytes, ..
+            } = status;
+            return Err(Error::Memory {
+                source_rank: source,
+                tag,
+                bytes,
+            });
+        }
+        outcome?;
+        Ok((buffer, status))
+    }
+
+    /// Sends and receives at once (MPI_Sendrecv): two ranks that call it towards each other do not
+    /// block each other.
+    ///
+    /// # Errors
+    /// As [`Communicator::send`] and [`Communicator::recv`].
+    ///
+    /// ```
+    /// let got = mpj::local::run(3, |world| {
+    ///     let (right, left) = ((world.rank() + 1) % 3, (world.rank() + 2) % 3);
+    ///     let mut from_left = [0usize];
+    ///     world.sendrecv(&[world.rank()], right, 0, &mut from_left, left, 0).unwrap();
+    ///     from_left[0]
+    /// })?;
+    /// assert_eq!(got, [2, 0, 1]);
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
+    pub fn sendrecv<T: Datatype, U: Datatype>(
+        &self,
+        data: &[T],
+        dest: usize,
+        send_tag: i32,
+        buffer: &mut [U],
+        source: impl Into<Source>,
+        recv_tag: impl Into<Tag>,
+    ) -> Result<Status, Error> {
+        let (source, recv_tag) = (source.into().rank(), recv_tag.into().value());
+        let receive = self
+            .device
+            .irecv(recv_region(buffer), source, recv_tag, self.context)?;
+        let sent = self.device.send(
+            send_region(data),
+            dest,
+            send_tag,
+            self.context,
+            Mode::Standard,
+        );
+        if sent.is_err() {
+            // The receive was posted for an exchange that does not take place. If it has met a
+            // message meanwhile, that is waited for, since the buffer is in use until then.
+            self.device.cancel(&receive)?;
+        }
+        let received = self.device.iwait(receive);
+        sent?;
+        Ok(received?.into())
+    }
+
+    /// Waits for a message and says what is known of it, without receiving it (MPI_Probe). With
+    /// several receiving threads, [`Communicator::recv_vec`] is the safe way to learn a length.
+    ///
+    /// # Errors
+    /// No such rank, a negative tag; the device has failed.
+    pub fn probe(&self, source: impl Into<Source>, tag: impl Into<Tag>) -> Result<Status, Error> {
+        let (source, tag) = (source.into().rank(), tag.into().value());
+        Ok(self.device.probe(source, tag, self.context)?.into())
+    }
+
+    /// Like [`Communicator::probe`], but does not wait (MPI_Iprobe).
+    ///
+    /// # Errors
+    /// As [`Communicator::probe`].
+    pub fn iprobe(
+        &self,
+        source: impl Into<Source>,
+        tag: impl Into<Tag>,
+    ) -> Result<Option<Status>, Error> {
+        let (source, tag) = (source.into().rank(), tag.into().value());
+        Ok(self
+            .device
+            .iprobe(source, tag, self.context)?
+            .map(Status::from))
+    }
+}

@@ -1,0 +1,197 @@
+//! Non-blocking calls that borrow their buffer: everything is complete when the scope ends.
+//!
+//! - Z1: the requests of a scope are kept by the scope, never by what the user holds, so leaking a
+//!   handle leaks no borrow. [`Communicator::scope`] returns only when each has ended, or the device
+//!   has failed or was given up and uses no buffer any more (V1 of the device).
+//! - Z2: `'env`, the lifetime of the borrows, outlives the call of `scope`, and it cannot be
+//!   shortened since it stands invariantly in [`Scope`].
+
+use std::marker::PhantomData;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use mpjdev::Mode;
+
+use crate::communicator::Communicator;
+use crate::datatype::Datatype;
+use crate::error::Error;
+use crate::point_to_point::{recv_region, send_region};
+use crate::selector::{Source, Tag};
+use crate::status::Status;
+
+/// Where borrowing requests live. See [`Communicator::scope`].
+pub struct Scope<'scope, 'env: 'scope> {
+    communicator: &'scope Communicator,
+    requests: Mutex<Vec<Option<mpjdev::Request>>>,
+    environment: PhantomData<&'env mut &'env ()>,
+}
+
+/// A send or receive under way in a scope. It may be waited for, and need not be: the scope does.
+pub struct ScopedRequest<'scope, 'env, B> {
+    scope: &'scope Scope<'scope, 'env>,
+    place: usize,
+    buffer: B,
+}
+
+impl<B> ScopedRequest<'_, '_, B> {
+    /// Waits until the operation is complete and gives the borrow back (MPI_Wait).
+    ///
+    /// # Errors
+    /// A message longer than the buffer; the device has failed.
+    pub fn wait(self) -> Result<(B, Status), Error> {
+        let request = self.scope.requests()[self.place].take();
+        let request = request.ok_or(mpjdev::Error::Request)?;
+        let status = self.scope.communicator.device.iwait(request)?;
+        Ok((self.buffer, status.into()))
+    }
+}
+
+impl Communicator {
+    /// Runs `body` with a scope in which non-blocking calls may borrow (as `std::thread::scope`
+    /// does for threads), then waits for all that it started.
+    ///
+    /// A panic of `body` does not wait: what is still under way then makes the whole device
+    /// unusable.
+    ///
+    /// # Errors
+    /// The first error of a request that `body` did not wait for itself.
+    ///
+    /// ```
+    /// mpj::local::run(2, |world| {
+    ///     let (data, mut got) = ([world.rank() as i32; 4], [0; 4]);
+    ///     let other = 1 - world.rank();
+    ///     world.scope(|scope| {
+    ///         scope.irecv(&mut got, other, 0)?;
+    ///         scope.isend(&data, other, 0)?;
+    ///         Ok::<(), mpj::Error>(())
+    ///     }).unwrap().unwrap();
+    ///     assert_eq!(got, [other as i32; 4]);
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
+    pub fn scope<'env, R>(
+        &self,
+        body: impl for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> R,
+    ) -> Result<R, Error> {
+        let requests = Mutex::new(Vec::new());
+        let scope = Scope {
+            communicator: self,
+            requests,
+            environment: PhantomData,
+        };
+        let guard = WaitOnDrop(&scope);
+        let answer = body(&scope);
+        std::mem::forget(guard);
+        scope.complete()?;
+        Ok(answer)
+    }
+}
+
+/// Makes the buffers of a scope free when `body` panics (Z1).
+struct WaitOnDrop<'a, 'scope, 'env>(&'a Scope<'scope, 'env>);
+
+impl Drop for WaitOnDrop<'_, '_, '_> {
+    fn drop(&mut self) {
+        self.0.release();
+    }
+}
+
+impl<'scope, 'env> Scope<'scope, 'env> {
+    /// Starts to send `data` (MPI_Isend).
+    ///
+    /// # Errors
+    /// As [`Communicator::send`].
+    pub fn isend<T: Datatype>(
+        &'scope self,
+        data: &'env [T],
+        dest: usize,
+        tag: i32,
+    ) -> Result<ScopedRequest<'scope, 'env, &'env [T]>, Error> {
+        let Communicator {
+            device, context, ..
+        } = self.communicator;
+        let request = device.isend(send_region(data), dest, tag, *context, Mode::Standard)?;
+        Ok(ScopedRequest {
+            scope: self,
+            place: self.keep(request),
+            buffer: data,
+        })
+    }
+
+    /// Starts to send `data`; complete only when the receive has begun (MPI_Issend).
+    ///
+    /// # Errors
+    /// As [`Communicator::send`].
+    pub fn issend<T: Datatype>(
+        &'scope self,
+        data: &'env [T],
+        dest: usize,
+        tag: i32,
+    ) -> Result<ScopedRequest<'scope, 'env, &'env [T]>, Error> {
+        let Communicator {
+            device, context, ..
+        } = self.communicator;
+        let request = device.isend(send_region(data), dest, tag, *context, Mode::Synchronous)?;
+        Ok(ScopedRequest {
+            scope: self,
+            place: self.keep(request),
+            buffer: data,
+        })
+    }
+
+    /// Starts to receive into `buffer` (MPI_Irecv).
+    ///
+    /// # Errors
+    /// No such rank, a negative tag; the device has failed.
+    pub fn irecv<T: Datatype>(
+        &'scope self,
+        buffer: &'env mut [T],
+        source: impl Into<Source>,
+        tag: impl Into<Tag>,
+    ) -> Result<ScopedRequest<'scope, 'env, &'env mut [T]>, Error> {
+        let Communicator {
+            device, context, ..
+        } = self.communicator;
+        let (source, tag) = (source.into().rank(), tag.into().value());
+        let request = device.irecv(recv_region(buffer), source, tag, *context)?;
+        Ok(ScopedRequest {
+            scope: self,
+            place: self.keep(request),
+            buffer,
+        })
+    }
+
+    fn requests(&self) -> MutexGuard<'_, Vec<Option<mpjdev::Request>>> {
+        self.requests.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn keep(&self, request: mpjdev::Request) -> usize {
+        let mut requests = self.requests();
+        requests.push(Some(request));
+        requests.len() - 1
+    }
+
+    /// Waits for what `body` has not waited for; the first error is kept.
+    fn complete(&self) -> Result<(), Error> {
+        for outcome in self.communicator.device.iwaitall(&mut self.requests())? {
+            outcome?;
+        }
+        Ok(())
+    }
+
+    /// Frees the buffers without waiting: cancels receives, and gives the device up if anything else
+    /// is still under way.
+    fn release(&self) {
+        let device = &self.communicator.device;
+        let mut open = false;
+        for request in self.requests().iter_mut() {
+            if let Some(pending) = request {
+                let cancelled = device.cancel(pending).unwrap_or(true);
+                let ended = matches!(device.itest(request), Ok(Some(_)) | Err(_));
+                open |= !cancelled && !ended;
+            }
+        }
+        if open {
+            device.give_up();
+        }
+    }
+}

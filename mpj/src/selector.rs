@@ -1,0 +1,55 @@
+//! Which messages a receive or probe wants.
+
+/// The rank a message must come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Source {
+    /// Any rank: MPI_ANY_SOURCE.
+    Any,
+    /// This rank only.
+    Rank(usize),
+}
+
+/// The tag a message must have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Tag {
+    /// Any tag: MPI_ANY_TAG.
+    Any,
+    /// This tag only; tags are 0 to `i32::MAX`.
+    Is(i32),
+}
+
+/// Any rank: MPI_ANY_SOURCE.
+pub const ANY_SOURCE: Source = Source::Any;
+
+/// Any tag: MPI_ANY_TAG.
+pub const ANY_TAG: Tag = Tag::Any;
+
+impl From<usize> for Source {
+    fn from(rank: usize) -> Self {
+        Self::Rank(rank)
+    }
+}
+
+impl From<i32> for Tag {
+    fn from(tag: i32) -> Self {
+        Self::Is(tag)
+    }
+}
+
+impl Source {
+    pub(crate) fn rank(self) -> Option<usize> {
+        match self {
+            Self::Any => None,
+            Self::Rank(rank) => Some(rank),
+        }
+    }
+}
+
+impl Tag {
+    pub(crate) fn value(self) -> Option<i32> {
+        match self {
+            Self::Any => None,
+            Self::Is(tag) => Some(tag),
+        }
+    }
+}

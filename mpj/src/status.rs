@@ -1,0 +1,52 @@
+//! What is known of a received or probed message (MPI-4 section 3.2.5).
+
+use crate::error::Error;
+
+/// Who sent a message, under which tag, and how long it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Status {
+    /// Rank of the sender. For a send: the destination.
+    pub source: usize,
+    /// Tag of the message.
+    pub tag: i32,
+    /// Length in bytes.
+    pub bytes: usize,
+    /// Whether the receive was cancelled; then nothing was received.
+    pub cancelled: bool,
+}
+
+impl Status {
+    /// How many elements of type `T` the message has (MPI_Get_count).
+    ///
+    /// # Errors
+    /// [`Error::Count`] if the length is not a whole number of elements.
+    pub fn count<T>(&self) -> Result<usize, Error> {
+        let size = size_of::<T>();
+        let uneven = Error::Count {
+            bytes: self.bytes,
+            size,
+        };
+        match self.bytes.checked_rem(size) {
+            Some(0) => Ok(self.bytes / size),
+            None if self.bytes == 0 => Ok(0),
+            _ => Err(uneven),
+        }
+    }
+}
+
+impl From<mpjdev::Status> for Status {
+    fn from(status: mpjdev::Status) -> Self {
+        let mpjdev::Status {
+            source,
+            tag,
+            bytes,
+            cancelled,
+        } = status;
+        Self {
+            source: source as usize,
+            tag,
+            bytes,
+            cancelled,
+        }
+    }
+}

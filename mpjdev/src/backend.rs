@@ -1,0 +1,149 @@
+//! The two ways of carrying a message, behind one trait. Both use the same matching; a receive meets
+//! messages of either kind, so every rank serves both whatever its own choice is.
+
+pub(crate) mod eager;
+pub(crate) mod rendezvous;
+
+use transport_lapi::adapter::Adapter;
+use transport_lapi::{
+    Arrival, Completion, HeaderAction, HeaderHandler, LapiError, Outbox, RecvRegion, SendRegion,
+    Session,
+};
+
+use crate::early::EarlyBody;
+use crate::envelope::{self, Fields};
+use crate::error::PeerError;
+use crate::request::Handle;
+use crate::state::State;
+
+/// A message to be sent, checked.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Outbound {
+    pub dest: u32,
+    pub context: u32,
+    pub tag: i32,
+    pub data: SendRegion,
+    /// Complete only when the receive has begun (MPI_Ssend).
+    pub synchronous: bool,
+}
+
+/// A protocol between the device and the transport.
+pub(crate) trait Backend {
+    /// The header handlers of this protocol, by index.
+    fn handlers() -> Vec<(u8, HeaderHandler<State>)>;
+
+    /// Starts a send.
+    fn send<A: Adapter>(
+        session: &mut Session<A, State>,
+        message: Outbound,
+    ) -> Result<Handle, LapiError>;
+
+    /// The receive `key` has met the early message `early`, which came by this protocol and is out of
+    /// the early-send queue.
+    fn receive(state: &mut State, outbox: &mut Outbox<State>, early: u64, key: u64);
+}
+
+/// Sets the handlers of both protocols and of what they share.
+pub(crate) fn register<A: Adapter>(session: &mut Session<A, State>) -> Result<(), LapiError> {
+    let shared: [(u8, HeaderHandler<State>); 2] =
+        [(envelope::DONE, done), (envelope::CREDIT, credit)];
+    let own = eager::Eager::handlers()
+        .into_iter()
+        .chain(rendezvous::Rendezvous::handlers());
+    for (index, handler) in own.chain(shared) {
+        session.addr_set(usize::from(index), handler)?;
+    }
+    Ok(())
+}
+
+/// A receive has met an early message: hands both to the protocol by which it came.
+pub(crate) fn receive(state: &mut State, outbox: &mut Outbox<State>, early: u64, key: u64) {
+    match state.early.get(early).map(|early| &early.body) {
+        Some(EarlyBody::Eager { .. }) => eager::Eager::receive(state, outbox, early, key),
+        Some(EarlyBody::Rendezvous { .. }) => {
+            rendezvous::Rendezvous::receive(state, outbox, early, key);
+        }
+        None => {}
+    }
+}
+
+/// Answers a header handler's message with an inline completion and no data.
+fn follow_up(handler: transport_lapi::InlineHandler<State>, info: u64) -> HeaderAction<State> {
+    let completion = Completion::Inline(handler, info);
+    HeaderAction::Deliver {
+        into: RecvRegion::EMPTY,
+        completion,
+    }
+}
+
+/// The length of a message, if this machine could hold it.
+#[inline]
+fn length(state: &mut State, origin: u32, len: u64) -> Option<usize> {
+    match usize::try_from(len) {
+        Ok(len) if len <= isize::MAX as usize => Some(len),
+        _ => {
+            state.violation(origin, PeerError::Length { len });
+            None
+        }
+    }
+}
+
+/// DONE: the receiver has fetched, or matched, what the request sends.
+fn done(state: &mut State, arrival: Arrival<'_>) -> HeaderAction<State> {
+    let request = match Fields::of(arrival.uhdr, 8) {
+        Ok(mut fields) => fields.u64(),
+        Err(error) => {
+            state.violation(arrival.origin, error);
+            return HeaderAction::Drop;
+        }
+    };
+    match state.requests.sending(request) {
+        Some(sending) if sending.dest == arrival.origin && sending.unanswered => {
+            sending.unanswered = false;
+            follow_up(answered, request)
+        }
+        _ => {
+            state.violation(arrival.origin, PeerError::StrayDone);
+            HeaderAction::Drop
+        }
+    }
+}
+
+/// Ends an answered send, unless its data are still leaving.
+fn answered(state: &mut State, outbox: &mut Outbox<State>, info: u64) {
+    let Some(sending) = state.requests.sending(info) else {
+        return;
+    };
+    if let Some(region) = sending.exposed.take() {
+        outbox.deregister(region);
+    }
+    end_send(state, info);
+}
+
+/// The data of a send have left the user's buffer.
+fn left(state: &mut State, _: &mut Outbox<State>, info: u64) {
+    if let Some(sending) = state.requests.sending(info) {
+        sending.leaving = false;
+        end_send(state, info);
+    }
+}
+
+/// Ends a send for which nothing is missing any more.
+fn end_send(state: &mut State, key: u64) {
+    if let Some(sending) = state.requests.sending(key) {
+        if !sending.leaving && !sending.unanswered {
+            let status = sending.status();
+            state.requests.end(key, Ok(status));
+        }
+    }
+}
+
+/// CREDIT: the receiver has room for early messages again.
+fn credit(state: &mut State, arrival: Arrival<'_>) -> HeaderAction<State> {
+    let refunded = Fields::of(arrival.uhdr, 8)
+        .and_then(|mut fields| state.credits.refund(arrival.origin, fields.u64()));
+    if let Err(error) = refunded {
+        state.violation(arrival.origin, error);
+    }
+    HeaderAction::Consumed
+}

@@ -1,0 +1,298 @@
+//! The eager backend: one Amsend carries envelope and data (the *Amsend only* implementation).
+//!
+//! A posted receive's user buffer is named by the header handler, so the bytes land there without a
+//! copy in between, however long the message. An early message lands in an early buffer of exactly
+//! its size and is copied once, when its receive comes. A send is complete when its data have left
+//! the user's buffer; in synchronous mode, when the receiver's answer has come too.
+
+use transport_lapi::adapter::Adapter;
+use transport_lapi::{
+    Amsend, Arrival, Completion, ForeignBytes, HeaderAction, HeaderHandler, LapiError, OnOrigin,
+    Outbox, Sent, Session,
+};
+
+use super::rendezvous::Rendezvous;
+use super::{Backend, Outbound, follow_up, left, length};
+use crate::buffer::EarlyBuffer;
+use crate::early::{Early, EarlyBody};
+use crate::envelope::{self, EAGER, EAGER_SYNC, Fields};
+use crate::error::PeerError;
+use crate::matching::Envelope;
+use crate::request::{Handle, Matched, Operation, Sending};
+use crate::state::State;
+use crate::status::Status;
+
+/// See the module.
+pub(crate) struct Eager;
+
+impl Backend for Eager {
+    fn handlers() -> Vec<(u8, HeaderHandler<State>)> {
+        vec![(EAGER, arrived), (EAGER_SYNC, arrived_sync)]
+    }
+
+    #[inline]
+    fn send<A: Adapter>(
+        session: &mut Session<A, State>,
+        message: Outbound,
+    ) -> Result<Handle, LapiError> {
+        let Outbound {
+            dest,
+            context,
+            tag,
+            data,
+            synchronous,
+        } = message;
+        if !session.state.credits.spend(dest, data.len()) {
+            session.state.stats.credit_fallbacks += 1;
+            return Rendezvous::send(session, message);
+        }
+        session.state.stats.eager.messages += 1;
+        session.state.stats.eager.bytes += data.len() as u64;
+        if !synchronous {
+            let uhdr = envelope::eager(context, tag);
+            if session.try_amsend(&Amsend::new(dest, EAGER, &uhdr, data))? {
+                return Ok(Handle::Done(Status::new(dest, tag, data.len())));
+            }
+        }
+        start(session, message)
+    }
+
+    fn receive(state: &mut State, outbox: &mut Outbox<State>, early: u64, key: u64) {
+        let Some(message) = state.early.get_mut(early) else {
+            return;
+        };
+        let (source, tag, len) = (message.source, message.tag, message.len);
+        let EarlyBody::Eager {
+            arrived,
+            sync,
+            waiting,
+            ..
+        } = &mut message.body
+        else {
+            return;
+        };
+        *waiting = Some(key);
+        let (arrived, sync) = (*arrived, *sync);
+        if let Some(receiving) = state.requests.receiving(key) {
+            receiving.matched = Some(Matched {
+                source,
+                tag,
+                len,
+                sender: sync,
+                data: None,
+            });
+        }
+        if arrived {
+            hand_over(state, outbox, early);
+        }
+    }
+}
+
+/// A send that has to wait for room, or for an answer.
+fn start<A: Adapter>(
+    session: &mut Session<A, State>,
+    message: Outbound,
+) -> Result<Handle, LapiError> {
+    let Outbound {
+        dest,
+        context,
+        tag,
+        data,
+        synchronous,
+    } = message;
+    let key = session.state.requests.insert(Operation::Send(Sending {
+        dest,
+        tag,
+        context,
+        len: data.len(),
+        leaving: true,
+        unanswered: synchronous,
+        exposed: None,
+    }));
+    let (plain, sync) = (
+        envelope::eager(context, tag),
+        envelope::eager_sync(context, tag, key),
+    );
+    let (handler, uhdr) = if synchronous {
+        (EAGER_SYNC, &sync[..])
+    } else {
+        (EAGER, &plain[..])
+    };
+    let mut amsend = Amsend::new(dest, handler, uhdr, data);
+    amsend.on_origin = OnOrigin::Handler(left, key);
+    if session.amsend(amsend)? == Sent::Now {
+        let (state, outbox) = session.parts();
+        left(state, outbox, key);
+    }
+    Ok(Handle::Pending(key))
+}
+
+/// EAGER: an eager message has come, or its first packet.
+#[inline]
+fn arrived(state: &mut State, arrival: Arrival<'_>) -> HeaderAction<State> {
+    match Fields::of(arrival.uhdr, 8) {
+        Ok(fields) => accept(state, &arrival, fields, false),
+        Err(error) => refuse(state, arrival.origin, error),
+    }
+}
+
+/// EAGER_SYNC: the same in synchronous mode.
+fn arrived_sync(state: &mut State, arrival: Arrival<'_>) -> HeaderAction<State> {
+    match Fields::of(arrival.uhdr, 16) {
+        Ok(fields) => accept(state, &arrival, fields, true),
+        Err(error) => refuse(state, arrival.origin, error),
+    }
+}
+
+#[cold]
+fn refuse(state: &mut State, origin: u32, error: PeerError) -> HeaderAction<State> {
+    state.violation(origin, error);
+    HeaderAction::Drop
+}
+
+/// Says where an eager message goes: into the buffer of its receive, or into an early buffer.
+#[inline]
+fn accept(
+    state: &mut State,
+    arrival: &Arrival<'_>,
+    mut fields: Fields<'_>,
+    synchronous: bool,
+) -> HeaderAction<State> {
+    let source = arrival.origin;
+    let (context, tag) = (fields.u32(), fields.i32());
+    let sender = synchronous.then(|| fields.u64());
+    let Some(len) = length(state, source, arrival.len) else {
+        return HeaderAction::Drop;
+    };
+    if let Err(error) = state.credits.charge(source, len) {
+        return refuse(state, source, error);
+    }
+    let envelope = Envelope {
+        context,
+        source,
+        tag,
+    };
+    let Some((key, receiving)) = state.meet(&envelope) else {
+        return keep(state, arrival, envelope, len, sender);
+    };
+    receiving.matched = Some(Matched {
+        source,
+        tag,
+        len,
+        sender,
+        data: None,
+    });
+    let into = receiving.into;
+    let (Some(body), None) = (arrival.data, sender) else {
+        return HeaderAction::Deliver {
+            into,
+            completion: Completion::Inline(stored, key),
+        };
+    };
+    into.store(0, body);
+    state.end_receive(key);
+    if state.credits.release(source, len) {
+        return follow_up(State::settle_credit, u64::from(source));
+    }
+    HeaderAction::Consumed
+}
+
+/// The bytes of a message are in the user's buffer.
+fn stored(state: &mut State, outbox: &mut Outbox<State>, key: u64) {
+    let Some(matched) = state.end_receive(key) else {
+        return;
+    };
+    if let Some(request) = matched.sender {
+        state.answer(outbox, matched.source, request);
+    }
+    state.release_credit(outbox, matched.source, matched.len);
+}
+
+/// Puts an early message into the early-send queue.
+#[cold]
+fn keep(
+    state: &mut State,
+    arrival: &Arrival<'_>,
+    envelope: Envelope,
+    len: usize,
+    sync: Option<u64>,
+) -> HeaderAction<State> {
+    let buffer = match arrival.data {
+        Some(body) => EarlyBuffer::filled(body),
+        None => EarlyBuffer::new(len),
+    };
+    let Some(buffer) = buffer else {
+        return refuse(state, arrival.origin, PeerError::Length { len: len as u64 });
+    };
+    state.stats.eager.early += 1;
+    state.stats.early_bytes += len as u64;
+    state.stats.early_bytes_peak = state.stats.early_bytes_peak.max(state.stats.early_bytes);
+    let arrived = arrival.data.is_some();
+    let body = EarlyBody::Eager {
+        buffer,
+        arrived,
+        sync,
+        waiting: None,
+    };
+    let key = state.early.insert(Early {
+        source: envelope.source,
+        tag: envelope.tag,
+        len,
+        body,
+    });
+    state.matcher.push_early(envelope, key);
+    match state.early.get_mut(key).map(|early| &mut early.body) {
+        Some(EarlyBody::Eager {
+            buffer,
+            arrived: false,
+            ..
+        }) => {
+            let completion = Completion::Inline(early_stored, key);
+            HeaderAction::Deliver {
+                into: buffer.region(),
+                completion,
+            }
+        }
+        _ => HeaderAction::Consumed,
+    }
+}
+
+/// The bytes of an early message are in its early buffer.
+fn early_stored(state: &mut State, outbox: &mut Outbox<State>, key: u64) {
+    let Some(early) = state.early.get_mut(key) else {
+        return;
+    };
+    let EarlyBody::Eager {
+        arrived, waiting, ..
+    } = &mut early.body
+    else {
+        return;
+    };
+    *arrived = true;
+    if waiting.is_some() {
+        hand_over(state, outbox, key);
+    }
+}
+
+/// Copies an early message that is all there into the buffer of the receive that waits for it.
+fn hand_over(state: &mut State, outbox: &mut Outbox<State>, early: u64) {
+    let Some(Early { len, body, .. }) = state.early.remove(early) else {
+        return;
+    };
+    let EarlyBody::Eager {
+        buffer,
+        waiting: Some(key),
+        ..
+    } = body
+    else {
+        return;
+    };
+    if let Some(receiving) = state.requests.receiving(key) {
+        receiving
+            .into
+            .store(0, ForeignBytes::from_slice(buffer.bytes()));
+    }
+    state.stats.eager.copies += 1;
+    state.stats.early_bytes -= len as u64;
+    stored(state, outbox, key);
+}

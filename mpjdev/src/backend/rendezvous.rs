@@ -1,0 +1,168 @@
+//! The rendezvous backend: Amsend carries the envelope and where the data lie; the receiver, once
+//! matched, fetches them with Get into the user's buffer and answers (the *Amsend and Get*
+//! implementation).
+//!
+//! The data are never copied into memory of the device, and an early message costs its envelope
+//! only. A send is complete when the answer has come, which is why every rendezvous is synchronous:
+//! the sender's buffer stays registered until then, and the sender stays alive.
+
+use transport_lapi::adapter::Adapter;
+use transport_lapi::{
+    Amsend, Arrival, HeaderAction, HeaderHandler, LapiError, OnOrigin, Outbox, SendRegion, Sent,
+    Session,
+};
+
+use super::{Backend, Outbound, follow_up, left, length};
+use crate::early::{Early, EarlyBody};
+use crate::envelope::{self, Fields, RENDEZVOUS};
+use crate::matching::Envelope;
+use crate::request::{Handle, Matched, Operation, Sending};
+use crate::state::State;
+
+/// See the module.
+pub(crate) struct Rendezvous;
+
+impl Backend for Rendezvous {
+    fn handlers() -> Vec<(u8, HeaderHandler<State>)> {
+        vec![(RENDEZVOUS, arrived)]
+    }
+
+    fn send<A: Adapter>(
+        session: &mut Session<A, State>,
+        message: Outbound,
+    ) -> Result<Handle, LapiError> {
+        let Outbound {
+            dest,
+            context,
+            tag,
+            data,
+            ..
+        } = message;
+        session.state.stats.rendezvous.messages += 1;
+        session.state.stats.rendezvous.bytes += data.len() as u64;
+        let exposed = session.register(data)?;
+        let key = session.state.requests.insert(Operation::Send(Sending {
+            dest,
+            tag,
+            context,
+            len: data.len(),
+            leaving: true,
+            unanswered: true,
+            exposed: Some(exposed),
+        }));
+        let uhdr = envelope::rendezvous(context, tag, key, exposed);
+        let mut amsend = Amsend::new(dest, RENDEZVOUS, &uhdr, SendRegion::EMPTY);
+        amsend.on_origin = OnOrigin::Handler(left, key);
+        if session.amsend(amsend)? == Sent::Now {
+            let (state, outbox) = session.parts();
+            left(state, outbox, key);
+        }
+        Ok(Handle::Pending(key))
+    }
+
+    fn receive(state: &mut State, outbox: &mut Outbox<State>, early: u64, key: u64) {
+        let Some(Early {
+            source,
+            tag,
+            len,
+            body,
+        }) = state.early.remove(early)
+        else {
+            return;
+        };
+        let EarlyBody::Rendezvous { data, sender } = body else {
+            return;
+        };
+        if let Some(receiving) = state.requests.receiving(key) {
+            let (sender, data) = (Some(sender), Some(data));
+            receiving.matched = Some(Matched {
+                source,
+                tag,
+                len,
+                sender,
+                data,
+            });
+        }
+        fetch(state, outbox, key);
+    }
+}
+
+/// RENDEZVOUS: an envelope has come.
+fn arrived(state: &mut State, arrival: Arrival<'_>) -> HeaderAction<State> {
+    let source = arrival.origin;
+    let mut fields = match Fields::of(arrival.uhdr, 40) {
+        Ok(fields) => fields,
+        Err(error) => {
+            state.violation(source, error);
+            return HeaderAction::Drop;
+        }
+    };
+    let (context, tag, sender) = (fields.u32(), fields.i32(), fields.u64());
+    let data = fields.region();
+    let Some(len) = length(state, source, data.len) else {
+        return HeaderAction::Drop;
+    };
+    let envelope = Envelope {
+        context,
+        source,
+        tag,
+    };
+    match state.meet(&envelope) {
+        Some((key, receiving)) => {
+            let (sender, data) = (Some(sender), Some(data));
+            receiving.matched = Some(Matched {
+                source,
+                tag,
+                len,
+                sender,
+                data,
+            });
+            follow_up(fetch, key)
+        }
+        None => {
+            state.stats.rendezvous.early += 1;
+            let body = EarlyBody::Rendezvous { data, sender };
+            let key = state.early.insert(Early {
+                source,
+                tag,
+                len,
+                body,
+            });
+            state.matcher.push_early(envelope, key);
+            HeaderAction::Consumed
+        }
+    }
+}
+
+/// Issues the Get of a receive that has met its envelope, for as many bytes as fit.
+fn fetch(state: &mut State, outbox: &mut Outbox<State>, key: u64) {
+    let Some(receiving) = state.requests.receiving(key) else {
+        return;
+    };
+    let Some(Matched {
+        source,
+        len,
+        data: Some(data),
+        ..
+    }) = receiving.matched
+    else {
+        return;
+    };
+    let into = receiving.into.part(0, len);
+    if let Err(error) = outbox.get(source, data, 0, into, OnOrigin::Handler(fetched, key)) {
+        state.trouble.get_or_insert(error.into());
+    }
+}
+
+/// The data are there: tells the sender and ends the receive.
+fn fetched(state: &mut State, outbox: &mut Outbox<State>, key: u64) {
+    let Some(Matched {
+        source,
+        sender: Some(request),
+        ..
+    }) = state.end_receive(key)
+    else {
+        return;
+    };
+    state.answer(outbox, source, request);
+}

@@ -1,0 +1,162 @@
+//! Flow control of early messages: how many bytes a rank may have on their way to another one
+//! without knowing of a posted receive.
+//!
+//! Every eager message spends credit at its sender: its length and a share for the bookkeeping, but
+//! never more than half the limit, so that a message of any length can go. The receiver gives the
+//! credit back when the message has left its early memory or never entered it, a quarter of the
+//! limit at a time. A sender without credit sends by rendezvous, which needs no memory at the
+//! receiver but the envelope; nothing is lost and nothing overtakes.
+//!
+//! - K1: at the sender, `available <= limit`; what is missing was spent and has not come back.
+//! - K2: at the receiver, `held <= limit` for every origin that keeps the rule; what goes beyond is
+//!   refused as a violation.
+//! - K3: at most a quarter of the limit waits at the receiver to be given back, so a sender with
+//!   nothing on its way has at least three quarters, which is enough for any message.
+
+use crate::error::PeerError;
+
+/// What a message costs beside its bytes.
+const OVERHEAD: usize = 64;
+/// The smallest limit that keeps K3 for messages without data.
+const LEAST: usize = 1 << 10;
+
+/// Credits towards and from every rank.
+#[derive(Debug)]
+pub(crate) struct Credits {
+    limit: usize,
+    peers: Vec<Peer>,
+}
+
+#[derive(Debug, Clone)]
+struct Peer {
+    /// What we may still send there.
+    available: usize,
+    /// What came from there and was not given back yet, owed or not.
+    held: usize,
+    /// The part of `held` that is to be given back.
+    owed: usize,
+}
+
+impl Credits {
+    /// Credits of `limit` bytes per rank.
+    pub fn new(size: usize, limit: usize) -> Self {
+        let limit = limit.max(LEAST);
+        let peer = Peer {
+            available: limit,
+            held: 0,
+            owed: 0,
+        };
+        Self {
+            limit,
+            peers: vec![peer; size],
+        }
+    }
+
+    #[inline]
+    fn price(&self, len: usize) -> usize {
+        len.saturating_add(OVERHEAD).min(self.limit / 2)
+    }
+
+    /// Spends the credit for a message of `len` bytes to `dest`; `false` if there is not enough.
+    #[inline]
+    pub fn spend(&mut self, dest: u32, len: usize) -> bool {
+        let price = self.price(len);
+        let peer = &mut self.peers[dest as usize];
+        match peer.available.checked_sub(price) {
+            Some(left) => peer.available = left,
+            None => return false,
+        }
+        true
+    }
+
+    /// A message of `len` bytes came from `source`.
+    #[inline]
+    pub fn charge(&mut self, source: u32, len: usize) -> Result<(), PeerError> {
+        let price = self.price(len);
+        let peer = &mut self.peers[source as usize];
+        peer.held += price;
+        if peer.held > self.limit {
+            return Err(PeerError::Credit { limit: self.limit });
+        }
+        Ok(())
+    }
+
+    /// A message of `len` bytes from `source` needs no early memory any more. Returns whether it is
+    /// time for [`Self::settle`].
+    #[inline]
+    pub fn release(&mut self, source: u32, len: usize) -> bool {
+        let price = self.price(len);
+        let quarter = self.limit / 4;
+        let peer = &mut self.peers[source as usize];
+        peer.owed += price;
+        peer.owed >= quarter
+    }
+
+    /// What is to be given back to `source` now, in bytes.
+    pub fn settle(&mut self, source: u32) -> u64 {
+        let peer = &mut self.peers[source as usize];
+        let owed = std::mem::take(&mut peer.owed);
+        peer.held = peer.held.saturating_sub(owed);
+        owed as u64
+    }
+
+    /// Credit came back from `dest`.
+    pub fn refund(&mut self, dest: u32, bytes: u64) -> Result<(), PeerError> {
+        let peer = &mut self.peers[dest as usize];
+        let missing = self.limit - peer.available;
+        match usize::try_from(bytes) {
+            Ok(bytes) if bytes <= missing => peer.available += bytes,
+            _ => return Err(PeerError::CreditReturn { bytes }),
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn too_much_either_way_is_a_violation() {
+        let mut credits = Credits::new(1, 4096);
+        assert_eq!(credits.charge(0, 1 << 40), Ok(()));
+        assert_eq!(credits.charge(0, 4000), Ok(()));
+        assert_eq!(credits.charge(0, 0), Err(PeerError::Credit { limit: 4096 }));
+        assert_eq!(
+            credits.refund(0, 1),
+            Err(PeerError::CreditReturn { bytes: 1 })
+        );
+    }
+
+    proptest! {
+        /// A sender and a receiver that keep the rule: the receiver never complains, and once
+        /// everything is released any message can go again (K1, K2, K3).
+        #[test]
+        fn credit_is_neither_lost_nor_made(
+            limit in 0usize..100_000, steps in prop::collection::vec((any::<bool>(), 0usize..200_000), 0..200),
+        ) {
+            let (mut sender, mut receiver) = (Credits::new(1, limit), Credits::new(1, limit));
+            let mut early = std::collections::VecDeque::new();
+            let release = |sender: &mut Credits, receiver: &mut Credits, len| {
+                if receiver.release(0, len) {
+                    sender.refund(0, receiver.settle(0)).unwrap();
+                }
+            };
+            for (send, len) in steps {
+                if send {
+                    if sender.spend(0, len) {
+                        receiver.charge(0, len).unwrap();
+                        early.push_back(len);
+                    }
+                } else if let Some(len) = early.pop_front() {
+                    release(&mut sender, &mut receiver, len);
+                }
+            }
+            for len in early {
+                release(&mut sender, &mut receiver, len);
+            }
+            prop_assert!(sender.spend(0, usize::MAX));
+        }
+    }
+}

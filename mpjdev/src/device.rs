@@ -1,0 +1,444 @@
+//! The device: starts operations, under one lock with the matching queues, and cancels them.
+//!
+//! Waiting and testing are in `wait.rs`, probing in `probe.rs`. Posting a receive and taking in an
+//! arrival both happen under the session's lock, so they cannot miss each other.
+//!
+//! - V1: regions handed in are written or read only until the wait that reports the end of their
+//!   operation, or until the device has failed: a failure abandons the context before it is
+//!   reported, so no buffer is in use after any call has returned an error of the transport.
+
+use std::any::Any;
+use std::sync::OnceLock;
+
+use transport_lapi::adapter::{Adapter, Doorbell, GetKind};
+use transport_lapi::config::{BackendChoice, Settings, WaitMode};
+use transport_lapi::{Context, LapiError, RecvRegion, SendRegion, Session, SessionGuard};
+
+use crate::backend::{self, Backend, Outbound, eager::Eager, rendezvous::Rendezvous};
+use crate::error::Error;
+use crate::matching::Pattern;
+use crate::request::{Handle, Operation, Receiving, Request};
+use crate::select::{Protocol, Table};
+use crate::state::State;
+use crate::stats::Stats;
+use crate::status::Status;
+
+/// The modes of sending (MPI-4 section 3.4).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Mode {
+    /// Complete when the buffer is reusable.
+    #[default]
+    Standard,
+    /// Complete when, besides, a matching receive has begun.
+    Synchronous,
+}
+
+/// How a device behaves; alike on all ranks of a job.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Which protocol carries which message.
+    pub table: Table,
+    /// Bytes of early messages that one rank may have at another one. Alike on all ranks.
+    pub early_limit: usize,
+    /// How waiting threads spend their time.
+    pub wait: WaitMode,
+}
+
+impl Options {
+    /// The options that the settings describe.
+    pub fn from_settings(settings: &Settings) -> Self {
+        Self {
+            table: Table::of(settings.backend),
+            early_limit: settings.early_limit,
+            wait: settings.wait,
+        }
+    }
+
+    /// The default options with this backend.
+    pub fn with_backend(backend: BackendChoice) -> Self {
+        Self {
+            table: Table::of(backend),
+            ..Self::default()
+        }
+    }
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self::from_settings(&Settings::default())
+    }
+}
+
+/// One rank's access to the others. Shared by all threads of the rank.
+pub struct Device<A: Adapter> {
+    pub(crate) context: Context<A, State>,
+    options: Options,
+    /// Why the device is unusable, once it is.
+    failure: OnceLock<Error>,
+    bell: std::sync::Arc<dyn Doorbell>,
+}
+
+impl<A: Adapter> Device<A> {
+    /// A device over a connected adapter.
+    ///
+    /// # Errors
+    /// None that depend on the arguments; [`Error::Transport`] if the transport refuses its own
+    /// handlers.
+    pub fn new(adapter: A, options: Options) -> Result<Self, Error> {
+        let state = State::new(adapter.num_tasks(), options.early_limit);
+        let bell = adapter.doorbell();
+        let transport = transport_lapi::Options { wait: options.wait };
+        let context = Context::init(adapter, state, transport);
+        backend::register(&mut *context.session()?)?;
+        Ok(Self {
+            context,
+            options,
+            failure: OnceLock::new(),
+            bell,
+        })
+    }
+
+    /// This rank.
+    #[inline]
+    pub fn rank(&self) -> u32 {
+        self.context.task()
+    }
+
+    /// How many ranks the job has.
+    #[inline]
+    pub fn size(&self) -> usize {
+        self.context.num_tasks()
+    }
+
+    /// Starts a send of `data` to `dest` (MPI_Isend, MPI_Issend). The region is in use until the
+    /// request was waited for (V1).
+    ///
+    /// # Errors
+    /// [`Error::Rank`], [`Error::Tag`] for a negative tag; [`Error::Finished`]; what made the
+    /// device unusable. Nothing was sent then.
+    #[inline]
+    pub fn isend(
+        &self,
+        data: SendRegion,
+        dest: usize,
+        tag: i32,
+        context: u32,
+        mode: Mode,
+    ) -> Result<Request, Error> {
+        let message = self.outbound(data, dest, tag, context, mode)?;
+        let mut session = self.session()?;
+        let started = self.start_send(&mut session, message);
+        drop(session);
+        started
+            .map(Request)
+            .map_err(|error| self.fail(error.into()))
+    }
+
+    /// Sends `data` to `dest` and waits until the send is complete (MPI_Send, MPI_Ssend).
+    ///
+    /// # Errors
+    /// As [`Device::isend`] and [`Device::iwait`].
+    #[inline]
+    pub fn send(
+        &self,
+        data: SendRegion,
+        dest: usize,
+        tag: i32,
+        context: u32,
+        mode: Mode,
+    ) -> Result<(), Error> {
+        let message = self.outbound(data, dest, tag, context, mode)?;
+        let mut session = self.session()?;
+        match self.start_send(&mut session, message) {
+            Ok(Handle::Done(_)) => Ok(()),
+            Ok(Handle::Pending(key)) => self.wait_ended(session, key).map(drop),
+            Err(error) => {
+                drop(session);
+                Err(self.fail(error.into()))
+            }
+        }
+    }
+
+    /// Starts a receive into `into` (MPI_Irecv) of a message of `context` from `source` with `tag`;
+    /// `None` is any. The region is in use until the request was waited for (V1).
+    ///
+    /// # Errors
+    /// As [`Device::isend`].
+    pub fn irecv(
+        &self,
+        into: RecvRegion,
+        source: Option<usize>,
+        tag: Option<i32>,
+        context: u32,
+    ) -> Result<Request, Error> {
+        let pattern = self.pattern(source, tag, context)?;
+        let key = post(&mut *self.session()?, into, pattern);
+        Ok(Request(Handle::Pending(key)))
+    }
+
+    /// Receives into `into` and waits until the message is there (MPI_Recv).
+    ///
+    /// # Errors
+    /// As [`Device::irecv`] and [`Device::iwait`].
+    #[inline]
+    pub fn recv(
+        &self,
+        into: RecvRegion,
+        source: Option<usize>,
+        tag: Option<i32>,
+        context: u32,
+    ) -> Result<Status, Error> {
+        let pattern = self.pattern(source, tag, context)?;
+        let mut session = self.session()?;
+        let key = post(&mut session, into, pattern);
+        self.wait_ended(session, key)
+    }
+
+    #[inline]
+    fn outbound(
+        &self,
+        data: SendRegion,
+        dest: usize,
+        tag: i32,
+        context: u32,
+        mode: Mode,
+    ) -> Result<Outbound, Error> {
+        let (dest, tag) = (self.check_rank(dest)?, check_tag(tag)?);
+        Ok(Outbound {
+            dest,
+            context,
+            tag,
+            data,
+            synchronous: mode == Mode::Synchronous,
+        })
+    }
+
+    #[inline]
+    fn start_send(
+        &self,
+        session: &mut Session<A, State>,
+        message: Outbound,
+    ) -> Result<Handle, LapiError> {
+        match self.options.table.protocol(message.data.len()) {
+            Protocol::Eager => Eager::send(session, message),
+            Protocol::Rendezvous => Rendezvous::send(session, message),
+        }
+    }
+
+    /// Cancels a receive that has not met a message yet (MPI_Cancel). Returns whether it was
+    /// cancelled; the request is to be waited for in either case, and its status says so too. Sends
+    /// and receives that have met a message are left alone.
+    ///
+    /// # Errors
+    /// [`Error::Finished`], what made the device unusable.
+    pub fn cancel(&self, request: &Request) -> Result<bool, Error> {
+        let Handle::Pending(key) = request.0 else {
+            return Ok(false);
+        };
+        let mut session = self.session()?;
+        let state = &mut session.state;
+        let Some(ticket) = state.requests.receiving(key).and_then(|r| r.posted.take()) else {
+            return Ok(false);
+        };
+        let cancelled = state.matcher.cancel_posted(ticket).is_some();
+        if cancelled {
+            state.requests.end(key, Ok(Status::CANCELLED));
+            session.wake();
+        }
+        Ok(cancelled)
+    }
+
+    /// Gives a request up together with its buffer, which stays alive until the operation has
+    /// ended. A receive that has not met a message yet is cancelled.
+    pub fn detach(&self, request: Request, buffer: Box<dyn Any + Send>) {
+        let Handle::Pending(key) = request.0 else {
+            return;
+        };
+        // A device that has failed uses no buffer any more (V1): nothing is left to cancel.
+        let _ = self.cancel(&request);
+        if let Ok(mut session) = self.session() {
+            session.state.requests.detach(key, buffer);
+        }
+    }
+
+    /// Ends this rank's part (collective, the heart of MPI_Finalize): waits until everything this
+    /// rank has sent is in place and every rank has come here.
+    ///
+    /// # Errors
+    /// As [`Device::iwait`]; [`Error::Finished`] the second time.
+    pub fn finish(&self) -> Result<(), Error> {
+        self.context
+            .gfence()
+            .map_err(|error| self.fail(error.into()))?;
+        self.session()?.abandon();
+        Ok(())
+    }
+
+    /// Tells the job that this rank will not go on, so that ranks which wait for it fail with an
+    /// error that names it instead of waiting for ever. Never blocks.
+    pub fn abort(&self) {
+        self.bell.declare_lost();
+    }
+
+    /// Makes the device unusable without waiting for anything: every later call, also of other
+    /// threads, fails with [`Error::Finished`]. No buffer is in use afterwards.
+    pub fn give_up(&self) {
+        self.fail(Error::Finished);
+    }
+
+    /// What the protocols did on this rank so far.
+    ///
+    /// # Errors
+    /// [`Error::Finished`], what made the device unusable.
+    pub fn stats(&self) -> Result<Stats, Error> {
+        Ok(self.session()?.state.stats)
+    }
+
+    /// The protocol table.
+    pub fn table(&self) -> &Table {
+        &self.options.table
+    }
+
+    /// How Get reads another rank's memory; `None` means over active messages.
+    ///
+    /// # Errors
+    /// [`Error::Finished`], what made the device unusable.
+    pub fn get_kind(&self) -> Result<Option<GetKind>, Error> {
+        Ok(self.session()?.get_kind())
+    }
+
+    /// Takes the lock.
+    #[inline]
+    pub(crate) fn session(&self) -> Result<SessionGuard<'_, A, State>, Error> {
+        self.context.session().map_err(|error| self.unusable(error))
+    }
+
+    /// What to say when the context refuses itself.
+    #[cold]
+    fn unusable(&self, error: LapiError) -> Error {
+        match error {
+            LapiError::HndlInvalid => self.failure.get().cloned().unwrap_or(Error::Finished),
+            other => other.into(),
+        }
+    }
+
+    /// Makes the device unusable and says why; the first reason is kept (V1).
+    #[cold]
+    pub(crate) fn fail(&self, error: Error) -> Error {
+        if matches!(&error, Error::Transport(cause) if matches!(**cause, LapiError::HndlInvalid)) {
+            return self.unusable(LapiError::HndlInvalid);
+        }
+        let error = self.failure.get_or_init(|| error).clone();
+        if let Ok(mut session) = self.context.session() {
+            session.abandon();
+        }
+        error
+    }
+
+    /// Waits with progress; a violation that a handler met ends the device.
+    #[inline]
+    pub(crate) fn wait_until<R>(
+        &self,
+        ready: impl FnMut(&mut Session<A, State>) -> Option<R>,
+    ) -> Result<R, Error> {
+        self.wait_from(self.session()?, ready)
+    }
+
+    #[inline]
+    fn wait_from<R>(
+        &self,
+        session: SessionGuard<'_, A, State>,
+        mut ready: impl FnMut(&mut Session<A, State>) -> Option<R>,
+    ) -> Result<R, Error> {
+        let outcome =
+            self.context
+                .wait_from(session, |session| match session.state.trouble.take() {
+                    Some(trouble) => Some(Err(trouble)),
+                    None => ready(session).map(Ok),
+                });
+        match outcome {
+            Ok(Ok(answer)) => Ok(answer),
+            Ok(Err(trouble)) => Err(self.fail(trouble)),
+            Err(error) => Err(self.fail(error.into())),
+        }
+    }
+
+    /// Waits for one operation on behalf of a caller that holds the session.
+    #[inline]
+    fn wait_ended(&self, session: SessionGuard<'_, A, State>, key: u64) -> Result<Status, Error> {
+        self.wait_from(session, |session| session.state.requests.take_ended(key))?
+    }
+
+    /// One round of progress.
+    ///
+    /// # Errors
+    /// As [`Device::iwait`].
+    pub fn progress(&self) -> Result<(), Error> {
+        let mut session = self.session()?;
+        let outcome = match session.progress() {
+            Ok(_) => session.state.trouble.take(),
+            Err(error) => Some(error.into()),
+        };
+        drop(session);
+        outcome.map_or(Ok(()), |error| Err(self.fail(error)))
+    }
+
+    #[inline]
+    fn check_rank(&self, rank: usize) -> Result<u32, Error> {
+        let size = self.size();
+        if rank >= size {
+            return Err(Error::Rank { rank, size });
+        }
+        Ok(rank as u32)
+    }
+
+    /// What a receive or probe asks for, checked.
+    #[inline]
+    pub(crate) fn pattern(
+        &self,
+        source: Option<usize>,
+        tag: Option<i32>,
+        context: u32,
+    ) -> Result<Pattern, Error> {
+        let source = source.map(|rank| self.check_rank(rank)).transpose()?;
+        let tag = tag.map(check_tag).transpose()?;
+        Ok(Pattern {
+            context,
+            source,
+            tag,
+        })
+    }
+}
+
+#[inline]
+fn check_tag(tag: i32) -> Result<i32, Error> {
+    if tag < 0 {
+        Err(Error::Tag { tag })
+    } else {
+        Ok(tag)
+    }
+}
+
+/// Posts a receive, or lets it meet the early message that it would get; returns its key.
+#[inline]
+fn post<A: Adapter>(session: &mut Session<A, State>, into: RecvRegion, pattern: Pattern) -> u64 {
+    let (state, outbox) = session.parts();
+    let early = state.matcher.take_early(&pattern);
+    let receiving = Receiving {
+        pattern,
+        into,
+        posted: None,
+        matched: None,
+    };
+    let key = state.requests.insert(Operation::Recv(receiving));
+    match early {
+        Some((_, early)) => backend::receive(state, outbox, early, key),
+        None => {
+            let ticket = state.matcher.push_posted(pattern, key);
+            if let Some(receiving) = state.requests.receiving(key) {
+                receiving.posted = Some(ticket);
+            }
+        }
+    }
+    key
+}

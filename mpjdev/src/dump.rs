@@ -1,0 +1,114 @@
+//! Queues and open requests as text, for a person who asks why nothing moves.
+
+use std::fmt::Write;
+
+use transport_lapi::adapter::Adapter;
+
+use crate::device::Device;
+use crate::early::{Early, EarlyBody};
+use crate::error::Error;
+use crate::matching::Pattern;
+use crate::request::{Operation, Receiving, Sending};
+use crate::state::State;
+
+impl<A: Adapter> Device<A> {
+    /// Both queues and the open requests, one line each, in the order in which they would match.
+    ///
+    /// # Errors
+    /// [`Error::Finished`], what made the device unusable.
+    pub fn dump(&self) -> Result<String, Error> {
+        let session = self.session()?;
+        Ok(describe(&session.state, self.rank(), self.size()))
+    }
+}
+
+fn describe(state: &State, rank: u32, size: usize) -> String {
+    let mut text = format!("rank {rank} of {size}\n");
+    let posted: Vec<_> = state.matcher.posted().collect();
+    let _ = writeln!(text, "posted receives without a message: {}", posted.len());
+    for (pattern, _) in posted {
+        let _ = writeln!(text, "  {}", wanted(pattern));
+    }
+    let early: Vec<_> = state.matcher.early().collect();
+    let _ = writeln!(text, "early messages without a receive: {}", early.len());
+    for (envelope, &key) in early {
+        let Some(message) = state.early.get(key) else {
+            continue;
+        };
+        let _ = writeln!(text, "  {}, context {}", arrived(message), envelope.context);
+    }
+    let open: Vec<_> = state
+        .requests
+        .iter()
+        .filter_map(|(_, entry)| operation(entry))
+        .collect();
+    let _ = writeln!(text, "open requests: {}", open.len());
+    for line in open {
+        let _ = writeln!(text, "  {line}");
+    }
+    text
+}
+
+fn wanted(pattern: &Pattern) -> String {
+    let any = |value: Option<i64>| value.map_or("any".to_owned(), |value| value.to_string());
+    let (source, tag) = (
+        any(pattern.source.map(i64::from)),
+        any(pattern.tag.map(i64::from)),
+    );
+    format!("from rank {source}, tag {tag}, context {}", pattern.context)
+}
+
+fn arrived(early: &Early) -> String {
+    let Early {
+        source,
+        tag,
+        len,
+        body,
+    } = early;
+    let how = match body {
+        EarlyBody::Eager { arrived: true, .. } => "eager, all here",
+        EarlyBody::Eager { .. } => "eager, arriving",
+        EarlyBody::Rendezvous { .. } => "rendezvous, with its sender",
+    };
+    format!("from rank {source}, tag {tag}, {len} bytes ({how})")
+}
+
+fn operation(operation: &Operation) -> Option<String> {
+    match operation {
+        Operation::Send(Sending {
+            dest,
+            tag,
+            context,
+            len,
+            leaving,
+            exposed,
+            ..
+        }) => {
+            let phase = match (leaving, exposed) {
+                (true, _) => "waiting for room",
+                (false, Some(_)) => "waiting to be fetched",
+                (false, None) => "waiting to be matched",
+            };
+            let what = format!("send to rank {dest}, tag {tag}, context {context}, {len} bytes");
+            Some(format!("{what} ({phase})"))
+        }
+        Operation::Recv(Receiving {
+            pattern,
+            into,
+            matched,
+            ..
+        }) => {
+            let phase = match matched {
+                None => "waiting for a message",
+                Some(matched) if matched.data.is_some() => "fetching the data",
+                Some(_) => "taking in the data",
+            };
+            Some(format!(
+                "receive {}, {} bytes ({phase})",
+                wanted(pattern),
+                into.len()
+            ))
+        }
+        Operation::Done(_) => None,
+    }
+}

@@ -1,0 +1,35 @@
+//! Messages that came before their receive: what the early-send queue holds.
+
+use transport_lapi::RemoteRegion;
+
+use crate::buffer::EarlyBuffer;
+
+/// An early message.
+#[derive(Debug)]
+pub(crate) struct Early {
+    pub source: u32,
+    pub tag: i32,
+    pub len: usize,
+    pub body: EarlyBody,
+}
+
+/// Where the bytes of an early message are.
+#[derive(Debug)]
+pub(crate) enum EarlyBody {
+    /// Here, or on their way here.
+    Eager {
+        buffer: EarlyBuffer,
+        /// Whether all bytes are here.
+        arrived: bool,
+        /// The sender's request, if it waits for the match.
+        sync: Option<u64>,
+        /// The receive that was matched meanwhile.
+        waiting: Option<u64>,
+    },
+    /// Still with the sender.
+    Rendezvous {
+        data: RemoteRegion,
+        /// The sender's request.
+        sender: u64,
+    },
+}

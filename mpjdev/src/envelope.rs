@@ -1,0 +1,131 @@
+//! The user headers of the device's active messages: fixed little-endian fields, pure.
+//!
+//! | handler        | index | bytes | fields                                              |
+//! |----------------|-------|-------|-----------------------------------------------------|
+//! | EAGER          | 1     | 8     | context, tag                                        |
+//! | EAGER_SYNC     | 2     | 16    | context, tag, the sender's request                  |
+//! | RENDEZVOUS     | 3     | 40    | context, tag, the sender's request, address, length, key |
+//! | DONE           | 4     | 8     | the sender's request                                |
+//! | CREDIT         | 5     | 8     | bytes                                               |
+//!
+//! The source is not in the envelope: the transport knows the origin.
+
+use transport_lapi::RemoteRegion;
+
+use crate::error::PeerError;
+
+/// An eager message.
+pub(crate) const EAGER: u8 = 1;
+/// An eager message in synchronous mode.
+pub(crate) const EAGER_SYNC: u8 = 2;
+/// The envelope of a rendezvous message.
+pub(crate) const RENDEZVOUS: u8 = 3;
+/// A rendezvous message was fetched, or a synchronous one matched.
+pub(crate) const DONE: u8 = 4;
+/// Early memory is free again.
+pub(crate) const CREDIT: u8 = 5;
+
+/// Context and tag.
+#[inline]
+pub(crate) fn eager(context: u32, tag: i32) -> [u8; 8] {
+    let mut uhdr = [0; 8];
+    uhdr[..4].copy_from_slice(&context.to_le_bytes());
+    uhdr[4..].copy_from_slice(&tag.to_le_bytes());
+    uhdr
+}
+
+/// Context, tag and request.
+pub(crate) fn eager_sync(context: u32, tag: i32, request: u64) -> [u8; 16] {
+    let mut uhdr = [0; 16];
+    uhdr[..8].copy_from_slice(&eager(context, tag));
+    uhdr[8..].copy_from_slice(&request.to_le_bytes());
+    uhdr
+}
+
+/// Context, tag, request and where the data lies.
+pub(crate) fn rendezvous(context: u32, tag: i32, request: u64, data: RemoteRegion) -> [u8; 40] {
+    let mut uhdr = [0; 40];
+    uhdr[..16].copy_from_slice(&eager_sync(context, tag, request));
+    uhdr[16..24].copy_from_slice(&data.addr.to_le_bytes());
+    uhdr[24..32].copy_from_slice(&data.len.to_le_bytes());
+    uhdr[32..].copy_from_slice(&data.key.to_le_bytes());
+    uhdr
+}
+
+/// A user header that is read from the front.
+pub(crate) struct Fields<'a>(&'a [u8]);
+
+impl<'a> Fields<'a> {
+    /// The header, if it has exactly the bytes its handler needs.
+    #[inline]
+    pub fn of(uhdr: &'a [u8], needed: usize) -> Result<Self, PeerError> {
+        if uhdr.len() != needed {
+            return Err(PeerError::Envelope {
+                len: uhdr.len(),
+                needed,
+            });
+        }
+        Ok(Self(uhdr))
+    }
+
+    #[inline]
+    fn take<const N: usize>(&mut self) -> [u8; N] {
+        let (field, rest) = self.0.split_first_chunk().expect("`of` checked the length");
+        self.0 = rest;
+        *field
+    }
+
+    /// The next four bytes.
+    #[inline]
+    pub fn u32(&mut self) -> u32 {
+        u32::from_le_bytes(self.take())
+    }
+
+    /// The next four bytes, signed.
+    #[inline]
+    pub fn i32(&mut self) -> i32 {
+        i32::from_le_bytes(self.take())
+    }
+
+    /// The next eight bytes.
+    #[inline]
+    pub fn u64(&mut self) -> u64 {
+        u64::from_le_bytes(self.take())
+    }
+
+    /// The next 24 bytes: address, length, key.
+    pub fn region(&mut self) -> RemoteRegion {
+        RemoteRegion {
+            addr: self.u64(),
+            len: self.u64(),
+            key: self.u64(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_come_back() {
+        let data = RemoteRegion {
+            addr: 0x1122,
+            len: 33,
+            key: 7 << 32 | 5,
+        };
+        let uhdr = rendezvous(9, -4, u64::MAX - 1, data);
+        let mut fields = Fields::of(&uhdr, 40).unwrap();
+        assert_eq!(
+            (fields.u32(), fields.i32(), fields.u64()),
+            (9, -4, u64::MAX - 1)
+        );
+        assert_eq!(fields.region(), data);
+    }
+
+    #[test]
+    fn other_lengths_are_refused() {
+        let error = Fields::of(&[0; 9], 8).err();
+        assert_eq!(error, Some(PeerError::Envelope { len: 9, needed: 8 }));
+    }
+}

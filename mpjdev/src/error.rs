@@ -1,0 +1,149 @@
+//! Errors of the device, and the only place where MPI's error classes are given to them.
+
+use std::sync::Arc;
+
+use transport_lapi::LapiError;
+use transport_lapi::wireup::WireupError;
+
+/// Why an operation failed.
+#[derive(Debug, Clone, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// No such rank.
+    #[error("rank {rank} is out of range: the job has ranks 0 to {last}", last = .size - 1)]
+    Rank {
+        /// The rank that was given.
+        rank: usize,
+        /// How many ranks there are.
+        size: usize,
+    },
+    /// Not a tag.
+    #[error("tag {tag} is out of range: tags are 0 to {max}", max = i32::MAX)]
+    Tag {
+        /// The tag that was given.
+        tag: i32,
+    },
+    /// The message is longer than the receive buffer. The message is consumed; the buffer holds its
+    /// beginning, and the connection stays usable.
+    #[error(
+        "message of {sent} bytes from rank {source_rank} with tag {tag} does not fit the receive \
+         buffer of {capacity} bytes; make the buffer longer, or receive it with recv_vec"
+    )]
+    Truncate {
+        /// Who sent it.
+        source_rank: u32,
+        /// Its tag.
+        tag: i32,
+        /// Its length in bytes.
+        sent: usize,
+        /// The buffer's length in bytes.
+        capacity: usize,
+    },
+    /// The request is not one of this device, or was completed before.
+    #[error("the request was completed before, or belongs to another device")]
+    Request,
+    /// The device was finished; no communication is possible any more.
+    #[error("the device was finished; communicate before that")]
+    Finished,
+    /// A peer sent something that the protocols do not allow. The device is unusable afterwards.
+    #[error("rank {rank} broke the protocol: {violation}")]
+    Peer {
+        /// Who sent it.
+        rank: u32,
+        /// What was wrong with it.
+        violation: PeerError,
+    },
+    /// The transport failed. The device is unusable afterwards.
+    #[error(transparent)]
+    Transport(Arc<LapiError>),
+    /// The job could not be joined.
+    #[error(transparent)]
+    Wireup(Arc<WireupError>),
+}
+
+impl From<LapiError> for Error {
+    fn from(error: LapiError) -> Self {
+        Self::Transport(Arc::new(error))
+    }
+}
+
+impl From<WireupError> for Error {
+    fn from(error: WireupError) -> Self {
+        Self::Wireup(Arc::new(error))
+    }
+}
+
+/// What a peer did that the device's protocols do not allow; one variant each, each provoked by a
+/// test.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PeerError {
+    /// The user header is not of the length that its handler needs.
+    #[error("an envelope of {len} bytes, where {needed} were expected")]
+    Envelope {
+        /// Bytes there are.
+        len: usize,
+        /// Bytes that are needed.
+        needed: usize,
+    },
+    /// More early messages than there were credits for.
+    #[error("early messages beyond the agreed {limit} bytes; set MPJ_EARLY_LIMIT alike everywhere")]
+    Credit {
+        /// What was agreed.
+        limit: usize,
+    },
+    /// More credits than were ever spent.
+    #[error("{bytes} bytes of credit, more than were spent")]
+    CreditReturn {
+        /// What was returned.
+        bytes: u64,
+    },
+    /// The end of a send that is not under way to that rank.
+    #[error("the end of a send that is not under way")]
+    StrayDone,
+    /// A length that no memory has.
+    #[error("a message of {len} bytes, for which there is no memory")]
+    Length {
+        /// The length that was claimed.
+        len: u64,
+    },
+}
+
+/// MPI's error classes (MPI-4 section 9.4), as far as they occur.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ErrorClass {
+    /// MPI_ERR_RANK.
+    Rank,
+    /// MPI_ERR_TAG.
+    Tag,
+    /// MPI_ERR_TRUNCATE.
+    Truncate,
+    /// MPI_ERR_REQUEST.
+    Request,
+    /// MPI_ERR_PROC_FAILED of the fault tolerance chapter: a rank of the job is gone.
+    ProcFailed,
+    /// MPI_ERR_OTHER.
+    Other,
+    /// MPI_ERR_INTERN: a peer or the system broke a rule.
+    Intern,
+}
+
+impl Error {
+    /// The class that MPI gives to this error.
+    pub fn class(&self) -> ErrorClass {
+        use transport_lapi::adapter::AdapterError;
+        match self {
+            Self::Rank { .. } => ErrorClass::Rank,
+            Self::Tag { .. } => ErrorClass::Tag,
+            Self::Truncate { .. } => ErrorClass::Truncate,
+            Self::Request => ErrorClass::Request,
+            Self::Finished | Self::Wireup(_) => ErrorClass::Other,
+            Self::Peer { .. } => ErrorClass::Intern,
+            Self::Transport(error) => match &**error {
+                LapiError::Adapter(AdapterError::PeerLost { .. }) => ErrorClass::ProcFailed,
+                _ => ErrorClass::Intern,
+            },
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! The device layer: point-to-point messages between ranks, matched by context, source and tag, in
+//! the design of HPJava's *mpjdev over LAPI*.
+//!
+//! ```text
+//!    clients (mpj)
+//!   ──────────────────────────────────────────────────────────────
+//!    Device        isend · irecv · wait · probe · cancel · dump
+//!      │ matching  posted-receive queue and early-send queue (pure)
+//!      │ select    which protocol for which size
+//!      ├─ backend::eager        one Amsend carries envelope and data
+//!      └─ backend::rendezvous   Amsend carries the envelope, Get fetches the data
+//!   ──────────────────────────────────────────────────────────────
+//!    transport_lapi::Context<A, State>
+//! ```
+//!
+//! The device speaks MPI's words: rank, source, tag, context, envelope, request, status. It moves
+//! bytes; element types are the business of the layer above. It knows transport-lapi's public
+//! interface and never an adapter.
+
+#![deny(unsafe_code)]
+
+mod backend;
+mod buffer;
+mod credit;
+mod device;
+mod dump;
+mod early;
+mod envelope;
+mod error;
+pub mod matching;
+mod probe;
+mod request;
+mod select;
+mod slab;
+mod state;
+mod stats;
+mod status;
+mod wait;
+pub mod wireup;
+
+pub use device::{Device, Mode, Options};
+pub use error::{Error, ErrorClass, PeerError};
+pub use probe::Message;
+pub use request::Request;
+pub use select::{Protocol, Table, TableError};
+pub use state::State;
+pub use stats::{ProtocolStats, Stats};
+pub use status::Status;
+
+pub use transport_lapi::config::{BackendChoice, GetMode, Settings, WaitMode};
+pub use transport_lapi::{RecvRegion, SendRegion, adapter::Adapter};

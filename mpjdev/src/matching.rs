@@ -1,0 +1,369 @@
+//! Matching of messages with receives by context, source and tag: pure, without I/O or clock.
+//!
+//! The device calls it under its lock: a receive first looks among the early messages and is
+//! posted when none fits; an arrival first looks among the posted receives and becomes an early
+//! message when none fits. The *early-send queue* is what MPI calls the unexpected queue.
+//!
+//! A match is one hash look-up, however deep the queues are. Patterns fall into four classes
+//! (exact, any source, any tag, both); each class is a [`Lane`] that maps a key to a first-in,
+//! first-out queue threaded through a slab.
+//!
+//! * A posted receive sits in the one queue of its own pattern. An arrival asks each class that
+//!   has receives waiting, and the earliest of at most four queue heads wins.
+//! * An early message sits in the exact lane, and in the lane of every wildcard class that has
+//!   been asked for while early messages were waiting. Such a lane is filled when it is first
+//!   needed and kept up from then on, so programs without wildcards never pay for it.
+//!
+//! Nothing is allocated once the slabs and the maps have grown to the program's needs. An emptied
+//! queue keeps its place in the map, because most programs use the same keys again; the lanes
+//! sweep them out when they pile up.
+//!
+//! Invariants:
+//!
+//! - M1: serials grow with every entry and are never used twice, so the earlier of two entries is
+//!   the one with the lower serial, and a ticket whose serial is not in its slot is stale.
+//! - M2: entries join a queue at its tail in serial order, so its head is its earliest entry.
+//! - M3: a queue with entries is in its lane's map; a sweep takes only empty ones.
+//! - M4: a posted receive is in exactly the lane of its class; an early message is in every active
+//!   lane, and the exact lane is always active.
+
+use lane::{Key, Lane};
+use slab::Slab;
+
+mod lane;
+mod slab;
+#[cfg(test)]
+mod tests;
+
+/// Number that keeps the messages of one communicator apart from those of all others.
+pub type Context = u32;
+
+/// What arrives with a message: everything that matching may look at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Envelope {
+    /// Communicator that the message was sent on.
+    pub context: Context,
+    /// Rank of the sender.
+    pub source: u32,
+    /// The sender's tag.
+    pub tag: i32,
+}
+
+/// What a receive or a probe asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Pattern {
+    /// Communicator to receive on; there is no wildcard for it.
+    pub context: Context,
+    /// Rank of the sender, or `None` for `MPI_ANY_SOURCE`.
+    pub source: Option<u32>,
+    /// Tag of the message, or `None` for `MPI_ANY_TAG`.
+    pub tag: Option<i32>,
+}
+
+impl Pattern {
+    /// Whether a message with this envelope fits.
+    pub fn matches(&self, envelope: &Envelope) -> bool {
+        self.context == envelope.context
+            && self.source.unwrap_or(envelope.source) == envelope.source
+            && self.tag.unwrap_or(envelope.tag) == envelope.tag
+    }
+}
+
+/// Names one entry of a [`Matcher`]. It goes stale when the entry leaves, and then names nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Ticket {
+    slot: u32,
+    serial: u64,
+}
+
+/// The class of patterns without wildcards.
+const EXACT: usize = 0;
+/// Bit of a class: any source.
+const ANY_SOURCE: usize = 1;
+/// Bit of a class: any tag.
+const ANY_TAG: usize = 2;
+/// The class in which only the context counts.
+const ANY_BOTH: usize = ANY_SOURCE | ANY_TAG;
+/// Number of classes.
+const CLASSES: usize = ANY_BOTH + 1;
+
+/// The posted-receive queue and the early-send queue of one device.
+///
+/// `P` is what a posted receive carries, `E` what an early message carries. MPI's rules (MPI
+/// chapter 3.5) hold as long as the caller looks before it pushes, under one lock: messages do not
+/// overtake one another, a receive takes the earliest message that fits, and a message takes the
+/// earliest receive that it fits.
+#[derive(Debug)]
+pub struct Matcher<P, E> {
+    next_serial: u64,
+    posted: Posted<P>,
+    early: Early<E>,
+}
+
+impl<P, E> Matcher<P, E> {
+    /// Both queues empty.
+    pub fn new() -> Self {
+        Self {
+            next_serial: 1,
+            posted: Posted::new(),
+            early: Early::new(),
+        }
+    }
+
+    /// Removes the earliest early message that fits `pattern`.
+    #[inline]
+    pub fn take_early(&mut self, pattern: &Pattern) -> Option<(Envelope, E)> {
+        if self.early.slab.is_empty() {
+            return None;
+        }
+        self.early.take(pattern)
+    }
+
+    /// The earliest early message that fits `pattern`, left where it is (`MPI_Iprobe`).
+    ///
+    /// Takes `&mut self` because the first use of a class of wildcards fills its lane.
+    pub fn peek_early(&mut self, pattern: &Pattern) -> Option<(Envelope, &E)> {
+        if self.early.slab.is_empty() {
+            return None;
+        }
+        self.early.peek(pattern)
+    }
+
+    /// The early message that `ticket` names, if it still waits.
+    pub fn early_mut(&mut self, ticket: Ticket) -> Option<&mut E> {
+        self.early.slab.get_mut(ticket).map(|(_, early)| early)
+    }
+
+    /// Queues a receive behind all others. The caller has found no early message for it.
+    #[inline]
+    pub fn push_posted(&mut self, pattern: Pattern, posted: P) -> Ticket {
+        let serial = self.take_serial();
+        self.posted.push(serial, pattern, posted)
+    }
+
+    /// Removes the earliest posted receive that a message with this envelope fits.
+    #[inline]
+    pub fn take_posted(&mut self, envelope: &Envelope) -> Option<(Pattern, P)> {
+        if self.posted.slab.is_empty() {
+            return None;
+        }
+        self.posted.take(envelope)
+    }
+
+    /// Queues an arrived message behind all others. The caller has found no receive for it.
+    #[inline]
+    pub fn push_early(&mut self, envelope: Envelope, early: E) -> Ticket {
+        let serial = self.take_serial();
+        self.early.push(serial, envelope, early)
+    }
+
+    /// Removes the posted receive that `ticket` names, if it still waits (`MPI_Cancel`).
+    pub fn cancel_posted(&mut self, ticket: Ticket) -> Option<P> {
+        self.posted.cancel(ticket)
+    }
+
+    /// How many receives wait.
+    pub fn posted_len(&self) -> usize {
+        self.posted.slab.len()
+    }
+
+    /// How many early messages wait.
+    pub fn early_len(&self) -> usize {
+        self.early.slab.len()
+    }
+
+    /// The waiting receives in the order they were posted. Sorts them: for reports, not for use
+    /// while messages flow.
+    pub fn posted(&self) -> impl Iterator<Item = (&Pattern, &P)> {
+        self.posted
+            .slab
+            .in_order()
+            .map(|(_, (pattern, posted))| (pattern, posted))
+    }
+
+    /// The waiting early messages in the order they arrived. Sorts them, as [`Matcher::posted`].
+    pub fn early(&self) -> impl Iterator<Item = (&Envelope, &E)> {
+        self.early
+            .slab
+            .in_order()
+            .map(|(_, (envelope, early))| (envelope, early))
+    }
+
+    fn take_serial(&mut self) -> u64 {
+        let serial = self.next_serial;
+        self.next_serial += 1;
+        serial
+    }
+}
+
+impl<P, E> Default for Matcher<P, E> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// The posted-receive queue: each receive is in the lane of its class (M4).
+#[derive(Debug)]
+struct Posted<P> {
+    slab: Slab<(Pattern, P), 1>,
+    lanes: [Lane; CLASSES],
+    waiting: [usize; CLASSES],
+}
+
+impl<P> Posted<P> {
+    fn new() -> Self {
+        Self {
+            slab: Slab::new(),
+            lanes: Default::default(),
+            waiting: [0; CLASSES],
+        }
+    }
+
+    fn push(&mut self, serial: u64, pattern: Pattern, posted: P) -> Ticket {
+        let (class, key) = classify(&pattern);
+        let slot = self.slab.insert(serial, (pattern, posted));
+        self.lanes[class].append(key, slot, 0, &mut self.slab);
+        self.waiting[class] += 1;
+        Ticket { slot, serial }
+    }
+
+    fn take(&mut self, envelope: &Envelope) -> Option<(Pattern, P)> {
+        let only_exact = self.waiting[EXACT] == self.slab.len();
+        let class = if only_exact {
+            EXACT
+        } else {
+            self.earliest_class(envelope)?
+        };
+        let key = key_of(envelope, class);
+        let slot = self.lanes[class].pop(&key, 0, &mut self.slab)?;
+        self.waiting[class] -= 1;
+        Some(self.slab.remove(slot))
+    }
+
+    /// The class whose queue for this envelope has the earliest head.
+    fn earliest_class(&self, envelope: &Envelope) -> Option<usize> {
+        let heads = (0..CLASSES)
+            .filter(|&class| self.waiting[class] > 0)
+            .filter_map(|class| {
+                let slot = self.lanes[class].head(&key_of(envelope, class))?;
+                Some((self.slab.serial(slot), class))
+            });
+        heads.min().map(|(_, class)| class)
+    }
+
+    fn cancel(&mut self, ticket: Ticket) -> Option<P> {
+        let (pattern, _) = self.slab.get_mut(ticket)?;
+        let (class, key) = classify(pattern);
+        self.lanes[class].unlink(&key, ticket.slot, 0, &mut self.slab);
+        self.waiting[class] -= 1;
+        let (_, posted) = self.slab.remove(ticket.slot);
+        Some(posted)
+    }
+}
+
+/// The early-send queue: each message is in every active lane (M4).
+#[derive(Debug)]
+struct Early<E> {
+    slab: Slab<(Envelope, E), CLASSES>,
+    lanes: [Lane; CLASSES],
+    active: [bool; CLASSES],
+}
+
+impl<E> Early<E> {
+    fn new() -> Self {
+        let mut active = [false; CLASSES];
+        active[EXACT] = true;
+        Self {
+            slab: Slab::new(),
+            lanes: Default::default(),
+            active,
+        }
+    }
+
+    fn push(&mut self, serial: u64, envelope: Envelope, early: E) -> Ticket {
+        let slot = self.slab.insert(serial, (envelope, early));
+        for class in (0..CLASSES).filter(|&class| self.active[class]) {
+            self.lanes[class].append(key_of(&envelope, class), slot, class, &mut self.slab);
+        }
+        Ticket { slot, serial }
+    }
+
+    fn take(&mut self, pattern: &Pattern) -> Option<(Envelope, E)> {
+        let (class, key) = classify(pattern);
+        self.activate(class);
+        let slot = self.lanes[class].pop(&key, class, &mut self.slab)?;
+        let envelope = self.slab.value(slot).0;
+        for other in (0..CLASSES).filter(|&other| other != class && self.active[other]) {
+            self.lanes[other].unlink(&key_of(&envelope, other), slot, other, &mut self.slab);
+        }
+        Some(self.slab.remove(slot))
+    }
+
+    fn peek(&mut self, pattern: &Pattern) -> Option<(Envelope, &E)> {
+        let (class, key) = classify(pattern);
+        self.activate(class);
+        let slot = self.lanes[class].head(&key)?;
+        let (envelope, early) = self.slab.value(slot);
+        Some((*envelope, early))
+    }
+
+    #[inline]
+    fn activate(&mut self, class: usize) {
+        if !self.active[class] {
+            self.fill(class);
+        }
+    }
+
+    /// Puts every waiting message into the lane of a class that is asked for the first time.
+    #[cold]
+    fn fill(&mut self, class: usize) {
+        self.active[class] = true;
+        let waiting: Vec<_> = self
+            .slab
+            .in_order()
+            .map(|(slot, (envelope, _))| (slot, *envelope))
+            .collect();
+        for (slot, envelope) in waiting {
+            self.lanes[class].append(key_of(&envelope, class), slot, class, &mut self.slab);
+        }
+    }
+}
+
+/// Class of a pattern, and its key in the lane of that class.
+#[inline]
+fn classify(pattern: &Pattern) -> (usize, Key) {
+    let any_source = if pattern.source.is_none() {
+        ANY_SOURCE
+    } else {
+        EXACT
+    };
+    let any_tag = if pattern.tag.is_none() {
+        ANY_TAG
+    } else {
+        EXACT
+    };
+    let key = Key {
+        context: pattern.context,
+        source: pattern.source.unwrap_or(0),
+        tag: pattern.tag.unwrap_or(0),
+    };
+    (any_source | any_tag, key)
+}
+
+/// Key under which the patterns of `class` that fit this envelope are queued.
+#[inline]
+fn key_of(envelope: &Envelope, class: usize) -> Key {
+    Key {
+        context: envelope.context,
+        source: if class & ANY_SOURCE == 0 {
+            envelope.source
+        } else {
+            0
+        },
+        tag: if class & ANY_TAG == 0 {
+            envelope.tag
+        } else {
+            0
+        },
+    }
+}

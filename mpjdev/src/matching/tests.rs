@@ -1,0 +1,509 @@
+//! Tests of matching: MPI's rules by example, cost and memory, and a quadratic oracle.
+
+use std::cell::Cell;
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+use super::{ANY_BOTH, ANY_SOURCE, ANY_TAG, CLASSES, EXACT, Envelope, Matcher, Pattern};
+
+thread_local! {
+    static STEPS: Cell<usize> = const { Cell::new(0) };
+}
+
+/// Called by the code under test for every queue head and every entry that it looks at.
+pub(super) fn count_steps(steps: usize) {
+    STEPS.set(STEPS.get() + steps);
+}
+
+/// What `body` returns, and how many steps it took.
+fn steps_of<R>(body: impl FnOnce() -> R) -> (R, usize) {
+    let before = STEPS.get();
+    let result = body();
+    (result, STEPS.get() - before)
+}
+
+fn envelope(source: u32, tag: i32) -> Envelope {
+    Envelope {
+        context: 7,
+        source,
+        tag,
+    }
+}
+
+fn pattern(source: impl Into<Option<u32>>, tag: impl Into<Option<i32>>) -> Pattern {
+    Pattern {
+        context: 7,
+        source: source.into(),
+        tag: tag.into(),
+    }
+}
+
+type Numbered = Matcher<usize, usize>;
+
+#[test]
+fn the_earliest_posted_receive_wins_over_every_class() {
+    let mut matcher = Numbered::new();
+    let patterns = [
+        pattern(None, None),
+        pattern(1, 2),
+        pattern(1, None),
+        pattern(None, 2),
+    ];
+    for (now, pattern) in patterns.into_iter().enumerate() {
+        matcher.push_posted(pattern, now);
+    }
+    for (now, pattern) in patterns.into_iter().enumerate() {
+        assert_eq!(matcher.take_posted(&envelope(1, 2)), Some((pattern, now)));
+    }
+    assert_eq!(matcher.take_posted(&envelope(1, 2)), None);
+}
+
+#[test]
+fn the_earliest_early_message_wins_for_every_class() {
+    for pattern in [
+        pattern(1, 2),
+        pattern(None, 2),
+        pattern(1, None),
+        pattern(None, None),
+    ] {
+        let mut matcher = Numbered::new();
+        matcher.push_early(
+            Envelope {
+                context: 8,
+                ..envelope(1, 2)
+            },
+            99,
+        );
+        for now in 0..3 {
+            matcher.push_early(envelope(1, 2), now);
+        }
+        for now in 0..3 {
+            assert_eq!(matcher.peek_early(&pattern), Some((envelope(1, 2), &now)));
+            assert_eq!(matcher.take_early(&pattern), Some((envelope(1, 2), now)));
+        }
+        assert_eq!(matcher.take_early(&pattern), None);
+        assert_eq!(matcher.early_len(), 1);
+    }
+}
+
+#[test]
+fn no_value_of_source_or_tag_is_mistaken_for_a_wildcard() {
+    let extremes = [(0, 0), (u32::MAX, -1), (0, i32::MIN), (u32::MAX, i32::MAX)];
+    for (source, tag) in extremes {
+        let mut matcher = Numbered::new();
+        matcher.push_posted(pattern(source, tag), 0);
+        matcher.push_posted(pattern(source, None), 1);
+        matcher.push_posted(pattern(None, tag), 2);
+        assert_eq!(matcher.take_posted(&envelope(5, 5)), None);
+        assert_eq!(
+            matcher
+                .take_posted(&envelope(source, 5))
+                .map(|(_, posted)| posted),
+            Some(1)
+        );
+        assert_eq!(
+            matcher
+                .take_posted(&envelope(5, tag))
+                .map(|(_, posted)| posted),
+            Some(2)
+        );
+        assert_eq!(
+            matcher
+                .take_posted(&envelope(source, tag))
+                .map(|(_, posted)| posted),
+            Some(0)
+        );
+    }
+}
+
+#[test]
+fn a_wildcard_finds_what_came_before_and_after_its_first_use() {
+    let mut matcher = Numbered::new();
+    matcher.push_early(envelope(1, 10), 0);
+    matcher.push_early(envelope(2, 20), 1);
+    assert_eq!(
+        matcher.peek_early(&pattern(None, 20)),
+        Some((envelope(2, 20), &1))
+    );
+    matcher.push_early(envelope(3, 20), 2);
+    assert_eq!(
+        matcher.take_early(&pattern(2, 20)),
+        Some((envelope(2, 20), 1))
+    );
+    assert_eq!(
+        matcher.take_early(&pattern(None, 20)),
+        Some((envelope(3, 20), 2))
+    );
+    assert_eq!(
+        matcher.take_early(&pattern(None, 10)),
+        Some((envelope(1, 10), 0))
+    );
+    assert_eq!(matcher.early_len(), 0);
+}
+
+#[test]
+fn without_early_messages_a_wildcard_costs_nothing_later() {
+    let mut matcher = Numbered::new();
+    assert_eq!(matcher.take_early(&pattern(None, None)), None);
+    assert_eq!(matcher.peek_early(&pattern(None, None)), None);
+    assert!(!matcher.early.active[ANY_BOTH]);
+    matcher.push_early(envelope(1, 1), 0);
+    assert_eq!(
+        matcher.take_early(&pattern(None, None)),
+        Some((envelope(1, 1), 0))
+    );
+    assert!(matcher.early.active[ANY_BOTH]);
+}
+
+#[test]
+fn stale_tickets_name_nothing() {
+    let mut matcher = Numbered::new();
+    let matched = matcher.push_posted(pattern(1, 1), 0);
+    matcher.take_posted(&envelope(1, 1));
+    let cancelled = matcher.push_posted(pattern(1, 1), 1);
+    assert_eq!(
+        matched.slot, cancelled.slot,
+        "the test wants the slot to be used again"
+    );
+    assert_eq!(matcher.cancel_posted(matched), None);
+    assert_eq!(matcher.cancel_posted(cancelled), Some(1));
+    assert_eq!(matcher.cancel_posted(cancelled), None);
+
+    let taken = matcher.push_early(envelope(1, 1), 2);
+    *matcher.early_mut(taken).expect("it still waits") = 3;
+    assert_eq!(
+        matcher.take_early(&pattern(1, 1)),
+        Some((envelope(1, 1), 3))
+    );
+    assert_eq!(matcher.early_mut(taken), None);
+    matcher.push_early(envelope(1, 1), 4);
+    assert_eq!(matcher.early_mut(taken), None);
+}
+
+#[test]
+fn a_ticket_of_one_queue_names_nothing_in_the_other() {
+    let mut matcher = Numbered::new();
+    let posted = matcher.push_posted(pattern(1, 1), 0);
+    let early = matcher.push_early(envelope(2, 2), 1);
+    assert_eq!(
+        posted.slot, early.slot,
+        "the test wants tickets that differ in the serial only"
+    );
+    assert_eq!(matcher.early_mut(posted), None);
+    assert_eq!(matcher.cancel_posted(early), None);
+    assert_eq!((matcher.posted_len(), matcher.early_len()), (1, 1));
+}
+
+/// The steps of each kind of operation, on a matcher with `depth` other entries in each queue: as
+/// many again with the same key, as many with other keys.
+fn steps_at(depth: usize) -> Vec<usize> {
+    let mut matcher = Numbered::new();
+    // Opens the wildcard lanes, so that every operation below keeps all four up.
+    matcher.push_early(envelope(0, 0), 0);
+    for wild in [pattern(None, 0), pattern(0, None), pattern(None, None)] {
+        assert!(matcher.peek_early(&wild).is_some());
+    }
+    let mut tickets = Vec::new();
+    for now in 0..depth {
+        let other = i32::try_from(now).expect("depths are small") + 100;
+        tickets.push(matcher.push_posted(pattern(1, 1), now));
+        matcher.push_posted(pattern(1, other), now);
+        matcher.push_posted(pattern(None, other), now);
+        matcher.push_early(envelope(2, 2), now);
+        matcher.push_early(envelope(2, other), now);
+    }
+    let mut steps = Vec::new();
+    steps.push(steps_of(|| matcher.push_posted(pattern(1, 1), 1)).1);
+    steps.push(steps_of(|| assert!(matcher.take_posted(&envelope(1, 1)).is_some())).1);
+    steps.push(steps_of(|| assert!(matcher.take_posted(&envelope(9, 9)).is_none())).1);
+    steps.push(steps_of(|| assert!(matcher.cancel_posted(tickets[depth / 2]).is_some())).1);
+    steps.push(steps_of(|| matcher.push_early(envelope(2, 2), 1)).1);
+    for wanted in [
+        pattern(2, 2),
+        pattern(2, None),
+        pattern(None, 2),
+        pattern(None, None),
+    ] {
+        steps.push(steps_of(|| assert!(matcher.peek_early(&wanted).is_some())).1);
+        steps.push(steps_of(|| assert!(matcher.take_early(&wanted).is_some())).1);
+    }
+    steps
+}
+
+#[test]
+fn the_cost_of_a_match_does_not_grow_with_the_depth() {
+    let shallow = steps_at(10);
+    assert!(
+        shallow.iter().all(|&steps| (1..20).contains(&steps)),
+        "{shallow:?}"
+    );
+    assert_eq!(shallow, steps_at(10_000));
+}
+
+#[test]
+fn an_exact_match_touches_one_entry() {
+    let mut matcher = Numbered::new();
+    let (_, posting) = steps_of(|| matcher.push_posted(pattern(1, 1), 0));
+    let (taken, taking) = steps_of(|| matcher.take_posted(&envelope(1, 1)));
+    assert!(taken.is_some());
+    assert_eq!((posting, taking), (1, 1));
+}
+
+#[test]
+fn a_wildcard_lane_is_filled_once() {
+    let mut matcher = Numbered::new();
+    for tag in 0..1000 {
+        matcher.push_early(envelope(1, tag), 0);
+    }
+    let mut first = || steps_of(|| matcher.peek_early(&pattern(None, 5)).is_some());
+    let (found, filling) = first();
+    assert!(found && filling >= 1000);
+    assert_eq!(first(), (true, 1));
+}
+
+#[test]
+fn memory_stays_bounded_when_no_key_comes_twice() {
+    let mut matcher = Numbered::new();
+    matcher.push_early(envelope(0, -1), 0);
+    for wild in [pattern(None, -1), pattern(0, None), pattern(None, None)] {
+        assert!(matcher.peek_early(&wild).is_some());
+    }
+    for tag in 0_i32..100_000 {
+        let source = tag.unsigned_abs();
+        matcher.push_posted(pattern(source, tag), 0);
+        assert!(matcher.take_posted(&envelope(source, tag)).is_some());
+        matcher.push_posted(pattern(None, tag), 0);
+        assert!(matcher.take_posted(&envelope(source, tag)).is_some());
+        matcher.push_early(envelope(source, tag), 0);
+        assert!(matcher.take_early(&pattern(source, tag)).is_some());
+    }
+    let lanes = matcher.posted.lanes.iter().chain(&matcher.early.lanes);
+    for (queues, room) in lanes.map(super::lane::Lane::footprint) {
+        assert!(
+            queues <= 64 && room <= 256,
+            "{queues} queues, room for {room}"
+        );
+    }
+    assert_eq!((matcher.posted_len(), matcher.early_len()), (0, 1));
+}
+
+#[test]
+fn memory_of_a_burst_of_keys_is_given_back() {
+    let mut matcher = Numbered::new();
+    for tag in 0..100_000 {
+        matcher.push_posted(pattern(1, tag), 0);
+    }
+    let (_, at_peak) = matcher.posted.lanes[EXACT].footprint();
+    assert!(at_peak >= 100_000);
+    for tag in 0..100_000 {
+        assert!(matcher.take_posted(&envelope(1, tag)).is_some());
+    }
+    for tag in 100_000..300_000 {
+        matcher.push_posted(pattern(1, tag), 0);
+        assert!(matcher.take_posted(&envelope(1, tag)).is_some());
+    }
+    let (queues, room) = matcher.posted.lanes[EXACT].footprint();
+    assert!(
+        queues <= 64 && room <= 256,
+        "{queues} queues, room for {room}"
+    );
+}
+
+/// One call on the matcher as the device makes it.
+#[derive(Debug, Clone, Copy)]
+enum Step {
+    /// A receive: takes an early message, or is posted.
+    Receive(Pattern),
+    /// An arrival: takes a posted receive, or becomes an early message.
+    Arrive(Envelope),
+    /// Cancels the receive that the n-th ticket so far names, waiting or not.
+    Cancel(usize),
+    /// A probe.
+    Peek(Pattern),
+    /// Changes the early message that the n-th ticket so far names, waiting or not.
+    Change(usize),
+}
+
+/// Two vectors in order of arrival, searched from the front.
+#[derive(Default)]
+struct Oracle {
+    posted: Vec<(Pattern, usize)>,
+    early: Vec<(Envelope, usize)>,
+}
+
+impl Oracle {
+    fn find_early(&self, pattern: Pattern) -> Option<usize> {
+        self.early
+            .iter()
+            .position(|(envelope, _)| fits(pattern, *envelope))
+    }
+
+    fn take_early(&mut self, pattern: Pattern) -> Option<(Envelope, usize)> {
+        self.find_early(pattern).map(|at| self.early.remove(at))
+    }
+
+    fn take_posted(&mut self, envelope: Envelope) -> Option<(Pattern, usize)> {
+        let at = self
+            .posted
+            .iter()
+            .position(|(pattern, _)| fits(*pattern, envelope))?;
+        Some(self.posted.remove(at))
+    }
+}
+
+/// The rule itself, spelt out apart from the code under test.
+fn fits(pattern: Pattern, envelope: Envelope) -> bool {
+    let source_fits = pattern.source.is_none() || pattern.source == Some(envelope.source);
+    let tag_fits = pattern.tag.is_none() || pattern.tag == Some(envelope.tag);
+    pattern.context == envelope.context && source_fits && tag_fits
+}
+
+fn any_envelope() -> impl Strategy<Value = Envelope> {
+    (0..2_u32, 0..3_u32, 0..3_i32).prop_map(|(context, source, tag)| Envelope {
+        context,
+        source,
+        tag,
+    })
+}
+
+fn any_pattern() -> impl Strategy<Value = Pattern> {
+    (any_envelope(), 0..CLASSES).prop_map(|(envelope, class)| Pattern {
+        context: envelope.context,
+        source: (class & ANY_SOURCE == 0).then_some(envelope.source),
+        tag: (class & ANY_TAG == 0).then_some(envelope.tag),
+    })
+}
+
+fn any_step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        4 => any_pattern().prop_map(Step::Receive),
+        4 => any_envelope().prop_map(Step::Arrive),
+        1 => (0..32_usize).prop_map(Step::Cancel),
+        1 => any_pattern().prop_map(Step::Peek),
+        1 => (0..32_usize).prop_map(Step::Change),
+    ]
+}
+
+/// A matcher and an oracle that are given the same steps.
+#[derive(Default)]
+struct Twins {
+    matcher: Numbered,
+    oracle: Oracle,
+    /// Tickets with the number that their entry carries.
+    posted_tickets: Vec<(super::Ticket, usize)>,
+    early_tickets: Vec<(super::Ticket, usize)>,
+}
+
+/// What [`Step::Change`] adds to an early message, once.
+const CHANGED: usize = 1 << 20;
+
+impl Twins {
+    fn step(&mut self, now: usize, step: Step) -> Result<(), TestCaseError> {
+        match step {
+            Step::Receive(pattern) => self.receive(now, pattern)?,
+            Step::Arrive(envelope) => self.arrive(now, envelope)?,
+            Step::Cancel(nth) => self.cancel(nth)?,
+            Step::Peek(pattern) => {
+                let found = self
+                    .matcher
+                    .peek_early(&pattern)
+                    .map(|(e, &value)| (e, value));
+                let expected = self
+                    .oracle
+                    .find_early(pattern)
+                    .map(|at| self.oracle.early[at]);
+                prop_assert_eq!(found, expected);
+            }
+            Step::Change(nth) => self.change(nth)?,
+        }
+        self.compare_queues()
+    }
+
+    fn receive(&mut self, now: usize, pattern: Pattern) -> Result<(), TestCaseError> {
+        let taken = self.matcher.take_early(&pattern);
+        prop_assert_eq!(taken, self.oracle.take_early(pattern));
+        if taken.is_none() {
+            self.posted_tickets
+                .push((self.matcher.push_posted(pattern, now), now));
+            self.oracle.posted.push((pattern, now));
+        }
+        Ok(())
+    }
+
+    fn arrive(&mut self, now: usize, envelope: Envelope) -> Result<(), TestCaseError> {
+        let taken = self.matcher.take_posted(&envelope);
+        prop_assert_eq!(taken, self.oracle.take_posted(envelope));
+        if taken.is_none() {
+            self.early_tickets
+                .push((self.matcher.push_early(envelope, now), now));
+            self.oracle.early.push((envelope, now));
+        }
+        Ok(())
+    }
+
+    fn cancel(&mut self, nth: usize) -> Result<(), TestCaseError> {
+        let Some(&(ticket, number)) = self.posted_tickets.get(nth) else {
+            return Ok(());
+        };
+        let at = self
+            .oracle
+            .posted
+            .iter()
+            .position(|&(_, waiting)| waiting == number);
+        let expected = at.map(|at| self.oracle.posted.remove(at).1);
+        prop_assert_eq!(self.matcher.cancel_posted(ticket), expected);
+        Ok(())
+    }
+
+    fn change(&mut self, nth: usize) -> Result<(), TestCaseError> {
+        let Some(&(ticket, number)) = self.early_tickets.get(nth) else {
+            return Ok(());
+        };
+        let early = &mut self.oracle.early;
+        let expected = early
+            .iter_mut()
+            .find(|(_, waiting)| waiting % CHANGED == number);
+        let found = self.matcher.early_mut(ticket);
+        prop_assert_eq!(found.is_some(), expected.is_some());
+        if let (Some(found), Some((_, expected))) = (found, expected) {
+            *found = number + CHANGED;
+            *expected = number + CHANGED;
+        }
+        Ok(())
+    }
+
+    fn compare_queues(&self) -> Result<(), TestCaseError> {
+        let posted: Vec<_> = self
+            .matcher
+            .posted()
+            .map(|(&p, &number)| (p, number))
+            .collect();
+        let early: Vec<_> = self
+            .matcher
+            .early()
+            .map(|(&e, &number)| (e, number))
+            .collect();
+        prop_assert_eq!(self.matcher.posted_len(), posted.len());
+        prop_assert_eq!(self.matcher.early_len(), early.len());
+        prop_assert_eq!(&posted, &self.oracle.posted);
+        prop_assert_eq!(&early, &self.oracle.early);
+        Ok(())
+    }
+}
+
+proptest! {
+    /// Contexts, sources and tags come from tiny ranges so that wildcards collide often.
+    #[test]
+    fn agrees_with_the_quadratic_oracle(steps in vec(any_step(), 0..128)) {
+        let mut twins = Twins::default();
+        for (now, step) in steps.into_iter().enumerate() {
+            twins.step(now, step)?;
+        }
+    }
+
+    #[test]
+    fn a_pattern_matches_what_the_rule_says(pattern in any_pattern(), envelope in any_envelope()) {
+        prop_assert_eq!(pattern.matches(&envelope), fits(pattern, envelope));
+    }
+}

@@ -1,0 +1,124 @@
+//! Probe and matched probe (MPI-4 section 3.8).
+
+use transport_lapi::RecvRegion;
+use transport_lapi::adapter::Adapter;
+
+use crate::backend;
+use crate::device::Device;
+use crate::error::Error;
+use crate::matching::Pattern;
+use crate::request::{Handle, Operation, Receiving, Request};
+use crate::state::State;
+use crate::status::Status;
+
+/// A message that a matched probe took out of the early-send queue (MPI_Message): only the holder
+/// can receive it, whatever other threads do. It must be received; until then its sender, if it
+/// waits for the match, goes on waiting.
+#[derive(Debug)]
+#[must_use = "the message is out of the queue: nobody but the holder can receive it"]
+pub struct Message {
+    early: u64,
+    status: Status,
+    pattern: Pattern,
+}
+
+impl Message {
+    /// Source, tag and length.
+    pub fn status(&self) -> Status {
+        self.status
+    }
+}
+
+impl<A: Adapter> Device<A> {
+    /// Looks for an early message that a receive with these arguments would get (MPI_Iprobe).
+    ///
+    /// # Errors
+    /// [`Error::Rank`], [`Error::Tag`]; what made the device unusable.
+    pub fn iprobe(
+        &self,
+        source: Option<usize>,
+        tag: Option<i32>,
+        context: u32,
+    ) -> Result<Option<Status>, Error> {
+        let pattern = self.pattern(source, tag, context)?;
+        self.progress()?;
+        Ok(peek(&mut self.session()?.state, &pattern))
+    }
+
+    /// Waits for such a message (MPI_Probe).
+    ///
+    /// # Errors
+    /// As [`Device::iprobe`].
+    pub fn probe(
+        &self,
+        source: Option<usize>,
+        tag: Option<i32>,
+        context: u32,
+    ) -> Result<Status, Error> {
+        let pattern = self.pattern(source, tag, context)?;
+        self.wait_until(|session| peek(&mut session.state, &pattern))
+    }
+
+    /// Looks for such a message and takes it out of the queue (MPI_Improbe).
+    ///
+    /// # Errors
+    /// As [`Device::iprobe`].
+    pub fn improbe(
+        &self,
+        source: Option<usize>,
+        tag: Option<i32>,
+        context: u32,
+    ) -> Result<Option<Message>, Error> {
+        let pattern = self.pattern(source, tag, context)?;
+        self.progress()?;
+        Ok(take(&mut self.session()?.state, &pattern))
+    }
+
+    /// Waits for such a message and takes it out of the queue (MPI_Mprobe).
+    ///
+    /// # Errors
+    /// As [`Device::iprobe`].
+    pub fn mprobe(
+        &self,
+        source: Option<usize>,
+        tag: Option<i32>,
+        context: u32,
+    ) -> Result<Message, Error> {
+        let pattern = self.pattern(source, tag, context)?;
+        self.wait_until(|session| take(&mut session.state, &pattern))
+    }
+
+    /// Starts to receive a message that a matched probe took (MPI_Imrecv).
+    ///
+    /// # Errors
+    /// What made the device unusable.
+    pub fn imrecv(&self, message: Message, into: RecvRegion) -> Result<Request, Error> {
+        let mut session = self.session()?;
+        let (state, outbox) = session.parts();
+        let receiving = Receiving {
+            pattern: message.pattern,
+            into,
+            posted: None,
+            matched: None,
+        };
+        let key = state.requests.insert(Operation::Recv(receiving));
+        backend::receive(state, outbox, message.early, key);
+        Ok(Request(Handle::Pending(key)))
+    }
+}
+
+fn peek(state: &mut State, pattern: &Pattern) -> Option<Status> {
+    let (_, &key) = state.matcher.peek_early(pattern)?;
+    let early = state.early.get(key)?;
+    Some(Status::new(early.source, early.tag, early.len))
+}
+
+fn take(state: &mut State, pattern: &Pattern) -> Option<Message> {
+    let status = peek(state, pattern)?;
+    let (_, early) = state.matcher.take_early(pattern)?;
+    Some(Message {
+        early,
+        status,
+        pattern: *pattern,
+    })
+}

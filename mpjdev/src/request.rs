@@ -1,0 +1,184 @@
+//! Requests: operations that have been started and not yet waited for (MPI-4 section 3.7).
+
+use std::any::Any;
+
+use transport_lapi::{RecvRegion, RemoteRegion};
+
+use crate::error::Error;
+use crate::matching::{Pattern, Ticket};
+use crate::slab::Slab;
+use crate::status::Status;
+
+/// An operation that was started. Hand it to one of the wait or test calls of its device.
+///
+/// A request that is dropped keeps its buffer in use until the operation ends by itself: wait for it,
+/// cancel it, or [`crate::Device::detach`] it together with the buffer.
+#[derive(Debug)]
+#[must_use = "the buffer is in use until the request was waited for"]
+pub struct Request(pub(crate) Handle);
+
+/// What a request is to its device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Handle {
+    /// Complete when it was made.
+    Done(Status),
+    /// Key into [`Requests`].
+    Pending(u64),
+}
+
+/// One operation under way, or its outcome.
+#[derive(Debug)]
+pub(crate) enum Operation {
+    Send(Sending),
+    Recv(Receiving),
+    Done(Result<Status, Error>),
+}
+
+/// A send that is not complete.
+#[derive(Debug)]
+pub(crate) struct Sending {
+    pub dest: u32,
+    pub tag: i32,
+    pub context: u32,
+    pub len: usize,
+    /// The data still have to leave.
+    pub leaving: bool,
+    /// The receiver still has to answer.
+    pub unanswered: bool,
+    /// The receiver may read this until then.
+    pub exposed: Option<RemoteRegion>,
+}
+
+impl Sending {
+    pub fn status(&self) -> Status {
+        Status::new(self.dest, self.tag, self.len)
+    }
+}
+
+/// A receive that is not complete.
+#[derive(Debug)]
+pub(crate) struct Receiving {
+    pub pattern: Pattern,
+    pub into: RecvRegion,
+    /// Its place in the posted-receive queue while it is there.
+    pub posted: Option<Ticket>,
+    /// The message that it met.
+    pub matched: Option<Matched>,
+}
+
+/// A message that has met its receive.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Matched {
+    pub source: u32,
+    pub tag: i32,
+    pub len: usize,
+    /// The sender's request, if it waits for an answer.
+    pub sender: Option<u64>,
+    /// Where the data lie, for a rendezvous.
+    pub data: Option<RemoteRegion>,
+}
+
+impl Matched {
+    /// The outcome of receiving this message into `capacity` bytes.
+    #[inline]
+    pub fn outcome(&self, capacity: usize) -> Result<Status, Error> {
+        let Self {
+            source, tag, len, ..
+        } = *self;
+        if len > capacity {
+            return Err(Error::Truncate {
+                source_rank: source,
+                tag,
+                sent: len,
+                capacity,
+            });
+        }
+        Ok(Status::new(source, tag, len))
+    }
+}
+
+/// The operations of a device.
+#[derive(Default)]
+pub(crate) struct Requests {
+    slab: Slab<Entry>,
+    /// Operations that have ended since the beginning: tells a waiter whether to look again.
+    pub ended: u64,
+}
+
+struct Entry {
+    operation: Operation,
+    /// A buffer that nobody waits for any more; it goes when the operation ends.
+    detached: Option<Box<dyn Any + Send>>,
+}
+
+impl Requests {
+    #[inline]
+    pub fn insert(&mut self, operation: Operation) -> u64 {
+        self.slab.insert(Entry {
+            operation,
+            detached: None,
+        })
+    }
+
+    pub fn sending(&mut self, key: u64) -> Option<&mut Sending> {
+        match self.slab.get_mut(key).map(|entry| &mut entry.operation) {
+            Some(Operation::Send(sending)) => Some(sending),
+            _ => None,
+        }
+    }
+
+    #[inline]
+    pub fn receiving(&mut self, key: u64) -> Option<&mut Receiving> {
+        match self.slab.get_mut(key).map(|entry| &mut entry.operation) {
+            Some(Operation::Recv(receiving)) => Some(receiving),
+            _ => None,
+        }
+    }
+
+    /// The operation has ended.
+    #[inline]
+    pub fn end(&mut self, key: u64, outcome: Result<Status, Error>) {
+        self.ended += 1;
+        if let Some(entry) = self.slab.get_mut(key) {
+            entry.operation = Operation::Done(outcome);
+            if entry.detached.is_some() {
+                self.slab.remove(key);
+            }
+        }
+    }
+
+    /// The outcome of an operation that has ended; it is forgotten. An unknown key is an outcome
+    /// too.
+    #[inline]
+    pub fn take_ended(&mut self, key: u64) -> Option<Result<Status, Error>> {
+        match self.slab.get(key) {
+            None => Some(Err(Error::Request)),
+            Some(Entry {
+                operation: Operation::Done(_),
+                ..
+            }) => match self.slab.remove(key).map(|entry| entry.operation) {
+                Some(Operation::Done(outcome)) => Some(outcome),
+                _ => Some(Err(Error::Request)),
+            },
+            Some(_) => None,
+        }
+    }
+
+    /// Keeps `buffer` until the operation ends, then forgets both.
+    pub fn detach(&mut self, key: u64, buffer: Box<dyn Any + Send>) {
+        match self.slab.get_mut(key) {
+            Some(Entry {
+                operation: Operation::Done(_),
+                ..
+            }) => {
+                self.slab.remove(key);
+            }
+            Some(entry) => entry.detached = Some(buffer),
+            None => {}
+        }
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = (u64, &Operation)> {
+        self.slab.iter().map(|(key, entry)| (key, &entry.operation))
+    }
+}

@@ -1,0 +1,96 @@
+//! What the handlers of the device work on: queues, requests, credits, counters.
+//!
+//! - S1: a key of [`Requests`] in the posted-receive queue names a receive whose `posted` is its
+//!   ticket there and whose `matched` is empty; leaving the queue and changing the receive happen in
+//!   one handler or call, under the session's lock.
+//! - S2: a region that a receive names is written only between its match and its end; after the end
+//!   it belongs to the caller again.
+//! - S3: `trouble` is the first violation that a handler met. The next call of the device finds it,
+//!   abandons the context and fails; so nothing is concluded from what came after it.
+
+use transport_lapi::Outbox;
+
+use crate::credit::Credits;
+use crate::early::Early;
+use crate::envelope::{CREDIT, DONE};
+use crate::error::{Error, PeerError};
+use crate::matching::{Envelope, Matcher};
+use crate::request::{Matched, Receiving, Requests};
+use crate::slab::Slab;
+use crate::stats::Stats;
+
+/// The state of one rank's device; opaque outside.
+pub struct State {
+    pub(crate) matcher: Matcher<u64, u64>,
+    pub(crate) requests: Requests,
+    pub(crate) early: Slab<Early>,
+    pub(crate) credits: Credits,
+    pub(crate) stats: Stats,
+    pub(crate) trouble: Option<Error>,
+}
+
+impl State {
+    pub(crate) fn new(size: usize, early_limit: usize) -> Self {
+        Self {
+            matcher: Matcher::new(),
+            requests: Requests::default(),
+            early: Slab::default(),
+            credits: Credits::new(size, early_limit),
+            stats: Stats::default(),
+            trouble: None,
+        }
+    }
+
+    /// Notes a violation (S3).
+    #[cold]
+    pub(crate) fn violation(&mut self, rank: u32, violation: PeerError) {
+        self.trouble.get_or_insert(Error::Peer { rank, violation });
+    }
+
+    /// The receive that an arriving envelope meets: its key and the receive, out of the queue (S1).
+    #[inline]
+    pub(crate) fn meet(&mut self, envelope: &Envelope) -> Option<(u64, &mut Receiving)> {
+        let (_, key) = self.matcher.take_posted(envelope)?;
+        let receiving = self
+            .requests
+            .receiving(key)
+            .expect("S1: posted keys name receives");
+        receiving.posted = None;
+        Some((key, receiving))
+    }
+
+    /// Ends a receive whose bytes are in place.
+    #[inline]
+    pub(crate) fn end_receive(&mut self, key: u64) -> Option<Matched> {
+        let receiving = self.requests.receiving(key)?;
+        let matched = receiving.matched?;
+        let outcome = matched.outcome(receiving.into.len());
+        self.stats.received += 1;
+        self.requests.end(key, outcome);
+        Some(matched)
+    }
+
+    /// Early memory for a message of `len` bytes from `source` is not needed, or not any more.
+    pub(crate) fn release_credit(&mut self, outbox: &mut Outbox<Self>, source: u32, len: usize) {
+        if self.credits.release(source, len) {
+            self.settle_credit(outbox, u64::from(source));
+        }
+    }
+
+    /// Gives back what is owed to the rank `info`.
+    pub(crate) fn settle_credit(&mut self, outbox: &mut Outbox<Self>, info: u64) {
+        let bytes = self.credits.settle(info as u32);
+        self.post(outbox, info as u32, CREDIT, bytes);
+    }
+
+    /// Tells a sender that its message was fetched or matched.
+    pub(crate) fn answer(&mut self, outbox: &mut Outbox<Self>, rank: u32, request: u64) {
+        self.post(outbox, rank, DONE, request);
+    }
+
+    fn post(&mut self, outbox: &mut Outbox<Self>, rank: u32, handler: u8, value: u64) {
+        if let Err(error) = outbox.amsend(rank, handler, &value.to_le_bytes(), Vec::new()) {
+            self.trouble.get_or_insert(error.into());
+        }
+    }
+}

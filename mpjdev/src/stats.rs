@@ -1,0 +1,32 @@
+//! Counters of what the protocols did: plain numbers, read at any time.
+
+/// What one protocol did on this rank.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ProtocolStats {
+    /// Messages sent.
+    pub messages: u64,
+    /// Bytes of these messages.
+    pub bytes: u64,
+    /// Messages that arrived before their receive was posted.
+    pub early: u64,
+    /// Copies out of early buffers into user buffers.
+    pub copies: u64,
+}
+
+/// Counters of one rank's device.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Stats {
+    /// The eager backend.
+    pub eager: ProtocolStats,
+    /// The rendezvous backend.
+    pub rendezvous: ProtocolStats,
+    /// Messages that were to go eagerly and went by rendezvous, since the receiver's early memory
+    /// was used up.
+    pub credit_fallbacks: u64,
+    /// Messages received.
+    pub received: u64,
+    /// Bytes held for early messages now.
+    pub early_bytes: u64,
+    /// Most bytes that were ever held for early messages at once.
+    pub early_bytes_peak: u64,
+}

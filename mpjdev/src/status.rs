@@ -1,0 +1,32 @@
+//! What is known of a message that was received, probed or cancelled (MPI-4 section 3.2.5).
+
+/// Who sent a message, under which tag, and how long it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Status {
+    /// Rank of the sender. For a send: the destination.
+    pub source: u32,
+    /// Tag of the message.
+    pub tag: i32,
+    /// Length in bytes.
+    pub bytes: usize,
+    /// Whether the receive was cancelled; the other fields then say nothing.
+    pub cancelled: bool,
+}
+
+impl Status {
+    pub(crate) fn new(source: u32, tag: i32, bytes: usize) -> Self {
+        Self {
+            source,
+            tag,
+            bytes,
+            cancelled: false,
+        }
+    }
+
+    pub(crate) const CANCELLED: Self = Self {
+        source: 0,
+        tag: 0,
+        bytes: 0,
+        cancelled: true,
+    };
+}

@@ -1,0 +1,121 @@
+//! Waiting for requests and testing them (MPI-4 section 3.7.3 and 3.7.5).
+//!
+//! The lists of the calls on several requests hold `Option<Request>`: a request that is complete is
+//! taken out of its place, and empty places are skipped, like MPI_REQUEST_NULL.
+
+use transport_lapi::adapter::Adapter;
+
+use crate::device::Device;
+use crate::error::Error;
+use crate::request::{Handle, Request};
+use crate::state::State;
+use crate::status::Status;
+
+/// One completed request of a list.
+pub type Completion = (usize, Result<Status, Error>);
+
+impl<A: Adapter> Device<A> {
+    /// Waits until the operation is complete (MPI_Wait).
+    ///
+    /// # Errors
+    /// [`Error::Truncate`] for a receive whose message was too long; [`Error::Request`] for a
+    /// request of another device; what made the device unusable.
+    #[inline]
+    pub fn iwait(&self, request: Request) -> Result<Status, Error> {
+        match request.0 {
+            Handle::Done(status) => Ok(status),
+            Handle::Pending(key) => {
+                self.wait_until(|session| session.state.requests.take_ended(key))?
+            }
+        }
+    }
+
+    /// Tests whether the operation is complete (MPI_Test). If it is, the request is taken and its
+    /// outcome returned; an empty place gives `None`, like a request that is not complete.
+    ///
+    /// # Errors
+    /// As [`Device::iwait`].
+    pub fn itest(&self, request: &mut Option<Request>) -> Result<Option<Status>, Error> {
+        self.progress()?;
+        let mut session = self.session()?;
+        match take_ended(&mut session.state, request) {
+            Some(outcome) => outcome.map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// Waits until one of the requests is complete (MPI_Waitany). Returns its place and outcome; the
+    /// place is empty afterwards. `None` if all places are empty.
+    ///
+    /// # Errors
+    /// What made the device unusable.
+    pub fn iwaitany(&self, requests: &mut [Option<Request>]) -> Result<Option<Completion>, Error> {
+        let mut one = self.iwait_first(requests, 1)?;
+        Ok(one.pop())
+    }
+
+    /// Waits until at least one of the requests is complete (MPI_Waitsome). Returns places and
+    /// outcomes of all that are; none if all places are empty.
+    ///
+    /// # Errors
+    /// What made the device unusable.
+    pub fn iwaitsome(&self, requests: &mut [Option<Request>]) -> Result<Vec<Completion>, Error> {
+        self.iwait_first(requests, usize::MAX)
+    }
+
+    /// Waits until all requests are complete (MPI_Waitall). Returns the outcomes in order; empty
+    /// places are left out. Every request is waited for, also behind one that failed.
+    ///
+    /// # Errors
+    /// What made the device unusable.
+    pub fn iwaitall(
+        &self,
+        requests: &mut [Option<Request>],
+    ) -> Result<Vec<Result<Status, Error>>, Error> {
+        let mut outcomes = Vec::with_capacity(requests.len());
+        for request in requests.iter_mut() {
+            if request.is_none() {
+                continue;
+            }
+            let outcome = self.wait_until(|session| take_ended(&mut session.state, request))?;
+            outcomes.push(outcome);
+        }
+        Ok(outcomes)
+    }
+
+    fn iwait_first(
+        &self,
+        requests: &mut [Option<Request>],
+        most: usize,
+    ) -> Result<Vec<Completion>, Error> {
+        if requests.iter().all(Option::is_none) {
+            return Ok(Vec::new());
+        }
+        let mut looked_at = None;
+        self.wait_until(|session| {
+            let state = &mut session.state;
+            if looked_at == Some(state.requests.ended) {
+                return None;
+            }
+            looked_at = Some(state.requests.ended);
+            let ended = requests
+                .iter_mut()
+                .enumerate()
+                .filter_map(|(place, request)| {
+                    take_ended(state, request).map(|outcome| (place, outcome))
+                });
+            let ended: Vec<_> = ended.take(most).collect();
+            (!ended.is_empty()).then_some(ended)
+        })
+    }
+}
+
+/// Takes a complete request out of its place.
+fn take_ended(state: &mut State, request: &mut Option<Request>) -> Option<Result<Status, Error>> {
+    let outcome = match request.as_ref()?.0 {
+        Handle::Done(status) => Ok(status),
+        Handle::Pending(key) => state.requests.take_ended(key)?,
+    };
+    *request = None;
+    Some(outcome)
+}

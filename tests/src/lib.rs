@@ -1,0 +1,3 @@
+//! What the tests of the workspace share: starting ranks, conformance suites, simulation.
+
+pub mod launch;

@@ -1,0 +1,202 @@
+//! The seam below the transport: what moves frames between tasks, and nothing else.
+//!
+//! An adapter is called only by [`crate::Context`], which holds it under its lock. Adapters know
+//! nothing of handlers, counters or tags. Everything a peer wrote that comes up through
+//! [`Frame`] is a claim: the adapter has copied the head out of shared memory once, and hands the
+//! body up as [`ForeignBytes`], which can be copied but not borrowed as a slice.
+//!
+//! The conformance suite in `tests/src/conformance/adapter.rs` checks this contract:
+//!
+//! - A1: frames from one origin to one target arrive whole, once, and in the order offered.
+//! - A2: no method blocks, and none calls back into the transport.
+//! - A3: [`Post::Full`] took nothing. The caller polls and offers the same frame again.
+//! - A4: after [`Post::Taken`] the frame reaches its target as long as the target polls, even when
+//!   the sender never calls the adapter again.
+//! - A5: a task that announced on its [`Doorbell`] and then polled without finding anything is
+//!   woken by every later `try_send` to it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::region::{ForeignBytes, RecvRegion, RemoteRegion, SendRegion};
+
+/// Number of a task in its job: `0..num_tasks`. MPI calls it the rank.
+pub type TaskId = u32;
+
+/// What an adapter can do; fixed for its lifetime, so callers choose protocols once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Caps {
+    /// Short name of the adapter, for reports: `threads`, `shm`.
+    pub name: &'static str,
+    /// Largest head of a frame, in bytes.
+    pub max_head: usize,
+    /// Largest head plus body, in bytes, that travels in one cell together with its envelope.
+    pub max_inline: usize,
+    /// Largest body of one frame, in bytes.
+    pub max_body: usize,
+    /// How [`Adapter::get`] reads another task's memory; `None` where it cannot.
+    pub get: Option<GetKind>,
+}
+
+/// How one-sided reads are done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GetKind {
+    /// The tasks share an address space: a memory copy.
+    Memcpy,
+    /// `process_vm_readv`, Linux cross-memory attach.
+    CrossMemoryAttach,
+}
+
+/// Answer of [`Adapter::try_send`]: full is a value, not an error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[must_use]
+pub enum Post {
+    /// The frame is on its way.
+    Taken,
+    /// No room now; nothing was taken.
+    Full,
+}
+
+/// One frame as it arrives.
+#[derive(Debug)]
+pub struct Frame<'a> {
+    /// Who sent it. The adapter vouches for this: it is the ring that it came through.
+    pub origin: TaskId,
+    /// The head, already copied out of shared memory; contents are the peer's claim.
+    pub head: &'a [u8],
+    /// The body, still where the peer wrote it.
+    pub body: ForeignBytes<'a>,
+}
+
+/// Why an adapter refused.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum AdapterError {
+    /// A task ended, or was declared lost, while others still needed it.
+    #[error("task {task} is gone: it ended before the job was finished")]
+    PeerLost {
+        /// The task that is gone.
+        task: TaskId,
+    },
+    /// A peer wrote something impossible into the shared structures.
+    #[error("task {origin} damaged the shared memory of the job: {what}")]
+    Corrupt {
+        /// The task whose bytes they are.
+        origin: TaskId,
+        /// What was impossible about them.
+        what: &'static str,
+    },
+    /// A one-sided read was refused by the kernel or by the region's owner.
+    #[error("cannot read {len} bytes from task {target}: {reason}")]
+    GetFailed {
+        /// The task to be read from.
+        target: TaskId,
+        /// How many bytes were wanted.
+        len: usize,
+        /// The cause.
+        reason: std::io::Error,
+    },
+    /// The system refused a resource at start-up.
+    #[error("cannot {action}: {source}")]
+    System {
+        /// What was being done.
+        action: &'static str,
+        /// What the system answered.
+        source: std::io::Error,
+    },
+    /// The inherited segment is not one of ours, or of another version.
+    #[error("the inherited job segment is not usable: {what}")]
+    BadSegment {
+        /// What is wrong with it.
+        what: String,
+    },
+    /// `MPJ_GET=cma` was demanded and the probe failed.
+    #[error(
+        "MPJ_GET=cma was demanded, but process_vm_readv is refused here ({reason}); \
+         allow ptrace between the ranks, or set MPJ_GET=auto"
+    )]
+    GetRefused {
+        /// What the probe met.
+        reason: String,
+    },
+    /// A job of this many tasks is not possible.
+    #[error("a job has 1 to {max} tasks, not {asked}")]
+    TaskCount {
+        /// What was asked for.
+        asked: usize,
+        /// The limit.
+        max: usize,
+    },
+}
+
+/// Moves frames between tasks. See the module's contract A1 to A5.
+pub trait Adapter: Send + 'static {
+    /// What this adapter can do.
+    fn caps(&self) -> Caps;
+
+    /// This task's number.
+    fn task(&self) -> TaskId;
+
+    /// How many tasks the job has.
+    fn num_tasks(&self) -> usize;
+
+    /// Offers one frame to `target` (which may be this task itself): `head`, at most
+    /// [`Caps::max_head`] bytes, and `body`, at most [`Caps::max_body`] bytes. Both are copied
+    /// before the call returns. Callers have checked the lengths and the target.
+    fn try_send(&mut self, target: TaskId, head: &[u8], body: &[u8]) -> Result<Post, AdapterError>;
+
+    /// Delivers at most `budget` frames to `sink`, and returns how many. A damaged frame is
+    /// skipped and reported as an error; frames behind it come with the next call.
+    fn poll<F>(&mut self, budget: usize, sink: &mut F) -> Result<usize, AdapterError>
+    where
+        F: FnMut(Frame<'_>);
+
+    /// Makes `region` readable for the other tasks' [`Adapter::get`] under `key`, until
+    /// [`Adapter::conceal`]. Adapters whose get needs no table ignore it.
+    fn expose(&mut self, key: u64, region: SendRegion) {
+        let _ = (key, region);
+    }
+
+    /// Ends what [`Adapter::expose`] began. Returns only when no get reads the region any more.
+    fn conceal(&mut self, key: u64) {
+        let _ = key;
+    }
+
+    /// Reads `into.len()` bytes at `offset` of the `remote` region of `target`. Called only where
+    /// [`Caps::get`] is `Some`; the caller has checked that the range lies inside `remote`.
+    fn get(
+        &mut self,
+        target: TaskId,
+        remote: RemoteRegion,
+        offset: u64,
+        into: RecvRegion,
+    ) -> Result<(), AdapterError>;
+
+    /// The handle on which threads of this task sleep, and which peers ring.
+    fn doorbell(&self) -> Arc<dyn Doorbell>;
+
+    /// The first task that was declared lost, if any. Cheap enough for a spin loop's slow turn.
+    fn lost(&self) -> Option<TaskId>;
+}
+
+/// Where the threads of one task sleep until a frame comes, or until a thread of the same task
+/// completes something for another one. An event count: announce, look once more, sleep.
+pub trait Doorbell: Send + Sync {
+    /// Says that a thread is about to sleep, and returns the ticket to sleep with. After this call
+    /// the thread must look once more for work, then call [`Doorbell::sleep`] or
+    /// [`Doorbell::retract`].
+    fn announce(&self) -> u32;
+
+    /// Sleeps until the bell has rung since `ticket` was given, or `timeout` is over. Spurious
+    /// returns are allowed.
+    fn sleep(&self, ticket: u32, timeout: Option<Duration>);
+
+    /// Takes an announcement back without sleeping.
+    fn retract(&self);
+
+    /// Wakes every thread that sleeps or is about to. Costs one load when none does.
+    fn ring(&self);
+
+    /// Declares this task lost and rings every task's bell, so that blocked peers find out.
+    fn declare_lost(&self);
+}

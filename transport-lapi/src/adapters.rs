@@ -1,0 +1,23 @@
+//! The adapters: what moves frames between the tasks of a job.
+//!
+//! | adapter | tasks are | memory | one-sided read |
+//! |---|---|---|---|
+//! | [`threads`] | threads of one process | a block on the heap | memory copy |
+//! | [`shm`] | processes of one host | one sealed memfd | `process_vm_readv`, where allowed |
+//!
+//! Both are shells around one `port`, which knows the rings (`ring`, `bulk`) and the bells
+//! (`doorbell`) of a `segment`, laid out by `layout`. Adapters do not know each other, and know nothing
+//! above [`crate::adapter`]. Models under loom exercise the rings and the bells without a segment.
+
+mod bulk;
+mod copy;
+mod doorbell;
+mod header;
+mod layout;
+mod port;
+mod ring;
+mod segment;
+pub mod shm;
+pub mod threads;
+
+pub use layout::{MAX_TASKS, segment_bytes};

@@ -1,0 +1,168 @@
+//! The bulk area of a pair: where bodies lie that do not fit into a cell.
+//!
+//! A ring of lines beside the ring of cells, and used by [`crate::adapters::ring`] only. The
+//! producer places each body contiguously, at the start of a line, and skips to the start of the
+//! area when the body does not fit before its end. Positions are counters of bytes that wrap at
+//! 2^32; the area's size is a power of two, so a position modulo the size is an offset.
+//!
+//! - B1: bytes from what the consumer has freed up to the producer's position are the consumer's,
+//!   the others are the producer's. A frame's stamp hands bytes over, the freed position hands them
+//!   back, and only after the sink has returned.
+//! - B2: no deadlock. A body is at most a quarter of the area. The consumer publishes what it has
+//!   freed at every quarter, so once it has seen all frames it hides less than a quarter. A body
+//!   needs its own length, and skips less than that: together less than two quarters. Three quarters
+//!   fit, so a body that is refused now is taken when the consumer has caught up.
+//! - B3: a position that the peer wrote is a claim. The consumer accepts one that starts a line, does
+//!   not cross the area's end, and does not reach further than the area from what was freed.
+
+#![allow(unsafe_code, reason = "the area is memory shared with a peer")]
+
+use std::ptr;
+
+use crate::adapters::layout::LINE;
+use crate::adapters::ring::Damage;
+use crate::sync::{AtomicU32, Ordering, UnsafeCell};
+
+/// One line of a bulk area.
+#[repr(C, align(64))]
+pub(crate) struct Line(pub(crate) UnsafeCell<[u8; LINE]>);
+
+// SAFETY: B1 says who may touch the bytes.
+unsafe impl Sync for Line {}
+
+const _: () = assert!(cfg!(loom) || size_of::<Line>() == LINE);
+
+/// Largest body that an area of `lines` lines takes (B2).
+const fn quarter(lines: &[Line]) -> usize {
+    lines.len() * LINE / 4
+}
+
+/// Bytes that a body of `len` bytes occupies.
+const fn footprint(len: usize) -> u32 {
+    len.next_multiple_of(LINE) as u32
+}
+
+/// Lends the address of the line at `position` for writing; the lines behind it follow it.
+#[cfg(not(loom))]
+fn lend<R>(lines: &[Line], position: u32, body: impl FnOnce(*mut u8) -> R) -> R {
+    let offset = position as usize & (lines.len() * LINE - 1);
+    // SAFETY: the mask keeps the offset inside the slice. The address derives from the whole slice,
+    // whose lines are cells, so it may be written through.
+    body(unsafe { lines.as_ptr().cast::<u8>().cast_mut().add(offset) })
+}
+
+/// A model's lines are not adjacent, and its bodies are one line at most.
+#[cfg(loom)]
+fn lend<R>(lines: &[Line], position: u32, body: impl FnOnce(*mut u8) -> R) -> R {
+    let line = &lines[position as usize / LINE & (lines.len() - 1)];
+    line.0.with_mut(|bytes| body(bytes.cast()))
+}
+
+/// The producer's end of a bulk area.
+pub(crate) struct BulkProducer<'m> {
+    lines: &'m [Line],
+    pub(super) position: u32,
+    pub(super) freed: u32,
+}
+
+impl<'m> BulkProducer<'m> {
+    pub(crate) fn new(lines: &'m [Line]) -> Self {
+        Self {
+            lines,
+            position: 0,
+            freed: 0,
+        }
+    }
+
+    /// Copies `body` in and returns its position, or `None` when there is no room now. `freed` is
+    /// the consumer's published position.
+    ///
+    /// # Panics
+    /// When the body is longer than a quarter of the area, which the caller must have checked.
+    pub(crate) fn store(&mut self, body: &[u8], freed: &AtomicU32) -> Result<Option<u32>, Damage> {
+        assert!(
+            body.len() <= quarter(self.lines),
+            "callers respect Caps::max_body"
+        );
+        let area = (self.lines.len() * LINE) as u32;
+        let needed = footprint(body.len());
+        let left = area - (self.position & (area - 1));
+        let start = self
+            .position
+            .wrapping_add(if needed > left { left } else { 0 });
+        let end = start.wrapping_add(needed);
+        if end.wrapping_sub(self.freed) > area {
+            self.freed = self.reload(freed)?;
+            if end.wrapping_sub(self.freed) > area {
+                return Ok(None);
+            }
+        }
+        lend(self.lines, start, |to| {
+            // SAFETY: `start..end` does not cross the end of the area and lies at most one area
+            // before what was freed, so B1 makes it the producer's. `body` is local memory.
+            unsafe { ptr::copy_nonoverlapping(body.as_ptr(), to, body.len()) };
+        });
+        self.position = end;
+        Ok(Some(start))
+    }
+
+    #[cold]
+    fn reload(&self, freed: &AtomicU32) -> Result<u32, Damage> {
+        let claim = freed.load(Ordering::Acquire); // SYNC: bulk credit
+        let owned = self.position.wrapping_sub(self.freed);
+        if claim.wrapping_sub(self.freed) > owned || claim % LINE as u32 != 0 {
+            return Err(Damage::BulkCredit);
+        }
+        Ok(claim)
+    }
+}
+
+/// The consumer's end of a bulk area.
+pub(crate) struct BulkConsumer<'m> {
+    lines: &'m [Line],
+    pub(super) position: u32,
+    pub(super) published: u32,
+}
+
+impl<'m> BulkConsumer<'m> {
+    pub(crate) fn new(lines: &'m [Line]) -> Self {
+        Self {
+            lines,
+            position: 0,
+            published: 0,
+        }
+    }
+
+    /// Checks the claim of a body of `len` bytes at `start` (B3), takes it, and lends its address.
+    /// [`BulkConsumer::release`] gives it back.
+    pub(crate) fn take<R>(
+        &mut self,
+        start: u32,
+        len: usize,
+        body: impl FnOnce(*const u8) -> R,
+    ) -> Result<R, Damage> {
+        if len > quarter(self.lines) {
+            return Err(Damage::BodyLength);
+        }
+        let area = (self.lines.len() * LINE) as u32;
+        let needed = footprint(len);
+        if start % LINE as u32 != 0 || (start & (area - 1)) + needed > area {
+            return Err(Damage::BulkPlace);
+        }
+        let end = start.wrapping_add(needed);
+        if start.wrapping_sub(self.position) > area || end.wrapping_sub(self.published) > area {
+            return Err(Damage::BulkRange);
+        }
+        self.position = end;
+        Ok(lend(self.lines, start, |from| body(from)))
+    }
+
+    /// Gives back everything taken so far, and tells the producer when it is a quarter (B2).
+    pub(crate) fn release(&mut self, freed: &AtomicU32) {
+        let hidden = self.position.wrapping_sub(self.published) as usize;
+        if hidden >= quarter(self.lines) {
+            freed.store(self.position, Ordering::Release); // SYNC: bulk credit
+            self.published = self.position;
+        }
+    }
+}

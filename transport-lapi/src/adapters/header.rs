@@ -1,0 +1,85 @@
+//! The facts at the start of a segment, by which a task knows that the segment is its job's.
+//!
+//! The launcher writes them, [`crate::adapters::shm`] checks them before it maps anything. Only
+//! arithmetic on a copied array of bytes; one test for each way in which the facts can be wrong.
+
+use crate::adapter::AdapterError;
+use crate::adapters::layout::{CELL_BYTES, Layout};
+
+/// Bytes that the facts take.
+pub(crate) const FACTS_BYTES: usize = 48;
+
+const MAGIC: u64 = u64::from_be_bytes(*b"MPJ-LAPI");
+
+/// Changes whenever the meaning of any byte of a segment changes.
+const VERSION: u64 = 1;
+
+/// The facts of a segment with `layout`, as they stand at its start.
+pub(crate) fn encode(layout: &Layout) -> [u8; FACTS_BYTES] {
+    let mut bytes = [0; FACTS_BYTES];
+    for (field, (_, value)) in bytes.chunks_exact_mut(8).zip(facts(layout)) {
+        field.copy_from_slice(&value.to_ne_bytes());
+    }
+    bytes
+}
+
+/// Compares what stands at the start of a segment with what must stand there.
+pub(crate) fn check(bytes: &[u8; FACTS_BYTES], layout: &Layout) -> Result<(), AdapterError> {
+    for (field, (name, expected)) in bytes.chunks_exact(8).zip(facts(layout)) {
+        let found = u64::from_ne_bytes(field.try_into().expect("chunks are 8 bytes long"));
+        if found != expected {
+            let what = format!("its {name} is {found:#x} and should be {expected:#x}");
+            return Err(AdapterError::BadSegment { what });
+        }
+    }
+    Ok(())
+}
+
+/// Names and values, in the order in which they stand.
+fn facts(layout: &Layout) -> [(&'static str, u64); FACTS_BYTES / 8] {
+    [
+        ("magic number", MAGIC),
+        ("layout version", VERSION),
+        ("number of tasks", layout.tasks() as u64),
+        ("number of cells per ring", layout.cells() as u64),
+        ("size of a cell", CELL_BYTES as u64),
+        ("size of a bulk area", layout.bulk() as u64),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn accepts_its_own_facts() {
+        let layout = Layout::new(3).unwrap();
+        check(&encode(&layout), &layout).unwrap();
+    }
+
+    #[test]
+    fn refuses_each_damaged_field_by_name() {
+        let layout = Layout::new(3).unwrap();
+        for (index, (name, _)) in facts(&layout).into_iter().enumerate() {
+            let mut bytes = encode(&layout);
+            bytes[8 * index + 1] ^= 0x40;
+            let refused = check(&bytes, &layout).unwrap_err().to_string();
+            assert!(refused.contains(&format!("its {name} is")), "{refused}");
+        }
+    }
+
+    #[test]
+    fn refuses_the_segment_of_a_job_of_another_size() {
+        let refused = check(&encode(&Layout::new(3).unwrap()), &Layout::new(4).unwrap());
+        let refused = refused.unwrap_err().to_string();
+        assert!(
+            refused.contains("number of tasks is 0x3 and should be 0x4"),
+            "{refused}"
+        );
+    }
+
+    #[test]
+    fn refuses_an_empty_segment() {
+        assert!(check(&[0; FACTS_BYTES], &Layout::new(1).unwrap()).is_err());
+    }
+}

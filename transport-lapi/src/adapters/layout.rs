@@ -1,0 +1,205 @@
+//! Where everything lies in a job segment; arithmetic only.
+//!
+//! A segment holds, in this order: the header page, one block per task, and for every ordered pair
+//! of tasks, a task with itself included, its indices, its cells and its bulk area. The pairs of one
+//! target lie together, so that what a task polls is contiguous.
+//!
+//! - L1: the parts do not overlap, and the last one ends at [`Layout::bytes`].
+//! - L2: header, indices and task blocks start on a multiple of [`SEPARATION`], cells and bulk areas
+//!   on a multiple of [`LINE`].
+//! - L3: the number of cells and the size of a bulk area are powers of two.
+
+use crate::adapter::AdapterError;
+
+/// A cache line.
+pub(crate) const LINE: usize = 64;
+
+/// Distance that keeps two tasks' writes apart: processors fetch lines in pairs.
+pub(crate) const SEPARATION: usize = 128;
+
+/// Most tasks that one segment can serve.
+pub const MAX_TASKS: usize = 256;
+
+/// Size of the header page.
+pub(crate) const HEADER_BYTES: usize = 4096;
+
+/// Size of one task's block.
+pub(crate) const TASK_BYTES: usize = 2 * SEPARATION;
+
+/// Size of one pair's indices.
+pub(crate) const INDICES_BYTES: usize = SEPARATION;
+
+/// Size of one cell.
+pub(crate) const CELL_BYTES: usize = 5 * LINE;
+
+/// Largest body of one frame, where the bulk area is large enough.
+const MAX_BODY: usize = 64 << 10;
+
+/// Cells that all pairs of a job share, within the limits per pair.
+const JOB_CELLS: usize = 1 << 16;
+
+/// Bulk bytes that all pairs of a job share, within the limits per pair.
+const JOB_BULK: usize = 32 << 20;
+
+/// The sizes and places of one job's segment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Layout {
+    tasks: usize,
+    cells: usize,
+    bulk: usize,
+}
+
+impl Layout {
+    /// The layout of a job of `tasks` tasks: every task computes the same one.
+    pub(crate) fn new(tasks: usize) -> Result<Self, AdapterError> {
+        if !(1..=MAX_TASKS).contains(&tasks) {
+            return Err(AdapterError::TaskCount {
+                asked: tasks,
+                max: MAX_TASKS,
+            });
+        }
+        let pairs = tasks * tasks;
+        let cells = floor_power_of_two(JOB_CELLS / pairs).clamp(16, 256);
+        let bulk = floor_power_of_two(JOB_BULK / pairs).clamp(32 << 10, 1 << 20);
+        Ok(Self { tasks, cells, bulk })
+    }
+
+    /// Number of tasks.
+    pub(crate) const fn tasks(&self) -> usize {
+        self.tasks
+    }
+
+    /// Cells per pair.
+    pub(crate) const fn cells(&self) -> usize {
+        self.cells
+    }
+
+    /// Bytes of bulk area per pair.
+    pub(crate) const fn bulk(&self) -> usize {
+        self.bulk
+    }
+
+    /// Largest body of one frame: at most a quarter of the bulk area, as rule B2 of
+    /// [`crate::adapters::bulk`] wants it.
+    pub(crate) fn max_body(&self) -> usize {
+        MAX_BODY.min(self.bulk / 4)
+    }
+
+    /// Where the block of `task` starts.
+    pub(crate) const fn task_at(&self, task: usize) -> usize {
+        HEADER_BYTES + task * TASK_BYTES
+    }
+
+    /// Where the indices of the pair start.
+    pub(crate) const fn indices_at(&self, origin: usize, target: usize) -> usize {
+        self.task_at(self.tasks) + self.pair(origin, target) * INDICES_BYTES
+    }
+
+    /// Where the cells of the pair start.
+    pub(crate) const fn cells_at(&self, origin: usize, target: usize) -> usize {
+        let all_indices = self.tasks * self.tasks * INDICES_BYTES;
+        self.indices_at(0, 0) + all_indices + self.pair(origin, target) * self.cells * CELL_BYTES
+    }
+
+    /// Where the bulk area of the pair starts.
+    pub(crate) const fn bulk_at(&self, origin: usize, target: usize) -> usize {
+        let all_cells = self.tasks * self.tasks * self.cells * CELL_BYTES;
+        self.cells_at(0, 0) + all_cells + self.pair(origin, target) * self.bulk
+    }
+
+    /// Size of the segment.
+    pub(crate) const fn bytes(&self) -> usize {
+        self.bulk_at(0, 0) + self.tasks * self.tasks * self.bulk
+    }
+
+    const fn pair(&self, origin: usize, target: usize) -> usize {
+        target * self.tasks + origin
+    }
+}
+
+/// Size in bytes of the segment of a job of `num_tasks` tasks. Memory is taken only where a job
+/// touches it.
+pub fn segment_bytes(num_tasks: usize) -> Result<usize, AdapterError> {
+    Layout::new(num_tasks).map(|layout| layout.bytes())
+}
+
+const fn floor_power_of_two(n: usize) -> usize {
+    match n.checked_ilog2() {
+        Some(log) => 1 << log,
+        None => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ops::Range;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Every part of a segment, in no particular order, with the alignment it needs.
+    fn parts(layout: &Layout) -> Vec<(Range<usize>, usize)> {
+        let part = |start: usize, len: usize, align: usize| (start..start + len, align);
+        let mut parts = vec![part(0, HEADER_BYTES, SEPARATION)];
+        for target in 0..layout.tasks() {
+            parts.push(part(layout.task_at(target), TASK_BYTES, SEPARATION));
+            for origin in 0..layout.tasks() {
+                let cells = layout.cells() * CELL_BYTES;
+                parts.push(part(
+                    layout.indices_at(origin, target),
+                    INDICES_BYTES,
+                    SEPARATION,
+                ));
+                parts.push(part(layout.cells_at(origin, target), cells, LINE));
+                parts.push(part(layout.bulk_at(origin, target), layout.bulk(), LINE));
+            }
+        }
+        parts
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(40))]
+
+        /// L1 to L3.
+        #[test]
+        fn parts_tile_the_segment(tasks in 1..=MAX_TASKS) {
+            let layout = Layout::new(tasks).unwrap();
+            prop_assert!(layout.cells().is_power_of_two());
+            prop_assert!(layout.bulk().is_power_of_two());
+            prop_assert!(layout.max_body() * 4 <= layout.bulk());
+            let mut parts = parts(&layout);
+            parts.sort_by_key(|(range, _)| range.start);
+            for (range, align) in &parts {
+                prop_assert_eq!(range.start % align, 0);
+            }
+            for pair in parts.windows(2) {
+                prop_assert!(pair[0].0.end <= pair[1].0.start);
+            }
+            prop_assert_eq!(parts.last().unwrap().0.end, layout.bytes());
+        }
+    }
+
+    #[test]
+    fn sizes_follow_the_number_of_tasks() {
+        let sizes = |tasks| {
+            let layout = Layout::new(tasks).unwrap();
+            (layout.cells(), layout.bulk(), layout.max_body())
+        };
+        assert_eq!(sizes(1), (256, 1 << 20, 64 << 10));
+        assert_eq!(sizes(4), (256, 1 << 20, 64 << 10));
+        assert_eq!(sizes(8), (256, 512 << 10, 64 << 10));
+        assert_eq!(sizes(16), (256, 128 << 10, 32 << 10));
+        assert_eq!(sizes(MAX_TASKS), (16, 32 << 10, 8 << 10));
+    }
+
+    #[test]
+    fn refuses_impossible_task_counts() {
+        for asked in [0, MAX_TASKS + 1, usize::MAX] {
+            let refused = segment_bytes(asked).unwrap_err();
+            assert!(
+                matches!(refused, AdapterError::TaskCount { asked: a, max: 256 } if a == asked)
+            );
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! One task's window on a job segment: the rings it fills, the rings it polls, and the bells.
+//!
+//! Both adapters, [`crate::adapters::threads`] and [`crate::adapters::shm`], are thin shells around
+//! a [`Port`]; they differ in where the segment comes from and in how memory is read one-sidedly.
+//!
+//! - P1: the lifetime of the rings and bells inside a `Port` is that of its segment, which it holds.
+//!   They are not `'static`, only written so; none leaves the `Port`.
+//! - P2: a port is made once per task and segment, because each end of a ring has one owner.
+
+#![allow(
+    unsafe_code,
+    reason = "a port holds both the segment and views into it"
+)]
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use crate::adapter::{AdapterError, Doorbell, Frame, Post, TaskId};
+use crate::adapters::doorbell::{Bell, Fences};
+use crate::adapters::ring::{Consumer, Damage, Producer};
+use crate::adapters::segment::Segment;
+
+/// What leads to one target.
+struct Outgoing {
+    producer: Producer<'static>,
+    bell: &'static Bell,
+}
+
+/// One task's ends of all its rings.
+pub(crate) struct Port {
+    task: TaskId,
+    fences: Fences,
+    /// By target.
+    outgoing: Vec<Outgoing>,
+    /// By origin.
+    incoming: Vec<Consumer<'static>>,
+    /// The origin that is polled first next time, so that none starves.
+    first: usize,
+    segment: Arc<Segment>,
+}
+
+impl Port {
+    /// The port of `task`. Called once per task (P2).
+    pub(crate) fn new(segment: Arc<Segment>, task: TaskId, fences: Fences) -> Self {
+        // SAFETY: P1: the views are stored beside the `Arc` that keeps the segment, and dropping
+        // them touches no segment memory, so the order of the fields does not matter.
+        let lasting: &'static Segment = unsafe { &*Arc::as_ptr(&segment) };
+        let me = task as usize;
+        let peers = 0..segment.layout().tasks();
+        let outgoing = peers.clone().map(|target| Outgoing {
+            producer: Producer::new(lasting.ring(me, target)),
+            bell: &lasting.task(target).bell.0,
+        });
+        let incoming = peers.map(|origin| Consumer::new(lasting.ring(origin, me)));
+        Self {
+            task,
+            fences,
+            outgoing: outgoing.collect(),
+            incoming: incoming.collect(),
+            first: 0,
+            segment,
+        }
+    }
+
+    pub(crate) const fn task(&self) -> TaskId {
+        self.task
+    }
+
+    pub(crate) fn num_tasks(&self) -> usize {
+        self.incoming.len()
+    }
+
+    /// Largest body of one frame.
+    pub(crate) fn max_body(&self) -> usize {
+        self.segment.layout().max_body()
+    }
+
+    /// See [`crate::adapter::Adapter::try_send`].
+    #[inline]
+    pub(crate) fn try_send(
+        &mut self,
+        target: TaskId,
+        head: &[u8],
+        body: &[u8],
+    ) -> Result<Post, AdapterError> {
+        let outgoing = &mut self.outgoing[target as usize];
+        let post = outgoing
+            .producer
+            .offer(head, body)
+            .map_err(|damage| corrupt(target, damage))?;
+        if post == Post::Taken {
+            outgoing.bell.ring(self.fences);
+        }
+        Ok(post)
+    }
+
+    /// See [`crate::adapter::Adapter::poll`].
+    #[inline]
+    pub(crate) fn poll<F>(&mut self, budget: usize, sink: &mut F) -> Result<usize, AdapterError>
+    where
+        F: FnMut(Frame<'_>),
+    {
+        let mut delivered = 0;
+        for _ in 0..self.incoming.len() {
+            let from = self.first;
+            self.first = if from + 1 == self.incoming.len() {
+                0
+            } else {
+                from + 1
+            };
+            let origin = from as TaskId;
+            let consumer = &mut self.incoming[from];
+            while delivered < budget {
+                let taken = consumer.take(&mut |head, body| sink(Frame { origin, head, body }));
+                match taken {
+                    Ok(true) => delivered += 1,
+                    Ok(false) => break,
+                    Err(damage) => return Err(corrupt(origin, damage)),
+                }
+            }
+            if delivered == budget {
+                break;
+            }
+        }
+        Ok(delivered)
+    }
+
+    /// The first task that was declared lost.
+    pub(crate) fn lost(&self) -> Option<TaskId> {
+        lost(&self.segment)
+    }
+
+    /// The handle on this task's bell.
+    pub(crate) fn doorbell(&self) -> Arc<dyn Doorbell> {
+        let segment = Arc::clone(&self.segment);
+        Arc::new(BellHandle {
+            segment,
+            task: self.task,
+            fences: self.fences,
+        })
+    }
+}
+
+#[cold]
+fn corrupt(origin: TaskId, damage: Damage) -> AdapterError {
+    AdapterError::Corrupt {
+        origin,
+        what: damage.what(),
+    }
+}
+
+/// The first task of the segment's job that was declared lost. A number that no task has, which only
+/// a damaged segment holds, counts as the last task.
+pub(crate) fn lost(segment: &Segment) -> Option<TaskId> {
+    let word = segment.job().lost.load(Ordering::Relaxed);
+    word.checked_sub(1)
+        .map(|task| task.min(segment.layout().tasks() as TaskId - 1))
+}
+
+/// Declares `task` lost, unless another one was first, and wakes everybody.
+pub(crate) fn declare_lost(segment: &Segment, task: TaskId) {
+    // Relaxed is enough: nothing but the word itself is told, and each bell fences.
+    let lost = &segment.job().lost;
+    let _ = lost.compare_exchange(0, task + 1, Ordering::Relaxed, Ordering::Relaxed);
+    for block in segment.tasks() {
+        block.bell.0.ring(Fences::Symmetric);
+    }
+}
+
+/// A task's bell, apart from its port: threads that do not hold the port sleep and ring here.
+struct BellHandle {
+    segment: Arc<Segment>,
+    task: TaskId,
+    fences: Fences,
+}
+
+impl BellHandle {
+    fn bell(&self) -> &Bell {
+        &self.segment.task(self.task as usize).bell.0
+    }
+}
+
+impl Doorbell for BellHandle {
+    fn announce(&self) -> u32 {
+        self.bell().announce(self.fences)
+    }
+
+    fn sleep(&self, ticket: u32, timeout: Option<Duration>) {
+        self.bell().sleep(ticket, timeout);
+    }
+
+    fn retract(&self) {
+        self.bell().retract();
+    }
+
+    fn ring(&self) {
+        // Rare, and the caller may have published in ways that the compiler fence does not bind.
+        self.bell().ring(Fences::Symmetric);
+    }
+
+    fn declare_lost(&self) {
+        declare_lost(&self.segment, self.task);
+    }
+}
+
+#[cfg(test)]
+mod tests;

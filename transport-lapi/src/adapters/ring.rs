@@ -1,0 +1,335 @@
+//! The ring of an ordered pair of tasks: fixed cells, one producer, one consumer.
+//!
+//! A cell is five cache lines. Its first word holds a lap number that is written last, so the
+//! consumer needs to look at nothing else, and a short frame moves in one line: no head or tail
+//! index is exchanged per message. The memory is borrowed, which lets loom run the same code.
+//! Used by [`crate::adapters::port`]; a body that does not fit goes to [`crate::adapters::bulk`].
+//!
+//! - R1: the cell at position `p` is ready when its lap is `p + 1`. Positions count up and wrap at
+//!   2^32; an old lap is a whole number of rings lower, and zero, the initial one, is never awaited
+//!   before the cell was written. So a stale lap never matches.
+//! - R2: cells from the consumer's published position up to the producer's are the consumer's, the
+//!   others are the producer's. The lap hands a cell over, the published position hands it back.
+//! - R3: no deadlock. The consumer publishes at every quarter of the ring, so once it has seen all
+//!   frames at least three quarters are free for the producer.
+//! - R4: everything read from the cell is the peer's claim: loaded once, checked, and the checked
+//!   copy is used. The lap is compared for equality only, so no value there does harm. A damaged
+//!   cell is skipped.
+//! - R5: the position is advanced before the sink runs and published after, so a sink that panics
+//!   neither repeats a frame nor gives its memory away early.
+
+#![allow(unsafe_code, reason = "the cells are memory shared with a peer")]
+
+use std::mem::MaybeUninit;
+
+use crate::adapter::Post;
+use crate::adapters::bulk::{BulkConsumer, BulkProducer, Line};
+use crate::adapters::copy::copy_short;
+use crate::adapters::layout::{CELL_BYTES, INDICES_BYTES, LINE};
+use crate::region::ForeignBytes;
+use crate::sync::{AtomicU32, AtomicU64, Ordering, UnsafeCell};
+use crate::sys;
+
+/// Bytes of a cell behind its two words.
+pub(crate) const CELL_DATA: usize = CELL_BYTES - 16;
+
+/// Largest head of a frame.
+pub(crate) const MAX_HEAD: usize = 256;
+
+/// The body lies in the cell, behind the head.
+const INLINE: u16 = 0;
+/// The body lies in the bulk area.
+const BULK: u16 = 1;
+
+/// One cell.
+#[repr(C, align(64))]
+pub(crate) struct Cell {
+    /// Lap, length of the head, kind: from the low bits up, 32, 16 and 16.
+    stamp: AtomicU64,
+    /// Length of the body, position in the bulk area: 32 bits each.
+    extent: AtomicU64,
+    data: UnsafeCell<[MaybeUninit<u8>; CELL_DATA]>,
+}
+
+// SAFETY: R2 says who may touch `data`.
+unsafe impl Sync for Cell {}
+
+/// What the consumer tells the producer. Written by the consumer only.
+#[repr(C, align(128))]
+pub(crate) struct Indices {
+    cells: AtomicU32,
+    bulk: AtomicU32,
+}
+
+const _: () = assert!(
+    cfg!(loom) || (size_of::<Cell>() == CELL_BYTES && size_of::<Indices>() == INDICES_BYTES)
+);
+
+/// How a peer damaged the ring. One variant per violation; each has a test that provokes it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Damage {
+    /// A head longer than any frame's.
+    HeadLength,
+    /// An inline body longer than the cell.
+    InlineLength,
+    /// A body longer than any frame's.
+    BodyLength,
+    /// Neither inline nor bulk.
+    Kind,
+    /// A bulk body that starts inside a line or crosses the end of the area.
+    BulkPlace,
+    /// A bulk body outside of what the producer may have filled.
+    BulkRange,
+    /// A consumer that gives back cells it never had.
+    CellCredit,
+    /// A consumer that gives back bulk memory it never had.
+    BulkCredit,
+}
+
+impl Damage {
+    /// The damage in words.
+    pub(crate) const fn what(self) -> &'static str {
+        match self {
+            Self::HeadLength => "a frame's head is longer than a head can be",
+            Self::InlineLength => "a frame's body is longer than its cell",
+            Self::BodyLength => "a frame's body is longer than a body can be",
+            Self::Kind => "a frame is of an unknown kind",
+            Self::BulkPlace => "a body does not lie on lines of the bulk area",
+            Self::BulkRange => "a body lies outside of the filled part of the bulk area",
+            Self::CellCredit => "more cells came back than were filled",
+            Self::BulkCredit => "more bulk memory came back than was filled",
+        }
+    }
+}
+
+/// The memory of one ring. Lengths of both slices are powers of two.
+#[derive(Clone, Copy)]
+pub(crate) struct Ring<'m> {
+    pub(crate) cells: &'m [Cell],
+    pub(crate) indices: &'m Indices,
+    pub(crate) bulk: &'m [Line],
+}
+
+impl<'m> Ring<'m> {
+    #[inline(always)]
+    fn cell(&self, position: u32) -> &'m Cell {
+        &self.cells[position as usize & (self.cells.len() - 1)]
+    }
+}
+
+/// The end that offers frames.
+pub(crate) struct Producer<'m> {
+    ring: Ring<'m>,
+    position: u32,
+    /// The consumer's published position as last seen.
+    freed: u32,
+    bulk: BulkProducer<'m>,
+}
+
+impl<'m> Producer<'m> {
+    pub(crate) fn new(ring: Ring<'m>) -> Self {
+        Self {
+            ring,
+            position: 0,
+            freed: 0,
+            bulk: BulkProducer::new(ring.bulk),
+        }
+    }
+
+    /// Offers one frame. [`Post::Full`] took nothing.
+    ///
+    /// # Panics
+    /// When the head or the body is longer than the adapter's `Caps` say.
+    #[inline(always)]
+    pub(crate) fn offer(&mut self, head: &[u8], body: &[u8]) -> Result<Post, Damage> {
+        assert!(head.len() <= MAX_HEAD, "callers respect Caps::max_head");
+        if self.full() && self.still_full()? {
+            return Ok(Post::Full);
+        }
+        if head.len() + body.len() <= CELL_DATA {
+            self.publish(head, body, INLINE, body.len() as u64);
+            return Ok(Post::Taken);
+        }
+        self.offer_bulk(head, body)
+    }
+
+    fn offer_bulk(&mut self, head: &[u8], body: &[u8]) -> Result<Post, Damage> {
+        let Some(start) = self.bulk.store(body, &self.ring.indices.bulk)? else {
+            return Ok(Post::Full);
+        };
+        self.publish(head, &[], BULK, body.len() as u64 | u64::from(start) << 32);
+        Ok(Post::Taken)
+    }
+
+    /// Fills the cell at the position and hands it over: `head`, then `inline`.
+    #[inline(always)]
+    fn publish(&mut self, head: &[u8], inline: &[u8], kind: u16, extent: u64) {
+        let cell = self.ring.cell(self.position);
+        self.position = self.position.wrapping_add(1);
+        cell.data.with_mut(|data| {
+            let data = data.cast::<u8>();
+            // SAFETY: the ring is not full, so R2 makes the cell the producer's; both lengths were
+            // checked to fit together; the slices are local memory.
+            unsafe {
+                copy_short(head.as_ptr(), data, head.len());
+                copy_short(inline.as_ptr(), data.add(head.len()), inline.len());
+            }
+        });
+        cell.extent.store(extent, Ordering::Relaxed);
+        let stamp = u64::from(self.position) | (head.len() as u64) << 32 | u64::from(kind) << 48;
+        cell.stamp.store(stamp, Ordering::Release); // SYNC: frame
+    }
+
+    #[inline(always)]
+    fn full(&self) -> bool {
+        self.position.wrapping_sub(self.freed) as usize >= self.ring.cells.len()
+    }
+
+    /// Looks up what the consumer has given back meanwhile.
+    #[cold]
+    fn still_full(&mut self) -> Result<bool, Damage> {
+        let claim = self.ring.indices.cells.load(Ordering::Acquire); // SYNC: cell credit
+        let owned = self.position.wrapping_sub(self.freed);
+        if claim.wrapping_sub(self.freed) > owned {
+            return Err(Damage::CellCredit);
+        }
+        self.freed = claim;
+        Ok(self.full())
+    }
+}
+
+/// The end that takes frames.
+pub(crate) struct Consumer<'m> {
+    ring: Ring<'m>,
+    position: u32,
+    published: u32,
+    bulk: BulkConsumer<'m>,
+}
+
+impl<'m> Consumer<'m> {
+    pub(crate) fn new(ring: Ring<'m>) -> Self {
+        Self {
+            ring,
+            position: 0,
+            published: 0,
+            bulk: BulkConsumer::new(ring.bulk),
+        }
+    }
+
+    /// Gives the next frame, head and body, to `sink`; `false` when none is ready. An error means
+    /// that the next frame was damaged and is skipped.
+    #[inline(always)]
+    pub(crate) fn take<F>(&mut self, sink: &mut F) -> Result<bool, Damage>
+    where
+        F: FnMut(&[u8], ForeignBytes<'_>),
+    {
+        let cell = self.ring.cell(self.position);
+        let stamp = cell.stamp.load(Ordering::Acquire); // SYNC: frame
+        if stamp as u32 != self.position.wrapping_add(1) {
+            cell.touch();
+            return Ok(false);
+        }
+        self.position = self.position.wrapping_add(1);
+        let delivered = self.deliver(cell, stamp, sink);
+        self.release_cells();
+        delivered.map(|()| true)
+    }
+
+    /// Checks the claims of a ready cell (R4) and gives the frame to `sink`.
+    #[inline(always)]
+    fn deliver<F>(&mut self, cell: &Cell, stamp: u64, sink: &mut F) -> Result<(), Damage>
+    where
+        F: FnMut(&[u8], ForeignBytes<'_>),
+    {
+        let head_len = usize::from((stamp >> 32) as u16);
+        let kind = (stamp >> 48) as u16;
+        let extent = cell.extent.load(Ordering::Relaxed);
+        let body_len = extent as u32 as usize;
+        if head_len > MAX_HEAD {
+            return Err(Damage::HeadLength);
+        }
+        match kind {
+            INLINE if body_len > CELL_DATA - head_len => Err(Damage::InlineLength),
+            INLINE => {
+                cell.with_head(head_len, |head, rest| {
+                    // SAFETY: `head_len + body_len` lies in the cell, which stays mapped (G3).
+                    sink(head, unsafe { ForeignBytes::new(rest, body_len) });
+                });
+                Ok(())
+            }
+            BULK => self.deliver_bulk(cell, head_len, (extent >> 32) as u32, body_len, sink),
+            _ => Err(Damage::Kind),
+        }
+    }
+
+    fn deliver_bulk<F>(
+        &mut self,
+        cell: &Cell,
+        head_len: usize,
+        start: u32,
+        body_len: usize,
+        sink: &mut F,
+    ) -> Result<(), Damage>
+    where
+        F: FnMut(&[u8], ForeignBytes<'_>),
+    {
+        self.bulk.take(start, body_len, |body| {
+            cell.with_head(head_len, |head, _| {
+                // SAFETY: the claim was checked to lie in the bulk area, which stays mapped (G3).
+                sink(head, unsafe { ForeignBytes::new(body, body_len) });
+            });
+        })?;
+        self.bulk.release(&self.ring.indices.bulk);
+        Ok(())
+    }
+
+    /// Tells the producer of cells that are free again, when they are a quarter of the ring (R3).
+    #[inline(always)]
+    fn release_cells(&mut self) {
+        let hidden = self.position.wrapping_sub(self.published) as usize;
+        if hidden * 4 >= self.ring.cells.len() {
+            self.ring
+                .indices
+                .cells
+                .store(self.position, Ordering::Release); // SYNC: cell credit
+            self.published = self.position;
+        }
+    }
+}
+
+impl Cell {
+    /// Copies `head_len` bytes of head out, so that the peer cannot change them any more, and lends
+    /// them with the address of what follows. `head_len` is at most [`MAX_HEAD`].
+    #[inline(always)]
+    fn with_head(&self, head_len: usize, body: impl FnOnce(&[u8], *const u8)) {
+        let mut head = [MaybeUninit::<u8>::uninit(); MAX_HEAD];
+        self.data.with(|data| {
+            let data = data.cast::<u8>();
+            // SAFETY: `head_len` was checked against the local array, which is shorter than the
+            // cell. The cell is the consumer's (R2); a peer that breaks R2 changes bytes that are
+            // unchecked anyway. The copied part of the array is initialised.
+            unsafe {
+                copy_short(data, head.as_mut_ptr().cast(), head_len);
+                let head = std::slice::from_raw_parts(head.as_ptr().cast::<u8>(), head_len);
+                body(head, data.add(head_len));
+            }
+        });
+    }
+
+    /// Asks for the lines behind the first one while waiting for it: when the frame comes, their
+    /// transfers overlap.
+    #[inline(always)]
+    fn touch(&self) {
+        let cell: *const Self = self;
+        for line in 1..CELL_BYTES / LINE {
+            sys::prefetch(cell.wrapping_byte_add(line * LINE));
+        }
+    }
+}
+
+#[cfg(all(test, loom))]
+mod loom_tests;
+#[cfg(test)]
+mod memory;
+#[cfg(all(test, not(loom)))]
+mod tests;

@@ -1,0 +1,55 @@
+//! Models of the ring: every interleaving of one producer and one consumer, on very few cells.
+
+use std::sync::Arc;
+
+use loom::thread;
+
+use super::memory::Memory;
+use super::*;
+
+/// Sends `frames` frames and takes them on another thread; each must come once, in order, with its
+/// own bytes.
+fn model(cells: usize, lines: usize, frames: u8, head_len: usize, body_len: usize) {
+    loom::model(move || {
+        let memory = Arc::new(Memory::new(cells, lines));
+        let origin = thread::spawn({
+            let memory = Arc::clone(&memory);
+            move || {
+                let mut producer = Producer::new(memory.ring());
+                for i in 0..frames {
+                    let (head, body) = (vec![i; head_len], vec![!i; body_len]);
+                    while producer.offer(&head, &body) != Ok(Post::Taken) {
+                        thread::yield_now();
+                    }
+                }
+            }
+        });
+        let mut consumer = Consumer::new(memory.ring());
+        for i in 0..frames {
+            let mut check = |head: &[u8], body: ForeignBytes<'_>| {
+                assert_eq!(head, vec![i; head_len]);
+                assert_eq!(body.to_vec(), vec![!i; body_len]);
+            };
+            while consumer.take(&mut check) != Ok(true) {
+                thread::yield_now();
+            }
+        }
+        assert_eq!(
+            consumer.take(&mut |_, _| panic!("a frame too many")),
+            Ok(false)
+        );
+        origin.join().expect("the producer does not panic");
+    });
+}
+
+#[test]
+fn loom_two_cells_lose_and_repeat_nothing_around_the_wrap() {
+    model(2, 4, 5, 1, 8);
+}
+
+/// A long head and a body of one line do not fit a cell together, so the bodies go through the bulk
+/// area, which is full before the cells are.
+#[test]
+fn loom_bulk_lines_are_handed_over_and_back() {
+    model(8, 4, 6, MAX_HEAD, LINE);
+}

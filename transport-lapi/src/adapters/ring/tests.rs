@@ -1,0 +1,326 @@
+//! The ring in one thread: wrap-around, full and drain, and every way to damage it.
+
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use proptest::prelude::*;
+
+use super::memory::Memory;
+use super::*;
+
+/// A frame as the tests see it.
+type Seen = (Vec<u8>, Vec<u8>);
+
+/// Bytes that tell frames apart.
+fn pattern(seed: usize, len: usize) -> Vec<u8> {
+    (0..len).map(|i| (seed * 31 + i * 7) as u8).collect()
+}
+
+fn take(consumer: &mut Consumer<'_>) -> Result<Option<Seen>, Damage> {
+    let mut seen = None;
+    let ready = consumer.take(&mut |head, body| seen = Some((head.to_vec(), body.to_vec())))?;
+    assert_eq!(ready, seen.is_some());
+    Ok(seen)
+}
+
+/// Both ends, as they are after `start` cells and `start` lines have gone through.
+fn ends(memory: &Memory, start: u32) -> (Producer<'_>, Consumer<'_>) {
+    let ring = memory.ring();
+    let (mut producer, mut consumer) = (Producer::new(ring), Consumer::new(ring));
+    let bytes = start.wrapping_mul(LINE as u32);
+    (producer.position, producer.freed) = (start, start);
+    (consumer.position, consumer.published) = (start, start);
+    (producer.bulk.position, producer.bulk.freed) = (bytes, bytes);
+    (consumer.bulk.position, consumer.bulk.published) = (bytes, bytes);
+    ring.indices.cells.store(start, Ordering::Relaxed);
+    ring.indices.bulk.store(bytes, Ordering::Relaxed);
+    (producer, consumer)
+}
+
+#[derive(Debug, Clone)]
+enum Step {
+    Offer { head: usize, body: usize },
+    Take,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let body = prop_oneof![0..80_usize, 240..330_usize, 0..=1024_usize];
+    prop_oneof![
+        (0..=MAX_HEAD, body).prop_map(|(head, body)| Step::Offer { head, body }),
+        Just(Step::Take),
+    ]
+}
+
+proptest! {
+    /// Against a queue, from the start and across the wrap of the positions. The area has 64 lines,
+    /// so bodies of up to 1024 bytes are a quarter of it.
+    #[test]
+    fn behaves_like_a_bounded_queue(
+        start in prop_oneof![Just(0), Just(0_u32.wrapping_sub(16)), Just((1 << 26) - 24)],
+        steps in prop::collection::vec(step(), 0..200),
+    ) {
+        let memory = Memory::new(8, 64);
+        let (mut producer, mut consumer) = ends(&memory, start);
+        let mut queue: VecDeque<Seen> = VecDeque::new();
+        for (seed, step) in steps.into_iter().enumerate() {
+            match step {
+                Step::Offer { head, body } => {
+                    let (head, body) = (pattern(seed, head), pattern(seed + 1, body));
+                    match producer.offer(&head, &body).unwrap() {
+                        Post::Taken => queue.push_back((head, body)),
+                        // R3 and B2: a consumer that has seen everything leaves room for any frame.
+                        Post::Full => prop_assert!(!queue.is_empty()),
+                    }
+                    prop_assert!(queue.len() <= 8);
+                }
+                Step::Take => prop_assert_eq!(take(&mut consumer).unwrap(), queue.pop_front()),
+            }
+        }
+        while let Some(expected) = queue.pop_front() {
+            prop_assert_eq!(take(&mut consumer).unwrap(), Some(expected));
+        }
+        prop_assert_eq!(take(&mut consumer).unwrap(), None);
+    }
+}
+
+#[test]
+fn carries_every_length_around_the_inline_limit() {
+    let memory = Memory::new(4, 64);
+    let (mut producer, mut consumer) = ends(&memory, 0);
+    for head in [0, 1, 8, 16, 24, 40, 255, MAX_HEAD] {
+        for body in (0..80)
+            .chain(CELL_DATA - MAX_HEAD - 2..CELL_DATA + 2)
+            .chain([1023, 1024])
+        {
+            let frame = (pattern(head, head), pattern(body, body));
+            assert_eq!(producer.offer(&frame.0, &frame.1), Ok(Post::Taken));
+            assert_eq!(
+                take(&mut consumer),
+                Ok(Some(frame)),
+                "head {head}, body {body}"
+            );
+        }
+    }
+}
+
+#[test]
+fn takes_as_many_frames_as_it_has_cells_and_no_more() {
+    let memory = Memory::new(8, 64);
+    let (mut producer, mut consumer) = ends(&memory, 0);
+    for i in 0..8 {
+        assert_eq!(producer.offer(&[i], &[]), Ok(Post::Taken));
+    }
+    assert_eq!(producer.offer(&[8], &[]), Ok(Post::Full));
+    assert_eq!(take(&mut consumer), Ok(Some((vec![0], vec![]))));
+    assert_eq!(
+        producer.offer(&[8], &[]),
+        Ok(Post::Full),
+        "a quarter comes back at once"
+    );
+    assert_eq!(take(&mut consumer), Ok(Some((vec![1], vec![]))));
+    for i in 8..10 {
+        assert_eq!(producer.offer(&[i], &[]), Ok(Post::Taken));
+    }
+    assert_eq!(producer.offer(&[10], &[]), Ok(Post::Full));
+    for i in 2..10 {
+        assert_eq!(take(&mut consumer), Ok(Some((vec![i], vec![]))));
+    }
+    assert_eq!(take(&mut consumer), Ok(None));
+}
+
+#[test]
+fn a_full_bulk_area_takes_nothing_and_recovers() {
+    let memory = Memory::new(16, 64);
+    let (mut producer, mut consumer) = ends(&memory, 0);
+    let frame = |i: usize| (vec![i as u8], pattern(i, 1000));
+    for i in 0..4 {
+        assert_eq!(producer.offer(&frame(i).0, &frame(i).1), Ok(Post::Taken));
+    }
+    assert_eq!(producer.offer(&frame(4).0, &frame(4).1), Ok(Post::Full));
+    assert_eq!(
+        producer.offer(&[9], b"small ones still pass"),
+        Ok(Post::Taken)
+    );
+    for i in 0..4 {
+        assert_eq!(take(&mut consumer), Ok(Some(frame(i))));
+    }
+    assert_eq!(take(&mut consumer).unwrap().unwrap().0, [9]);
+    assert_eq!(producer.offer(&frame(4).0, &frame(4).1), Ok(Post::Taken));
+    assert_eq!(take(&mut consumer), Ok(Some(frame(4))));
+}
+
+#[test]
+fn a_sink_that_panics_costs_its_own_frame_only() {
+    let memory = Memory::new(4, 64);
+    let (mut producer, mut consumer) = ends(&memory, 0);
+    for round in 0..8 {
+        for i in 0..2 {
+            assert_eq!(producer.offer(&[i], &pattern(round, 600)), Ok(Post::Taken));
+        }
+        let mut explode = |_: &[u8], _: ForeignBytes<'_>| panic!("on purpose");
+        catch_unwind(AssertUnwindSafe(|| consumer.take(&mut explode))).unwrap_err();
+        assert_eq!(
+            take(&mut consumer),
+            Ok(Some((vec![1], pattern(round, 600))))
+        );
+        assert_eq!(take(&mut consumer), Ok(None));
+    }
+}
+
+/// Offers a frame, lets `damage` rewrite its stamp and extent, and demands that exactly it is
+/// refused, for `expected`, and that the frame behind it arrives.
+fn refuses(body: &[u8], expected: Damage, damage: impl Fn(&mut u64, &mut u64)) {
+    let memory = Memory::new(8, 64);
+    let (mut producer, mut consumer) = ends(&memory, 0);
+    assert_eq!(producer.offer(b"head", body), Ok(Post::Taken));
+    let cell = &memory.ring().cells[0];
+    let (mut stamp, mut extent) = (
+        cell.stamp.load(Ordering::Relaxed),
+        cell.extent.load(Ordering::Relaxed),
+    );
+    damage(&mut stamp, &mut extent);
+    cell.stamp.store(stamp, Ordering::Relaxed);
+    cell.extent.store(extent, Ordering::Relaxed);
+    for i in 1..20 {
+        assert_eq!(producer.offer(&[i], &[i; 700]), Ok(Post::Taken));
+        if i == 1 {
+            assert_eq!(take(&mut consumer), Err(expected));
+        }
+        assert_eq!(take(&mut consumer), Ok(Some((vec![i], vec![i; 700]))));
+    }
+    assert!(!expected.what().is_empty());
+}
+
+/// Replaces the `bits` of `word` from `shift` on.
+fn replace(word: &mut u64, shift: u32, bits: u32, value: u64) {
+    let mask = ((1 << bits) - 1) << shift;
+    *word = *word & !mask | value << shift;
+}
+
+#[test]
+fn refuses_a_head_longer_than_a_head_can_be() {
+    let too_long = MAX_HEAD as u64 + 1;
+    refuses(b"x", Damage::HeadLength, |stamp, _| {
+        replace(stamp, 32, 16, too_long)
+    });
+    refuses(b"x", Damage::HeadLength, |stamp, _| {
+        replace(stamp, 32, 16, 0xffff)
+    });
+    refuses(&[1; 700], Damage::HeadLength, |stamp, _| {
+        replace(stamp, 32, 16, too_long)
+    });
+}
+
+#[test]
+fn refuses_an_inline_body_longer_than_its_cell() {
+    let fits = CELL_DATA as u64 - 4;
+    refuses(b"x", Damage::InlineLength, |_, extent| {
+        replace(extent, 0, 32, fits + 1)
+    });
+    refuses(b"x", Damage::InlineLength, |_, extent| {
+        replace(extent, 0, 32, 0xffff_ffff)
+    });
+}
+
+#[test]
+fn refuses_an_unknown_kind() {
+    refuses(b"x", Damage::Kind, |stamp, _| replace(stamp, 48, 16, 2));
+    refuses(b"x", Damage::Kind, |stamp, _| {
+        replace(stamp, 48, 16, 0xffff)
+    });
+}
+
+#[test]
+fn refuses_a_body_longer_than_a_quarter_of_the_area() {
+    refuses(&[1; 700], Damage::BodyLength, |_, extent| {
+        replace(extent, 0, 32, 1025)
+    });
+    refuses(&[1; 700], Damage::BodyLength, |_, extent| {
+        replace(extent, 0, 32, 0xffff_ffff)
+    });
+}
+
+#[test]
+fn refuses_a_body_that_is_not_on_lines_or_crosses_the_end() {
+    refuses(&[1; 700], Damage::BulkPlace, |_, extent| {
+        replace(extent, 32, 32, 1)
+    });
+    refuses(&[1; 700], Damage::BulkPlace, |_, extent| {
+        replace(extent, 32, 32, 4096 - 64)
+    });
+}
+
+#[test]
+fn refuses_a_body_outside_of_what_was_filled() {
+    refuses(&[1; 700], Damage::BulkRange, |_, extent| {
+        replace(extent, 32, 32, 4096)
+    });
+    refuses(&[1; 700], Damage::BulkRange, |_, extent| {
+        replace(extent, 32, 32, 0x8000_0000)
+    });
+    refuses(&[1; 700], Damage::BulkRange, |_, extent| {
+        replace(extent, 32, 32, u64::from(0_u32.wrapping_sub(4096)));
+    });
+}
+
+#[test]
+fn a_stale_or_foreign_lap_is_not_a_frame() {
+    let memory = Memory::new(8, 64);
+    let (_, mut consumer) = ends(&memory, 800);
+    for lap in [0, 1, 793, 800, 802, u32::MAX] {
+        memory.ring().cells[0]
+            .stamp
+            .store(lap.into(), Ordering::Relaxed);
+        assert_eq!(take(&mut consumer), Ok(None), "lap {lap}");
+    }
+    memory.ring().cells[0].stamp.store(801, Ordering::Relaxed);
+    assert_eq!(take(&mut consumer), Ok(Some((vec![], vec![]))));
+}
+
+#[test]
+fn refuses_credit_for_cells_that_were_never_filled() {
+    for claim in [9, 100, u32::MAX] {
+        let memory = Memory::new(8, 64);
+        let (mut producer, _) = ends(&memory, 0);
+        for _ in 0..8 {
+            assert_eq!(producer.offer(b"", b""), Ok(Post::Taken));
+        }
+        memory.ring().indices.cells.store(claim, Ordering::Relaxed);
+        assert_eq!(
+            producer.offer(b"", b""),
+            Err(Damage::CellCredit),
+            "claim {claim}"
+        );
+    }
+}
+
+#[test]
+fn refuses_credit_for_bulk_memory_that_was_never_filled() {
+    for claim in [63, 4096 + 64, u32::MAX - 63] {
+        let memory = Memory::new(8, 64);
+        let (mut producer, _) = ends(&memory, 0);
+        for _ in 0..4 {
+            assert_eq!(producer.offer(b"", &[1; 1024]), Ok(Post::Taken));
+        }
+        memory.ring().indices.bulk.store(claim, Ordering::Relaxed);
+        assert_eq!(
+            producer.offer(b"", &[1; 1024]),
+            Err(Damage::BulkCredit),
+            "claim {claim}"
+        );
+    }
+}
+
+#[test]
+#[should_panic(expected = "callers respect Caps::max_head")]
+fn a_head_that_is_too_long_is_the_callers_fault() {
+    let memory = Memory::new(8, 64);
+    let _ = ends(&memory, 0).0.offer(&[0; MAX_HEAD + 1], b"");
+}
+
+#[test]
+#[should_panic(expected = "callers respect Caps::max_body")]
+fn a_body_that_is_too_long_is_the_callers_fault() {
+    let memory = Memory::new(8, 64);
+    let _ = ends(&memory, 0).0.offer(b"", &[0; 1025]);
+}

@@ -1,0 +1,212 @@
+//! The memory of a job, and typed views into it.
+//!
+//! [`crate::adapters::threads`] allocates one block for all tasks; [`crate::adapters::shm`] maps one
+//! file into each. Both see the same bytes through [`Segment`], and both start from zeros.
+//!
+//! - S1: `base..base + layout.bytes()` is readable and writable for the life of the `Segment`, and
+//!   `base` is a multiple of [`SEPARATION`].
+//! - S2: the types that are viewed are `repr(C)`, valid for every bit pattern, and made of atomics
+//!   and cells only, so that shared references to them may be written through by anyone. Loom's
+//!   types are none of that, so no segment is made in a model.
+//! - S3: each view has its own bytes (L1 of [`crate::adapters::layout`]) and its type's alignment
+//!   (L2).
+
+#![allow(
+    unsafe_code,
+    reason = "views of one block of memory as the types that lie in it"
+)]
+
+use std::alloc;
+use std::io;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU32, AtomicU64};
+
+use crate::adapter::AdapterError;
+use crate::adapters::bulk::Line;
+use crate::adapters::doorbell::Bell;
+use crate::adapters::layout::{HEADER_BYTES, LINE, Layout, SEPARATION, TASK_BYTES};
+use crate::adapters::ring::{Cell, Indices, Ring};
+use crate::sync::FutexWord;
+
+/// What concerns the whole job: the second line pair of the header page, behind the facts.
+#[repr(C, align(128))]
+pub(crate) struct JobBlock {
+    /// 0, or 1 + the first task that was declared lost.
+    pub(crate) lost: AtomicU32,
+    /// How many tasks have attached.
+    pub(crate) attached: FutexWord,
+    /// How many tasks have probed.
+    pub(crate) probed: FutexWord,
+}
+
+/// What concerns one task.
+#[repr(C)]
+pub(crate) struct TaskBlock {
+    pub(crate) bell: BellLine,
+    pub(crate) wireup: WireupLine,
+}
+
+/// The bell alone in its lines: every sender reads it after every frame.
+#[repr(C, align(128))]
+pub(crate) struct BellLine(pub(crate) Bell);
+
+/// What a task tells the others while the job starts.
+#[repr(C, align(128))]
+pub(crate) struct WireupLine {
+    /// Process of the task; 0 until it has attached.
+    pub(crate) pid: AtomicU32,
+    /// 1 when the process is registered for asymmetric fences.
+    pub(crate) light_fences: AtomicU32,
+    /// What the task met when it read its successor's memory.
+    pub(crate) verdict: AtomicU32,
+    /// Address of a cell in the task's own memory.
+    pub(crate) probe_addr: AtomicU64,
+    /// What that cell holds.
+    pub(crate) probe_value: AtomicU64,
+}
+
+const _: () = assert!(cfg!(loom) || SEPARATION + size_of::<JobBlock>() <= HEADER_BYTES);
+const _: () = assert!(cfg!(loom) || size_of::<TaskBlock>() == TASK_BYTES);
+const _: () = assert!(align_of::<TaskBlock>() <= SEPARATION && align_of::<Indices>() <= SEPARATION);
+const _: () = assert!(align_of::<Cell>() <= LINE && align_of::<Line>() <= LINE);
+
+/// Where the bytes come from, and how they go back.
+enum Memory {
+    Heap {
+        block: NonNull<u8>,
+        layout: alloc::Layout,
+    },
+    Mapping,
+}
+
+/// The memory of a job as one task sees it.
+pub(crate) struct Segment {
+    base: NonNull<u8>,
+    layout: Layout,
+    memory: Memory,
+}
+
+// SAFETY: the block is not tied to a thread, and S2 says how its bytes are shared.
+unsafe impl Send for Segment {}
+// SAFETY: as above.
+unsafe impl Sync for Segment {}
+
+impl Segment {
+    /// A block of zeros on the heap.
+    pub(crate) fn on_heap(layout: Layout) -> Result<Self, AdapterError> {
+        assert!(!cfg!(loom), "S2");
+        let failed = || AdapterError::System {
+            action: "allocate the job's memory",
+            source: io::ErrorKind::OutOfMemory.into(),
+        };
+        // The allocator hands out fresh zero pages untouched for ordinary alignments only, so the
+        // block is longer and the alignment is made here.
+        let block_layout =
+            alloc::Layout::from_size_align(layout.bytes() + SEPARATION, align_of::<u64>())
+                .map_err(|_| failed())?;
+        // SAFETY: the size is not zero.
+        let block =
+            NonNull::new(unsafe { alloc::alloc_zeroed(block_layout) }).ok_or_else(failed)?;
+        let skip = block.as_ptr().align_offset(SEPARATION);
+        // SAFETY: `skip` is less than SEPARATION, by which the block is longer. S1.
+        let base = unsafe { block.add(skip) };
+        Ok(Self {
+            base,
+            layout,
+            memory: Memory::Heap {
+                block,
+                layout: block_layout,
+            },
+        })
+    }
+
+    /// Takes over a shared mapping.
+    ///
+    /// # Safety
+    /// S1 holds for `base` and `layout`, the mapping starts at `base`, and nobody else unmaps it.
+    pub(crate) unsafe fn from_mapping(base: NonNull<u8>, layout: Layout) -> Self {
+        assert!(!cfg!(loom), "S2");
+        Self {
+            base,
+            layout,
+            memory: Memory::Mapping,
+        }
+    }
+
+    pub(crate) const fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    pub(crate) fn job(&self) -> &JobBlock {
+        self.view(SEPARATION)
+    }
+
+    pub(crate) fn task(&self, task: usize) -> &TaskBlock {
+        assert!(
+            task < self.layout.tasks(),
+            "tasks of a job are numbered below its size"
+        );
+        self.view(self.layout.task_at(task))
+    }
+
+    /// Every task's block.
+    pub(crate) fn tasks(&self) -> impl Iterator<Item = &TaskBlock> {
+        (0..self.layout.tasks()).map(|task| self.task(task))
+    }
+
+    /// The ring from `origin` to `target`.
+    pub(crate) fn ring(&self, origin: usize, target: usize) -> Ring<'_> {
+        let tasks = self.layout.tasks();
+        assert!(
+            origin < tasks && target < tasks,
+            "tasks of a job are numbered below its size"
+        );
+        Ring {
+            cells: self.views(self.layout.cells_at(origin, target), self.layout.cells()),
+            indices: self.view(self.layout.indices_at(origin, target)),
+            bulk: self.views(
+                self.layout.bulk_at(origin, target),
+                self.layout.bulk() / LINE,
+            ),
+        }
+    }
+
+    /// The address of `len` bytes from `at` on, for the kernel.
+    pub(crate) fn pages(&self, at: usize, len: usize) -> NonNull<[u8]> {
+        assert!(
+            at + len <= self.layout.bytes(),
+            "the layout names places of its segment"
+        );
+        // SAFETY: inside the block (S1).
+        NonNull::slice_from_raw_parts(unsafe { self.base.add(at) }, len)
+    }
+
+    /// Called with places of the layout and the types that lie there only.
+    fn view<T>(&self, at: usize) -> &T {
+        debug_assert!(at + size_of::<T>() <= self.layout.bytes());
+        // SAFETY: S1 to S3.
+        unsafe { self.base.add(at).cast().as_ref() }
+    }
+
+    /// As [`Segment::view`], for `len` of them.
+    fn views<T>(&self, at: usize, len: usize) -> &[T] {
+        debug_assert!(at + len * size_of::<T>() <= self.layout.bytes());
+        // SAFETY: S1 to S3.
+        unsafe { std::slice::from_raw_parts(self.base.add(at).cast().as_ptr(), len) }
+    }
+}
+
+impl Drop for Segment {
+    fn drop(&mut self) {
+        match self.memory {
+            // SAFETY: allocated in `on_heap` with this layout, and no view outlives `self`.
+            Memory::Heap { block, layout } => unsafe { alloc::dealloc(block.as_ptr(), layout) },
+            Memory::Mapping => {
+                // SAFETY: `from_mapping` gave us the mapping, and no view outlives `self`.
+                let unmapped =
+                    unsafe { rustix::mm::munmap(self.base.as_ptr().cast(), self.layout.bytes()) };
+                debug_assert!(unmapped.is_ok(), "a mapping of our own can be unmapped");
+            }
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! Making, checking and mapping the memfd of a job. Called by the launcher and by
+//! [`super::ShmAdapter::attach`].
+//!
+//! - M1: a segment is mapped only if it is as long as its layout and sealed against shrinking, so no
+//!   access inside the layout can meet the end of the file.
+
+#![allow(unsafe_code, reason = "mapping a file and populating the mapping")]
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::ptr::{self, NonNull};
+
+use rustix::fs::{FallocateFlags, MemfdFlags, SealFlags};
+use rustix::io::Errno;
+use rustix::mm::{Advice, MapFlags, ProtFlags};
+
+use crate::adapter::AdapterError;
+use crate::adapters::header::{self, FACTS_BYTES};
+use crate::adapters::layout::{CELL_BYTES, Layout};
+use crate::adapters::segment::Segment;
+
+/// Up to this size a segment's memory is taken at the start, so that want of memory is an error and
+/// not a signal later; larger ones take memory where they are touched.
+const RESERVED_UP_TO: usize = 64 << 20;
+
+/// Makes the memory of a job of `num_tasks` tasks: a memfd that can neither shrink nor grow. The
+/// descriptor is close-on-exec; whoever starts the tasks passes it on.
+///
+/// # Errors
+/// [`AdapterError::TaskCount`], or [`AdapterError::System`] when the memory cannot be had.
+pub fn create_segment(num_tasks: usize) -> Result<OwnedFd, AdapterError> {
+    let layout = Layout::new(num_tasks)?;
+    let bytes = layout.bytes() as u64;
+    let fd = rustix::fs::memfd_create(c"mpj-job", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)
+        .map_err(|errno| system("make the job segment", errno))?;
+    rustix::fs::ftruncate(&fd, bytes)
+        .map_err(|errno| system_sized("give the job segment its size", bytes, errno))?;
+    if layout.bytes() <= RESERVED_UP_TO {
+        rustix::fs::fallocate(&fd, FallocateFlags::empty(), 0, bytes)
+            .map_err(|errno| system_sized("reserve memory for the job segment", bytes, errno))?;
+    }
+    write_facts(&fd, &layout).map_err(|errno| system("write to the job segment", errno))?;
+    rustix::fs::fcntl_add_seals(&fd, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)
+        .map_err(|errno| system("seal the job segment", errno))?;
+    Ok(fd)
+}
+
+fn write_facts(fd: &OwnedFd, layout: &Layout) -> rustix::io::Result<()> {
+    let facts = header::encode(layout);
+    let written = rustix::io::pwrite(fd, &facts, 0)?;
+    if written == facts.len() {
+        Ok(())
+    } else {
+        Err(Errno::NOSPC)
+    }
+}
+
+/// Checks that `fd` is a segment of `layout`, and maps it.
+pub(super) fn map(fd: &OwnedFd, layout: Layout) -> Result<Segment, AdapterError> {
+    check(fd, &layout)?;
+    // SAFETY: the kernel chooses the place, so nothing is replaced.
+    let base = unsafe {
+        rustix::mm::mmap(
+            ptr::null_mut(),
+            layout.bytes(),
+            ProtFlags::READ | ProtFlags::WRITE,
+            MapFlags::SHARED,
+            fd,
+            0,
+        )
+    }
+    .map_err(|errno| system_sized("map the job segment", layout.bytes() as u64, errno))?;
+    let base =
+        NonNull::new(base.cast()).ok_or_else(|| system("map the job segment", Errno::INVAL))?;
+    // SAFETY: S1 of `crate::adapters::segment`: fresh, readable, writable, as long as the layout
+    // (M1), aligned to a page, and nobody else knows it.
+    Ok(unsafe { Segment::from_mapping(base, layout) })
+}
+
+/// M1, and the facts at the start.
+fn check(fd: impl AsFd, layout: &Layout) -> Result<(), AdapterError> {
+    let bad = |what: String| AdapterError::BadSegment { what };
+    let stat =
+        rustix::fs::fstat(&fd).map_err(|errno| bad(format!("it cannot be read: {errno}")))?;
+    let mut facts = [0; FACTS_BYTES];
+    let read = rustix::io::pread(&fd, &mut facts, 0)
+        .map_err(|errno| bad(format!("it cannot be read: {errno}")))?;
+    if read < facts.len() {
+        return Err(bad(format!("it holds only {read} bytes")));
+    }
+    header::check(&facts, layout)?;
+    if u64::try_from(stat.st_size) != Ok(layout.bytes() as u64) {
+        let (found, expected) = (stat.st_size, layout.bytes());
+        return Err(bad(format!(
+            "it holds {found} bytes and should hold {expected}"
+        )));
+    }
+    let seals = rustix::fs::fcntl_get_seals(&fd)
+        .map_err(|errno| bad(format!("it has no seals: {errno}")))?;
+    if !seals.contains(SealFlags::SHRINK) {
+        return Err(bad("it is not sealed against shrinking".to_owned()));
+    }
+    Ok(())
+}
+
+/// Enters the parts that `task` uses into its page table, so that the first messages meet no page
+/// faults. Large segments, and kernels before 5.14, do without.
+pub(super) fn populate(segment: &Segment, task: usize) {
+    let layout = segment.layout();
+    if layout.bytes() > RESERVED_UP_TO {
+        return;
+    }
+    let tasks = layout.tasks();
+    let (cells, bulk) = (layout.cells() * CELL_BYTES, layout.bulk());
+    advise(segment, 0, layout.cells_at(0, 0));
+    advise(segment, layout.cells_at(0, task), tasks * cells);
+    advise(segment, layout.bulk_at(0, task), tasks * bulk);
+    for target in 0..tasks {
+        advise(segment, layout.cells_at(task, target), cells);
+        advise(segment, layout.bulk_at(task, target), bulk);
+    }
+}
+
+fn advise(segment: &Segment, at: usize, len: usize) {
+    let page = rustix::param::page_size();
+    let start = at / page * page;
+    let pages = segment.pages(start, at + len - start);
+    // SAFETY: populating changes no byte of the mapping. A refusal costs page faults later, no more.
+    let _ = unsafe {
+        rustix::mm::madvise(
+            pages.cast().as_ptr(),
+            pages.len(),
+            Advice::LinuxPopulateWrite,
+        )
+    };
+}
+
+fn system(action: &'static str, errno: Errno) -> AdapterError {
+    AdapterError::System {
+        action,
+        source: errno.into(),
+    }
+}
+
+/// As [`system`], naming the size that was wanted.
+fn system_sized(action: &'static str, bytes: u64, errno: Errno) -> AdapterError {
+    let cause = std::io::Error::from(errno);
+    let source = std::io::Error::new(cause.kind(), format!("{bytes} bytes wanted: {cause}"));
+    AdapterError::System { action, source }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,242 @@
+//! Wireup: how the tasks of a job meet in their segment and agree.
+//!
+//! Each task publishes who it is and meets the others; then each one reads a cell in the memory of
+//! its successor, publishes what it met, and meets the others again. Everybody reads all verdicts,
+//! so everybody comes to the same conclusion. Called by [`super::ShmAdapter::attach`].
+//!
+//! - W1: the probe cell stays allocated until the second meeting, when nobody reads it any more.
+//! - W2: what others published is read after a meeting only, once, into local variables.
+
+#![allow(
+    unsafe_code,
+    reason = "the probe reads into a local variable by address"
+)]
+
+use std::hash::{BuildHasher, RandomState};
+use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use rustix::process::PTracer;
+
+use crate::adapter::{AdapterError, TaskId};
+use crate::adapters::doorbell::Fences;
+use crate::adapters::port::lost;
+use crate::adapters::segment::{Segment, WireupLine};
+use crate::config::GetMode;
+use crate::region::RecvRegion;
+use crate::sync::{FutexWord, register_light_fences};
+use crate::sys;
+
+/// How often a task that waits for the others looks whether one gave up.
+const LOOK_AGAIN: Duration = Duration::from_millis(20);
+
+/// What the tasks agreed on.
+pub(super) struct Agreement {
+    pub(super) pids: Vec<i32>,
+    pub(super) fences: Fences,
+    /// Why one-sided reads are not used, if they are not.
+    pub(super) without_get: Option<String>,
+}
+
+/// What a task met when it read its successor's memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Verdict {
+    Readable,
+    /// Not tried: the task was told to use active messages.
+    Declined,
+    /// The read succeeded and brought something else.
+    WrongBytes,
+    /// The kernel refused, with this error number.
+    Refused(i32),
+}
+
+impl Verdict {
+    /// Error numbers start here.
+    const REFUSED: u32 = 1 << 16;
+
+    fn encode(self) -> u32 {
+        match self {
+            Self::Readable => 1,
+            Self::Declined => 2,
+            Self::WrongBytes => 3,
+            Self::Refused(errno) => Self::REFUSED + errno.unsigned_abs(),
+        }
+    }
+
+    fn decode(word: u32) -> Self {
+        match word {
+            1 => Self::Readable,
+            2 => Self::Declined,
+            Self::REFUSED.. => Self::Refused((word - Self::REFUSED) as i32),
+            _ => Self::WrongBytes,
+        }
+    }
+
+    /// Why this verdict of `task` keeps the job from reading one-sidedly, if it does.
+    fn objection(self, task: usize, tasks: usize) -> Option<String> {
+        let successor = (task + 1) % tasks;
+        match self {
+            Self::Readable => None,
+            Self::Declined => Some(format!("task {task} was started with MPJ_GET=am")),
+            Self::WrongBytes => Some(format!(
+                "task {task} read wrong bytes from task {successor}"
+            )),
+            Self::Refused(errno) => {
+                let cause = io::Error::from_raw_os_error(errno);
+                Some(format!("task {task} cannot read task {successor}: {cause}"))
+            }
+        }
+    }
+}
+
+/// Takes the number `task`, which nobody must have taken before.
+pub(super) fn claim(segment: &Segment, task: TaskId) -> Result<(), AdapterError> {
+    let pid = &segment.task(task as usize).wireup.pid;
+    // Relaxed: the first meeting publishes it.
+    pid.compare_exchange(0, std::process::id(), Ordering::Relaxed, Ordering::Relaxed)
+        .map(|_| ())
+        .map_err(|other| AdapterError::BadSegment {
+            what: format!("process {other} is already task {task}"),
+        })
+}
+
+/// Meets the other tasks and agrees with them.
+pub(super) fn agree(
+    segment: &Segment,
+    task: TaskId,
+    mode: GetMode,
+) -> Result<Agreement, AdapterError> {
+    let me = task as usize;
+    let mine = &segment.task(me).wireup;
+    let probe_cell = publish(mine);
+    meet(&segment.job().attached, segment)?;
+
+    let successor = &segment.task((me + 1) % segment.layout().tasks()).wireup;
+    let verdict = if mode == GetMode::Am {
+        Verdict::Declined
+    } else {
+        probe(successor)
+    };
+    mine.verdict.store(verdict.encode(), Ordering::Relaxed);
+    meet(&segment.job().probed, segment)?;
+    drop(probe_cell); // W1
+
+    conclude(segment, mode)
+}
+
+/// Publishes this process, and a cell for its predecessor to read. The next meeting makes it visible.
+fn publish(mine: &WireupLine) -> Box<AtomicU64> {
+    // Under Yama's ptrace_scope 1 siblings may read us only if we allow it; a kernel without Yama
+    // knows no such call, and the probe tells in either case.
+    let _ = rustix::process::set_ptracer(PTracer::Any);
+    let light_fences = register_light_fences().is_ok();
+    let value = RandomState::new().hash_one(std::process::id()) | 1;
+    let cell = Box::new(AtomicU64::new(value));
+    mine.light_fences
+        .store(light_fences.into(), Ordering::Relaxed);
+    mine.probe_value.store(value, Ordering::Relaxed);
+    mine.probe_addr
+        .store(cell.as_ptr().expose_provenance() as u64, Ordering::Relaxed);
+    cell
+}
+
+/// Reads the successor's cell and compares (W2).
+fn probe(successor: &WireupLine) -> Verdict {
+    let pid = successor.pid.load(Ordering::Relaxed) as i32;
+    let addr = successor.probe_addr.load(Ordering::Relaxed);
+    let expected = successor.probe_value.load(Ordering::Relaxed);
+    let mut found = 0_u64;
+    // SAFETY: G2 of `crate::region`: `found` is local and outlives the call.
+    let into = unsafe { RecvRegion::new((&raw mut found).cast(), size_of::<u64>()) };
+    match sys::process_vm_readv(pid, addr, into) {
+        Ok(_) if found == expected => Verdict::Readable,
+        Ok(_) => Verdict::WrongBytes,
+        Err(error) => Verdict::Refused(error.raw_os_error().unwrap_or_default()),
+    }
+}
+
+/// Counts this task in and waits until all tasks are there. What a task stored before, all others
+/// see after.
+fn meet(word: &FutexWord, segment: &Segment) -> Result<(), AdapterError> {
+    let tasks = segment.layout().tasks() as u32;
+    let before = word.value().fetch_add(1, Ordering::AcqRel); // SYNC: meeting
+    if before + 1 == tasks {
+        word.wake_all();
+    }
+    loop {
+        let arrived = word.value().load(Ordering::Acquire); // SYNC: meeting
+        if arrived >= tasks {
+            return Ok(());
+        }
+        if let Some(task) = lost(segment) {
+            return Err(AdapterError::PeerLost { task });
+        }
+        word.wait(arrived, Some(LOOK_AGAIN));
+    }
+}
+
+/// Reads what everybody published; every task comes to the same conclusion (W2).
+fn conclude(segment: &Segment, mode: GetMode) -> Result<Agreement, AdapterError> {
+    let tasks = segment.layout().tasks();
+    let lines = || segment.tasks().map(|block| &block.wireup);
+    let pids = lines()
+        .map(|line| line.pid.load(Ordering::Relaxed) as i32)
+        .collect();
+    let all_light = lines().all(|line| line.light_fences.load(Ordering::Relaxed) == 1);
+    let without_get = lines()
+        .map(|line| Verdict::decode(line.verdict.load(Ordering::Relaxed)))
+        .enumerate()
+        .find_map(|(task, verdict)| verdict.objection(task, tasks));
+    match without_get {
+        Some(reason) if mode == GetMode::Cma => Err(AdapterError::GetRefused { reason }),
+        without_get => Ok(Agreement {
+            pids,
+            fences: if all_light {
+                Fences::Asymmetric
+            } else {
+                Fences::Symmetric
+            },
+            without_get,
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn verdicts_survive_the_segment() {
+        use Verdict::{Declined, Readable, Refused, WrongBytes};
+        for verdict in [
+            Readable,
+            Declined,
+            WrongBytes,
+            Refused(0),
+            Refused(1),
+            Refused(38),
+        ] {
+            assert_eq!(Verdict::decode(verdict.encode()), verdict);
+        }
+        assert_eq!(
+            Verdict::decode(0),
+            WrongBytes,
+            "a verdict that was never published"
+        );
+    }
+
+    #[test]
+    fn only_a_readable_successor_is_no_objection() {
+        assert_eq!(Verdict::Readable.objection(1, 2), None);
+        let refused = Verdict::Refused(libc::EPERM).objection(1, 2).unwrap();
+        assert!(
+            refused.starts_with("task 1 cannot read task 0: "),
+            "{refused}"
+        );
+        let declined = Verdict::Declined.objection(0, 2).unwrap();
+        assert_eq!(declined, "task 0 was started with MPJ_GET=am");
+        let wrong = Verdict::WrongBytes.objection(0, 1).unwrap();
+        assert_eq!(wrong, "task 0 read wrong bytes from task 0");
+    }
+}

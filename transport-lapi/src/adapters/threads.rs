@@ -1,0 +1,138 @@
+//! The adapter for ranks that are threads of one process.
+//!
+//! The rings are those of [`crate::adapters::shm`], on heap memory, so that doc tests, unit tests
+//! and Miri run the same code as a job of processes. One-sided reads copy out of regions that their
+//! owners have exposed in a table.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use parking_lot::RwLock;
+
+use crate::adapter::{Adapter, AdapterError, Caps, Doorbell, Frame, GetKind, Post, TaskId};
+use crate::adapters::doorbell::Fences;
+use crate::adapters::layout::Layout;
+use crate::adapters::port::Port;
+use crate::adapters::ring::{CELL_DATA, MAX_HEAD};
+use crate::adapters::segment::Segment;
+use crate::region::{ForeignBytes, RecvRegion, RemoteRegion, SendRegion};
+use crate::sync::register_light_fences;
+
+/// What one task has exposed, by key. A reader copies under the lock, so a region that was taken out
+/// is not read any more.
+type Exposed = RwLock<HashMap<u64, SendRegion>>;
+
+/// One task of a job whose tasks are threads.
+pub struct ThreadsAdapter {
+    port: Port,
+    /// By owner.
+    exposed: Arc<[Exposed]>,
+}
+
+/// Makes a job of `num_tasks` threads: one adapter for each, in the order of their numbers.
+///
+/// # Errors
+/// [`AdapterError::TaskCount`], or [`AdapterError::System`] when there is no memory.
+pub fn job(num_tasks: usize) -> Result<Vec<ThreadsAdapter>, AdapterError> {
+    let segment = Arc::new(Segment::on_heap(Layout::new(num_tasks)?)?);
+    let fences = match register_light_fences() {
+        Ok(()) => Fences::Asymmetric,
+        Err(_) => Fences::Symmetric,
+    };
+    let exposed: Arc<[Exposed]> = (0..num_tasks).map(|_| Exposed::default()).collect();
+    let adapter = |task| ThreadsAdapter {
+        port: Port::new(Arc::clone(&segment), task, fences),
+        exposed: Arc::clone(&exposed),
+    };
+    Ok((0..num_tasks as TaskId).map(adapter).collect())
+}
+
+impl ThreadsAdapter {
+    fn mine(&self) -> &Exposed {
+        &self.exposed[self.port.task() as usize]
+    }
+}
+
+impl Adapter for ThreadsAdapter {
+    fn caps(&self) -> Caps {
+        Caps {
+            name: "threads",
+            max_head: MAX_HEAD,
+            max_inline: CELL_DATA,
+            max_body: self.port.max_body(),
+            get: Some(GetKind::Memcpy),
+        }
+    }
+
+    fn task(&self) -> TaskId {
+        self.port.task()
+    }
+
+    fn num_tasks(&self) -> usize {
+        self.port.num_tasks()
+    }
+
+    #[inline]
+    fn try_send(&mut self, target: TaskId, head: &[u8], body: &[u8]) -> Result<Post, AdapterError> {
+        self.port.try_send(target, head, body)
+    }
+
+    #[inline]
+    fn poll<F>(&mut self, budget: usize, sink: &mut F) -> Result<usize, AdapterError>
+    where
+        F: FnMut(Frame<'_>),
+    {
+        self.port.poll(budget, sink)
+    }
+
+    fn expose(&mut self, key: u64, region: SendRegion) {
+        self.mine().write().insert(key, region);
+    }
+
+    fn conceal(&mut self, key: u64) {
+        self.mine().write().remove(&key);
+    }
+
+    fn get(
+        &mut self,
+        target: TaskId,
+        remote: RemoteRegion,
+        offset: u64,
+        into: RecvRegion,
+    ) -> Result<(), AdapterError> {
+        let refused = |reason| AdapterError::GetFailed {
+            target,
+            len: into.len(),
+            reason: std::io::Error::new(std::io::ErrorKind::InvalidInput, reason),
+        };
+        let exposed = self.exposed[target as usize].read();
+        let region = exposed
+            .get(&remote.key)
+            .ok_or_else(|| refused("the task has exposed no region under this key"))?;
+        let end = offset.checked_add(into.len() as u64);
+        if region.is_null() || end.is_none_or(|end| end > region.len() as u64) {
+            return Err(refused("the range does not lie inside the exposed region"));
+        }
+        let part = region.part(offset as usize, into.len());
+        into.store(0, ForeignBytes::from_slice(part.bytes()));
+        Ok(())
+    }
+
+    fn doorbell(&self) -> Arc<dyn Doorbell> {
+        self.port.doorbell()
+    }
+
+    fn lost(&self) -> Option<TaskId> {
+        self.port.lost()
+    }
+}
+
+impl Drop for ThreadsAdapter {
+    /// What the task exposed ends with it.
+    fn drop(&mut self) {
+        self.mine().write().clear();
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,234 @@
+//! The contract between the launcher and the ranks of a job.
+//!
+//! The rank's half is [`detect`], called once per process by [`crate::wireup`]: it says whether a
+//! launcher started this process, and takes the inherited descriptors. The launcher's half is
+//! [`rank_environment`], [`control::control_pair`], [`spawn`] and [`signals`]. Nothing else knows
+//! how the two find each other: no socket listens, no name is resolved, no file is made.
+//!
+//! - B1: a launched process inherits exactly two descriptors besides the standard streams: the job
+//!   segment (a sealed memfd) and its end of the control socket. Their numbers are in the
+//!   environment; both are closed on exec from the moment the rank takes them.
+//! - B2: they are taken once per process. What the environment says afterwards is stale.
+//! - B3: a process that another MPI's launcher started is refused rather than run as rank 0 of 1.
+
+pub mod control;
+pub mod signals;
+pub mod spawn;
+
+mod inherit;
+
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::adapter::TaskId;
+use crate::adapters::MAX_TASKS;
+use crate::config::{self, ForeignLauncher, JobVariables, Settings};
+
+pub use control::Control;
+
+/// How this process was started.
+#[derive(Debug)]
+pub enum Start {
+    /// By `mpjrun`, as one rank of a job.
+    Launched(Membership),
+    /// Alone: it is a job of one rank.
+    Singleton,
+}
+
+/// A rank's place in its job, with the descriptors that the launcher gave it.
+#[derive(Debug)]
+pub struct Membership {
+    /// Number of this task.
+    pub task: TaskId,
+    /// How many tasks the job has, at most [`MAX_TASKS`].
+    pub num_tasks: usize,
+    /// Opaque name of the job.
+    pub job: String,
+    /// The segment that all tasks of the job map.
+    pub segment: OwnedFd,
+    /// The line to the launcher.
+    pub control: Control,
+}
+
+/// Why a process could not find its job.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum BootstrapError {
+    /// Another MPI's launcher started this process (B3).
+    #[error(
+        "this program was started by {launcher} ({variable} is set), whose ranks cannot talk to \
+         it; use mpjrun -n N PROGRAM instead, or set MPJ_SINGLETON=1 to run as a job of one rank"
+    )]
+    ForeignLauncher {
+        /// Whose launcher it was.
+        launcher: &'static str,
+        /// The variable that shows it.
+        variable: &'static str,
+    },
+    /// A job variable is missing while others are there.
+    #[error(
+        "{variable} is not set, though mpjrun sets it together with MPJ_CTRL_FD; {FRESH_START}"
+    )]
+    Missing {
+        /// The variable.
+        variable: &'static str,
+    },
+    /// A job variable holds something the launcher never writes.
+    #[error("{variable}={value} is not {expected}; {FRESH_START}")]
+    Malformed {
+        /// The variable.
+        variable: &'static str,
+        /// What it holds.
+        value: String,
+        /// What it should hold.
+        expected: &'static str,
+    },
+    /// The numbered descriptor is not what the launcher passes.
+    #[error("descriptor {number} of {variable} is not {expected}; {FRESH_START}")]
+    NotInherited {
+        /// The variable that names it.
+        variable: &'static str,
+        /// Its number.
+        number: i32,
+        /// What it should be.
+        expected: &'static str,
+    },
+    /// The process has joined its job already (B2).
+    #[error("this process has joined its job already: a rank joins once, for its whole life")]
+    AlreadyTaken,
+    /// The thread that ends the rank when the launcher is gone could not be started.
+    #[error("cannot watch for the end of mpjrun: {source}")]
+    Watch {
+        /// What the system answered.
+        source: std::io::Error,
+    },
+}
+
+/// What to do about variables that outlived their launcher.
+const FRESH_START: &str = "start the program with mpjrun, or, for a program that is no rank of the \
+                           job, remove the variables MPJ_RANK, MPJ_SIZE, MPJ_SHM_FD and MPJ_CTRL_FD";
+
+/// Set when the descriptors have been taken (B2).
+static TAKEN: AtomicBool = AtomicBool::new(false);
+
+/// Finds out how this process was started, and takes the inherited descriptors if it was launched.
+///
+/// # Errors
+/// [`BootstrapError`]: a foreign launcher, damaged variables, or a second call.
+pub fn detect(settings: &Settings) -> Result<Start, BootstrapError> {
+    let variables = JobVariables::from_env();
+    if variables.control.is_none() {
+        return match ForeignLauncher::from_env() {
+            Some(ForeignLauncher { launcher, variable }) if !settings.singleton => {
+                Err(BootstrapError::ForeignLauncher { launcher, variable })
+            }
+            _ => Ok(Start::Singleton),
+        };
+    }
+    let seat = Seat::parse(&variables)?;
+    if TAKEN.swap(true, Ordering::SeqCst) {
+        return Err(BootstrapError::AlreadyTaken);
+    }
+    let (segment, control) = inherit::take(seat.segment, seat.control)?;
+    let control = Control::new(seat.task, control);
+    control
+        .end_with_launcher()
+        .map_err(|source| BootstrapError::Watch { source })?;
+    let Seat {
+        task,
+        num_tasks,
+        job,
+        ..
+    } = seat;
+    Ok(Start::Launched(Membership {
+        task,
+        num_tasks,
+        job,
+        segment,
+        control,
+    }))
+}
+
+/// The environment of rank `task` of the job called `job`, whose inherited descriptors are
+/// `segment` and `control`. See [`spawn::prepare`] for passing the descriptors themselves.
+pub fn rank_environment(
+    task: TaskId,
+    num_tasks: usize,
+    job: &str,
+    segment: BorrowedFd<'_>,
+    control: BorrowedFd<'_>,
+) -> [(&'static str, String); 6] {
+    [
+        (config::RANK, task.to_string()),
+        (config::SIZE, num_tasks.to_string()),
+        (config::LOCAL_RANK, task.to_string()),
+        (config::JOB, job.to_owned()),
+        (config::SHM_FD, segment.as_raw_fd().to_string()),
+        (config::CTRL_FD, control.as_raw_fd().to_string()),
+    ]
+}
+
+/// Nanoseconds of the clock that launcher and ranks share, so that the order of failures in
+/// different processes can be told.
+pub fn monotonic_nanos() -> u64 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    let seconds = u64::try_from(now.tv_sec).unwrap_or(0);
+    let nanos = u64::try_from(now.tv_nsec).unwrap_or(0);
+    seconds.saturating_mul(1_000_000_000).saturating_add(nanos)
+}
+
+/// The job variables, parsed and checked against each other.
+#[derive(Debug, PartialEq, Eq)]
+struct Seat {
+    task: TaskId,
+    num_tasks: usize,
+    job: String,
+    segment: i32,
+    control: i32,
+}
+
+impl Seat {
+    fn parse(variables: &JobVariables) -> Result<Self, BootstrapError> {
+        let expected = "a number of ranks from 1 to 256";
+        let num_tasks = number(config::SIZE, &variables.size, 1..=MAX_TASKS, expected)?;
+        let expected = "a rank below MPJ_SIZE";
+        let task = number(config::RANK, &variables.rank, 0..=num_tasks - 1, expected)?;
+        let expected = "the number of an inherited descriptor";
+        let descriptors = 3..=i32::MAX as usize;
+        let segment = number(
+            config::SHM_FD,
+            &variables.segment,
+            descriptors.clone(),
+            expected,
+        )?;
+        let control = number(config::CTRL_FD, &variables.control, descriptors, expected)?;
+        let job = variables.job.clone().ok_or(BootstrapError::Missing {
+            variable: config::JOB,
+        })?;
+        Ok(Self {
+            task: task as TaskId,
+            num_tasks,
+            job,
+            segment: segment as i32,
+            control: control as i32,
+        })
+    }
+}
+
+fn number(
+    variable: &'static str,
+    value: &Option<String>,
+    legal: std::ops::RangeInclusive<usize>,
+    expected: &'static str,
+) -> Result<usize, BootstrapError> {
+    let value = value.as_ref().ok_or(BootstrapError::Missing { variable })?;
+    let number = value.parse().ok().filter(|number| legal.contains(number));
+    number.ok_or_else(|| BootstrapError::Malformed {
+        variable,
+        value: value.clone(),
+        expected,
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,277 @@
+//! The control line of a job: what a rank tells the launcher, one message per packet.
+//!
+//! A rank holds [`Control`], the launcher a [`ControlReceiver`] per rank, both made by
+//! [`control_pair`]. The line goes one way. It carries a handful of messages in a rank's life, never
+//! data. This file is the only one that knows the encoding.
+//!
+//! - L1: a packet holds one message, of at most [`MAX_MESSAGE`] bytes, with nothing behind it.
+//! - L2: the receiver takes every packet as a claim: a damaged one is an error value, whatever its
+//!   bytes, and allocates no more than the limit.
+//! - L3: sending never waits longer than [`PATIENCE`], never raises a signal, and ignores a launcher
+//!   that is gone: a rank has nothing better to do with that news.
+//! - L4: only the launcher holds its ends, so that a rank sees end-of-file when the launcher is gone.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+use std::time::Duration;
+
+use bincode::config::{Configuration, Fixint, Limit, LittleEndian};
+use bincode::{Decode, Encode};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::net::{
+    AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, send, socketpair,
+};
+use rustix::process::{Signal, getpid, kill_process, parent_process_death_signal};
+
+use super::monotonic_nanos;
+use crate::adapter::TaskId;
+
+/// Largest encoded message, in bytes.
+pub const MAX_MESSAGE: usize = 65536;
+/// Longest wait for room in the socket.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// Longest text of a failure, in bytes; the rest is cut off, so that L1 holds.
+const MAX_TEXT: usize = 32 * 1024;
+/// Longest location of a failure, in bytes.
+const MAX_LOCATION: usize = 4 * 1024;
+
+/// What a rank tells the launcher.
+#[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
+pub enum ControlMessage {
+    /// The rank found its job, and is about to connect to the others.
+    Joined {
+        /// Who.
+        task: TaskId,
+        /// Its process, which a wrapper script may have started.
+        pid: u32,
+    },
+    /// The rank has done its part of the job, and may exit with code 0.
+    Finished {
+        /// Who.
+        task: TaskId,
+    },
+    /// The rank panicked. It may still recover; its exit says whether it did.
+    Failed {
+        /// Who.
+        task: TaskId,
+        /// When, by [`monotonic_nanos`].
+        at_nanos: u64,
+        /// The panic's text.
+        message: String,
+        /// Source file, line and column; empty if unknown.
+        location: String,
+    },
+}
+
+impl ControlMessage {
+    /// The rank that the message claims to come from.
+    pub fn task(&self) -> TaskId {
+        match self {
+            Self::Joined { task, .. } | Self::Finished { task } | Self::Failed { task, .. } => {
+                *task
+            }
+        }
+    }
+}
+
+/// Why a packet was refused.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ControlError {
+    /// More than [`MAX_MESSAGE`] bytes.
+    #[error("control message of {len} bytes, the limit is {MAX_MESSAGE}")]
+    TooLong {
+        /// Its length.
+        len: usize,
+    },
+    /// The bytes are no message.
+    #[error("undecodable control message")]
+    Undecodable(#[source] bincode::error::DecodeError),
+    /// Bytes are left over behind the message.
+    #[error("{extra} bytes behind a control message")]
+    TrailingBytes {
+        /// How many.
+        extra: usize,
+    },
+    /// The socket failed.
+    #[error("cannot receive from the control socket")]
+    Receive(#[source] io::Error),
+}
+
+const ENCODING: Configuration<LittleEndian, Fixint, Limit<MAX_MESSAGE>> =
+    bincode::config::standard()
+        .with_fixed_int_encoding()
+        .with_limit::<MAX_MESSAGE>();
+
+fn encode(message: &ControlMessage) -> Vec<u8> {
+    bincode::encode_to_vec(message, ENCODING).expect("texts are cut so that L1 holds")
+}
+
+fn decode(packet: &[u8]) -> Result<ControlMessage, ControlError> {
+    if packet.len() > MAX_MESSAGE {
+        return Err(ControlError::TooLong { len: packet.len() });
+    }
+    let (message, used) =
+        bincode::decode_from_slice(packet, ENCODING).map_err(ControlError::Undecodable)?;
+    match packet.len() - used {
+        0 => Ok(message),
+        extra => Err(ControlError::TrailingBytes { extra }),
+    }
+}
+
+/// Makes a control line: the launcher's end and the rank's, both closed on exec.
+///
+/// # Errors
+/// What the system answers, usually that the limit of open descriptors is reached.
+pub fn control_pair() -> io::Result<(ControlReceiver, OwnedFd)> {
+    let flags = SocketFlags::CLOEXEC;
+    let (launcher, rank) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
+    Ok((ControlReceiver { socket: launcher }, rank))
+}
+
+/// A rank's end of the control line. Clones are the same line.
+#[derive(Debug, Clone)]
+pub struct Control {
+    task: TaskId,
+    socket: Arc<OwnedFd>,
+}
+
+impl Control {
+    pub(crate) fn new(task: TaskId, socket: OwnedFd) -> Self {
+        Self {
+            task,
+            socket: Arc::new(socket),
+        }
+    }
+
+    /// Says that this rank is here. To be called before waiting for the other ranks: if one of them
+    /// never comes, this tells the launcher that somebody waits for it.
+    pub fn joined(&self) {
+        self.send(&ControlMessage::Joined {
+            task: self.task,
+            pid: std::process::id(),
+        });
+    }
+
+    /// Says that this rank has done its part: from now on, exit code 0 is a success.
+    pub fn finished(&self) {
+        self.send(&ControlMessage::Finished { task: self.task });
+    }
+
+    /// Says that this rank panicked with `message` at `location`. Overlong texts are cut.
+    pub fn failed(&self, message: &str, location: &str) {
+        self.send(&ControlMessage::Failed {
+            task: self.task,
+            at_nanos: monotonic_nanos(),
+            message: cut(message, MAX_TEXT).to_owned(),
+            location: cut(location, MAX_LOCATION).to_owned(),
+        });
+    }
+
+    fn send(&self, message: &ControlMessage) {
+        let packet = encode(message);
+        let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
+        loop {
+            match send(&self.socket, &packet, flags) {
+                Err(Errno::AGAIN) if wait_for_room(self.socket.as_fd()) => {}
+                Err(Errno::INTR) => {}
+                _ => return,
+            }
+        }
+    }
+
+    /// Makes this process end with the launcher. A direct child of the launcher needs nothing for
+    /// that: the kernel was told at its start (S2 of [`super::spawn`]), and remembers across exec.
+    /// Behind a wrapper script it does not, so a thread waits for end-of-file (L4) and then ends the
+    /// process as the kernel would have.
+    pub(super) fn end_with_launcher(&self) -> io::Result<()> {
+        if parent_process_death_signal()?.is_some() {
+            return Ok(());
+        }
+        let socket = Arc::clone(&self.socket);
+        std::thread::Builder::new()
+            .name("mpj-fate".to_owned())
+            .spawn(move || {
+                wait_for_hangup(socket.as_fd());
+                // There is nobody left to report a failure of this call to.
+                let _ = kill_process(getpid(), Signal::KILL);
+            })?;
+        Ok(())
+    }
+}
+
+/// Waits for room in the socket, and says whether there is a point in trying again.
+fn wait_for_room(socket: BorrowedFd<'_>) -> bool {
+    let patience = Timespec {
+        tv_sec: PATIENCE.as_secs() as i64,
+        tv_nsec: 0,
+    };
+    let mut waiting = [PollFd::from_borrowed_fd(socket, PollFlags::OUT)];
+    matches!(
+        poll(&mut waiting, Some(&patience)),
+        Ok(1) | Err(Errno::INTR)
+    )
+}
+
+fn wait_for_hangup(socket: BorrowedFd<'_>) {
+    loop {
+        let mut waiting = [PollFd::from_borrowed_fd(socket, PollFlags::empty())];
+        if poll(&mut waiting, None) != Err(Errno::INTR) {
+            return;
+        }
+    }
+}
+
+/// The longest start of `text` that has at most `limit` bytes and ends between two characters.
+fn cut(text: &str, limit: usize) -> &str {
+    let end = (0..=limit.min(text.len()))
+        .rev()
+        .find(|&end| text.is_char_boundary(end));
+    &text[..end.unwrap_or(0)]
+}
+
+/// What came from a rank.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Incoming {
+    /// A message.
+    Message(ControlMessage),
+    /// Nothing now.
+    Nothing,
+    /// End-of-file: no process holds the rank's end any more.
+    End,
+}
+
+/// The launcher's end of one rank's control line; readable through [`AsFd`] in a poll set.
+#[derive(Debug)]
+pub struct ControlReceiver {
+    socket: OwnedFd,
+}
+
+impl AsFd for ControlReceiver {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+impl ControlReceiver {
+    /// Takes the next message without waiting.
+    ///
+    /// # Errors
+    /// [`ControlError`] for a damaged packet, which is gone then: the next call gives the next one.
+    pub fn try_recv(&self) -> Result<Incoming, ControlError> {
+        let mut packet = vec![0; MAX_MESSAGE];
+        let flags = RecvFlags::DONTWAIT | RecvFlags::TRUNC;
+        match recv(&self.socket, &mut packet, flags) {
+            Ok((_, 0)) | Err(Errno::CONNRESET) => Ok(Incoming::End),
+            Ok((_, len)) if len > MAX_MESSAGE => Err(ControlError::TooLong { len }),
+            Ok((_, len)) => decode(&packet[..len]).map(Incoming::Message),
+            Err(Errno::AGAIN | Errno::INTR) => Ok(Incoming::Nothing),
+            Err(errno) => Err(ControlError::Receive(errno.into())),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

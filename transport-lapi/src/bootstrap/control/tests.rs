@@ -1,0 +1,201 @@
+//! The encoding, fixed by golden bytes and fed with arbitrary ones, and the line's behaviour when an
+//! end is gone or full.
+
+use proptest::prelude::*;
+
+use super::*;
+
+fn line(task: TaskId) -> (ControlReceiver, Control) {
+    let (launcher, rank) = control_pair().expect("a socket pair");
+    (launcher, Control::new(task, rank))
+}
+
+fn failed(message: &str, location: &str) -> ControlMessage {
+    let (message, location) = (message.to_owned(), location.to_owned());
+    ControlMessage::Failed {
+        task: 2,
+        at_nanos: 0x0102,
+        message,
+        location,
+    }
+}
+
+/// These bytes are the contract: another encoder may take over as long as it writes them.
+#[test]
+fn golden_bytes() {
+    let golden: [(ControlMessage, &[u8]); 3] = [
+        (
+            ControlMessage::Joined {
+                task: 3,
+                pid: 0x1_0203,
+            },
+            &[0, 0, 0, 0, 3, 0, 0, 0, 3, 2, 1, 0],
+        ),
+        (
+            ControlMessage::Finished { task: 255 },
+            &[1, 0, 0, 0, 255, 0, 0, 0],
+        ),
+        (
+            failed("no", "a.rs:1"),
+            b"\x02\0\0\0\x02\0\0\0\x02\x01\0\0\0\0\0\0\x02\0\0\0\0\0\0\0no\x06\0\0\0\0\0\0\0a.rs:1",
+        ),
+    ];
+    for (message, bytes) in golden {
+        assert_eq!(encode(&message), bytes);
+        assert_eq!(decode(bytes).expect("golden bytes decode"), message);
+    }
+}
+
+#[test]
+fn damaged_packets_are_refused_each_for_its_reason() {
+    let whole = encode(&failed("text", "place"));
+    for len in 0..whole.len() {
+        let error = decode(&whole[..len]).expect_err("a cut packet is no message");
+        assert!(
+            matches!(error, ControlError::Undecodable(_)),
+            "{len}: {error}"
+        );
+    }
+    let mut trailing = whole.clone();
+    trailing.push(0);
+    assert!(matches!(
+        decode(&trailing),
+        Err(ControlError::TrailingBytes { extra: 1 })
+    ));
+    let mut unknown = whole.clone();
+    unknown[0] = 3;
+    assert!(matches!(
+        decode(&unknown),
+        Err(ControlError::Undecodable(_))
+    ));
+    let mut huge = whole;
+    huge[16..24].copy_from_slice(&u64::MAX.to_le_bytes());
+    assert!(matches!(decode(&huge), Err(ControlError::Undecodable(_))));
+    let long = vec![0; MAX_MESSAGE + 1];
+    assert!(matches!(decode(&long), Err(ControlError::TooLong { len }) if len == MAX_MESSAGE + 1));
+}
+
+#[test]
+fn messages_arrive_in_order_and_then_the_end() {
+    let (launcher, rank) = line(7);
+    assert_eq!(
+        launcher.try_recv().expect("nothing is no error"),
+        Incoming::Nothing
+    );
+    rank.joined();
+    rank.failed("boom", "src/main.rs:3:5");
+    rank.clone().finished();
+    drop(rank);
+    let pid = std::process::id();
+    let first = launcher.try_recv().expect("joined");
+    assert_eq!(
+        first,
+        Incoming::Message(ControlMessage::Joined { task: 7, pid })
+    );
+    let Incoming::Message(ControlMessage::Failed {
+        task: 7,
+        at_nanos,
+        message,
+        location,
+    }) = launcher.try_recv().expect("failed")
+    else {
+        panic!("the second message is the failure");
+    };
+    assert!(at_nanos > 0 && at_nanos <= monotonic_nanos());
+    assert_eq!(
+        (message.as_str(), location.as_str()),
+        ("boom", "src/main.rs:3:5")
+    );
+    let third = launcher.try_recv().expect("finished");
+    assert_eq!(
+        third,
+        Incoming::Message(ControlMessage::Finished { task: 7 })
+    );
+    assert_eq!(launcher.try_recv().expect("end"), Incoming::End);
+}
+
+#[test]
+fn a_vanished_launcher_is_ignored() {
+    let (launcher, rank) = line(0);
+    drop(launcher);
+    rank.joined();
+    rank.failed("nobody hears this", "");
+    rank.finished();
+}
+
+#[test]
+fn overlong_texts_are_cut_between_characters() {
+    let (launcher, rank) = line(0);
+    let text = format!("x{}", "é".repeat(MAX_TEXT));
+    rank.failed(&text, &text);
+    let Incoming::Message(ControlMessage::Failed {
+        message, location, ..
+    }) = launcher.try_recv().expect("it fits")
+    else {
+        panic!("a failure was sent");
+    };
+    assert_eq!(
+        (message.len(), location.len()),
+        (MAX_TEXT - 1, MAX_LOCATION - 1)
+    );
+    assert!(text.starts_with(&message) && text.starts_with(&location));
+}
+
+#[test]
+fn a_packet_above_the_limit_is_refused_and_the_next_one_arrives() {
+    let (launcher, rank) = line(1);
+    send(&rank.socket, &vec![0; MAX_MESSAGE + 5], SendFlags::empty()).expect("the socket takes it");
+    rank.finished();
+    let error = launcher.try_recv().expect_err("too long");
+    assert!(matches!(error, ControlError::TooLong { len } if len == MAX_MESSAGE + 5));
+    let next = launcher.try_recv().expect("the line is still usable");
+    assert_eq!(
+        next,
+        Incoming::Message(ControlMessage::Finished { task: 1 })
+    );
+}
+
+#[test]
+fn a_full_line_gives_up_after_its_patience() {
+    let (launcher, rank) = line(1);
+    let noise = encode(&ControlMessage::Finished { task: 1 });
+    let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
+    while send(&rank.socket, &noise, flags).is_ok() {}
+    let start = std::time::Instant::now();
+    rank.joined();
+    let waited = start.elapsed();
+    assert!(waited >= PATIENCE && waited < PATIENCE * 10, "{waited:?}");
+    assert!(matches!(launcher.try_recv(), Ok(Incoming::Message(_))));
+}
+
+proptest! {
+    /// Arbitrary bytes never panic, and whatever decodes encodes to the same bytes.
+    #[test]
+    fn arbitrary_bytes_are_refused_or_canonical(packet in prop::collection::vec(any::<u8>(), 0..200)) {
+        if let Ok(message) = decode(&packet) {
+            prop_assert_eq!(encode(&message), packet);
+        }
+    }
+
+    /// The same, close to valid messages.
+    #[test]
+    fn mutated_messages_are_refused_or_canonical(
+        text in ".{0,20}",
+        at in 0..60usize,
+        byte in any::<u8>(),
+    ) {
+        let mut packet = encode(&failed(&text, "src/lib.rs:1:1"));
+        let at = at % packet.len();
+        packet[at] = byte;
+        if let Ok(message) = decode(&packet) {
+            prop_assert_eq!(encode(&message), packet);
+        }
+    }
+
+    #[test]
+    fn every_message_comes_back(task in any::<u32>(), at_nanos in any::<u64>(), text in ".*") {
+        let message = ControlMessage::Failed { task, at_nanos, message: text.clone(), location: text };
+        prop_assert_eq!(message.task(), task);
+        prop_assert_eq!(decode(&encode(&message)).expect("round trip"), message);
+    }
+}

@@ -1,0 +1,167 @@
+//! Signals as readable events, for the launcher's event loop: no handler runs, ever.
+//!
+//! - N1: the signals are blocked in the thread that made [`Signals`], and in every thread it starts
+//!   afterwards; they stay pending until read. One that is ignored stays ignored, as `nohup` and
+//!   background jobs of a shell expect.
+//! - N2: the mask from before is restored when [`Signals`] is dropped, on the same thread (it is not
+//!   `Send`), and in each rank before exec.
+
+#![allow(unsafe_code, reason = "signal masks and signalfd are libc calls")]
+
+use std::io;
+use std::marker::PhantomData;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd};
+
+use rustix::io::Errno;
+use rustix::process::Signal;
+
+/// A signal mask as the process was started with.
+#[derive(Clone, Copy)]
+pub struct Mask(libc::sigset_t);
+
+impl Mask {
+    /// Makes this the calling thread's mask. Async-signal-safe (S1 of [`super::spawn`]).
+    pub(super) fn restore(&self) -> io::Result<()> {
+        // SAFETY: reads an initialised set; the old mask is not asked for.
+        let answer =
+            unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &self.0, std::ptr::null_mut()) };
+        if answer == 0 {
+            Ok(())
+        } else {
+            Err(io::Error::from_raw_os_error(answer))
+        }
+    }
+}
+
+impl std::fmt::Debug for Mask {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Mask")
+    }
+}
+
+/// The signals of a set, blocked and readable; readable through [`AsFd`] in a poll set.
+#[derive(Debug)]
+pub struct Signals {
+    descriptor: OwnedFd,
+    before: Mask,
+    this_thread: PhantomData<*const ()>,
+}
+
+impl AsFd for Signals {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.descriptor.as_fd()
+    }
+}
+
+impl Signals {
+    /// Blocks `signals` in this thread (N1) and makes them readable.
+    ///
+    /// # Errors
+    /// What the system answers when it has no descriptor left.
+    pub fn block(signals: &[Signal]) -> io::Result<Self> {
+        let set = set_of(signals);
+        let mut before = MaybeUninit::uninit();
+        // SAFETY: `set` is initialised, `before` is room for one set.
+        let answer = unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &set, before.as_mut_ptr()) };
+        if answer != 0 {
+            return Err(io::Error::from_raw_os_error(answer));
+        }
+        // SAFETY: the call succeeded, so it has written the old mask.
+        let before = Mask(unsafe { before.assume_init() });
+        // SAFETY: `set` is initialised; -1 asks for a new descriptor.
+        let number = unsafe { libc::signalfd(-1, &set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK) };
+        if number == -1 {
+            let refused = io::Error::last_os_error();
+            before.restore()?;
+            return Err(refused);
+        }
+        // SAFETY: the number is new, and nobody else owns it.
+        let descriptor = unsafe { OwnedFd::from_raw_fd(number) };
+        Ok(Self {
+            descriptor,
+            before,
+            this_thread: PhantomData,
+        })
+    }
+
+    /// The mask from before, for the ranks (N2).
+    pub fn mask_before(&self) -> Mask {
+        self.before
+    }
+
+    /// Takes the next pending signal without waiting.
+    pub fn next_pending(&self) -> Option<Signal> {
+        let mut info = [0; size_of::<libc::signalfd_siginfo>()];
+        loop {
+            match rustix::io::read(&self.descriptor, &mut info) {
+                Ok(_) => break,
+                Err(Errno::INTR) => {}
+                Err(_) => return None,
+            }
+        }
+        let number = u32::from_ne_bytes([info[0], info[1], info[2], info[3]]);
+        Signal::from_named_raw(number as i32)
+    }
+}
+
+impl Drop for Signals {
+    fn drop(&mut self) {
+        self.before
+            .restore()
+            .expect("a mask that was in force is legal");
+    }
+}
+
+/// Lets this process wait for its children even if it was started with SIGCHLD ignored, in which
+/// case the kernel would discard how they ended.
+pub fn keep_children_waitable() {
+    // SAFETY: the default action runs no code.
+    unsafe { libc::signal(libc::SIGCHLD, libc::SIG_DFL) };
+}
+
+fn set_of(signals: &[Signal]) -> libc::sigset_t {
+    let mut set = MaybeUninit::uninit();
+    // SAFETY: initialises the set that it is given.
+    unsafe { libc::sigemptyset(set.as_mut_ptr()) };
+    for signal in signals {
+        // SAFETY: the set is initialised; a `Signal` is a legal number.
+        unsafe { libc::sigaddset(set.as_mut_ptr(), signal.as_raw()) };
+    }
+    // SAFETY: initialised above.
+    unsafe { set.assume_init() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn raise(signal: Signal) {
+        // SAFETY: the signal is blocked in this thread, so it stays pending.
+        assert_eq!(unsafe { libc::raise(signal.as_raw()) }, 0);
+    }
+
+    #[test]
+    fn blocked_signals_are_read_one_by_one() {
+        let signals = Signals::block(&[Signal::USR1, Signal::HUP]).expect("signalfd");
+        assert_eq!(signals.next_pending(), None);
+        raise(Signal::USR1);
+        assert_eq!(signals.next_pending(), Some(Signal::USR1));
+        raise(Signal::HUP);
+        assert_eq!(signals.next_pending(), Some(Signal::HUP));
+        assert_eq!(signals.next_pending(), None);
+    }
+
+    #[test]
+    fn dropping_restores_the_mask() {
+        let outer = Signals::block(&[Signal::USR2]).expect("signalfd");
+        drop(Signals::block(&[Signal::HUP, Signal::USR2]).expect("signalfd"));
+        raise(Signal::USR2);
+        assert_eq!(outer.next_pending(), Some(Signal::USR2));
+        let now = Signals::block(&[]).expect("signalfd").mask_before();
+        // SAFETY: both sets are initialised.
+        let held =
+            [Signal::USR2, Signal::HUP].map(|s| unsafe { libc::sigismember(&now.0, s.as_raw()) });
+        assert_eq!(held, [1, 0]);
+    }
+}

@@ -1,0 +1,109 @@
+//! What happens in a rank's process between fork and exec. Called by the launcher only, which thus
+//! needs no unsafe code of its own.
+//!
+//! - S1: between fork and exec only async-signal-safe calls are made, and nothing is allocated: the
+//!   launcher may have other threads, whose locks stay locked for ever in the child. The closure
+//!   captures plain numbers.
+//! - S2: the child asks the kernel to be killed when the launcher dies, then checks that the
+//!   launcher has not died before. The kernel watches the *thread* that spawned, so ranks are
+//!   spawned by a thread that lives as long as the job.
+//! - S3: descriptors are passed under their own number by clearing close-on-exec in the child alone:
+//!   no other process ever sees them inheritable.
+
+#![allow(unsafe_code, reason = "pre_exec, and libc calls between fork and exec")]
+
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+use super::signals::Mask;
+
+/// The limit of open descriptors: raised for the launcher, restored for the ranks.
+#[derive(Debug, Clone)]
+pub struct DescriptorLimit {
+    before: Rlimit,
+}
+
+impl DescriptorLimit {
+    /// Raises this process's soft limit to the hard one: a job of many ranks needs four descriptors
+    /// per rank in the launcher.
+    pub fn raise() -> Self {
+        let before = getrlimit(Resource::Nofile);
+        let raised = Rlimit {
+            current: before.maximum,
+            maximum: before.maximum,
+        };
+        // A refusal leaves the limit as it was; opening the descriptors then reports it.
+        let _ = setrlimit(Resource::Nofile, raised);
+        Self { before }
+    }
+
+    fn for_child(&self) -> libc::rlimit {
+        let value = |limit: Option<u64>| limit.unwrap_or(libc::RLIM_INFINITY);
+        libc::rlimit {
+            rlim_cur: value(self.before.current),
+            rlim_max: value(self.before.maximum),
+        }
+    }
+}
+
+/// Plain numbers for the child (S1).
+struct ChildSetup {
+    launcher: libc::pid_t,
+    inherit: [RawFd; 2],
+    limit: libc::rlimit,
+    mask: Mask,
+}
+
+/// Prepares `command` to run a rank: leader of its own process group, ending with this thread,
+/// inheriting `segment` and `control`, and with the signal mask and limits that the launcher itself
+/// was started with. The descriptors must stay open until the command is spawned.
+pub fn prepare(
+    command: &mut Command,
+    segment: BorrowedFd<'_>,
+    control: BorrowedFd<'_>,
+    limit: &DescriptorLimit,
+    mask: Mask,
+) {
+    let setup = ChildSetup {
+        launcher: rustix::process::getpid().as_raw_nonzero().get(),
+        inherit: [segment.as_raw_fd(), control.as_raw_fd()],
+        limit: limit.for_child(),
+        mask,
+    };
+    command.process_group(0);
+    // SAFETY: S1: `ChildSetup::apply` makes async-signal-safe calls only.
+    unsafe { command.pre_exec(move || setup.apply()) };
+}
+
+impl ChildSetup {
+    fn apply(&self) -> io::Result<()> {
+        // SAFETY: S1 and S2; the arguments are plain numbers.
+        checked(unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) })?;
+        // SAFETY: always succeeds.
+        if unsafe { libc::getppid() } != self.launcher {
+            return Err(io::Error::from_raw_os_error(libc::ESRCH));
+        }
+        for descriptor in self.inherit {
+            // SAFETY: S3; a number that is not open is answered by an error.
+            checked(unsafe { libc::fcntl(descriptor, libc::F_SETFD, 0) })?;
+        }
+        // SAFETY: reads `limit`, which lives in the closure.
+        checked(unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &self.limit) })?;
+        self.mask.restore()
+    }
+}
+
+fn checked(answer: libc::c_int) -> io::Result<()> {
+    if answer == -1 {
+        Err(io::Error::last_os_error())
+    } else {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,332 @@
+//! Every setting of the project, and the only file that reads the environment.
+//!
+//! `mpj` reads [`Settings`] once at init; [`crate::bootstrap`] reads the variables with which the
+//! launcher tells a process that it is a rank; the launcher prints [`SETTINGS`] as its manual.
+//! Parsers are pure: they take a lookup function, so that tests need not touch the environment.
+//!
+//! - E1: an unknown value is an error that lists the legal ones. It never falls back silently.
+//! - E2: an empty value means the same as an unset variable.
+
+use std::ffi::{OsStr, OsString};
+
+/// One row of the manual.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Setting {
+    /// The environment variable.
+    pub name: &'static str,
+    /// Its value where unset.
+    pub default: &'static str,
+    /// The legal values, as listed in errors.
+    pub legal: &'static str,
+    /// What it decides.
+    pub meaning: &'static str,
+}
+
+const BACKEND: Setting = Setting {
+    name: "MPJ_BACKEND",
+    default: "auto",
+    legal: "auto, eager, rendezvous",
+    meaning: "protocol of messages: chosen by size, data at once, or data on demand",
+};
+const GET: Setting = Setting {
+    name: "MPJ_GET",
+    default: "auto",
+    legal: "auto, cma, am",
+    meaning: "how one-sided reads are done: best available, process_vm_readv, active messages",
+};
+const WAIT: Setting = Setting {
+    name: "MPJ_WAIT",
+    default: "adaptive",
+    legal: "spin, adaptive, block",
+    meaning: "how a blocked rank waits: never sleeps, spins briefly then sleeps, sleeps at once",
+};
+const EARLY_LIMIT: Setting = Setting {
+    name: "MPJ_EARLY_LIMIT",
+    default: "4M",
+    legal: "a number of bytes, with suffix K, M or G for powers of 1024",
+    meaning: "memory for messages that arrive before their receive, per peer",
+};
+const SINGLETON: Setting = Setting {
+    name: "MPJ_SINGLETON",
+    default: "0",
+    legal: "0, 1",
+    meaning: "1: run as a job of one rank even when another MPI's launcher started the process",
+};
+
+/// Every setting a user may give, in the order of the manual.
+pub const SETTINGS: [Setting; 5] = [BACKEND, GET, WAIT, EARLY_LIMIT, SINGLETON];
+
+/// Rank of this process, set by the launcher.
+pub(crate) const RANK: &str = "MPJ_RANK";
+/// Number of ranks of the job, set by the launcher.
+pub(crate) const SIZE: &str = "MPJ_SIZE";
+/// Rank among those of this host, set by the launcher for programs that choose a device by it.
+pub(crate) const LOCAL_RANK: &str = "MPJ_LOCAL_RANK";
+/// Opaque name of the job, set by the launcher.
+pub(crate) const JOB: &str = "MPJ_JOB";
+/// Number of the inherited descriptor of the job segment, set by the launcher.
+pub(crate) const SHM_FD: &str = "MPJ_SHM_FD";
+/// Number of the inherited descriptor of the control socket, set by the launcher.
+pub(crate) const CTRL_FD: &str = "MPJ_CTRL_FD";
+
+/// A setting whose legal values are a few words.
+pub trait Keyword: Copy + PartialEq + Sized + 'static {
+    /// Every legal word with its value.
+    const WORDS: &'static [(&'static str, Self)];
+
+    /// The value that `word` stands for, if it is legal.
+    fn from_word(word: &str) -> Option<Self> {
+        Self::WORDS
+            .iter()
+            .find(|(known, _)| *known == word)
+            .map(|(_, value)| *value)
+    }
+
+    /// The word that stands for this value.
+    fn word(self) -> &'static str {
+        let row = Self::WORDS.iter().find(|(_, value)| *value == self);
+        row.expect("every value has a row in WORDS").0
+    }
+}
+
+/// `MPJ_BACKEND`: which protocol carries the messages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum BackendChoice {
+    /// By message size.
+    #[default]
+    Auto,
+    /// Envelope and data in one amsend.
+    Eager,
+    /// Envelope first, data by get when a receive matched.
+    Rendezvous,
+}
+
+impl Keyword for BackendChoice {
+    const WORDS: &'static [(&'static str, Self)] = &[
+        ("auto", Self::Auto),
+        ("eager", Self::Eager),
+        ("rendezvous", Self::Rendezvous),
+    ];
+}
+
+/// `MPJ_GET`: how a one-sided read of another process is done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum GetMode {
+    /// `process_vm_readv` where every rank can, otherwise active messages.
+    #[default]
+    Auto,
+    /// `process_vm_readv`; start-up fails where the kernel refuses it.
+    Cma,
+    /// The reference get, built from active messages.
+    Am,
+}
+
+impl Keyword for GetMode {
+    const WORDS: &'static [(&'static str, Self)] =
+        &[("auto", Self::Auto), ("cma", Self::Cma), ("am", Self::Am)];
+}
+
+/// `MPJ_WAIT`: what a blocked rank does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum WaitMode {
+    /// Never sleeps.
+    Spin,
+    /// Spins briefly, yields, then sleeps.
+    #[default]
+    Adaptive,
+    /// Sleeps at once.
+    Block,
+}
+
+impl Keyword for WaitMode {
+    const WORDS: &'static [(&'static str, Self)] = &[
+        ("spin", Self::Spin),
+        ("adaptive", Self::Adaptive),
+        ("block", Self::Block),
+    ];
+}
+
+/// The settings of one process, parsed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Settings {
+    /// `MPJ_BACKEND`.
+    pub backend: BackendChoice,
+    /// `MPJ_GET`.
+    pub get: GetMode,
+    /// `MPJ_WAIT`.
+    pub wait: WaitMode,
+    /// `MPJ_EARLY_LIMIT`: bytes of early messages that one peer may have pending here.
+    pub early_limit: usize,
+    /// `MPJ_SINGLETON`: whether a foreign launcher's variables are ignored.
+    pub singleton: bool,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            backend: BackendChoice::default(),
+            get: GetMode::default(),
+            wait: WaitMode::default(),
+            early_limit: 4 << 20,
+            singleton: false,
+        }
+    }
+}
+
+/// Why the settings were refused.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ConfigError {
+    /// A variable holds something that is not one of its legal values.
+    #[error("{name}={value} is not known; legal values: {legal}")]
+    Unknown {
+        /// The variable.
+        name: &'static str,
+        /// What it holds.
+        value: String,
+        /// What it may hold.
+        legal: &'static str,
+    },
+}
+
+impl Settings {
+    /// Reads the environment of this process.
+    ///
+    /// # Errors
+    /// [`ConfigError::Unknown`] for the first variable whose value is not legal.
+    pub fn from_env() -> Result<Self, ConfigError> {
+        Self::from_lookup(&environment)
+    }
+
+    fn from_lookup(lookup: Lookup<'_>) -> Result<Self, ConfigError> {
+        let default = Self::default();
+        Ok(Self {
+            backend: parse(lookup, &BACKEND, Keyword::from_word)?.unwrap_or(default.backend),
+            get: parse(lookup, &GET, Keyword::from_word)?.unwrap_or(default.get),
+            wait: parse(lookup, &WAIT, Keyword::from_word)?.unwrap_or(default.wait),
+            early_limit: parse(lookup, &EARLY_LIMIT, byte_count)?.unwrap_or(default.early_limit),
+            singleton: parse(lookup, &SINGLETON, flag)?.unwrap_or(default.singleton),
+        })
+    }
+}
+
+/// The environment entry that makes a rank choose `backend`.
+pub fn backend_entry(backend: BackendChoice) -> (&'static str, &'static str) {
+    (BACKEND.name, backend.word())
+}
+
+/// A variable of this process's environment; `None` where it is unset or empty (E2). For what the
+/// launcher takes from its caller: `PATH`, `CARGO`, and variables exported by name.
+pub fn inherited(name: impl AsRef<OsStr>) -> Option<OsString> {
+    std::env::var_os(name).filter(|value| !value.is_empty())
+}
+
+/// What the launcher told this process about its job; unparsed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct JobVariables {
+    pub(crate) rank: Option<String>,
+    pub(crate) size: Option<String>,
+    pub(crate) job: Option<String>,
+    pub(crate) segment: Option<String>,
+    pub(crate) control: Option<String>,
+}
+
+impl JobVariables {
+    pub(crate) fn from_env() -> Self {
+        Self::from_lookup(&environment)
+    }
+
+    fn from_lookup(lookup: Lookup<'_>) -> Self {
+        Self {
+            rank: lookup(RANK),
+            size: lookup(SIZE),
+            job: lookup(JOB),
+            segment: lookup(SHM_FD),
+            control: lookup(CTRL_FD),
+        }
+    }
+}
+
+/// Another MPI's launcher, as its variables show it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ForeignLauncher {
+    pub(crate) launcher: &'static str,
+    pub(crate) variable: &'static str,
+}
+
+impl ForeignLauncher {
+    pub(crate) fn from_env() -> Option<Self> {
+        Self::from_lookup(&environment)
+    }
+
+    /// A size above one is proof. `PMIX_RANK` carries no size, so it counts only where none of the
+    /// others says that the job has a single rank, which is a singleton under any launcher.
+    fn from_lookup(lookup: Lookup<'_>) -> Option<Self> {
+        const SIZES: [(&str, &str); 3] = [
+            ("OMPI_COMM_WORLD_SIZE", "Open MPI's launcher"),
+            ("PMI_SIZE", "MPICH's launcher"),
+            ("SLURM_NTASKS", "Slurm's srun"),
+        ];
+        let size = |variable| lookup(variable)?.trim().parse::<usize>().ok();
+        for (variable, launcher) in SIZES {
+            if size(variable).is_some_and(|size| size > 1) {
+                return Some(Self { launcher, variable });
+            }
+        }
+        let alone = SIZES.iter().any(|(variable, _)| size(variable) == Some(1));
+        let variable = "PMIX_RANK";
+        (!alone && lookup(variable).is_some()).then_some(Self {
+            launcher: "a PMIx launcher",
+            variable,
+        })
+    }
+}
+
+/// How a parser sees the environment: the value, or `None` where unset or empty (E2).
+type Lookup<'a> = &'a dyn Fn(&str) -> Option<String>;
+
+/// A value that is not Unicode keeps its shape in errors by replacement characters; no legal value
+/// contains one.
+fn environment(name: &str) -> Option<String> {
+    inherited(name).map(|value| value.to_string_lossy().into_owned())
+}
+
+fn parse<T>(
+    lookup: Lookup<'_>,
+    setting: &Setting,
+    parser: fn(&str) -> Option<T>,
+) -> Result<Option<T>, ConfigError> {
+    let Some(value) = lookup(setting.name) else {
+        return Ok(None);
+    };
+    let unknown = ConfigError::Unknown {
+        name: setting.name,
+        value: value.clone(),
+        legal: setting.legal,
+    };
+    parser(value.trim()).map(Some).ok_or(unknown)
+}
+
+fn flag(text: &str) -> Option<bool> {
+    match text {
+        "0" => Some(false),
+        "1" => Some(true),
+        _ => None,
+    }
+}
+
+fn byte_count(text: &str) -> Option<usize> {
+    let (digits, shift) = match text.char_indices().next_back()? {
+        (at, 'K' | 'k') => (&text[..at], 10),
+        (at, 'M' | 'm') => (&text[..at], 20),
+        (at, 'G' | 'g') => (&text[..at], 30),
+        _ => (text, 0),
+    };
+    if !digits.bytes().all(|digit| digit.is_ascii_digit()) {
+        return None;
+    }
+    digits.parse::<usize>().ok()?.checked_mul(1 << shift)
+}
+
+#[cfg(test)]
+mod tests;

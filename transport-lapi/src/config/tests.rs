@@ -1,0 +1,170 @@
+//! Every parser, its legal values and its refusals, without touching the environment.
+
+use super::*;
+
+fn variables<'a>(entries: &'a [(&'a str, &'a str)]) -> impl Fn(&str) -> Option<String> + 'a {
+    |name| {
+        let entry = entries.iter().find(|(known, _)| *known == name);
+        entry
+            .map(|(_, value)| (*value).to_owned())
+            .filter(|value| !value.is_empty())
+    }
+}
+
+fn settings(entries: &[(&str, &str)]) -> Result<Settings, ConfigError> {
+    Settings::from_lookup(&variables(entries))
+}
+
+#[test]
+fn nothing_set_gives_the_defaults_of_the_table() {
+    let from_table: Vec<_> = SETTINGS.iter().map(|row| (row.name, row.default)).collect();
+    assert_eq!(settings(&[]), Ok(Settings::default()));
+    assert_eq!(settings(&from_table), Ok(Settings::default()));
+}
+
+#[test]
+fn every_setting_is_read() {
+    let all = [
+        ("MPJ_BACKEND", "rendezvous"),
+        ("MPJ_GET", "am"),
+        ("MPJ_WAIT", "block"),
+        ("MPJ_EARLY_LIMIT", "64K"),
+        ("MPJ_SINGLETON", "1"),
+    ];
+    let expected = Settings {
+        backend: BackendChoice::Rendezvous,
+        get: GetMode::Am,
+        wait: WaitMode::Block,
+        early_limit: 65536,
+        singleton: true,
+    };
+    assert_eq!(settings(&all), Ok(expected));
+}
+
+#[test]
+fn an_unknown_value_names_the_variable_the_value_and_the_legal_ones() {
+    for row in SETTINGS {
+        let error = settings(&[(row.name, "Bogus")]).expect_err("no setting knows this word");
+        let expected = ConfigError::Unknown {
+            name: row.name,
+            value: "Bogus".to_owned(),
+            legal: row.legal,
+        };
+        assert_eq!(error, expected);
+    }
+    let text = settings(&[("MPJ_BACKEND", "fast")])
+        .expect_err("unknown")
+        .to_string();
+    assert_eq!(
+        text,
+        "MPJ_BACKEND=fast is not known; legal values: auto, eager, rendezvous"
+    );
+}
+
+#[test]
+fn an_empty_value_is_an_unset_one() {
+    assert_eq!(
+        settings(&[("MPJ_WAIT", ""), ("MPJ_EARLY_LIMIT", "")]),
+        Ok(Settings::default())
+    );
+}
+
+fn words<T: Keyword + std::fmt::Debug>() -> String {
+    for (word, value) in T::WORDS {
+        assert_eq!(T::from_word(word), Some(*value));
+        assert_eq!(value.word(), *word);
+    }
+    T::WORDS
+        .iter()
+        .map(|(word, _)| *word)
+        .collect::<Vec<_>>()
+        .join(", ")
+}
+
+#[test]
+fn the_table_lists_exactly_the_words_that_are_parsed() {
+    assert_eq!(words::<BackendChoice>(), BACKEND.legal);
+    assert_eq!(words::<GetMode>(), GET.legal);
+    assert_eq!(words::<WaitMode>(), WAIT.legal);
+    assert_eq!(
+        backend_entry(BackendChoice::Eager),
+        ("MPJ_BACKEND", "eager")
+    );
+}
+
+#[test]
+fn byte_counts_take_binary_suffixes_and_refuse_everything_else() {
+    let legal = [
+        ("0", 0),
+        ("17", 17),
+        ("4K", 4096),
+        ("4k", 4096),
+        ("2M", 2 << 20),
+        ("1g", 1 << 30),
+    ];
+    for (text, bytes) in legal {
+        assert_eq!(byte_count(text), Some(bytes), "{text}");
+    }
+    for text in [
+        "",
+        "K",
+        "-1",
+        "+1",
+        "1.5M",
+        "4 K",
+        "4KB",
+        "1é",
+        "99999999999999999999",
+        "99999999999G",
+    ] {
+        assert_eq!(byte_count(text), None, "{text}");
+    }
+}
+
+#[test]
+fn job_variables_are_handed_on_as_they_are() {
+    let entries = [
+        ("MPJ_RANK", "1"),
+        ("MPJ_SIZE", "2"),
+        ("MPJ_JOB", "j"),
+        ("MPJ_CTRL_FD", "9"),
+    ];
+    let job = JobVariables::from_lookup(&variables(&entries));
+    assert_eq!(job.rank.as_deref(), Some("1"));
+    assert_eq!(job.size.as_deref(), Some("2"));
+    assert_eq!(job.job.as_deref(), Some("j"));
+    assert_eq!(job.control.as_deref(), Some("9"));
+    assert_eq!(job.segment, None);
+}
+
+#[test]
+fn a_foreign_launcher_is_named_by_its_variable() {
+    let cases = [
+        ("OMPI_COMM_WORLD_SIZE", "2", "Open MPI's launcher"),
+        ("PMI_SIZE", "4", "MPICH's launcher"),
+        ("SLURM_NTASKS", "2", "Slurm's srun"),
+        ("PMIX_RANK", "0", "a PMIx launcher"),
+    ];
+    for (variable, value, launcher) in cases {
+        let found = ForeignLauncher::from_lookup(&variables(&[(variable, value)]));
+        assert_eq!(found, Some(ForeignLauncher { launcher, variable }));
+    }
+}
+
+#[test]
+fn a_foreign_job_of_one_rank_is_a_singleton() {
+    let alone: [&[(&str, &str)]; 5] = [
+        &[],
+        &[("OMPI_COMM_WORLD_SIZE", "1"), ("PMIX_RANK", "0")],
+        &[("PMI_SIZE", "1")],
+        &[("SLURM_NTASKS", "1"), ("PMIX_RANK", "0")],
+        &[("SLURM_NTASKS", "many")],
+    ];
+    for entries in alone {
+        assert_eq!(
+            ForeignLauncher::from_lookup(&variables(entries)),
+            None,
+            "{entries:?}"
+        );
+    }
+}

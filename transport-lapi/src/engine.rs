@@ -1,0 +1,316 @@
+//! The dispatcher: what happens when a frame arrives.
+//!
+//! - E1: frames from one origin are dispatched in the order of arrival, on whichever thread holds
+//!   the session; so header handlers run in the order of sending.
+//! - E2: at most one message per origin is being reassembled, since a lane sends one message after
+//!   the other. Its destination region is written by nobody else until its completion.
+//! - E3: a violation drops the packet it came in, and is reported by the call that found it; the
+//!   packets behind it are dispatched as usual.
+
+use std::sync::Arc;
+
+use crate::adapter::{Adapter, Doorbell, Frame, TaskId};
+use crate::amsend::Outgoing;
+use crate::completion::{CompletionThread, Due};
+use crate::error::{LapiError, Violation};
+use crate::handler::{Arrival, Completion, HeaderAction, HeaderHandler, MAX_HANDLERS};
+use crate::outbox::Outbox;
+use crate::region::{ForeignBytes, RecvRegion};
+use crate::wire::{self, Packet, RemoteCounters};
+
+/// Rounds of the dissemination barrier: enough for 2^16 tasks.
+pub(crate) const BARRIER_ROUNDS: usize = 16;
+
+/// Everything of a task but its adapter and its client's state.
+pub(crate) struct Engine<S> {
+    pub task: TaskId,
+    pub outbox: Outbox<S>,
+    pub handlers: Box<[Option<HeaderHandler<S>>]>,
+    /// Barrier messages that came, per round, minus those used.
+    pub barrier: [u32; BARRIER_ROUNDS],
+    incoming: Vec<Option<Incoming<S>>>,
+    bell: Arc<dyn Doorbell>,
+    thread: Option<CompletionThread>,
+}
+
+/// A message of several packets, partly received (E2).
+struct Incoming<S> {
+    msg: u32,
+    total: u64,
+    received: u64,
+    into: RecvRegion,
+    completion: Completion<S>,
+    counters: RemoteCounters,
+}
+
+impl<S> Engine<S> {
+    pub fn new<A: Adapter>(adapter: &A) -> Self {
+        let num_tasks = adapter.num_tasks();
+        Self {
+            task: adapter.task(),
+            outbox: Outbox::new(num_tasks, adapter.caps()),
+            handlers: vec![None; MAX_HANDLERS].into(),
+            barrier: [0; BARRIER_ROUNDS],
+            incoming: std::iter::repeat_with(|| None).take(num_tasks).collect(),
+            bell: adapter.doorbell(),
+            thread: None,
+        }
+    }
+
+    /// Dispatches one frame (E1, E3).
+    #[inline]
+    pub fn dispatch(&mut self, state: &mut S, frame: Frame<'_>) -> Result<(), LapiError> {
+        let Frame { origin, head, body } = frame;
+        let peer = |violation| LapiError::Peer { origin, violation };
+        let packet = wire::decode(head, body.len()).map_err(|error| peer(error.into()))?;
+        match packet {
+            Packet::Single {
+                handler,
+                counters,
+                uhdr,
+            } => self.single(state, origin, handler, uhdr, body, counters),
+            Packet::First {
+                handler,
+                counters,
+                msg,
+                total,
+                uhdr,
+            } => {
+                let begin = Incoming {
+                    msg,
+                    total,
+                    received: 0,
+                    into: RecvRegion::EMPTY,
+                    completion: Completion::None,
+                    counters,
+                };
+                self.first(state, origin, handler, uhdr, body, begin)
+            }
+            Packet::Body { msg, offset } => self.body(state, origin, msg, offset, body),
+            other => self.control(state, origin, other, body).map_err(peer),
+        }
+    }
+
+    #[inline]
+    fn header_handler(&self, origin: TaskId, index: u8) -> Result<HeaderHandler<S>, LapiError> {
+        self.handlers[usize::from(index)].ok_or(LapiError::HdrHndlrNull { origin, index })
+    }
+
+    #[inline]
+    fn single(
+        &mut self,
+        state: &mut S,
+        origin: TaskId,
+        handler: u8,
+        uhdr: &[u8],
+        body: ForeignBytes<'_>,
+        counters: RemoteCounters,
+    ) -> Result<(), LapiError> {
+        let handler = self.header_handler(origin, handler)?;
+        let arrival = Arrival {
+            origin,
+            uhdr,
+            len: body.len() as u64,
+            data: Some(body),
+        };
+        let completion = match handler(state, arrival) {
+            HeaderAction::Consumed | HeaderAction::Drop => Completion::None,
+            HeaderAction::Deliver { into, completion } => {
+                into.store(0, body);
+                completion
+            }
+        };
+        self.complete(state, completion, Due { origin, counters })
+    }
+
+    fn first(
+        &mut self,
+        state: &mut S,
+        origin: TaskId,
+        handler: u8,
+        uhdr: &[u8],
+        body: ForeignBytes<'_>,
+        begin: Incoming<S>,
+    ) -> Result<(), LapiError> {
+        if let Some(open) = &self.incoming[origin as usize] {
+            let violation = Violation::Interleaved {
+                open: open.msg,
+                next: begin.msg,
+            };
+            return Err(LapiError::Peer { origin, violation });
+        }
+        let handler = self.header_handler(origin, handler)?;
+        let arrival = Arrival {
+            origin,
+            uhdr,
+            len: begin.total,
+            data: None,
+        };
+        let (into, completion) = match handler(state, arrival) {
+            HeaderAction::Consumed | HeaderAction::Drop => (RecvRegion::EMPTY, Completion::None),
+            HeaderAction::Deliver { into, completion } => (into, completion),
+        };
+        let msg = begin.msg;
+        self.incoming[origin as usize] = Some(Incoming {
+            into,
+            completion,
+            ..begin
+        });
+        self.body(state, origin, msg, 0, body)
+    }
+
+    fn body(
+        &mut self,
+        state: &mut S,
+        origin: TaskId,
+        msg: u32,
+        offset: u64,
+        body: ForeignBytes<'_>,
+    ) -> Result<(), LapiError> {
+        let slot = &mut self.incoming[origin as usize];
+        let peer = |violation| LapiError::Peer { origin, violation };
+        let Some(incoming) = slot.as_mut().filter(|incoming| incoming.msg == msg) else {
+            return Err(peer(Violation::StrayBody { msg }));
+        };
+        let fits = body.len() as u64 <= incoming.total - incoming.received;
+        if offset != incoming.received || !fits {
+            return Err(peer(Violation::BodyOffset {
+                offset,
+                expected: incoming.received,
+            }));
+        }
+        if offset < incoming.into.len() as u64 {
+            incoming.into.store(offset as usize, body);
+        }
+        incoming.received += body.len() as u64;
+        if incoming.received < incoming.total {
+            return Ok(());
+        }
+        match slot.take() {
+            Some(Incoming {
+                completion,
+                counters,
+                ..
+            }) => self.complete(state, completion, Due { origin, counters }),
+            None => Ok(()),
+        }
+    }
+
+    /// The last byte is stored: runs the completion handler, then counts.
+    #[inline]
+    fn complete(
+        &mut self,
+        state: &mut S,
+        completion: Completion<S>,
+        due: Due,
+    ) -> Result<(), LapiError> {
+        match completion {
+            Completion::None => {}
+            Completion::Inline(handler, info) => handler(state, &mut self.outbox, info),
+            Completion::Thread(run) => {
+                if self.thread.is_none() {
+                    self.thread = Some(CompletionThread::start(self.task, self.bell.clone())?);
+                }
+                if let Some(thread) = &mut self.thread {
+                    thread.run(run, due);
+                }
+                return Ok(());
+            }
+        }
+        self.count(due)
+    }
+
+    /// Target counter here, completion counter at the origin.
+    #[inline]
+    fn count(&mut self, due: Due) -> Result<(), LapiError> {
+        let Due { origin, counters } = due;
+        if counters.is_none() {
+            return Ok(());
+        }
+        if counters.completion != 0 {
+            let news = Packet::Complete {
+                counter: counters.completion,
+            };
+            self.outbox.push(origin, Outgoing::Control(news));
+        }
+        if !self.outbox.counters.count_on_wire(counters.target) {
+            let violation = Violation::UnknownCounter {
+                index: counters.target - 1,
+            };
+            return Err(LapiError::Peer { origin, violation });
+        }
+        Ok(())
+    }
+
+    /// Counts for the completion handlers that have returned on the thread; returns how many.
+    pub fn collect(&mut self) -> Result<usize, LapiError> {
+        let mut finished = 0;
+        while let Some(news) = self.thread.as_mut().and_then(CompletionThread::finished) {
+            finished += 1;
+            self.count(news?)?;
+        }
+        Ok(finished)
+    }
+
+    /// Forgets what is under way in both directions.
+    pub fn abandon<A: Adapter>(&mut self, adapter: &mut A) {
+        self.incoming.iter_mut().for_each(|slot| *slot = None);
+        self.outbox.abandon(adapter);
+    }
+
+    fn control(
+        &mut self,
+        state: &mut S,
+        origin: TaskId,
+        packet: Packet<'_>,
+        body: ForeignBytes<'_>,
+    ) -> Result<(), Violation> {
+        match packet {
+            Packet::Complete { counter } => {
+                if counter == 0 || !self.outbox.counters.count_on_wire(counter) {
+                    return Err(Violation::UnknownCounter {
+                        index: counter.wrapping_sub(1),
+                    });
+                }
+            }
+            Packet::GetRequest {
+                ticket,
+                key,
+                offset,
+                len,
+            } => {
+                if len == 0 || self.outbox.regions.part(key, offset, len).is_none() {
+                    let refusal = Packet::GetRefused { ticket };
+                    self.outbox.push(origin, Outgoing::Control(refusal));
+                    return Err(Violation::UnregisteredGet { offset, len });
+                }
+                let reply = Outgoing::GetReply {
+                    ticket,
+                    key,
+                    offset,
+                    len,
+                    sent: 0,
+                };
+                self.outbox.push(origin, reply);
+            }
+            Packet::GetData { ticket, offset } => {
+                self.outbox.get_data(state, ticket, origin, offset, body)?;
+            }
+            Packet::GetRefused { ticket } => return Err(self.outbox.gets.refused(ticket, origin)),
+            Packet::Fence => self
+                .outbox
+                .push(origin, Outgoing::Control(Packet::FenceAck)),
+            Packet::FenceAck => {
+                let lane = &mut self.outbox.lanes[origin as usize];
+                lane.fences = lane.fences.checked_sub(1).ok_or(Violation::StrayFence)?;
+            }
+            Packet::Barrier { round } => {
+                let seen = self.barrier.get_mut(usize::from(round));
+                let seen = seen.ok_or(Violation::BarrierRound { round })?;
+                *seen = seen.saturating_add(1);
+            }
+            Packet::Single { .. } | Packet::First { .. } | Packet::Body { .. } => {}
+        }
+        Ok(())
+    }
+}

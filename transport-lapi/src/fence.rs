@@ -1,0 +1,67 @@
+//! LAPI_Fence and LAPI_Gfence.
+//!
+//! A fence is a packet at the end of every lane that was used; its target answers when it comes to
+//! it. Frames are stored in the order of arrival, so the answer says that the data of everything
+//! before it is in place. It says nothing about completion handlers: only completion counters do.
+//! The barrier of the global fence is a dissemination: in round `k`, a task signals the one `2^k`
+//! places up, and waits for the one `2^k` places down.
+
+use crate::adapter::Adapter;
+use crate::amsend::Outgoing;
+use crate::context::Context;
+use crate::error::LapiError;
+use crate::session::Session;
+use crate::wire::Packet;
+
+impl<A: Adapter, S> Context<A, S> {
+    /// Blocks until the data of everything this context has started is in place at its targets
+    /// (LAPI_Fence). The targets must make progress.
+    ///
+    /// # Errors
+    /// Those of [`Context::wait`].
+    pub fn fence(&self) -> Result<(), LapiError> {
+        self.session()?.start_fence();
+        self.wait(|session| session.fence_done().then_some(()))
+    }
+
+    /// A fence and a barrier over all tasks (LAPI_Gfence); every task calls it.
+    ///
+    /// # Errors
+    /// Those of [`Context::wait`].
+    pub fn gfence(&self) -> Result<(), LapiError> {
+        self.fence()?;
+        let (task, num_tasks) = (self.task() as usize, self.num_tasks());
+        for round in 0..num_tasks.next_power_of_two().trailing_zeros() {
+            let up = (task + (1 << round)) % num_tasks;
+            let signal = Packet::Barrier { round: round as u8 };
+            self.session()?
+                .engine
+                .outbox
+                .push(up as u32, Outgoing::Control(signal));
+            self.wait(|session| {
+                let seen = &mut session.engine.barrier[round as usize];
+                *seen = seen.checked_sub(1)?;
+                Some(())
+            })?;
+        }
+        self.wait(|session| (session.engine.outbox.queued == 0).then_some(()))
+    }
+}
+
+impl<A: Adapter, S> Session<A, S> {
+    fn start_fence(&mut self) {
+        let outbox = &mut self.engine.outbox;
+        for target in 0..outbox.lanes.len() {
+            if outbox.lanes[target].dirty {
+                outbox.push(target as u32, Outgoing::Control(Packet::Fence));
+                outbox.lanes[target].dirty = false;
+                outbox.lanes[target].fences += 1;
+            }
+        }
+    }
+
+    fn fence_done(&self) -> bool {
+        let outbox = &self.engine.outbox;
+        outbox.gets.under_way() == 0 && outbox.lanes.iter().all(|lane| lane.fences == 0)
+    }
+}

@@ -1,0 +1,3 @@
+//! Adapters around an adapter: they change what passes through, for tests.
+
+pub mod fault;

@@ -1,0 +1,84 @@
+//! A LAPI-like active-message layer: tasks send each other messages that name a *header handler* at
+//! the target; the header handler says where the bytes go; a *completion handler* runs when they
+//! are there. Counters, one-sided get and fences complete it.
+//!
+//! ```text
+//!        clients (mpjdev)
+//!   ─────────────────────────────────────────────
+//!    Context ── Session      one task's window on the job, and its locked view
+//!       │ amsend · get · counters · fence · progress
+//!    Engine                  dispatcher: header handlers, reassembly, completion
+//!       │ wire               packets: pure codec
+//!   ───┼───────────────────── the seam: `adapter::Adapter`
+//!    layers::Fault           an adapter around an adapter
+//!    adapters::threads       ranks are threads; rings on the heap
+//!    adapters::shm           ranks are processes; rings in one memfd
+//! ```
+//!
+//! Words are LAPI's: *task*, *origin* (who calls), *target* (the other one), `uhdr` (the small user
+//! header that travels in the first packet), `udata` (the bulk). LAPI_Probe is called
+//! [`Session::progress`], because *probe* belongs to MPI.
+//!
+//! ```
+//! use transport_lapi::{Amsend, Arrival, Context, HeaderAction, SendRegion, adapters};
+//!
+//! fn hello(seen: &mut Vec<u8>, message: Arrival<'_>) -> HeaderAction<Vec<u8>> {
+//!     seen.extend(message.uhdr);
+//!     HeaderAction::Consumed
+//! }
+//!
+//! let adapter = adapters::threads::job(1)?.remove(0);
+//! let context = Context::init(adapter, Vec::new(), Default::default());
+//! context.session()?.addr_set(7, hello)?;
+//! context.session()?.amsend(Amsend::new(0, 7, b"8 bytes!", SendRegion::EMPTY))?;
+//! context.wait(|session| (!session.state.is_empty()).then_some(()))?;
+//! assert_eq!(context.session()?.state, b"8 bytes!");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Ordering
+//!
+//! Header handlers of messages from one origin to one target run in the order in which they were
+//! sent. Completion may be out of order. This is stronger than LAPI, which orders nothing.
+
+#![deny(unsafe_code)]
+
+pub mod adapter;
+pub mod adapters;
+pub mod bootstrap;
+pub mod config;
+pub mod layers;
+pub mod wireup;
+
+mod amsend;
+mod completion;
+mod context;
+mod counter;
+mod engine;
+mod error;
+mod fence;
+mod get;
+mod handler;
+mod outbox;
+mod query;
+mod region;
+mod session;
+mod sync;
+mod sys;
+mod wait;
+mod wire;
+
+pub use adapter::TaskId;
+pub use amsend::{Amsend, OnOrigin, Sent};
+pub use context::{Context, Options, SessionGuard};
+pub use counter::CounterId;
+pub use error::{LapiError, Violation};
+pub use handler::{Arrival, Completion, HeaderAction, HeaderHandler, InlineHandler, MAX_HANDLERS};
+pub use outbox::Outbox;
+pub use query::Query;
+pub use region::{ForeignBytes, RecvRegion, RemoteRegion, SendRegion};
+pub use session::Session;
+pub use wire::{MAX_UHDR, WireError};
+
+#[doc(hidden)]
+pub use wire::fuzz_decode;

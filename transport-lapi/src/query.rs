@@ -1,0 +1,48 @@
+//! LAPI_Qenv: what a context can do and who it is.
+
+use crate::adapter::{Adapter, GetKind};
+use crate::handler::MAX_HANDLERS;
+use crate::session::Session;
+use crate::wire::MAX_UHDR;
+
+/// What can be asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Query {
+    /// TASK_ID: this task's number.
+    TaskId,
+    /// NUM_TASKS: how many tasks the job has.
+    NumTasks,
+    /// MAX_UHDR_SZ: largest user header, in bytes.
+    MaxUhdrSz,
+    /// MAX_DATA_SZ: largest `udata`, in bytes.
+    MaxDataSz,
+    /// MAX_PKT_SZ: most bytes of `udata` that one packet carries.
+    MaxPktSz,
+    /// LOC_ADDRTBL_SZ: size of the handler table.
+    LocAddrtblSz,
+}
+
+impl<A: Adapter, S> Session<A, S> {
+    /// Answers a query (LAPI_Qenv).
+    pub fn qenv(&self, query: Query) -> u64 {
+        match query {
+            Query::TaskId => u64::from(self.adapter.task()),
+            Query::NumTasks => self.adapter.num_tasks() as u64,
+            Query::MaxUhdrSz => MAX_UHDR as u64,
+            Query::MaxDataSz => isize::MAX as u64,
+            Query::MaxPktSz => self.adapter.caps().max_body as u64,
+            Query::LocAddrtblSz => MAX_HANDLERS as u64,
+        }
+    }
+
+    /// Name of the adapter.
+    pub fn adapter_name(&self) -> &'static str {
+        self.adapter.caps().name
+    }
+
+    /// How gets read other tasks' memory; `None` means the reference get over active messages.
+    pub fn get_kind(&self) -> Option<GetKind> {
+        self.adapter.caps().get
+    }
+}

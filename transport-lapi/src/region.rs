@@ -1,0 +1,238 @@
+//! Borrowed user memory that outlives a call, and memory that belongs to a peer.
+//!
+//! A non-blocking transfer holds a buffer after the call that started it has returned. These types
+//! carry such a buffer; making one is the promise that the compiler cannot check.
+//!
+//! - G1: the memory of a [`SendRegion`] stays allocated and is not written until the operation that
+//!   took it reports that the origin buffer is reusable (origin counter, or release of the region).
+//! - G2: the memory of a [`RecvRegion`] stays allocated and is touched by nobody else until the
+//!   operation that took it reports completion.
+//! - G3: the memory of a [`ForeignBytes`] stays mapped for its lifetime, but a peer may write it at
+//!   any moment. It is therefore never borrowed as a slice: it is copied, and the copy is checked.
+
+#![allow(unsafe_code, reason = "carries borrowed buffers through requests")]
+
+use std::marker::PhantomData;
+
+/// Memory that a transfer reads: `udata` of LAPI_Amsend, or the target side of LAPI_Get.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SendRegion {
+    ptr: *const u8,
+    len: usize,
+}
+
+// SAFETY: G1 makes the memory readable from any thread until the operation has ended.
+unsafe impl Send for SendRegion {}
+// SAFETY: as above; the region is only ever read.
+unsafe impl Sync for SendRegion {}
+
+impl SendRegion {
+    /// No bytes.
+    pub const EMPTY: Self = Self {
+        ptr: std::ptr::null(),
+        len: 0,
+    };
+
+    /// Describes `len` bytes at `ptr`. A null `ptr` with `len > 0` is accepted here and refused by
+    /// the call it is given to, as LAPI's ORG_ADDR_NULL.
+    ///
+    /// # Safety
+    /// The caller keeps G1.
+    pub const unsafe fn new(ptr: *const u8, len: usize) -> Self {
+        Self { ptr, len }
+    }
+
+    /// Bytes that are never freed.
+    #[cfg(test)]
+    pub(crate) const fn lasting(bytes: &'static [u8]) -> Self {
+        Self {
+            ptr: bytes.as_ptr(),
+            len: bytes.len(),
+        }
+    }
+
+    /// Length in bytes.
+    pub const fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there are no bytes.
+    pub const fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Address of the first byte in this task.
+    pub fn addr(&self) -> u64 {
+        self.ptr as u64
+    }
+
+    /// Whether this is null with a length: LAPI's ORG_ADDR_NULL.
+    pub const fn is_null(&self) -> bool {
+        self.ptr.is_null() && self.len > 0
+    }
+
+    /// The part `offset..offset + len`, clipped to the region.
+    pub fn part(&self, offset: usize, len: usize) -> Self {
+        let offset = offset.min(self.len);
+        Self {
+            ptr: self.ptr.wrapping_add(offset),
+            len: len.min(self.len - offset),
+        }
+    }
+
+    /// The bytes, for the length of one call.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        if self.len == 0 {
+            return &[];
+        }
+        // SAFETY: G1: allocated and not written while an operation holds the region, and the
+        // borrow of `self` ends before the operation does. Null was refused on entry.
+        unsafe { std::slice::from_raw_parts(self.ptr, self.len) }
+    }
+}
+
+/// Memory that a transfer writes: what a header handler names, or the origin side of LAPI_Get.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RecvRegion {
+    ptr: *mut u8,
+    len: usize,
+}
+
+// SAFETY: G2 gives the operation exclusive use of the memory, from whatever thread runs it.
+unsafe impl Send for RecvRegion {}
+// SAFETY: as above; `&RecvRegion` alone gives no access without the operation's exclusivity.
+unsafe impl Sync for RecvRegion {}
+
+impl RecvRegion {
+    /// No bytes.
+    pub const EMPTY: Self = Self {
+        ptr: std::ptr::null_mut(),
+        len: 0,
+    };
+
+    /// Describes `len` writable bytes at `ptr`.
+    ///
+    /// # Safety
+    /// The caller keeps G2.
+    pub const unsafe fn new(ptr: *mut u8, len: usize) -> Self {
+        Self { ptr, len }
+    }
+
+    /// Length in bytes.
+    pub const fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there are no bytes.
+    pub const fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Whether this is null with a length.
+    pub const fn is_null(&self) -> bool {
+        self.ptr.is_null() && self.len > 0
+    }
+
+    /// Address of the first byte.
+    pub(crate) fn as_mut_ptr(&self) -> *mut u8 {
+        self.ptr
+    }
+
+    /// The part `offset..offset + len`, clipped to the region.
+    pub fn part(&self, offset: usize, len: usize) -> Self {
+        let offset = offset.min(self.len);
+        Self {
+            ptr: self.ptr.wrapping_add(offset),
+            len: len.min(self.len - offset),
+        }
+    }
+
+    /// Copies `from` to `offset`, as much of it as fits, and returns how many bytes that was.
+    pub fn store(&self, offset: usize, from: ForeignBytes<'_>) -> usize {
+        let into = self.part(offset, from.len);
+        if into.len > 0 {
+            // SAFETY: G2 makes `into` writable by us alone; G3 keeps `from` mapped; the part is
+            // clipped to both lengths, and a peer's memory never overlaps a user's buffer.
+            unsafe { std::ptr::copy_nonoverlapping(from.ptr, into.ptr, into.len) };
+        }
+        into.len
+    }
+}
+
+/// Bytes in memory that a peer can write: they can be copied, not borrowed (G3).
+#[derive(Debug, Clone, Copy)]
+pub struct ForeignBytes<'a> {
+    ptr: *const u8,
+    len: usize,
+    life: PhantomData<&'a u8>,
+}
+
+impl<'a> ForeignBytes<'a> {
+    /// Describes `len` bytes at `ptr`, mapped for `'a`.
+    ///
+    /// # Safety
+    /// The caller keeps G3.
+    pub(crate) const unsafe fn new(ptr: *const u8, len: usize) -> Self {
+        Self {
+            ptr,
+            len,
+            life: PhantomData,
+        }
+    }
+
+    /// Bytes of this task's own, in the shape of a peer's.
+    pub fn from_slice(bytes: &'a [u8]) -> Self {
+        Self {
+            ptr: bytes.as_ptr(),
+            len: bytes.len(),
+            life: PhantomData,
+        }
+    }
+
+    /// Length in bytes.
+    pub const fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there are no bytes.
+    pub const fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The part `offset..offset + len`, clipped to what is there.
+    pub fn part(&self, offset: usize, len: usize) -> Self {
+        let offset = offset.min(self.len);
+        Self {
+            ptr: self.ptr.wrapping_add(offset),
+            len: len.min(self.len - offset),
+            ..*self
+        }
+    }
+
+    /// Copies the bytes into `into`, as many as fit, and returns how many that was.
+    pub fn copy_to(&self, into: &mut [u8]) -> usize {
+        let len = self.len.min(into.len());
+        // SAFETY: G3 keeps the source mapped; `into` is exclusively borrowed and at least `len`
+        // long; a peer's memory never overlaps a slice of ours.
+        unsafe { std::ptr::copy_nonoverlapping(self.ptr, into.as_mut_ptr(), len) };
+        len
+    }
+
+    /// A copy of the bytes.
+    pub fn to_vec(&self) -> Vec<u8> {
+        let mut copy = vec![0; self.len];
+        self.copy_to(&mut copy);
+        copy
+    }
+}
+
+/// Memory of another task, as that task described it: the peer's claim, checked when it is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RemoteRegion {
+    /// Address in the owner's memory.
+    pub addr: u64,
+    /// Length in bytes.
+    pub len: u64,
+    /// Key under which the owner registered it; never reused while the region lives.
+    pub key: u64,
+}

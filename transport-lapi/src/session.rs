@@ -1,0 +1,227 @@
+//! The locked view of a context: every call that communicates is made on it.
+
+use std::sync::Arc;
+
+use crate::adapter::{Adapter, Doorbell, Post, TaskId};
+use crate::amsend::{Amsend, Message, OnOrigin, Outgoing, Payload, Sent, single_limit};
+use crate::counter::CounterId;
+use crate::engine::Engine;
+use crate::error::LapiError;
+use crate::handler::{HeaderHandler, MAX_HANDLERS};
+use crate::outbox::Outbox;
+use crate::region::{RecvRegion, RemoteRegion, SendRegion};
+use crate::wire::Packet;
+
+/// Frames that one call of progress dispatches at most, so that a flood does not keep a caller.
+const BUDGET: usize = 64;
+
+/// A context whose lock is held: adapter, dispatcher and the client's state together.
+pub struct Session<A: Adapter, S> {
+    /// The client's state: what handlers get.
+    pub state: S,
+    pub(crate) adapter: A,
+    pub(crate) engine: Engine<S>,
+    pub(crate) bell: Arc<dyn Doorbell>,
+    /// Threads of this task that sleep in a wait.
+    pub(crate) sleeping: usize,
+    pub(crate) terminated: bool,
+}
+
+impl<A: Adapter, S> Session<A, S> {
+    /// Sets the header handler of an index (LAPI_Addr_set). Every task sets the same handlers
+    /// before the first message.
+    ///
+    /// # Errors
+    /// [`LapiError::AddrHndlRange`] unless `1 <= index < MAX_HANDLERS`.
+    pub fn addr_set(&mut self, index: usize, handler: HeaderHandler<S>) -> Result<(), LapiError> {
+        if !(1..MAX_HANDLERS).contains(&index) {
+            return Err(LapiError::AddrHndlRange { index });
+        }
+        self.engine.handlers[index] = Some(handler);
+        Ok(())
+    }
+
+    /// Sends an active message (LAPI_Amsend). Never blocks: what the adapter has no room for waits
+    /// in a queue that progress empties. `udata` is not copied; it must stay as it is until the
+    /// call answered [`Sent::Now`], or the counter or handler told.
+    ///
+    /// # Errors
+    /// [`LapiError::DataLen`], [`LapiError::AddrHndlRange`] for handler 0,
+    /// [`LapiError::OrgAddrNull`], [`LapiError::Tgt`], [`LapiError::UhdrLen`]; what the adapter
+    /// says of a lost target. After an error nothing was sent.
+    #[inline]
+    pub fn amsend(&mut self, call: Amsend<'_, S>) -> Result<Sent, LapiError> {
+        if self.try_amsend(&call)? {
+            if let OnOrigin::Counter(_) = call.on_origin {
+                call.on_origin
+                    .fire(&mut self.state, &mut self.engine.outbox);
+            }
+            return Ok(Sent::Now);
+        }
+        self.enqueue(call)
+    }
+
+    /// Sends an active message if that is possible at once and in one packet: nothing waits before
+    /// it, it is short, and the adapter has room. Returns whether it was sent; then the buffer is
+    /// reusable, and neither counter nor handler of [`Amsend::on_origin`] is told.
+    ///
+    /// # Errors
+    /// As [`Session::amsend`].
+    #[inline]
+    pub fn try_amsend(&mut self, call: &Amsend<'_, S>) -> Result<bool, LapiError> {
+        let outbox = &mut self.engine.outbox;
+        call.check(outbox.lanes.len())?;
+        let lane = &mut outbox.lanes[call.target as usize];
+        if !lane.queue.is_empty() || call.udata.len() > single_limit(&outbox.caps) {
+            return Ok(false);
+        }
+        let (handler, counters, uhdr) = (call.handler, call.counters(), call.uhdr);
+        let head = Packet::Single {
+            handler,
+            counters,
+            uhdr,
+        }
+        .encode();
+        let post = self
+            .adapter
+            .try_send(call.target, head.bytes(), call.udata.bytes())?;
+        lane.dirty |= post == Post::Taken;
+        Ok(post == Post::Taken)
+    }
+
+    #[cold]
+    fn enqueue(&mut self, call: Amsend<'_, S>) -> Result<Sent, LapiError> {
+        let mut message = Message::new(call.handler, call.uhdr, Payload::Region(call.udata));
+        message.counters = call.counters();
+        message.on_origin = call.on_origin;
+        let outbox = &mut self.engine.outbox;
+        outbox.push(call.target, Outgoing::Message(message));
+        outbox.flush_lane(&mut self.adapter, &mut self.state, call.target)?;
+        Ok(Sent::Later)
+    }
+
+    /// Starts a one-sided read (LAPI_Get); see [`Outbox::get`] for parameters and errors. The bytes
+    /// are there when `on_origin` tells.
+    ///
+    /// # Errors
+    /// As [`Outbox::get`].
+    pub fn get(
+        &mut self,
+        target: TaskId,
+        remote: RemoteRegion,
+        offset: u64,
+        into: RecvRegion,
+        on_origin: OnOrigin<S>,
+    ) -> Result<(), LapiError> {
+        self.engine
+            .outbox
+            .get(target, remote, offset, into, on_origin)
+    }
+
+    /// Makes memory of this task readable for the others' gets, until [`Session::deregister`]. The
+    /// result describes it and may be sent to them.
+    ///
+    /// # Errors
+    /// [`LapiError::OrgAddrNull`] for a null address with a length.
+    pub fn register(&mut self, region: SendRegion) -> Result<RemoteRegion, LapiError> {
+        if region.is_null() {
+            return Err(LapiError::OrgAddrNull { len: region.len() });
+        }
+        Ok(self.engine.outbox.register(&mut self.adapter, region))
+    }
+
+    /// Ends what [`Session::register`] began. No get of this job's protocols reads it afterwards.
+    pub fn deregister(&mut self, region: RemoteRegion) {
+        self.engine.outbox.deregister(region);
+        self.engine.outbox.conceal(&mut self.adapter);
+    }
+
+    /// One round of the dispatcher (LAPI_Probe): takes in what has arrived, sends what waits,
+    /// carries out gets. Never blocks. Returns how many things were done.
+    ///
+    /// # Errors
+    /// Asynchronous conditions, the first that was met in this round: [`LapiError::Peer`],
+    /// [`LapiError::HdrHndlrNull`], [`LapiError::CompletionPanicked`], and what the adapter says.
+    /// The packet concerned is dropped; later calls go on behind it.
+    #[inline]
+    pub fn progress(&mut self) -> Result<usize, LapiError> {
+        let Self {
+            state,
+            adapter,
+            engine,
+            ..
+        } = self;
+        let mut trouble = None;
+        let arrived = adapter.poll(BUDGET, &mut |frame| {
+            if let Err(error) = engine.dispatch(state, frame) {
+                trouble.get_or_insert(error);
+            }
+        });
+        if let Some(error) = trouble {
+            return Err(error);
+        }
+        let mut done = arrived?;
+        if engine.outbox.gets.has_direct() {
+            done += engine.outbox.advance_gets(adapter, state)?;
+        }
+        if engine.outbox.queued != 0 {
+            done += engine.outbox.flush(adapter, state)?;
+        }
+        done += engine.collect()?;
+        engine.outbox.conceal(adapter);
+        if done != 0 && self.sleeping != 0 {
+            self.bell.ring();
+        }
+        Ok(done)
+    }
+
+    /// Gives up everything that is under way and terminates the context: after a failure, this is
+    /// what makes the buffers of unfinished operations safe to free.
+    pub fn abandon(&mut self) {
+        self.engine.abandon(&mut self.adapter);
+        self.terminated = true;
+        self.wake();
+    }
+
+    /// Wakes the threads of this task that sleep in a wait: the caller has changed the state that
+    /// they wait for.
+    pub fn wake(&self) {
+        if self.sleeping != 0 {
+            self.bell.ring();
+        }
+    }
+
+    /// State and outbox together, for clients that run handler code outside the dispatcher.
+    pub fn parts(&mut self) -> (&mut S, &mut Outbox<S>) {
+        (&mut self.state, &mut self.engine.outbox)
+    }
+
+    /// A new counter, at 0. Tasks that make their counters in the same order know each other's.
+    pub fn counter(&mut self) -> CounterId {
+        self.engine.outbox.counters.add()
+    }
+
+    /// Sets a counter (LAPI_Setcntr).
+    ///
+    /// # Errors
+    /// [`LapiError::CntrNull`] if there is no such counter.
+    pub fn setcntr(&mut self, counter: CounterId, value: i64) -> Result<(), LapiError> {
+        *self.engine.outbox.counters.value(counter)? = value;
+        Ok(())
+    }
+
+    /// Reads a counter without progress (LAPI_Getcntr).
+    ///
+    /// # Errors
+    /// [`LapiError::CntrNull`] if there is no such counter.
+    pub fn getcntr(&mut self, counter: CounterId) -> Result<i64, LapiError> {
+        Ok(*self.engine.outbox.counters.value(counter)?)
+    }
+}
+
+impl<A: Adapter, S> Drop for Session<A, S> {
+    /// Ends all registrations before the client's state goes, and with it perhaps the buffers.
+    fn drop(&mut self) {
+        self.engine.abandon(&mut self.adapter);
+    }
+}

@@ -1,0 +1,114 @@
+//! How a waiting thread spends its time: spin, then yield, then sleep. Pure counting.
+//!
+//! A wake-up across processors costs the sleeper tens of microseconds, so a task that has a
+//! processor for itself spins about that long first. With more tasks than processors, whoever spins
+//! keeps the one from running that it waits for: the spin is then almost absent.
+
+use crate::config::WaitMode;
+
+/// Turns of polling before the first yield, when every task has a processor.
+const LONG_SPIN: u32 = 4_000;
+/// The same with more tasks than processors, and between two yields.
+const SHORT_SPIN: u32 = 20;
+/// Yields before the sleep.
+const YIELDS: u32 = 50;
+
+/// What to do next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// Poll again.
+    Spin,
+    /// Give the processor away once, then poll again.
+    Yield,
+    /// Sleep until the bell rings.
+    Sleep,
+}
+
+/// The pace of one task's waits.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Pace {
+    spins: u32,
+    yields: u32,
+    sleeps: bool,
+}
+
+impl Pace {
+    /// The pace for a job of `tasks` on `cores` processors.
+    pub fn new(mode: WaitMode, tasks: usize, cores: usize) -> Self {
+        let spins = if tasks <= cores {
+            LONG_SPIN
+        } else {
+            SHORT_SPIN
+        };
+        match mode {
+            WaitMode::Spin => Self {
+                spins,
+                yields: YIELDS,
+                sleeps: false,
+            },
+            WaitMode::Adaptive => Self {
+                spins,
+                yields: YIELDS,
+                sleeps: true,
+            },
+            WaitMode::Block => Self {
+                spins: 0,
+                yields: 0,
+                sleeps: true,
+            },
+        }
+    }
+
+    /// The step after `idle` turns without work.
+    #[inline]
+    pub fn step(self, idle: u32) -> Step {
+        if idle < self.spins {
+            return Step::Spin;
+        }
+        let turn = idle - self.spins;
+        if self.sleeps && turn >= self.yields * (SHORT_SPIN + 1) {
+            return Step::Sleep;
+        }
+        if turn % (SHORT_SPIN + 1) == 0 {
+            Step::Yield
+        } else {
+            Step::Spin
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn steps(pace: Pace, turns: u32) -> (usize, usize, usize) {
+        let count = |step| (0..turns).filter(|&idle| pace.step(idle) == step).count();
+        (count(Step::Spin), count(Step::Yield), count(Step::Sleep))
+    }
+
+    #[test]
+    fn adaptive_spins_then_yields_then_sleeps() {
+        let long = LONG_SPIN as usize;
+        let yields = YIELDS as usize;
+        let turns = LONG_SPIN + YIELDS * (SHORT_SPIN + 1) + 7;
+        let (spin, yielded, slept) = steps(Pace::new(WaitMode::Adaptive, 2, 2), turns);
+        assert_eq!(
+            (spin, yielded, slept),
+            (long + yields * SHORT_SPIN as usize, yields, 7)
+        );
+    }
+
+    #[test]
+    fn oversubscribed_tasks_hardly_spin() {
+        let pace = Pace::new(WaitMode::Adaptive, 3, 2);
+        assert_eq!(pace.step(SHORT_SPIN), Step::Yield);
+        assert_eq!(pace.step(SHORT_SPIN - 1), Step::Spin);
+    }
+
+    #[test]
+    fn block_sleeps_at_once_and_spin_never() {
+        assert_eq!(Pace::new(WaitMode::Block, 2, 2).step(0), Step::Sleep);
+        let (_, _, slept) = steps(Pace::new(WaitMode::Spin, 9, 2), 100_000);
+        assert_eq!(slept, 0);
+    }
+}

@@ -1,0 +1,474 @@
+//! The packets of the transport and their codec. Pure: no memory but what it is given.
+//!
+//! A packet is the head of a frame; what it carries of `udata` is the frame's body. All integers are
+//! little endian, all positions fixed:
+//!
+//! ```text
+//!  0      kind (low 7 bits), bit 7: counters follow
+//!  1      handler index, or barrier round
+//!  2..4   uhdr length in bytes
+//!  4..8   message number, get ticket, counter index or epoch
+//!  8..16  counters, if announced: target counter + 1, completion counter + 1 (0: none)
+//!  ...    u64 fields of the kind: total length, offset, key, length
+//!  ...    uhdr
+//! ```
+//!
+//! Everything decoded is a claim of the peer: lengths are checked here, meanings in the engine.
+
+/// Largest user header in bytes: LAPI's MAX_UHDR_SZ.
+pub const MAX_UHDR: usize = 128;
+
+/// Largest head that [`Head`] can hold: base, counters, three fields, user header.
+pub(crate) const MAX_HEAD: usize = 8 + 8 + 24 + MAX_UHDR;
+
+const BASE: usize = 8;
+const COUNTERS: u8 = 0x80;
+
+const SINGLE: u8 = 1;
+const FIRST: u8 = 2;
+const BODY: u8 = 3;
+const COMPLETE: u8 = 4;
+const GET_REQUEST: u8 = 5;
+const GET_DATA: u8 = 6;
+const GET_REFUSED: u8 = 7;
+const FENCE: u8 = 8;
+const FENCE_ACK: u8 = 9;
+const BARRIER: u8 = 10;
+
+/// Why a packet was refused. One variant per violation; each has a test that provokes exactly it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum WireError {
+    /// The head ends before its fields do.
+    #[error("packet head has {len} bytes, its kind needs {needed}")]
+    Truncated {
+        /// Bytes there are.
+        len: usize,
+        /// Bytes its kind needs.
+        needed: usize,
+    },
+    /// Not a kind of packet.
+    #[error("unknown packet kind {0:#04x}")]
+    UnknownKind(u8),
+    /// The user header's length is not what the head holds, or not legal.
+    #[error("packet claims a user header of {claimed} bytes and carries {carried}")]
+    UhdrLength {
+        /// What the packet says.
+        claimed: usize,
+        /// What it holds.
+        carried: usize,
+    },
+    /// A body where the kind has none.
+    #[error("a packet of kind {kind:#04x} carries {len} bytes of body")]
+    UnexpectedBody {
+        /// The kind.
+        kind: u8,
+        /// Bytes of body.
+        len: usize,
+    },
+    /// A first packet that carries more than its message has.
+    #[error("a first packet carries {carried} bytes of a message of {total}")]
+    Overlong {
+        /// Bytes of body.
+        carried: usize,
+        /// Bytes in all.
+        total: u64,
+    },
+}
+
+/// Counters that a message updates away from its origin; indices are the table's plus one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct RemoteCounters {
+    /// Counter of the target, 0 for none.
+    pub target: u32,
+    /// Counter of the origin for completion, 0 for none.
+    pub completion: u32,
+}
+
+impl RemoteCounters {
+    /// Whether neither counter is named.
+    pub fn is_none(self) -> bool {
+        self.target == 0 && self.completion == 0
+    }
+}
+
+/// One packet, decoded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Packet<'a> {
+    /// A whole message: `udata` is the body.
+    Single {
+        handler: u8,
+        counters: RemoteCounters,
+        uhdr: &'a [u8],
+    },
+    /// The beginning of a message of `total` bytes.
+    First {
+        handler: u8,
+        counters: RemoteCounters,
+        msg: u32,
+        total: u64,
+        uhdr: &'a [u8],
+    },
+    /// The bytes of message `msg` from `offset` on.
+    Body { msg: u32, offset: u64 },
+    /// The completion counter `counter` (plus one) of the receiver goes up.
+    Complete { counter: u32 },
+    /// A reference get: please send this part of the region.
+    GetRequest {
+        ticket: u32,
+        key: u64,
+        offset: u64,
+        len: u64,
+    },
+    /// The bytes from `offset` on, counted from where the get begins.
+    GetData { ticket: u32, offset: u64 },
+    /// The region is not registered.
+    GetRefused { ticket: u32 },
+    /// Please answer once everything before this has been stored.
+    Fence,
+    /// Everything before the fence has been stored.
+    FenceAck,
+    /// One round of the dissemination barrier.
+    Barrier { round: u8 },
+}
+
+/// An encoded head on the stack.
+pub(crate) struct Head {
+    bytes: [u8; MAX_HEAD],
+    len: usize,
+}
+
+impl Head {
+    /// The encoded bytes.
+    #[inline]
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes[..self.len]
+    }
+
+    #[inline]
+    fn base(&mut self, kind: u8, handler: u8, uhdr_len: usize, number: u32) {
+        let base = u64::from(kind)
+            | u64::from(handler) << 8
+            | (uhdr_len as u64) << 16
+            | u64::from(number) << 32;
+        self.bytes[..BASE].copy_from_slice(&base.to_le_bytes());
+        self.len = BASE;
+    }
+
+    #[inline]
+    fn counters(&mut self, counters: RemoteCounters) {
+        if !counters.is_none() {
+            self.bytes[0] |= COUNTERS;
+            self.field(u64::from(counters.target) | u64::from(counters.completion) << 32);
+        }
+    }
+
+    #[inline]
+    fn field(&mut self, value: u64) {
+        self.bytes[self.len..self.len + 8].copy_from_slice(&value.to_le_bytes());
+        self.len += 8;
+    }
+
+    /// User headers are whole words, which keeps this free of a call.
+    #[inline]
+    fn uhdr(&mut self, uhdr: &[u8]) {
+        let room = self.bytes[self.len..].chunks_exact_mut(8);
+        for (to, from) in room.zip(uhdr.chunks_exact(8)) {
+            to.copy_from_slice(from);
+        }
+        self.len += uhdr.len();
+    }
+}
+
+impl Packet<'_> {
+    /// Encodes the packet. User headers that are longer than [`MAX_UHDR`] or not a multiple of 8
+    /// were refused by the caller.
+    #[inline]
+    pub fn encode(&self) -> Head {
+        let mut head = Head {
+            bytes: [0; MAX_HEAD],
+            len: 0,
+        };
+        match *self {
+            Packet::Single {
+                handler,
+                counters,
+                uhdr,
+            } => {
+                head.base(SINGLE, handler, uhdr.len(), 0);
+                head.counters(counters);
+                head.uhdr(uhdr);
+            }
+            Packet::First {
+                handler,
+                counters,
+                msg,
+                total,
+                uhdr,
+            } => {
+                head.base(FIRST, handler, uhdr.len(), msg);
+                head.counters(counters);
+                head.field(total);
+                head.uhdr(uhdr);
+            }
+            Packet::Body { msg, offset } => {
+                head.base(BODY, 0, 0, msg);
+                head.field(offset);
+            }
+            Packet::Complete { counter } => head.base(COMPLETE, 0, 0, counter),
+            Packet::GetRequest {
+                ticket,
+                key,
+                offset,
+                len,
+            } => {
+                head.base(GET_REQUEST, 0, 0, ticket);
+                head.field(key);
+                head.field(offset);
+                head.field(len);
+            }
+            Packet::GetData { ticket, offset } => {
+                head.base(GET_DATA, 0, 0, ticket);
+                head.field(offset);
+            }
+            Packet::GetRefused { ticket } => head.base(GET_REFUSED, 0, 0, ticket),
+            Packet::Fence => head.base(FENCE, 0, 0, 0),
+            Packet::FenceAck => head.base(FENCE_ACK, 0, 0, 0),
+            Packet::Barrier { round } => head.base(BARRIER, round, 0, 0),
+        }
+        head
+    }
+}
+
+/// Reads a head field by field; every read is checked.
+struct Reader<'a> {
+    head: &'a [u8],
+    at: usize,
+}
+
+impl<'a> Reader<'a> {
+    #[inline]
+    fn take<const N: usize>(&mut self) -> Result<[u8; N], WireError> {
+        let bytes = self
+            .head
+            .get(self.at..self.at + N)
+            .and_then(|bytes| bytes.try_into().ok());
+        let bytes = bytes.ok_or(WireError::Truncated {
+            len: self.head.len(),
+            needed: self.at + N,
+        })?;
+        self.at += N;
+        Ok(bytes)
+    }
+
+    #[inline]
+    fn u64(&mut self) -> Result<u64, WireError> {
+        Ok(u64::from_le_bytes(self.take()?))
+    }
+
+    #[inline]
+    fn counters(&mut self, announced: bool) -> Result<RemoteCounters, WireError> {
+        if !announced {
+            return Ok(RemoteCounters::default());
+        }
+        let target = u32::from_le_bytes(self.take()?);
+        let completion = u32::from_le_bytes(self.take()?);
+        Ok(RemoteCounters { target, completion })
+    }
+
+    /// What is left must be exactly the user header that was announced.
+    #[inline]
+    fn uhdr(&self, claimed: usize) -> Result<&'a [u8], WireError> {
+        let uhdr = &self.head[self.at..];
+        if uhdr.len() != claimed || claimed > MAX_UHDR || claimed % 8 != 0 {
+            return Err(WireError::UhdrLength {
+                claimed,
+                carried: uhdr.len(),
+            });
+        }
+        Ok(uhdr)
+    }
+}
+
+/// Decodes the head of a frame whose body has `body` bytes.
+#[inline]
+pub(crate) fn decode(head: &[u8], body: usize) -> Result<Packet<'_>, WireError> {
+    let mut reader = Reader { head, at: 0 };
+    let [first, handler, len0, len1, n0, n1, n2, n3] = reader.take::<BASE>()?;
+    let (kind, announced) = (first & !COUNTERS, first & COUNTERS != 0);
+    let uhdr_len = usize::from(u16::from_le_bytes([len0, len1]));
+    let number = u32::from_le_bytes([n0, n1, n2, n3]);
+    let packet = match kind {
+        SINGLE => {
+            let counters = reader.counters(announced)?;
+            return Ok(Packet::Single {
+                handler,
+                counters,
+                uhdr: reader.uhdr(uhdr_len)?,
+            });
+        }
+        FIRST => {
+            let counters = reader.counters(announced)?;
+            let total = reader.u64()?;
+            if body as u64 > total {
+                return Err(WireError::Overlong {
+                    carried: body,
+                    total,
+                });
+            }
+            let uhdr = reader.uhdr(uhdr_len)?;
+            return Ok(Packet::First {
+                handler,
+                counters,
+                msg: number,
+                total,
+                uhdr,
+            });
+        }
+        BODY => Packet::Body {
+            msg: number,
+            offset: reader.u64()?,
+        },
+        COMPLETE => Packet::Complete { counter: number },
+        GET_REQUEST => {
+            let (key, offset, len) = (reader.u64()?, reader.u64()?, reader.u64()?);
+            Packet::GetRequest {
+                ticket: number,
+                key,
+                offset,
+                len,
+            }
+        }
+        GET_DATA => Packet::GetData {
+            ticket: number,
+            offset: reader.u64()?,
+        },
+        GET_REFUSED => Packet::GetRefused { ticket: number },
+        FENCE => Packet::Fence,
+        FENCE_ACK => Packet::FenceAck,
+        BARRIER => Packet::Barrier { round: handler },
+        _ => return Err(WireError::UnknownKind(first)),
+    };
+    if announced {
+        return Err(WireError::UnknownKind(first));
+    }
+    if body > 0 && !matches!(packet, Packet::Body { .. } | Packet::GetData { .. }) {
+        return Err(WireError::UnexpectedBody { kind, len: body });
+    }
+    reader.uhdr(uhdr_len)?;
+    Ok(packet)
+}
+
+/// Decodes arbitrary bytes and throws the result away: the entry of the fuzz target.
+#[doc(hidden)]
+pub fn fuzz_decode(head: &[u8], body: usize) -> bool {
+    decode(head, body).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn counters() -> impl Strategy<Value = RemoteCounters> {
+        (any::<u32>(), any::<u32>())
+            .prop_map(|(target, completion)| RemoteCounters { target, completion })
+    }
+
+    proptest! {
+        #[test]
+        fn messages_round_trip(
+            handler: u8, counters in counters(), msg: u32, total: u64, words in 0usize..=16,
+        ) {
+            let uhdr: Vec<u8> = (0..words * 8).map(|i| i as u8).collect();
+            let single = Packet::Single { handler, counters, uhdr: &uhdr };
+            let head = single.encode();
+            prop_assert_eq!(decode(head.bytes(), 9), Ok(single));
+            let first = Packet::First { handler, counters, msg, total, uhdr: &uhdr };
+            let head = first.encode();
+            prop_assert_eq!(decode(head.bytes(), 0), Ok(first));
+        }
+
+        #[test]
+        fn control_packets_round_trip(ticket: u32, key: u64, offset: u64, len: u64, round: u8) {
+            for packet in [
+                Packet::Body { msg: ticket, offset },
+                Packet::Complete { counter: ticket },
+                Packet::GetRequest { ticket, key, offset, len },
+                Packet::GetData { ticket, offset },
+                Packet::GetRefused { ticket },
+                Packet::Fence,
+                Packet::FenceAck,
+                Packet::Barrier { round },
+            ] {
+                let head = packet.encode();
+                prop_assert_eq!(decode(head.bytes(), 0), Ok(packet));
+            }
+        }
+
+        #[test]
+        fn arbitrary_heads_are_refused_or_encode_back(
+            head in proptest::collection::vec(any::<u8>(), 0..MAX_HEAD), body in 0usize..100,
+        ) {
+            if let Ok(packet) = decode(&head, body) {
+                let again = packet.encode();
+                prop_assert_eq!(decode(again.bytes(), body), Ok(packet));
+            }
+        }
+    }
+
+    fn head(kind: u8, uhdr_len: u16, rest: usize) -> Vec<u8> {
+        let mut head = vec![0; BASE + rest];
+        head[0] = kind;
+        head[2..4].copy_from_slice(&uhdr_len.to_le_bytes());
+        head
+    }
+
+    fn refusal(head: &[u8], body: usize) -> Option<WireError> {
+        decode(head, body).err()
+    }
+
+    #[test]
+    fn every_violation_has_its_error() {
+        let truncated = refusal(&[1, 2], 0);
+        assert_eq!(truncated, Some(WireError::Truncated { len: 2, needed: 8 }));
+        assert_eq!(
+            refusal(&head(99, 0, 0), 0),
+            Some(WireError::UnknownKind(99))
+        );
+        let announced = refusal(&head(FENCE | COUNTERS, 0, 0), 0);
+        assert_eq!(announced, Some(WireError::UnknownKind(FENCE | COUNTERS)));
+        let lies = refusal(&head(SINGLE, 16, 8), 0);
+        assert_eq!(
+            lies,
+            Some(WireError::UhdrLength {
+                claimed: 16,
+                carried: 8
+            })
+        );
+        let odd = refusal(&head(SINGLE, 4, 4), 0);
+        assert_eq!(
+            odd,
+            Some(WireError::UhdrLength {
+                claimed: 4,
+                carried: 4
+            })
+        );
+        let body = refusal(&head(FENCE, 0, 0), 3);
+        assert_eq!(
+            body,
+            Some(WireError::UnexpectedBody {
+                kind: FENCE,
+                len: 3
+            })
+        );
+        let over = refusal(&head(FIRST, 0, 8), 1);
+        assert_eq!(
+            over,
+            Some(WireError::Overlong {
+                carried: 1,
+                total: 0
+            })
+        );
+    }
+}

@@ -1,0 +1,157 @@
+//! Connection set-up: from what the environment says to a connected adapter.
+//!
+//! A process that `mpjrun` started attaches to the job's segment; one that was started alone is a
+//! job of one task on the heap; threads of one process share a heap segment.
+
+use std::sync::Arc;
+
+use crate::adapter::{Adapter, AdapterError, Caps, Doorbell, Frame, Post, TaskId};
+use crate::adapters::shm::ShmAdapter;
+use crate::adapters::threads::{self, ThreadsAdapter};
+use crate::bootstrap::{self, BootstrapError, Control, Membership, Start};
+use crate::config::{ConfigError, Settings};
+use crate::region::{RecvRegion, RemoteRegion, SendRegion};
+
+/// Why a task could not join its job.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum WireupError {
+    /// A setting is not legal.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// The environment does not describe a job of ours.
+    #[error(transparent)]
+    Bootstrap(#[from] BootstrapError),
+    /// The segment could not be attached.
+    #[error(transparent)]
+    Adapter(#[from] AdapterError),
+}
+
+/// A task connected to its job.
+pub struct Joined {
+    /// The connection.
+    pub adapter: Native,
+    /// The line to the launcher, if one started us.
+    pub control: Option<Control>,
+    /// How gets are done, in words, for reports.
+    pub get_report: String,
+}
+
+/// Joins the job that the environment describes, or makes a job of one task. Blocks until every
+/// task of the job has come here.
+///
+/// # Errors
+/// [`WireupError`]; nothing is left behind.
+pub fn connect(settings: &Settings) -> Result<Joined, WireupError> {
+    match bootstrap::detect(settings)? {
+        Start::Singleton => {
+            let adapter = Native::Threads(threads::job(1)?.remove(0));
+            Ok(Joined {
+                adapter,
+                control: None,
+                get_report: "memory copy".to_owned(),
+            })
+        }
+        Start::Launched(Membership {
+            task,
+            num_tasks,
+            segment,
+            control,
+            ..
+        }) => {
+            control.joined();
+            let shm = ShmAdapter::attach(segment, task, num_tasks, settings.get)?;
+            let get_report = shm.get_report();
+            Ok(Joined {
+                adapter: Native::Shm(shm),
+                control: Some(control),
+                get_report,
+            })
+        }
+    }
+}
+
+/// The tasks of a job whose ranks are threads of this process, in order.
+///
+/// # Errors
+/// [`AdapterError::TaskCount`]; [`AdapterError::System`] when there is no memory.
+pub fn in_process(num_tasks: usize) -> Result<Vec<Native>, AdapterError> {
+    Ok(threads::job(num_tasks)?
+        .into_iter()
+        .map(Native::Threads)
+        .collect())
+}
+
+/// The adapter that a job on this host uses: one branch per call, no table of pointers.
+pub enum Native {
+    /// Ranks are threads.
+    Threads(ThreadsAdapter),
+    /// Ranks are processes.
+    Shm(ShmAdapter),
+}
+
+macro_rules! each {
+    ($self:ident, $adapter:ident => $call:expr) => {
+        match $self {
+            Native::Threads($adapter) => $call,
+            Native::Shm($adapter) => $call,
+        }
+    };
+}
+
+impl Adapter for Native {
+    #[inline]
+    fn caps(&self) -> Caps {
+        each!(self, adapter => adapter.caps())
+    }
+
+    #[inline]
+    fn task(&self) -> TaskId {
+        each!(self, adapter => adapter.task())
+    }
+
+    #[inline]
+    fn num_tasks(&self) -> usize {
+        each!(self, adapter => adapter.num_tasks())
+    }
+
+    #[inline]
+    fn try_send(&mut self, target: TaskId, head: &[u8], body: &[u8]) -> Result<Post, AdapterError> {
+        each!(self, adapter => adapter.try_send(target, head, body))
+    }
+
+    #[inline]
+    fn poll<F>(&mut self, budget: usize, sink: &mut F) -> Result<usize, AdapterError>
+    where
+        F: FnMut(Frame<'_>),
+    {
+        each!(self, adapter => adapter.poll(budget, sink))
+    }
+
+    fn expose(&mut self, key: u64, region: SendRegion) {
+        each!(self, adapter => adapter.expose(key, region));
+    }
+
+    fn conceal(&mut self, key: u64) {
+        each!(self, adapter => adapter.conceal(key));
+    }
+
+    fn get(
+        &mut self,
+        target: TaskId,
+        remote: RemoteRegion,
+        offset: u64,
+        into: RecvRegion,
+    ) -> Result<(), AdapterError> {
+        each!(self, adapter => adapter.get(target, remote, offset, into))
+    }
+
+    fn doorbell(&self) -> Arc<dyn Doorbell> {
+        each!(self, adapter => adapter.doorbell())
+    }
+
+    #[inline]
+    fn lost(&self) -> Option<TaskId> {
+        each!(self, adapter => adapter.lost())
+    }
+}
