@@ -18,46 +18,20 @@ const SOURCES: u32 = 64;
 /// A queue entry of the size that the device uses.
 type Entry = u64;
 
-const HERE: Envelope = Envelope {
-    context: 1,
-    source: SOURCES,
-    tag: -1,
-};
-const EXACT: Pattern = Pattern {
-    context: 1,
-    source: Some(SOURCES),
-    tag: Some(-1),
-};
-const ANY_SOURCE: Pattern = Pattern {
-    source: None,
-    ..EXACT
-};
-const ANY_BOTH: Pattern = Pattern {
-    tag: None,
-    ..ANY_SOURCE
-};
+const HERE: Envelope = Envelope { context: 1, source: SOURCES, tag: -1 };
+const EXACT: Pattern = Pattern { context: 1, source: Some(SOURCES), tag: Some(-1) };
+const ANY_SOURCE: Pattern = Pattern { source: None, ..EXACT };
+const ANY_BOTH: Pattern = Pattern { tag: None, ..ANY_SOURCE };
 
 /// The n-th of the entries that wait: each has a key of its own.
 fn other(nth: u32) -> Envelope {
     let tag = i32::try_from(nth / SOURCES).expect("depths are small");
-    Envelope {
-        context: 1,
-        source: nth % SOURCES,
-        tag,
-    }
+    Envelope { context: 1, source: nth % SOURCES, tag }
 }
 
 fn pattern_of(envelope: Envelope) -> Pattern {
-    let Envelope {
-        context,
-        source,
-        tag,
-    } = envelope;
-    Pattern {
-        context,
-        source: Some(source),
-        tag: Some(tag),
-    }
+    let Envelope { context, source, tag } = envelope;
+    Pattern { context, source: Some(source), tag: Some(tag) }
 }
 
 fn with_posted(depth: u32) -> Matcher<Entry, Entry> {

@@ -20,9 +20,7 @@ const BURST: usize = 16;
 
 /// Puts one frame into the ring. It is empty enough, so a full one is a broken benchmark.
 fn send(from: &mut impl Adapter, to: TaskId, body: &[u8]) {
-    let post = from
-        .try_send(to, black_box(&HEAD), black_box(body))
-        .expect("the task is alive");
+    let post = from.try_send(to, black_box(&HEAD), black_box(body)).expect("the task is alive");
     assert_eq!(post, Post::Taken);
 }
 

@@ -74,16 +74,9 @@ pub fn parse(command_line: impl IntoIterator<Item = OsString>) -> Result<RunRequ
     // `accept_np` takes the first word for the program's name, here the subcommand `run`.
     let (before, run) = fixed.split_at(fixed.len().min(2));
     let rest = accept_np(run.iter().cloned().chain(words));
-    let CargoMpj::Mpj(Mpj::Run {
-        selection,
-        options,
-        args,
-    }) = CargoMpj::try_parse_from(before.iter().cloned().chain(rest))?;
-    Ok(RunRequest {
-        selection,
-        options,
-        args,
-    })
+    let CargoMpj::Mpj(Mpj::Run { selection, options, args }) =
+        CargoMpj::try_parse_from(before.iter().cloned().chain(rest))?;
+    Ok(RunRequest { selection, options, args })
 }
 
 impl RunRequest {
@@ -169,39 +162,25 @@ pub fn build(selection: &Selection, folder: &Path) -> Result<PathBuf, CargoError
         .ok_or(CargoError::Answer { step })
         .and_then(|targets| choose(&targets, selection))?;
     let step = "build";
-    let mut arguments = vec![
-        step,
-        "--message-format=json-render-diagnostics",
-        "-p",
-        &target.package,
-    ];
+    let mut arguments =
+        vec![step, "--message-format=json-render-diagnostics", "-p", &target.package];
     arguments.extend([target.kind.option(), &target.name]);
     arguments.extend(selection.release.then_some("--release"));
     let answer = cargo(step, folder, &arguments)?;
     let messages = String::from_utf8_lossy(&answer.stdout);
-    let executable = messages
-        .lines()
-        .find_map(|line| executable_in(line, &target));
+    let executable = messages.lines().find_map(|line| executable_in(line, &target));
     executable.ok_or(CargoError::Answer { step })
 }
 
 fn cargo(step: &'static str, folder: &Path, arguments: &[&str]) -> Result<Output, CargoError> {
     let program = config::inherited("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(program);
-    command
-        .args(arguments)
-        .current_dir(folder)
-        .stdin(Stdio::null())
-        .stderr(Stdio::inherit());
+    command.args(arguments).current_dir(folder).stdin(Stdio::null()).stderr(Stdio::inherit());
     let output = command.output().map_err(CargoError::Start)?;
     if output.status.success() {
         return Ok(output);
     }
-    let code = output
-        .status
-        .code()
-        .and_then(|code| u8::try_from(code).ok())
-        .unwrap_or(101);
+    let code = output.status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(101);
     Err(CargoError::Failed { step, code })
 }
 
@@ -222,14 +201,11 @@ enum Kind {
 
 impl Kind {
     fn of(target: &Value) -> Option<Self> {
-        target["kind"]
-            .as_array()?
-            .iter()
-            .find_map(|kind| match kind.as_str() {
-                Some("bin") => Some(Self::Bin),
-                Some("example") => Some(Self::Example),
-                _ => None,
-            })
+        target["kind"].as_array()?.iter().find_map(|kind| match kind.as_str() {
+            Some("bin") => Some(Self::Bin),
+            Some("example") => Some(Self::Example),
+            _ => None,
+        })
     }
 
     fn option(self) -> &'static str {
@@ -254,13 +230,7 @@ struct Target {
 
 impl fmt::Display for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "{} {} -p {}",
-            self.kind.option(),
-            self.name,
-            self.package
-        )
+        write!(f, "{} {} -p {}", self.kind.option(), self.name, self.package)
     }
 }
 
@@ -269,16 +239,9 @@ impl Target {
     fn all_of(metadata: &Value, folder: &Path) -> Option<Vec<Self>> {
         let packages = metadata["packages"].as_array()?;
         let home = |package: &Value| {
-            Some(
-                Path::new(package["manifest_path"].as_str()?)
-                    .parent()?
-                    .to_owned(),
-            )
+            Some(Path::new(package["manifest_path"].as_str()?).parent()?.to_owned())
         };
-        let around = packages
-            .iter()
-            .filter_map(home)
-            .filter(|home| folder.starts_with(home));
+        let around = packages.iter().filter_map(home).filter(|home| folder.starts_with(home));
         let here = around.max_by_key(|home| home.components().count());
         let mut targets = Vec::new();
         for package in packages {
@@ -287,13 +250,8 @@ impl Target {
                 let name = target["name"].as_str()?.to_owned();
                 let is_default = package["default_run"] == *name;
                 let package = package["name"].as_str()?.to_owned();
-                let found = Kind::of(target).map(|kind| Self {
-                    package,
-                    kind,
-                    name,
-                    is_default,
-                    is_here,
-                });
+                let found =
+                    Kind::of(target).map(|kind| Self { package, kind, name, is_default, is_here });
                 targets.extend(found);
             }
         }
@@ -311,10 +269,7 @@ fn choose(targets: &[Target], selection: &Selection) -> Result<Target, CargoErro
         known.retain(|target| target.package == *asked);
         if known.is_empty() {
             let known = listed(targets.iter().map(|target| target.package.clone()));
-            return Err(CargoError::NoPackage {
-                asked: asked.clone(),
-                known,
-            });
+            return Err(CargoError::NoPackage { asked: asked.clone(), known });
         }
     }
     known.retain(|target| target.kind == kind);
@@ -355,11 +310,7 @@ fn listed(words: impl Iterator<Item = String>) -> String {
     let mut words: Vec<String> = words.collect();
     words.sort_unstable();
     words.dedup();
-    if words.is_empty() {
-        "none".to_owned()
-    } else {
-        words.join(", ")
-    }
+    if words.is_empty() { "none".to_owned() } else { words.join(", ") }
 }
 
 #[cfg(test)]

@@ -57,16 +57,9 @@ impl JobOptions {
 struct Mpjrun {
     #[command(flatten)]
     options: JobOptions,
-    /// The program, looked up in PATH if it has no slash
-    #[arg(value_name = "PROGRAM")]
-    program: OsString,
-    /// Its arguments, passed on as they are
-    #[arg(
-        value_name = "ARGS",
-        trailing_var_arg = true,
-        allow_hyphen_values = true
-    )]
-    args: Vec<OsString>,
+    /// The program, looked up in PATH if it has no slash, and its arguments, passed on as they are
+    #[arg(value_names = ["PROGRAM", "ARGS"], num_args = 1.., required = true, trailing_var_arg = true)]
+    command: Vec<OsString>,
 }
 
 /// Parses the command line of `mpjrun`, program name included.
@@ -76,26 +69,16 @@ struct Mpjrun {
 pub fn parse_mpjrun(
     command_line: impl IntoIterator<Item = OsString>,
 ) -> Result<JobSpec, clap::Error> {
-    let Mpjrun {
-        options,
-        program,
-        args,
-    } = Mpjrun::try_parse_from(accept_np(command_line))?;
+    let Mpjrun { options, mut command } = Mpjrun::try_parse_from(accept_np(command_line))?;
+    let args = command.split_off(1);
+    let program = command.pop().expect("clap requires at least one word");
     Ok(options.job(program, args))
 }
 
 /// Rewrites `-np`, which other launchers take, to `-n`. Only among the launcher's own options: what
 /// follows PROGRAM belongs to the program.
 pub(crate) fn accept_np(command_line: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
-    const TAKE_A_VALUE: [&str; 7] = [
-        "-n",
-        "-np",
-        "--np",
-        "--backend",
-        "--timeout",
-        "-x",
-        "--wdir",
-    ];
+    const TAKE_A_VALUE: [&str; 7] = ["-n", "-np", "--np", "--backend", "--timeout", "-x", "--wdir"];
     let mut own_options = true;
     let mut is_value = true;
     let mut rewritten = Vec::new();
@@ -103,11 +86,7 @@ pub(crate) fn accept_np(command_line: impl IntoIterator<Item = OsString>) -> Vec
         if own_options && !is_value {
             own_options = word.as_bytes().starts_with(b"-") && word != "--";
             is_value = own_options && TAKE_A_VALUE.iter().any(|option| word == *option);
-            rewritten.push(if own_options && word == "-np" {
-                "-n".into()
-            } else {
-                word
-            });
+            rewritten.push(if own_options && word == "-np" { "-n".into() } else { word });
         } else {
             is_value = false;
             rewritten.push(word);
@@ -121,18 +100,12 @@ fn default_ranks() -> usize {
 }
 
 fn rank_count(text: &str) -> Result<usize, String> {
-    let count = text
-        .parse()
-        .ok()
-        .filter(|count| (1..=MAX_TASKS).contains(count));
+    let count = text.parse().ok().filter(|count| (1..=MAX_TASKS).contains(count));
     count.ok_or_else(|| format!("a job has 1 to {MAX_TASKS} ranks"))
 }
 
 fn seconds(text: &str) -> Result<Duration, String> {
-    let duration = text
-        .parse()
-        .ok()
-        .and_then(|text| Duration::try_from_secs_f64(text).ok());
+    let duration = text.parse().ok().and_then(|text| Duration::try_from_secs_f64(text).ok());
     let legal = duration.filter(|duration| !duration.is_zero() && duration.as_secs() < 1 << 32);
     legal.ok_or_else(|| "a number of seconds above 0, fractions allowed".to_owned())
 }
@@ -170,10 +143,8 @@ fn manual() -> String {
     );
     for row in SETTINGS {
         let (name, default) = (row.name, row.default);
-        text += &format!(
-            "  {name}={default}\n      {}.\n      Legal: {}.\n",
-            row.meaning, row.legal
-        );
+        text +=
+            &format!("  {name}={default}\n      {}.\n      Legal: {}.\n", row.meaning, row.legal);
     }
     text
 }

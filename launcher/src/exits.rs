@@ -67,14 +67,8 @@ impl Verdict {
     pub(crate) fn exit_code(self) -> u8 {
         let after_signal = |signal: i32| u8::try_from(128 + signal).unwrap_or(u8::MAX);
         match self {
-            Self::Failed(Failure {
-                fault: Fault::Code(code),
-                ..
-            }) => code as u8,
-            Self::Failed(Failure {
-                fault: Fault::Signal(signal),
-                ..
-            }) => after_signal(signal),
+            Self::Failed(Failure { fault: Fault::Code(code), .. }) => code as u8,
+            Self::Failed(Failure { fault: Fault::Signal(signal), .. }) => after_signal(signal),
             Self::Failed(_) => 1,
             Self::TimedOut(_) => 124,
             Self::Signalled(signal) => after_signal(signal),
@@ -149,17 +143,9 @@ pub(crate) struct Ledger {
 impl Ledger {
     /// A job whose ranks have these process ids, started at `start`.
     pub(crate) fn new(start: u64, pids: impl IntoIterator<Item = u32>) -> Self {
-        let record = |pid| Record {
-            pid,
-            joined: false,
-            finished: false,
-            panics: Vec::new(),
-            ended: None,
-        };
-        Self {
-            start,
-            records: pids.into_iter().map(record).collect(),
-        }
+        let record =
+            |pid| Record { pid, joined: false, finished: false, panics: Vec::new(), ended: None };
+        Self { start, records: pids.into_iter().map(record).collect() }
     }
 
     /// Notes a message that came at `now` over `rank`'s line. Answers whether it was the rank's own:
@@ -172,21 +158,12 @@ impl Ledger {
         match message {
             ControlMessage::Joined { .. } => record.joined = true,
             ControlMessage::Finished { .. } => record.finished = true,
-            ControlMessage::Failed {
-                at_nanos,
-                message,
-                location,
-                ..
-            } => {
+            ControlMessage::Failed { at_nanos, message, location, .. } => {
                 if record.panics.len() == KEPT_PANICS {
                     record.panics.remove(0);
                 }
                 let at = at_nanos.clamp(self.start, now);
-                record.panics.push(Panic {
-                    at,
-                    message,
-                    location,
-                });
+                record.panics.push(Panic { at, message, location });
             }
         }
         true
@@ -200,18 +177,10 @@ impl Ledger {
     /// The failure that decides, of those that have ended so far.
     pub(crate) fn first_failure(&self) -> Option<Failure> {
         let somebody_joined = self.records.iter().any(|record| record.joined);
-        let failures = self
-            .records
-            .iter()
-            .enumerate()
-            .filter_map(|(rank, record)| {
-                let fault = record.fault(somebody_joined)?;
-                Some(Failure {
-                    rank,
-                    fault,
-                    at: record.failed_at()?,
-                })
-            });
+        let failures = self.records.iter().enumerate().filter_map(|(rank, record)| {
+            let fault = record.fault(somebody_joined)?;
+            Some(Failure { rank, fault, at: record.failed_at()? })
+        });
         failures.min_by_key(|failure| failure.at)
     }
 
@@ -219,9 +188,7 @@ impl Ledger {
     /// decides (X1, X2).
     pub(crate) fn awaits_earlier(&self, failure: &Failure) -> bool {
         let earlier = |record: &Record| record.panicked_at().is_some_and(|at| at < failure.at);
-        self.records
-            .iter()
-            .any(|record| record.ended.is_none() && earlier(record))
+        self.records.iter().any(|record| record.ended.is_none() && earlier(record))
     }
 
     /// The report on a job that `verdict` ended, whose ranks were stopped at `stopped_at`.
@@ -229,10 +196,7 @@ impl Ledger {
         let mut text = match verdict {
             Verdict::Failed(failure) => self.cause(&failure),
             Verdict::TimedOut(limit) => {
-                format!(
-                    "mpjrun: the job still ran after {} s (--timeout)\n",
-                    limit.as_secs_f64()
-                )
+                format!("mpjrun: the job still ran after {} s (--timeout)\n", limit.as_secs_f64())
             }
             Verdict::Signalled(signal) => {
                 return format!("mpjrun: ended by {}\n", signal_words(signal));
@@ -273,15 +237,8 @@ impl Ledger {
             ),
         };
         let mut text = format!("mpjrun: rank {rank} (pid {}) {what}\n", record.pid);
-        for Panic {
-            message, location, ..
-        } in &record.panics
-        {
-            let place = if location.is_empty() {
-                "an unknown place"
-            } else {
-                location
-            };
+        for Panic { message, location, .. } in &record.panics {
+            let place = if location.is_empty() { "an unknown place" } else { location };
             let message = message.trim_end().replace('\n', "\nmpjrun:     ");
             let _ = writeln!(text, "mpjrun:   it panicked at {place}: {message}");
         }

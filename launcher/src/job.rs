@@ -75,12 +75,8 @@ pub struct JobSpec {
 pub fn run(spec: &JobSpec) -> Result<u8, LaunchError> {
     let prepared = spawn::check(spec)?;
     keep_children_waitable();
-    let signals = Signals::block(&[Signal::INT, Signal::TERM, Signal::HUP, Signal::TSTP]).map_err(
-        |source| LaunchError::System {
-            action: "receive signals",
-            source,
-        },
-    )?;
+    let signals = Signals::block(&[Signal::INT, Signal::TERM, Signal::HUP, Signal::TSTP])
+        .map_err(|source| LaunchError::System { action: "receive signals", source })?;
     let start = monotonic_nanos();
     let (ranks, input) = prepared.start(signals.mask_before())?;
     let job = Job {
@@ -95,10 +91,7 @@ pub fn run(spec: &JobSpec) -> Result<u8, LaunchError> {
         interrupts: 0,
     };
     let code = job.run();
-    code.map_err(|errno| LaunchError::System {
-        action: "wait for events",
-        source: errno.into(),
-    })
+    code.map_err(|errno| LaunchError::System { action: "wait for events", source: errno.into() })
 }
 
 /// Where the job is on its way to its end.
@@ -159,10 +152,7 @@ impl Job {
             self.turn()?;
         }
         // A process that even SIGKILL does not end would hold its drop for ever.
-        self.ranks
-            .into_iter()
-            .filter(|rank| !rank.is_gone())
-            .for_each(std::mem::forget);
+        self.ranks.into_iter().filter(|rank| !rank.is_gone()).for_each(std::mem::forget);
         Ok(self.verdict.map_or(0, |(verdict, _)| verdict.exit_code()))
     }
 
@@ -187,19 +177,11 @@ impl Job {
     fn interests(&self) -> Vec<(Event, BorrowedFd<'_>, PollFlags)> {
         use std::os::fd::AsFd;
         let mut set = vec![(Event::Signal, self.signals.as_fd(), PollFlags::IN)];
-        for (index, rank) in self
-            .ranks
-            .iter()
-            .enumerate()
-            .filter(|(_, rank)| !rank.is_gone())
-        {
+        for (index, rank) in self.ranks.iter().enumerate().filter(|(_, rank)| !rank.is_gone()) {
             if !rank.has_ended() {
                 set.push((Event::Exit(index), rank.pidfd(), PollFlags::IN));
             }
-            set.extend(
-                rank.control()
-                    .map(|line| (Event::Control(index), line, PollFlags::IN)),
-            );
+            set.extend(rank.control().map(|line| (Event::Control(index), line, PollFlags::IN)));
             for (stream, pipe) in rank.pipes() {
                 if !self.printer.is_congested(stream) {
                     set.push((Event::Output(index, stream), pipe, PollFlags::IN));
@@ -219,25 +201,17 @@ impl Job {
 
     fn wait(&self) -> Result<Vec<Event>, Errno> {
         let set = self.interests();
-        let mut entries: Vec<PollFd<'_>> = set
-            .iter()
-            .map(|(_, fd, flags)| PollFd::from_borrowed_fd(*fd, *flags))
-            .collect();
+        let mut entries: Vec<PollFd<'_>> =
+            set.iter().map(|(_, fd, flags)| PollFd::from_borrowed_fd(*fd, *flags)).collect();
         let timeout = self.next_deadline().map(|deadline| {
             let left = deadline.saturating_duration_since(Instant::now());
-            Timespec {
-                tv_sec: left.as_secs() as i64,
-                tv_nsec: left.subsec_nanos().into(),
-            }
+            Timespec { tv_sec: left.as_secs() as i64, tv_nsec: left.subsec_nanos().into() }
         });
         match poll(&mut entries, timeout.as_ref()) {
             Ok(_) | Err(Errno::INTR) => {}
             Err(errno) => return Err(errno),
         }
-        let ready = set
-            .iter()
-            .zip(&entries)
-            .filter(|(_, entry)| !entry.revents().is_empty());
+        let ready = set.iter().zip(&entries).filter(|(_, entry)| !entry.revents().is_empty());
         Ok(ready.map(|((event, ..), _)| *event).collect())
     }
 
@@ -248,20 +222,13 @@ impl Job {
             Phase::Stopping { kill_at } => Some(kill_at),
             Phase::Killing { give_up_at } => Some(give_up_at),
         };
-        let timeout = self
-            .timeout
-            .filter(|_| self.verdict.is_none())
-            .map(|(_, at)| at);
+        let timeout = self.timeout.filter(|_| self.verdict.is_none()).map(|(_, at)| at);
         let foreground = self.input.as_ref().and_then(|input| {
             matches!(input.interest(), Interest::Foreground)
                 .then(|| Instant::now() + FOREGROUND_CHECK)
         });
         let lingering = self.ranks.iter().filter_map(Rank::linger_until);
-        lingering
-            .chain(phase)
-            .chain(timeout)
-            .chain(foreground)
-            .min()
+        lingering.chain(phase).chain(timeout).chain(foreground).min()
     }
 
     fn handle(&mut self, event: Event) {
@@ -321,9 +288,7 @@ impl Job {
                 }
                 Err(error) => error.to_string(),
             };
-            self.printer.say(&format!(
-                "mpjrun: ignoring what rank {rank} says: {damage}\n"
-            ));
+            self.printer.say(&format!("mpjrun: ignoring what rank {rank} says: {damage}\n"));
         }
     }
 
@@ -349,9 +314,7 @@ impl Job {
         };
         match self.phase {
             Phase::Running if self.ledger.awaits_earlier(&failure) => {
-                self.phase = Phase::Settling {
-                    until: now + SETTLE,
-                };
+                self.phase = Phase::Settling { until: now + SETTLE };
             }
             Phase::Settling { until } if now < until && self.ledger.awaits_earlier(&failure) => {}
             _ => self.stop(Verdict::Failed(failure), GRACE_AFTER_FAILURE),
@@ -373,9 +336,7 @@ impl Job {
 
     fn stop(&mut self, verdict: Verdict, grace: Duration) {
         self.verdict = Some((verdict, monotonic_nanos()));
-        self.phase = Phase::Stopping {
-            kill_at: Instant::now() + grace,
-        };
+        self.phase = Phase::Stopping { kill_at: Instant::now() + grace };
         self.signal_all(Signal::TERM);
         // A suspended process acts on SIGTERM only when it goes on.
         self.signal_all(Signal::CONT);
@@ -383,9 +344,7 @@ impl Job {
 
     fn kill(&mut self) {
         if !self.has_killed() {
-            self.phase = Phase::Killing {
-                give_up_at: Instant::now() + GIVE_UP,
-            };
+            self.phase = Phase::Killing { give_up_at: Instant::now() + GIVE_UP };
             self.signal_all(Signal::KILL);
         }
     }

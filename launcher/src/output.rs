@@ -46,19 +46,14 @@ impl LineBuffer {
     /// `label` begins every line, if given; a line that is cut or unfinished is then ended, so that
     /// the next label begins a line as well.
     pub(crate) fn new(label: Option<String>) -> Self {
-        Self {
-            label,
-            pending: Vec::new(),
-        }
+        Self { label, pending: Vec::new() }
     }
 
     /// Takes `bytes`, and gives the lines that are whole now to `emit`.
     pub(crate) fn push(&mut self, bytes: &[u8], emit: &mut impl FnMut(&[u8])) {
         let searched = self.pending.len();
         self.pending.extend_from_slice(bytes);
-        let newline = self.pending[searched..]
-            .iter()
-            .rposition(|byte| *byte == b'\n');
+        let newline = self.pending[searched..].iter().rposition(|byte| *byte == b'\n');
         if let Some(at) = newline {
             let rest = self.pending.split_off(searched + at + 1);
             let lines = std::mem::replace(&mut self.pending, rest);
@@ -109,12 +104,7 @@ struct Queue {
 
 impl Queue {
     fn new(stream: Stream) -> Self {
-        Self {
-            stream,
-            waiting: VecDeque::new(),
-            ends_line: true,
-            broken: None,
-        }
+        Self { stream, waiting: VecDeque::new(), ends_line: true, broken: None }
     }
 
     fn descriptor(&self) -> BorrowedFd<'static> {
@@ -127,9 +117,7 @@ impl Queue {
     fn push(&mut self, bytes: &[u8]) {
         if let (None, Some(last)) = (self.broken, bytes.last()) {
             self.ends_line = *last == b'\n';
-            self.waiting
-                .write_all(bytes)
-                .expect("memory takes any bytes");
+            self.waiting.write_all(bytes).expect("memory takes any bytes");
         }
     }
 
@@ -153,14 +141,9 @@ impl Queue {
     }
 
     fn takes_more(&self) -> bool {
-        let now = Timespec {
-            tv_sec: 0,
-            tv_nsec: 0,
-        };
-        poll(
-            &mut [PollFd::from_borrowed_fd(self.descriptor(), PollFlags::OUT)],
-            Some(&now),
-        ) == Ok(1)
+        let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+        poll(&mut [PollFd::from_borrowed_fd(self.descriptor(), PollFlags::OUT)], Some(&now))
+            == Ok(1)
     }
 
     fn give_up(&mut self, why: Broken) {
@@ -180,10 +163,7 @@ pub(crate) struct Printer {
 impl Printer {
     pub(crate) fn new() -> Self {
         let apart = !is_same_file(stdout(), stderr());
-        Self {
-            out: Queue::new(Stream::Out),
-            err: apart.then(|| Queue::new(Stream::Err)),
-        }
+        Self { out: Queue::new(Stream::Out), err: apart.then(|| Queue::new(Stream::Err)) }
     }
 
     fn queue(&mut self, stream: Stream) -> &mut Queue {

@@ -75,15 +75,7 @@ impl Rank {
             }
         };
         let (control_ended, linger_until, reaped) = (false, None, false);
-        Ok(Self {
-            child,
-            pidfd,
-            control,
-            control_ended,
-            outputs,
-            linger_until,
-            reaped,
-        })
+        Ok(Self { child, pidfd, control, control_ended, outputs, linger_until, reaped })
     }
 
     pub(crate) fn pid(&self) -> u32 {
@@ -147,11 +139,7 @@ impl Rank {
 
     /// Reads once from `stream`'s pipe, without waiting, and closes it at its end.
     pub(crate) fn read(&mut self, stream: Stream, printer: &mut Printer) {
-        for output in self
-            .outputs
-            .iter_mut()
-            .filter(|output| output.stream == stream)
-        {
+        for output in self.outputs.iter_mut().filter(|output| output.stream == stream) {
             output.read(READ_SIZE, printer);
         }
     }
@@ -198,9 +186,7 @@ impl Drop for Rank {
 
 impl Output {
     fn make_nonblocking(&self) -> Result<(), Errno> {
-        self.pipe
-            .as_ref()
-            .map_or(Ok(()), |pipe| fcntl_setfl(pipe, OFlags::NONBLOCK))
+        self.pipe.as_ref().map_or(Ok(()), |pipe| fcntl_setfl(pipe, OFlags::NONBLOCK))
     }
 
     /// Reads at most `limit` bytes, and answers how many came.
@@ -211,13 +197,11 @@ impl Output {
             Err(Errno::AGAIN | Errno::INTR) => 0,
             Ok(0) | Err(_) => {
                 self.pipe = None;
-                self.lines
-                    .finish(&mut |piece| printer.push(self.stream, piece));
+                self.lines.finish(&mut |piece| printer.push(self.stream, piece));
                 0
             }
             Ok(len) => {
-                self.lines
-                    .push(&bytes[..len], &mut |piece| printer.push(self.stream, piece));
+                self.lines.push(&bytes[..len], &mut |piece| printer.push(self.stream, piece));
                 len
             }
         }
@@ -234,8 +218,7 @@ impl Output {
             }
         }
         if self.pipe.take().is_some() {
-            self.lines
-                .finish(&mut |piece| printer.push(self.stream, piece));
+            self.lines.finish(&mut |piece| printer.push(self.stream, piece));
         }
     }
 }

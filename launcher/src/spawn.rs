@@ -40,20 +40,13 @@ pub(crate) fn check(spec: &JobSpec) -> Result<Prepared<'_>, LaunchError> {
     if let Some(folder) = &spec.wdir {
         check_folder(folder)?;
     }
-    let mut environment = spec
-        .exports
-        .iter()
-        .map(exported)
-        .collect::<Result<Vec<_>, LaunchError>>()?;
+    let mut environment =
+        spec.exports.iter().map(exported).collect::<Result<Vec<_>, LaunchError>>()?;
     if let Some(backend) = spec.backend {
         let (name, value) = config::backend_entry(backend);
         environment.push((name.into(), value.into()));
     }
-    Ok(Prepared {
-        spec,
-        program,
-        environment,
-    })
+    Ok(Prepared { spec, program, environment })
 }
 
 impl Prepared<'_> {
@@ -65,11 +58,8 @@ impl Prepared<'_> {
         let limit = DescriptorLimit::raise();
         let segment = create_segment(self.spec.ranks)?;
         let job = format!("{}-{:x}", std::process::id(), monotonic_nanos());
-        let (mut input, forwarding) =
-            stdin::for_rank_zero().map_err(|source| LaunchError::System {
-                action: "forward standard input",
-                source,
-            })?;
+        let (mut input, forwarding) = stdin::for_rank_zero()
+            .map_err(|source| LaunchError::System { action: "forward standard input", source })?;
         let mut ranks = Vec::with_capacity(self.spec.ranks);
         for rank in 0..self.spec.ranks {
             let failed = |source: io::Error| self.spawn_failed(rank, source);
@@ -77,13 +67,7 @@ impl Prepared<'_> {
             let mut command = self.command(std::mem::replace(&mut input, Stdio::null()));
             let task = rank as TaskId;
             let (segment, control) = (segment.as_fd(), control.as_fd());
-            command.envs(rank_environment(
-                task,
-                self.spec.ranks,
-                &job,
-                segment,
-                control,
-            ));
+            command.envs(rank_environment(task, self.spec.ranks, &job, segment, control));
             prepare(&mut command, segment, control, &limit, mask);
             let label = self.spec.label.then(|| format!("[{rank}] "));
             let child = command.spawn().map_err(failed)?;
@@ -96,10 +80,7 @@ impl Prepared<'_> {
         let mut command = Command::new(&self.program);
         command.arg0(&self.spec.program).args(&self.spec.args);
         command.envs(self.environment.iter().map(|(name, value)| (name, value)));
-        command
-            .stdin(input)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
+        command.stdin(input).stdout(Stdio::piped()).stderr(Stdio::piped());
         if let Some(folder) = &self.spec.wdir {
             command.current_dir(folder);
         }
@@ -120,13 +101,8 @@ impl Prepared<'_> {
 }
 
 fn exported(export: &Export) -> Result<(OsString, OsString), LaunchError> {
-    let value = export
-        .value
-        .clone()
-        .or_else(|| config::inherited(&export.name));
-    let unset = || LaunchError::UnsetVariable {
-        name: export.name.to_string_lossy().into_owned(),
-    };
+    let value = export.value.clone().or_else(|| config::inherited(&export.name));
+    let unset = || LaunchError::UnsetVariable { name: export.name.to_string_lossy().into_owned() };
     Ok((export.name.clone(), value.ok_or_else(unset)?))
 }
 
@@ -137,10 +113,7 @@ fn find_program(program: &OsStr, search_path: Option<OsString>) -> Result<PathBu
         return absolute_program(Path::new(program));
     }
     let search_path = search_path.unwrap_or_else(|| "/usr/bin:/bin".into());
-    let mut best = LaunchError::NotFound {
-        program: program.into(),
-        hint: hint(program),
-    };
+    let mut best = LaunchError::NotFound { program: program.into(), hint: hint(program) };
     for folder in std::env::split_paths(&search_path) {
         match absolute_program(&folder.join(program)) {
             Err(LaunchError::NotFound { .. }) => {}
@@ -153,10 +126,7 @@ fn find_program(program: &OsStr, search_path: Option<OsString>) -> Result<PathBu
 
 fn hint(program: &OsStr) -> String {
     if Path::new(program).is_file() {
-        format!(
-            " in PATH; for the file in this folder write ./{}",
-            program.to_string_lossy()
-        )
+        format!(" in PATH; for the file in this folder write ./{}", program.to_string_lossy())
     } else {
         " in PATH".to_owned()
     }
@@ -167,22 +137,13 @@ fn absolute_program(path: &Path) -> Result<PathBuf, LaunchError> {
     match path.metadata().map(|metadata| metadata.is_file()) {
         Ok(true) => {}
         Ok(false) => {
-            return Err(LaunchError::NotExecutable {
-                program,
-                reason: "not a file".to_owned(),
-            });
+            return Err(LaunchError::NotExecutable { program, reason: "not a file".to_owned() });
         }
         Err(error) if is_absence(&error) => {
-            return Err(LaunchError::NotFound {
-                program,
-                hint: String::new(),
-            });
+            return Err(LaunchError::NotFound { program, hint: String::new() });
         }
         Err(error) => {
-            return Err(LaunchError::NotExecutable {
-                program,
-                reason: error.to_string(),
-            });
+            return Err(LaunchError::NotExecutable { program, reason: error.to_string() });
         }
     }
     access(path, Access::EXEC_OK).map_err(|errno| LaunchError::NotExecutable {
@@ -192,30 +153,20 @@ fn absolute_program(path: &Path) -> Result<PathBuf, LaunchError> {
             other => other.to_string(),
         },
     })?;
-    std::path::absolute(path).map_err(|source| LaunchError::System {
-        action: "find the current folder",
-        source,
-    })
+    std::path::absolute(path)
+        .map_err(|source| LaunchError::System { action: "find the current folder", source })
 }
 
 fn is_absence(error: &io::Error) -> bool {
-    matches!(
-        error.kind(),
-        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
-    )
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
 fn check_folder(folder: &Path) -> Result<(), LaunchError> {
-    let refused = |reason: String| LaunchError::WorkingFolder {
-        path: folder.to_owned(),
-        reason,
-    };
-    let metadata = folder
-        .metadata()
-        .map_err(|error| match is_absence(&error) {
-            true => refused("no such folder".to_owned()),
-            false => refused(error.to_string()),
-        })?;
+    let refused = |reason: String| LaunchError::WorkingFolder { path: folder.to_owned(), reason };
+    let metadata = folder.metadata().map_err(|error| match is_absence(&error) {
+        true => refused("no such folder".to_owned()),
+        false => refused(error.to_string()),
+    })?;
     if !metadata.is_dir() {
         return Err(refused("not a folder".to_owned()));
     }

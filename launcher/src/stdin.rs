@@ -46,10 +46,7 @@ pub(crate) fn for_rank_zero() -> std::io::Result<(Stdio, Option<TerminalInput>)>
     }
     let (read, write): (OwnedFd, OwnedFd) = pipe_with(PipeFlags::CLOEXEC)?;
     fcntl_setfl(&write, OFlags::NONBLOCK)?;
-    let input = TerminalInput {
-        pipe: File::from(write),
-        waiting: Vec::new(),
-    };
+    let input = TerminalInput { pipe: File::from(write), waiting: Vec::new() };
     Ok((Stdio::from(read), Some(input)))
 }
 

@@ -1,11 +1,7 @@
 //! The smallest program: every rank says its name, and rank 0 checks that it has heard all of them.
 //!
 //! `cargo mpj run -n 4 --example hello`
-#![allow(
-    clippy::print_stdout,
-    clippy::print_stderr,
-    reason = "a program prints"
-)]
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program prints")]
 
 use std::process::ExitCode;
 
@@ -37,10 +33,7 @@ fn greet(comm: &Communicator) -> Result<bool, Error> {
         if bytes == self::name(rank, comm.size()).as_bytes() {
             heard += 1;
         } else {
-            eprintln!(
-                "rank {rank} calls itself {:?}",
-                String::from_utf8_lossy(&bytes)
-            );
+            eprintln!("rank {rank} calls itself {:?}", String::from_utf8_lossy(&bytes));
         }
     }
     println!("rank 0 has heard {heard} of {} ranks", comm.size());

@@ -7,11 +7,7 @@
 //! points of the other colour alone, so the order of the updates does not matter and the result is
 //! the same to the last bit for any number of ranks; the checksum shows it. In the exact solution
 //! the centre is at 0.25, because four such squares, turned, add up to one at 1 everywhere.
-#![allow(
-    clippy::print_stdout,
-    clippy::print_stderr,
-    reason = "a program prints"
-)]
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program prints")]
 
 use std::process::ExitCode;
 
@@ -46,11 +42,7 @@ struct Options {
 
 fn tolerance(text: &str) -> Result<f64, String> {
     let value: f64 = text.parse().map_err(|error| format!("{error}"))?;
-    if value >= 0.0 {
-        Ok(value)
-    } else {
-        Err("expected a number that is not negative".to_owned())
-    }
+    if value >= 0.0 { Ok(value) } else { Err("expected a number that is not negative".to_owned()) }
 }
 
 fn main() -> ExitCode {
@@ -91,12 +83,7 @@ struct Run {
 /// Iterates until the residual is small enough or the iterations are used up.
 fn relax(comm: &Communicator, band: &mut Band, options: &Options) -> Result<Run, Error> {
     let start = mpj::wtime();
-    let mut run = Run {
-        iterations: 0,
-        residual: f64::INFINITY,
-        seconds: 0.0,
-        communication: 0.0,
-    };
+    let mut run = Run { iterations: 0, residual: f64::INFINITY, seconds: 0.0, communication: 0.0 };
     while run.iterations < options.iterations && run.residual > options.tolerance {
         run.iterations += 1;
         let measured = run.iterations % CHECK_EVERY == 0 || run.iterations == options.iterations;
@@ -138,12 +125,7 @@ impl Band {
         if inner.start == 0 {
             values[..width].fill(1.0);
         }
-        Self {
-            width,
-            above: inner.start,
-            rows: inner.len(),
-            values,
-        }
+        Self { width, above: inner.start, rows: inner.len(), values }
     }
 
     fn inner(&self) -> &[f64] {
@@ -174,11 +156,9 @@ impl Band {
     fn update(&mut self, colour: usize, measured: bool) -> f64 {
         let rows = 1..=self.rows;
         if measured {
-            rows.map(|row| self.update_row::<true>(row, colour))
-                .fold(0.0, f64::max)
+            rows.map(|row| self.update_row::<true>(row, colour)).fold(0.0, f64::max)
         } else {
-            rows.map(|row| self.update_row::<false>(row, colour))
-                .fold(0.0, f64::max)
+            rows.map(|row| self.update_row::<false>(row, colour)).fold(0.0, f64::max)
         }
     }
 
@@ -211,10 +191,7 @@ fn digest(comm: &Communicator, band: &Band) -> Result<Digest, Error> {
     let width = band.width;
     // The centre of an even number of points is the mean of the four around it.
     let middle = [(width - 1) / 2, width / 2];
-    let mut digest = Digest {
-        centre: 0.0,
-        checksum: 0xcbf2_9ce4_8422_2325,
-    };
+    let mut digest = Digest { centre: 0.0, checksum: 0xcbf2_9ce4_8422_2325 };
     let mut number = 0;
     support::gather(comm, band.inner(), |_, rows| {
         for row in rows.chunks_exact(width) {
@@ -237,10 +214,7 @@ fn report(comm: &Communicator, options: &Options, run: &Run, communication: f64,
     let (reached, tolerance) = (run.residual <= options.tolerance, options.tolerance);
     println!("laplace: {size} x {size} points, {ranks} ranks");
     println!("  iterations      {}", run.iterations);
-    println!(
-        "  residual        {:.6e}, the largest change in the last iteration",
-        run.residual
-    );
+    println!("  residual        {:.6e}, the largest change in the last iteration", run.residual);
     println!(
         "  tolerance       {tolerance:e}, {}",
         if reached { "reached" } else { "not reached" }
@@ -248,9 +222,6 @@ fn report(comm: &Communicator, options: &Options, run: &Run, communication: f64,
     println!("  centre          {:.9e}, 0.25 when solved", digest.centre);
     println!("  time            {:.6} s", run.seconds);
     println!("  speed           {:.1} MFLOP/s", flops / run.seconds / 1e6);
-    println!(
-        "  communication   {:.1} %, the largest of all ranks",
-        communication * 100.0
-    );
+    println!("  communication   {:.1} %, the largest of all ranks", communication * 100.0);
     println!("  checksum        {:016x}", digest.checksum);
 }

@@ -7,11 +7,7 @@
 //! before and after, by two threads of rank 0 while rank 1 sleeps in a receive: hosts change their
 //! speed between runs, so only figures of one run compare. Where blocked ranks spin without end,
 //! they take the cores from these threads and the figure says nothing.
-#![allow(
-    clippy::print_stdout,
-    clippy::print_stderr,
-    reason = "a program prints"
-)]
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program prints")]
 
 use std::hint;
 use std::process::ExitCode;
@@ -60,11 +56,7 @@ impl Options {
     }
 
     fn iterations(&self, size: usize) -> u64 {
-        if size <= LARGE {
-            self.iterations
-        } else {
-            (self.iterations / 10).max(1)
-        }
+        if size <= LARGE { self.iterations } else { (self.iterations / 10).max(1) }
     }
 }
 
@@ -111,10 +103,7 @@ fn ping(comm: &Communicator, options: &Options) -> Result<bool, Error> {
     comm.send::<u8>(&[], 1, PING)?;
     println!("# Raw cache line (ns, one way): before {before:.1} after {after:.1}");
     if let Some(eight_bytes) = eight_bytes {
-        println!(
-            "# 8-byte latency / raw: {:.2}",
-            eight_bytes / ((before + after) / 2.0)
-        );
+        println!("# 8-byte latency / raw: {:.2}", eight_bytes / ((before + after) / 2.0));
     }
     Ok(passed)
 }
@@ -190,10 +179,7 @@ fn check(
     if status.bytes == size && payload == expected {
         return Ok(true);
     }
-    let wrong = payload
-        .iter()
-        .zip(&expected)
-        .position(|(found, sent)| found != sent);
+    let wrong = payload.iter().zip(&expected).position(|(found, sent)| found != sent);
     eprintln!(
         "rank {}: payload of {size} bytes from rank {source} is wrong: {} bytes arrived, first \
          difference at byte {wrong:?}",

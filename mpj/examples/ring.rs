@@ -1,11 +1,7 @@
 //! A token goes round all ranks; every rank checks it, counts its hop and passes it on.
 //!
 //! `cargo mpj run -n 4 --release --example ring -- --laps 10000`
-#![allow(
-    clippy::print_stdout,
-    clippy::print_stderr,
-    reason = "a program prints"
-)]
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program prints")]
 
 use std::process::ExitCode;
 
@@ -47,19 +43,12 @@ fn circulate(comm: &Communicator, options: Options) -> Result<ExitCode, Error> {
     }
     let seconds = mpj::wtime() - start;
     if wrong > 0 {
-        eprintln!(
-            "rank {}: {wrong} of {} tokens were wrong",
-            comm.rank(),
-            options.laps
-        );
+        eprintln!("rank {}: {wrong} of {} tokens were wrong", comm.rank(), options.laps);
     }
     if comm.rank() == 0 {
         let hops = options.laps as f64 * comm.size() as f64;
         let microseconds = seconds * 1e6 / hops;
-        println!(
-            "ring of {} ranks: {hops} hops, {microseconds:.3} us per hop",
-            comm.size()
-        );
+        println!("ring of {} ranks: {hops} hops, {microseconds:.3} us per hop", comm.size());
     }
     support::outcome(comm, wrong == 0)
 }
@@ -70,26 +59,15 @@ fn run_lap(comm: &Communicator, lap: u64) -> Result<bool, Error> {
     let (rank, size) = (comm.rank(), comm.size());
     let (next, previous) = ((rank + 1) % size, (rank + size - 1) % size);
     let before = lap * size as u64;
-    let mut token = [Token {
-        lap,
-        hops: before + 1,
-    }];
+    let mut token = [Token { lap, hops: before + 1 }];
     if rank == 0 {
         // One call for both, so that a single rank does not wait for itself.
         let first = token;
         comm.sendrecv(&first, next, TOKEN, &mut token, previous, TOKEN)?;
-        return Ok(token[0]
-            == Token {
-                lap,
-                hops: before + size as u64,
-            });
+        return Ok(token[0] == Token { lap, hops: before + size as u64 });
     }
     comm.recv(&mut token, previous, TOKEN)?;
-    let right = token[0]
-        == Token {
-            lap,
-            hops: before + rank as u64,
-        };
+    let right = token[0] == Token { lap, hops: before + rank as u64 };
     token[0].hops += 1;
     comm.send(&token, next, TOKEN)?;
     Ok(right)

@@ -21,30 +21,22 @@ impl Communicator {
         let mut distance = 1;
         let mut round = 0;
         while distance < size {
-            self.signal((rank + distance) % size, round)?;
-            self.await_signal((rank + size - distance) % size, round)?;
+            let (up, down) = ((rank + distance) % size, (rank + size - distance) % size);
+            self.exchange_signals(up, down, round)?;
             distance *= 2;
             round += 1;
         }
         Ok(())
     }
 
-    fn signal(&self, dest: usize, tag: i32) -> Result<(), Error> {
-        let nothing = send_region::<u8>(&[]);
-        Ok(self.device.send(
-            nothing,
-            dest,
-            tag,
-            self.collective_context(),
-            Mode::Standard,
-        )?)
-    }
-
-    fn await_signal(&self, source: usize, tag: i32) -> Result<(), Error> {
-        let nothing = recv_region::<u8>(&mut []);
+    /// Signals `up` and waits for the signal of `down`. The receive is posted first: a send may wait
+    /// for it.
+    fn exchange_signals(&self, up: usize, down: usize, tag: i32) -> Result<(), Error> {
         let context = self.collective_context();
-        self.device
-            .recv(nothing, Some(source), Some(tag), context)?;
+        let signal =
+            self.device.irecv(recv_region::<u8>(&mut []), Some(down), Some(tag), context)?;
+        self.device.send(send_region::<u8>(&[]), up, tag, context, Mode::Standard)?;
+        self.device.iwait(signal)?;
         Ok(())
     }
 
@@ -53,21 +45,17 @@ impl Communicator {
         let context = self.collective_context();
         let mut largest = [mine];
         if self.rank() != 0 {
-            self.device
-                .send(send_region(&largest), 0, AGREE, context, Mode::Standard)?;
-            self.device
-                .recv(recv_region(&mut largest), Some(0), Some(AGREE), context)?;
+            self.device.send(send_region(&largest), 0, AGREE, context, Mode::Standard)?;
+            self.device.recv(recv_region(&mut largest), Some(0), Some(AGREE), context)?;
             return Ok(largest[0]);
         }
         for rank in 1..self.size() {
             let mut theirs = [0];
-            self.device
-                .recv(recv_region(&mut theirs), Some(rank), Some(AGREE), context)?;
+            self.device.recv(recv_region(&mut theirs), Some(rank), Some(AGREE), context)?;
             largest[0] = largest[0].max(theirs[0]);
         }
         for rank in 1..self.size() {
-            self.device
-                .send(send_region(&largest), rank, AGREE, context, Mode::Standard)?;
+            self.device.send(send_region(&largest), rank, AGREE, context, Mode::Standard)?;
         }
         Ok(largest[0])
     }

@@ -25,11 +25,7 @@ const CONTEXTS_EACH: u32 = 2;
 impl Communicator {
     pub(crate) fn world(device: Device<Native>) -> Self {
         let contexts = Arc::new(AtomicU32::new(CONTEXTS_EACH));
-        Self {
-            device: Arc::new(device),
-            context: 0,
-            contexts,
-        }
+        Self { device: Arc::new(device), context: 0, contexts }
     }
 
     /// This process's rank: `0..size` (MPI_Comm_rank).
@@ -67,13 +63,8 @@ impl Communicator {
     pub fn dup(&self) -> Result<Self, Error> {
         let mine = self.contexts.load(Ordering::Relaxed);
         let context = self.agree_on_largest(mine)?;
-        self.contexts
-            .fetch_max(context + CONTEXTS_EACH, Ordering::Relaxed);
-        Ok(Self {
-            device: self.device.clone(),
-            context,
-            contexts: self.contexts.clone(),
-        })
+        self.contexts.fetch_max(context + CONTEXTS_EACH, Ordering::Relaxed);
+        Ok(Self { device: self.device.clone(), context, contexts: self.contexts.clone() })
     }
 
     /// Context of the messages that collective calls send.

@@ -37,9 +37,7 @@ impl Communicator {
     /// # Errors
     /// No such rank, a negative tag; the device has failed, for example since a rank died.
     pub fn send<T: Datatype>(&self, data: &[T], dest: usize, tag: i32) -> Result<(), Error> {
-        Ok(self
-            .device
-            .send(send_region(data), dest, tag, self.context, Mode::Standard)?)
+        Ok(self.device.send(send_region(data), dest, tag, self.context, Mode::Standard)?)
     }
 
     /// Sends like [`Communicator::send`], and returns only when the receive has begun (MPI_Ssend).
@@ -47,13 +45,7 @@ impl Communicator {
     /// # Errors
     /// As [`Communicator::send`].
     pub fn ssend<T: Datatype>(&self, data: &[T], dest: usize, tag: i32) -> Result<(), Error> {
-        Ok(self.device.send(
-            send_region(data),
-            dest,
-            tag,
-            self.context,
-            Mode::Synchronous,
-        )?)
+        Ok(self.device.send(send_region(data), dest, tag, self.context, Mode::Synchronous)?)
     }
 
     /// Receives a message into `buffer` (MPI_Recv). It may be shorter than the buffer, whose rest is
@@ -69,10 +61,7 @@ impl Communicator {
         tag: impl Into<Tag>,
     ) -> Result<Status, Error> {
         let (source, tag) = (source.into().rank(), tag.into().value());
-        Ok(self
-            .device
-            .recv(recv_region(buffer), source, tag, self.context)?
-            .into())
+        Ok(self.device.recv(recv_region(buffer), source, tag, self.context)?.into())
     }
 
     /// Receives a message of unknown length (MPI_Mprobe, MPI_Mrecv).
@@ -108,14 +97,8 @@ impl Communicator {
         let outcome = self.device.iwait(request);
         let wanted = count?;
         if buffer.len() < wanted {
-            let Status {
-                source, tag, bytes, ..
-            } = status;
-            return Err(Error::Memory {
-                source_rank: source,
-                tag,
-                bytes,
-            });
+            let Status { source, tag, bytes, .. } = status;
+            return Err(Error::Memory { source_rank: source, tag, bytes });
         }
         outcome?;
         Ok((buffer, status))
@@ -147,16 +130,9 @@ impl Communicator {
         recv_tag: impl Into<Tag>,
     ) -> Result<Status, Error> {
         let (source, recv_tag) = (source.into().rank(), recv_tag.into().value());
-        let receive = self
-            .device
-            .irecv(recv_region(buffer), source, recv_tag, self.context)?;
-        let sent = self.device.send(
-            send_region(data),
-            dest,
-            send_tag,
-            self.context,
-            Mode::Standard,
-        );
+        let receive = self.device.irecv(recv_region(buffer), source, recv_tag, self.context)?;
+        let sent =
+            self.device.send(send_region(data), dest, send_tag, self.context, Mode::Standard);
         if sent.is_err() {
             // The receive was posted for an exchange that does not take place. If it has met a
             // message meanwhile, that is waited for, since the buffer is in use until then.
@@ -187,9 +163,6 @@ impl Communicator {
         tag: impl Into<Tag>,
     ) -> Result<Option<Status>, Error> {
         let (source, tag) = (source.into().rank(), tag.into().value());
-        Ok(self
-            .device
-            .iprobe(source, tag, self.context)?
-            .map(Status::from))
+        Ok(self.device.iprobe(source, tag, self.context)?.map(Status::from))
     }
 }

@@ -72,8 +72,7 @@ impl<T: Datatype> Request<T> {
 impl<T: Datatype> Drop for Request<T> {
     fn drop(&mut self) {
         if let Some(request) = self.open.take() {
-            self.device
-                .detach(request, Box::new(std::mem::take(&mut self.buffer)));
+            self.device.detach(request, Box::new(std::mem::take(&mut self.buffer)));
         }
     }
 }
@@ -124,14 +123,8 @@ impl Communicator {
         tag: i32,
         mode: Mode,
     ) -> Result<Request<T>, Error> {
-        let open = self
-            .device
-            .isend(send_region(&buffer), dest, tag, self.context, mode)?;
-        Ok(Request {
-            device: self.device.clone(),
-            open: Some(open),
-            buffer,
-        })
+        let open = self.device.isend(send_region(&buffer), dest, tag, self.context, mode)?;
+        Ok(Request { device: self.device.clone(), open: Some(open), buffer })
     }
 
     /// Starts to receive into `buffer`, as many elements as it has (MPI_Irecv).
@@ -145,14 +138,8 @@ impl Communicator {
         tag: impl Into<Tag>,
     ) -> Result<Request<T>, Error> {
         let (source, tag) = (source.into().rank(), tag.into().value());
-        let open = self
-            .device
-            .irecv(recv_region(&mut buffer), source, tag, self.context)?;
-        Ok(Request {
-            device: self.device.clone(),
-            open: Some(open),
-            buffer,
-        })
+        let open = self.device.irecv(recv_region(&mut buffer), source, tag, self.context)?;
+        Ok(Request { device: self.device.clone(), open: Some(open), buffer })
     }
 }
 
@@ -181,16 +168,10 @@ pub fn wait_any<T: Datatype>(
         return Ok(None);
     };
     let device = first.device.clone();
-    if requests
-        .iter()
-        .any(|request| !Arc::ptr_eq(&request.device, &device))
-    {
+    if requests.iter().any(|request| !Arc::ptr_eq(&request.device, &device)) {
         return Err(Error::Mixed);
     }
-    let mut open: Vec<_> = requests
-        .iter_mut()
-        .map(|request| request.open.take())
-        .collect();
+    let mut open: Vec<_> = requests.iter_mut().map(|request| request.open.take()).collect();
     let outcome = device.iwaitany(&mut open);
     for (request, open) in requests.iter_mut().zip(open) {
         request.open = open;

@@ -73,11 +73,7 @@ impl Communicator {
         body: impl for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> R,
     ) -> Result<R, Error> {
         let requests = Mutex::new(Vec::new());
-        let scope = Scope {
-            communicator: self,
-            requests,
-            environment: PhantomData,
-        };
+        let scope = Scope { communicator: self, requests, environment: PhantomData };
         let guard = WaitOnDrop(&scope);
         let answer = body(&scope);
         std::mem::forget(guard);
@@ -106,15 +102,9 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         dest: usize,
         tag: i32,
     ) -> Result<ScopedRequest<'scope, 'env, &'env [T]>, Error> {
-        let Communicator {
-            device, context, ..
-        } = self.communicator;
+        let Communicator { device, context, .. } = self.communicator;
         let request = device.isend(send_region(data), dest, tag, *context, Mode::Standard)?;
-        Ok(ScopedRequest {
-            scope: self,
-            place: self.keep(request),
-            buffer: data,
-        })
+        Ok(ScopedRequest { scope: self, place: self.keep(request), buffer: data })
     }
 
     /// Starts to send `data`; complete only when the receive has begun (MPI_Issend).
@@ -127,15 +117,9 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         dest: usize,
         tag: i32,
     ) -> Result<ScopedRequest<'scope, 'env, &'env [T]>, Error> {
-        let Communicator {
-            device, context, ..
-        } = self.communicator;
+        let Communicator { device, context, .. } = self.communicator;
         let request = device.isend(send_region(data), dest, tag, *context, Mode::Synchronous)?;
-        Ok(ScopedRequest {
-            scope: self,
-            place: self.keep(request),
-            buffer: data,
-        })
+        Ok(ScopedRequest { scope: self, place: self.keep(request), buffer: data })
     }
 
     /// Starts to receive into `buffer` (MPI_Irecv).
@@ -148,16 +132,10 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         source: impl Into<Source>,
         tag: impl Into<Tag>,
     ) -> Result<ScopedRequest<'scope, 'env, &'env mut [T]>, Error> {
-        let Communicator {
-            device, context, ..
-        } = self.communicator;
+        let Communicator { device, context, .. } = self.communicator;
         let (source, tag) = (source.into().rank(), tag.into().value());
         let request = device.irecv(recv_region(buffer), source, tag, *context)?;
-        Ok(ScopedRequest {
-            scope: self,
-            place: self.keep(request),
-            buffer,
-        })
+        Ok(ScopedRequest { scope: self, place: self.keep(request), buffer })
     }
 
     fn requests(&self) -> MutexGuard<'_, Vec<Option<mpjdev::Request>>> {

@@ -22,10 +22,7 @@ impl Status {
     /// [`Error::Count`] if the length is not a whole number of elements.
     pub fn count<T>(&self) -> Result<usize, Error> {
         let size = size_of::<T>();
-        let uneven = Error::Count {
-            bytes: self.bytes,
-            size,
-        };
+        let uneven = Error::Count { bytes: self.bytes, size };
         match self.bytes.checked_rem(size) {
             Some(0) => Ok(self.bytes / size),
             None if self.bytes == 0 => Ok(0),
@@ -36,17 +33,7 @@ impl Status {
 
 impl From<mpjdev::Status> for Status {
     fn from(status: mpjdev::Status) -> Self {
-        let mpjdev::Status {
-            source,
-            tag,
-            bytes,
-            cancelled,
-        } = status;
-        Self {
-            source: source as usize,
-            tag,
-            bytes,
-            cancelled,
-        }
+        let mpjdev::Status { source, tag, bytes, cancelled } = status;
+        Self { source: source as usize, tag, bytes, cancelled }
     }
 }

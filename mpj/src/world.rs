@@ -26,18 +26,12 @@ pub struct World {
 /// call; a job segment that cannot be used.
 pub fn init() -> Result<World, Error> {
     wtime();
-    let Job {
-        device, control, ..
-    } = wireup::join()?;
+    let Job { device, control, .. } = wireup::join()?;
     if control.is_some() {
         remember_panics();
     }
     let communicator = Communicator::world(device);
-    Ok(World {
-        communicator,
-        control,
-        first_panic: Arc::default(),
-    })
+    Ok(World { communicator, control, first_panic: Arc::default() })
 }
 
 /// Seconds since an arbitrary moment in the past of this process (MPI_Wtime).
@@ -52,11 +46,7 @@ impl World {
         device: mpjdev::Device<wireup::Native>,
         first_panic: Arc<OnceLock<usize>>,
     ) -> Self {
-        Self {
-            communicator: Communicator::world(device),
-            control: None,
-            first_panic,
-        }
+        Self { communicator: Communicator::world(device), control: None, first_panic }
     }
 
     /// Ends this rank's part: waits until all that it sent is in place and every rank has come here
@@ -113,10 +103,7 @@ impl Drop for World {
 static LAST_PANIC: Mutex<(String, String)> = Mutex::new((String::new(), String::new()));
 
 fn last_panic() -> (String, String) {
-    LAST_PANIC
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner)
-        .clone()
+    LAST_PANIC.lock().unwrap_or_else(PoisonError::into_inner).clone()
 }
 
 /// Adds to the panic hook a note of what the panic says, for the launcher's report. Whether the
@@ -127,9 +114,7 @@ fn remember_panics() {
         let before = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |panic| {
             let payload = panic.payload();
-            let literal = payload
-                .downcast_ref::<&str>()
-                .map(|text| (*text).to_owned());
+            let literal = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());
             let text = literal.or_else(|| payload.downcast_ref::<String>().cloned());
             let place = panic.location().map(ToString::to_string);
             *LAST_PANIC.lock().unwrap_or_else(PoisonError::into_inner) =

@@ -13,7 +13,7 @@ use transport_lapi::{
 use crate::early::EarlyBody;
 use crate::envelope::{self, Fields};
 use crate::error::PeerError;
-use crate::request::Handle;
+use crate::request::{Handle, Operation};
 use crate::state::State;
 
 /// A message to be sent, checked.
@@ -38,18 +38,22 @@ pub(crate) trait Backend {
         message: Outbound,
     ) -> Result<Handle, LapiError>;
 
-    /// The receive `key` has met the early message `early`, which came by this protocol and is out of
-    /// the early-send queue.
-    fn receive(state: &mut State, outbox: &mut Outbox<State>, early: u64, key: u64);
+    /// The receive `key` into `into` has met the early message `early`, which came by this protocol
+    /// and is out of the early-send queue.
+    fn receive(
+        state: &mut State,
+        outbox: &mut Outbox<State>,
+        early: u64,
+        key: u64,
+        into: RecvRegion,
+    );
 }
 
 /// Sets the handlers of both protocols and of what they share.
 pub(crate) fn register<A: Adapter>(session: &mut Session<A, State>) -> Result<(), LapiError> {
     let shared: [(u8, HeaderHandler<State>); 2] =
         [(envelope::DONE, done), (envelope::CREDIT, credit)];
-    let own = eager::Eager::handlers()
-        .into_iter()
-        .chain(rendezvous::Rendezvous::handlers());
+    let own = eager::Eager::handlers().into_iter().chain(rendezvous::Rendezvous::handlers());
     for (index, handler) in own.chain(shared) {
         session.addr_set(usize::from(index), handler)?;
     }
@@ -57,11 +61,17 @@ pub(crate) fn register<A: Adapter>(session: &mut Session<A, State>) -> Result<()
 }
 
 /// A receive has met an early message: hands both to the protocol by which it came.
-pub(crate) fn receive(state: &mut State, outbox: &mut Outbox<State>, early: u64, key: u64) {
+pub(crate) fn receive(
+    state: &mut State,
+    outbox: &mut Outbox<State>,
+    early: u64,
+    key: u64,
+    into: RecvRegion,
+) {
     match state.early.get(early).map(|early| &early.body) {
-        Some(EarlyBody::Eager { .. }) => eager::Eager::receive(state, outbox, early, key),
+        Some(EarlyBody::Eager { .. }) => eager::Eager::receive(state, outbox, early, key, into),
         Some(EarlyBody::Rendezvous { .. }) => {
-            rendezvous::Rendezvous::receive(state, outbox, early, key);
+            rendezvous::Rendezvous::receive(state, outbox, early, key, into);
         }
         None => {}
     }
@@ -70,10 +80,7 @@ pub(crate) fn receive(state: &mut State, outbox: &mut Outbox<State>, early: u64,
 /// Answers a header handler's message with an inline completion and no data.
 fn follow_up(handler: transport_lapi::InlineHandler<State>, info: u64) -> HeaderAction<State> {
     let completion = Completion::Inline(handler, info);
-    HeaderAction::Deliver {
-        into: RecvRegion::EMPTY,
-        completion,
-    }
+    HeaderAction::Deliver { into: RecvRegion::EMPTY, completion }
 }
 
 /// The length of a message, if this machine could hold it.
@@ -133,7 +140,7 @@ fn end_send(state: &mut State, key: u64) {
     if let Some(sending) = state.requests.sending(key) {
         if !sending.leaving && !sending.unanswered {
             let status = sending.status();
-            state.requests.end(key, Ok(status));
+            state.requests.end(key, Operation::Done(status));
         }
     }
 }

@@ -41,15 +41,8 @@ impl Credits {
     /// Credits of `limit` bytes per rank.
     pub fn new(size: usize, limit: usize) -> Self {
         let limit = limit.max(LEAST);
-        let peer = Peer {
-            available: limit,
-            held: 0,
-            owed: 0,
-        };
-        Self {
-            limit,
-            peers: vec![peer; size],
-        }
+        let peer = Peer { available: limit, held: 0, owed: 0 };
+        Self { limit, peers: vec![peer; size] }
     }
 
     #[inline]
@@ -123,10 +116,7 @@ mod tests {
         assert_eq!(credits.charge(0, 1 << 40), Ok(()));
         assert_eq!(credits.charge(0, 4000), Ok(()));
         assert_eq!(credits.charge(0, 0), Err(PeerError::Credit { limit: 4096 }));
-        assert_eq!(
-            credits.refund(0, 1),
-            Err(PeerError::CreditReturn { bytes: 1 })
-        );
+        assert_eq!(credits.refund(0, 1), Err(PeerError::CreditReturn { bytes: 1 }));
     }
 
     proptest! {

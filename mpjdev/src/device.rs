@@ -17,7 +17,7 @@ use transport_lapi::{Context, LapiError, RecvRegion, SendRegion, Session, Sessio
 use crate::backend::{self, Backend, Outbound, eager::Eager, rendezvous::Rendezvous};
 use crate::error::Error;
 use crate::matching::Pattern;
-use crate::request::{Handle, Operation, Receiving, Request};
+use crate::request::{Handle, Operation, Posted, Request};
 use crate::select::{Protocol, Table};
 use crate::state::State;
 use crate::stats::Stats;
@@ -56,10 +56,7 @@ impl Options {
 
     /// The default options with this backend.
     pub fn with_backend(backend: BackendChoice) -> Self {
-        Self {
-            table: Table::of(backend),
-            ..Self::default()
-        }
+        Self { table: Table::of(backend), ..Self::default() }
     }
 }
 
@@ -90,12 +87,7 @@ impl<A: Adapter> Device<A> {
         let transport = transport_lapi::Options { wait: options.wait };
         let context = Context::init(adapter, state, transport);
         backend::register(&mut *context.session()?)?;
-        Ok(Self {
-            context,
-            options,
-            failure: OnceLock::new(),
-            bell,
-        })
+        Ok(Self { context, options, failure: OnceLock::new(), bell })
     }
 
     /// This rank.
@@ -129,9 +121,7 @@ impl<A: Adapter> Device<A> {
         let mut session = self.session()?;
         let started = self.start_send(&mut session, message);
         drop(session);
-        started
-            .map(Request)
-            .map_err(|error| self.fail(error.into()))
+        started.map(Request).map_err(|error| self.fail(error.into()))
     }
 
     /// Sends `data` to `dest` and waits until the send is complete (MPI_Send, MPI_Ssend).
@@ -204,13 +194,7 @@ impl<A: Adapter> Device<A> {
         mode: Mode,
     ) -> Result<Outbound, Error> {
         let (dest, tag) = (self.check_rank(dest)?, check_tag(tag)?);
-        Ok(Outbound {
-            dest,
-            context,
-            tag,
-            data,
-            synchronous: mode == Mode::Synchronous,
-        })
+        Ok(Outbound { dest, context, tag, data, synchronous: mode == Mode::Synchronous })
     }
 
     #[inline]
@@ -237,12 +221,10 @@ impl<A: Adapter> Device<A> {
         };
         let mut session = self.session()?;
         let state = &mut session.state;
-        let Some(ticket) = state.requests.receiving(key).and_then(|r| r.posted.take()) else {
-            return Ok(false);
-        };
-        let cancelled = state.matcher.cancel_posted(ticket).is_some();
+        let Some(posted) = state.requests.posted(key) else { return Ok(false) };
+        let cancelled = state.matcher.cancel_posted(posted.ticket).is_some();
         if cancelled {
-            state.requests.end(key, Ok(Status::CANCELLED));
+            state.requests.end(key, Operation::Done(Status::CANCELLED));
             session.wake();
         }
         Ok(cancelled)
@@ -267,9 +249,7 @@ impl<A: Adapter> Device<A> {
     /// # Errors
     /// As [`Device::iwait`]; [`Error::Finished`] the second time.
     pub fn finish(&self) -> Result<(), Error> {
-        self.context
-            .gfence()
-            .map_err(|error| self.fail(error.into()))?;
+        self.context.gfence().map_err(|error| self.fail(error.into()))?;
         self.session()?.abandon();
         Ok(())
     }
@@ -351,11 +331,10 @@ impl<A: Adapter> Device<A> {
         mut ready: impl FnMut(&mut Session<A, State>) -> Option<R>,
     ) -> Result<R, Error> {
         let outcome =
-            self.context
-                .wait_from(session, |session| match session.state.trouble.take() {
-                    Some(trouble) => Some(Err(trouble)),
-                    None => ready(session).map(Ok),
-                });
+            self.context.wait_from(session, |session| match session.state.trouble.take() {
+                Some(trouble) => Some(Err(trouble)),
+                None => ready(session).map(Ok),
+            });
         match outcome {
             Ok(Ok(answer)) => Ok(answer),
             Ok(Err(trouble)) => Err(self.fail(trouble)),
@@ -402,42 +381,25 @@ impl<A: Adapter> Device<A> {
     ) -> Result<Pattern, Error> {
         let source = source.map(|rank| self.check_rank(rank)).transpose()?;
         let tag = tag.map(check_tag).transpose()?;
-        Ok(Pattern {
-            context,
-            source,
-            tag,
-        })
+        Ok(Pattern { context, source, tag })
     }
 }
 
 #[inline]
 fn check_tag(tag: i32) -> Result<i32, Error> {
-    if tag < 0 {
-        Err(Error::Tag { tag })
-    } else {
-        Ok(tag)
-    }
+    if tag < 0 { Err(Error::Tag { tag }) } else { Ok(tag) }
 }
 
 /// Posts a receive, or lets it meet the early message that it would get; returns its key.
 #[inline]
 fn post<A: Adapter>(session: &mut Session<A, State>, into: RecvRegion, pattern: Pattern) -> u64 {
     let (state, outbox) = session.parts();
-    let early = state.matcher.take_early(&pattern);
-    let receiving = Receiving {
-        pattern,
-        into,
-        posted: None,
-        matched: None,
-    };
-    let key = state.requests.insert(Operation::Recv(receiving));
-    match early {
-        Some((_, early)) => backend::receive(state, outbox, early, key),
+    let key = state.requests.insert(Operation::Done(Status::CANCELLED));
+    match state.matcher.take_early(&pattern) {
+        Some((_, early)) => backend::receive(state, outbox, early, key, into),
         None => {
             let ticket = state.matcher.push_posted(pattern, key);
-            if let Some(receiving) = state.requests.receiving(key) {
-                receiving.posted = Some(ticket);
-            }
+            state.requests.change(key, Operation::Posted(Posted { pattern, into, ticket }));
         }
     }
     key

@@ -8,7 +8,7 @@ use crate::device::Device;
 use crate::early::{Early, EarlyBody};
 use crate::error::Error;
 use crate::matching::Pattern;
-use crate::request::{Operation, Receiving, Sending};
+use crate::request::{Matched, Operation, Sending, Taking};
 use crate::state::State;
 
 impl<A: Adapter> Device<A> {
@@ -37,11 +37,7 @@ fn describe(state: &State, rank: u32, size: usize) -> String {
         };
         let _ = writeln!(text, "  {}, context {}", arrived(message), envelope.context);
     }
-    let open: Vec<_> = state
-        .requests
-        .iter()
-        .filter_map(|(_, entry)| operation(entry))
-        .collect();
+    let open: Vec<_> = state.requests.iter().filter_map(|(_, entry)| operation(entry)).collect();
     let _ = writeln!(text, "open requests: {}", open.len());
     for line in open {
         let _ = writeln!(text, "  {line}");
@@ -51,20 +47,12 @@ fn describe(state: &State, rank: u32, size: usize) -> String {
 
 fn wanted(pattern: &Pattern) -> String {
     let any = |value: Option<i64>| value.map_or("any".to_owned(), |value| value.to_string());
-    let (source, tag) = (
-        any(pattern.source.map(i64::from)),
-        any(pattern.tag.map(i64::from)),
-    );
+    let (source, tag) = (any(pattern.source.map(i64::from)), any(pattern.tag.map(i64::from)));
     format!("from rank {source}, tag {tag}, context {}", pattern.context)
 }
 
 fn arrived(early: &Early) -> String {
-    let Early {
-        source,
-        tag,
-        len,
-        body,
-    } = early;
+    let Early { source, tag, len, body } = early;
     let how = match body {
         EarlyBody::Eager { arrived: true, .. } => "eager, all here",
         EarlyBody::Eager { .. } => "eager, arriving",
@@ -75,15 +63,7 @@ fn arrived(early: &Early) -> String {
 
 fn operation(operation: &Operation) -> Option<String> {
     match operation {
-        Operation::Send(Sending {
-            dest,
-            tag,
-            context,
-            len,
-            leaving,
-            exposed,
-            ..
-        }) => {
+        Operation::Send(Sending { dest, tag, context, len, leaving, exposed, .. }) => {
             let phase = match (leaving, exposed) {
                 (true, _) => "waiting for room",
                 (false, Some(_)) => "waiting to be fetched",
@@ -92,23 +72,16 @@ fn operation(operation: &Operation) -> Option<String> {
             let what = format!("send to rank {dest}, tag {tag}, context {context}, {len} bytes");
             Some(format!("{what} ({phase})"))
         }
-        Operation::Recv(Receiving {
-            pattern,
-            into,
-            matched,
-            ..
-        }) => {
-            let phase = match matched {
-                None => "waiting for a message",
-                Some(matched) if matched.data.is_some() => "fetching the data",
-                Some(_) => "taking in the data",
-            };
-            Some(format!(
-                "receive {}, {} bytes ({phase})",
-                wanted(pattern),
-                into.len()
-            ))
+        Operation::Posted(posted) => {
+            let (wanted, len) = (wanted(&posted.pattern), posted.into.len());
+            Some(format!("receive {wanted}, {len} bytes (waiting for a message)"))
         }
-        Operation::Done(_) => None,
+        Operation::Taking(Taking { into, matched }) => {
+            let phase = if matched.data.is_some() { "fetching" } else { "taking in" };
+            let Matched { source, tag, len, .. } = matched;
+            let what = format!("receive from rank {source}, tag {tag}, {} bytes", into.len());
+            Some(format!("{what} ({phase} a message of {len} bytes)"))
+        }
+        Operation::Done(_) | Operation::Failed(_) => None,
     }
 }

@@ -60,10 +60,7 @@ impl<'a> Fields<'a> {
     #[inline]
     pub fn of(uhdr: &'a [u8], needed: usize) -> Result<Self, PeerError> {
         if uhdr.len() != needed {
-            return Err(PeerError::Envelope {
-                len: uhdr.len(),
-                needed,
-            });
+            return Err(PeerError::Envelope { len: uhdr.len(), needed });
         }
         Ok(Self(uhdr))
     }
@@ -95,11 +92,7 @@ impl<'a> Fields<'a> {
 
     /// The next 24 bytes: address, length, key.
     pub fn region(&mut self) -> RemoteRegion {
-        RemoteRegion {
-            addr: self.u64(),
-            len: self.u64(),
-            key: self.u64(),
-        }
+        RemoteRegion { addr: self.u64(), len: self.u64(), key: self.u64() }
     }
 }
 
@@ -109,17 +102,10 @@ mod tests {
 
     #[test]
     fn fields_come_back() {
-        let data = RemoteRegion {
-            addr: 0x1122,
-            len: 33,
-            key: 7 << 32 | 5,
-        };
+        let data = RemoteRegion { addr: 0x1122, len: 33, key: 7 << 32 | 5 };
         let uhdr = rendezvous(9, -4, u64::MAX - 1, data);
         let mut fields = Fields::of(&uhdr, 40).unwrap();
-        assert_eq!(
-            (fields.u32(), fields.i32(), fields.u64()),
-            (9, -4, u64::MAX - 1)
-        );
+        assert_eq!((fields.u32(), fields.i32(), fields.u64()), (9, -4, u64::MAX - 1));
         assert_eq!(fields.region(), data);
     }
 

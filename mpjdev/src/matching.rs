@@ -24,11 +24,13 @@
 //!   the one with the lower serial, and a ticket whose serial is not in its slot is stale.
 //! - M2: entries join a queue at its tail in serial order, so its head is its earliest entry.
 //! - M3: a queue with entries is in its lane's map; a sweep takes only empty ones.
-//! - M4: a posted receive is in exactly the lane of its class; an early message is in every active
-//!   lane, and the exact lane is always active.
+//! - M4: a posted receive is in exactly the lane of its class, unless it is the *lone* one; an early
+//!   message is in every active lane, and the exact lane is always active.
+//! - M5: the lone receive is the only one that waits. It is in no lane, so a program that posts one
+//!   receive at a time never hashes; it joins its lane when a second one comes.
 
 use lane::{Key, Lane};
-use slab::Slab;
+use slab::{NIL, Slab};
 
 mod lane;
 mod slab;
@@ -103,11 +105,7 @@ pub struct Matcher<P, E> {
 impl<P, E> Matcher<P, E> {
     /// Both queues empty.
     pub fn new() -> Self {
-        Self {
-            next_serial: 1,
-            posted: Posted::new(),
-            early: Early::new(),
-        }
+        Self { next_serial: 1, posted: Posted::new(), early: Early::new() }
     }
 
     /// Removes the earliest early message that fits `pattern`.
@@ -175,18 +173,12 @@ impl<P, E> Matcher<P, E> {
     /// The waiting receives in the order they were posted. Sorts them: for reports, not for use
     /// while messages flow.
     pub fn posted(&self) -> impl Iterator<Item = (&Pattern, &P)> {
-        self.posted
-            .slab
-            .in_order()
-            .map(|(_, (pattern, posted))| (pattern, posted))
+        self.posted.slab.in_order().map(|(_, (pattern, posted))| (pattern, posted))
     }
 
     /// The waiting early messages in the order they arrived. Sorts them, as [`Matcher::posted`].
     pub fn early(&self) -> impl Iterator<Item = (&Envelope, &E)> {
-        self.early
-            .slab
-            .in_order()
-            .map(|(_, (envelope, early))| (envelope, early))
+        self.early.slab.in_order().map(|(_, (envelope, early))| (envelope, early))
     }
 
     fn take_serial(&mut self) -> u64 {
@@ -207,33 +199,53 @@ impl<P, E> Default for Matcher<P, E> {
 struct Posted<P> {
     slab: Slab<(Pattern, P), 1>,
     lanes: [Lane; CLASSES],
+    /// Receives in the lanes, by class.
     waiting: [usize; CLASSES],
+    /// Slot of the lone receive, or [`NIL`] (M5).
+    lone: u32,
 }
 
 impl<P> Posted<P> {
     fn new() -> Self {
-        Self {
-            slab: Slab::new(),
-            lanes: Default::default(),
-            waiting: [0; CLASSES],
-        }
+        Self { slab: Slab::new(), lanes: Default::default(), waiting: [0; CLASSES], lone: NIL }
     }
 
+    #[inline]
     fn push(&mut self, serial: u64, pattern: Pattern, posted: P) -> Ticket {
-        let (class, key) = classify(&pattern);
+        let alone = self.slab.is_empty();
         let slot = self.slab.insert(serial, (pattern, posted));
-        self.lanes[class].append(key, slot, 0, &mut self.slab);
-        self.waiting[class] += 1;
+        if alone {
+            self.lone = slot;
+        } else {
+            self.join_lanes(slot);
+        }
         Ticket { slot, serial }
     }
 
+    /// Puts a receive into its lane, after the one that was alone until now.
+    fn join_lanes(&mut self, slot: u32) {
+        let lone = std::mem::replace(&mut self.lone, NIL);
+        for slot in [lone, slot].into_iter().filter(|&slot| slot != NIL) {
+            let (class, key) = classify(&self.slab.value(slot).0);
+            self.lanes[class].append(key, slot, 0, &mut self.slab);
+            self.waiting[class] += 1;
+        }
+    }
+
+    #[inline]
     fn take(&mut self, envelope: &Envelope) -> Option<(Pattern, P)> {
+        if self.lone == NIL {
+            return self.take_from_lanes(envelope);
+        }
+        if !self.slab.value(self.lone).0.matches(envelope) {
+            return None;
+        }
+        Some(self.slab.remove(std::mem::replace(&mut self.lone, NIL)))
+    }
+
+    fn take_from_lanes(&mut self, envelope: &Envelope) -> Option<(Pattern, P)> {
         let only_exact = self.waiting[EXACT] == self.slab.len();
-        let class = if only_exact {
-            EXACT
-        } else {
-            self.earliest_class(envelope)?
-        };
+        let class = if only_exact { EXACT } else { self.earliest_class(envelope)? };
         let key = key_of(envelope, class);
         let slot = self.lanes[class].pop(&key, 0, &mut self.slab)?;
         self.waiting[class] -= 1;
@@ -242,20 +254,22 @@ impl<P> Posted<P> {
 
     /// The class whose queue for this envelope has the earliest head.
     fn earliest_class(&self, envelope: &Envelope) -> Option<usize> {
-        let heads = (0..CLASSES)
-            .filter(|&class| self.waiting[class] > 0)
-            .filter_map(|class| {
-                let slot = self.lanes[class].head(&key_of(envelope, class))?;
-                Some((self.slab.serial(slot), class))
-            });
+        let heads = (0..CLASSES).filter(|&class| self.waiting[class] > 0).filter_map(|class| {
+            let slot = self.lanes[class].head(&key_of(envelope, class))?;
+            Some((self.slab.serial(slot), class))
+        });
         heads.min().map(|(_, class)| class)
     }
 
     fn cancel(&mut self, ticket: Ticket) -> Option<P> {
         let (pattern, _) = self.slab.get_mut(ticket)?;
         let (class, key) = classify(pattern);
-        self.lanes[class].unlink(&key, ticket.slot, 0, &mut self.slab);
-        self.waiting[class] -= 1;
+        if ticket.slot == self.lone {
+            self.lone = NIL;
+        } else {
+            self.lanes[class].unlink(&key, ticket.slot, 0, &mut self.slab);
+            self.waiting[class] -= 1;
+        }
         let (_, posted) = self.slab.remove(ticket.slot);
         Some(posted)
     }
@@ -273,11 +287,7 @@ impl<E> Early<E> {
     fn new() -> Self {
         let mut active = [false; CLASSES];
         active[EXACT] = true;
-        Self {
-            slab: Slab::new(),
-            lanes: Default::default(),
-            active,
-        }
+        Self { slab: Slab::new(), lanes: Default::default(), active }
     }
 
     fn push(&mut self, serial: u64, envelope: Envelope, early: E) -> Ticket {
@@ -318,11 +328,8 @@ impl<E> Early<E> {
     #[cold]
     fn fill(&mut self, class: usize) {
         self.active[class] = true;
-        let waiting: Vec<_> = self
-            .slab
-            .in_order()
-            .map(|(slot, (envelope, _))| (slot, *envelope))
-            .collect();
+        let waiting: Vec<_> =
+            self.slab.in_order().map(|(slot, (envelope, _))| (slot, *envelope)).collect();
         for (slot, envelope) in waiting {
             self.lanes[class].append(key_of(&envelope, class), slot, class, &mut self.slab);
         }
@@ -332,16 +339,8 @@ impl<E> Early<E> {
 /// Class of a pattern, and its key in the lane of that class.
 #[inline]
 fn classify(pattern: &Pattern) -> (usize, Key) {
-    let any_source = if pattern.source.is_none() {
-        ANY_SOURCE
-    } else {
-        EXACT
-    };
-    let any_tag = if pattern.tag.is_none() {
-        ANY_TAG
-    } else {
-        EXACT
-    };
+    let any_source = if pattern.source.is_none() { ANY_SOURCE } else { EXACT };
+    let any_tag = if pattern.tag.is_none() { ANY_TAG } else { EXACT };
     let key = Key {
         context: pattern.context,
         source: pattern.source.unwrap_or(0),
@@ -355,15 +354,7 @@ fn classify(pattern: &Pattern) -> (usize, Key) {
 fn key_of(envelope: &Envelope, class: usize) -> Key {
     Key {
         context: envelope.context,
-        source: if class & ANY_SOURCE == 0 {
-            envelope.source
-        } else {
-            0
-        },
-        tag: if class & ANY_TAG == 0 {
-            envelope.tag
-        } else {
-            0
-        },
+        source: if class & ANY_SOURCE == 0 { envelope.source } else { 0 },
+        tag: if class & ANY_TAG == 0 { envelope.tag } else { 0 },
     }
 }

@@ -7,7 +7,7 @@ use crate::backend;
 use crate::device::Device;
 use crate::error::Error;
 use crate::matching::Pattern;
-use crate::request::{Handle, Operation, Receiving, Request};
+use crate::request::{Handle, Operation, Request};
 use crate::state::State;
 use crate::status::Status;
 
@@ -19,7 +19,6 @@ use crate::status::Status;
 pub struct Message {
     early: u64,
     status: Status,
-    pattern: Pattern,
 }
 
 impl Message {
@@ -95,14 +94,8 @@ impl<A: Adapter> Device<A> {
     pub fn imrecv(&self, message: Message, into: RecvRegion) -> Result<Request, Error> {
         let mut session = self.session()?;
         let (state, outbox) = session.parts();
-        let receiving = Receiving {
-            pattern: message.pattern,
-            into,
-            posted: None,
-            matched: None,
-        };
-        let key = state.requests.insert(Operation::Recv(receiving));
-        backend::receive(state, outbox, message.early, key);
+        let key = state.requests.insert(Operation::Done(message.status));
+        backend::receive(state, outbox, message.early, key, into);
         Ok(Request(Handle::Pending(key)))
     }
 }
@@ -116,9 +109,5 @@ fn peek(state: &mut State, pattern: &Pattern) -> Option<Status> {
 fn take(state: &mut State, pattern: &Pattern) -> Option<Message> {
     let status = peek(state, pattern)?;
     let (_, early) = state.matcher.take_early(pattern)?;
-    Some(Message {
-        early,
-        status,
-        pattern: *pattern,
-    })
+    Some(Message { early, status })
 }

@@ -29,9 +29,16 @@ pub(crate) enum Handle {
 /// One operation under way, or its outcome.
 #[derive(Debug)]
 pub(crate) enum Operation {
+    /// A send.
     Send(Sending),
-    Recv(Receiving),
-    Done(Result<Status, Error>),
+    /// A receive without a message.
+    Posted(Posted),
+    /// A receive whose message is coming.
+    Taking(Taking),
+    /// Ended.
+    Done(Status),
+    /// Ended with an error; the box keeps the other cases small.
+    Failed(Box<Error>),
 }
 
 /// A send that is not complete.
@@ -55,15 +62,20 @@ impl Sending {
     }
 }
 
-/// A receive that is not complete.
-#[derive(Debug)]
-pub(crate) struct Receiving {
+/// A receive without a message.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Posted {
     pub pattern: Pattern,
     pub into: RecvRegion,
-    /// Its place in the posted-receive queue while it is there.
-    pub posted: Option<Ticket>,
-    /// The message that it met.
-    pub matched: Option<Matched>,
+    /// Its place in the posted-receive queue.
+    pub ticket: Ticket,
+}
+
+/// A receive whose message is coming.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Taking {
+    pub into: RecvRegion,
+    pub matched: Matched,
 }
 
 /// A message that has met its receive.
@@ -81,20 +93,18 @@ pub(crate) struct Matched {
 impl Matched {
     /// The outcome of receiving this message into `capacity` bytes.
     #[inline]
-    pub fn outcome(&self, capacity: usize) -> Result<Status, Error> {
-        let Self {
-            source, tag, len, ..
-        } = *self;
+    pub fn outcome(&self, capacity: usize) -> Operation {
+        let Self { source, tag, len, .. } = *self;
         if len > capacity {
-            return Err(Error::Truncate {
-                source_rank: source,
-                tag,
-                sent: len,
-                capacity,
-            });
+            return truncated(source, tag, len, capacity);
         }
-        Ok(Status::new(source, tag, len))
+        Operation::Done(Status::new(source, tag, len))
     }
+}
+
+#[cold]
+fn truncated(source_rank: u32, tag: i32, sent: usize, capacity: usize) -> Operation {
+    Operation::Failed(Box::new(Error::Truncate { source_rank, tag, sent, capacity }))
 }
 
 /// The operations of a device.
@@ -114,10 +124,7 @@ struct Entry {
 impl Requests {
     #[inline]
     pub fn insert(&mut self, operation: Operation) -> u64 {
-        self.slab.insert(Entry {
-            operation,
-            detached: None,
-        })
+        self.slab.insert(Entry { operation, detached: None })
     }
 
     pub fn sending(&mut self, key: u64) -> Option<&mut Sending> {
@@ -127,22 +134,39 @@ impl Requests {
         }
     }
 
-    #[inline]
-    pub fn receiving(&mut self, key: u64) -> Option<&mut Receiving> {
-        match self.slab.get_mut(key).map(|entry| &mut entry.operation) {
-            Some(Operation::Recv(receiving)) => Some(receiving),
+    /// The receive whose message is coming.
+    pub fn taking(&mut self, key: u64) -> Option<Taking> {
+        match self.slab.get(key).map(|entry| &entry.operation) {
+            Some(Operation::Taking(taking)) => Some(*taking),
             _ => None,
+        }
+    }
+
+    /// The receive that is posted.
+    #[inline]
+    pub fn posted(&self, key: u64) -> Option<Posted> {
+        match self.slab.get(key).map(|entry| &entry.operation) {
+            Some(Operation::Posted(posted)) => Some(*posted),
+            _ => None,
+        }
+    }
+
+    /// The operation goes on to its next phase.
+    #[inline]
+    pub fn change(&mut self, key: u64, operation: Operation) {
+        if let Some(entry) = self.slab.get_mut(key) {
+            entry.operation = operation;
         }
     }
 
     /// The operation has ended.
     #[inline]
-    pub fn end(&mut self, key: u64, outcome: Result<Status, Error>) {
+    pub fn end(&mut self, key: u64, outcome: Operation) {
         self.ended += 1;
         if let Some(entry) = self.slab.get_mut(key) {
-            entry.operation = Operation::Done(outcome);
+            entry.operation = outcome;
             if entry.detached.is_some() {
-                self.slab.remove(key);
+                self.slab.discard(key);
             }
         }
     }
@@ -151,27 +175,21 @@ impl Requests {
     /// too.
     #[inline]
     pub fn take_ended(&mut self, key: u64) -> Option<Result<Status, Error>> {
-        match self.slab.get(key) {
-            None => Some(Err(Error::Request)),
-            Some(Entry {
-                operation: Operation::Done(_),
-                ..
-            }) => match self.slab.remove(key).map(|entry| entry.operation) {
-                Some(Operation::Done(outcome)) => Some(outcome),
-                _ => Some(Err(Error::Request)),
-            },
-            Some(_) => None,
-        }
+        let Some(entry) = self.slab.get_mut(key) else { return Some(Err(Error::Request)) };
+        let outcome = match &mut entry.operation {
+            Operation::Done(status) => Ok(*status),
+            Operation::Failed(error) => Err((**error).clone()),
+            _ => return None,
+        };
+        self.slab.discard(key);
+        Some(outcome)
     }
 
     /// Keeps `buffer` until the operation ends, then forgets both.
     pub fn detach(&mut self, key: u64, buffer: Box<dyn Any + Send>) {
         match self.slab.get_mut(key) {
-            Some(Entry {
-                operation: Operation::Done(_),
-                ..
-            }) => {
-                self.slab.remove(key);
+            Some(Entry { operation: Operation::Done(_) | Operation::Failed(_), .. }) => {
+                self.slab.discard(key);
             }
             Some(entry) => entry.detached = Some(buffer),
             None => {}

@@ -74,10 +74,7 @@ impl Table {
         let (bounds, protocols) = match choice {
             BackendChoice::Eager => (vec![], vec![Protocol::Eager]),
             BackendChoice::Rendezvous => (vec![], vec![Protocol::Rendezvous]),
-            BackendChoice::Auto => (
-                vec![EAGER_UP_TO],
-                vec![Protocol::Eager, Protocol::Rendezvous],
-            ),
+            BackendChoice::Auto => (vec![EAGER_UP_TO], vec![Protocol::Eager, Protocol::Rendezvous]),
         };
         Self { bounds, protocols }
     }
@@ -85,11 +82,7 @@ impl Table {
     /// The protocol for a message of `len` bytes.
     #[inline]
     pub fn protocol(&self, len: usize) -> Protocol {
-        let range: usize = self
-            .bounds
-            .iter()
-            .map(|&bound| usize::from(len > bound))
-            .sum();
+        let range: usize = self.bounds.iter().map(|&bound| usize::from(len > bound)).sum();
         self.protocols[range]
     }
 
@@ -131,13 +124,7 @@ mod tests {
     #[test]
     fn bad_tables_are_refused() {
         let count = Table::new(vec![1], vec![Eager]);
-        assert_eq!(
-            count,
-            Err(TableError::Count {
-                bounds: 1,
-                protocols: 1
-            })
-        );
+        assert_eq!(count, Err(TableError::Count { bounds: 1, protocols: 1 }));
         let order = Table::new(vec![5, 5], vec![Eager; 3]);
         assert_eq!(order, Err(TableError::Order { index: 1 }));
     }

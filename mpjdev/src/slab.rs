@@ -18,10 +18,7 @@ struct Slot<T> {
 
 impl<T> Default for Slab<T> {
     fn default() -> Self {
-        Self {
-            slots: Vec::new(),
-            free: Vec::new(),
-        }
+        Self { slots: Vec::new(), free: Vec::new() }
     }
 }
 
@@ -40,10 +37,7 @@ impl<T> Slab<T> {
     #[cold]
     fn grow(&mut self, value: T) -> u64 {
         let index = u32::try_from(self.slots.len()).expect("2^32 requests do not fit in memory");
-        self.slots.push(Slot {
-            generation: 1,
-            value: Some(value),
-        });
+        self.slots.push(Slot { generation: 1, value: Some(value) });
         self.free.reserve(self.slots.len());
         key(index, 1)
     }
@@ -52,22 +46,14 @@ impl<T> Slab<T> {
     #[inline]
     pub fn get(&self, key: u64) -> Option<&T> {
         let slot = self.slots.get(key as u32 as usize)?;
-        if slot.generation == (key >> 32) as u32 {
-            slot.value.as_ref()
-        } else {
-            None
-        }
+        if slot.generation == (key >> 32) as u32 { slot.value.as_ref() } else { None }
     }
 
     /// The value of a key, to change.
     #[inline]
     pub fn get_mut(&mut self, key: u64) -> Option<&mut T> {
         let slot = self.slots.get_mut(key as u32 as usize)?;
-        if slot.generation == (key >> 32) as u32 {
-            slot.value.as_mut()
-        } else {
-            None
-        }
+        if slot.generation == (key >> 32) as u32 { slot.value.as_mut() } else { None }
     }
 
     /// Takes the value of a key out; the key is stale from then on.
@@ -83,12 +69,21 @@ impl<T> Slab<T> {
         Some(value)
     }
 
+    /// Drops the value of a key where it is; the key is stale from then on.
+    #[inline]
+    pub fn discard(&mut self, key: u64) {
+        let Some(slot) = self.slots.get_mut(key as u32 as usize) else { return };
+        if slot.generation == (key >> 32) as u32 && slot.value.is_some() {
+            slot.value = None;
+            slot.generation = slot.generation.wrapping_add(1);
+            self.free.push(key as u32);
+        }
+    }
+
     /// All values with their keys.
     pub fn iter(&self) -> impl Iterator<Item = (u64, &T)> {
         (0u32..).zip(&self.slots).filter_map(|(index, slot)| {
-            slot.value
-                .as_ref()
-                .map(|value| (key(index, slot.generation), value))
+            slot.value.as_ref().map(|value| (key(index, slot.generation), value))
         })
     }
 }

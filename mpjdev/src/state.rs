@@ -1,21 +1,21 @@
 //! What the handlers of the device work on: queues, requests, credits, counters.
 //!
-//! - S1: a key of [`Requests`] in the posted-receive queue names a receive whose `posted` is its
-//!   ticket there and whose `matched` is empty; leaving the queue and changing the receive happen in
-//!   one handler or call, under the session's lock.
+//! - S1: a key of [`Requests`] in the posted-receive queue names a posted receive whose ticket is its
+//!   place there; leaving the queue and changing the receive happen in one handler or call, under
+//!   the session's lock.
 //! - S2: a region that a receive names is written only between its match and its end; after the end
 //!   it belongs to the caller again.
 //! - S3: `trouble` is the first violation that a handler met. The next call of the device finds it,
 //!   abandons the context and fails; so nothing is concluded from what came after it.
 
-use transport_lapi::Outbox;
+use transport_lapi::{Outbox, RecvRegion};
 
 use crate::credit::Credits;
 use crate::early::Early;
 use crate::envelope::{CREDIT, DONE};
 use crate::error::{Error, PeerError};
 use crate::matching::{Envelope, Matcher};
-use crate::request::{Matched, Receiving, Requests};
+use crate::request::{Matched, Operation, Requests, Taking};
 use crate::slab::Slab;
 use crate::stats::Stats;
 
@@ -47,27 +47,24 @@ impl State {
         self.trouble.get_or_insert(Error::Peer { rank, violation });
     }
 
-    /// The receive that an arriving envelope meets: its key and the receive, out of the queue (S1).
+    /// The receive that an arriving envelope meets: its key and its region, out of the queue (S1).
     #[inline]
-    pub(crate) fn meet(&mut self, envelope: &Envelope) -> Option<(u64, &mut Receiving)> {
+    pub(crate) fn meet(&mut self, envelope: &Envelope) -> Option<(u64, RecvRegion)> {
         let (_, key) = self.matcher.take_posted(envelope)?;
-        let receiving = self
-            .requests
-            .receiving(key)
-            .expect("S1: posted keys name receives");
-        receiving.posted = None;
-        Some((key, receiving))
+        let posted = self.requests.posted(key).expect("S1: posted keys name posted receives");
+        Some((key, posted.into))
     }
 
-    /// Ends a receive whose bytes are in place.
+    /// A receive has met a message that is not in its buffer yet.
+    pub(crate) fn begin_taking(&mut self, key: u64, into: RecvRegion, matched: Matched) {
+        self.requests.change(key, Operation::Taking(Taking { into, matched }));
+    }
+
+    /// Ends a receive whose message is in its buffer.
     #[inline]
-    pub(crate) fn end_receive(&mut self, key: u64) -> Option<Matched> {
-        let receiving = self.requests.receiving(key)?;
-        let matched = receiving.matched?;
-        let outcome = matched.outcome(receiving.into.len());
+    pub(crate) fn end_receive(&mut self, key: u64, into: RecvRegion, matched: &Matched) {
         self.stats.received += 1;
-        self.requests.end(key, outcome);
-        Some(matched)
+        self.requests.end(key, matched.outcome(into.len()));
     }
 
     /// Early memory for a message of `len` bytes from `source` is not needed, or not any more.

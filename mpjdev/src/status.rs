@@ -15,18 +15,8 @@ pub struct Status {
 
 impl Status {
     pub(crate) fn new(source: u32, tag: i32, bytes: usize) -> Self {
-        Self {
-            source,
-            tag,
-            bytes,
-            cancelled: false,
-        }
+        Self { source, tag, bytes, cancelled: false }
     }
 
-    pub(crate) const CANCELLED: Self = Self {
-        source: 0,
-        tag: 0,
-        bytes: 0,
-        cancelled: true,
-    };
+    pub(crate) const CANCELLED: Self = Self { source: 0, tag: 0, bytes: 0, cancelled: true };
 }

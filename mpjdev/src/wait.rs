@@ -98,12 +98,9 @@ impl<A: Adapter> Device<A> {
                 return None;
             }
             looked_at = Some(state.requests.ended);
-            let ended = requests
-                .iter_mut()
-                .enumerate()
-                .filter_map(|(place, request)| {
-                    take_ended(state, request).map(|outcome| (place, outcome))
-                });
+            let ended = requests.iter_mut().enumerate().filter_map(|(place, request)| {
+                take_ended(state, request).map(|outcome| (place, outcome))
+            });
             let ended: Vec<_> = ended.take(most).collect();
             (!ended.is_empty()).then_some(ended)
         })

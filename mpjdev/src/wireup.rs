@@ -27,17 +27,9 @@ pub struct Job {
 /// be used.
 pub fn join() -> Result<Job, Error> {
     let settings = Settings::from_env().map_err(WireupError::from)?;
-    let Joined {
-        adapter,
-        control,
-        get_report,
-    } = wireup::connect(&settings)?;
+    let Joined { adapter, control, get_report } = wireup::connect(&settings)?;
     let device = Device::new(adapter, Options::from_settings(&settings))?;
-    Ok(Job {
-        device,
-        control,
-        get_report,
-    })
+    Ok(Job { device, control, get_report })
 }
 
 /// A job whose ranks are threads of this process: one device for each, in order.
@@ -46,8 +38,5 @@ pub fn join() -> Result<Job, Error> {
 /// [`Error::Wireup`] for a number of ranks that is not possible.
 pub fn in_process(ranks: usize, options: &Options) -> Result<Vec<Device<Native>>, Error> {
     let adapters = wireup::in_process(ranks).map_err(WireupError::Adapter)?;
-    adapters
-        .into_iter()
-        .map(|adapter| Device::new(adapter, options.clone()))
-        .collect()
+    adapters.into_iter().map(|adapter| Device::new(adapter, options.clone())).collect()
 }

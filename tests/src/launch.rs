@@ -45,13 +45,8 @@ pub fn mpjrun(args: &[&str]) -> Outcome {
 ///
 /// When the command cannot be started or does not end within [`LIMIT`].
 pub fn run(command: &mut Command) -> Outcome {
-    command
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
-    let mut child = command
-        .spawn()
-        .unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap_or_else(|error| panic!("{command:?}: {error}"));
     let stdout = collect(child.stdout.take());
     let stderr = collect(child.stderr.take());
     let status = wait(&mut child);
@@ -64,11 +59,7 @@ pub fn run(command: &mut Command) -> Outcome {
         );
     };
     let code = status.code().or(status.signal().map(|signal| 128 + signal));
-    Outcome {
-        code: code.expect("a process ends with a code or by a signal"),
-        stdout,
-        stderr,
-    }
+    Outcome { code: code.expect("a process ends with a code or by a signal"), stdout, stderr }
 }
 
 /// Reads a stream to its end beside the process, so that a full pipe never blocks it.
@@ -118,40 +109,28 @@ pub fn example(name: &str) -> PathBuf {
     static BUILT: OnceLock<()> = OnceLock::new();
     BUILT.get_or_init(|| build(&["--package", "mpj", "--examples"]));
     let path = profile_folder().join("examples").join(name);
-    assert!(
-        path.is_file(),
-        "mpj has no example {name}: {} is missing",
-        path.display()
-    );
+    assert!(path.is_file(), "mpj has no example {name}: {} is missing", path.display());
     path
 }
 
 /// Root of the workspace.
 pub fn workspace() -> &'static Path {
     let package = Path::new(env!("CARGO_MANIFEST_DIR"));
-    package
-        .parent()
-        .expect("the package is a folder of the workspace")
+    package.parent().expect("the package is a folder of the workspace")
 }
 
 fn build(selection: &[&str]) {
     let folder = profile_folder();
-    let target = folder
-        .parent()
-        .expect("the profile has a folder inside the target folder");
+    let target = folder.parent().expect("the profile has a folder inside the target folder");
     // The profile that writes to `debug` is the one folder not named after its profile.
     let profile = match folder.file_name().and_then(|name| name.to_str()) {
         None | Some("debug") => "dev",
         Some(name) => name,
     };
     let mut command = Command::new(env!("CARGO"));
-    command
-        .current_dir(workspace())
-        .args(["build", "--quiet", "--profile", profile]);
+    command.current_dir(workspace()).args(["build", "--quiet", "--profile", profile]);
     command.arg("--target-dir").arg(target).args(selection);
-    let output = command
-        .output()
-        .unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
     let messages = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{command:?} failed:\n{messages}");
 }
@@ -160,7 +139,5 @@ fn build(selection: &[&str]) {
 fn profile_folder() -> PathBuf {
     let test = std::env::current_exe().expect("a running test knows its own path");
     let deps = test.parent().expect("a program lies in a folder");
-    deps.parent()
-        .expect("deps lies in the folder of the profile")
-        .to_owned()
+    deps.parent().expect("deps lies in the folder of the profile").to_owned()
 }

@@ -17,9 +17,7 @@ const BACKENDS: [&str; 3] = ["auto", "eager", "rendezvous"];
 /// Runs an example program on some ranks.
 fn job(ranks: usize, backend: &str, example: &str, args: &[&str]) -> Outcome {
     let (ranks, program) = (ranks.to_string(), launch::example(example));
-    let program = program
-        .to_str()
-        .expect("the target folder has a printable name");
+    let program = program.to_str().expect("the target folder has a printable name");
     let fixed = ["-n", &ranks, "--backend", backend, program];
     launch::mpjrun(&[&fixed, args].concat())
 }
@@ -27,39 +25,24 @@ fn job(ranks: usize, backend: &str, example: &str, args: &[&str]) -> Outcome {
 /// Runs a job that has to succeed, and returns what it printed.
 fn output(ranks: usize, backend: &str, example: &str, args: &[&str]) -> String {
     let outcome = job(ranks, backend, example, args);
-    assert_eq!(
-        outcome.code, 0,
-        "{example} {args:?}, {ranks} ranks, {backend}: {outcome:?}"
-    );
-    assert_eq!(
-        outcome.stderr, "",
-        "{example} {args:?}, {ranks} ranks, {backend}"
-    );
+    assert_eq!(outcome.code, 0, "{example} {args:?}, {ranks} ranks, {backend}: {outcome:?}");
+    assert_eq!(outcome.stderr, "", "{example} {args:?}, {ranks} ranks, {backend}");
     outcome.stdout
 }
 
 /// Runs a job that has to refuse with exit code 2 and to say `message` exactly once.
 fn refusal(ranks: usize, example: &str, args: &[&str], message: &str) {
     let outcome = job(ranks, "auto", example, args);
-    assert_eq!(
-        outcome.code, 2,
-        "{example} {args:?}, {ranks} ranks: {outcome:?}"
-    );
+    assert_eq!(outcome.code, 2, "{example} {args:?}, {ranks} ranks: {outcome:?}");
     let said = outcome.stderr.matches(message).count();
-    assert_eq!(
-        said, 1,
-        "{example} {args:?}, {ranks} ranks: {message:?} in {outcome:?}"
-    );
+    assert_eq!(said, 1, "{example} {args:?}, {ranks} ranks: {message:?} in {outcome:?}");
     assert_eq!(outcome.stdout, "", "{example} {args:?}, {ranks} ranks");
 }
 
 /// The rest of the line that starts with `label`.
 fn value<'a>(output: &'a str, label: &str) -> &'a str {
-    let line = output
-        .lines()
-        .find_map(|line| line.trim_start().strip_prefix(label));
-    line.unwrap_or_else(|| panic!("no line {label:?} in {output}"))
-        .trim()
+    let line = output.lines().find_map(|line| line.trim_start().strip_prefix(label));
+    line.unwrap_or_else(|| panic!("no line {label:?} in {output}")).trim()
 }
 
 #[test]
@@ -70,10 +53,7 @@ fn hello_hears_every_rank() {
             let greeting = format!("hello from rank {rank} of {ranks}, process ");
             assert_eq!(output.matches(&greeting).count(), 1, "{output}");
         }
-        assert!(
-            output.contains(&format!("rank 0 has heard {ranks} of {ranks} ranks")),
-            "{output}"
-        );
+        assert!(output.contains(&format!("rank 0 has heard {ranks} of {ranks} ranks")), "{output}");
     }
 }
 
@@ -82,21 +62,13 @@ fn ring_counts_every_hop() {
     for ranks in RANKS {
         let output = output(ranks, "auto", "ring", &["--laps", "25"]);
         let start = format!("ring of {ranks} ranks: {} hops, ", 25 * ranks);
-        assert!(
-            output.starts_with(&start) && output.ends_with(" us per hop\n"),
-            "{output}"
-        );
+        assert!(output.starts_with(&start) && output.ends_with(" us per hop\n"), "{output}");
     }
 }
 
 #[test]
 fn a_wrong_option_is_reported_once() {
-    refusal(
-        4,
-        "ring",
-        &["--laps", "many"],
-        "invalid value 'many' for '--laps <LAPS>'",
-    );
+    refusal(4, "ring", &["--laps", "many"], "invalid value 'many' for '--laps <LAPS>'");
     refusal(3, "laplace", &["--tolerance", "-1"], "error: ");
 }
 
@@ -111,46 +83,22 @@ fn pingpong_measures_and_checks_every_size() {
             let (size, latency) = row.split_at(10);
             assert_eq!(size.trim().parse(), Ok(1_u32 << exponent), "{output}");
             assert_eq!(latency.len(), 20, "{output}");
-            assert!(
-                latency
-                    .trim()
-                    .parse::<f64>()
-                    .is_ok_and(|latency| latency > 0.0),
-                "{output}"
-            );
+            assert!(latency.trim().parse::<f64>().is_ok_and(|latency| latency > 0.0), "{output}");
         }
         assert_eq!(rows.count(), 19, "{output}");
         let raw: Vec<f64> = value(&output, "# Raw cache line (ns, one way):")
             .split_whitespace()
             .filter_map(|word| word.parse().ok())
             .collect();
-        assert!(
-            raw.len() == 2 && raw.iter().all(|raw| *raw > 0.0),
-            "{output}"
-        );
-        assert!(
-            value(&output, "# 8-byte latency / raw:")
-                .parse::<f64>()
-                .is_ok(),
-            "{output}"
-        );
+        assert!(raw.len() == 2 && raw.iter().all(|raw| *raw > 0.0), "{output}");
+        assert!(value(&output, "# 8-byte latency / raw:").parse::<f64>().is_ok(), "{output}");
     }
 }
 
 #[test]
 fn pingpong_refuses_what_it_cannot_measure() {
-    refusal(
-        1,
-        "pingpong",
-        &[],
-        "pingpong: needs at least 2 ranks, this job has 1",
-    );
-    refusal(
-        2,
-        "pingpong",
-        &["--min", "9", "--max", "8"],
-        "--min 9 is larger than --max 8",
-    );
+    refusal(1, "pingpong", &[], "pingpong: needs at least 2 ranks, this job has 1");
+    refusal(2, "pingpong", &["--min", "9", "--max", "8"], "--min 9 is larger than --max 8");
 }
 
 #[test]
@@ -162,47 +110,24 @@ fn laplace_is_the_same_to_the_last_bit_for_any_number_of_ranks() {
     };
     let alone = figures(&output(1, "auto", "laplace", &args));
     assert_eq!(alone[0], "57");
-    for (ranks, backend) in [
-        (2, "eager"),
-        (3, "auto"),
-        (4, "rendezvous"),
-        (7, "auto"),
-        (9, "eager"),
-    ] {
+    for (ranks, backend) in
+        [(2, "eager"), (3, "auto"), (4, "rendezvous"), (7, "auto"), (9, "eager")]
+    {
         let together = figures(&output(ranks, backend, "laplace", &args));
         assert_eq!(together, alone, "{ranks} ranks, {backend}");
     }
     let shorter = ["--size", "66", "--iterations", "56"];
-    assert_ne!(
-        figures(&output(3, "auto", "laplace", &shorter))[3],
-        alone[3]
-    );
+    assert_ne!(figures(&output(3, "auto", "laplace", &shorter))[3], alone[3]);
 }
 
 #[test]
 fn laplace_finds_the_solution() {
     for size in ["24", "25"] {
-        let args = [
-            "--size",
-            size,
-            "--iterations",
-            "20000",
-            "--tolerance",
-            "1e-13",
-        ];
+        let args = ["--size", size, "--iterations", "20000", "--tolerance", "1e-13"];
         let output = output(4, "auto", "laplace", &args);
-        assert!(
-            value(&output, "tolerance").ends_with(", reached"),
-            "{output}"
-        );
-        let centre = value(&output, "centre")
-            .split(',')
-            .next()
-            .and_then(|text| text.parse().ok());
-        assert!(
-            centre.is_some_and(|centre: f64| (centre - 0.25).abs() < 1e-10),
-            "{output}"
-        );
+        assert!(value(&output, "tolerance").ends_with(", reached"), "{output}");
+        let centre = value(&output, "centre").split(',').next().and_then(|text| text.parse().ok());
+        assert!(centre.is_some_and(|centre: f64| (centre - 0.25).abs() < 1e-10), "{output}");
     }
 }
 
@@ -210,10 +135,5 @@ fn laplace_finds_the_solution() {
 fn laplace_refuses_ranks_without_rows() {
     // Five rows for five ranks is the most there can be.
     output(5, "auto", "laplace", &["--size", "7", "--iterations", "3"]);
-    refusal(
-        6,
-        "laplace",
-        &["--size", "7"],
-        "laplace: 6 ranks share 5 inner rows",
-    );
+    refusal(6, "laplace", &["--size", "7"], "laplace: 6 ranks share 5 inner rows");
 }

@@ -14,6 +14,8 @@
 //!   the sender never calls the adapter again.
 //! - A5: a task that announced on its [`Doorbell`] and then polled without finding anything is
 //!   woken by every later `try_send` to it.
+//! - A6: a task whose last `try_send` to a target answered [`Post::Full`] after it had announced is
+//!   woken when there is room: room is given back as the target polls.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -129,7 +131,7 @@ pub enum AdapterError {
     },
 }
 
-/// Moves frames between tasks. See the module's contract A1 to A5.
+/// Moves frames between tasks. See the module's contract A1 to A6.
 pub trait Adapter: Send + 'static {
     /// What this adapter can do.
     fn caps(&self) -> Caps;

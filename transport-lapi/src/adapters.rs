@@ -10,6 +10,8 @@
 //! above [`crate::adapter`]. Models under loom exercise the rings and the bells without a segment.
 
 mod bulk;
+#[cfg(test)]
+mod contract;
 mod copy;
 mod doorbell;
 mod header;

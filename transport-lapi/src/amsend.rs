@@ -39,15 +39,7 @@ impl<'a, S> Amsend<'a, S> {
     #[inline]
     pub fn new(target: TaskId, handler: u8, uhdr: &'a [u8], udata: SendRegion) -> Self {
         let on_origin = OnOrigin::None;
-        Self {
-            target,
-            handler,
-            uhdr,
-            udata,
-            on_origin,
-            tgt_cntr: None,
-            cmpl_cntr: None,
-        }
+        Self { target, handler, uhdr, udata, on_origin, tgt_cntr: None, cmpl_cntr: None }
     }
 
     pub(crate) fn counters(&self) -> RemoteCounters {
@@ -62,26 +54,17 @@ impl<'a, S> Amsend<'a, S> {
     pub(crate) fn check(&self, num_tasks: usize) -> Result<(), LapiError> {
         if self.udata.len() > isize::MAX as usize {
             let (len, limit) = (self.udata.len() as u64, isize::MAX as u64);
-            return Err(LapiError::DataLen {
-                offset: 0,
-                len,
-                limit,
-            });
+            return Err(LapiError::DataLen { offset: 0, len, limit });
         }
         if self.handler == 0 {
             return Err(LapiError::AddrHndlRange { index: 0 });
         }
         if self.udata.is_null() {
-            return Err(LapiError::OrgAddrNull {
-                len: self.udata.len(),
-            });
+            return Err(LapiError::OrgAddrNull { len: self.udata.len() });
         }
         check_target(self.target, num_tasks)?;
         if self.uhdr.len() > MAX_UHDR || self.uhdr.len() % 8 != 0 {
-            return Err(LapiError::UhdrLen {
-                len: self.uhdr.len(),
-                max: MAX_UHDR,
-            });
+            return Err(LapiError::UhdrLen { len: self.uhdr.len(), max: MAX_UHDR });
         }
         Ok(())
     }
@@ -136,13 +119,7 @@ pub(crate) enum Outgoing<S> {
     /// A packet without user header and body.
     Control(Packet<'static>),
     /// The answer to a reference get.
-    GetReply {
-        ticket: u32,
-        key: u64,
-        offset: u64,
-        len: u64,
-        sent: u64,
-    },
+    GetReply { ticket: u32, key: u64, offset: u64, len: u64, sent: u64 },
 }
 
 /// A message in a lane.
@@ -234,39 +211,21 @@ impl<S> Outgoing<S> {
             Self::Message(message) => message.offer(adapter, target, next_msg),
             Self::Control(packet) => {
                 let post = adapter.try_send(target, packet.encode().bytes(), &[])?;
-                Ok(if post == Post::Full {
-                    Offer::Full
-                } else {
-                    Offer::Last
-                })
+                Ok(if post == Post::Full { Offer::Full } else { Offer::Last })
             }
-            Self::GetReply {
-                ticket,
-                key,
-                offset,
-                len,
-                sent,
-            } => {
+            Self::GetReply { ticket, key, offset, len, sent } => {
                 let caps = adapter.caps();
                 let part = (chunk(*len, &caps) as u64).min(*len - *sent);
                 let Some(region) = regions.part(*key, *offset + *sent, part) else {
                     *self = Self::Control(Packet::GetRefused { ticket: *ticket });
                     return self.offer(adapter, target, next_msg, regions);
                 };
-                let head = Packet::GetData {
-                    ticket: *ticket,
-                    offset: *sent,
-                }
-                .encode();
+                let head = Packet::GetData { ticket: *ticket, offset: *sent }.encode();
                 if adapter.try_send(target, head.bytes(), region.bytes())? == Post::Full {
                     return Ok(Offer::Full);
                 }
                 *sent += part;
-                Ok(if *sent == *len {
-                    Offer::Last
-                } else {
-                    Offer::Part
-                })
+                Ok(if *sent == *len { Offer::Last } else { Offer::Part })
             }
         }
     }
@@ -284,30 +243,13 @@ impl<S> Message<S> {
         let total = data.len();
         let (handler, counters, uhdr) = (self.handler, self.counters, &self.uhdr[..self.uhdr_len]);
         let whole = total <= single_limit(&caps);
-        let part = if whole {
-            total
-        } else {
-            chunk(total as u64, &caps).min(total - self.sent)
-        };
+        let part = if whole { total } else { chunk(total as u64, &caps).min(total - self.sent) };
         let packet = if whole {
-            Packet::Single {
-                handler,
-                counters,
-                uhdr,
-            }
+            Packet::Single { handler, counters, uhdr }
         } else if self.sent == 0 {
-            Packet::First {
-                handler,
-                counters,
-                msg: *next_msg,
-                total: total as u64,
-                uhdr,
-            }
+            Packet::First { handler, counters, msg: *next_msg, total: total as u64, uhdr }
         } else {
-            Packet::Body {
-                msg: self.msg,
-                offset: self.sent as u64,
-            }
+            Packet::Body { msg: self.msg, offset: self.sent as u64 }
         };
         let body = &data[self.sent..self.sent + part];
         if adapter.try_send(target, packet.encode().bytes(), body)? == Post::Full {
@@ -318,10 +260,6 @@ impl<S> Message<S> {
             *next_msg = next_msg.wrapping_add(1);
         }
         self.sent += part;
-        Ok(if self.sent == total {
-            Offer::Last
-        } else {
-            Offer::Part
-        })
+        Ok(if self.sent == total { Offer::Last } else { Offer::Part })
     }
 }

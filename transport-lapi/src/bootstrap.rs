@@ -131,22 +131,9 @@ pub fn detect(settings: &Settings) -> Result<Start, BootstrapError> {
     }
     let (segment, control) = inherit::take(seat.segment, seat.control)?;
     let control = Control::new(seat.task, control);
-    control
-        .end_with_launcher()
-        .map_err(|source| BootstrapError::Watch { source })?;
-    let Seat {
-        task,
-        num_tasks,
-        job,
-        ..
-    } = seat;
-    Ok(Start::Launched(Membership {
-        task,
-        num_tasks,
-        job,
-        segment,
-        control,
-    }))
+    control.end_with_launcher().map_err(|source| BootstrapError::Watch { source })?;
+    let Seat { task, num_tasks, job, .. } = seat;
+    Ok(Start::Launched(Membership { task, num_tasks, job, segment, control }))
 }
 
 /// The environment of rank `task` of the job called `job`, whose inherited descriptors are
@@ -195,16 +182,9 @@ impl Seat {
         let task = number(config::RANK, &variables.rank, 0..=num_tasks - 1, expected)?;
         let expected = "the number of an inherited descriptor";
         let descriptors = 3..=i32::MAX as usize;
-        let segment = number(
-            config::SHM_FD,
-            &variables.segment,
-            descriptors.clone(),
-            expected,
-        )?;
+        let segment = number(config::SHM_FD, &variables.segment, descriptors.clone(), expected)?;
         let control = number(config::CTRL_FD, &variables.control, descriptors, expected)?;
-        let job = variables.job.clone().ok_or(BootstrapError::Missing {
-            variable: config::JOB,
-        })?;
+        let job = variables.job.clone().ok_or(BootstrapError::Missing { variable: config::JOB })?;
         Ok(Self {
             task: task as TaskId,
             num_tasks,
@@ -223,11 +203,7 @@ fn number(
 ) -> Result<usize, BootstrapError> {
     let value = value.as_ref().ok_or(BootstrapError::Missing { variable })?;
     let number = value.parse().ok().filter(|number| legal.contains(number));
-    number.ok_or_else(|| BootstrapError::Malformed {
-        variable,
-        value: value.clone(),
-        expected,
-    })
+    number.ok_or_else(|| BootstrapError::Malformed { variable, value: value.clone(), expected })
 }
 
 #[cfg(test)]

@@ -52,12 +52,7 @@ impl CompletionThread {
         let name = format!("lapi-completion-{task}");
         let thread = std::thread::Builder::new().name(name).spawn(body);
         let thread = thread.map_err(LapiError::CompletionThread)?;
-        Ok(Self {
-            jobs: Some(jobs),
-            news,
-            thread: Some(thread),
-            running: 0,
-        })
+        Ok(Self { jobs: Some(jobs), news, thread: Some(thread), running: 0 })
     }
 
     /// Queues a handler.

@@ -76,10 +76,7 @@ pub trait Keyword: Copy + PartialEq + Sized + 'static {
 
     /// The value that `word` stands for, if it is legal.
     fn from_word(word: &str) -> Option<Self> {
-        Self::WORDS
-            .iter()
-            .find(|(known, _)| *known == word)
-            .map(|(_, value)| *value)
+        Self::WORDS.iter().find(|(known, _)| *known == word).map(|(_, value)| *value)
     }
 
     /// The word that stands for this value.
@@ -102,11 +99,8 @@ pub enum BackendChoice {
 }
 
 impl Keyword for BackendChoice {
-    const WORDS: &'static [(&'static str, Self)] = &[
-        ("auto", Self::Auto),
-        ("eager", Self::Eager),
-        ("rendezvous", Self::Rendezvous),
-    ];
+    const WORDS: &'static [(&'static str, Self)] =
+        &[("auto", Self::Auto), ("eager", Self::Eager), ("rendezvous", Self::Rendezvous)];
 }
 
 /// `MPJ_GET`: how a one-sided read of another process is done.
@@ -139,11 +133,8 @@ pub enum WaitMode {
 }
 
 impl Keyword for WaitMode {
-    const WORDS: &'static [(&'static str, Self)] = &[
-        ("spin", Self::Spin),
-        ("adaptive", Self::Adaptive),
-        ("block", Self::Block),
-    ];
+    const WORDS: &'static [(&'static str, Self)] =
+        &[("spin", Self::Spin), ("adaptive", Self::Adaptive), ("block", Self::Block)];
 }
 
 /// The settings of one process, parsed.
@@ -275,10 +266,8 @@ impl ForeignLauncher {
         }
         let alone = SIZES.iter().any(|(variable, _)| size(variable) == Some(1));
         let variable = "PMIX_RANK";
-        (!alone && lookup(variable).is_some()).then_some(Self {
-            launcher: "a PMIx launcher",
-            variable,
-        })
+        (!alone && lookup(variable).is_some())
+            .then_some(Self { launcher: "a PMIx launcher", variable })
     }
 }
 
@@ -299,11 +288,8 @@ fn parse<T>(
     let Some(value) = lookup(setting.name) else {
         return Ok(None);
     };
-    let unknown = ConfigError::Unknown {
-        name: setting.name,
-        value: value.clone(),
-        legal: setting.legal,
-    };
+    let unknown =
+        ConfigError::Unknown { name: setting.name, value: value.clone(), legal: setting.legal };
     parser(value.trim()).map(Some).ok_or(unknown)
 }
 

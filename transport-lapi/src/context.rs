@@ -113,14 +113,7 @@ impl<A: Adapter, S> Context<A, S> {
         };
         let pace = Pace::new(options.wait, num_tasks, cores);
         let owner = AtomicUsize::new(0);
-        Self {
-            session: Mutex::new(session),
-            owner,
-            bell,
-            pace,
-            task,
-            num_tasks,
-        }
+        Self { session: Mutex::new(session), owner, bell, pace, task, num_tasks }
     }
 
     /// This task's number.
@@ -150,10 +143,7 @@ impl<A: Adapter, S> Context<A, S> {
             return Err(LapiError::HndlInvalid);
         }
         self.owner.store(thread_mark(), Ordering::Relaxed);
-        Ok(SessionGuard {
-            guard,
-            owner: &self.owner,
-        })
+        Ok(SessionGuard { guard, owner: &self.owner })
     }
 
     #[cold]
@@ -270,14 +260,7 @@ impl<A: Adapter, S> Context<A, S> {
         if value < 1 {
             return Err(LapiError::CntrVal { value });
         }
-        self.wait(|session| {
-            session
-                .engine
-                .outbox
-                .counters
-                .take(counter, value)
-                .transpose()
-        })?
+        self.wait(|session| session.engine.outbox.counters.take(counter, value).transpose())?
     }
 }
 

@@ -64,18 +64,10 @@ impl<S> Engine<S> {
         let peer = |violation| LapiError::Peer { origin, violation };
         let packet = wire::decode(head, body.len()).map_err(|error| peer(error.into()))?;
         match packet {
-            Packet::Single {
-                handler,
-                counters,
-                uhdr,
-            } => self.single(state, origin, handler, uhdr, body, counters),
-            Packet::First {
-                handler,
-                counters,
-                msg,
-                total,
-                uhdr,
-            } => {
+            Packet::Single { handler, counters, uhdr } => {
+                self.single(state, origin, handler, uhdr, body, counters)
+            }
+            Packet::First { handler, counters, msg, total, uhdr } => {
                 let begin = Incoming {
                     msg,
                     total,
@@ -107,12 +99,7 @@ impl<S> Engine<S> {
         counters: RemoteCounters,
     ) -> Result<(), LapiError> {
         let handler = self.header_handler(origin, handler)?;
-        let arrival = Arrival {
-            origin,
-            uhdr,
-            len: body.len() as u64,
-            data: Some(body),
-        };
+        let arrival = Arrival { origin, uhdr, len: body.len() as u64, data: Some(body) };
         let completion = match handler(state, arrival) {
             HeaderAction::Consumed | HeaderAction::Drop => Completion::None,
             HeaderAction::Deliver { into, completion } => {
@@ -133,29 +120,17 @@ impl<S> Engine<S> {
         begin: Incoming<S>,
     ) -> Result<(), LapiError> {
         if let Some(open) = &self.incoming[origin as usize] {
-            let violation = Violation::Interleaved {
-                open: open.msg,
-                next: begin.msg,
-            };
+            let violation = Violation::Interleaved { open: open.msg, next: begin.msg };
             return Err(LapiError::Peer { origin, violation });
         }
         let handler = self.header_handler(origin, handler)?;
-        let arrival = Arrival {
-            origin,
-            uhdr,
-            len: begin.total,
-            data: None,
-        };
+        let arrival = Arrival { origin, uhdr, len: begin.total, data: None };
         let (into, completion) = match handler(state, arrival) {
             HeaderAction::Consumed | HeaderAction::Drop => (RecvRegion::EMPTY, Completion::None),
             HeaderAction::Deliver { into, completion } => (into, completion),
         };
         let msg = begin.msg;
-        self.incoming[origin as usize] = Some(Incoming {
-            into,
-            completion,
-            ..begin
-        });
+        self.incoming[origin as usize] = Some(Incoming { into, completion, ..begin });
         self.body(state, origin, msg, 0, body)
     }
 
@@ -174,10 +149,7 @@ impl<S> Engine<S> {
         };
         let fits = body.len() as u64 <= incoming.total - incoming.received;
         if offset != incoming.received || !fits {
-            return Err(peer(Violation::BodyOffset {
-                offset,
-                expected: incoming.received,
-            }));
+            return Err(peer(Violation::BodyOffset { offset, expected: incoming.received }));
         }
         if offset < incoming.into.len() as u64 {
             incoming.into.store(offset as usize, body);
@@ -187,11 +159,9 @@ impl<S> Engine<S> {
             return Ok(());
         }
         match slot.take() {
-            Some(Incoming {
-                completion,
-                counters,
-                ..
-            }) => self.complete(state, completion, Due { origin, counters }),
+            Some(Incoming { completion, counters, .. }) => {
+                self.complete(state, completion, Due { origin, counters })
+            }
             None => Ok(()),
         }
     }
@@ -228,15 +198,11 @@ impl<S> Engine<S> {
             return Ok(());
         }
         if counters.completion != 0 {
-            let news = Packet::Complete {
-                counter: counters.completion,
-            };
+            let news = Packet::Complete { counter: counters.completion };
             self.outbox.push(origin, Outgoing::Control(news));
         }
         if !self.outbox.counters.count_on_wire(counters.target) {
-            let violation = Violation::UnknownCounter {
-                index: counters.target - 1,
-            };
+            let violation = Violation::UnknownCounter { index: counters.target - 1 };
             return Err(LapiError::Peer { origin, violation });
         }
         Ok(())
@@ -268,38 +234,23 @@ impl<S> Engine<S> {
         match packet {
             Packet::Complete { counter } => {
                 if counter == 0 || !self.outbox.counters.count_on_wire(counter) {
-                    return Err(Violation::UnknownCounter {
-                        index: counter.wrapping_sub(1),
-                    });
+                    return Err(Violation::UnknownCounter { index: counter.wrapping_sub(1) });
                 }
             }
-            Packet::GetRequest {
-                ticket,
-                key,
-                offset,
-                len,
-            } => {
+            Packet::GetRequest { ticket, key, offset, len } => {
                 if len == 0 || self.outbox.regions.part(key, offset, len).is_none() {
                     let refusal = Packet::GetRefused { ticket };
                     self.outbox.push(origin, Outgoing::Control(refusal));
                     return Err(Violation::UnregisteredGet { offset, len });
                 }
-                let reply = Outgoing::GetReply {
-                    ticket,
-                    key,
-                    offset,
-                    len,
-                    sent: 0,
-                };
+                let reply = Outgoing::GetReply { ticket, key, offset, len, sent: 0 };
                 self.outbox.push(origin, reply);
             }
             Packet::GetData { ticket, offset } => {
                 self.outbox.get_data(state, ticket, origin, offset, body)?;
             }
             Packet::GetRefused { ticket } => return Err(self.outbox.gets.refused(ticket, origin)),
-            Packet::Fence => self
-                .outbox
-                .push(origin, Outgoing::Control(Packet::FenceAck)),
+            Packet::Fence => self.outbox.push(origin, Outgoing::Control(Packet::FenceAck)),
             Packet::FenceAck => {
                 let lane = &mut self.outbox.lanes[origin as usize];
                 lane.fences = lane.fences.checked_sub(1).ok_or(Violation::StrayFence)?;

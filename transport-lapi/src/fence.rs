@@ -34,10 +34,7 @@ impl<A: Adapter, S> Context<A, S> {
         for round in 0..num_tasks.next_power_of_two().trailing_zeros() {
             let up = (task + (1 << round)) % num_tasks;
             let signal = Packet::Barrier { round: round as u8 };
-            self.session()?
-                .engine
-                .outbox
-                .push(up as u32, Outgoing::Control(signal));
+            self.session()?.engine.outbox.push(up as u32, Outgoing::Control(signal));
             self.wait(|session| {
                 let seen = &mut session.engine.barrier[round as usize];
                 *seen = seen.checked_sub(1)?;

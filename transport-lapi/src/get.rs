@@ -35,11 +35,7 @@ struct Get<S> {
 
 impl<S> Default for Gets<S> {
     fn default() -> Self {
-        Self {
-            slots: Vec::new(),
-            free: Vec::new(),
-            direct: VecDeque::new(),
-        }
+        Self { slots: Vec::new(), free: Vec::new(), direct: VecDeque::new() }
     }
 }
 
@@ -54,14 +50,7 @@ impl<S> Gets<S> {
         on_origin: OnOrigin<S>,
         direct: bool,
     ) -> u32 {
-        let get = Get {
-            target,
-            remote,
-            offset,
-            into,
-            stored: 0,
-            on_origin,
-        };
+        let get = Get { target, remote, offset, into, stored: 0, on_origin };
         let ticket = self.free.pop().unwrap_or_else(|| {
             self.slots.push(None);
             self.slots.len() as u32 - 1
@@ -92,8 +81,7 @@ impl<S> Gets<S> {
 
     fn slot(&mut self, ticket: u32, target: TaskId) -> Result<&mut Get<S>, Violation> {
         let slot = self.slots.get_mut(ticket as usize).and_then(Option::as_mut);
-        slot.filter(|get| get.target == target)
-            .ok_or(Violation::StrayGet { ticket })
+        slot.filter(|get| get.target == target).ok_or(Violation::StrayGet { ticket })
     }
 
     /// Stores a data packet of a reference get. Says whether that was the last one.
@@ -107,10 +95,7 @@ impl<S> Gets<S> {
         let get = self.slot(ticket, target)?;
         let fits = data.len() <= get.into.len() - get.stored;
         if offset != get.stored as u64 || !fits || data.is_empty() {
-            return Err(Violation::BodyOffset {
-                offset,
-                expected: get.stored as u64,
-            });
+            return Err(Violation::BodyOffset { offset, expected: get.stored as u64 });
         }
         get.stored += get.into.store(get.stored, data);
         Ok(get.stored == get.into.len())
@@ -216,11 +201,7 @@ impl Regions {
 
     /// Ends every registration; returns the keys.
     pub fn clear(&mut self) -> Vec<u64> {
-        let live = self
-            .slots
-            .iter()
-            .enumerate()
-            .filter(|(_, (_, region))| region.is_some());
+        let live = self.slots.iter().enumerate().filter(|(_, (_, region))| region.is_some());
         let key = |(slot, (generation, _)): (usize, &(u32, _))| {
             u64::from(*generation) << 32 | slot as u64
         };

@@ -38,12 +38,7 @@ pub(crate) struct Lane<S> {
 
 impl<S> Outbox<S> {
     pub(crate) fn new(num_tasks: usize, caps: Caps) -> Self {
-        let lane = || Lane {
-            queue: VecDeque::new(),
-            next_msg: 0,
-            dirty: false,
-            fences: 0,
-        };
+        let lane = || Lane { queue: VecDeque::new(), next_msg: 0, dirty: false, fences: 0 };
         Self {
             caps,
             lanes: std::iter::repeat_with(lane).take(num_tasks).collect(),
@@ -71,10 +66,7 @@ impl<S> Outbox<S> {
             return Err(LapiError::AddrHndlRange { index: 0 });
         }
         if uhdr.len() > MAX_UHDR || uhdr.len() % 8 != 0 {
-            return Err(LapiError::UhdrLen {
-                len: uhdr.len(),
-                max: MAX_UHDR,
-            });
+            return Err(LapiError::UhdrLen { len: uhdr.len(), max: MAX_UHDR });
         }
         let message = Message::new(handler, uhdr, Payload::Owned(udata));
         self.push(target, Outgoing::Message(message));
@@ -104,23 +96,12 @@ impl<S> Outbox<S> {
             return Err(LapiError::TgtAddrNull { len: remote.len });
         }
         if offset.checked_add(len).is_none_or(|end| end > remote.len) {
-            return Err(LapiError::DataLen {
-                offset,
-                len,
-                limit: remote.len,
-            });
+            return Err(LapiError::DataLen { offset, len, limit: remote.len });
         }
         let direct = self.caps.get.is_some() || len == 0;
-        let ticket = self
-            .gets
-            .add(target, remote, offset, into, on_origin, direct);
+        let ticket = self.gets.add(target, remote, offset, into, on_origin, direct);
         if !direct {
-            let request = Packet::GetRequest {
-                ticket,
-                key: remote.key,
-                offset,
-                len,
-            };
+            let request = Packet::GetRequest { ticket, key: remote.key, offset, len };
             self.push(target, Outgoing::Control(request));
         }
         Ok(())
@@ -134,11 +115,7 @@ impl<S> Outbox<S> {
     ) -> RemoteRegion {
         let key = self.regions.add(region);
         adapter.expose(key, region);
-        RemoteRegion {
-            addr: region.addr(),
-            len: region.len() as u64,
-            key,
-        }
+        RemoteRegion { addr: region.addr(), len: region.len() as u64, key }
     }
 
     /// Ends a registration: [`crate::Session::deregister`] for handlers. It takes effect before the
@@ -182,9 +159,7 @@ impl<S> Outbox<S> {
     ) -> Result<usize, LapiError> {
         let mut frames = 0;
         loop {
-            let Lane {
-                queue, next_msg, ..
-            } = &mut self.lanes[target as usize];
+            let Lane { queue, next_msg, .. } = &mut self.lanes[target as usize];
             let Some(front) = queue.front_mut() else {
                 return Ok(frames);
             };

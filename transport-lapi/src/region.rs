@@ -28,10 +28,7 @@ unsafe impl Sync for SendRegion {}
 
 impl SendRegion {
     /// No bytes.
-    pub const EMPTY: Self = Self {
-        ptr: std::ptr::null(),
-        len: 0,
-    };
+    pub const EMPTY: Self = Self { ptr: std::ptr::null(), len: 0 };
 
     /// Describes `len` bytes at `ptr`. A null `ptr` with `len > 0` is accepted here and refused by
     /// the call it is given to, as LAPI's ORG_ADDR_NULL.
@@ -45,10 +42,7 @@ impl SendRegion {
     /// Bytes that are never freed.
     #[cfg(test)]
     pub(crate) const fn lasting(bytes: &'static [u8]) -> Self {
-        Self {
-            ptr: bytes.as_ptr(),
-            len: bytes.len(),
-        }
+        Self { ptr: bytes.as_ptr(), len: bytes.len() }
     }
 
     /// Length in bytes.
@@ -74,10 +68,7 @@ impl SendRegion {
     /// The part `offset..offset + len`, clipped to the region.
     pub fn part(&self, offset: usize, len: usize) -> Self {
         let offset = offset.min(self.len);
-        Self {
-            ptr: self.ptr.wrapping_add(offset),
-            len: len.min(self.len - offset),
-        }
+        Self { ptr: self.ptr.wrapping_add(offset), len: len.min(self.len - offset) }
     }
 
     /// The bytes, for the length of one call.
@@ -105,10 +96,7 @@ unsafe impl Sync for RecvRegion {}
 
 impl RecvRegion {
     /// No bytes.
-    pub const EMPTY: Self = Self {
-        ptr: std::ptr::null_mut(),
-        len: 0,
-    };
+    pub const EMPTY: Self = Self { ptr: std::ptr::null_mut(), len: 0 };
 
     /// Describes `len` writable bytes at `ptr`.
     ///
@@ -141,10 +129,7 @@ impl RecvRegion {
     /// The part `offset..offset + len`, clipped to the region.
     pub fn part(&self, offset: usize, len: usize) -> Self {
         let offset = offset.min(self.len);
-        Self {
-            ptr: self.ptr.wrapping_add(offset),
-            len: len.min(self.len - offset),
-        }
+        Self { ptr: self.ptr.wrapping_add(offset), len: len.min(self.len - offset) }
     }
 
     /// Copies `from` to `offset`, as much of it as fits, and returns how many bytes that was.
@@ -173,20 +158,12 @@ impl<'a> ForeignBytes<'a> {
     /// # Safety
     /// The caller keeps G3.
     pub(crate) const unsafe fn new(ptr: *const u8, len: usize) -> Self {
-        Self {
-            ptr,
-            len,
-            life: PhantomData,
-        }
+        Self { ptr, len, life: PhantomData }
     }
 
     /// Bytes of this task's own, in the shape of a peer's.
     pub fn from_slice(bytes: &'a [u8]) -> Self {
-        Self {
-            ptr: bytes.as_ptr(),
-            len: bytes.len(),
-            life: PhantomData,
-        }
+        Self { ptr: bytes.as_ptr(), len: bytes.len(), life: PhantomData }
     }
 
     /// Length in bytes.
@@ -202,11 +179,7 @@ impl<'a> ForeignBytes<'a> {
     /// The part `offset..offset + len`, clipped to what is there.
     pub fn part(&self, offset: usize, len: usize) -> Self {
         let offset = offset.min(self.len);
-        Self {
-            ptr: self.ptr.wrapping_add(offset),
-            len: len.min(self.len - offset),
-            ..*self
-        }
+        Self { ptr: self.ptr.wrapping_add(offset), len: len.min(self.len - offset), ..*self }
     }
 
     /// Copies the bytes into `into`, as many as fit, and returns how many that was.

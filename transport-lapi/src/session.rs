@@ -53,8 +53,7 @@ impl<A: Adapter, S> Session<A, S> {
     pub fn amsend(&mut self, call: Amsend<'_, S>) -> Result<Sent, LapiError> {
         if self.try_amsend(&call)? {
             if let OnOrigin::Counter(_) = call.on_origin {
-                call.on_origin
-                    .fire(&mut self.state, &mut self.engine.outbox);
+                call.on_origin.fire(&mut self.state, &mut self.engine.outbox);
             }
             return Ok(Sent::Now);
         }
@@ -76,15 +75,8 @@ impl<A: Adapter, S> Session<A, S> {
             return Ok(false);
         }
         let (handler, counters, uhdr) = (call.handler, call.counters(), call.uhdr);
-        let head = Packet::Single {
-            handler,
-            counters,
-            uhdr,
-        }
-        .encode();
-        let post = self
-            .adapter
-            .try_send(call.target, head.bytes(), call.udata.bytes())?;
+        let head = Packet::Single { handler, counters, uhdr }.encode();
+        let post = self.adapter.try_send(call.target, head.bytes(), call.udata.bytes())?;
         lane.dirty |= post == Post::Taken;
         Ok(post == Post::Taken)
     }
@@ -113,9 +105,7 @@ impl<A: Adapter, S> Session<A, S> {
         into: RecvRegion,
         on_origin: OnOrigin<S>,
     ) -> Result<(), LapiError> {
-        self.engine
-            .outbox
-            .get(target, remote, offset, into, on_origin)
+        self.engine.outbox.get(target, remote, offset, into, on_origin)
     }
 
     /// Makes memory of this task readable for the others' gets, until [`Session::deregister`]. The
@@ -145,12 +135,7 @@ impl<A: Adapter, S> Session<A, S> {
     /// The packet concerned is dropped; later calls go on behind it.
     #[inline]
     pub fn progress(&mut self) -> Result<usize, LapiError> {
-        let Self {
-            state,
-            adapter,
-            engine,
-            ..
-        } = self;
+        let Self { state, adapter, engine, .. } = self;
         let mut trouble = None;
         let arrived = adapter.poll(BUDGET, &mut |frame| {
             if let Err(error) = engine.dispatch(state, frame) {

@@ -14,10 +14,7 @@
 //!   that moment in program order, what precedes it is visible to what follows the heavy fence; and
 //!   if it stands after, what follows it sees what preceded the heavy fence.
 
-#![allow(
-    unsafe_code,
-    reason = "loom's cell hands out raw pointers, and so does its stand-in"
-)]
+#![allow(unsafe_code, reason = "loom's cell hands out raw pointers, and so does its stand-in")]
 
 pub(crate) use self::imp::{
     AtomicU32, AtomicU64, FutexWord, Ordering, UnsafeCell, fence, heavy_fence, light_fence,
@@ -140,11 +137,7 @@ mod imp {
     impl FutexWord {
         #[cfg(test)]
         pub(crate) fn new() -> Self {
-            Self {
-                value: AtomicU32::new(0),
-                bucket: Mutex::new(()),
-                queue: Condvar::new(),
-            }
+            Self { value: AtomicU32::new(0), bucket: Mutex::new(()), queue: Condvar::new() }
         }
 
         pub(crate) fn value(&self) -> &AtomicU32 {
@@ -155,11 +148,7 @@ mod imp {
         pub(crate) fn wait(&self, expected: u32, _timeout: Option<Duration>) {
             let bucket = self.bucket.lock().expect("no model panics under the lock");
             if self.value.load(Ordering::Relaxed) == expected {
-                drop(
-                    self.queue
-                        .wait(bucket)
-                        .expect("no model panics under the lock"),
-                );
+                drop(self.queue.wait(bucket).expect("no model panics under the lock"));
             }
         }
 

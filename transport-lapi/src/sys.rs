@@ -17,14 +17,9 @@ pub(crate) fn process_vm_readv(pid: i32, addr: u64, into: RecvRegion) -> io::Res
     let Ok(addr) = usize::try_from(addr) else {
         return Err(io::Error::from_raw_os_error(libc::EFAULT));
     };
-    let local = libc::iovec {
-        iov_base: into.as_mut_ptr().cast(),
-        iov_len: into.len(),
-    };
-    let remote = libc::iovec {
-        iov_base: std::ptr::without_provenance_mut(addr),
-        iov_len: into.len(),
-    };
+    let local = libc::iovec { iov_base: into.as_mut_ptr().cast(), iov_len: into.len() };
+    let remote =
+        libc::iovec { iov_base: std::ptr::without_provenance_mut(addr), iov_len: into.len() };
     // SAFETY: `into` is writable by us alone (G2 of `crate::region`), and C1.
     let read = unsafe { libc::process_vm_readv(pid, &local, 1, &remote, 1, 0) };
     match usize::try_from(read) {
@@ -48,10 +43,6 @@ pub(crate) fn prefetch<T>(at: *const T) {
     unsafe {
         std::arch::asm!("prfm pldl1keep, [{at}]", at = in(reg) at, options(nostack, readonly));
     }
-    #[cfg(not(all(
-        any(target_arch = "x86_64", target_arch = "aarch64"),
-        not(miri),
-        not(loom)
-    )))]
+    #[cfg(not(all(any(target_arch = "x86_64", target_arch = "aarch64"), not(miri), not(loom))))]
     let _ = at;
 }

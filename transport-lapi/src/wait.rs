@@ -35,27 +35,11 @@ pub(crate) struct Pace {
 impl Pace {
     /// The pace for a job of `tasks` on `cores` processors.
     pub fn new(mode: WaitMode, tasks: usize, cores: usize) -> Self {
-        let spins = if tasks <= cores {
-            LONG_SPIN
-        } else {
-            SHORT_SPIN
-        };
+        let spins = if tasks <= cores { LONG_SPIN } else { SHORT_SPIN };
         match mode {
-            WaitMode::Spin => Self {
-                spins,
-                yields: YIELDS,
-                sleeps: false,
-            },
-            WaitMode::Adaptive => Self {
-                spins,
-                yields: YIELDS,
-                sleeps: true,
-            },
-            WaitMode::Block => Self {
-                spins: 0,
-                yields: 0,
-                sleeps: true,
-            },
+            WaitMode::Spin => Self { spins, yields: YIELDS, sleeps: false },
+            WaitMode::Adaptive => Self { spins, yields: YIELDS, sleeps: true },
+            WaitMode::Block => Self { spins: 0, yields: 0, sleeps: true },
         }
     }
 
@@ -69,11 +53,7 @@ impl Pace {
         if self.sleeps && turn >= self.yields * (SHORT_SPIN + 1) {
             return Step::Sleep;
         }
-        if turn % (SHORT_SPIN + 1) == 0 {
-            Step::Yield
-        } else {
-            Step::Spin
-        }
+        if turn % (SHORT_SPIN + 1) == 0 { Step::Yield } else { Step::Spin }
     }
 }
 
@@ -92,10 +72,7 @@ mod tests {
         let yields = YIELDS as usize;
         let turns = LONG_SPIN + YIELDS * (SHORT_SPIN + 1) + 7;
         let (spin, yielded, slept) = steps(Pace::new(WaitMode::Adaptive, 2, 2), turns);
-        assert_eq!(
-            (spin, yielded, slept),
-            (long + yields * SHORT_SPIN as usize, yields, 7)
-        );
+        assert_eq!((spin, yielded, slept), (long + yields * SHORT_SPIN as usize, yields, 7));
     }
 
     #[test]

@@ -96,30 +96,15 @@ impl RemoteCounters {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Packet<'a> {
     /// A whole message: `udata` is the body.
-    Single {
-        handler: u8,
-        counters: RemoteCounters,
-        uhdr: &'a [u8],
-    },
+    Single { handler: u8, counters: RemoteCounters, uhdr: &'a [u8] },
     /// The beginning of a message of `total` bytes.
-    First {
-        handler: u8,
-        counters: RemoteCounters,
-        msg: u32,
-        total: u64,
-        uhdr: &'a [u8],
-    },
+    First { handler: u8, counters: RemoteCounters, msg: u32, total: u64, uhdr: &'a [u8] },
     /// The bytes of message `msg` from `offset` on.
     Body { msg: u32, offset: u64 },
     /// The completion counter `counter` (plus one) of the receiver goes up.
     Complete { counter: u32 },
     /// A reference get: please send this part of the region.
-    GetRequest {
-        ticket: u32,
-        key: u64,
-        offset: u64,
-        len: u64,
-    },
+    GetRequest { ticket: u32, key: u64, offset: u64, len: u64 },
     /// The bytes from `offset` on, counted from where the get begins.
     GetData { ticket: u32, offset: u64 },
     /// The region is not registered.
@@ -185,27 +170,14 @@ impl Packet<'_> {
     /// were refused by the caller.
     #[inline]
     pub fn encode(&self) -> Head {
-        let mut head = Head {
-            bytes: [0; MAX_HEAD],
-            len: 0,
-        };
+        let mut head = Head { bytes: [0; MAX_HEAD], len: 0 };
         match *self {
-            Packet::Single {
-                handler,
-                counters,
-                uhdr,
-            } => {
+            Packet::Single { handler, counters, uhdr } => {
                 head.base(SINGLE, handler, uhdr.len(), 0);
                 head.counters(counters);
                 head.uhdr(uhdr);
             }
-            Packet::First {
-                handler,
-                counters,
-                msg,
-                total,
-                uhdr,
-            } => {
+            Packet::First { handler, counters, msg, total, uhdr } => {
                 head.base(FIRST, handler, uhdr.len(), msg);
                 head.counters(counters);
                 head.field(total);
@@ -216,12 +188,7 @@ impl Packet<'_> {
                 head.field(offset);
             }
             Packet::Complete { counter } => head.base(COMPLETE, 0, 0, counter),
-            Packet::GetRequest {
-                ticket,
-                key,
-                offset,
-                len,
-            } => {
+            Packet::GetRequest { ticket, key, offset, len } => {
                 head.base(GET_REQUEST, 0, 0, ticket);
                 head.field(key);
                 head.field(offset);
@@ -249,14 +216,9 @@ struct Reader<'a> {
 impl<'a> Reader<'a> {
     #[inline]
     fn take<const N: usize>(&mut self) -> Result<[u8; N], WireError> {
-        let bytes = self
-            .head
-            .get(self.at..self.at + N)
-            .and_then(|bytes| bytes.try_into().ok());
-        let bytes = bytes.ok_or(WireError::Truncated {
-            len: self.head.len(),
-            needed: self.at + N,
-        })?;
+        let bytes = self.head.get(self.at..self.at + N).and_then(|bytes| bytes.try_into().ok());
+        let bytes =
+            bytes.ok_or(WireError::Truncated { len: self.head.len(), needed: self.at + N })?;
         self.at += N;
         Ok(bytes)
     }
@@ -281,10 +243,7 @@ impl<'a> Reader<'a> {
     fn uhdr(&self, claimed: usize) -> Result<&'a [u8], WireError> {
         let uhdr = &self.head[self.at..];
         if uhdr.len() != claimed || claimed > MAX_UHDR || claimed % 8 != 0 {
-            return Err(WireError::UhdrLength {
-                claimed,
-                carried: uhdr.len(),
-            });
+            return Err(WireError::UhdrLength { claimed, carried: uhdr.len() });
         }
         Ok(uhdr)
     }
@@ -301,48 +260,24 @@ pub(crate) fn decode(head: &[u8], body: usize) -> Result<Packet<'_>, WireError> 
     let packet = match kind {
         SINGLE => {
             let counters = reader.counters(announced)?;
-            return Ok(Packet::Single {
-                handler,
-                counters,
-                uhdr: reader.uhdr(uhdr_len)?,
-            });
+            return Ok(Packet::Single { handler, counters, uhdr: reader.uhdr(uhdr_len)? });
         }
         FIRST => {
             let counters = reader.counters(announced)?;
             let total = reader.u64()?;
             if body as u64 > total {
-                return Err(WireError::Overlong {
-                    carried: body,
-                    total,
-                });
+                return Err(WireError::Overlong { carried: body, total });
             }
             let uhdr = reader.uhdr(uhdr_len)?;
-            return Ok(Packet::First {
-                handler,
-                counters,
-                msg: number,
-                total,
-                uhdr,
-            });
+            return Ok(Packet::First { handler, counters, msg: number, total, uhdr });
         }
-        BODY => Packet::Body {
-            msg: number,
-            offset: reader.u64()?,
-        },
+        BODY => Packet::Body { msg: number, offset: reader.u64()? },
         COMPLETE => Packet::Complete { counter: number },
         GET_REQUEST => {
             let (key, offset, len) = (reader.u64()?, reader.u64()?, reader.u64()?);
-            Packet::GetRequest {
-                ticket: number,
-                key,
-                offset,
-                len,
-            }
+            Packet::GetRequest { ticket: number, key, offset, len }
         }
-        GET_DATA => Packet::GetData {
-            ticket: number,
-            offset: reader.u64()?,
-        },
+        GET_DATA => Packet::GetData { ticket: number, offset: reader.u64()? },
         GET_REFUSED => Packet::GetRefused { ticket: number },
         FENCE => Packet::Fence,
         FENCE_ACK => Packet::FenceAck,
@@ -432,43 +367,16 @@ mod tests {
     fn every_violation_has_its_error() {
         let truncated = refusal(&[1, 2], 0);
         assert_eq!(truncated, Some(WireError::Truncated { len: 2, needed: 8 }));
-        assert_eq!(
-            refusal(&head(99, 0, 0), 0),
-            Some(WireError::UnknownKind(99))
-        );
+        assert_eq!(refusal(&head(99, 0, 0), 0), Some(WireError::UnknownKind(99)));
         let announced = refusal(&head(FENCE | COUNTERS, 0, 0), 0);
         assert_eq!(announced, Some(WireError::UnknownKind(FENCE | COUNTERS)));
         let lies = refusal(&head(SINGLE, 16, 8), 0);
-        assert_eq!(
-            lies,
-            Some(WireError::UhdrLength {
-                claimed: 16,
-                carried: 8
-            })
-        );
+        assert_eq!(lies, Some(WireError::UhdrLength { claimed: 16, carried: 8 }));
         let odd = refusal(&head(SINGLE, 4, 4), 0);
-        assert_eq!(
-            odd,
-            Some(WireError::UhdrLength {
-                claimed: 4,
-                carried: 4
-            })
-        );
+        assert_eq!(odd, Some(WireError::UhdrLength { claimed: 4, carried: 4 }));
         let body = refusal(&head(FENCE, 0, 0), 3);
-        assert_eq!(
-            body,
-            Some(WireError::UnexpectedBody {
-                kind: FENCE,
-                len: 3
-            })
-        );
+        assert_eq!(body, Some(WireError::UnexpectedBody { kind: FENCE, len: 3 }));
         let over = refusal(&head(FIRST, 0, 8), 1);
-        assert_eq!(
-            over,
-            Some(WireError::Overlong {
-                carried: 1,
-                total: 0
-            })
-        );
+        assert_eq!(over, Some(WireError::Overlong { carried: 1, total: 0 }));
     }
 }

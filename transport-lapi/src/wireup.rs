@@ -46,27 +46,13 @@ pub fn connect(settings: &Settings) -> Result<Joined, WireupError> {
     match bootstrap::detect(settings)? {
         Start::Singleton => {
             let adapter = Native::Threads(threads::job(1)?.remove(0));
-            Ok(Joined {
-                adapter,
-                control: None,
-                get_report: "memory copy".to_owned(),
-            })
+            Ok(Joined { adapter, control: None, get_report: "memory copy".to_owned() })
         }
-        Start::Launched(Membership {
-            task,
-            num_tasks,
-            segment,
-            control,
-            ..
-        }) => {
+        Start::Launched(Membership { task, num_tasks, segment, control, .. }) => {
             control.joined();
             let shm = ShmAdapter::attach(segment, task, num_tasks, settings.get)?;
             let get_report = shm.get_report();
-            Ok(Joined {
-                adapter: Native::Shm(shm),
-                control: Some(control),
-                get_report,
-            })
+            Ok(Joined { adapter: Native::Shm(shm), control: Some(control), get_report })
         }
     }
 }
@@ -76,10 +62,7 @@ pub fn connect(settings: &Settings) -> Result<Joined, WireupError> {
 /// # Errors
 /// [`AdapterError::TaskCount`]; [`AdapterError::System`] when there is no memory.
 pub fn in_process(num_tasks: usize) -> Result<Vec<Native>, AdapterError> {
-    Ok(threads::job(num_tasks)?
-        .into_iter()
-        .map(Native::Threads)
-        .collect())
+    Ok(threads::job(num_tasks)?.into_iter().map(Native::Threads).collect())
 }
 
 /// The adapter that a job on this host uses: one branch per call, no table of pointers.

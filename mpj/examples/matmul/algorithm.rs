@@ -75,10 +75,7 @@ pub struct Product<T> {
 
 impl<T: Element> Product<T> {
     pub fn zeros(block: &Block) -> Self {
-        Self {
-            block: Matrix::zeros(block.rows.len(), block.cols.len()),
-            seconds: 0.0,
-        }
+        Self { block: Matrix::zeros(block.rows.len(), block.cols.len()), seconds: 0.0 }
     }
 
     /// Adds a product of blocks.

@@ -34,28 +34,14 @@ pub enum FileError {
         a.display(),
         b.display()
     )]
-    Types {
-        a: PathBuf,
-        b: PathBuf,
-        a_type: Dtype,
-        b_type: Dtype,
-    },
+    Types { a: PathBuf, b: PathBuf, a_type: Dtype, b_type: Dtype },
     #[error(
         "{} is {} x {} and {} is {} x {}: expected as many rows in the second as the first has columns",
         a.display(), a_extents.0, a_extents.1, b.display(), b_extents.0, b_extents.1
     )]
-    Extents {
-        a: PathBuf,
-        b: PathBuf,
-        a_extents: (usize, usize),
-        b_extents: (usize, usize),
-    },
+    Extents { a: PathBuf, b: PathBuf, a_extents: (usize, usize), b_extents: (usize, usize) },
     #[error("a matrix of {rows} x {cols} {dtype} values: expected at most {LIMIT} bytes")]
-    TooLarge {
-        rows: usize,
-        cols: usize,
-        dtype: Dtype,
-    },
+    TooLarge { rows: usize, cols: usize, dtype: Dtype },
     #[error("{}: cannot write: {reason}", path.display())]
     Write {
         path: PathBuf,
@@ -82,14 +68,8 @@ impl Input {
         let (a, b) = (NpyFile::open(a)?, NpyFile::open(b)?);
         let dtype = a.agree(&b)?;
         Ok(match dtype {
-            Dtype::F32 => Self::F32(Factors {
-                a: a.matrix()?,
-                b: b.matrix()?,
-            }),
-            Dtype::F64 => Self::F64(Factors {
-                a: a.matrix()?,
-                b: b.matrix()?,
-            }),
+            Dtype::F32 => Self::F32(Factors { a: a.matrix()?, b: b.matrix()? }),
+            Dtype::F64 => Self::F64(Factors { a: a.matrix()?, b: b.matrix()? }),
         })
     }
 
@@ -112,27 +92,18 @@ impl Input {
 }
 
 fn seeded<T: Element>(size: usize) -> Factors<T> {
-    Factors {
-        a: Matrix::seeded(size, size, 1),
-        b: Matrix::seeded(size, size, 2),
-    }
+    Factors { a: Matrix::seeded(size, size, 1), b: Matrix::seeded(size, size, 2) }
 }
 
 impl<T: Element> Factors<T> {
     fn shape(&self) -> Shape {
-        Shape {
-            m: self.a.rows(),
-            k: self.a.cols(),
-            n: self.b.cols(),
-        }
+        Shape { m: self.a.rows(), k: self.a.cols(), n: self.b.cols() }
     }
 }
 
 /// Refuses a matrix that is larger than [`LIMIT`].
 fn limit(rows: usize, cols: usize, dtype: Dtype) -> Result<(), FileError> {
-    let bytes = rows
-        .checked_mul(cols)
-        .and_then(|count| count.checked_mul(dtype.size()));
+    let bytes = rows.checked_mul(cols).and_then(|count| count.checked_mul(dtype.size()));
     match bytes {
         Some(bytes) if bytes as u64 <= LIMIT => Ok(()),
         _ => Err(FileError::TooLarge { rows, cols, dtype }),
@@ -157,17 +128,8 @@ impl NpyFile {
             Err(reason) => return Err(FileError::Npy { path, reason }),
         };
         match header.shape[..] {
-            [rows, cols] => Ok(Self {
-                path,
-                header,
-                rows,
-                cols,
-                reader,
-            }),
-            _ => Err(FileError::NotMatrix {
-                path,
-                shape: header.shape,
-            }),
+            [rows, cols] => Ok(Self { path, header, rows, cols, reader }),
+            _ => Err(FileError::NotMatrix { path, shape: header.shape }),
         }
     }
 
@@ -189,21 +151,11 @@ impl NpyFile {
         let (a_type, b_type) = (self.header.dtype, other.header.dtype);
         let (a, b) = (self.path.clone(), other.path.clone());
         if a_type != b_type {
-            return Err(FileError::Types {
-                a,
-                b,
-                a_type,
-                b_type,
-            });
+            return Err(FileError::Types { a, b, a_type, b_type });
         }
         let (a_extents, b_extents) = ((self.rows, self.cols), (other.rows, other.cols));
         if self.cols != other.rows {
-            return Err(FileError::Extents {
-                a,
-                b,
-                a_extents,
-                b_extents,
-            });
+            return Err(FileError::Extents { a, b, a_extents, b_extents });
         }
         for (rows, cols) in [a_extents, b_extents, (self.rows, other.cols)] {
             limit(rows, cols, a_type)?;
@@ -212,11 +164,8 @@ impl NpyFile {
     }
 
     fn matrix<T: Element>(mut self) -> Result<Matrix<T>, FileError> {
-        let values =
-            npy::read_values(&mut self.reader, &self.header).map_err(|reason| FileError::Npy {
-                path: self.path,
-                reason,
-            })?;
+        let values = npy::read_values(&mut self.reader, &self.header)
+            .map_err(|reason| FileError::Npy { path: self.path, reason })?;
         Ok(if self.header.fortran_order {
             Matrix::from_columns(self.rows, self.cols, &values)
         } else {
@@ -229,17 +178,12 @@ impl NpyFile {
 pub fn check_writable(path: &Path) -> Result<(), FileError> {
     // A device or a directory must not be replaced by the file that is renamed to its name.
     if fs::metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
-        return Err(FileError::NotRegular {
-            path: path.to_owned(),
-        });
+        return Err(FileError::NotRegular { path: path.to_owned() });
     }
     let partial = partial(path);
     File::create_new(&partial)
         .and_then(|_| fs::remove_file(&partial))
-        .map_err(|reason| FileError::Write {
-            path: path.to_owned(),
-            reason,
-        })
+        .map_err(|reason| FileError::Write { path: path.to_owned(), reason })
 }
 
 /// Writes a matrix. The file appears under its name when it is complete.
@@ -249,20 +193,13 @@ pub fn write<T: Element>(path: &Path, matrix: &Matrix<T>) -> Result<(), FileErro
     written.map_err(|reason| {
         // The error that matters is the first one.
         let _ = fs::remove_file(&partial);
-        FileError::Write {
-            path: path.to_owned(),
-            reason,
-        }
+        FileError::Write { path: path.to_owned(), reason }
     })
 }
 
 fn write_values<T: Element>(path: &Path, matrix: &Matrix<T>) -> io::Result<()> {
     let mut writer = BufWriter::new(File::create_new(path)?);
-    npy::write(
-        &mut writer,
-        &[matrix.rows(), matrix.cols()],
-        matrix.values(),
-    )?;
+    npy::write(&mut writer, &[matrix.rows(), matrix.cols()], matrix.values())?;
     writer.flush()
 }
 

@@ -44,23 +44,14 @@ pub struct Grid {
 impl Grid {
     /// The grid of all `ranks` whose sides differ least; a prime number gives one row.
     pub fn nearest_square(ranks: usize) -> Self {
-        let rows = (1..=ranks.isqrt())
-            .rev()
-            .find(|rows| ranks % rows == 0)
-            .unwrap_or(1);
-        Self {
-            rows,
-            cols: ranks / rows,
-        }
+        let rows = (1..=ranks.isqrt()).rev().find(|rows| ranks % rows == 0).unwrap_or(1);
+        Self { rows, cols: ranks / rows }
     }
 
     /// The square grid of all `ranks`, if there is one.
     pub fn square(ranks: usize) -> Option<Self> {
         let side = ranks.isqrt();
-        (side * side == ranks).then_some(Self {
-            rows: side,
-            cols: side,
-        })
+        (side * side == ranks).then_some(Self { rows: side, cols: side })
     }
 
     /// Row and column of a rank.
@@ -87,14 +78,8 @@ pub fn cannon_placement(shape: Shape, grid: Grid, rank: usize) -> Placement {
     let cols = part(shape.n, grid.cols, col);
     let inner = part(shape.k, grid.rows, cannon_part(grid.rows, (row, col), 0));
     Placement {
-        a: Block {
-            rows: rows.clone(),
-            cols: inner.clone(),
-        },
-        b: Block {
-            rows: inner,
-            cols: cols.clone(),
-        },
+        a: Block { rows: rows.clone(), cols: inner.clone() },
+        b: Block { rows: inner, cols: cols.clone() },
         c: Block { rows, cols },
     }
 }
@@ -105,14 +90,8 @@ pub fn summa_placement(shape: Shape, grid: Grid, rank: usize) -> Placement {
     let rows = part(shape.m, grid.rows, row);
     let cols = part(shape.n, grid.cols, col);
     Placement {
-        a: Block {
-            rows: rows.clone(),
-            cols: part(shape.k, grid.cols, col),
-        },
-        b: Block {
-            rows: part(shape.k, grid.rows, row),
-            cols: cols.clone(),
-        },
+        a: Block { rows: rows.clone(), cols: part(shape.k, grid.cols, col) },
+        b: Block { rows: part(shape.k, grid.rows, row), cols: cols.clone() },
         c: Block { rows, cols },
     }
 }
@@ -121,27 +100,16 @@ pub fn summa_placement(shape: Shape, grid: Grid, rank: usize) -> Placement {
 pub fn ring_placement(shape: Shape, ranks: usize, rank: usize) -> Placement {
     let rows = part(shape.m, ranks, rank);
     Placement {
-        a: Block {
-            rows: rows.clone(),
-            cols: 0..shape.k,
-        },
-        b: Block {
-            rows: part(shape.k, ranks, rank),
-            cols: 0..shape.n,
-        },
-        c: Block {
-            rows,
-            cols: 0..shape.n,
-        },
+        a: Block { rows: rows.clone(), cols: 0..shape.k },
+        b: Block { rows: part(shape.k, ranks, rank), cols: 0..shape.n },
+        c: Block { rows, cols: 0..shape.n },
     }
 }
 
 /// The panels of SUMMA: cuts `0..k` at every border of the blocks of A and of B, so that a panel
 /// has one owner in every row and one in every column, and further into at most `widest`.
 pub fn summa_panels(k: usize, grid: Grid, widest: usize) -> Vec<Range<usize>> {
-    let mut borders: Vec<usize> = (0..grid.cols)
-        .map(|col| part(k, grid.cols, col).end)
-        .collect();
+    let mut borders: Vec<usize> = (0..grid.cols).map(|col| part(k, grid.cols, col).end).collect();
     borders.extend((0..grid.rows).map(|row| part(k, grid.rows, row).end));
     borders.sort_unstable();
     let mut panels = Vec::new();

@@ -47,9 +47,7 @@ impl Fields {
     fn complete(self) -> Result<Header, NpyError> {
         Ok(Header {
             dtype: self.descr.ok_or(NpyError::MissingKey("descr"))?,
-            fortran_order: self
-                .fortran_order
-                .ok_or(NpyError::MissingKey("fortran_order"))?,
+            fortran_order: self.fortran_order.ok_or(NpyError::MissingKey("fortran_order"))?,
             shape: self.shape.ok_or(NpyError::MissingKey("shape"))?,
         })
     }
@@ -70,10 +68,7 @@ struct Cursor<'a> {
 
 impl Cursor<'_> {
     fn error(&self, expected: &'static str) -> NpyError {
-        NpyError::Syntax {
-            at: self.at,
-            expected,
-        }
+        NpyError::Syntax { at: self.at, expected }
     }
 
     fn peek(&mut self) -> Option<u8> {
@@ -90,11 +85,7 @@ impl Cursor<'_> {
     }
 
     fn expect(&mut self, byte: u8, expected: &'static str) -> Result<(), NpyError> {
-        if self.take(byte) {
-            Ok(())
-        } else {
-            Err(self.error(expected))
-        }
+        if self.take(byte) { Ok(()) } else { Err(self.error(expected)) }
     }
 
     fn end(&mut self) -> Result<(), NpyError> {
@@ -107,10 +98,7 @@ impl Cursor<'_> {
     /// Takes bytes as long as `wanted` holds.
     fn take_while(&mut self, wanted: impl Fn(u8) -> bool) -> &str {
         let rest = &self.text[self.at..];
-        let length = rest
-            .iter()
-            .position(|byte| !wanted(*byte))
-            .unwrap_or(rest.len());
+        let length = rest.iter().position(|byte| !wanted(*byte)).unwrap_or(rest.len());
         self.at += length;
         std::str::from_utf8(&rest[..length]).unwrap_or_default()
     }
@@ -147,10 +135,7 @@ impl Cursor<'_> {
         match self.take_while(|byte| byte.is_ascii_alphabetic()) {
             "True" => Ok(true),
             "False" => Ok(false),
-            _ => Err(NpyError::Syntax {
-                at: start,
-                expected: "True or False",
-            }),
+            _ => Err(NpyError::Syntax { at: start, expected: "True or False" }),
         }
     }
 
@@ -177,9 +162,6 @@ impl Cursor<'_> {
         let start = self.at;
         let digits = self.take_while(|byte| byte.is_ascii_digit());
         let expected = "an extent between 0 and 2^64";
-        digits.parse().map_err(|_| NpyError::Syntax {
-            at: start,
-            expected,
-        })
+        digits.parse().map_err(|_| NpyError::Syntax { at: start, expected })
     }
 }

@@ -90,22 +90,12 @@ impl<'a, T> View<'a, T> {
     ///
     /// When the rows overlap or reach beyond the slice.
     pub fn new(values: &'a [T], rows: usize, cols: usize, stride: usize) -> Self {
-        assert!(
-            cols <= stride,
-            "rows of {cols} values overlap at a stride of {stride}"
-        );
+        assert!(cols <= stride, "rows of {cols} values overlap at a stride of {stride}");
         if rows > 0 && cols > 0 {
-            let end = (rows - 1)
-                .checked_mul(stride)
-                .and_then(|start| start.checked_add(cols));
+            let end = (rows - 1).checked_mul(stride).and_then(|start| start.checked_add(cols));
             assert!(end.is_some_and(|end| end <= values.len()), "L1");
         }
-        Self {
-            values,
-            rows,
-            cols,
-            stride,
-        }
+        Self { values, rows, cols, stride }
     }
 }
 
@@ -128,21 +118,6 @@ pub fn multiply_add<T: Element>(a: View<'_, T>, b: View<'_, T>, c: &mut Matrix<T
     // inside their slices, and writes m x n dense values of `c`, which are all there (M1 in
     // `matrix.rs`) and are ours alone (L2).
     unsafe {
-        T::KERNEL(
-            m,
-            k,
-            n,
-            T::ONE,
-            left,
-            row_a,
-            1,
-            right,
-            row_b,
-            1,
-            T::ONE,
-            target,
-            row_c,
-            1,
-        );
+        T::KERNEL(m, k, n, T::ONE, left, row_a, 1, right, row_b, 1, T::ONE, target, row_c, 1);
     }
 }

@@ -5,11 +5,7 @@
 //!
 //! Rank 0 reads or makes up the factors and tells the others what comes, or that nothing comes. It
 //! distributes blocks, all ranks run one of the algorithms, and it collects the product.
-#![allow(
-    clippy::print_stdout,
-    clippy::print_stderr,
-    reason = "a program prints"
-)]
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program prints")]
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -46,12 +42,7 @@ mod verify;
 #[command(name = "matmul", group(ArgGroup::new("factors").required(true).args(["a", "size"])))]
 struct Options {
     /// First factor, a NumPy file of f4 or f8
-    #[arg(
-        long,
-        value_name = "A.npy",
-        requires = "b",
-        required_unless_present = "size"
-    )]
+    #[arg(long, value_name = "A.npy", requires = "b", required_unless_present = "size")]
     a: Option<PathBuf>,
     /// Second factor, a NumPy file of the same type
     #[arg(long, value_name = "B.npy", requires = "a")]
@@ -111,11 +102,7 @@ fn start(comm: &Communicator, options: Options) -> Result<ExitCode, Error> {
         Ok(algorithm) => algorithm,
         Err(reason) => return Ok(support::refuse_job::<Options>(comm, &reason)),
     };
-    let input = if comm.rank() == 0 {
-        report_error(load(&options))
-    } else {
-        None
-    };
+    let input = if comm.rank() == 0 { report_error(load(&options)) } else { None };
     let Some((dtype, shape)) = announce(comm, input.as_ref().map(Input::plan))? else {
         return Ok(ExitCode::from(support::USAGE));
     };
@@ -154,30 +141,14 @@ fn announce(
     plan: Option<(Dtype, Shape)>,
 ) -> Result<Option<(Dtype, Shape)>, Error> {
     let words = plan.map_or(Vec::new(), |(dtype, shape)| {
-        vec![
-            dtype.size() as u64,
-            shape.m as u64,
-            shape.k as u64,
-            shape.n as u64,
-        ]
+        vec![dtype.size() as u64, shape.m as u64, shape.k as u64, shape.n as u64]
     });
     let words = support::broadcast(comm, words)?;
     let [size, m, k, n] = words[..] else {
         return Ok(None);
     };
-    let dtype = if size == Dtype::F32.size() as u64 {
-        Dtype::F32
-    } else {
-        Dtype::F64
-    };
-    Ok(Some((
-        dtype,
-        Shape {
-            m: m as usize,
-            k: k as usize,
-            n: n as usize,
-        },
-    )))
+    let dtype = if size == Dtype::F32.size() as u64 { Dtype::F32 } else { Dtype::F64 };
+    Ok(Some((dtype, Shape { m: m as usize, k: k as usize, n: n as usize })))
 }
 
 /// Seconds of the phases, and the share of the multiplication that was not local products but
@@ -220,19 +191,14 @@ fn multiply<T: Element>(
     shape: Shape,
     factors: Option<&Factors<T>>,
 ) -> Result<(Matrix<T>, Times), Error> {
-    let placements: Vec<_> = (0..comm.size())
-        .map(|rank| algorithm.placement(shape, rank))
-        .collect();
+    let placements: Vec<_> =
+        (0..comm.size()).map(|rank| algorithm.placement(shape, rank)).collect();
     let list = |of: fn(&grid::Placement) -> &Block| -> Vec<Block> {
         placements.iter().map(of).cloned().collect()
     };
     let blocks_of_c = list(|placement| &placement.c);
     let mut product = Product::zeros(&blocks_of_c[comm.rank()]);
-    let extents = if comm.rank() == 0 {
-        (shape.m, shape.n)
-    } else {
-        (0, 0)
-    };
+    let extents = if comm.rank() == 0 { (shape.m, shape.n) } else { (0, 0) };
     let mut whole = Matrix::zeros(extents.0, extents.1);
 
     let start = mpj::wtime();
@@ -286,10 +252,7 @@ fn conclude<T: Element>(
     let start = mpj::wtime();
     let reference = verify::reference(&factors.a, &factors.b);
     let seconds = mpj::wtime() - start;
-    println!(
-        "  one rank        {seconds:.6} s, {:.2} GFLOP/s",
-        gflops(shape, seconds)
-    );
+    println!("  one rank        {seconds:.6} s, {:.2} GFLOP/s", gflops(shape, seconds));
     let residual = verify::residual(&factors.a, &factors.b, c, &reference);
     let figures = format!("{:.3e} (at most {:.3e})", residual.relative, residual.limit);
     if !residual.verified() {

@@ -19,11 +19,7 @@ pub struct Matrix<T> {
 
 impl<T: Element> Matrix<T> {
     pub fn zeros(rows: usize, cols: usize) -> Self {
-        Self {
-            rows,
-            cols,
-            values: vec![T::zeroed(); rows * cols],
-        }
+        Self { rows, cols, values: vec![T::zeroed(); rows * cols] }
     }
 
     /// A matrix of the given values, row by row.
@@ -44,21 +40,13 @@ impl<T: Element> Matrix<T> {
     pub fn from_columns(rows: usize, cols: usize, values: &[T]) -> Self {
         assert_eq!(rows * cols, values.len(), "M1");
         let row = |row: usize| values.iter().skip(row).step_by(rows).copied();
-        Self {
-            rows,
-            cols,
-            values: (0..rows).flat_map(row).collect(),
-        }
+        Self { rows, cols, values: (0..rows).flat_map(row).collect() }
     }
 
     /// Values that depend on `seed` and the position alone, between -1 and 1.
     pub fn seeded(rows: usize, cols: usize, seed: u64) -> Self {
         let values = (0..rows * cols).map(|index| T::from_f64(uniform(seed, index as u64)));
-        Self {
-            rows,
-            cols,
-            values: values.collect(),
-        }
+        Self { rows, cols, values: values.collect() }
     }
 
     pub fn rows(&self) -> usize {
@@ -84,10 +72,7 @@ impl<T: Element> Matrix<T> {
 
     /// Some columns, in place, as a factor.
     pub fn columns(&self, cols: Range<usize>) -> View<'_, T> {
-        assert!(
-            cols.start <= cols.end && cols.end <= self.cols,
-            "columns {cols:?}"
-        );
+        assert!(cols.start <= cols.end && cols.end <= self.cols, "columns {cols:?}");
         // A matrix without values has no row that the columns could start in.
         let first = cols.start.min(self.values.len());
         View::new(&self.values[first..], self.rows, cols.len(), self.cols)
@@ -102,11 +87,7 @@ impl<T: Element> Matrix<T> {
     pub fn extract(&self, block: &Block) -> Self {
         let row = |row: usize| &self.values[row * self.cols..][block.cols.clone()];
         let values = block.rows.clone().flat_map(row).copied();
-        Self {
-            rows: block.rows.len(),
-            cols: block.cols.len(),
-            values: values.collect(),
-        }
+        Self { rows: block.rows.len(), cols: block.cols.len(), values: values.collect() }
     }
 
     /// Overwrites one block.
@@ -116,11 +97,7 @@ impl<T: Element> Matrix<T> {
     /// When `part` does not have the extents of the block.
     pub fn place(&mut self, block: &Block, part: &Self) {
         let extents = (block.rows.len(), block.cols.len());
-        assert_eq!(
-            extents,
-            (part.rows, part.cols),
-            "a part has the extents of its block"
-        );
+        assert_eq!(extents, (part.rows, part.cols), "a part has the extents of its block");
         for (row, source) in block.rows.clone().zip(0..) {
             let target = &mut self.values[row * self.cols..][block.cols.clone()];
             target.copy_from_slice(part.row_band(source..source + 1));

@@ -32,9 +32,7 @@ pub enum Dtype {
 impl Dtype {
     /// The type with this name in a header.
     pub fn from_descr(descr: &str) -> Option<Self> {
-        [Self::F32, Self::F64]
-            .into_iter()
-            .find(|dtype| dtype.descr() == descr)
+        [Self::F32, Self::F64].into_iter().find(|dtype| dtype.descr() == descr)
     }
 
     fn descr(self) -> &'static str {
@@ -99,9 +97,7 @@ impl Header {
     /// Bytes of the values, or `None` where the shape is too large for any file.
     fn payload(&self) -> Option<u64> {
         let sized = self.shape.iter().filter(|extent| **extent != 0);
-        let bytes = sized
-            .copied()
-            .try_fold(self.dtype.size(), usize::checked_mul)?;
+        let bytes = sized.copied().try_fold(self.dtype.size(), usize::checked_mul)?;
         let empty = self.shape.contains(&0);
         u64::try_from(if empty { 0 } else { bytes }).ok()
     }
@@ -149,10 +145,7 @@ impl fmt::Display for NpyError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotNpy => {
-                write!(
-                    f,
-                    "not a NumPy file: expected it to start with \\x93NUMPY and a version"
-                )
+                write!(f, "not a NumPy file: expected it to start with \\x93NUMPY and a version")
             }
             Self::Version { major, minor } => {
                 write!(f, "format version {major}.{minor}: expected 1.0 or 2.0")
@@ -167,12 +160,7 @@ impl fmt::Display for NpyError {
                 write!(f, "malformed header at its byte {at}: expected {expected}")
             }
             Self::UnknownKey(key) => {
-                write!(
-                    f,
-                    "header has key '{}': expected {}",
-                    printable(key),
-                    literal::KEYS
-                )
+                write!(f, "header has key '{}': expected {}", printable(key), literal::KEYS)
             }
             Self::RepeatedKey(key) => write!(f, "header has key '{key}' twice: expected it once"),
             Self::MissingKey(key) => {
@@ -186,16 +174,10 @@ impl fmt::Display for NpyError {
                 )
             }
             Self::ShapeOverflow(shape) => {
-                write!(
-                    f,
-                    "shape {shape:?} is too large: expected less than 2^64 bytes of values"
-                )
+                write!(f, "shape {shape:?} is too large: expected less than 2^64 bytes of values")
             }
             Self::Length { expected, found } => {
-                write!(
-                    f,
-                    "file of {found} bytes: expected {expected} from its shape and type"
-                )
+                write!(f, "file of {found} bytes: expected {expected} from its shape and type")
             }
             Self::Io(error) => write!(f, "cannot read: {error}"),
         }
@@ -219,10 +201,7 @@ impl From<io::Error> for NpyError {
 
 /// The start of a text from a file, safe to show on a terminal.
 fn printable(text: &str) -> String {
-    text.chars()
-        .take(24)
-        .flat_map(char::escape_default)
-        .collect()
+    text.chars().take(24).flat_map(char::escape_default).collect()
 }
 
 /// Reads the header and leaves `reader` at the first value.
@@ -250,15 +229,12 @@ pub fn read_header(reader: &mut impl Read, file_length: u64) -> Result<Header, N
     }
     let header = literal::parse(&text)?;
     let prefix = (MAGIC.len() + 2 + length_field + stated) as u64;
-    let expected = header
-        .payload()
-        .and_then(|payload| payload.checked_add(prefix));
+    let expected = header.payload().and_then(|payload| payload.checked_add(prefix));
     match expected {
         None => Err(NpyError::ShapeOverflow(header.shape)),
-        Some(expected) if expected != file_length => Err(NpyError::Length {
-            expected,
-            found: file_length,
-        }),
+        Some(expected) if expected != file_length => {
+            Err(NpyError::Length { expected, found: file_length })
+        }
         Some(_) => Ok(header),
     }
 }
@@ -266,12 +242,10 @@ pub fn read_header(reader: &mut impl Read, file_length: u64) -> Result<Header, N
 /// Reads one of the fields before the header; a file that ends here is of another format.
 fn read_fixed<const N: usize>(reader: &mut impl Read) -> Result<[u8; N], NpyError> {
     let mut bytes = [0; N];
-    reader
-        .read_exact(&mut bytes)
-        .map_err(|error| match error.kind() {
-            io::ErrorKind::UnexpectedEof => NpyError::NotNpy,
-            _ => NpyError::Io(error),
-        })?;
+    reader.read_exact(&mut bytes).map_err(|error| match error.kind() {
+        io::ErrorKind::UnexpectedEof => NpyError::NotNpy,
+        _ => NpyError::Io(error),
+    })?;
     Ok(bytes)
 }
 
@@ -281,11 +255,7 @@ fn read_fixed<const N: usize>(reader: &mut impl Read) -> Result<[u8; N], NpyErro
 ///
 /// When `T` is not the type that the header names: the caller dispatches on it.
 pub fn read_values<T: Scalar>(reader: &mut impl Read, header: &Header) -> Result<Vec<T>, NpyError> {
-    assert_eq!(
-        header.dtype,
-        T::DTYPE,
-        "the caller dispatches on the type in the header"
-    );
+    assert_eq!(header.dtype, T::DTYPE, "the caller dispatches on the type in the header");
     let mut values = vec![T::zeroed(); header.count()];
     reader.read_exact(bytemuck::cast_slice_mut(&mut values))?;
     for value in &mut values {
@@ -301,11 +271,7 @@ pub fn read_values<T: Scalar>(reader: &mut impl Read, header: &Header) -> Result
 /// When `shape` and the number of values disagree, or the shape has more dimensions than fit a
 /// version 1.0 header.
 pub fn write<T: Scalar>(writer: &mut impl Write, shape: &[usize], values: &[T]) -> io::Result<()> {
-    assert_eq!(
-        shape.iter().product::<usize>(),
-        values.len(),
-        "the shape counts the values"
-    );
+    assert_eq!(shape.iter().product::<usize>(), values.len(), "the shape counts the values");
     writer.write_all(&header_bytes(T::DTYPE, shape))?;
     let mut block = Vec::new();
     for chunk in values.chunks(4096) {
@@ -319,11 +285,8 @@ pub fn write<T: Scalar>(writer: &mut impl Write, shape: &[usize], values: &[T]) 
 fn header_bytes(dtype: Dtype, shape: &[usize]) -> Vec<u8> {
     let extents: String = shape.iter().map(|extent| format!("{extent}, ")).collect();
     // A tuple of one element keeps its comma, as in Python.
-    let extents = if shape.len() == 1 {
-        extents.trim_end()
-    } else {
-        extents.trim_end_matches(", ")
-    };
+    let extents =
+        if shape.len() == 1 { extents.trim_end() } else { extents.trim_end_matches(", ") };
     let descr = dtype.descr();
     let text = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': ({extents}), }}");
     let prefix = MAGIC.len() + 4;

@@ -32,10 +32,7 @@ pub fn multiply<T: Element>(
         let owner_col = grid::owner(shape.k, grid.cols, panel.start);
         let left = if owner_col == col {
             let first = part(shape.k, grid.cols, col).start;
-            a.extract(&Block {
-                rows: 0..a.rows(),
-                cols: panel.start - first..panel.end - first,
-            })
+            a.extract(&Block { rows: 0..a.rows(), cols: panel.start - first..panel.end - first })
         } else {
             Matrix::zeros(a.rows(), panel.len())
         };
@@ -44,10 +41,7 @@ pub fn multiply<T: Element>(
         let owner_row = grid::owner(shape.k, grid.rows, panel.start);
         let right = if owner_row == row {
             let first = part(shape.k, grid.rows, row).start;
-            b.extract(&Block {
-                rows: panel.start - first..panel.end - first,
-                cols: 0..b.cols(),
-            })
+            b.extract(&Block { rows: panel.start - first..panel.end - first, cols: 0..b.cols() })
         } else {
             Matrix::zeros(panel.len(), b.cols())
         };

@@ -40,35 +40,18 @@ pub fn residual<T: Element>(
     let pairs = c.values().iter().zip(reference.values());
     let apart = norm(pairs.map(|(left, right)| distance(left.to_f64(), right.to_f64())));
     let norm_of = |factor: &Matrix<T>| {
-        norm(
-            factor
-                .values()
-                .iter()
-                .map(|value| value.to_f64())
-                .filter(|value| value.is_finite()),
-        )
+        norm(factor.values().iter().map(|value| value.to_f64()).filter(|value| value.is_finite()))
     };
     // Dividing twice keeps the product of two large norms from overflowing.
-    let relative = if apart == 0.0 {
-        0.0
-    } else {
-        apart / norm_of(a) / norm_of(b)
-    };
+    let relative = if apart == 0.0 { 0.0 } else { apart / norm_of(a) / norm_of(b) };
     let spread = a.cols() as f64 * T::ROUNDOFF;
-    Residual {
-        relative,
-        limit: 2.0 * spread / (1.0 - spread).max(T::ROUNDOFF),
-    }
+    Residual { relative, limit: 2.0 * spread / (1.0 - spread).max(T::ROUNDOFF) }
 }
 
 /// Difference of two values. Where both have overflowed, the order of the sums decides between
 /// infinity and NaN, so they count as equal.
 fn distance(left: f64, right: f64) -> f64 {
-    if !left.is_finite() && !right.is_finite() {
-        0.0
-    } else {
-        left - right
-    }
+    if !left.is_finite() && !right.is_finite() { 0.0 } else { left - right }
 }
 
 /// Frobenius norm, scaled so that no square overflows; infinite where a value is not finite.

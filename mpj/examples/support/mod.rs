@@ -104,9 +104,5 @@ pub fn maximum(comm: &Communicator, value: f64) -> Result<f64, Error> {
 /// Whether any rank failed its check, known to every rank.
 pub fn outcome(comm: &Communicator, passed: bool) -> Result<ExitCode, Error> {
     let failed = maximum(comm, f64::from(u8::from(!passed)))? > 0.0;
-    Ok(if failed {
-        ExitCode::FAILURE
-    } else {
-        ExitCode::SUCCESS
-    })
+    Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }

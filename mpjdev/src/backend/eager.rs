@@ -8,7 +8,7 @@
 use transport_lapi::adapter::Adapter;
 use transport_lapi::{
     Amsend, Arrival, Completion, ForeignBytes, HeaderAction, HeaderHandler, LapiError, OnOrigin,
-    Outbox, Sent, Session,
+    Outbox, RecvRegion, Sent, Session,
 };
 
 use super::rendezvous::Rendezvous;
@@ -18,7 +18,7 @@ use crate::early::{Early, EarlyBody};
 use crate::envelope::{self, EAGER, EAGER_SYNC, Fields};
 use crate::error::PeerError;
 use crate::matching::Envelope;
-use crate::request::{Handle, Matched, Operation, Sending};
+use crate::request::{Handle, Matched, Operation, Sending, Taking};
 use crate::state::State;
 use crate::status::Status;
 
@@ -35,13 +35,7 @@ impl Backend for Eager {
         session: &mut Session<A, State>,
         message: Outbound,
     ) -> Result<Handle, LapiError> {
-        let Outbound {
-            dest,
-            context,
-            tag,
-            data,
-            synchronous,
-        } = message;
+        let Outbound { dest, context, tag, data, synchronous } = message;
         if !session.state.credits.spend(dest, data.len()) {
             session.state.stats.credit_fallbacks += 1;
             return Rendezvous::send(session, message);
@@ -57,31 +51,19 @@ impl Backend for Eager {
         start(session, message)
     }
 
-    fn receive(state: &mut State, outbox: &mut Outbox<State>, early: u64, key: u64) {
-        let Some(message) = state.early.get_mut(early) else {
-            return;
-        };
+    fn receive(
+        state: &mut State,
+        outbox: &mut Outbox<State>,
+        early: u64,
+        key: u64,
+        into: RecvRegion,
+    ) {
+        let Some(message) = state.early.get_mut(early) else { return };
         let (source, tag, len) = (message.source, message.tag, message.len);
-        let EarlyBody::Eager {
-            arrived,
-            sync,
-            waiting,
-            ..
-        } = &mut message.body
-        else {
-            return;
-        };
+        let EarlyBody::Eager { arrived, sync, waiting, .. } = &mut message.body else { return };
         *waiting = Some(key);
-        let (arrived, sync) = (*arrived, *sync);
-        if let Some(receiving) = state.requests.receiving(key) {
-            receiving.matched = Some(Matched {
-                source,
-                tag,
-                len,
-                sender: sync,
-                data: None,
-            });
-        }
+        let (arrived, sender) = (*arrived, *sync);
+        state.begin_taking(key, into, Matched { source, tag, len, sender, data: None });
         if arrived {
             hand_over(state, outbox, early);
         }
@@ -93,13 +75,7 @@ fn start<A: Adapter>(
     session: &mut Session<A, State>,
     message: Outbound,
 ) -> Result<Handle, LapiError> {
-    let Outbound {
-        dest,
-        context,
-        tag,
-        data,
-        synchronous,
-    } = message;
+    let Outbound { dest, context, tag, data, synchronous } = message;
     let key = session.state.requests.insert(Operation::Send(Sending {
         dest,
         tag,
@@ -109,15 +85,8 @@ fn start<A: Adapter>(
         unanswered: synchronous,
         exposed: None,
     }));
-    let (plain, sync) = (
-        envelope::eager(context, tag),
-        envelope::eager_sync(context, tag, key),
-    );
-    let (handler, uhdr) = if synchronous {
-        (EAGER_SYNC, &sync[..])
-    } else {
-        (EAGER, &plain[..])
-    };
+    let (plain, sync) = (envelope::eager(context, tag), envelope::eager_sync(context, tag, key));
+    let (handler, uhdr) = if synchronous { (EAGER_SYNC, &sync[..]) } else { (EAGER, &plain[..]) };
     let mut amsend = Amsend::new(dest, handler, uhdr, data);
     amsend.on_origin = OnOrigin::Handler(left, key);
     if session.amsend(amsend)? == Sent::Now {
@@ -167,30 +136,17 @@ fn accept(
     if let Err(error) = state.credits.charge(source, len) {
         return refuse(state, source, error);
     }
-    let envelope = Envelope {
-        context,
-        source,
-        tag,
-    };
-    let Some((key, receiving)) = state.meet(&envelope) else {
+    let envelope = Envelope { context, source, tag };
+    let Some((key, into)) = state.meet(&envelope) else {
         return keep(state, arrival, envelope, len, sender);
     };
-    receiving.matched = Some(Matched {
-        source,
-        tag,
-        len,
-        sender,
-        data: None,
-    });
-    let into = receiving.into;
+    let matched = Matched { source, tag, len, sender, data: None };
     let (Some(body), None) = (arrival.data, sender) else {
-        return HeaderAction::Deliver {
-            into,
-            completion: Completion::Inline(stored, key),
-        };
+        state.begin_taking(key, into, matched);
+        return HeaderAction::Deliver { into, completion: Completion::Inline(stored, key) };
     };
     into.store(0, body);
-    state.end_receive(key);
+    state.end_receive(key, into, &matched);
     if state.credits.release(source, len) {
         return follow_up(State::settle_credit, u64::from(source));
     }
@@ -199,9 +155,8 @@ fn accept(
 
 /// The bytes of a message are in the user's buffer.
 fn stored(state: &mut State, outbox: &mut Outbox<State>, key: u64) {
-    let Some(matched) = state.end_receive(key) else {
-        return;
-    };
+    let Some(Taking { into, matched }) = state.requests.taking(key) else { return };
+    state.end_receive(key, into, &matched);
     if let Some(request) = matched.sender {
         state.answer(outbox, matched.source, request);
     }
@@ -228,30 +183,13 @@ fn keep(
     state.stats.early_bytes += len as u64;
     state.stats.early_bytes_peak = state.stats.early_bytes_peak.max(state.stats.early_bytes);
     let arrived = arrival.data.is_some();
-    let body = EarlyBody::Eager {
-        buffer,
-        arrived,
-        sync,
-        waiting: None,
-    };
-    let key = state.early.insert(Early {
-        source: envelope.source,
-        tag: envelope.tag,
-        len,
-        body,
-    });
+    let body = EarlyBody::Eager { buffer, arrived, sync, waiting: None };
+    let key = state.early.insert(Early { source: envelope.source, tag: envelope.tag, len, body });
     state.matcher.push_early(envelope, key);
     match state.early.get_mut(key).map(|early| &mut early.body) {
-        Some(EarlyBody::Eager {
-            buffer,
-            arrived: false,
-            ..
-        }) => {
+        Some(EarlyBody::Eager { buffer, arrived: false, .. }) => {
             let completion = Completion::Inline(early_stored, key);
-            HeaderAction::Deliver {
-                into: buffer.region(),
-                completion,
-            }
+            HeaderAction::Deliver { into: buffer.region(), completion }
         }
         _ => HeaderAction::Consumed,
     }
@@ -262,10 +200,7 @@ fn early_stored(state: &mut State, outbox: &mut Outbox<State>, key: u64) {
     let Some(early) = state.early.get_mut(key) else {
         return;
     };
-    let EarlyBody::Eager {
-        arrived, waiting, ..
-    } = &mut early.body
-    else {
+    let EarlyBody::Eager { arrived, waiting, .. } = &mut early.body else {
         return;
     };
     *arrived = true;
@@ -279,18 +214,11 @@ fn hand_over(state: &mut State, outbox: &mut Outbox<State>, early: u64) {
     let Some(Early { len, body, .. }) = state.early.remove(early) else {
         return;
     };
-    let EarlyBody::Eager {
-        buffer,
-        waiting: Some(key),
-        ..
-    } = body
-    else {
+    let EarlyBody::Eager { buffer, waiting: Some(key), .. } = body else {
         return;
     };
-    if let Some(receiving) = state.requests.receiving(key) {
-        receiving
-            .into
-            .store(0, ForeignBytes::from_slice(buffer.bytes()));
+    if let Some(Taking { into, .. }) = state.requests.taking(key) {
+        into.store(0, ForeignBytes::from_slice(buffer.bytes()));
     }
     state.stats.eager.copies += 1;
     state.stats.early_bytes -= len as u64;

@@ -8,15 +8,15 @@
 
 use transport_lapi::adapter::Adapter;
 use transport_lapi::{
-    Amsend, Arrival, HeaderAction, HeaderHandler, LapiError, OnOrigin, Outbox, SendRegion, Sent,
-    Session,
+    Amsend, Arrival, HeaderAction, HeaderHandler, LapiError, OnOrigin, Outbox, RecvRegion,
+    SendRegion, Sent, Session,
 };
 
 use super::{Backend, Outbound, follow_up, left, length};
 use crate::early::{Early, EarlyBody};
 use crate::envelope::{self, Fields, RENDEZVOUS};
 use crate::matching::Envelope;
-use crate::request::{Handle, Matched, Operation, Sending};
+use crate::request::{Handle, Matched, Operation, Sending, Taking};
 use crate::state::State;
 
 /// See the module.
@@ -31,13 +31,7 @@ impl Backend for Rendezvous {
         session: &mut Session<A, State>,
         message: Outbound,
     ) -> Result<Handle, LapiError> {
-        let Outbound {
-            dest,
-            context,
-            tag,
-            data,
-            ..
-        } = message;
+        let Outbound { dest, context, tag, data, .. } = message;
         session.state.stats.rendezvous.messages += 1;
         session.state.stats.rendezvous.bytes += data.len() as u64;
         let exposed = session.register(data)?;
@@ -60,29 +54,17 @@ impl Backend for Rendezvous {
         Ok(Handle::Pending(key))
     }
 
-    fn receive(state: &mut State, outbox: &mut Outbox<State>, early: u64, key: u64) {
-        let Some(Early {
-            source,
-            tag,
-            len,
-            body,
-        }) = state.early.remove(early)
-        else {
-            return;
-        };
-        let EarlyBody::Rendezvous { data, sender } = body else {
-            return;
-        };
-        if let Some(receiving) = state.requests.receiving(key) {
-            let (sender, data) = (Some(sender), Some(data));
-            receiving.matched = Some(Matched {
-                source,
-                tag,
-                len,
-                sender,
-                data,
-            });
-        }
+    fn receive(
+        state: &mut State,
+        outbox: &mut Outbox<State>,
+        early: u64,
+        key: u64,
+        into: RecvRegion,
+    ) {
+        let Some(Early { source, tag, len, body }) = state.early.remove(early) else { return };
+        let EarlyBody::Rendezvous { data, sender } = body else { return };
+        let (sender, data) = (Some(sender), Some(data));
+        state.begin_taking(key, into, Matched { source, tag, len, sender, data });
         fetch(state, outbox, key);
     }
 }
@@ -102,32 +84,17 @@ fn arrived(state: &mut State, arrival: Arrival<'_>) -> HeaderAction<State> {
     let Some(len) = length(state, source, data.len) else {
         return HeaderAction::Drop;
     };
-    let envelope = Envelope {
-        context,
-        source,
-        tag,
-    };
+    let envelope = Envelope { context, source, tag };
     match state.meet(&envelope) {
-        Some((key, receiving)) => {
+        Some((key, into)) => {
             let (sender, data) = (Some(sender), Some(data));
-            receiving.matched = Some(Matched {
-                source,
-                tag,
-                len,
-                sender,
-                data,
-            });
+            state.begin_taking(key, into, Matched { source, tag, len, sender, data });
             follow_up(fetch, key)
         }
         None => {
             state.stats.rendezvous.early += 1;
             let body = EarlyBody::Rendezvous { data, sender };
-            let key = state.early.insert(Early {
-                source,
-                tag,
-                len,
-                body,
-            });
+            let key = state.early.insert(Early { source, tag, len, body });
             state.matcher.push_early(envelope, key);
             HeaderAction::Consumed
         }
@@ -136,19 +103,9 @@ fn arrived(state: &mut State, arrival: Arrival<'_>) -> HeaderAction<State> {
 
 /// Issues the Get of a receive that has met its envelope, for as many bytes as fit.
 fn fetch(state: &mut State, outbox: &mut Outbox<State>, key: u64) {
-    let Some(receiving) = state.requests.receiving(key) else {
-        return;
-    };
-    let Some(Matched {
-        source,
-        len,
-        data: Some(data),
-        ..
-    }) = receiving.matched
-    else {
-        return;
-    };
-    let into = receiving.into.part(0, len);
+    let Some(Taking { into, matched }) = state.requests.taking(key) else { return };
+    let Matched { source, len, data: Some(data), .. } = matched else { return };
+    let into = into.part(0, len);
     if let Err(error) = outbox.get(source, data, 0, into, OnOrigin::Handler(fetched, key)) {
         state.trouble.get_or_insert(error.into());
     }
@@ -156,13 +113,9 @@ fn fetch(state: &mut State, outbox: &mut Outbox<State>, key: u64) {
 
 /// The data are there: tells the sender and ends the receive.
 fn fetched(state: &mut State, outbox: &mut Outbox<State>, key: u64) {
-    let Some(Matched {
-        source,
-        sender: Some(request),
-        ..
-    }) = state.end_receive(key)
-    else {
-        return;
-    };
-    state.answer(outbox, source, request);
+    let Some(Taking { into, matched }) = state.requests.taking(key) else { return };
+    state.end_receive(key, into, &matched);
+    if let Some(request) = matched.sender {
+        state.answer(outbox, matched.source, request);
+    }
 }

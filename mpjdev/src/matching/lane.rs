@@ -43,10 +43,7 @@ pub(super) struct Lane {
 
 impl Default for Lane {
     fn default() -> Self {
-        Self {
-            queues: FxHashMap::default(),
-            sweep_at: SWEEP_FLOOR,
-        }
+        Self { queues: FxHashMap::default(), sweep_at: SWEEP_FLOOR }
     }
 }
 
@@ -60,14 +57,8 @@ impl Lane {
         which: usize,
         slab: &mut Slab<T, LINKS>,
     ) {
-        let ends = self.queues.entry(key).or_insert(Ends {
-            head: NIL,
-            tail: NIL,
-        });
-        *slab.link(slot, which) = Link {
-            prev: ends.tail,
-            next: NIL,
-        };
+        let ends = self.queues.entry(key).or_insert(Ends { head: NIL, tail: NIL });
+        *slab.link(slot, which) = Link { prev: ends.tail, next: NIL };
         if ends.tail == NIL {
             ends.head = slot;
         } else {
@@ -84,10 +75,7 @@ impl Lane {
     pub fn head(&self, key: &Key) -> Option<u32> {
         #[cfg(test)]
         super::tests::count_steps(1);
-        self.queues
-            .get(key)
-            .map(|ends| ends.head)
-            .filter(|&head| head != NIL)
+        self.queues.get(key).map(|ends| ends.head).filter(|&head| head != NIL)
     }
 
     /// Takes the earliest entry out of the queue of `key`, with a single look-up.
@@ -127,10 +115,7 @@ impl Lane {
         if prev != NIL && next != NIL {
             return;
         }
-        let ends = self
-            .queues
-            .get_mut(key)
-            .expect("M3: a queue with entries is in the map");
+        let ends = self.queues.get_mut(key).expect("M3: a queue with entries is in the map");
         if prev == NIL {
             ends.head = next;
         }

@@ -18,10 +18,7 @@ pub(super) struct Link {
 }
 
 impl Link {
-    const NONE: Self = Self {
-        prev: NIL,
-        next: NIL,
-    };
+    const NONE: Self = Self { prev: NIL, next: NIL };
 }
 
 /// Slots for entries that each sit in up to `LINKS` queues.
@@ -42,11 +39,7 @@ struct Slot<T, const LINKS: usize> {
 
 impl<T, const LINKS: usize> Slab<T, LINKS> {
     pub fn new() -> Self {
-        Self {
-            slots: Vec::new(),
-            first_free: NIL,
-            len: 0,
-        }
+        Self { slots: Vec::new(), first_free: NIL, len: 0 }
     }
 
     #[inline]
@@ -63,11 +56,7 @@ impl<T, const LINKS: usize> Slab<T, LINKS> {
     #[inline]
     pub fn insert(&mut self, serial: u64, value: T) -> u32 {
         self.len += 1;
-        let entry = Slot {
-            serial,
-            links: [Link::NONE; LINKS],
-            value: Some(value),
-        };
+        let entry = Slot { serial, links: [Link::NONE; LINKS], value: Some(value) };
         let slot = self.first_free;
         if slot == NIL {
             return self.grow(entry);
@@ -92,10 +81,7 @@ impl<T, const LINKS: usize> Slab<T, LINKS> {
     #[inline]
     pub fn remove(&mut self, slot: u32) -> T {
         let place = &mut self.slots[slot as usize];
-        let value = place
-            .value
-            .take()
-            .expect("only occupied slots are in a queue");
+        let value = place.value.take().expect("only occupied slots are in a queue");
         place.serial = FREE;
         place.links[0].next = self.first_free;
         self.first_free = slot;
@@ -131,11 +117,9 @@ impl<T, const LINKS: usize> Slab<T, LINKS> {
     pub fn in_order(&self) -> impl Iterator<Item = (u32, &T)> {
         #[cfg(test)]
         super::tests::count_steps(self.slots.len());
-        let occupied = (0..)
-            .zip(&self.slots)
-            .filter_map(|(index, slot): (u32, _)| {
-                slot.value.as_ref().map(|value| (slot.serial, index, value))
-            });
+        let occupied = (0..).zip(&self.slots).filter_map(|(index, slot): (u32, _)| {
+            slot.value.as_ref().map(|value| (slot.serial, index, value))
+        });
         let mut entries: Vec<_> = occupied.collect();
         entries.sort_unstable_by_key(|&(serial, ..)| serial);
         entries.into_iter().map(|(_, slot, value)| (slot, value))

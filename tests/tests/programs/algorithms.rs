@@ -64,12 +64,7 @@ mod local {
 
     impl<'a, T: Element> View<'a, T> {
         pub fn new(values: &'a [T], rows: usize, cols: usize, stride: usize) -> Self {
-            Self {
-                values,
-                rows,
-                cols,
-                stride,
-            }
+            Self { values, rows, cols, stride }
         }
 
         fn at(&self, row: usize, col: usize) -> f64 {
@@ -81,9 +76,7 @@ mod local {
         assert_eq!((a.rows, a.cols, b.cols), (c.rows(), b.rows, c.cols()));
         for row in 0..a.rows {
             for col in 0..b.cols {
-                let sum: f64 = (0..a.cols)
-                    .map(|inner| a.at(row, inner) * b.at(inner, col))
-                    .sum();
+                let sum: f64 = (0..a.cols).map(|inner| a.at(row, inner) * b.at(inner, col)).sum();
                 let value = &mut c.values_mut()[row * b.cols + col];
                 *value = T::from_f64(value.to_f64() + sum);
             }
@@ -94,28 +87,21 @@ mod local {
 /// Integers between -8 and 8.
 fn integers(rows: usize, cols: usize, seed: u64) -> Matrix<f64> {
     let mut matrix = Matrix::<f64>::seeded(rows, cols, seed);
-    matrix
-        .values_mut()
-        .iter_mut()
-        .for_each(|value| *value = (*value * 8.0).round());
+    matrix.values_mut().iter_mut().for_each(|value| *value = (*value * 8.0).round());
     matrix
 }
 
 /// Every algorithm that these ranks can run.
 fn algorithms(ranks: usize) -> Vec<Algorithm> {
-    let mut all = vec![
-        Algorithm::Ring { ranks },
-        Algorithm::Summa(Grid::nearest_square(ranks)),
-    ];
+    let mut all = vec![Algorithm::Ring { ranks }, Algorithm::Summa(Grid::nearest_square(ranks))];
     all.extend(Grid::square(ranks).map(Algorithm::Cannon));
     all
 }
 
 /// The product as all ranks together compute it.
 fn distributed(algorithm: Algorithm, shape: Shape, ranks: usize) -> Matrix<f64> {
-    let placements: Vec<Placement> = (0..ranks)
-        .map(|rank| algorithm.placement(shape, rank))
-        .collect();
+    let placements: Vec<Placement> =
+        (0..ranks).map(|rank| algorithm.placement(shape, rank)).collect();
     let blocks =
         |of: fn(&Placement) -> &Block| placements.iter().map(of).cloned().collect::<Vec<_>>();
     let (of_a, of_b, of_c) = (blocks(|p| &p.a), blocks(|p| &p.b), blocks(|p| &p.c));
@@ -135,10 +121,7 @@ fn distributed(algorithm: Algorithm, shape: Shape, ranks: usize) -> Matrix<f64> 
 }
 
 fn alone(shape: Shape) -> Matrix<f64> {
-    verify::reference(
-        &integers(shape.m, shape.k, 1),
-        &integers(shape.k, shape.n, 2),
-    )
+    verify::reference(&integers(shape.m, shape.k, 1), &integers(shape.k, shape.n, 2))
 }
 
 #[test]
@@ -153,20 +136,13 @@ fn takes_cannon_where_the_ranks_make_a_square() {
 #[test]
 fn reads_matrices_by_columns() {
     let by_columns = Matrix::from_columns(2, 3, &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
-    assert_eq!(
-        by_columns,
-        Matrix::from_rows(2, 3, vec![1.0, 3.0, 5.0, 2.0, 4.0, 6.0])
-    );
+    assert_eq!(by_columns, Matrix::from_rows(2, 3, vec![1.0, 3.0, 5.0, 2.0, 4.0, 6.0]));
     assert_eq!(Matrix::<f64>::from_columns(0, 3, &[]), Matrix::zeros(0, 3));
 }
 
 #[test]
 fn multiplies_beyond_one_panel() {
-    let shape = Shape {
-        m: 3,
-        k: 1100,
-        n: 2,
-    };
+    let shape = Shape { m: 3, k: 1100, n: 2 };
     assert_eq!(distributed(Algorithm::for_ranks(2), shape, 2), alone(shape));
 }
 
@@ -183,10 +159,7 @@ fn tells_rounding_from_mistakes() {
     let exact = residual(a, b, c, c);
     assert_eq!((exact.relative, exact.verified()), (0.0, true));
     // Two sums of two products, each with half a unit in the last place per operation.
-    assert!(
-        (exact.limit / (2.0 * f64::EPSILON) - 1.0).abs() < 1e-12,
-        "{exact:?}"
-    );
+    assert!((exact.limit / (2.0 * f64::EPSILON) - 1.0).abs() < 1e-12, "{exact:?}");
     assert!(residual(a, b, [3.0 + 2.0 * f64::EPSILON, 4.0], c).verified());
     assert!(!residual(a, b, [3.0 + 1e-14, 4.0], c).verified());
     assert!(!residual(a, b, [4.0, 3.0], c).verified());
@@ -202,15 +175,7 @@ fn verifies_products_at_the_ends_of_the_range() {
     assert!(!residual([1.0; 2], b, [nan, 1e300], [1e300; 2]).verified());
     // The squares of these overflow; the norms must not.
     assert!(!residual([1.0; 2], b, [1.1e300, 1e300], [1e300; 2]).verified());
-    assert!(
-        residual(
-            [1.0; 2],
-            b,
-            [1e300 * (1.0 + f64::EPSILON), 1e300],
-            [1e300; 2]
-        )
-        .verified()
-    );
+    assert!(residual([1.0; 2], b, [1e300 * (1.0 + f64::EPSILON), 1e300], [1e300; 2]).verified());
     let none = Matrix::<f64>::zeros(2, 0);
     let zeros = Matrix::zeros(2, 2);
     assert!(verify::residual(&none, &Matrix::zeros(0, 2), &zeros, &zeros).verified());

@@ -8,14 +8,7 @@ use mpj_tests::launch;
 use super::npy_format::npy::{self, Dtype};
 use super::{BACKENDS, RANKS, job, output, refusal, value};
 
-const SAMPLES: [&str; 6] = [
-    "odd_f8",
-    "tall_f4",
-    "fortran_f8",
-    "row_f4",
-    "empty_f8",
-    "version2_f8",
-];
+const SAMPLES: [&str; 6] = ["odd_f8", "tall_f4", "fortran_f8", "row_f4", "empty_f8", "version2_f8"];
 
 /// A matrix that NumPy has written, `name` without its ending.
 fn sample(name: &str) -> String {
@@ -24,8 +17,7 @@ fn sample(name: &str) -> String {
 }
 
 fn text(path: &Path) -> &str {
-    path.to_str()
-        .expect("the folder of the workspace has a printable name")
+    path.to_str().expect("the folder of the workspace has a printable name")
 }
 
 /// Type, shape and values of an array in C order.
@@ -55,10 +47,7 @@ fn assert_same_product(found: &str, expected: &str, context: &str) {
         Dtype::F64 => 128.0 * f64::EPSILON,
     };
     for (found, expected) in found.2.iter().zip(&expected.2) {
-        assert!(
-            (found - expected).abs() <= tolerance,
-            "{context}: {found} and {expected}"
-        );
+        assert!((found - expected).abs() <= tolerance, "{context}: {found} and {expected}");
     }
 }
 
@@ -91,12 +80,8 @@ fn multiplies_like_numpy() {
         for ranks in RANKS {
             for backend in BACKENDS {
                 let context = format!("{name}, {ranks} ranks, {backend}");
-                let printed = output(
-                    ranks,
-                    backend,
-                    "matmul",
-                    &["--a", &a, "--b", &b, "--out", text(&out)],
-                );
+                let printed =
+                    output(ranks, backend, "matmul", &["--a", &a, "--b", &b, "--out", text(&out)]);
                 assert!(printed.contains(": verified"), "{context}: {printed}");
                 assert_same_product(text(&out), &c, &context);
                 fs::remove_file(&out).expect("the product was written");
@@ -110,25 +95,10 @@ fn every_algorithm_gives_the_same_product() {
     let folder = Folder::new();
     let out = folder.path("c.npy");
     let [a, b, c] = ["a", "b", "c"].map(|part| sample(&format!("tall_f4.{part}")));
-    let kinds = [
-        (4, "cannon"),
-        (9, "cannon"),
-        (4, "summa"),
-        (6, "summa"),
-        (5, "ring"),
-        (8, "ring"),
-    ];
+    let kinds =
+        [(4, "cannon"), (9, "cannon"), (4, "summa"), (6, "summa"), (5, "ring"), (8, "ring")];
     for (ranks, algorithm) in kinds {
-        let args = [
-            "--a",
-            &a,
-            "--b",
-            &b,
-            "--out",
-            text(&out),
-            "--algorithm",
-            algorithm,
-        ];
+        let args = ["--a", &a, "--b", &b, "--out", text(&out), "--algorithm", algorithm];
         let printed = output(ranks, "auto", "matmul", &args);
         assert!(printed.to_lowercase().contains(algorithm), "{printed}");
         assert_same_product(text(&out), &c, &printed);
@@ -142,17 +112,8 @@ fn multiplies_made_up_matrices() {
         let printed = output(ranks, "auto", "matmul", &args);
         let head = format!("matmul: 100 x 100 times 100 x 100, {dtype}, ");
         assert!(printed.starts_with(&head), "{printed}");
-        assert!(
-            value(&printed, "residual").ends_with(": verified"),
-            "{printed}"
-        );
-        for label in [
-            "distribute",
-            "multiply",
-            "communication",
-            "gather",
-            "one rank",
-        ] {
+        assert!(value(&printed, "residual").ends_with(": verified"), "{printed}");
+        for label in ["distribute", "multiply", "communication", "gather", "one rank"] {
             assert!(value(&printed, label).starts_with(|first: char| first.is_ascii_digit()));
         }
     }
@@ -162,25 +123,15 @@ fn multiplies_made_up_matrices() {
 fn refuses_options_that_do_not_go_together() {
     let [a, b] = ["odd_f8.a", "odd_f8.b"].map(sample);
     refusal(4, "matmul", &[], "not provided:\n  <--a <A.npy>|--size <N>>");
-    refusal(4, "matmul", &["--a", &a], "--b <B.npy>");
-    refusal(
-        4,
-        "matmul",
-        &["--a", &a, "--b", &b, "--size", "3"],
-        "cannot be used with",
-    );
+    refusal(4, "matmul", &["--a", &a], "not provided:\n  --b <B.npy>");
+    refusal(4, "matmul", &["--a", &a, "--b", &b, "--size", "3"], "cannot be used with");
     refusal(
         3,
         "matmul",
         &["--size", "8", "--algorithm", "cannon"],
         "a square number of ranks, not 3",
     );
-    refusal(
-        2,
-        "matmul",
-        &["--size", "50000"],
-        "50000 x 50000 f64 values: expected at most",
-    );
+    refusal(2, "matmul", &["--size", "50000"], "50000 x 50000 f64 values: expected at most");
 }
 
 #[test]
@@ -203,10 +154,7 @@ fn refuses_files_that_do_not_multiply() {
     let (mut tall, mut flat) = (Vec::new(), Vec::new());
     npy::write::<f64>(&mut tall, &[wide, 0], &[]).expect("a vector takes all bytes");
     npy::write::<f64>(&mut flat, &[0, wide], &[]).expect("a vector takes all bytes");
-    let (tall, flat) = (
-        folder.file("tall.npy", &tall),
-        folder.file("flat.npy", &flat),
-    );
+    let (tall, flat) = (folder.file("tall.npy", &tall), folder.file("flat.npy", &flat));
     let message = format!("{wide} x {wide} f64 values: expected at most");
     refusal(2, "matmul", &["--a", &tall, "--b", &flat], &message);
 }
@@ -218,59 +166,26 @@ fn refuses_damaged_files() {
     let sound = fs::read(&a).expect("the sample is there");
     let replaced = |from: &str, to: &str| {
         assert_eq!(from.len(), to.len());
-        let at = sound
-            .windows(from.len())
-            .position(|window| window == from.as_bytes());
+        let at = sound.windows(from.len()).position(|window| window == from.as_bytes());
         let mut bytes = sound.clone();
         bytes[at.expect("the header has this text")..][..to.len()].copy_from_slice(to.as_bytes());
         bytes
     };
     let damaged = [
         (Vec::new(), "not a NumPy file"),
-        (
-            b"PK\x03\x04 an archive of arrays".to_vec(),
-            "not a NumPy file",
-        ),
-        (
-            sound[..100].to_vec(),
-            "header ends after 90 bytes: expected 118",
-        ),
-        (
-            sound[..sound.len() - 1].to_vec(),
-            "file of 407 bytes: expected 408",
-        ),
-        (
-            [&sound[..], &[0]].concat(),
-            "file of 409 bytes: expected 408",
-        ),
-        (
-            replaced("<f8", ">f8"),
-            "values of type '>f8': expected '<f4' or '<f8'",
-        ),
+        (b"PK\x03\x04 an archive of arrays".to_vec(), "not a NumPy file"),
+        (sound[..100].to_vec(), "header ends after 90 bytes: expected 118"),
+        (sound[..sound.len() - 1].to_vec(), "file of 407 bytes: expected 408"),
+        ([&sound[..], &[0]].concat(), "file of 409 bytes: expected 408"),
+        (replaced("<f8", ">f8"), "values of type '>f8': expected '<f4' or '<f8'"),
         (replaced("(7, 5)", "(7; 5)"), "malformed header at its byte"),
-        (
-            replaced("(7, 5)", "(8, 5)"),
-            "file of 408 bytes: expected 448",
-        ),
-        (
-            replaced("NUMPY\x01", "NUMPY\x03"),
-            "format version 3.0: expected 1.0 or 2.0",
-        ),
+        (replaced("(7, 5)", "(8, 5)"), "file of 408 bytes: expected 448"),
+        (replaced("NUMPY\x01", "NUMPY\x03"), "format version 3.0: expected 1.0 or 2.0"),
     ];
     for (bytes, reason) in damaged {
         let file = folder.file("damaged.npy", &bytes);
-        refusal(
-            3,
-            "matmul",
-            &["--a", &file, "--b", &b],
-            &format!("{file}: {reason}"),
-        );
-        refusal(
-            2,
-            "matmul",
-            &["--a", &b, "--b", &file],
-            &format!("{file}: {reason}"),
-        );
+        refusal(3, "matmul", &["--a", &file, "--b", &b], &format!("{file}: {reason}"));
+        refusal(2, "matmul", &["--a", &b, "--b", &file], &format!("{file}: {reason}"));
     }
 }
 
@@ -283,43 +198,20 @@ fn refuses_what_is_no_file() {
         &["--a", &a, "--b", "absent.npy"],
         "absent.npy: cannot read: No such file",
     );
-    refusal(
-        2,
-        "matmul",
-        &["--a", "/dev/zero", "--b", &b],
-        "/dev/zero: not a regular file",
-    );
+    refusal(2, "matmul", &["--a", "/dev/zero", "--b", &b], "/dev/zero: not a regular file");
     let out = ["--a", &a, "--b", &b, "--out"];
-    refusal(
-        2,
-        "matmul",
-        &[&out[..], &["/dev/null"]].concat(),
-        "/dev/null: not a regular file",
-    );
+    refusal(2, "matmul", &[&out[..], &["/dev/null"]].concat(), "/dev/null: not a regular file");
     let nowhere = "absent/folder/c.npy";
-    refusal(
-        3,
-        "matmul",
-        &[&out[..], &[nowhere]].concat(),
-        "absent/folder/c.npy: cannot write: ",
-    );
+    refusal(3, "matmul", &[&out[..], &[nowhere]].concat(), "absent/folder/c.npy: cannot write: ");
 }
 
 #[test]
 fn a_refused_job_leaves_the_old_product() {
     let folder = Folder::new();
     let out = folder.file("c.npy", b"an older product");
-    let outcome = job(
-        2,
-        "auto",
-        "matmul",
-        &["--a", "absent.npy", "--b", &out, "--out", &out],
-    );
+    let outcome = job(2, "auto", "matmul", &["--a", "absent.npy", "--b", &out, "--out", &out]);
     assert_eq!(outcome.code, 2, "{outcome:?}");
-    assert_eq!(
-        fs::read(&out).expect("it is still there"),
-        b"an older product"
-    );
+    assert_eq!(fs::read(&out).expect("it is still there"), b"an older product");
     let names = fs::read_dir(folder.0.path()).expect("the folder is still there");
     assert_eq!(names.count(), 1, "nothing half written stays behind");
 }

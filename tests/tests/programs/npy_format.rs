@@ -48,11 +48,7 @@ fn written<T: Scalar>(shape: &[usize], values: &[T]) -> Vec<u8> {
 
 #[test]
 fn reads_headers_in_every_spelling() {
-    let expected = Header {
-        dtype: Dtype::F32,
-        fortran_order: true,
-        shape: vec![1, 2],
-    };
+    let expected = Header { dtype: Dtype::F32, fortran_order: true, shape: vec![1, 2] };
     for text in [
         "{'descr': '<f4', 'fortran_order': True, 'shape': (1, 2), }  \n",
         "{'shape':(1,2,),'fortran_order':True,'descr':\"<f4\"}",
@@ -62,17 +58,10 @@ fn reads_headers_in_every_spelling() {
             assert_eq!(header(&file(major, text, &[0; 8])).expect(text), expected);
         }
     }
-    let shapes = [
-        ("()", vec![], 8),
-        ("(3,)", vec![3], 24),
-        ("(0, 5)", vec![0, 5], 0),
-    ];
+    let shapes = [("()", vec![], 8), ("(3,)", vec![3], 24), ("(0, 5)", vec![0, 5], 0)];
     for (shape, expected, bytes) in shapes {
         let text = format!("{{'descr': '<f8', 'fortran_order': False, 'shape': {shape}}}");
-        assert_eq!(
-            header(&file(1, &text, &vec![0; bytes])).expect(shape).shape,
-            expected
-        );
+        assert_eq!(header(&file(1, &text, &vec![0; bytes])).expect(shape).shape, expected);
     }
 }
 
@@ -84,11 +73,7 @@ fn writes_what_numpy_writes() {
     assert_eq!(bytes[10..128], *format!("{text:<117}\n").as_bytes());
     assert_eq!(bytes[128..136], 1.0_f64.to_le_bytes());
     assert_eq!(bytes[136..], (-2.0_f64).to_le_bytes());
-    for (shape, spelled) in [
-        (vec![], "()"),
-        (vec![0], "(0,)"),
-        (vec![1, 0, 4], "(1, 0, 4)"),
-    ] {
+    for (shape, spelled) in [(vec![], "()"), (vec![0], "(0,)"), (vec![1, 0, 4], "(1, 0, 4)")] {
         let values = vec![0.0_f32; shape.iter().product()];
         let text = String::from_utf8_lossy(&written(&shape, &values)).into_owned();
         assert!(text.contains(&format!("'shape': {spelled}, }}")), "{text}");
@@ -106,33 +91,13 @@ fn names_what_is_wrong_with_the_frame() {
     let error = header(b"\x94NUMPY\x01\0\0\0").expect_err("wrong magic");
     assert!(matches!(error, NpyError::NotNpy), "{error}");
     let error = header(&file(3, text, &[0; 32])).expect_err("wrong version");
-    assert!(
-        matches!(error, NpyError::Version { major: 3, minor: 0 }),
-        "{error}"
-    );
+    assert!(matches!(error, NpyError::Version { major: 3, minor: 0 }), "{error}");
     let error = header(&sound[..20]).expect_err("header cut off");
-    assert!(
-        matches!(
-            error,
-            NpyError::HeaderTruncated {
-                stated: 59,
-                found: 10
-            }
-        ),
-        "{error}"
-    );
+    assert!(matches!(error, NpyError::HeaderTruncated { stated: 59, found: 10 }), "{error}");
     let mut long = file(2, text, &[]);
     long[8..12].copy_from_slice(&u32::MAX.to_le_bytes());
     let error = header(&long).expect_err("header of 4 GiB");
-    assert!(
-        matches!(
-            error,
-            NpyError::HeaderTooLong {
-                stated: 0xffff_ffff
-            }
-        ),
-        "{error}"
-    );
+    assert!(matches!(error, NpyError::HeaderTooLong { stated: 0xffff_ffff }), "{error}");
     for found in [sound.len() - 1, sound.len() + 1] {
         let error = npy::read_header(&mut &sound[..], found as u64).expect_err("wrong length");
         let expected = sound.len() as u64;
@@ -161,40 +126,20 @@ fn names_what_is_wrong_with_the_header() {
         ("{'shape': (5, 6; 7)}", "',' or ')'"),
         ("{'shape': (-5,)}", "an extent between 0 and 2^64"),
         ("{'shape': (,)}", "an extent between 0 and 2^64"),
-        (
-            "{'shape': (18446744073709551616,)}",
-            "an extent between 0 and 2^64",
-        ),
+        ("{'shape': (18446744073709551616,)}", "an extent between 0 and 2^64"),
     ];
     for (text, expected) in syntax {
         match refused(text) {
-            NpyError::Syntax {
-                expected: found, ..
-            } => assert_eq!(found, expected, "{text}"),
+            NpyError::Syntax { expected: found, .. } => assert_eq!(found, expected, "{text}"),
             error => panic!("{text}: {error}"),
         }
     }
     let named = [
-        (
-            "{'colour': 1}",
-            "header has key 'colour': expected 'descr', 'fortran_order' and 'shape'",
-        ),
-        (
-            "{'descr': '<f8', 'descr': '<f8'}",
-            "header has key 'descr' twice: expected it once",
-        ),
-        (
-            "{'descr': '<f8', 'shape': ()}",
-            "header lacks key 'fortran_order': expected 'descr', ",
-        ),
-        (
-            "{'descr': '<c16'}",
-            "values of type '<c16': expected '<f4' or '<f8'",
-        ),
-        (
-            "{'descr': [('x', '<f8')]}",
-            "values of type 'structured': expected '<f4' or '<f8'",
-        ),
+        ("{'colour': 1}", "header has key 'colour': expected 'descr', 'fortran_order' and 'shape'"),
+        ("{'descr': '<f8', 'descr': '<f8'}", "header has key 'descr' twice: expected it once"),
+        ("{'descr': '<f8', 'shape': ()}", "header lacks key 'fortran_order': expected 'descr', "),
+        ("{'descr': '<c16'}", "values of type '<c16': expected '<f4' or '<f8'"),
+        ("{'descr': [('x', '<f8')]}", "values of type 'structured': expected '<f4' or '<f8'"),
     ];
     for (text, message) in named {
         let error = refused(text).to_string();
@@ -203,10 +148,7 @@ fn names_what_is_wrong_with_the_header() {
     // An extent of 0 does not excuse the others.
     for shape in ["(4294967296, 4294967296)", "(18446744073709551615, 0)"] {
         let text = format!("{{'descr': '<f8', 'fortran_order': False, 'shape': {shape}}}");
-        assert!(
-            matches!(refused(&text), NpyError::ShapeOverflow(_)),
-            "{shape}"
-        );
+        assert!(matches!(refused(&text), NpyError::ShapeOverflow(_)), "{shape}");
     }
 }
 

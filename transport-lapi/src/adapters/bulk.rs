@@ -67,11 +67,7 @@ pub(crate) struct BulkProducer<'m> {
 
 impl<'m> BulkProducer<'m> {
     pub(crate) fn new(lines: &'m [Line]) -> Self {
-        Self {
-            lines,
-            position: 0,
-            freed: 0,
-        }
+        Self { lines, position: 0, freed: 0 }
     }
 
     /// Copies `body` in and returns its position, or `None` when there is no room now. `freed` is
@@ -80,16 +76,11 @@ impl<'m> BulkProducer<'m> {
     /// # Panics
     /// When the body is longer than a quarter of the area, which the caller must have checked.
     pub(crate) fn store(&mut self, body: &[u8], freed: &AtomicU32) -> Result<Option<u32>, Damage> {
-        assert!(
-            body.len() <= quarter(self.lines),
-            "callers respect Caps::max_body"
-        );
+        assert!(body.len() <= quarter(self.lines), "callers respect Caps::max_body");
         let area = (self.lines.len() * LINE) as u32;
         let needed = footprint(body.len());
         let left = area - (self.position & (area - 1));
-        let start = self
-            .position
-            .wrapping_add(if needed > left { left } else { 0 });
+        let start = self.position.wrapping_add(if needed > left { left } else { 0 });
         let end = start.wrapping_add(needed);
         if end.wrapping_sub(self.freed) > area {
             self.freed = self.reload(freed)?;
@@ -126,11 +117,7 @@ pub(crate) struct BulkConsumer<'m> {
 
 impl<'m> BulkConsumer<'m> {
     pub(crate) fn new(lines: &'m [Line]) -> Self {
-        Self {
-            lines,
-            position: 0,
-            published: 0,
-        }
+        Self { lines, position: 0, published: 0 }
     }
 
     /// Checks the claim of a body of `len` bytes at `start` (B3), takes it, and lends its address.
@@ -157,12 +144,15 @@ impl<'m> BulkConsumer<'m> {
         Ok(lend(self.lines, start, |from| body(from)))
     }
 
-    /// Gives back everything taken so far, and tells the producer when it is a quarter (B2).
-    pub(crate) fn release(&mut self, freed: &AtomicU32) {
+    /// Gives back everything taken so far, and tells the producer when it is a quarter (B2); returns
+    /// whether it did.
+    pub(crate) fn release(&mut self, freed: &AtomicU32) -> bool {
         let hidden = self.position.wrapping_sub(self.published) as usize;
-        if hidden >= quarter(self.lines) {
+        let due = hidden >= quarter(self.lines);
+        if due {
             freed.store(self.position, Ordering::Release); // SYNC: bulk credit
             self.published = self.position;
         }
+        due
     }
 }

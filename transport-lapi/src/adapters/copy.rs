@@ -6,10 +6,7 @@
 //! - K1: two moves of one width that overlap in the middle cover every length from that width to
 //!   twice of it, and touch nothing else.
 
-#![allow(
-    unsafe_code,
-    reason = "copies between raw shared memory and local memory"
-)]
+#![allow(unsafe_code, reason = "copies between raw shared memory and local memory")]
 
 use std::ptr;
 
@@ -57,8 +54,7 @@ unsafe fn both_ends<T: Copy>(from: *const u8, to: *mut u8, len: usize) {
 unsafe fn ends<One: Copy, Two: Copy>(from: *const u8, to: *mut u8, len: usize) {
     // SAFETY: both moves lie inside `len` bytes.
     unsafe {
-        to.cast::<One>()
-            .write_unaligned(from.cast::<One>().read_unaligned());
+        to.cast::<One>().write_unaligned(from.cast::<One>().read_unaligned());
         if len >= size_of::<Two>() {
             let back = len - size_of::<Two>();
             let last = from.add(back).cast::<Two>().read_unaligned();
@@ -75,14 +71,11 @@ mod tests {
     fn copies_exactly_the_length() {
         let from: Vec<u8> = (1..=100).collect();
         for len in 0..=from.len() {
-            let mut to = vec![0; 120];
+            let mut to = [0; 120];
             // SAFETY: both are longer than `len` and distinct.
             unsafe { copy_short(from.as_ptr(), to[8..].as_mut_ptr(), len) };
             assert_eq!(&to[8..8 + len], &from[..len]);
-            assert!(
-                to[..8].iter().chain(&to[8 + len..]).all(|&byte| byte == 0),
-                "length {len}"
-            );
+            assert!(to[..8].iter().chain(&to[8 + len..]).all(|&byte| byte == 0), "length {len}");
         }
     }
 }

@@ -17,6 +17,8 @@
 //!   of the job's processes execute a full barrier (Y3 of [`crate::sync`]). Where that barrier falls
 //!   into the sender's program decides which of the two cases of D1 it is. It needs every task to
 //!   be registered, which they agree on at wireup; else all use full fences.
+//! - D5: the same holds for a producer that sleeps for want of room and a consumer that gives room
+//!   back: what the consumer publishes takes the frame's place in D1.
 
 use std::time::Duration;
 

@@ -72,10 +72,7 @@ mod tests {
     fn refuses_the_segment_of_a_job_of_another_size() {
         let refused = check(&encode(&Layout::new(3).unwrap()), &Layout::new(4).unwrap());
         let refused = refused.unwrap_err().to_string();
-        assert!(
-            refused.contains("number of tasks is 0x3 and should be 0x4"),
-            "{refused}"
-        );
+        assert!(refused.contains("number of tasks is 0x3 and should be 0x4"), "{refused}");
     }
 
     #[test]

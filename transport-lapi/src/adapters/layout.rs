@@ -53,10 +53,7 @@ impl Layout {
     /// The layout of a job of `tasks` tasks: every task computes the same one.
     pub(crate) fn new(tasks: usize) -> Result<Self, AdapterError> {
         if !(1..=MAX_TASKS).contains(&tasks) {
-            return Err(AdapterError::TaskCount {
-                asked: tasks,
-                max: MAX_TASKS,
-            });
+            return Err(AdapterError::TaskCount { asked: tasks, max: MAX_TASKS });
         }
         let pairs = tasks * tasks;
         let cells = floor_power_of_two(JOB_CELLS / pairs).clamp(16, 256);
@@ -146,11 +143,7 @@ mod tests {
             parts.push(part(layout.task_at(target), TASK_BYTES, SEPARATION));
             for origin in 0..layout.tasks() {
                 let cells = layout.cells() * CELL_BYTES;
-                parts.push(part(
-                    layout.indices_at(origin, target),
-                    INDICES_BYTES,
-                    SEPARATION,
-                ));
+                parts.push(part(layout.indices_at(origin, target), INDICES_BYTES, SEPARATION));
                 parts.push(part(layout.cells_at(origin, target), cells, LINE));
                 parts.push(part(layout.bulk_at(origin, target), layout.bulk(), LINE));
             }

@@ -7,10 +7,7 @@
 //!   They are not `'static`, only written so; none leaves the `Port`.
 //! - P2: a port is made once per task and segment, because each end of a ring has one owner.
 
-#![allow(
-    unsafe_code,
-    reason = "a port holds both the segment and views into it"
-)]
+#![allow(unsafe_code, reason = "a port holds both the segment and views into it")]
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -85,10 +82,7 @@ impl Port {
         body: &[u8],
     ) -> Result<Post, AdapterError> {
         let outgoing = &mut self.outgoing[target as usize];
-        let post = outgoing
-            .producer
-            .offer(head, body)
-            .map_err(|damage| corrupt(target, damage))?;
+        let post = outgoing.producer.offer(head, body).map_err(|damage| corrupt(target, damage))?;
         if post == Post::Taken {
             outgoing.bell.ring(self.fences);
         }
@@ -104,21 +98,24 @@ impl Port {
         let mut delivered = 0;
         for _ in 0..self.incoming.len() {
             let from = self.first;
-            self.first = if from + 1 == self.incoming.len() {
-                0
-            } else {
-                from + 1
-            };
+            self.first = if from + 1 == self.incoming.len() { 0 } else { from + 1 };
             let origin = from as TaskId;
             let consumer = &mut self.incoming[from];
-            while delivered < budget {
-                let taken = consumer.take(&mut |head, body| sink(Frame { origin, head, body }));
-                match taken {
-                    Ok(true) => delivered += 1,
-                    Ok(false) => break,
-                    Err(damage) => return Err(corrupt(origin, damage)),
+            let polled = loop {
+                if delivered == budget {
+                    break Ok(());
                 }
+                match consumer.take(&mut |head, body| sink(Frame { origin, head, body })) {
+                    Ok(true) => delivered += 1,
+                    Ok(false) => break Ok(()),
+                    Err(damage) => break Err(corrupt(origin, damage)),
+                }
+            };
+            if consumer.gave_back() {
+                // The origin may sleep for want of this room (A6).
+                self.outgoing[from].bell.ring(self.fences);
             }
+            polled?;
             if delivered == budget {
                 break;
             }
@@ -134,28 +131,20 @@ impl Port {
     /// The handle on this task's bell.
     pub(crate) fn doorbell(&self) -> Arc<dyn Doorbell> {
         let segment = Arc::clone(&self.segment);
-        Arc::new(BellHandle {
-            segment,
-            task: self.task,
-            fences: self.fences,
-        })
+        Arc::new(BellHandle { segment, task: self.task, fences: self.fences })
     }
 }
 
 #[cold]
 fn corrupt(origin: TaskId, damage: Damage) -> AdapterError {
-    AdapterError::Corrupt {
-        origin,
-        what: damage.what(),
-    }
+    AdapterError::Corrupt { origin, what: damage.what() }
 }
 
 /// The first task of the segment's job that was declared lost. A number that no task has, which only
 /// a damaged segment holds, counts as the last task.
 pub(crate) fn lost(segment: &Segment) -> Option<TaskId> {
     let word = segment.job().lost.load(Ordering::Relaxed);
-    word.checked_sub(1)
-        .map(|task| task.min(segment.layout().tasks() as TaskId - 1))
+    word.checked_sub(1).map(|task| task.min(segment.layout().tasks() as TaskId - 1))
 }
 
 /// Declares `task` lost, unless another one was first, and wakes everybody.

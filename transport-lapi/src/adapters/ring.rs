@@ -128,12 +128,7 @@ pub(crate) struct Producer<'m> {
 
 impl<'m> Producer<'m> {
     pub(crate) fn new(ring: Ring<'m>) -> Self {
-        Self {
-            ring,
-            position: 0,
-            freed: 0,
-            bulk: BulkProducer::new(ring.bulk),
-        }
+        Self { ring, position: 0, freed: 0, bulk: BulkProducer::new(ring.bulk) }
     }
 
     /// Offers one frame. [`Post::Full`] took nothing.
@@ -204,6 +199,8 @@ pub(crate) struct Consumer<'m> {
     position: u32,
     published: u32,
     bulk: BulkConsumer<'m>,
+    /// Whether room was given back since [`Consumer::gave_back`] was last asked.
+    gave_back: bool,
 }
 
 impl<'m> Consumer<'m> {
@@ -213,6 +210,7 @@ impl<'m> Consumer<'m> {
             position: 0,
             published: 0,
             bulk: BulkConsumer::new(ring.bulk),
+            gave_back: false,
         }
     }
 
@@ -279,7 +277,7 @@ impl<'m> Consumer<'m> {
                 sink(head, unsafe { ForeignBytes::new(body, body_len) });
             });
         })?;
-        self.bulk.release(&self.ring.indices.bulk);
+        self.gave_back |= self.bulk.release(&self.ring.indices.bulk);
         Ok(())
     }
 
@@ -288,12 +286,16 @@ impl<'m> Consumer<'m> {
     fn release_cells(&mut self) {
         let hidden = self.position.wrapping_sub(self.published) as usize;
         if hidden * 4 >= self.ring.cells.len() {
-            self.ring
-                .indices
-                .cells
-                .store(self.position, Ordering::Release); // SYNC: cell credit
+            self.ring.indices.cells.store(self.position, Ordering::Release); // SYNC: cell credit
             self.published = self.position;
+            self.gave_back = true;
         }
+    }
+
+    /// Whether the producer was told of room since the last call: it may sleep for want of it.
+    #[inline(always)]
+    pub(crate) fn gave_back(&mut self) -> bool {
+        std::mem::take(&mut self.gave_back)
     }
 }
 

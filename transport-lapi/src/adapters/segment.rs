@@ -11,10 +11,7 @@
 //! - S3: each view has its own bytes (L1 of [`crate::adapters::layout`]) and its type's alignment
 //!   (L2).
 
-#![allow(
-    unsafe_code,
-    reason = "views of one block of memory as the types that lie in it"
-)]
+#![allow(unsafe_code, reason = "views of one block of memory as the types that lie in it")]
 
 use std::alloc;
 use std::io;
@@ -72,10 +69,7 @@ const _: () = assert!(align_of::<Cell>() <= LINE && align_of::<Line>() <= LINE);
 
 /// Where the bytes come from, and how they go back.
 enum Memory {
-    Heap {
-        block: NonNull<u8>,
-        layout: alloc::Layout,
-    },
+    Heap { block: NonNull<u8>, layout: alloc::Layout },
     Mapping,
 }
 
@@ -94,7 +88,9 @@ unsafe impl Sync for Segment {}
 impl Segment {
     /// A block of zeros on the heap.
     pub(crate) fn on_heap(layout: Layout) -> Result<Self, AdapterError> {
-        assert!(!cfg!(loom), "S2");
+        if cfg!(loom) {
+            unreachable!("no segment is made in a model (S2)");
+        }
         let failed = || AdapterError::System {
             action: "allocate the job's memory",
             source: io::ErrorKind::OutOfMemory.into(),
@@ -110,14 +106,7 @@ impl Segment {
         let skip = block.as_ptr().align_offset(SEPARATION);
         // SAFETY: `skip` is less than SEPARATION, by which the block is longer. S1.
         let base = unsafe { block.add(skip) };
-        Ok(Self {
-            base,
-            layout,
-            memory: Memory::Heap {
-                block,
-                layout: block_layout,
-            },
-        })
+        Ok(Self { base, layout, memory: Memory::Heap { block, layout: block_layout } })
     }
 
     /// Takes over a shared mapping.
@@ -125,12 +114,10 @@ impl Segment {
     /// # Safety
     /// S1 holds for `base` and `layout`, the mapping starts at `base`, and nobody else unmaps it.
     pub(crate) unsafe fn from_mapping(base: NonNull<u8>, layout: Layout) -> Self {
-        assert!(!cfg!(loom), "S2");
-        Self {
-            base,
-            layout,
-            memory: Memory::Mapping,
+        if cfg!(loom) {
+            unreachable!("no segment is made in a model (S2)");
         }
+        Self { base, layout, memory: Memory::Mapping }
     }
 
     pub(crate) const fn layout(&self) -> &Layout {
@@ -142,10 +129,7 @@ impl Segment {
     }
 
     pub(crate) fn task(&self, task: usize) -> &TaskBlock {
-        assert!(
-            task < self.layout.tasks(),
-            "tasks of a job are numbered below its size"
-        );
+        assert!(task < self.layout.tasks(), "tasks of a job are numbered below its size");
         self.view(self.layout.task_at(task))
     }
 
@@ -157,26 +141,17 @@ impl Segment {
     /// The ring from `origin` to `target`.
     pub(crate) fn ring(&self, origin: usize, target: usize) -> Ring<'_> {
         let tasks = self.layout.tasks();
-        assert!(
-            origin < tasks && target < tasks,
-            "tasks of a job are numbered below its size"
-        );
+        assert!(origin < tasks && target < tasks, "tasks of a job are numbered below its size");
         Ring {
             cells: self.views(self.layout.cells_at(origin, target), self.layout.cells()),
             indices: self.view(self.layout.indices_at(origin, target)),
-            bulk: self.views(
-                self.layout.bulk_at(origin, target),
-                self.layout.bulk() / LINE,
-            ),
+            bulk: self.views(self.layout.bulk_at(origin, target), self.layout.bulk() / LINE),
         }
     }
 
     /// The address of `len` bytes from `at` on, for the kernel.
     pub(crate) fn pages(&self, at: usize, len: usize) -> NonNull<[u8]> {
-        assert!(
-            at + len <= self.layout.bytes(),
-            "the layout names places of its segment"
-        );
+        assert!(at + len <= self.layout.bytes(), "the layout names places of its segment");
         // SAFETY: inside the block (S1).
         NonNull::slice_from_raw_parts(unsafe { self.base.add(at) }, len)
     }

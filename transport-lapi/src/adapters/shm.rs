@@ -57,11 +57,7 @@ impl ShmAdapter {
         let agreed =
             wireup::agree(&segment, task, get).inspect_err(|_| declare_lost(&segment, task))?;
         let port = Port::new(segment, task, agreed.fences);
-        Ok(Self {
-            port,
-            pids: agreed.pids,
-            without_get: agreed.without_get,
-        })
+        Ok(Self { port, pids: agreed.pids, without_get: agreed.without_get })
     }
 
     /// How one-sided reads are done, and why, for reports.
@@ -80,10 +76,7 @@ impl Adapter for ShmAdapter {
             max_head: MAX_HEAD,
             max_inline: CELL_DATA,
             max_body: self.port.max_body(),
-            get: self
-                .without_get
-                .is_none()
-                .then_some(GetKind::CrossMemoryAttach),
+            get: self.without_get.is_none().then_some(GetKind::CrossMemoryAttach),
         }
     }
 
@@ -115,11 +108,7 @@ impl Adapter for ShmAdapter {
         offset: u64,
         into: RecvRegion,
     ) -> Result<(), AdapterError> {
-        let failed = |reason| AdapterError::GetFailed {
-            target,
-            len: into.len(),
-            reason,
-        };
+        let failed = |reason| AdapterError::GetFailed { target, len: into.len(), reason };
         let pid = self.pids[target as usize];
         let mut done = 0;
         while done < into.len() {
@@ -144,4 +133,5 @@ impl Adapter for ShmAdapter {
 }
 
 #[cfg(test)]
+#[allow(unsafe_code, reason = "the tests describe buffers of their own as regions")]
 mod tests;

@@ -135,4 +135,5 @@ impl Drop for ThreadsAdapter {
 }
 
 #[cfg(test)]
+#[allow(unsafe_code, reason = "the tests describe buffers of their own as regions")]
 mod tests;

@@ -101,9 +101,7 @@ pub enum ControlError {
 }
 
 const ENCODING: Configuration<LittleEndian, Fixint, Limit<MAX_MESSAGE>> =
-    bincode::config::standard()
-        .with_fixed_int_encoding()
-        .with_limit::<MAX_MESSAGE>();
+    bincode::config::standard().with_fixed_int_encoding().with_limit::<MAX_MESSAGE>();
 
 fn encode(message: &ControlMessage) -> Vec<u8> {
     bincode::encode_to_vec(message, ENCODING).expect("texts are cut so that L1 holds")
@@ -140,19 +138,13 @@ pub struct Control {
 
 impl Control {
     pub(crate) fn new(task: TaskId, socket: OwnedFd) -> Self {
-        Self {
-            task,
-            socket: Arc::new(socket),
-        }
+        Self { task, socket: Arc::new(socket) }
     }
 
     /// Says that this rank is here. To be called before waiting for the other ranks: if one of them
     /// never comes, this tells the launcher that somebody waits for it.
     pub fn joined(&self) {
-        self.send(&ControlMessage::Joined {
-            task: self.task,
-            pid: std::process::id(),
-        });
+        self.send(&ControlMessage::Joined { task: self.task, pid: std::process::id() });
     }
 
     /// Says that this rank has done its part: from now on, exit code 0 is a success.
@@ -191,28 +183,20 @@ impl Control {
             return Ok(());
         }
         let socket = Arc::clone(&self.socket);
-        std::thread::Builder::new()
-            .name("mpj-fate".to_owned())
-            .spawn(move || {
-                wait_for_hangup(socket.as_fd());
-                // There is nobody left to report a failure of this call to.
-                let _ = kill_process(getpid(), Signal::KILL);
-            })?;
+        std::thread::Builder::new().name("mpj-fate".to_owned()).spawn(move || {
+            wait_for_hangup(socket.as_fd());
+            // There is nobody left to report a failure of this call to.
+            let _ = kill_process(getpid(), Signal::KILL);
+        })?;
         Ok(())
     }
 }
 
 /// Waits for room in the socket, and says whether there is a point in trying again.
 fn wait_for_room(socket: BorrowedFd<'_>) -> bool {
-    let patience = Timespec {
-        tv_sec: PATIENCE.as_secs() as i64,
-        tv_nsec: 0,
-    };
+    let patience = Timespec { tv_sec: PATIENCE.as_secs() as i64, tv_nsec: 0 };
     let mut waiting = [PollFd::from_borrowed_fd(socket, PollFlags::OUT)];
-    matches!(
-        poll(&mut waiting, Some(&patience)),
-        Ok(1) | Err(Errno::INTR)
-    )
+    matches!(poll(&mut waiting, Some(&patience)), Ok(1) | Err(Errno::INTR))
 }
 
 fn wait_for_hangup(socket: BorrowedFd<'_>) {
@@ -226,9 +210,7 @@ fn wait_for_hangup(socket: BorrowedFd<'_>) {
 
 /// The longest start of `text` that has at most `limit` bytes and ends between two characters.
 fn cut(text: &str, limit: usize) -> &str {
-    let end = (0..=limit.min(text.len()))
-        .rev()
-        .find(|&end| text.is_char_boundary(end));
+    let end = (0..=limit.min(text.len())).rev().find(|&end| text.is_char_boundary(end));
     &text[..end.unwrap_or(0)]
 }
 

@@ -18,18 +18,8 @@ use crate::config;
 
 /// Takes the job segment and the control socket, and closes both on exec.
 pub(super) fn take(segment: RawFd, control: RawFd) -> Result<(OwnedFd, OwnedFd), BootstrapError> {
-    check(
-        segment,
-        is_segment,
-        config::SHM_FD,
-        "the sealed memory of a job",
-    )?;
-    check(
-        control,
-        is_control_socket,
-        config::CTRL_FD,
-        "the control socket of mpjrun",
-    )?;
+    check(segment, is_segment, config::SHM_FD, "the sealed memory of a job")?;
+    check(control, is_control_socket, config::CTRL_FD, "the control socket of mpjrun")?;
     // SAFETY: I1 and I2. The two kinds differ, so the numbers do too.
     let (segment, control) =
         unsafe { (OwnedFd::from_raw_fd(segment), OwnedFd::from_raw_fd(control)) };
@@ -48,11 +38,7 @@ fn check(
     // SAFETY: `number` is not -1, since the caller parsed it as positive. Where no descriptor is
     // behind it, the one call made on it answers EBADF; nothing is closed.
     let passed = is_kind(unsafe { BorrowedFd::borrow_raw(number) });
-    passed.then_some(()).ok_or(BootstrapError::NotInherited {
-        variable,
-        number,
-        expected,
-    })
+    passed.then_some(()).ok_or(BootstrapError::NotInherited { variable, number, expected })
 }
 
 fn is_segment(descriptor: BorrowedFd<'_>) -> bool {
@@ -60,10 +46,7 @@ fn is_segment(descriptor: BorrowedFd<'_>) -> bool {
 }
 
 fn is_control_socket(descriptor: BorrowedFd<'_>) -> bool {
-    let kind = (
-        sockopt::socket_domain(descriptor),
-        sockopt::socket_type(descriptor),
-    );
+    let kind = (sockopt::socket_domain(descriptor), sockopt::socket_type(descriptor));
     kind == (Ok(AddressFamily::UNIX), Ok(SocketType::SEQPACKET))
 }
 
@@ -104,25 +87,13 @@ mod tests {
                 if number == rank.as_raw_fd()
         ));
         let twice = take(memory.as_raw_fd(), memory.as_raw_fd()).expect_err("one is no socket");
-        assert!(matches!(
-            twice,
-            BootstrapError::NotInherited {
-                variable: "MPJ_CTRL_FD",
-                ..
-            }
-        ));
+        assert!(matches!(twice, BootstrapError::NotInherited { variable: "MPJ_CTRL_FD", .. }));
         assert!(fcntl_getfd(rank.as_fd()).is_ok() && fcntl_getfd(memory.as_fd()).is_ok());
     }
 
     #[test]
     fn a_closed_number_is_refused() {
         let error = take(1_000_000, 1_000_001).expect_err("nothing is open there");
-        assert!(matches!(
-            error,
-            BootstrapError::NotInherited {
-                number: 1_000_000,
-                ..
-            }
-        ));
+        assert!(matches!(error, BootstrapError::NotInherited { number: 1_000_000, .. }));
     }
 }

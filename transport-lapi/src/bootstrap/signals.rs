@@ -26,11 +26,7 @@ impl Mask {
         // SAFETY: reads an initialised set; the old mask is not asked for.
         let answer =
             unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &self.0, std::ptr::null_mut()) };
-        if answer == 0 {
-            Ok(())
-        } else {
-            Err(io::Error::from_raw_os_error(answer))
-        }
+        if answer == 0 { Ok(()) } else { Err(io::Error::from_raw_os_error(answer)) }
     }
 }
 
@@ -78,11 +74,7 @@ impl Signals {
         }
         // SAFETY: the number is new, and nobody else owns it.
         let descriptor = unsafe { OwnedFd::from_raw_fd(number) };
-        Ok(Self {
-            descriptor,
-            before,
-            this_thread: PhantomData,
-        })
+        Ok(Self { descriptor, before, this_thread: PhantomData })
     }
 
     /// The mask from before, for the ranks (N2).
@@ -107,9 +99,7 @@ impl Signals {
 
 impl Drop for Signals {
     fn drop(&mut self) {
-        self.before
-            .restore()
-            .expect("a mask that was in force is legal");
+        self.before.restore().expect("a mask that was in force is legal");
     }
 }
 

@@ -32,10 +32,7 @@ impl DescriptorLimit {
     /// per rank in the launcher.
     pub fn raise() -> Self {
         let before = getrlimit(Resource::Nofile);
-        let raised = Rlimit {
-            current: before.maximum,
-            maximum: before.maximum,
-        };
+        let raised = Rlimit { current: before.maximum, maximum: before.maximum };
         // A refusal leaves the limit as it was; opening the descriptors then reports it.
         let _ = setrlimit(Resource::Nofile, raised);
         Self { before }
@@ -43,10 +40,7 @@ impl DescriptorLimit {
 
     fn for_child(&self) -> libc::rlimit {
         let value = |limit: Option<u64>| limit.unwrap_or(libc::RLIM_INFINITY);
-        libc::rlimit {
-            rlim_cur: value(self.before.current),
-            rlim_max: value(self.before.maximum),
-        }
+        libc::rlimit { rlim_cur: value(self.before.current), rlim_max: value(self.before.maximum) }
     }
 }
 
@@ -98,11 +92,7 @@ impl ChildSetup {
 }
 
 fn checked(answer: libc::c_int) -> io::Result<()> {
-    if answer == -1 {
-        Err(io::Error::last_os_error())
-    } else {
-        Ok(())
-    }
+    if answer == -1 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
 #[cfg(test)]

@@ -18,47 +18,17 @@ fn variables() -> JobVariables {
 #[test]
 fn a_complete_set_is_a_seat() {
     let seat = Seat::parse(&variables()).expect("complete");
-    let expected = Seat {
-        task: 2,
-        num_tasks: 3,
-        job: "j-1".to_owned(),
-        segment: 4,
-        control: 9,
-    };
+    let expected = Seat { task: 2, num_tasks: 3, job: "j-1".to_owned(), segment: 4, control: 9 };
     assert_eq!(seat, expected);
 }
 
 #[test]
 fn a_missing_variable_is_named() {
     let incomplete = [
-        (
-            "MPJ_RANK",
-            JobVariables {
-                rank: None,
-                ..variables()
-            },
-        ),
-        (
-            "MPJ_SIZE",
-            JobVariables {
-                size: None,
-                ..variables()
-            },
-        ),
-        (
-            "MPJ_JOB",
-            JobVariables {
-                job: None,
-                ..variables()
-            },
-        ),
-        (
-            "MPJ_SHM_FD",
-            JobVariables {
-                segment: None,
-                ..variables()
-            },
-        ),
+        ("MPJ_RANK", JobVariables { rank: None, ..variables() }),
+        ("MPJ_SIZE", JobVariables { size: None, ..variables() }),
+        ("MPJ_JOB", JobVariables { job: None, ..variables() }),
+        ("MPJ_SHM_FD", JobVariables { segment: None, ..variables() }),
     ];
     for (name, set) in incomplete {
         let error = Seat::parse(&set).expect_err("incomplete");
@@ -69,38 +39,22 @@ fn a_missing_variable_is_named() {
 
 #[test]
 fn a_malformed_variable_is_named_with_its_value() {
-    let rank = |value: &str| JobVariables {
-        rank: Some(value.to_owned()),
-        ..variables()
-    };
-    let size = |value: &str| JobVariables {
-        size: Some(value.to_owned()),
-        ..variables()
-    };
-    let control = |value: &str| JobVariables {
-        control: Some(value.to_owned()),
-        ..variables()
-    };
+    let rank = |value: &str| JobVariables { rank: Some(value.to_owned()), ..variables() };
+    let size = |value: &str| JobVariables { size: Some(value.to_owned()), ..variables() };
+    let control = |value: &str| JobVariables { control: Some(value.to_owned()), ..variables() };
     let malformed = [
         ("MPJ_RANK", "3", rank("3")),
         ("MPJ_RANK", "-1", rank("-1")),
         ("MPJ_RANK", "one", rank("one")),
         ("MPJ_SIZE", "0", size("0")),
         ("MPJ_SIZE", "257", size("257")),
-        (
-            "MPJ_SIZE",
-            "99999999999999999999",
-            size("99999999999999999999"),
-        ),
+        ("MPJ_SIZE", "99999999999999999999", size("99999999999999999999")),
         ("MPJ_CTRL_FD", "2", control("2")),
         ("MPJ_CTRL_FD", "2147483648", control("2147483648")),
     ];
     for (name, text, set) in malformed {
         let error = Seat::parse(&set).expect_err("malformed");
-        let BootstrapError::Malformed {
-            variable, value, ..
-        } = error
-        else {
+        let BootstrapError::Malformed { variable, value, .. } = error else {
             panic!("{name}={text}: {error}");
         };
         assert_eq!((variable, value.as_str()), (name, text));
@@ -112,10 +66,7 @@ fn what_the_launcher_writes_is_what_a_rank_parses() {
     let (receiver, rank) = control::control_pair().expect("a socket pair");
     let entries = rank_environment(1, 2, "j", receiver.as_fd(), rank.as_fd());
     let get = |name: &str| {
-        entries
-            .iter()
-            .find(|(known, _)| *known == name)
-            .map(|(_, value)| value.clone())
+        entries.iter().find(|(known, _)| *known == name).map(|(_, value)| value.clone())
     };
     let set = JobVariables {
         rank: get("MPJ_RANK"),

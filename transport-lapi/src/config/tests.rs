@@ -5,9 +5,7 @@ use super::*;
 fn variables<'a>(entries: &'a [(&'a str, &'a str)]) -> impl Fn(&str) -> Option<String> + 'a {
     |name| {
         let entry = entries.iter().find(|(known, _)| *known == name);
-        entry
-            .map(|(_, value)| (*value).to_owned())
-            .filter(|value| !value.is_empty())
+        entry.map(|(_, value)| (*value).to_owned()).filter(|value| !value.is_empty())
     }
 }
 
@@ -45,28 +43,17 @@ fn every_setting_is_read() {
 fn an_unknown_value_names_the_variable_the_value_and_the_legal_ones() {
     for row in SETTINGS {
         let error = settings(&[(row.name, "Bogus")]).expect_err("no setting knows this word");
-        let expected = ConfigError::Unknown {
-            name: row.name,
-            value: "Bogus".to_owned(),
-            legal: row.legal,
-        };
+        let expected =
+            ConfigError::Unknown { name: row.name, value: "Bogus".to_owned(), legal: row.legal };
         assert_eq!(error, expected);
     }
-    let text = settings(&[("MPJ_BACKEND", "fast")])
-        .expect_err("unknown")
-        .to_string();
-    assert_eq!(
-        text,
-        "MPJ_BACKEND=fast is not known; legal values: auto, eager, rendezvous"
-    );
+    let text = settings(&[("MPJ_BACKEND", "fast")]).expect_err("unknown").to_string();
+    assert_eq!(text, "MPJ_BACKEND=fast is not known; legal values: auto, eager, rendezvous");
 }
 
 #[test]
 fn an_empty_value_is_an_unset_one() {
-    assert_eq!(
-        settings(&[("MPJ_WAIT", ""), ("MPJ_EARLY_LIMIT", "")]),
-        Ok(Settings::default())
-    );
+    assert_eq!(settings(&[("MPJ_WAIT", ""), ("MPJ_EARLY_LIMIT", "")]), Ok(Settings::default()));
 }
 
 fn words<T: Keyword + std::fmt::Debug>() -> String {
@@ -74,11 +61,7 @@ fn words<T: Keyword + std::fmt::Debug>() -> String {
         assert_eq!(T::from_word(word), Some(*value));
         assert_eq!(value.word(), *word);
     }
-    T::WORDS
-        .iter()
-        .map(|(word, _)| *word)
-        .collect::<Vec<_>>()
-        .join(", ")
+    T::WORDS.iter().map(|(word, _)| *word).collect::<Vec<_>>().join(", ")
 }
 
 #[test]
@@ -86,49 +69,26 @@ fn the_table_lists_exactly_the_words_that_are_parsed() {
     assert_eq!(words::<BackendChoice>(), BACKEND.legal);
     assert_eq!(words::<GetMode>(), GET.legal);
     assert_eq!(words::<WaitMode>(), WAIT.legal);
-    assert_eq!(
-        backend_entry(BackendChoice::Eager),
-        ("MPJ_BACKEND", "eager")
-    );
+    assert_eq!(backend_entry(BackendChoice::Eager), ("MPJ_BACKEND", "eager"));
 }
 
 #[test]
 fn byte_counts_take_binary_suffixes_and_refuse_everything_else() {
-    let legal = [
-        ("0", 0),
-        ("17", 17),
-        ("4K", 4096),
-        ("4k", 4096),
-        ("2M", 2 << 20),
-        ("1g", 1 << 30),
-    ];
+    let legal =
+        [("0", 0), ("17", 17), ("4K", 4096), ("4k", 4096), ("2M", 2 << 20), ("1g", 1 << 30)];
     for (text, bytes) in legal {
         assert_eq!(byte_count(text), Some(bytes), "{text}");
     }
-    for text in [
-        "",
-        "K",
-        "-1",
-        "+1",
-        "1.5M",
-        "4 K",
-        "4KB",
-        "1é",
-        "99999999999999999999",
-        "99999999999G",
-    ] {
+    for text in
+        ["", "K", "-1", "+1", "1.5M", "4 K", "4KB", "1é", "99999999999999999999", "99999999999G"]
+    {
         assert_eq!(byte_count(text), None, "{text}");
     }
 }
 
 #[test]
 fn job_variables_are_handed_on_as_they_are() {
-    let entries = [
-        ("MPJ_RANK", "1"),
-        ("MPJ_SIZE", "2"),
-        ("MPJ_JOB", "j"),
-        ("MPJ_CTRL_FD", "9"),
-    ];
+    let entries = [("MPJ_RANK", "1"), ("MPJ_SIZE", "2"), ("MPJ_JOB", "j"), ("MPJ_CTRL_FD", "9")];
     let job = JobVariables::from_lookup(&variables(&entries));
     assert_eq!(job.rank.as_deref(), Some("1"));
     assert_eq!(job.size.as_deref(), Some("2"));
@@ -161,10 +121,6 @@ fn a_foreign_job_of_one_rank_is_a_singleton() {
         &[("SLURM_NTASKS", "many")],
     ];
     for entries in alone {
-        assert_eq!(
-            ForeignLauncher::from_lookup(&variables(entries)),
-            None,
-            "{entries:?}"
-        );
+        assert_eq!(ForeignLauncher::from_lookup(&variables(entries)), None, "{entries:?}");
     }
 }

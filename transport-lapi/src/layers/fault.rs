@@ -55,14 +55,7 @@ impl<A: Adapter> FaultAdapter<A> {
     pub fn new(inner: A, seed: u64, plan: FaultPlan) -> Self {
         let held = vec![VecDeque::new(); inner.num_tasks()];
         let (dice, count) = (Dice(seed), FaultCount::default());
-        Self {
-            inner,
-            plan,
-            dice,
-            offered: 0,
-            held,
-            count,
-        }
+        Self { inner, plan, dice, offered: 0, held, count }
     }
 
     /// What was done so far.
@@ -71,10 +64,7 @@ impl<A: Adapter> FaultAdapter<A> {
     }
 
     fn gone(&self) -> Option<TaskId> {
-        self.plan
-            .lose
-            .filter(|&(_, after)| self.offered >= after)
-            .map(|(task, _)| task)
+        self.plan.lose.filter(|&(_, after)| self.offered >= after).map(|(task, _)| task)
     }
 
     /// Sends the held-back frames whose time has come.
@@ -129,13 +119,7 @@ impl<A: Adapter> Adapter for FaultAdapter<A> {
         F: FnMut(Frame<'_>),
     {
         self.release()?;
-        let Self {
-            inner,
-            plan,
-            dice,
-            count,
-            ..
-        } = self;
+        let Self { inner, plan, dice, count, .. } = self;
         inner.poll(budget, &mut |frame| {
             let mut head = frame.head.to_vec();
             let mut body = frame.body;
@@ -152,11 +136,7 @@ impl<A: Adapter> Adapter for FaultAdapter<A> {
                 }
                 count.truncated += 1;
             }
-            sink(Frame {
-                origin: frame.origin,
-                head: &head,
-                body,
-            });
+            sink(Frame { origin: frame.origin, head: &head, body });
         })
     }
 

@@ -18,14 +18,8 @@ struct Task {
 
 impl Task {
     fn new() -> Arc<Self> {
-        let bell = Bell {
-            rung: FutexWord::new(),
-            sleepers: AtomicU32::new(0),
-        };
-        Arc::new(Self {
-            bell,
-            frames: AtomicU32::new(0),
-        })
+        let bell = Bell { rung: FutexWord::new(), sleepers: AtomicU32::new(0) };
+        Arc::new(Self { bell, frames: AtomicU32::new(0) })
     }
 
     fn send(&self) {
@@ -111,10 +105,7 @@ fn loom_a_ticket_that_shows_a_ring_shows_its_frame() {
         });
         let ticket = task.bell.announce(Fences::Asymmetric);
         let frames = task.frames.load(Ordering::Relaxed);
-        assert!(
-            ticket == 0 || frames == 1,
-            "ticket {ticket}, frames {frames}"
-        );
+        assert!(ticket == 0 || frames == 1, "ticket {ticket}, frames {frames}");
         task.bell.retract();
         sender.join().expect("the sender does not panic");
     });

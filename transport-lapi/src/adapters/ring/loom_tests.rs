@@ -34,10 +34,7 @@ fn model(cells: usize, lines: usize, frames: u8, head_len: usize, body_len: usiz
                 thread::yield_now();
             }
         }
-        assert_eq!(
-            consumer.take(&mut |_, _| panic!("a frame too many")),
-            Ok(false)
-        );
+        assert_eq!(consumer.take(&mut |_, _| panic!("a frame too many")), Ok(false));
         origin.join().expect("the producer does not panic");
     });
 }

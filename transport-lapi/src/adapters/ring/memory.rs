@@ -23,21 +23,12 @@ impl Memory {
         };
         Self {
             cells: (0..cells).map(cell).collect(),
-            indices: Indices {
-                cells: AtomicU32::new(0),
-                bulk: AtomicU32::new(0),
-            },
-            bulk: (0..lines)
-                .map(|_| Line(UnsafeCell::new([0; LINE])))
-                .collect(),
+            indices: Indices { cells: AtomicU32::new(0), bulk: AtomicU32::new(0) },
+            bulk: (0..lines).map(|_| Line(UnsafeCell::new([0; LINE]))).collect(),
         }
     }
 
     pub(super) fn ring(&self) -> Ring<'_> {
-        Ring {
-            cells: &self.cells,
-            indices: &self.indices,
-            bulk: &self.bulk,
-        }
+        Ring { cells: &self.cells, indices: &self.indices, bulk: &self.bulk }
     }
 }

@@ -88,17 +88,10 @@ fn carries_every_length_around_the_inline_limit() {
     let memory = Memory::new(4, 64);
     let (mut producer, mut consumer) = ends(&memory, 0);
     for head in [0, 1, 8, 16, 24, 40, 255, MAX_HEAD] {
-        for body in (0..80)
-            .chain(CELL_DATA - MAX_HEAD - 2..CELL_DATA + 2)
-            .chain([1023, 1024])
-        {
+        for body in (0..80).chain(CELL_DATA - MAX_HEAD - 2..CELL_DATA + 2).chain([1023, 1024]) {
             let frame = (pattern(head, head), pattern(body, body));
             assert_eq!(producer.offer(&frame.0, &frame.1), Ok(Post::Taken));
-            assert_eq!(
-                take(&mut consumer),
-                Ok(Some(frame)),
-                "head {head}, body {body}"
-            );
+            assert_eq!(take(&mut consumer), Ok(Some(frame)), "head {head}, body {body}");
         }
     }
 }
@@ -112,11 +105,7 @@ fn takes_as_many_frames_as_it_has_cells_and_no_more() {
     }
     assert_eq!(producer.offer(&[8], &[]), Ok(Post::Full));
     assert_eq!(take(&mut consumer), Ok(Some((vec![0], vec![]))));
-    assert_eq!(
-        producer.offer(&[8], &[]),
-        Ok(Post::Full),
-        "a quarter comes back at once"
-    );
+    assert_eq!(producer.offer(&[8], &[]), Ok(Post::Full), "a quarter comes back at once");
     assert_eq!(take(&mut consumer), Ok(Some((vec![1], vec![]))));
     for i in 8..10 {
         assert_eq!(producer.offer(&[i], &[]), Ok(Post::Taken));
@@ -137,10 +126,7 @@ fn a_full_bulk_area_takes_nothing_and_recovers() {
         assert_eq!(producer.offer(&frame(i).0, &frame(i).1), Ok(Post::Taken));
     }
     assert_eq!(producer.offer(&frame(4).0, &frame(4).1), Ok(Post::Full));
-    assert_eq!(
-        producer.offer(&[9], b"small ones still pass"),
-        Ok(Post::Taken)
-    );
+    assert_eq!(producer.offer(&[9], b"small ones still pass"), Ok(Post::Taken));
     for i in 0..4 {
         assert_eq!(take(&mut consumer), Ok(Some(frame(i))));
     }
@@ -159,10 +145,7 @@ fn a_sink_that_panics_costs_its_own_frame_only() {
         }
         let mut explode = |_: &[u8], _: ForeignBytes<'_>| panic!("on purpose");
         catch_unwind(AssertUnwindSafe(|| consumer.take(&mut explode))).unwrap_err();
-        assert_eq!(
-            take(&mut consumer),
-            Ok(Some((vec![1], pattern(round, 600))))
-        );
+        assert_eq!(take(&mut consumer), Ok(Some((vec![1], pattern(round, 600)))));
         assert_eq!(take(&mut consumer), Ok(None));
     }
 }
@@ -174,10 +157,8 @@ fn refuses(body: &[u8], expected: Damage, damage: impl Fn(&mut u64, &mut u64)) {
     let (mut producer, mut consumer) = ends(&memory, 0);
     assert_eq!(producer.offer(b"head", body), Ok(Post::Taken));
     let cell = &memory.ring().cells[0];
-    let (mut stamp, mut extent) = (
-        cell.stamp.load(Ordering::Relaxed),
-        cell.extent.load(Ordering::Relaxed),
-    );
+    let (mut stamp, mut extent) =
+        (cell.stamp.load(Ordering::Relaxed), cell.extent.load(Ordering::Relaxed));
     damage(&mut stamp, &mut extent);
     cell.stamp.store(stamp, Ordering::Relaxed);
     cell.extent.store(extent, Ordering::Relaxed);
@@ -200,64 +181,40 @@ fn replace(word: &mut u64, shift: u32, bits: u32, value: u64) {
 #[test]
 fn refuses_a_head_longer_than_a_head_can_be() {
     let too_long = MAX_HEAD as u64 + 1;
-    refuses(b"x", Damage::HeadLength, |stamp, _| {
-        replace(stamp, 32, 16, too_long)
-    });
-    refuses(b"x", Damage::HeadLength, |stamp, _| {
-        replace(stamp, 32, 16, 0xffff)
-    });
-    refuses(&[1; 700], Damage::HeadLength, |stamp, _| {
-        replace(stamp, 32, 16, too_long)
-    });
+    refuses(b"x", Damage::HeadLength, |stamp, _| replace(stamp, 32, 16, too_long));
+    refuses(b"x", Damage::HeadLength, |stamp, _| replace(stamp, 32, 16, 0xffff));
+    refuses(&[1; 700], Damage::HeadLength, |stamp, _| replace(stamp, 32, 16, too_long));
 }
 
 #[test]
 fn refuses_an_inline_body_longer_than_its_cell() {
     let fits = CELL_DATA as u64 - 4;
-    refuses(b"x", Damage::InlineLength, |_, extent| {
-        replace(extent, 0, 32, fits + 1)
-    });
-    refuses(b"x", Damage::InlineLength, |_, extent| {
-        replace(extent, 0, 32, 0xffff_ffff)
-    });
+    refuses(b"x", Damage::InlineLength, |_, extent| replace(extent, 0, 32, fits + 1));
+    refuses(b"x", Damage::InlineLength, |_, extent| replace(extent, 0, 32, 0xffff_ffff));
 }
 
 #[test]
 fn refuses_an_unknown_kind() {
     refuses(b"x", Damage::Kind, |stamp, _| replace(stamp, 48, 16, 2));
-    refuses(b"x", Damage::Kind, |stamp, _| {
-        replace(stamp, 48, 16, 0xffff)
-    });
+    refuses(b"x", Damage::Kind, |stamp, _| replace(stamp, 48, 16, 0xffff));
 }
 
 #[test]
 fn refuses_a_body_longer_than_a_quarter_of_the_area() {
-    refuses(&[1; 700], Damage::BodyLength, |_, extent| {
-        replace(extent, 0, 32, 1025)
-    });
-    refuses(&[1; 700], Damage::BodyLength, |_, extent| {
-        replace(extent, 0, 32, 0xffff_ffff)
-    });
+    refuses(&[1; 700], Damage::BodyLength, |_, extent| replace(extent, 0, 32, 1025));
+    refuses(&[1; 700], Damage::BodyLength, |_, extent| replace(extent, 0, 32, 0xffff_ffff));
 }
 
 #[test]
 fn refuses_a_body_that_is_not_on_lines_or_crosses_the_end() {
-    refuses(&[1; 700], Damage::BulkPlace, |_, extent| {
-        replace(extent, 32, 32, 1)
-    });
-    refuses(&[1; 700], Damage::BulkPlace, |_, extent| {
-        replace(extent, 32, 32, 4096 - 64)
-    });
+    refuses(&[1; 700], Damage::BulkPlace, |_, extent| replace(extent, 32, 32, 1));
+    refuses(&[1; 700], Damage::BulkPlace, |_, extent| replace(extent, 32, 32, 4096 - 64));
 }
 
 #[test]
 fn refuses_a_body_outside_of_what_was_filled() {
-    refuses(&[1; 700], Damage::BulkRange, |_, extent| {
-        replace(extent, 32, 32, 4096)
-    });
-    refuses(&[1; 700], Damage::BulkRange, |_, extent| {
-        replace(extent, 32, 32, 0x8000_0000)
-    });
+    refuses(&[1; 700], Damage::BulkRange, |_, extent| replace(extent, 32, 32, 4096));
+    refuses(&[1; 700], Damage::BulkRange, |_, extent| replace(extent, 32, 32, 0x8000_0000));
     refuses(&[1; 700], Damage::BulkRange, |_, extent| {
         replace(extent, 32, 32, u64::from(0_u32.wrapping_sub(4096)));
     });
@@ -268,9 +225,7 @@ fn a_stale_or_foreign_lap_is_not_a_frame() {
     let memory = Memory::new(8, 64);
     let (_, mut consumer) = ends(&memory, 800);
     for lap in [0, 1, 793, 800, 802, u32::MAX] {
-        memory.ring().cells[0]
-            .stamp
-            .store(lap.into(), Ordering::Relaxed);
+        memory.ring().cells[0].stamp.store(lap.into(), Ordering::Relaxed);
         assert_eq!(take(&mut consumer), Ok(None), "lap {lap}");
     }
     memory.ring().cells[0].stamp.store(801, Ordering::Relaxed);
@@ -286,11 +241,7 @@ fn refuses_credit_for_cells_that_were_never_filled() {
             assert_eq!(producer.offer(b"", b""), Ok(Post::Taken));
         }
         memory.ring().indices.cells.store(claim, Ordering::Relaxed);
-        assert_eq!(
-            producer.offer(b"", b""),
-            Err(Damage::CellCredit),
-            "claim {claim}"
-        );
+        assert_eq!(producer.offer(b"", b""), Err(Damage::CellCredit), "claim {claim}");
     }
 }
 
@@ -303,11 +254,7 @@ fn refuses_credit_for_bulk_memory_that_was_never_filled() {
             assert_eq!(producer.offer(b"", &[1; 1024]), Ok(Post::Taken));
         }
         memory.ring().indices.bulk.store(claim, Ordering::Relaxed);
-        assert_eq!(
-            producer.offer(b"", &[1; 1024]),
-            Err(Damage::BulkCredit),
-            "claim {claim}"
-        );
+        assert_eq!(producer.offer(b"", &[1; 1024]), Err(Damage::BulkCredit), "claim {claim}");
     }
 }
 

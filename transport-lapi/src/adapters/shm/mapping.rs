@@ -47,11 +47,7 @@ pub fn create_segment(num_tasks: usize) -> Result<OwnedFd, AdapterError> {
 fn write_facts(fd: &OwnedFd, layout: &Layout) -> rustix::io::Result<()> {
     let facts = header::encode(layout);
     let written = rustix::io::pwrite(fd, &facts, 0)?;
-    if written == facts.len() {
-        Ok(())
-    } else {
-        Err(Errno::NOSPC)
-    }
+    if written == facts.len() { Ok(()) } else { Err(Errno::NOSPC) }
 }
 
 /// Checks that `fd` is a segment of `layout`, and maps it.
@@ -90,9 +86,7 @@ fn check(fd: impl AsFd, layout: &Layout) -> Result<(), AdapterError> {
     header::check(&facts, layout)?;
     if u64::try_from(stat.st_size) != Ok(layout.bytes() as u64) {
         let (found, expected) = (stat.st_size, layout.bytes());
-        return Err(bad(format!(
-            "it holds {found} bytes and should hold {expected}"
-        )));
+        return Err(bad(format!("it holds {found} bytes and should hold {expected}")));
     }
     let seals = rustix::fs::fcntl_get_seals(&fd)
         .map_err(|errno| bad(format!("it has no seals: {errno}")))?;
@@ -126,19 +120,12 @@ fn advise(segment: &Segment, at: usize, len: usize) {
     let pages = segment.pages(start, at + len - start);
     // SAFETY: populating changes no byte of the mapping. A refusal costs page faults later, no more.
     let _ = unsafe {
-        rustix::mm::madvise(
-            pages.cast().as_ptr(),
-            pages.len(),
-            Advice::LinuxPopulateWrite,
-        )
+        rustix::mm::madvise(pages.cast().as_ptr(), pages.len(), Advice::LinuxPopulateWrite)
     };
 }
 
 fn system(action: &'static str, errno: Errno) -> AdapterError {
-    AdapterError::System {
-        action,
-        source: errno.into(),
-    }
+    AdapterError::System { action, source: errno.into() }
 }
 
 /// As [`system`], naming the size that was wanted.

@@ -1,1 +1,142 @@
-//! x
+//! The adapter for processes, with tasks that are threads of this one: each has its own mapping.
+
+use std::thread;
+use std::time::Duration;
+
+use super::*;
+use crate::adapters::contract::adapter_contract;
+
+/// Attaches one task per mode, each from its own thread.
+fn attach_all(modes: &[GetMode]) -> Vec<Result<ShmAdapter, AdapterError>> {
+    let tasks = modes.len();
+    let fd = create_segment(tasks).unwrap();
+    thread::scope(|scope| {
+        let attach = |(task, &mode): (usize, &GetMode)| {
+            let fd = fd.try_clone().unwrap();
+            scope.spawn(move || ShmAdapter::attach(fd, task as TaskId, tasks, mode))
+        };
+        let threads: Vec<_> = modes.iter().enumerate().map(attach).collect();
+        threads.into_iter().map(|thread| thread.join().expect("attach never panics")).collect()
+    })
+}
+
+fn make(tasks: usize) -> Vec<ShmAdapter> {
+    attach_all(&vec![GetMode::Auto; tasks]).into_iter().map(Result::unwrap).collect()
+}
+
+adapter_contract!(super::make);
+
+fn what(refused: Result<ShmAdapter, AdapterError>) -> String {
+    match refused {
+        Err(AdapterError::BadSegment { what }) => what,
+        Err(other) => panic!("another error: {other}"),
+        Ok(_) => panic!("accepted"),
+    }
+}
+
+#[test]
+fn all_tasks_come_to_the_same_conclusion() {
+    let job = make(4);
+    for adapter in &job {
+        assert_eq!(adapter.get_report(), job[0].get_report());
+        assert_eq!(adapter.caps().get.is_some(), adapter.get_report() == "process_vm_readv");
+        assert_eq!(adapter.pids, [std::process::id() as i32; 4]);
+    }
+}
+
+#[test]
+fn active_messages_are_used_when_one_task_wants_them() {
+    for adapter in attach_all(&[GetMode::Auto, GetMode::Am, GetMode::Auto]) {
+        let adapter = adapter.unwrap();
+        assert_eq!(adapter.caps().get, None);
+        assert_eq!(adapter.get_report(), "active messages (task 1 was started with MPJ_GET=am)");
+    }
+}
+
+#[test]
+fn demanding_what_others_decline_is_refused() {
+    let mut attached = attach_all(&[GetMode::Cma, GetMode::Am]).into_iter();
+    let refused = attached.next().unwrap().err().expect("task 0 demanded it");
+    assert!(matches!(&refused, AdapterError::GetRefused { reason } if reason.contains("task 1")));
+    assert!(refused.to_string().contains("MPJ_GET=auto"), "{refused}");
+    let other = attached.next().unwrap().unwrap();
+    assert_eq!(other.caps().get, None);
+    // The refusal may come a moment after the other task has attached.
+    crate::adapters::contract::until("task 0 is lost", || other.lost() == Some(0));
+}
+
+#[test]
+fn reads_memory_one_sidedly_where_it_says_so() {
+    let mut job = make(2);
+    if job[1].caps().get.is_none() {
+        assert!(job[1].get_report().contains("cannot read"), "{}", job[1].get_report());
+        return;
+    }
+    let bytes: Vec<u8> = (0..3_000_000_u32).map(|i| (i % 251) as u8).collect();
+    let remote = RemoteRegion { addr: bytes.as_ptr() as u64, len: bytes.len() as u64, key: 0 };
+    let mut copy = vec![0; bytes.len() - 5];
+    // SAFETY: G2 of `crate::region`: the copy is local and outlives the calls.
+    let into = unsafe { RecvRegion::new(copy.as_mut_ptr(), copy.len()) };
+    job[1].get(0, remote, 5, into).unwrap();
+    assert_eq!(copy, bytes[5..]);
+
+    let nowhere = RemoteRegion { addr: 64, len: 1 << 40, key: 0 };
+    let refused = job[1].get(0, nowhere, 0, into).unwrap_err();
+    let AdapterError::GetFailed { target: 0, len, reason } = refused else {
+        panic!("another error: {refused}");
+    };
+    assert_eq!((len, reason.raw_os_error()), (bytes.len() - 5, Some(libc::EFAULT)));
+    job[1].get(0, nowhere, 0, RecvRegion::EMPTY).unwrap();
+}
+
+#[test]
+fn refuses_a_task_number_outside_of_the_job() {
+    let fd = create_segment(2).unwrap();
+    let refused = what(ShmAdapter::attach(fd, 2, 2, GetMode::Auto));
+    assert_eq!(refused, "task 2 does not exist in a job of 2 tasks");
+}
+
+#[test]
+fn refuses_a_task_number_that_is_taken() {
+    let fd = create_segment(1).unwrap();
+    let again = fd.try_clone().unwrap();
+    let first = ShmAdapter::attach(fd, 0, 1, GetMode::Auto).unwrap();
+    let refused = what(ShmAdapter::attach(again, 0, 1, GetMode::Auto));
+    assert_eq!(refused, format!("process {} is already task 0", std::process::id()));
+    assert_eq!(first.lost(), None, "the intruder does not end the job");
+}
+
+#[test]
+fn refuses_the_segment_of_a_job_of_another_size() {
+    let fd = create_segment(2).unwrap();
+    let refused = what(ShmAdapter::attach(fd, 0, 3, GetMode::Auto));
+    assert_eq!(refused, "its number of tasks is 0x2 and should be 0x3");
+    let fd = create_segment(2).unwrap();
+    let refused = ShmAdapter::attach(fd, 0, 0, GetMode::Auto).err().expect("no such job");
+    assert!(matches!(refused, AdapterError::TaskCount { asked: 0, max: 256 }));
+}
+
+#[test]
+fn a_task_that_gives_up_ends_the_waiting_of_the_others() {
+    let fd = create_segment(2).unwrap();
+    thread::scope(|scope| {
+        let waiting = fd.try_clone().unwrap();
+        let waiting = scope.spawn(|| ShmAdapter::attach(waiting, 0, 2, GetMode::Auto));
+        let segment = mapping::map(&fd, Layout::new(2).unwrap()).unwrap();
+        thread::sleep(Duration::from_millis(30));
+        declare_lost(&segment, 1);
+        let refused = waiting.join().expect("attach never panics").err().expect("task 1 is lost");
+        assert!(matches!(refused, AdapterError::PeerLost { task: 1 }));
+    });
+}
+
+#[test]
+fn the_segment_lives_as_long_as_somebody_maps_it() {
+    let fd = create_segment(1).unwrap();
+    let adapter = ShmAdapter::attach(fd.try_clone().unwrap(), 0, 1, GetMode::Am);
+    drop(fd);
+    let adapter = adapter.unwrap();
+    let bell = adapter.doorbell();
+    drop(adapter);
+    bell.ring();
+}

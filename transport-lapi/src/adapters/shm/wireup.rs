@@ -7,10 +7,7 @@
 //! - W1: the probe cell stays allocated until the second meeting, when nobody reads it any more.
 //! - W2: what others published is read after a meeting only, once, into local variables.
 
-#![allow(
-    unsafe_code,
-    reason = "the probe reads into a local variable by address"
-)]
+#![allow(unsafe_code, reason = "the probe reads into a local variable by address")]
 
 use std::hash::{BuildHasher, RandomState};
 use std::io;
@@ -79,9 +76,7 @@ impl Verdict {
         match self {
             Self::Readable => None,
             Self::Declined => Some(format!("task {task} was started with MPJ_GET=am")),
-            Self::WrongBytes => Some(format!(
-                "task {task} read wrong bytes from task {successor}"
-            )),
+            Self::WrongBytes => Some(format!("task {task} read wrong bytes from task {successor}")),
             Self::Refused(errno) => {
                 let cause = io::Error::from_raw_os_error(errno);
                 Some(format!("task {task} cannot read task {successor}: {cause}"))
@@ -113,11 +108,7 @@ pub(super) fn agree(
     meet(&segment.job().attached, segment)?;
 
     let successor = &segment.task((me + 1) % segment.layout().tasks()).wireup;
-    let verdict = if mode == GetMode::Am {
-        Verdict::Declined
-    } else {
-        probe(successor)
-    };
+    let verdict = if mode == GetMode::Am { Verdict::Declined } else { probe(successor) };
     mine.verdict.store(verdict.encode(), Ordering::Relaxed);
     meet(&segment.job().probed, segment)?;
     drop(probe_cell); // W1
@@ -133,11 +124,9 @@ fn publish(mine: &WireupLine) -> Box<AtomicU64> {
     let light_fences = register_light_fences().is_ok();
     let value = RandomState::new().hash_one(std::process::id()) | 1;
     let cell = Box::new(AtomicU64::new(value));
-    mine.light_fences
-        .store(light_fences.into(), Ordering::Relaxed);
+    mine.light_fences.store(light_fences.into(), Ordering::Relaxed);
     mine.probe_value.store(value, Ordering::Relaxed);
-    mine.probe_addr
-        .store(cell.as_ptr().expose_provenance() as u64, Ordering::Relaxed);
+    mine.probe_addr.store(cell.as_ptr().expose_provenance() as u64, Ordering::Relaxed);
     cell
 }
 
@@ -180,9 +169,7 @@ fn meet(word: &FutexWord, segment: &Segment) -> Result<(), AdapterError> {
 fn conclude(segment: &Segment, mode: GetMode) -> Result<Agreement, AdapterError> {
     let tasks = segment.layout().tasks();
     let lines = || segment.tasks().map(|block| &block.wireup);
-    let pids = lines()
-        .map(|line| line.pid.load(Ordering::Relaxed) as i32)
-        .collect();
+    let pids = lines().map(|line| line.pid.load(Ordering::Relaxed) as i32).collect();
     let all_light = lines().all(|line| line.light_fences.load(Ordering::Relaxed) == 1);
     let without_get = lines()
         .map(|line| Verdict::decode(line.verdict.load(Ordering::Relaxed)))
@@ -192,11 +179,7 @@ fn conclude(segment: &Segment, mode: GetMode) -> Result<Agreement, AdapterError>
         Some(reason) if mode == GetMode::Cma => Err(AdapterError::GetRefused { reason }),
         without_get => Ok(Agreement {
             pids,
-            fences: if all_light {
-                Fences::Asymmetric
-            } else {
-                Fences::Symmetric
-            },
+            fences: if all_light { Fences::Asymmetric } else { Fences::Symmetric },
             without_get,
         }),
     }
@@ -209,31 +192,17 @@ mod tests {
     #[test]
     fn verdicts_survive_the_segment() {
         use Verdict::{Declined, Readable, Refused, WrongBytes};
-        for verdict in [
-            Readable,
-            Declined,
-            WrongBytes,
-            Refused(0),
-            Refused(1),
-            Refused(38),
-        ] {
+        for verdict in [Readable, Declined, WrongBytes, Refused(0), Refused(1), Refused(38)] {
             assert_eq!(Verdict::decode(verdict.encode()), verdict);
         }
-        assert_eq!(
-            Verdict::decode(0),
-            WrongBytes,
-            "a verdict that was never published"
-        );
+        assert_eq!(Verdict::decode(0), WrongBytes, "a verdict that was never published");
     }
 
     #[test]
     fn only_a_readable_successor_is_no_objection() {
         assert_eq!(Verdict::Readable.objection(1, 2), None);
         let refused = Verdict::Refused(libc::EPERM).objection(1, 2).unwrap();
-        assert!(
-            refused.starts_with("task 1 cannot read task 0: "),
-            "{refused}"
-        );
+        assert!(refused.starts_with("task 1 cannot read task 0: "), "{refused}");
         let declined = Verdict::Declined.objection(0, 2).unwrap();
         assert_eq!(declined, "task 0 was started with MPJ_GET=am");
         let wrong = Verdict::WrongBytes.objection(0, 1).unwrap();

@@ -1,1 +1,79 @@
-//! x
+//! The adapter for threads: the contract, and what its table lets be read.
+
+use super::*;
+use crate::adapters::contract::adapter_contract;
+
+fn make(tasks: usize) -> Vec<ThreadsAdapter> {
+    job(tasks).unwrap()
+}
+
+adapter_contract!(super::make);
+
+fn region(bytes: &[u8]) -> SendRegion {
+    // SAFETY: G1 of `crate::region`: the tests keep the bytes until they conceal them.
+    unsafe { SendRegion::new(bytes.as_ptr(), bytes.len()) }
+}
+
+fn get(
+    adapter: &mut ThreadsAdapter,
+    key: u64,
+    offset: u64,
+    len: usize,
+) -> Result<Vec<u8>, AdapterError> {
+    let mut copy = vec![0; len];
+    // SAFETY: G2 of `crate::region`: the copy is local and outlives the call.
+    let into = unsafe { RecvRegion::new(copy.as_mut_ptr(), len) };
+    let remote = RemoteRegion { addr: 0, len: u64::MAX, key };
+    adapter.get(0, remote, offset, into).map(|()| copy)
+}
+
+#[test]
+fn reads_what_is_exposed_and_nothing_else() {
+    let mut job = make(2);
+    let bytes: Vec<u8> = (0..100).collect();
+    job[0].expose(7, region(&bytes));
+    assert_eq!(get(&mut job[1], 7, 0, 100).unwrap(), bytes);
+    assert_eq!(get(&mut job[1], 7, 40, 60).unwrap(), bytes[40..]);
+    assert_eq!(get(&mut job[0], 7, 99, 1).unwrap(), [99], "a task reads its own regions too");
+    assert_eq!(get(&mut job[1], 7, 100, 0).unwrap(), []);
+    for (key, offset, len) in [(8, 0, 1), (7, 0, 101), (7, 100, 1), (7, u64::MAX, 1)] {
+        let refused = get(&mut job[1], key, offset, len).unwrap_err();
+        assert!(matches!(refused, AdapterError::GetFailed { target: 0, len: l, .. } if l == len));
+    }
+    job[0].conceal(7);
+    let refused = get(&mut job[1], 7, 0, 1).unwrap_err().to_string();
+    assert!(refused.contains("no region under this key"), "{refused}");
+}
+
+#[test]
+fn keys_of_different_tasks_are_different() {
+    let mut job = make(2);
+    let (mine, other) = ([1; 4], [2; 4]);
+    job[0].expose(7, region(&mine));
+    job[1].expose(7, region(&other));
+    assert_eq!(get(&mut job[1], 7, 0, 4).unwrap(), mine);
+}
+
+#[test]
+fn what_a_task_exposed_ends_with_it() {
+    let mut job = make(2);
+    let bytes = [1; 4];
+    job[0].expose(7, region(&bytes));
+    drop(job.remove(0));
+    get(&mut job[0], 7, 0, 4).unwrap_err();
+}
+
+#[test]
+fn refuses_impossible_task_counts() {
+    assert!(matches!(job(0), Err(AdapterError::TaskCount { asked: 0, .. })));
+    assert!(matches!(job(257), Err(AdapterError::TaskCount { asked: 257, max: 256 })));
+}
+
+#[test]
+fn caps_are_what_the_layout_gives() {
+    let caps = make(2)[1].caps();
+    assert_eq!((caps.name, caps.max_head, caps.max_body), ("threads", 256, 64 << 10));
+    assert_eq!(caps.max_inline, 304);
+    assert_eq!(caps.get, Some(GetKind::Memcpy));
+    assert_eq!(make(64)[0].caps().max_body, 8 << 10);
+}

@@ -12,29 +12,15 @@ fn line(task: TaskId) -> (ControlReceiver, Control) {
 
 fn failed(message: &str, location: &str) -> ControlMessage {
     let (message, location) = (message.to_owned(), location.to_owned());
-    ControlMessage::Failed {
-        task: 2,
-        at_nanos: 0x0102,
-        message,
-        location,
-    }
+    ControlMessage::Failed { task: 2, at_nanos: 0x0102, message, location }
 }
 
 /// These bytes are the contract: another encoder may take over as long as it writes them.
 #[test]
 fn golden_bytes() {
     let golden: [(ControlMessage, &[u8]); 3] = [
-        (
-            ControlMessage::Joined {
-                task: 3,
-                pid: 0x1_0203,
-            },
-            &[0, 0, 0, 0, 3, 0, 0, 0, 3, 2, 1, 0],
-        ),
-        (
-            ControlMessage::Finished { task: 255 },
-            &[1, 0, 0, 0, 255, 0, 0, 0],
-        ),
+        (ControlMessage::Joined { task: 3, pid: 0x1_0203 }, &[0, 0, 0, 0, 3, 0, 0, 0, 3, 2, 1, 0]),
+        (ControlMessage::Finished { task: 255 }, &[1, 0, 0, 0, 255, 0, 0, 0]),
         (
             failed("no", "a.rs:1"),
             b"\x02\0\0\0\x02\0\0\0\x02\x01\0\0\0\0\0\0\x02\0\0\0\0\0\0\0no\x06\0\0\0\0\0\0\0a.rs:1",
@@ -51,23 +37,14 @@ fn damaged_packets_are_refused_each_for_its_reason() {
     let whole = encode(&failed("text", "place"));
     for len in 0..whole.len() {
         let error = decode(&whole[..len]).expect_err("a cut packet is no message");
-        assert!(
-            matches!(error, ControlError::Undecodable(_)),
-            "{len}: {error}"
-        );
+        assert!(matches!(error, ControlError::Undecodable(_)), "{len}: {error}");
     }
     let mut trailing = whole.clone();
     trailing.push(0);
-    assert!(matches!(
-        decode(&trailing),
-        Err(ControlError::TrailingBytes { extra: 1 })
-    ));
+    assert!(matches!(decode(&trailing), Err(ControlError::TrailingBytes { extra: 1 })));
     let mut unknown = whole.clone();
     unknown[0] = 3;
-    assert!(matches!(
-        decode(&unknown),
-        Err(ControlError::Undecodable(_))
-    ));
+    assert!(matches!(decode(&unknown), Err(ControlError::Undecodable(_))));
     let mut huge = whole;
     huge[16..24].copy_from_slice(&u64::MAX.to_le_bytes());
     assert!(matches!(decode(&huge), Err(ControlError::Undecodable(_))));
@@ -78,39 +55,23 @@ fn damaged_packets_are_refused_each_for_its_reason() {
 #[test]
 fn messages_arrive_in_order_and_then_the_end() {
     let (launcher, rank) = line(7);
-    assert_eq!(
-        launcher.try_recv().expect("nothing is no error"),
-        Incoming::Nothing
-    );
+    assert_eq!(launcher.try_recv().expect("nothing is no error"), Incoming::Nothing);
     rank.joined();
     rank.failed("boom", "src/main.rs:3:5");
     rank.clone().finished();
     drop(rank);
     let pid = std::process::id();
     let first = launcher.try_recv().expect("joined");
-    assert_eq!(
-        first,
-        Incoming::Message(ControlMessage::Joined { task: 7, pid })
-    );
-    let Incoming::Message(ControlMessage::Failed {
-        task: 7,
-        at_nanos,
-        message,
-        location,
-    }) = launcher.try_recv().expect("failed")
+    assert_eq!(first, Incoming::Message(ControlMessage::Joined { task: 7, pid }));
+    let Incoming::Message(ControlMessage::Failed { task: 7, at_nanos, message, location }) =
+        launcher.try_recv().expect("failed")
     else {
         panic!("the second message is the failure");
     };
     assert!(at_nanos > 0 && at_nanos <= monotonic_nanos());
-    assert_eq!(
-        (message.as_str(), location.as_str()),
-        ("boom", "src/main.rs:3:5")
-    );
+    assert_eq!((message.as_str(), location.as_str()), ("boom", "src/main.rs:3:5"));
     let third = launcher.try_recv().expect("finished");
-    assert_eq!(
-        third,
-        Incoming::Message(ControlMessage::Finished { task: 7 })
-    );
+    assert_eq!(third, Incoming::Message(ControlMessage::Finished { task: 7 }));
     assert_eq!(launcher.try_recv().expect("end"), Incoming::End);
 }
 
@@ -128,16 +89,12 @@ fn overlong_texts_are_cut_between_characters() {
     let (launcher, rank) = line(0);
     let text = format!("x{}", "é".repeat(MAX_TEXT));
     rank.failed(&text, &text);
-    let Incoming::Message(ControlMessage::Failed {
-        message, location, ..
-    }) = launcher.try_recv().expect("it fits")
+    let Incoming::Message(ControlMessage::Failed { message, location, .. }) =
+        launcher.try_recv().expect("it fits")
     else {
         panic!("a failure was sent");
     };
-    assert_eq!(
-        (message.len(), location.len()),
-        (MAX_TEXT - 1, MAX_LOCATION - 1)
-    );
+    assert_eq!((message.len(), location.len()), (MAX_TEXT - 1, MAX_LOCATION - 1));
     assert!(text.starts_with(&message) && text.starts_with(&location));
 }
 
@@ -149,10 +106,7 @@ fn a_packet_above_the_limit_is_refused_and_the_next_one_arrives() {
     let error = launcher.try_recv().expect_err("too long");
     assert!(matches!(error, ControlError::TooLong { len } if len == MAX_MESSAGE + 5));
     let next = launcher.try_recv().expect("the line is still usable");
-    assert_eq!(
-        next,
-        Incoming::Message(ControlMessage::Finished { task: 1 })
-    );
+    assert_eq!(next, Incoming::Message(ControlMessage::Finished { task: 1 }));
 }
 
 #[test]

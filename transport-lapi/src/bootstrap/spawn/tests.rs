@@ -24,18 +24,11 @@ fn ask_within(limit: &DescriptorLimit, script: &str) -> String {
     let descriptors = [segment.as_fd(), control.as_fd(), receiver.as_fd()];
     let numbers = descriptors.map(|descriptor| descriptor.as_raw_fd().to_string());
     let mut command = Command::new("/bin/sh");
-    command
-        .args(["-c", script, "sh"])
-        .args(numbers)
-        .stdin(Stdio::null());
+    command.args(["-c", script, "sh"]).args(numbers).stdin(Stdio::null());
     let mask = signals.mask_before();
     prepare(&mut command, segment.as_fd(), control.as_fd(), limit, mask);
     let output = command.output().expect("the shell runs");
-    assert!(
-        output.status.success(),
-        "{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     for descriptor in descriptors {
         assert_eq!(
             fcntl_getfd(descriptor),
@@ -64,19 +57,10 @@ fn the_child_leads_its_own_group_and_blocks_no_signal() {
 #[test]
 fn the_limit_of_descriptors_is_the_one_from_before() {
     let raised = DescriptorLimit::raise();
-    let low = Rlimit {
-        current: Some(77),
-        maximum: raised.before.maximum,
-    };
-    assert_eq!(
-        ask_within(&DescriptorLimit { before: low }, "ulimit -S -n"),
-        "77\n"
-    );
+    let low = Rlimit { current: Some(77), maximum: raised.before.maximum };
+    assert_eq!(ask_within(&DescriptorLimit { before: low }, "ulimit -S -n"), "77\n");
     let now = getrlimit(Resource::Nofile);
-    assert_eq!(
-        now.current, now.maximum,
-        "the launcher's own limit is raised"
-    );
+    assert_eq!(now.current, now.maximum, "the launcher's own limit is raised");
 }
 
 /// A thread that ends stands for a launcher that dies: the kernel watches the spawning thread (S2).
@@ -89,13 +73,7 @@ fn the_child_dies_with_the_thread_that_spawned_it() {
         let limit = DescriptorLimit::raise();
         let mut command = Command::new("sleep");
         let mask = signals.mask_before();
-        prepare(
-            command.arg("600"),
-            segment.as_fd(),
-            control.as_fd(),
-            &limit,
-            mask,
-        );
+        prepare(command.arg("600"), segment.as_fd(), control.as_fd(), &limit, mask);
         command.spawn().expect("sleep runs")
     })
     .join()

@@ -1,0 +1,149 @@
+//! What `mpjrun` leaves behind: nothing, however the job ends.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use crate::support::{MPJRUN, Running, command, eventually, pids_in, runs, script, start};
+use rustix::process::{Pid, Signal, kill_process};
+
+/// Starts a job of `script`s that write the numbers of their processes to a file, `count` in all.
+fn start_and_list(ranks: &str, script: &str, count: usize) -> (Running, Vec<u32>) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("pids");
+    let file_word = file.to_str().expect("text");
+    let running = start(&mut command(["-n", ranks, "sh", "-c", script, file_word]));
+    let pids = pids_in(&file, count);
+    (running, pids)
+}
+
+#[track_caller]
+fn assert_gone(pids: Vec<u32>) {
+    eventually("every process of the job is gone", || !pids.iter().copied().any(runs));
+}
+
+const WITH_CHILD: &str = "sleep 600 & echo $! >> \"$0\"; echo $$ >> \"$0\"";
+
+#[test]
+fn what_a_rank_started_goes_when_the_rank_ends() {
+    let (running, pids) = start_and_list("2", WITH_CHILD, 4);
+    let done = running.finish().assert_code(0);
+    assert!(done.took < Duration::from_secs(5), "children held the launcher: {done:?}");
+    assert_gone(pids);
+}
+
+#[test]
+fn what_a_rank_started_goes_when_the_job_fails() {
+    let failing = format!("{WITH_CHILD}; [ $MPJ_RANK = 1 ] && sleep 0.2 && exit 3; wait");
+    let (running, pids) = start_and_list("2", &failing, 4);
+    running.finish().assert_code(3);
+    assert_gone(pids);
+}
+
+#[test]
+fn what_a_rank_started_goes_when_the_launcher_is_asked_to_end() {
+    let (running, pids) = start_and_list("2", &format!("{WITH_CHILD}; wait"), 4);
+    running.signal(Signal::TERM);
+    running.finish().assert_code(143);
+    assert_gone(pids);
+}
+
+#[test]
+fn a_daemon_that_holds_the_output_does_not_hold_the_launcher() {
+    let (running, pids) =
+        start_and_list("1", "setsid sleep 600 & sleep 0.2; echo $! >> \"$0\"; echo said", 1);
+    let done = running.finish().assert_code(0);
+    assert_eq!(done.text(), "said\n");
+    assert!(done.took < Duration::from_secs(5), "{done:?}");
+    let daemon = pids[0];
+    assert!(runs(daemon), "it left the group, so it is not ours to end");
+    let daemon = Pid::from_raw(daemon as i32).expect("a process number");
+    kill_process(daemon, Signal::KILL).expect("the daemon of this test");
+}
+
+#[test]
+fn ranks_die_with_a_launcher_that_is_killed() {
+    let (running, pids) = start_and_list("3", "echo $$ >> \"$0\"; exec sleep 600", 3);
+    running.signal(Signal::KILL);
+    assert_gone(pids);
+    assert_eq!(running.finish().signal, Some(9));
+}
+
+/// Names in `/dev/shm`, and how many blocks the file system behind it has in use.
+fn shared_memory() -> BTreeSet<String> {
+    let names = fs::read_dir("/dev/shm").expect("it is there");
+    names.map(|entry| entry.expect("readable").file_name().to_string_lossy().into()).collect()
+}
+
+#[test]
+fn nothing_is_made_in_dev_shm() {
+    let before = shared_memory();
+    let (running, pids) = start_and_list("2", "echo $$ >> \"$0\"; exec sleep 600", 2);
+    assert_eq!(shared_memory(), before, "while a job runs");
+    running.signal(Signal::KILL);
+    assert_gone(pids);
+    script(2, "[ $MPJ_RANK = 1 ] && kill -9 $$; sleep 60").assert_code(137);
+    assert_eq!(shared_memory(), before, "after a killed launcher and a killed rank");
+}
+
+/// Inodes of the TCP and UDP sockets of this host.
+fn network_sockets() -> BTreeSet<u64> {
+    let tables = ["tcp", "tcp6", "udp", "udp6"].map(|table| format!("/proc/net/{table}"));
+    let text: String = tables.iter().filter_map(|table| fs::read_to_string(table).ok()).collect();
+    text.lines().filter_map(|line| line.split_whitespace().nth(9)?.parse().ok()).collect()
+}
+
+/// Inodes of the sockets that a process holds.
+fn sockets_of(pid: u32) -> Vec<u64> {
+    let entries = fs::read_dir(format!("/proc/{pid}/fd")).expect("our process");
+    let targets = entries.filter_map(|entry| fs::metadata(entry.ok()?.path()).ok());
+    let is_socket = |metadata: &fs::Metadata| metadata.mode() & 0o170_000 == 0o140_000;
+    targets.filter(is_socket).map(|metadata| metadata.ino()).collect()
+}
+
+#[test]
+fn no_process_of_a_job_has_a_network_socket() {
+    let (running, pids) = start_and_list("2", "echo $$ >> \"$0\"; exec sleep 600", 2);
+    let network = network_sockets();
+    let launcher = sockets_of(running.pid());
+    assert_eq!(launcher.len(), 2, "one control line per rank");
+    assert!(!launcher.iter().any(|socket| network.contains(socket)));
+    for pid in pids {
+        let rank = sockets_of(pid);
+        assert_eq!(rank.len(), 1, "the rank's own control line");
+        assert!(!rank.iter().any(|socket| network.contains(socket)));
+    }
+    running.signal(Signal::TERM);
+    running.finish().assert_code(143);
+}
+
+#[test]
+fn a_low_limit_of_open_files_is_raised_for_the_launcher_alone() {
+    let run = "ulimit -S -n 64; exec \"$0\" -n 40 sh -c 'ulimit -S -n'";
+    let done = start(Command::new("sh").args(["-c", run, MPJRUN])).finish().assert_code(0);
+    assert_eq!(done.text(), "64\n".repeat(40));
+}
+
+#[test]
+fn a_hard_limit_of_open_files_is_an_error_that_leaves_no_rank() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("pids");
+    let run = "ulimit -n 40; exec \"$0\" -n 40 sh -c 'echo $$ >> \"$0\"; exec sleep 600' \"$1\"";
+    let mut shell = Command::new("sh");
+    shell.args(["-c", run, MPJRUN]).arg(&file);
+    start(&mut shell)
+        .finish()
+        .assert_code(125)
+        .assert_says("mpjrun: cannot start rank ")
+        .assert_says("ulimit -n");
+    assert_gone(written(&file));
+}
+
+/// The numbers that were written before the job was given up.
+fn written(file: &Path) -> Vec<u32> {
+    let text = fs::read_to_string(file).unwrap_or_default();
+    text.lines().filter_map(|line| line.parse().ok()).collect()
+}

@@ -1,0 +1,161 @@
+//! Exit codes and reports of `mpjrun`, with shell scripts for ranks.
+
+use std::os::unix::fs::PermissionsExt;
+use std::time::Duration;
+
+use crate::support::{MPJRUN, command, mpjrun, pids_in, runs, script, start};
+use rustix::process::Signal;
+
+#[test]
+fn programs_that_know_nothing_of_jobs_succeed() {
+    let done = mpjrun(["-n", "2", "true"]).assert_code(0);
+    assert_eq!((done.text().as_str(), done.err.as_str()), ("", ""));
+}
+
+#[test]
+fn the_most_ranks_there_can_be() {
+    let done = script(256, "echo $MPJ_RANK").assert_code(0);
+    let mut ranks: Vec<usize> =
+        done.text().lines().map(|line| line.parse().expect("a rank")).collect();
+    ranks.sort_unstable();
+    assert!(ranks.into_iter().eq(0..256));
+}
+
+#[test]
+fn the_first_failing_rank_in_time_gives_the_code() {
+    script(3, "case $MPJ_RANK in 0) sleep 1; exit 3;; 2) exit 5;; *) sleep 60;; esac")
+        .assert_code(5)
+        .assert_within_a_second()
+        .assert_says("mpjrun: rank 2 (pid ")
+        .assert_says("exited with code 5 0.")
+        .assert_says("ranks 0-1: not joined, still running; ended by mpjrun\n");
+}
+
+#[test]
+fn a_rank_killed_by_a_signal_is_128_more() {
+    script(2, "[ $MPJ_RANK = 1 ] && kill -9 $$; sleep 60")
+        .assert_code(137)
+        .assert_within_a_second()
+        .assert_says("mpjrun: rank 1 (pid ")
+        .assert_says("was killed by signal 9 (SIGKILL) 0.")
+        .assert_says("rank 0: not joined, still running; ended by mpjrun\n");
+}
+
+#[test]
+fn ranks_that_ignore_sigterm_are_gone_within_a_second_of_a_failure() {
+    script(2, "trap '' TERM; [ $MPJ_RANK = 1 ] && exit 9; sleep 60 & wait; sleep 60")
+        .assert_code(9)
+        .assert_within_a_second();
+}
+
+#[test]
+fn output_before_a_failure_is_all_there_and_before_the_report() {
+    let done = script(2, "echo said $MPJ_RANK >&2; [ $MPJ_RANK = 1 ] && exit 4; exit 0");
+    let done = done.assert_code(4);
+    let report = done.err.find("mpjrun: rank 1").expect("a report");
+    for line in ["said 0\n", "said 1\n"] {
+        assert!(done.err.find(line).expect("both spoke") < report, "{}", done.err);
+    }
+    assert!(done.err.contains("rank 0: not joined, "), "{}", done.err);
+}
+
+#[test]
+fn a_timeout_is_124_and_tells_who_still_ran() {
+    let words = ["-n", "2", "--timeout", "0.2", "sh", "-c"];
+    let done = mpjrun(words.into_iter().chain(["[ $MPJ_RANK = 1 ] && exit 0; sleep 60"]));
+    done.assert_code(124)
+        .assert_within_a_second()
+        .assert_says("mpjrun: the job still ran after 0.2 s (--timeout)\n")
+        .assert_says("rank 0: not joined, still running; ended by mpjrun\n")
+        .assert_says("rank 1: not joined, exited with code 0\n");
+}
+
+#[test]
+fn a_job_within_its_time_is_left_alone() {
+    let done = mpjrun(["-n", "2", "--timeout", "25", "true"]).assert_code(0);
+    assert!(done.took < Duration::from_secs(20));
+}
+
+#[test]
+fn bad_command_lines_are_one_clear_message() {
+    let cases: [(&[&str], i32, &str); 10] = [
+        (&[], 2, "<PROGRAM>"),
+        (&["-n", "0", "true"], 2, "a job has 1 to 256 ranks"),
+        (&["-n", "100000", "true"], 2, "a job has 1 to 256 ranks"),
+        (&["--bakend", "eager", "true"], 2, "a similar argument exists: '--backend'"),
+        (&["--backend", "fast", "true"], 2, "auto, eager, rendezvous"),
+        (&["-n", "2", "no-such-program"], 127, "mpjrun: program not found: no-such-program"),
+        (&["-n", "2", "./no-such-program"], 127, "mpjrun: program not found: ./no-such-program"),
+        (&["-n", "2", "./Cargo.toml"], 126, "mpjrun: cannot execute ./Cargo.toml: permission"),
+        (&["-n", "2", "/"], 126, "mpjrun: cannot execute /: not a file"),
+        (&["--wdir", "/no/such", "true"], 2, "mpjrun: --wdir /no/such: no such folder"),
+    ];
+    for (words, code, says) in cases {
+        let done = mpjrun(words).assert_code(code).assert_within_a_second().assert_says(says);
+        assert_eq!(done.text(), "", "{words:?}");
+    }
+}
+
+#[test]
+fn a_script_whose_interpreter_is_missing_is_126() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("script");
+    std::fs::write(&path, "#!/no/such/interpreter\n").expect("a file");
+    std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).expect("its mode");
+    mpjrun(["-n".as_ref(), "2".as_ref(), path.as_os_str()])
+        .assert_code(126)
+        .assert_within_a_second()
+        .assert_says("the interpreter it asks for is not there");
+}
+
+#[test]
+fn an_unknown_setting_is_refused_once_for_all_ranks() {
+    let mut command = command(["-n", "4", "true"]);
+    let done = start(command.env("MPJ_WAIT", "sometimes")).finish().assert_code(2);
+    assert_eq!(
+        done.err,
+        "mpjrun: MPJ_WAIT=sometimes is not known; legal values: spin, adaptive, block\n"
+    );
+}
+
+#[test]
+fn sigterm_and_sigint_are_passed_on_as_sigterm() {
+    for (signal, code) in [(Signal::TERM, 143), (Signal::INT, 130), (Signal::HUP, 129)] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("pids");
+        let script = "trap 'echo ended $MPJ_RANK; exit 0' TERM; echo $$ >> \"$0\"; \
+                      while :; do sleep 0.01; done";
+        let file_word = file.to_str().expect("text");
+        let running = start(&mut command(["-n", "2", "sh", "-c", script, file_word]));
+        let pids = pids_in(&file, 2);
+        running.signal(signal);
+        let done = running.finish().assert_code(code).assert_says("mpjrun: ended by signal ");
+        assert_eq!(done.sorted_lines(), ["ended 0", "ended 1"]);
+        assert!(!pids.into_iter().any(runs));
+    }
+}
+
+#[test]
+fn a_second_signal_kills_at_once() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("pids");
+    let script = "trap 'echo deaf' TERM; echo $$ >> \"$0\"; while :; do sleep 0.01; done";
+    let file_word = file.to_str().expect("text");
+    let running = start(&mut command(["-n", "2", "sh", "-c", script, file_word]));
+    let pids = pids_in(&file, 2);
+    running.signal(Signal::INT);
+    std::thread::sleep(Duration::from_millis(300));
+    assert!(pids.iter().copied().all(runs), "there are two seconds of grace");
+    running.signal(Signal::INT);
+    let done = running.finish().assert_code(130);
+    assert_eq!(done.sorted_lines(), ["deaf", "deaf"]);
+    assert!(done.took < Duration::from_secs(2), "{done:?}");
+    assert!(!pids.into_iter().any(runs));
+}
+
+#[test]
+fn a_caller_that_ignores_its_children_does_not_confuse_the_launcher() {
+    let run = "trap '' CHLD; exec \"$0\" -n 2 sh -c 'exit 6'";
+    let mut shell = std::process::Command::new("sh");
+    start(shell.args(["-c", run, MPJRUN])).finish().assert_code(6);
+}

@@ -1,0 +1,8 @@
+//! `mpjrun` as its users meet it, with shell scripts for ranks. Programs that really join their job
+//! are in the tests of the workspace. Every launcher runs under a watchdog.
+
+mod cleanup;
+mod exits;
+mod output;
+mod support;
+mod terminal;

@@ -1,0 +1,159 @@
+//! What `mpjrun` does with the ranks' output, input, environment and folder.
+
+use std::io::Write;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use crate::support::{Finished, MPJRUN, command, mpjrun, script, start};
+
+/// Each rank prints 300 lines, every line in two writes, so that whole lines are the launcher's work.
+const CHATTER: &str = "i=0; while [ $i -lt 300 ]; do printf \"rank $MPJ_RANK \"; \
+                       printf 'line %d end\\n' $i; i=$((i+1)); done";
+
+#[track_caller]
+fn assert_intact(done: &Finished, ranks: usize) {
+    let mut next = vec![0; ranks];
+    for line in done.text().lines() {
+        let words: Vec<&str> = line.split(' ').collect();
+        let ["rank", rank, "line", number, "end"] = words[..] else { panic!("torn: {line:?}") };
+        let rank: usize = rank.parse().expect("a rank");
+        assert_eq!(number.parse(), Ok(next[rank]), "order of rank {rank}");
+        next[rank] += 1;
+    }
+    assert_eq!(next, vec![300; ranks]);
+}
+
+#[test]
+fn lines_of_four_ranks_stay_whole_and_in_order() {
+    assert_intact(&script(4, CHATTER).assert_code(0), 4);
+}
+
+#[test]
+fn both_streams_into_one_pipe_stay_whole() {
+    let halves = format!("[ $MPJ_RANK = 1 ] && exec 1>&2; {CHATTER}");
+    let run = "exec \"$0\" -n 3 sh -c \"$1\" 2>&1";
+    let done = start(Command::new("sh").args(["-c", run, MPJRUN, &halves])).finish();
+    assert_intact(&done.assert_code(0), 3);
+}
+
+#[test]
+fn labels_begin_every_line_of_both_streams() {
+    let done = mpjrun(["-n", "2", "-l", "sh", "-c", "printf 'a\\n\\nb'; echo oops >&2"]);
+    let done = done.assert_code(0);
+    assert_eq!(done.sorted_lines(), ["[0] ", "[0] a", "[0] b", "[1] ", "[1] a", "[1] b"]);
+    assert!(done.err == "[0] oops\n[1] oops\n" || done.err == "[1] oops\n[0] oops\n");
+}
+
+#[test]
+fn bytes_pass_unchanged() {
+    let done = script(1, "printf 'no newline \\000\\377\\r'; printf x >&2").assert_code(0);
+    assert_eq!(done.out, b"no newline \0\xff\r");
+    assert_eq!(done.err, "x");
+}
+
+#[test]
+fn much_output_into_a_slow_reader_is_neither_lost_nor_kept_in_memory() {
+    let print = "head -c 20000000 /dev/zero";
+    let run = "\"$0\" -n 2 sh -c \"$1\" | { sleep 0.3; wc -c; }";
+    let done = start(Command::new("sh").args(["-c", run, MPJRUN, print])).finish();
+    assert_eq!(done.assert_code(0).text().trim(), "40000000");
+}
+
+#[test]
+fn a_reader_that_leaves_ends_the_job_quietly() {
+    let run = "{ \"$0\" -n 2 yes; echo $? >&2; } | head -n 1";
+    let done = start(Command::new("sh").args(["-c", run, MPJRUN])).finish();
+    assert_eq!((done.text().as_str(), done.err.as_str()), ("y\n", "141\n"));
+}
+
+#[test]
+fn a_full_disk_is_reported() {
+    let run = "exec \"$0\" -n 2 yes > /dev/full";
+    start(Command::new("sh").args(["-c", run, MPJRUN]))
+        .finish()
+        .assert_code(125)
+        .assert_says("mpjrun: cannot write standard output: ");
+}
+
+#[test]
+fn a_launcher_whose_reader_sleeps_still_ends_on_a_signal() {
+    let run = "\"$0\" -n 2 yes & pid=$!; sleep 0.3; kill -TERM $pid; sleep 0.3; \
+               kill -TERM $pid; wait $pid; echo $? >&2";
+    let mut reader_that_sleeps = Command::new("sh");
+    let pipe = format!("{{ {run}; }} | {{ sleep 3; cat > /dev/null; }}");
+    let done = start(reader_that_sleeps.args(["-c", &pipe, MPJRUN])).finish();
+    assert!(done.err.ends_with("143\n"), "{done:?}");
+}
+
+#[test]
+fn standard_input_goes_to_rank_0_whole_and_the_others_see_its_end() {
+    let mut command = command(["-n", "3", "-l", "sh", "-c", "wc -c | tr -d ' '"]);
+    let mut running = start(command.stdin(Stdio::piped()));
+    running.stdin().write_all(&vec![b'x'; 5_000_000]).expect("rank 0 reads");
+    let done = running.finish().assert_code(0);
+    assert_eq!(done.sorted_lines(), ["[0] 5000000", "[1] 0", "[2] 0"]);
+}
+
+#[test]
+fn input_that_nobody_reads_holds_nobody() {
+    let mut command = command(["-n", "2", "true"]);
+    let mut running = start(command.stdin(Stdio::piped()));
+    let mut input = running.stdin();
+    let done = running.finish().assert_code(0);
+    assert!(done.took < Duration::from_secs(10));
+    let error = input.write_all(&vec![b'x'; 5_000_000]).expect_err("the reader is gone");
+    assert_eq!(error.kind(), std::io::ErrorKind::BrokenPipe);
+}
+
+#[test]
+fn what_rank_0_leaves_of_a_file_is_there_for_the_next_program() {
+    let run = "printf '1\\n2\\n3\\n' > \"$1\"; \
+               { \"$0\" -n 1 sh -c 'read line; echo first $line'; cat; } < \"$1\"";
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("input");
+    let mut shell = Command::new("sh");
+    shell.args(["-c", run, MPJRUN]).arg(&file);
+    assert_eq!(start(&mut shell).finish().assert_code(0).text(), "first 1\n2\n3\n");
+}
+
+#[test]
+fn ranks_know_their_place() {
+    let print = "echo $MPJ_RANK $MPJ_SIZE $MPJ_LOCAL_RANK ${MPJ_JOB:+job}";
+    let done = script(3, print).assert_code(0);
+    assert_eq!(done.sorted_lines(), ["0 3 0 job", "1 3 1 job", "2 3 2 job"]);
+}
+
+#[test]
+fn a_launcher_inside_a_rank_starts_a_job_of_its_own() {
+    let inner = "exec \"$0\" -n 2 sh -c 'echo $MPJ_RANK $MPJ_SIZE'";
+    let done = mpjrun(["-n", "1", "sh", "-c", inner, MPJRUN]).assert_code(0);
+    assert_eq!(done.sorted_lines(), ["0 2", "1 2"]);
+}
+
+#[test]
+fn variables_are_exported() {
+    let words = ["-n", "2", "-x", "A=b=c d", "-x", "GIVEN", "--backend", "eager", "sh", "-c"];
+    let mut command = command(words);
+    command.arg("echo \"$A|$GIVEN|$MPJ_BACKEND\"").env("GIVEN", "from here");
+    let done = start(&mut command).finish().assert_code(0);
+    assert_eq!(done.text(), "b=c d|from here|eager\n".repeat(2));
+    mpjrun(["-x", "MPJ_TEST_UNSET", "true"])
+        .assert_code(2)
+        .assert_says("mpjrun: -x MPJ_TEST_UNSET: not set in the environment of mpjrun");
+}
+
+#[test]
+fn ranks_start_in_the_folder_and_the_program_is_looked_up_here() {
+    let folder = tempfile::tempdir().expect("a folder");
+    std::os::unix::fs::symlink("/bin/pwd", folder.path().join("where")).expect("a link");
+    let mut command = command(["-n", "2", "--wdir", "/", "./where"]);
+    let done = start(command.current_dir(folder.path())).finish().assert_code(0);
+    assert_eq!(done.text(), "/\n/\n");
+}
+
+#[test]
+fn arguments_arrive_as_they_are() {
+    let words =
+        ["-n", "1", "sh", "-c", "for a; do echo \"<$a>\"; done", "-", "-n", "", "a b", "--", "-l"];
+    assert_eq!(mpjrun(words).assert_code(0).text(), "<-n>\n<>\n<a b>\n<-->\n<-l>\n");
+}

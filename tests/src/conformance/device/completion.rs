@@ -1,0 +1,184 @@
+//! Testing, and waiting for one or several requests (MPI-4 sections 3.7.3 and 3.7.5).
+
+use mpjdev::Error;
+
+use super::job::{Platform, Setup};
+use super::rank::{Pending, check, payload};
+
+/// Waits until the other rank asks for it, then sends message `tag` of `len` bytes.
+fn on_demand<A: mpjdev::Adapter>(rank: &super::rank::Rank<A>, tag: i32, len: usize) {
+    rank.recv(&mut [], 1, 1000).unwrap();
+    rank.send(&payload(tag as u64, len), 1, tag).unwrap();
+}
+
+/// Asks rank 0 for the next message.
+fn demand<A: mpjdev::Adapter>(rank: &super::rank::Rank<A>) {
+    rank.send(&[], 0, 1000).unwrap();
+}
+
+/// A test says no until the message is there, then gives the status once.
+pub fn testing<P: Platform>(setup: &Setup<P>) {
+    setup.run(2, |rank| {
+        for (tag, len) in (0..).zip([0, 100, 10_000, 1_200_000]) {
+            if rank.me() == 0 {
+                on_demand(rank, tag, len);
+                continue;
+            }
+            let mut receive = rank.irecv(len, 0, tag).unwrap();
+            for _ in 0..100 {
+                assert_eq!(rank.test(&mut receive).unwrap(), None);
+            }
+            demand(rank);
+            let status = loop {
+                match rank.test(&mut receive).unwrap() {
+                    Some(status) => break status,
+                    None => std::thread::yield_now(),
+                }
+            };
+            assert_eq!((status.source, status.tag, status.bytes), (0, tag, len));
+            check(receive.bytes(), tag as u64);
+            assert_eq!(rank.test(&mut receive).unwrap(), None, "the place is empty");
+        }
+    });
+}
+
+/// Messages in another order than their receives: each call takes the one that is there.
+pub fn waiting_for_any<P: Platform>(setup: &Setup<P>) {
+    const ORDER: [i32; 6] = [3, 0, 5, 1, 4, 2];
+    let len = |tag: i32| [10, 20_000, 0, 400, 9_000, 300_000][tag as usize];
+    setup.run(2, move |rank| {
+        if rank.me() == 0 {
+            ORDER.into_iter().for_each(|tag| on_demand(rank, tag, len(tag)));
+            return;
+        }
+        let mut list: Vec<_> = (0..6).map(|tag| rank.irecv(len(tag), 0, tag).unwrap()).collect();
+        list.insert(2, Pending::empty());
+        for tag in ORDER {
+            demand(rank);
+            let (place, outcome) = rank.wait_any(&mut list).unwrap().expect("one is open");
+            assert_eq!(place, tag as usize + usize::from(tag >= 2), "tag {tag}");
+            assert_eq!(outcome.unwrap().tag, tag);
+            check(list[place].bytes(), tag as u64);
+        }
+        assert_eq!(rank.wait_any(&mut list).unwrap().map(|(place, _)| place), None);
+    });
+}
+
+/// Several that are complete are reported together, each once.
+pub fn waiting_for_some<P: Platform>(setup: &Setup<P>) {
+    const MESSAGES: i32 = 12;
+    setup.run(2, |rank| {
+        if rank.me() == 0 {
+            let send = |tag: i32| rank.isend(payload(tag as u64, 700), 1, tag).unwrap();
+            rank.recv(&mut [], 1, 1000).unwrap();
+            rank.complete(&mut [2, 5, 7].map(send));
+            rank.recv(&mut [], 1, 1000).unwrap();
+            let mut rest: Vec<_> = (0..MESSAGES).filter(|tag| ![2, 5, 7].contains(tag)).map(send).collect();
+            rank.complete(&mut rest);
+            return;
+        }
+        let mut list: Vec<_> = (0..MESSAGES).map(|tag| rank.irecv(700, 0, tag).unwrap()).collect();
+        let mut places = Vec::new();
+        demand(rank);
+        while !list.iter().all(Pending::has_ended) {
+            let some = rank.wait_some(&mut list).unwrap();
+            assert!(!some.is_empty(), "at least one");
+            for (place, outcome) in some {
+                assert_eq!(outcome.unwrap().tag as usize, place);
+                check(list[place].bytes(), place as u64);
+                places.push(place);
+            }
+            if places.len() == 3 {
+                places.sort_unstable();
+                assert_eq!(places, [2, 5, 7]);
+                demand(rank);
+            }
+        }
+        places.sort_unstable();
+        assert!(places.into_iter().eq(0..MESSAGES as usize), "each once");
+        assert!(rank.wait_some(&mut list).unwrap().is_empty());
+    });
+}
+
+/// Sends and receives of both directions in one list; outcomes come in the order of the list.
+pub fn waiting_for_all<P: Platform>(setup: &Setup<P>) {
+    setup.run(2, |rank| {
+        let other = 1 - rank.me();
+        let mut list = Vec::new();
+        for (tag, len) in (0..).zip([50_000, 0, 200, 8_193]) {
+            list.push(rank.irecv(len, other, tag).unwrap());
+            list.push(Pending::empty());
+            list.push(rank.isend(payload(tag as u64, len), other, tag).unwrap());
+        }
+        let statuses = rank.complete(&mut list);
+        let tags: Vec<_> = statuses.iter().map(|status| status.tag).collect();
+        assert_eq!(tags, [0, 0, 1, 1, 2, 2, 3, 3]);
+        assert!(statuses.iter().all(|status| status.source as usize == other));
+        for (tag, triple) in list.chunks(3).enumerate() {
+            check(triple[0].bytes(), tag as u64);
+        }
+    });
+}
+
+/// Nothing to wait for: the calls return at once.
+pub fn lists_of_empty_places<P: Platform>(setup: &Setup<P>) {
+    setup.run(1, |rank| {
+        for places in [0, 1, 5] {
+            let mut list: Vec<_> = (0..places).map(|_| Pending::empty()).collect();
+            assert!(rank.wait_any(&mut list).unwrap().is_none());
+            assert!(rank.wait_some(&mut list).unwrap().is_empty());
+            assert!(rank.wait_all(&mut list).unwrap().is_empty());
+        }
+        assert_eq!(rank.test(&mut Pending::empty()).unwrap(), None);
+    });
+}
+
+/// A request that fails does not keep the others from being waited for.
+pub fn one_failure_in_a_list<P: Platform>(setup: &Setup<P>) {
+    setup.run(2, |rank| {
+        if rank.me() == 0 {
+            let send = |tag: i32| rank.isend(payload(tag as u64, 20_000), 1, tag).unwrap();
+            rank.complete(&mut [0, 1, 2].map(send));
+            rank.complete(&mut [0, 1, 2].map(send));
+            return;
+        }
+        let receives = || {
+            let capacities = (0..).zip([20_000, 10, 20_000]);
+            capacities.map(|(tag, len)| rank.irecv(len, 0, tag).unwrap()).collect::<Vec<_>>()
+        };
+        let mut list = receives();
+        let outcomes = rank.wait_all(&mut list).unwrap();
+        assert!(outcomes[0].is_ok() && outcomes[2].is_ok());
+        assert!(matches!(outcomes[1], Err(Error::Truncate { capacity: 10, .. })), "{outcomes:?}");
+        let mut list = receives();
+        let mut failed = Vec::new();
+        while let Some((place, outcome)) = rank.wait_any(&mut list).unwrap() {
+            failed.extend(outcome.is_err().then_some(place));
+        }
+        assert_eq!(failed, [1]);
+        (0..3).for_each(|place| check(list[place].bytes(), place as u64));
+    });
+}
+
+/// Sends are completed by the same calls.
+pub fn sends_in_lists<P: Platform>(setup: &Setup<P>) {
+    setup.run(2, |rank| {
+        if rank.me() == 1 {
+            for tag in (0..4).rev() {
+                let mut buffer = vec![0; 30_000];
+                rank.recv(&mut buffer, 0, tag).unwrap();
+                check(&buffer, tag as u64);
+            }
+            return;
+        }
+        let send = |tag: i32| rank.issend(payload(tag as u64, 30_000), 1, tag).unwrap();
+        let mut list: Vec<_> = (0..4).map(send).collect();
+        let mut ended = 0;
+        let (_, outcome) = rank.wait_any(&mut list).unwrap().expect("four are open");
+        ended += usize::from(outcome.is_ok());
+        ended += rank.wait_some(&mut list).unwrap().len();
+        ended += rank.complete(&mut list).len();
+        assert_eq!(ended, 4);
+        assert!(list.iter().all(Pending::has_ended));
+    });
+}

@@ -1,0 +1,109 @@
+//! Arguments that no call accepts, and the edges of those that it does.
+
+use std::sync::Arc;
+
+use mpjdev::{Adapter, Error, ErrorClass};
+
+use super::job::{Platform, Setup};
+use super::rank::{Rank, check, payload};
+
+/// What every call says that names a source and a tag, and the calls that name a destination.
+fn errors_of<A: Adapter>(rank: &Rank<A>, peer: usize, tag: i32) -> Vec<Error> {
+    let nothing: &mut [u8] = &mut [];
+    vec![
+        rank.send(&[1], peer, tag).unwrap_err(),
+        rank.ssend(&[1], peer, tag).unwrap_err(),
+        rank.isend(vec![1], peer, tag).unwrap_err(),
+        rank.issend(vec![1], peer, tag).unwrap_err(),
+        rank.recv(nothing, peer, tag).unwrap_err(),
+        rank.irecv(0, peer, tag).unwrap_err(),
+        rank.probe(peer, tag).unwrap_err(),
+        rank.iprobe(peer, tag).unwrap_err(),
+        rank.mprobe(peer, tag).unwrap_err(),
+        rank.improbe(peer, tag).unwrap_err(),
+    ]
+}
+
+/// Nothing was sent and nothing posted, and the device works.
+fn nothing_happened<A: Adapter>(rank: &Rank<A>) {
+    let dump = rank.dump().unwrap();
+    for line in [
+        "posted receives without a message: 0\n",
+        "early messages without a receive: 0\n",
+        "open requests: 0\n",
+    ] {
+        assert!(dump.contains(line), "{dump}");
+    }
+    let receive = rank.irecv(8, rank.me(), 1).unwrap();
+    rank.send(&payload(5, 8), rank.me(), 1).unwrap();
+    let (outcome, bytes) = rank.wait(receive);
+    outcome.unwrap();
+    check(&bytes, 5);
+}
+
+/// A rank that the job does not have.
+pub fn no_such_rank<P: Platform>(setup: &Setup<P>) {
+    setup.run(2, |rank| {
+        for peer in [2, 3, usize::MAX, 1 << 32] {
+            for error in errors_of(rank, peer, 0) {
+                assert_eq!(error.class(), ErrorClass::Rank);
+                assert!(matches!(error, Error::Rank { rank, size: 2 } if rank == peer), "{error}");
+                assert!(error.to_string().contains("ranks 0 to 1"), "{error}");
+            }
+        }
+        nothing_happened(rank);
+    });
+}
+
+/// A negative tag.
+pub fn no_such_tag<P: Platform>(setup: &Setup<P>) {
+    setup.run(1, |rank| {
+        for wrong in [-1, i32::MIN] {
+            for error in errors_of(rank, 0, wrong) {
+                assert_eq!(error.class(), ErrorClass::Tag);
+                assert!(matches!(error, Error::Tag { tag } if tag == wrong), "{error}");
+            }
+        }
+        nothing_happened(rank);
+    });
+}
+
+/// A request of one device given to another one, which has as many requests of its own.
+pub fn requests_of_other_devices<P: Platform>(setup: &Setup<P>) {
+    let device = |setup: &Setup<P>| Rank::new(Arc::new(setup.devices(1).remove(0)));
+    let (home, other) = (device(setup), device(setup));
+    let strange = || home.irecv(8, 0, 1).unwrap().into_request();
+    assert!(matches!(other.iwait(strange()), Err(Error::Request)), "no such number here");
+    let own = other.irecv(8, 0, 1).unwrap();
+    let second = other.irecv(8, 0, 2).unwrap();
+    for request in [strange(), strange()] {
+        // The test does not block: a request taken for one of these receives is not complete.
+        let outcome = other.itest(&mut Some(request));
+        assert!(matches!(outcome, Err(Error::Request)), "{outcome:?}");
+    }
+    let error = other.iwait(strange()).unwrap_err();
+    assert_eq!(error.class(), ErrorClass::Request);
+    for (receive, tag) in [(own, 1), (second, 2)] {
+        other.send(&payload(3, 8), 0, tag).unwrap();
+        let (outcome, bytes) = other.wait(receive);
+        assert_eq!(outcome.unwrap().tag, tag, "its own requests are unharmed");
+        check(&bytes, 3);
+    }
+}
+
+/// Zero and the largest tag are tags like any other, and not wildcards.
+pub fn the_largest_tag<P: Platform>(setup: &Setup<P>) {
+    setup.run(2, |rank| {
+        let tags = [i32::MAX, 0, 1, i32::MAX - 1];
+        if rank.me() == 0 {
+            let send = |tag: i32| rank.isend(payload(tag as u64, 8), 1, tag).unwrap();
+            rank.complete(&mut tags.map(send));
+            return;
+        }
+        for tag in [0, i32::MAX - 1, i32::MAX, 1] {
+            let mut buffer = [0; 8];
+            assert_eq!(rank.recv(&mut buffer, 0, tag).unwrap().tag, tag);
+            check(&buffer, tag as u64);
+        }
+    });
+}

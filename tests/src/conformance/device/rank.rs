@@ -1,0 +1,370 @@
+//! One rank of a job under test: its device, with buffers that belong to their requests.
+//!
+//! The suite and the simulation use it instead of the device's regions, so that no test can free a
+//! buffer that is in use.
+//!
+//! - K1: a buffer is handed to one operation. A [`Pending`] owns it, marked as in use, until a call
+//!   of the same device has reported the end of that operation; dropped before, it leaks the buffer.
+//! - K2: a blocking call borrows its buffer, and returns when the operation has ended or the device
+//!   has failed and uses no buffer any more.
+
+#![allow(unsafe_code, reason = "hands buffers of the tests to the device")]
+
+use std::ops::Deref;
+use std::sync::Arc;
+
+use mpjdev::{Adapter, Device, Error, Message, Mode, RecvRegion, Request, SendRegion, Status};
+
+/// One rank of a job under test.
+pub struct Rank<A: Adapter> {
+    device: Arc<Device<A>>,
+    context: u32,
+}
+
+impl<A: Adapter> Clone for Rank<A> {
+    fn clone(&self) -> Self {
+        Self { device: self.device.clone(), context: self.context }
+    }
+}
+
+impl<A: Adapter> Deref for Rank<A> {
+    type Target = Device<A>;
+
+    fn deref(&self) -> &Device<A> {
+        &self.device
+    }
+}
+
+/// An operation under way and the buffer it uses; one that has ended is an empty place in a list.
+#[must_use = "the buffer leaks unless the operation is waited for"]
+#[derive(Debug)]
+pub struct Pending {
+    request: Option<Request>,
+    buffer: Vec<u8>,
+    in_use: bool,
+}
+
+impl Drop for Pending {
+    fn drop(&mut self) {
+        if self.in_use {
+            std::mem::forget(std::mem::take(&mut self.buffer));
+        }
+    }
+}
+
+impl Pending {
+    /// An empty place.
+    pub fn empty() -> Self {
+        Self { request: None, buffer: Vec::new(), in_use: false }
+    }
+
+    /// Whether the end of the operation was reported.
+    pub fn has_ended(&self) -> bool {
+        !self.in_use
+    }
+
+    /// The buffer of an operation that has ended.
+    ///
+    /// # Panics
+    /// When it has not.
+    pub fn bytes(&self) -> &[u8] {
+        assert!(!self.in_use, "the buffer of a request that was not waited for");
+        &self.buffer
+    }
+
+    /// The bare request; the buffer leaks.
+    ///
+    /// # Panics
+    /// When the request was waited for.
+    pub fn into_request(mut self) -> Request {
+        self.request.take().expect("the request was not waited for yet")
+    }
+
+    /// Notes what a call reported about this operation (K1).
+    fn note(&mut self, outcome: &Result<Status, Error>) {
+        self.in_use = matches!(outcome, Err(error) if !matches!(error, Error::Truncate { .. }));
+    }
+}
+
+fn send_region(data: &[u8]) -> SendRegion {
+    // SAFETY: K1 or K2, whichever the caller's way is: the bytes stay until the operation has ended.
+    unsafe { SendRegion::new(data.as_ptr(), data.len()) }
+}
+
+fn recv_region(buffer: &mut [u8]) -> RecvRegion {
+    // SAFETY: as in `send_region`; the owner does not touch the bytes meanwhile.
+    unsafe { RecvRegion::new(buffer.as_mut_ptr(), buffer.len()) }
+}
+
+impl<A: Adapter> Rank<A> {
+    /// A rank that communicates in context 0.
+    pub fn new(device: Arc<Device<A>>) -> Self {
+        Self { device, context: 0 }
+    }
+
+    /// The same rank, in another context.
+    pub fn within(&self, context: u32) -> Self {
+        Self { device: self.device.clone(), context }
+    }
+
+    /// The number of this rank.
+    pub fn me(&self) -> usize {
+        self.rank() as usize
+    }
+
+    /// Sends and waits.
+    ///
+    /// # Errors
+    /// Those of the device, here and below.
+    pub fn send(&self, data: &[u8], dest: usize, tag: i32) -> Result<(), Error> {
+        self.device.send(send_region(data), dest, tag, self.context, Mode::Standard)
+    }
+
+    /// Sends in synchronous mode and waits.
+    ///
+    /// # Errors
+    /// Those of the device.
+    pub fn ssend(&self, data: &[u8], dest: usize, tag: i32) -> Result<(), Error> {
+        self.device.send(send_region(data), dest, tag, self.context, Mode::Synchronous)
+    }
+
+    /// Receives into `buffer` and waits.
+    ///
+    /// # Errors
+    /// Those of the device.
+    pub fn recv(
+        &self,
+        buffer: &mut [u8],
+        source: impl Into<Option<usize>>,
+        tag: impl Into<Option<i32>>,
+    ) -> Result<Status, Error> {
+        self.device.recv(recv_region(buffer), source.into(), tag.into(), self.context)
+    }
+
+    /// Starts a send.
+    ///
+    /// # Errors
+    /// Those of the device.
+    pub fn isend(&self, data: Vec<u8>, dest: usize, tag: i32) -> Result<Pending, Error> {
+        self.start_send(data, dest, tag, Mode::Standard)
+    }
+
+    /// Starts a send in synchronous mode.
+    ///
+    /// # Errors
+    /// Those of the device.
+    pub fn issend(&self, data: Vec<u8>, dest: usize, tag: i32) -> Result<Pending, Error> {
+        self.start_send(data, dest, tag, Mode::Synchronous)
+    }
+
+    fn start_send(
+        &self,
+        buffer: Vec<u8>,
+        dest: usize,
+        tag: i32,
+        mode: Mode,
+    ) -> Result<Pending, Error> {
+        let request = self.device.isend(send_region(&buffer), dest, tag, self.context, mode)?;
+        Ok(Pending { request: Some(request), buffer, in_use: true })
+    }
+
+    /// Starts a receive of at most `capacity` bytes.
+    ///
+    /// # Errors
+    /// Those of the device.
+    pub fn irecv(
+        &self,
+        capacity: usize,
+        source: impl Into<Option<usize>>,
+        tag: impl Into<Option<i32>>,
+    ) -> Result<Pending, Error> {
+        let mut buffer = vec![0; capacity];
+        let into = recv_region(&mut buffer);
+        let request = self.device.irecv(into, source.into(), tag.into(), self.context)?;
+        Ok(Pending { request: Some(request), buffer, in_use: true })
+    }
+
+    /// Starts to receive a message that a matched probe took.
+    ///
+    /// # Errors
+    /// Those of the device.
+    pub fn imrecv(&self, message: Message, capacity: usize) -> Result<Pending, Error> {
+        let mut buffer = vec![0; capacity];
+        let request = self.device.imrecv(message, recv_region(&mut buffer))?;
+        Ok(Pending { request: Some(request), buffer, in_use: true })
+    }
+
+    /// Waits; gives the outcome and the buffer, which is empty if it cannot be given back.
+    pub fn wait(&self, mut pending: Pending) -> (Result<Status, Error>, Vec<u8>) {
+        let request = pending.request.take().expect("the request was not waited for yet");
+        let outcome = self.device.iwait(request);
+        pending.note(&outcome);
+        let buffer = if pending.in_use { Vec::new() } else { std::mem::take(&mut pending.buffer) };
+        (outcome, buffer)
+    }
+
+    /// Tests once.
+    ///
+    /// # Errors
+    /// Those of the device, and the outcome of the operation.
+    pub fn test(&self, pending: &mut Pending) -> Result<Option<Status>, Error> {
+        let outcome = self.device.itest(&mut pending.request);
+        if let Some(outcome) = outcome.clone().transpose() {
+            pending.note(&outcome);
+        }
+        outcome
+    }
+
+    /// Cancels.
+    ///
+    /// # Errors
+    /// Those of the device.
+    pub fn cancel(&self, pending: &Pending) -> Result<bool, Error> {
+        pending.request.as_ref().map_or(Ok(false), |request| self.device.cancel(request))
+    }
+
+    /// Gives an operation up, together with its buffer.
+    pub fn detach(&self, mut pending: Pending) {
+        pending.in_use = false;
+        if let Some(request) = pending.request.take() {
+            self.device.detach(request, Box::new(std::mem::take(&mut pending.buffer)));
+        }
+    }
+
+    /// Waits for one of a list.
+    ///
+    /// # Errors
+    /// Those of the device.
+    pub fn wait_any(&self, list: &mut [Pending]) -> Result<Option<Completion>, Error> {
+        self.on_list(list, |requests| self.device.iwaitany(requests), Option::as_slice)
+    }
+
+    /// Waits for some of a list.
+    ///
+    /// # Errors
+    /// Those of the device.
+    pub fn wait_some(&self, list: &mut [Pending]) -> Result<Vec<Completion>, Error> {
+        self.on_list(list, |requests| self.device.iwaitsome(requests), Vec::as_slice)
+    }
+
+    /// Waits for all of a list.
+    ///
+    /// # Errors
+    /// Those of the device.
+    pub fn wait_all(&self, list: &mut [Pending]) -> Result<Vec<Result<Status, Error>>, Error> {
+        let open: Vec<_> = list.iter().map(Pending::has_ended).collect();
+        let places = (0..list.len()).filter(|&place| !open[place]);
+        let outcomes = self.on_list(list, |requests| self.device.iwaitall(requests), |_| &[])?;
+        assert!(list.iter().all(|pending| pending.request.is_none()), "a place is not empty");
+        for (place, outcome) in places.zip(&outcomes) {
+            list[place].note(outcome);
+        }
+        Ok(outcomes)
+    }
+
+    /// Waits for all of a list, none of which may fail; gives their statuses.
+    ///
+    /// # Panics
+    /// When one fails.
+    #[track_caller]
+    pub fn complete(&self, list: &mut [Pending]) -> Vec<Status> {
+        let outcomes = self.wait_all(list).expect("the device works");
+        outcomes.into_iter().map(|outcome| outcome.expect("the operation ends well")).collect()
+    }
+
+    fn on_list<R>(
+        &self,
+        list: &mut [Pending],
+        call: impl FnOnce(&mut [Option<Request>]) -> Result<R, Error>,
+        reported: impl FnOnce(&R) -> &[Completion],
+    ) -> Result<R, Error> {
+        let mut requests: Vec<_> = list.iter_mut().map(|pending| pending.request.take()).collect();
+        let answer = call(&mut requests);
+        for (pending, request) in list.iter_mut().zip(requests) {
+            pending.request = request;
+        }
+        let answer = answer?;
+        for (place, outcome) in reported(&answer) {
+            assert!(list[*place].request.is_none(), "the place of a completion is not empty");
+            list[*place].note(outcome);
+        }
+        Ok(answer)
+    }
+
+    /// Looks for a message.
+    ///
+    /// # Errors
+    /// Those of the device, here and below.
+    pub fn iprobe(
+        &self,
+        source: impl Into<Option<usize>>,
+        tag: impl Into<Option<i32>>,
+    ) -> Result<Option<Status>, Error> {
+        self.device.iprobe(source.into(), tag.into(), self.context)
+    }
+
+    /// Waits for a message.
+    ///
+    /// # Errors
+    /// Those of the device.
+    pub fn probe(
+        &self,
+        source: impl Into<Option<usize>>,
+        tag: impl Into<Option<i32>>,
+    ) -> Result<Status, Error> {
+        self.device.probe(source.into(), tag.into(), self.context)
+    }
+
+    /// Looks for a message and takes it.
+    ///
+    /// # Errors
+    /// Those of the device.
+    pub fn improbe(
+        &self,
+        source: impl Into<Option<usize>>,
+        tag: impl Into<Option<i32>>,
+    ) -> Result<Option<Message>, Error> {
+        self.device.improbe(source.into(), tag.into(), self.context)
+    }
+
+    /// Waits for a message and takes it.
+    ///
+    /// # Errors
+    /// Those of the device.
+    pub fn mprobe(
+        &self,
+        source: impl Into<Option<usize>>,
+        tag: impl Into<Option<i32>>,
+    ) -> Result<Message, Error> {
+        self.device.mprobe(source.into(), tag.into(), self.context)
+    }
+}
+
+/// Place and outcome of one completed request of a list.
+pub type Completion = (usize, Result<Status, Error>);
+
+/// Bytes that depend on `seed` and on their place, so that neither a wrong message nor a piece in
+/// the wrong place goes unnoticed.
+pub fn payload(seed: u64, len: usize) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(len + 8);
+    let mut word = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ 0x51_7C_C1_B7_27_22_0A_95;
+    while bytes.len() < len {
+        word = word.wrapping_mul(0x5851_F42D_4C95_7F2D).wrapping_add(seed | 1);
+        bytes.extend_from_slice(&(word ^ (word >> 29)).to_le_bytes());
+    }
+    bytes.truncate(len);
+    bytes
+}
+
+/// Fails unless `bytes` are the payload of `seed`; says where they differ.
+///
+/// # Panics
+/// Then.
+#[track_caller]
+pub fn check(bytes: &[u8], seed: u64) {
+    let expected = payload(seed, bytes.len());
+    if bytes != expected {
+        let place = bytes.iter().zip(&expected).position(|(is, should)| is != should);
+        panic!("message {seed} of {} bytes is wrong at byte {place:?}", bytes.len());
+    }
+}

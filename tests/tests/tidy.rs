@@ -1,0 +1,146 @@
+//! The rules of the tree, held against its source files.
+//!
+//! `CONTRIBUTING.md` states the rules. Each rule is a function from a file to findings; here they
+//! meet the tree, and in `tidy/snippets.rs` snippets that break them.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use source::{Finding, Source};
+
+#[path = "tidy/layers.rs"]
+mod layers;
+#[path = "tidy/rules.rs"]
+mod rules;
+#[path = "tidy/snippets.rs"]
+mod snippets;
+#[path = "tidy/source.rs"]
+mod source;
+
+/// Folders that hold what somebody made, not what somebody wrote.
+const MADE: &[&str] = &["target", ".git", "data", "corpus", "artifacts"];
+/// Kinds of files that the rules for every kind of text apply to.
+const TEXTS: &[&str] = &["rs", "md", "toml", "py", "sh"];
+
+fn root() -> PathBuf {
+    let tests = Path::new(env!("CARGO_MANIFEST_DIR"));
+    tests.parent().expect("the package is in a folder of the tree").to_owned()
+}
+
+/// The files of the tree whose names end like this.
+fn files(extensions: &[&str]) -> Vec<Source> {
+    let (root, mut sources) = (root(), Vec::new());
+    let mut folders = vec![root.clone()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder).expect("the tree is readable") {
+            let path = entry.expect("the tree is readable").path();
+            let name = path.file_name().and_then(|name| name.to_str()).unwrap_or("");
+            let extension = path.extension().and_then(|extension| extension.to_str());
+            if path.is_dir() && !MADE.contains(&name) {
+                folders.push(path);
+            } else if path.is_file() && extension.is_some_and(|end| extensions.contains(&end)) {
+                let text = fs::read_to_string(&path).expect("sources are UTF-8");
+                let inside = path.strip_prefix(&root).expect("the walk began at the root");
+                sources.push(Source::new(inside.to_str().expect("names are UTF-8"), &text));
+            }
+        }
+    }
+    assert!(
+        sources.iter().any(|source| source.path == "tests/tests/tidy.rs"),
+        "the walk missed this file"
+    );
+    sources
+}
+
+#[track_caller]
+fn none(findings: Vec<Finding>) {
+    let list =
+        findings.iter().map(|found| format!("\n{}:{}: {}", found.path, found.line, found.what));
+    assert!(findings.is_empty(), "{} findings:{}", findings.len(), list.collect::<String>());
+}
+
+#[track_caller]
+fn none_in_the_tree(rule: impl Fn(&Source) -> Vec<Finding>) {
+    none(files(&["rs"]).iter().flat_map(rule).collect());
+}
+
+#[test]
+fn files_are_short() {
+    none_in_the_tree(rules::file_length);
+}
+
+#[test]
+fn functions_are_short() {
+    none_in_the_tree(rules::function_length);
+}
+
+#[test]
+fn most_functions_are_very_short() {
+    let sources = files(&["rs"]);
+    let libraries = sources.iter().filter(|source| source.path.contains("/src/"));
+    let not_tests = libraries.filter(|source| !source.path.ends_with("/tests.rs"));
+    let mut lengths: Vec<_> =
+        not_tests.flat_map(rules::functions).map(|(_, lines)| lines).collect();
+    lengths.sort_unstable();
+    let median = lengths[lengths.len() / 2];
+    assert!(median < rules::MEDIAN_FUNCTION, "the median function has {median} lines");
+}
+
+#[test]
+fn files_say_what_they_are() {
+    none_in_the_tree(rules::opening);
+}
+
+#[test]
+fn layers_know_only_what_is_below_them() {
+    none_in_the_tree(layers::layering);
+}
+
+#[test]
+fn fenced_crates_stay_in_their_fences() {
+    none_in_the_tree(layers::fences);
+}
+
+#[test]
+fn unsafe_code_is_where_the_list_says() {
+    none_in_the_tree(rules::unsafe_code);
+    let sources = files(&["rs"]);
+    for listed in rules::UNSAFE_FILES {
+        assert!(sources.iter().any(|source| source.path == *listed), "{listed} does not exist");
+    }
+}
+
+#[test]
+fn only_the_configuration_reads_the_environment() {
+    none_in_the_tree(rules::environment);
+}
+
+#[test]
+fn libraries_print_nothing() {
+    none_in_the_tree(rules::printing);
+}
+
+#[test]
+fn names_say_something() {
+    none_in_the_tree(rules::names);
+}
+
+#[test]
+fn nothing_is_unfinished_or_of_one_machine() {
+    none(files(TEXTS).iter().flat_map(rules::residue).collect());
+}
+
+#[test]
+fn comments_stand_by_themselves() {
+    none_in_the_tree(rules::issue_numbers);
+}
+
+#[test]
+fn every_release_has_its_acquire() {
+    none(rules::sync_labels(&files(&["rs"])));
+}
+
+#[test]
+fn cited_invariants_are_stated() {
+    none(rules::citations(&files(&["rs"])));
+}

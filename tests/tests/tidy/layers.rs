@@ -1,0 +1,205 @@
+//! Who may know whom: the table of `ARCHITECTURE.md`, line by line.
+//!
+//! Called by the tests of the tree. Names are found in `use` trees and in paths; those that
+//! begin with `super` are resolved from the place of the file.
+
+use crate::source::{Finding, Line, Source};
+
+/// Files that may use nothing under a name but what is listed.
+pub struct Layer {
+    /// Beginning of the paths of the files.
+    files: &'static str,
+    /// A crate or a module.
+    name: &'static str,
+    /// What they may use of it.
+    allowed: &'static [&'static str],
+}
+
+/// Shortens the table below.
+const fn layer(files: &'static str, name: &'static str, allowed: &'static [&'static str]) -> Layer {
+    Layer { files, name, allowed }
+}
+
+/// What an adapter is built from. Nothing of it is above the seam.
+const BELOW_THE_SEAM: &[&str] = &[
+    "crate::adapter",
+    "crate::adapters",
+    "crate::config",
+    "crate::region",
+    "crate::sync",
+    "crate::sys",
+];
+
+/// What the launcher needs to make a job and to read the settings.
+const JOB_CONTRACT: &[&str] = &[
+    "transport_lapi::TaskId",
+    "transport_lapi::adapter::AdapterError",
+    "transport_lapi::adapters::MAX_TASKS",
+    "transport_lapi::adapters::shm::create_segment",
+    "transport_lapi::bootstrap",
+    "transport_lapi::config",
+];
+
+/// The layers.
+pub const LAYERS: &[Layer] = &[
+    layer("transport-lapi/", "mpjdev", &[]),
+    layer("transport-lapi/", "mpj", &[]),
+    layer("transport-lapi/", "mpj_launcher", &[]),
+    layer("transport-lapi/src/adapters/", "crate", BELOW_THE_SEAM),
+    layer("transport-lapi/src/adapters/threads", "crate::adapters::shm", &[]),
+    layer("transport-lapi/src/adapters/shm", "crate::adapters::threads", &[]),
+    layer("mpjdev/", "mpj", &[]),
+    layer("mpjdev/", "mpj_launcher", &[]),
+    layer("mpjdev/src/", "transport_lapi::adapters", &[]),
+    layer("mpjdev/src/matching", "crate", &["crate::matching"]),
+    layer("mpjdev/src/matching", "transport_lapi", &[]),
+    layer("mpjdev/src/matching", "std", &["std::cell", "std::hash"]),
+    layer("mpj/", "transport_lapi", &[]),
+    layer("mpj/", "mpj_launcher", &[]),
+    layer("mpj/examples/", "mpjdev", &[]),
+    layer("launcher/src/", "transport_lapi", JOB_CONTRACT),
+    layer("launcher/", "mpjdev", &[]),
+    layer("launcher/", "mpj", &[]),
+];
+
+/// Crates of others that one place alone may use, so that they can be replaced there.
+const FENCED: &[(&str, &str)] = &[("bincode", "transport-lapi/src/bootstrap/control")];
+
+/// A fenced crate is used inside its fence only.
+pub fn fences(source: &Source) -> Vec<Finding> {
+    let outside = FENCED.iter().filter(|(_, place)| !source.path.starts_with(place));
+    let uses = outside.flat_map(|(fenced, place)| {
+        let uses = names(source).into_iter().filter(|name| is_under(&name.path, fenced));
+        uses.map(move |name| (name.line, format!("`{fenced}` is for {place} alone")))
+    });
+    uses.map(|(line, what)| source.finding(line, what)).collect()
+}
+
+/// No file uses a name that its layer may not know.
+pub fn layering(source: &Source) -> Vec<Finding> {
+    let names: Vec<_> = names(source).into_iter().map(|name| name.resolved(&source.path)).collect();
+    let mut findings = Vec::new();
+    for layer in LAYERS.iter().filter(|layer| source.path.starts_with(layer.files)) {
+        for name in names.iter().filter(|name| layer.forbids(name)) {
+            let what = format!("`{}` is of a layer that this file may not know", name.path);
+            findings.push(source.finding(name.line, what));
+        }
+    }
+    findings
+}
+
+/// A path that a file mentions.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Name {
+    pub line: usize,
+    pub path: String,
+    /// From a `use`, which brings everything below the path within reach.
+    pub imported: bool,
+}
+
+impl Name {
+    /// A path that begins with `super`, in a file of a crate, from the root of the crate. It does
+    /// not count as imported: `super::*` in a module of tests means the file itself.
+    fn resolved(self, file: &str) -> Self {
+        let Some((_, inside)) = file.split_once("/src/") else { return self };
+        let mut module: Vec<_> = inside.trim_end_matches(".rs").split('/').collect();
+        let mut rest = &*self.path;
+        while let Some(above) = rest.strip_prefix("super") {
+            module.pop();
+            rest = above.trim_start_matches("::");
+        }
+        if rest.len() == self.path.len() {
+            return self;
+        }
+        module.insert(0, "crate");
+        module.extend(Some(rest).filter(|rest| !rest.is_empty()));
+        Self { path: module.join("::"), imported: false, ..self }
+    }
+}
+
+impl Layer {
+    fn forbids(&self, name: &Name) -> bool {
+        let allowed = self.allowed.iter().any(|allowed| is_under(&name.path, allowed));
+        let reaches = name.imported && self.name.contains("::") && is_under(self.name, &name.path);
+        !allowed && (is_under(&name.path, self.name) || reaches)
+    }
+}
+
+/// Whether `path` is `stem` or below it.
+fn is_under(path: &str, stem: &str) -> bool {
+    path.strip_prefix(stem).is_some_and(|rest| rest.is_empty() || rest.starts_with("::"))
+}
+
+/// Every path with at least one `::`, and every leaf of every `use` tree. An import of everything
+/// counts as an import of the module.
+pub fn names(source: &Source) -> Vec<Name> {
+    let mut names = Vec::new();
+    let mut rest = &source.tokens[..];
+    while let Some((first, after)) = rest.split_first() {
+        rest = after;
+        let opens_tree = rest.first().is_some_and(|token| token.text != "<");
+        if first.text == "use" && opens_tree {
+            let end = rest.iter().position(|token| token.text == ";").unwrap_or(rest.len());
+            leaves(&rest[..end], "", &mut names);
+            rest = &rest[end..];
+        } else if is_word(first) && rest.first().is_some_and(|token| token.text == "::") {
+            let (path, len) = path(first, rest);
+            names.push(Name { line: first.number, path, imported: false });
+            rest = &rest[len..];
+        }
+    }
+    names
+}
+
+/// The path that starts with `first`, and how many tokens of `rest` belong to it.
+fn path(first: &Line, rest: &[Line]) -> (String, usize) {
+    let mut path = first.text.clone();
+    let pairs = rest.chunks_exact(2).take_while(|pair| pair[0].text == "::" && is_word(&pair[1]));
+    let mut len = 0;
+    for pair in pairs {
+        path = path + "::" + &pair[1].text;
+        len += 2;
+    }
+    (path, len)
+}
+
+/// Appends the leaves of a `use` tree whose branches begin with `stem`.
+fn leaves(tree: &[Line], stem: &str, names: &mut Vec<Name>) {
+    for branch in branches(tree) {
+        let group = branch.iter().position(|token| token.text == "{");
+        let plain = &branch[..group.unwrap_or(branch.len())];
+        let words =
+            plain.iter().take_while(|token| token.text != "as").filter(|token| is_word(token));
+        let own = words.filter(|token| token.text != "self").map(|token| &*token.text);
+        let parts: Vec<_> =
+            Some(stem).filter(|stem| !stem.is_empty()).into_iter().chain(own).collect();
+        let path = parts.join("::");
+        match group {
+            Some(open) => leaves(inside(&branch[open..]), &path, names),
+            None => names.push(Name { line: branch[0].number, path, imported: true }),
+        }
+    }
+}
+
+/// What is between the first and the last token.
+fn inside(group: &[Line]) -> &[Line] {
+    group.get(1..group.len() - 1).unwrap_or(&[])
+}
+
+/// The parts of a `use` tree between the commas that are in no group.
+fn branches(tree: &[Line]) -> Vec<&[Line]> {
+    let mut depth = 0_usize;
+    let at_comma = tree.split(|token| {
+        match &*token.text {
+            "{" => depth += 1,
+            "}" => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        token.text == "," && depth == 0
+    });
+    at_comma.filter(|branch| !branch.is_empty()).collect()
+}
+
+fn is_word(token: &Line) -> bool {
+    token.text.starts_with(|first: char| first.is_alphabetic() || first == '_')
+}

@@ -1,0 +1,244 @@
+//! The rules against snippets that break them, and the scanner against what is hard to scan.
+
+use crate::layers::{fences, layering, names};
+use crate::rules;
+use crate::source::{Finding, Source};
+
+fn source(text: &str) -> Source {
+    Source::new("mpjdev/src/device.rs", text)
+}
+
+fn tokens(text: &str) -> Vec<String> {
+    source(text).tokens.into_iter().map(|token| token.text).collect()
+}
+
+/// Lines of the findings.
+fn lines(findings: &[Finding]) -> Vec<usize> {
+    findings.iter().map(|finding| finding.line).collect()
+}
+
+#[test]
+fn comments_and_literals_are_no_code() {
+    assert_eq!(tokens("a // b\nc /* d /* e */ f\n */ g"), ["a", "c", "g"]);
+    assert_eq!(tokens(r#"f("x \" fn", 'y', '\'', b"z")"#).concat(), r#"f(",",",b")"#);
+    assert_eq!(tokens("r##\"fn \"# mod\"## + br\"\\\" + cr#\"x\"#").concat(), r#""+"+""#);
+    assert_eq!(tokens("&'a str, for\"x\"").concat(), "&'astr,for\"");
+    assert_eq!(tokens("'ü' r#use::b ö").concat(), "\"r#use::bö");
+}
+
+#[test]
+fn unfinished_literals_and_comments_end_with_the_file() {
+    for text in ["\"a", "r#\"a", "/* a", "'\\", "//", "'", "r"] {
+        assert!(tokens(&format!("x {text}")).len() <= 2, "{text}");
+    }
+}
+
+#[test]
+fn comments_keep_their_lines() {
+    let found = source("//! a\n\nx; // b\n/* c\n * d */ y").comments;
+    let found: Vec<_> = found.iter().map(|comment| (comment.number, &*comment.text)).collect();
+    assert_eq!(found, [(1, "a"), (3, "b"), (4, "c"), (5, "d")]);
+    let text = "\"a\nb\"\n/*\n*/ z";
+    assert_eq!(source(text).tokens.last().map(|token| token.number), Some(4));
+}
+
+#[test]
+fn a_long_file_is_found() {
+    let line = "//! x\n";
+    assert!(rules::file_length(&source(&line.repeat(rules::MAX_FILE))).is_empty());
+    assert_eq!(rules::file_length(&source(&line.repeat(rules::MAX_FILE + 1))).len(), 1);
+}
+
+#[test]
+fn long_tests_inside_a_file_are_found() {
+    let tests = |lines| format!("\nmod tests {{\n{}}}\n", "use a;\n".repeat(lines));
+    assert!(rules::file_length(&source(&tests(rules::MAX_INLINE_TESTS - 2))).is_empty());
+    let findings = rules::file_length(&source(&tests(rules::MAX_INLINE_TESTS - 1)));
+    assert_eq!(lines(&findings), [2]);
+}
+
+#[test]
+fn a_long_function_is_found_whatever_its_signature() {
+    for signature in [
+        "fn f()",
+        "fn f<const N: usize>(a: [u8; 4]) -> [u8; N] where [u8; 3]: Sized",
+        "const unsafe extern \"C\" fn f(g: fn(u8) -> u8)",
+    ] {
+        let function =
+            |lines| format!("x\n{signature} {{\n{}}}\nfn g() {{}}", "{ \"}\"; }\n".repeat(lines));
+        assert!(rules::function_length(&source(&function(rules::MAX_FUNCTION - 2))).is_empty());
+        let findings = rules::function_length(&source(&function(rules::MAX_FUNCTION - 1)));
+        assert_eq!(lines(&findings), [2], "{signature}");
+    }
+}
+
+#[test]
+fn declarations_and_function_types_have_no_length() {
+    let text = "trait T { fn f(a: [u8; 2]); fn g() {\n} }\ntype F = fn(u8) -> u8; struct S {\n}\n";
+    assert_eq!(rules::functions(&source(text)).collect::<Vec<_>>(), [(1, 2)]);
+}
+
+#[test]
+fn a_file_that_does_not_say_what_it_is_is_found() {
+    assert!(rules::opening(&source("//! What it is.\n")).is_empty());
+    for text in
+        ["", "\n//! Late.", "// Not for the reader of documents.", "/// Of an item.", "//!\n"]
+    {
+        assert_eq!(rules::opening(&source(text)).len(), 1, "{text:?}");
+    }
+}
+
+#[test]
+fn unsafe_code_outside_the_list_is_found() {
+    assert_eq!(lines(&rules::unsafe_code(&source("x\nunsafe { y }"))), [2]);
+    assert!(rules::unsafe_code(&source("#![forbid(unsafe_code)] // unsafe")).is_empty());
+    let listed = rules::UNSAFE_FILES[0];
+    assert!(rules::unsafe_code(&Source::new(listed, "unsafe { y }")).is_empty());
+    assert_eq!(rules::unsafe_code(&Source::new(listed, "safe")).len(), 1);
+}
+
+#[test]
+fn reading_the_environment_is_found() {
+    for text in [
+        "std::env::var(\"X\")",
+        "use std::env::var_os;",
+        "env::set_var()",
+        "use std::env::{args, vars};",
+        "use std::env::*;",
+    ] {
+        assert_eq!(rules::environment(&source(text)).len(), 1, "{text}");
+        assert!(rules::environment(&Source::new("transport-lapi/src/config.rs", text)).is_empty());
+    }
+    assert!(rules::environment(&source("std::env::args(); env!(\"X\"); my_env::var()")).is_empty());
+    assert!(rules::environment(&source("std::env::")).is_empty());
+}
+
+#[test]
+fn a_library_that_prints_is_found() {
+    let text = "x\nprintln!(); eprintln!(); dbg!(x); // print!\nfn print() {}";
+    assert_eq!(lines(&rules::printing(&source(text))), [2, 2, 2]);
+    for program in ["launcher/src/main.rs", "launcher/src/bin/cargo-mpj.rs", "mpj/examples/ring.rs"]
+    {
+        assert!(rules::printing(&Source::new(program, text)).is_empty(), "{program}");
+    }
+}
+
+#[test]
+fn names_that_say_nothing_are_found() {
+    for path in ["mpj/src/util.rs", "mpj/src/common/ring.rs", "mpj/helper/ring.rs"] {
+        assert_eq!(rules::names(&Source::new(path, "")).len(), 1, "{path}");
+    }
+    assert_eq!(lines(&rules::names(&source("x\npub mod manager;"))), [2]);
+    assert!(rules::names(&source("mod utility; let common = 1;")).is_empty());
+}
+
+#[test]
+fn unfinished_work_and_folders_of_a_machine_are_found() {
+    for text in [concat!("// TO", "DO: more"), concat!("\"/wo", "rk/x\""), concat!("# FIX", "ME")] {
+        assert_eq!(lines(&rules::residue(&source(&format!("\n{text}")))), [2], "{text}");
+    }
+    assert!(rules::residue(&source("autodo, network/x, /usr/bin")).is_empty());
+}
+
+#[test]
+fn numbers_of_issues_in_comments_are_found() {
+    assert_eq!(lines(&rules::issue_numbers(&source("\n// see #12"))), [2]);
+    assert!(rules::issue_numbers(&source("// #[cfg] # 8 bytes\nlet a = \"#1\";")).is_empty());
+}
+
+#[test]
+fn a_sync_label_without_partner_is_found() {
+    let release = "a.store(1, Release); // SYNC: frame\n";
+    let acquire = "a.load(Acquire); // SYNC: frame\n";
+    let both = "a.swap(1, AcqRel); // SYNC: frame\n";
+    let check = |text: &str| lines(&rules::sync_labels(&[source("x"), source(text)]));
+    assert_eq!(check(release), [1]);
+    assert_eq!(check(both), [1]);
+    assert_eq!(check(&format!("{release}{release}")), [1]);
+    assert_eq!(check(&format!("{release}a.load(Acquire); // SYNC: other\n")), [1, 2]);
+    assert!(check(&format!("{release}{acquire}")).is_empty());
+    assert!(check(&format!("{both}{acquire}")).is_empty());
+    assert!(rules::sync_labels(&[source(release), source(acquire)]).is_empty());
+}
+
+#[test]
+fn an_invariant_that_nothing_states_is_found() {
+    let citing = "\n// SAFETY: by Q7 and R12; U8 x86.\n";
+    let stating = "//! - Q7: holds.\n//! - R12: too.\n//! - U8: no less.\n";
+    assert_eq!(lines(&rules::citations(&[source(citing)])), [2, 2, 2]);
+    assert!(rules::citations(&[source(citing), source(stating)]).is_empty());
+}
+
+#[test]
+fn names_come_from_trees_and_paths() {
+    let text = "pub use a::{self, b::{C, D as E}, f::*};\nlet x = g::h::<u8>::i(j) + k;\nuse l;";
+    let names = names(&source(text));
+    let found: Vec<_> = names.iter().map(|name| (name.line, &*name.path, name.imported)).collect();
+    let imported = ["a", "a::b::C", "a::b::D", "a::f"].map(|path| (1, path, true));
+    assert_eq!(found[..4], imported);
+    assert_eq!(found[4..], [(2, "g::h", false), (3, "l", true)]);
+}
+
+#[test]
+fn what_only_looks_like_an_import_is_none() {
+    assert!(names(&source("fn f() -> impl Sized + use<'_> { a }\nlet b = c;")).is_empty());
+    assert_eq!(names(&source("use {")).len(), 0);
+}
+
+#[test]
+fn a_name_of_a_forbidden_layer_is_found() {
+    let forbidden = [
+        ("mpjdev/src/device.rs", "use transport_lapi::adapters::threads;"),
+        ("mpjdev/src/device.rs", "use transport_lapi::{Context,\n adapters::shm};"),
+        ("mpjdev/src/device.rs", "use transport_lapi::*;"),
+        ("mpjdev/src/device.rs", "use transport_lapi as lapi;"),
+        ("mpjdev/src/device.rs", "let x = transport_lapi::adapters::threads::job(1);"),
+        ("mpjdev/src/matching/lane.rs", "use std::time::Instant;"),
+        ("mpjdev/src/matching.rs", "use crate::backend::Backend;"),
+        ("mpj/src/world.rs", "use transport_lapi::Context;"),
+        ("mpj/examples/ring.rs", "use mpjdev::Device;"),
+        ("launcher/src/job.rs", "use transport_lapi::Context;"),
+        ("launcher/src/job.rs", "use transport_lapi::adapters::threads;"),
+        ("transport-lapi/src/adapters/port.rs", "use crate::context::Context;"),
+        ("transport-lapi/src/adapters/threads.rs", "use super::shm::ShmAdapter;"),
+        ("transport-lapi/src/adapters/shm/wireup.rs", "use crate::adapters::{threads, ring};"),
+        ("transport-lapi/src/adapters/shm/wireup.rs", "use super::super::threads;"),
+        ("transport-lapi/src/adapters/ring.rs", "use super::super::context;"),
+        ("transport-lapi/src/context.rs", "use mpjdev::Device;"),
+    ];
+    for (path, text) in forbidden {
+        assert_eq!(layering(&Source::new(path, text)).len(), 1, "{path}: {text}");
+    }
+}
+
+#[test]
+fn a_fenced_crate_outside_its_fence_is_found() {
+    let text = "\nuse bincode::Encode;\nbincode::encode_to_vec(x);";
+    assert_eq!(lines(&fences(&source(text))), [2, 3]);
+    assert!(fences(&Source::new("transport-lapi/src/bootstrap/control.rs", text)).is_empty());
+}
+
+#[test]
+fn names_of_allowed_layers_pass() {
+    let allowed = [
+        ("mpjdev/src/device.rs", "use transport_lapi::{Context, adapter::Adapter};"),
+        (
+            "mpjdev/src/device.rs",
+            "// transport_lapi::adapters\nlet x = \"transport_lapi::adapters\";",
+        ),
+        ("mpjdev/src/matching/lane.rs", "use super::slab; impl std::hash::Hash for Key {}"),
+        ("launcher/src/job.rs", "use transport_lapi::adapters::shm::create_segment;"),
+        ("launcher/src/job.rs", "use transport_lapi::bootstrap::{control::Control, spawn};"),
+        (
+            "transport-lapi/src/adapters/threads.rs",
+            "use crate::adapters::port; pub(crate) fn f() {}",
+        ),
+        ("transport-lapi/src/adapters/shm/wireup.rs", "pub(in crate::adapters) fn f() {}"),
+        ("transport-lapi/src/adapters/shm/wireup.rs", "mod tests { use super::*; }"),
+        ("transport-lapi/src/adapters/shm.rs", "use super::{ring, segment::Segment};"),
+        ("mpj/src/world.rs", "use mpjdev::Device;"),
+    ];
+    for (path, text) in allowed {
+        assert_eq!(layering(&Source::new(path, text)), [], "{path}: {text}");
+    }
+}

@@ -1,0 +1,18 @@
+//! What the calls of the transport promise when nothing goes wrong, over every adapter.
+
+mod support;
+
+#[path = "calls/amsend.rs"]
+mod amsend;
+#[path = "calls/counters.rs"]
+mod counters;
+#[path = "calls/fence.rs"]
+mod fence;
+#[path = "calls/get.rs"]
+mod get;
+#[path = "calls/handlers.rs"]
+mod handlers;
+#[path = "calls/ordering.rs"]
+mod ordering;
+#[path = "calls/threads.rs"]
+mod threads;

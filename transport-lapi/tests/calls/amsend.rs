@@ -1,0 +1,323 @@
+//! Active messages of every length, with every length of user header.
+
+use std::sync::Arc;
+
+use transport_lapi::config::WaitMode;
+use transport_lapi::wireup::Native;
+use transport_lapi::{
+    Amsend, Arrival, Completion, Context, HeaderAction, InlineHandler, MAX_UHDR, OnOrigin, Outbox,
+    Query, Sent,
+};
+
+use crate::support::buffers::{Landing, pattern, source};
+use crate::support::job::{Kind, run, run_with, waiting};
+
+/// Bytes that fit a cell together with their head.
+const CELL: usize = 304;
+/// Bytes that travel as one frame.
+const ONE_SHOT: usize = 8 << 10;
+const LONGEST: usize = 5 << 20;
+
+/// Handler of the tests here.
+const STORE: u8 = 1;
+const TAKE: u8 = 2;
+
+/// What a task has seen.
+struct Inbox {
+    landing: Landing,
+    /// The message that the next header handler has to meet.
+    expected: usize,
+    faults: Vec<String>,
+    complete: usize,
+}
+
+fn inbox(longest: usize) -> Inbox {
+    Inbox { landing: Landing::new(longest), expected: 0, faults: Vec::new(), complete: 0 }
+}
+
+/// Lengths around every boundary of cells, frames and pieces, with the length of the user header.
+fn cases() -> Vec<(usize, usize)> {
+    let mut cases = Vec::new();
+    for uhdr in [0, 8, 56, 64, MAX_UHDR] {
+        let cell = CELL - 8 - uhdr;
+        let mut sizes = vec![0, 1, 7, 8, 9, 16, 17, 31, 32, 33, 63, 64, 65, 100];
+        for edge in [cell - 8, cell, CELL, ONE_SHOT, 16 << 10, 32 << 10, 64 << 10, 128 << 10] {
+            sizes.extend([edge - 1, edge, edge + 1]);
+        }
+        cases.extend(sizes.into_iter().map(|size| (size, uhdr)));
+    }
+    for edge in [512 << 10, 1 << 20] {
+        cases.extend([(edge - 1, 0), (edge, 8), (edge + 1, MAX_UHDR)]);
+    }
+    cases.extend([(LONGEST, 0), (LONGEST - 1, MAX_UHDR)]);
+    cases
+}
+
+fn uhdr_of(case: usize, len: usize) -> &'static [u8] {
+    pattern(case as u64 + 1_000_000, len)
+}
+
+/// Compares what arrives with the case that is due.
+fn check(inbox: &mut Inbox, message: &Arrival<'_>) -> (usize, usize) {
+    let case = inbox.expected;
+    inbox.expected += 1;
+    let (len, uhdr_len) = cases()[case];
+    if message.uhdr != uhdr_of(case, uhdr_len) {
+        inbox.faults.push(format!("case {case}: the user header of {uhdr_len} bytes is damaged"));
+    }
+    if message.len != len as u64 {
+        inbox.faults.push(format!("case {case}: {} bytes announced instead of {len}", message.len));
+    }
+    if message.data.is_some() != (len <= ONE_SHOT) {
+        inbox.faults.push(format!("case {case}: {len} bytes in place: {}", message.data.is_some()));
+    }
+    (case, len)
+}
+
+fn store(inbox: &mut Inbox, message: Arrival<'_>) -> HeaderAction<Inbox> {
+    let (case, len) = check(inbox, &message);
+    let into = inbox.landing.region(len);
+    HeaderAction::Deliver { into, completion: Completion::Inline(compare, case as u64) }
+}
+
+fn compare(inbox: &mut Inbox, _: &mut Outbox<Inbox>, case: u64) {
+    let (len, _) = cases()[case as usize];
+    if !inbox.landing.holds(pattern(case, len)) {
+        inbox.faults.push(format!("case {case}: {len} bytes arrived damaged"));
+    }
+    inbox.landing.wipe_first(len);
+    inbox.complete += 1;
+}
+
+fn take(inbox: &mut Inbox, message: Arrival<'_>) -> HeaderAction<Inbox> {
+    let (case, len) = check(inbox, &message);
+    if let Some(data) = message.data {
+        if data.to_vec() != pattern(case as u64, len) {
+            inbox.faults.push(format!("case {case}: {len} bytes in place are damaged"));
+        }
+    }
+    inbox.complete += 1;
+    HeaderAction::Consumed
+}
+
+fn set_handlers(context: &Context<Native, Inbox>) {
+    let mut session = context.session().unwrap();
+    session.addr_set(STORE.into(), store).unwrap();
+    session.addr_set(TAKE.into(), take).unwrap();
+}
+
+/// Task 0 sends every case to the last task, each when the one before it is complete there.
+fn one_by_one(kind: Kind, num_tasks: usize, handler: u8) {
+    let faults = run(
+        kind,
+        num_tasks,
+        |_| inbox(LONGEST),
+        move |context| {
+            set_handlers(context);
+            let counter = context.session().unwrap().counter();
+            let target = context.num_tasks() as u32 - 1;
+            if context.task() == 0 {
+                for (case, (len, uhdr_len)) in cases().into_iter().enumerate() {
+                    let udata = source(pattern(case as u64, len));
+                    let uhdr = uhdr_of(case, uhdr_len);
+                    let mut call = Amsend::new(target, handler, uhdr, udata);
+                    call.cmpl_cntr = Some(counter);
+                    let sent = context.session().unwrap().amsend(call).unwrap();
+                    assert!(
+                        sent == Sent::Later || len <= ONE_SHOT,
+                        "{len} bytes are not one frame"
+                    );
+                    assert_eq!(context.waitcntr(counter, 1).unwrap(), 0);
+                }
+            }
+            context.gfence().unwrap();
+            let session = context.session().unwrap();
+            let due = if context.task() == target { cases().len() } else { 0 };
+            assert_eq!(session.state.complete, due);
+            session.state.faults.clone()
+        },
+    );
+    assert_eq!(faults.concat(), Vec::<String>::new(), "{kind:?}");
+}
+
+#[test]
+fn every_length_is_stored_where_the_handler_says() {
+    for kind in [Kind::Threads, Kind::Shm] {
+        one_by_one(kind, 2, STORE);
+    }
+}
+
+#[test]
+fn every_length_can_be_consumed_in_the_handler() {
+    for kind in [Kind::Threads, Kind::Shm] {
+        one_by_one(kind, 2, TAKE);
+    }
+}
+
+#[test]
+fn a_task_sends_to_itself() {
+    one_by_one(Kind::Threads, 1, STORE);
+    one_by_one(Kind::Shm, 1, STORE);
+    one_by_one(Kind::Threads, 1, TAKE);
+}
+
+/// All cases are on their way at once: rings fill up, and messages wait in their lane.
+#[test]
+fn nothing_is_lost_when_the_rings_are_full() {
+    for kind in [Kind::Threads, Kind::Shm] {
+        let options = waiting(WaitMode::Spin);
+        run_with(
+            kind.adapters(2),
+            options,
+            |_| inbox(LONGEST),
+            |context| {
+                set_handlers(context);
+                let counter = context.session().unwrap().counter();
+                let all = cases().len();
+                for (case, (len, uhdr_len)) in cases().into_iter().enumerate() {
+                    let udata = source(pattern(case as u64, len));
+                    let uhdr = uhdr_of(case, uhdr_len);
+                    let mut call = Amsend::new(1 - context.task(), STORE, uhdr, udata);
+                    call.cmpl_cntr = Some(counter);
+                    let _ = context.session().unwrap().amsend(call).unwrap();
+                }
+                assert_eq!(context.waitcntr(counter, all as i64).unwrap(), 0);
+                context.gfence().unwrap();
+                let session = context.session().unwrap();
+                assert_eq!(session.state.faults, Vec::<String>::new());
+                assert_eq!(session.state.complete, all);
+            },
+        );
+    }
+}
+
+/// The origin's buffer may be overwritten as soon as the call says so, or the handler does.
+#[test]
+fn the_buffer_is_reusable_when_the_call_says_so() {
+    type Log = Vec<Vec<u8>>;
+    fn keep(log: &mut Log, message: Arrival<'_>) -> HeaderAction<Log> {
+        log.extend(message.data.map(|data| data.to_vec()));
+        HeaderAction::Consumed
+    }
+    let logs = run(
+        Kind::Threads,
+        2,
+        |_| Log::new(),
+        |context| {
+            context.session().unwrap().addr_set(1, keep).unwrap();
+            let buffer = Landing::new(ONE_SHOT);
+            let mut later = 0;
+            if context.task() == 0 {
+                let reusable = context.session().unwrap().counter();
+                for round in 0..2_000_u64 {
+                    let len = [8, 300, 301, 1000, ONE_SHOT][round as usize % 5];
+                    buffer.fill(round as u8);
+                    let mut call = Amsend::new(1, 1, &[], buffer.source(len));
+                    call.on_origin = OnOrigin::Counter(reusable);
+                    let sent = context.session().unwrap().amsend(call).unwrap();
+                    if sent == Sent::Now {
+                        assert_eq!(context.session().unwrap().getcntr(reusable).unwrap(), 1);
+                    }
+                    later += usize::from(sent == Sent::Later);
+                    context.waitcntr(reusable, 1).unwrap();
+                }
+            }
+            context.gfence().unwrap();
+            (later, std::mem::take(&mut context.session().unwrap().state))
+        },
+    );
+    let log = &logs[1].1;
+    assert_eq!(log.len(), 2_000);
+    for (round, bytes) in log.iter().enumerate() {
+        assert!(bytes.iter().all(|&byte| byte == round as u8), "message {round} was overwritten");
+    }
+}
+
+/// A message that is refused because its target polls nothing tells its handler later, exactly once;
+/// one that goes at once does not tell it at all.
+#[test]
+fn the_origin_handler_runs_only_for_messages_that_had_to_wait() {
+    type Told = Vec<u64>;
+    fn told(told: &mut Told, _: &mut Outbox<Told>, info: u64) {
+        told.push(info);
+    }
+    fn ignore(_: &mut Told, _: Arrival<'_>) -> HeaderAction<Told> {
+        HeaderAction::Consumed
+    }
+    let handler: InlineHandler<Told> = told;
+    run(
+        Kind::Threads,
+        1,
+        |_| Told::new(),
+        move |context| {
+            let mut session = context.session().unwrap();
+            session.addr_set(1, ignore).unwrap();
+            let mut expected = Vec::new();
+            for number in 0..1_000 {
+                let mut call = Amsend::new(0, 1, &[], source(pattern(number, 64)));
+                call.on_origin = OnOrigin::Handler(handler, number);
+                if session.amsend(call).unwrap() == Sent::Later {
+                    expected.push(number);
+                }
+            }
+            assert!(!expected.is_empty(), "a ring has room for fewer than 1000 messages");
+            assert!(!expected.contains(&0), "an empty ring has room");
+            drop(session);
+            let enough = expected.len();
+            context.wait(|session| (session.state.len() >= enough).then_some(())).unwrap();
+            context.gfence().unwrap();
+            assert_eq!(context.session().unwrap().state, expected);
+        },
+    );
+}
+
+#[test]
+fn trying_never_queues() {
+    type Count = usize;
+    fn count(count: &mut Count, _: Arrival<'_>) -> HeaderAction<Count> {
+        *count += 1;
+        HeaderAction::Consumed
+    }
+    run(
+        Kind::Threads,
+        1,
+        |_| 0,
+        |context| {
+            let mut session = context.session().unwrap();
+            session.addr_set(1, count).unwrap();
+            let long = source(pattern(1, ONE_SHOT + 1));
+            assert!(!session.try_amsend(&Amsend::new(0, 1, &[], long)).unwrap(), "not one packet");
+            let short = || Amsend::new(0, 1, &[], source(pattern(1, 8)));
+            let mut taken = 0;
+            while session.try_amsend(&short()).unwrap() {
+                taken += 1;
+            }
+            drop(session);
+            context.gfence().unwrap();
+            assert_eq!(context.session().unwrap().state, taken);
+        },
+    );
+}
+
+#[test]
+fn queries_describe_the_task_and_its_limits() {
+    for kind in Kind::ALL {
+        run(
+            kind,
+            3,
+            |_| (),
+            move |context: &Arc<Context<Native, ()>>| {
+                let session = context.session().unwrap();
+                assert_eq!(session.qenv(Query::TaskId), u64::from(context.task()));
+                assert_eq!(session.qenv(Query::NumTasks), 3);
+                assert_eq!(session.qenv(Query::MaxUhdrSz), MAX_UHDR as u64);
+                assert_eq!(session.qenv(Query::MaxDataSz), isize::MAX as u64);
+                assert!(session.qenv(Query::MaxPktSz) >= ONE_SHOT as u64);
+                assert_eq!(session.qenv(Query::LocAddrtblSz), 256);
+                let name = if kind == Kind::Threads { "threads" } else { "shm" };
+                assert_eq!(session.adapter_name(), name);
+                assert_eq!(session.get_kind().is_none(), kind == Kind::ShmAm);
+            },
+        );
+    }
+}

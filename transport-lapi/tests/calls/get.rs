@@ -1,0 +1,238 @@
+//! One-sided reads: by copying, by the kernel, and built from active messages.
+
+use std::sync::{Arc, Mutex};
+
+use transport_lapi::wireup::Native;
+use transport_lapi::{
+    Amsend, Arrival, Context, HeaderAction, OnOrigin, Outbox, RecvRegion, RemoteRegion, SendRegion,
+};
+
+use crate::support::buffers::{Landing, pattern, source};
+use crate::support::job::{Kind, run};
+use crate::support::numbers::Numbers;
+
+const REGION: usize = 3 << 20;
+
+/// What the tasks of a job tell each other beside the transport, by task.
+type Board = Arc<Mutex<Vec<Option<RemoteRegion>>>>;
+
+fn board(num_tasks: usize) -> Board {
+    Arc::new(Mutex::new(vec![None; num_tasks]))
+}
+
+/// Registers a pattern of this task, and waits until every task has done so.
+fn register<S>(context: &Context<Native, S>, board: &Board) {
+    let bytes = source(pattern(context.task().into(), REGION));
+    let region = context.session().unwrap().register(bytes).unwrap();
+    board.lock().unwrap()[context.task() as usize] = Some(region);
+    context.gfence().unwrap();
+}
+
+fn region_of(board: &Board, task: u32) -> RemoteRegion {
+    board.lock().unwrap()[task as usize].expect("every task has registered")
+}
+
+/// Ends the registration once nobody reads any more.
+fn end<S>(context: &Context<Native, S>, board: &Board) {
+    context.gfence().unwrap();
+    context.session().unwrap().deregister(region_of(board, context.task()));
+}
+
+#[test]
+fn every_length_and_offset_is_read() {
+    for kind in Kind::ALL {
+        let board = board(2);
+        run(
+            kind,
+            2,
+            |_| (),
+            move |context| {
+                register(context, &board);
+                let counter = context.session().unwrap().counter();
+                let peer = 1 - context.task();
+                let landing = Landing::new(REGION);
+                let lengths = [1, 7, 8, 64, 304, 4096, 8192, 8193, 65_536, 65_537, 300_000, REGION];
+                for len in lengths {
+                    for offset in [0, 1, 63, 4095, REGION - len] {
+                        if offset + len > REGION {
+                            continue;
+                        }
+                        let told = OnOrigin::Counter(counter);
+                        let into = landing.region(len);
+                        let remote = region_of(&board, peer);
+                        let mut session = context.session().unwrap();
+                        session.get(peer, remote, offset as u64, into, told).unwrap();
+                        drop(session);
+                        assert_eq!(context.waitcntr(counter, 1).unwrap(), 0);
+                        let expected = &pattern(peer.into(), REGION)[offset..offset + len];
+                        assert!(landing.holds(expected), "{kind:?}: {len} bytes at {offset}");
+                        landing.wipe_first(len);
+                    }
+                }
+                end(context, &board);
+            },
+        );
+    }
+}
+
+/// No bytes: nothing moves, and the counter goes up all the same; even of a region of no bytes.
+#[test]
+fn a_get_of_nothing_counts() {
+    for kind in Kind::ALL {
+        let board = board(2);
+        run(
+            kind,
+            2,
+            |_| (),
+            move |context| {
+                register(context, &board);
+                let counter = context.session().unwrap().counter();
+                let peer = 1 - context.task();
+                let empty = RemoteRegion { addr: 0, len: 0, key: 0 };
+                for (remote, offset) in [(region_of(&board, peer), REGION as u64), (empty, 0)] {
+                    let told = OnOrigin::Counter(counter);
+                    let mut session = context.session().unwrap();
+                    session.get(peer, remote, offset, RecvRegion::EMPTY, told).unwrap();
+                    drop(session);
+                    assert_eq!(context.waitcntr(counter, 1).unwrap(), 0, "{kind:?}");
+                }
+                end(context, &board);
+            },
+        );
+    }
+}
+
+#[test]
+fn a_task_reads_itself() {
+    for kind in Kind::ALL {
+        let board = board(1);
+        run(
+            kind,
+            1,
+            |_| (),
+            move |context| {
+                register(context, &board);
+                let counter = context.session().unwrap().counter();
+                let landing = Landing::new(REGION);
+                let told = OnOrigin::Counter(counter);
+                let into = landing.region(REGION);
+                context.session().unwrap().get(0, region_of(&board, 0), 0, into, told).unwrap();
+                context.waitcntr(counter, 1).unwrap();
+                assert!(landing.holds(pattern(0, REGION)), "{kind:?}");
+                end(context, &board);
+            },
+        );
+    }
+}
+
+/// Three tasks read from each other, many gets at once; each handler is told once.
+#[test]
+fn many_gets_are_under_way_at_once() {
+    type Told = Vec<u64>;
+    fn told(told: &mut Told, _: &mut Outbox<Told>, info: u64) {
+        told.push(info);
+    }
+    const GETS: usize = 60;
+    for kind in Kind::ALL {
+        let board = board(3);
+        run(
+            kind,
+            3,
+            |_| Told::new(),
+            move |context| {
+                register(context, &board);
+                let mut numbers = Numbers(context.task().into());
+                let mut due = Vec::new();
+                for info in 0..GETS as u64 {
+                    let peer = numbers.below(3) as u32;
+                    let len = numbers.pick(&[1, 100, 5_000, 70_000, 600_000]);
+                    let offset = numbers.below(REGION - len);
+                    let landing = Landing::new(len);
+                    let on_origin = OnOrigin::Handler(told, info);
+                    let (remote, into) = (region_of(&board, peer), landing.region(len));
+                    let mut session = context.session().unwrap();
+                    session.get(peer, remote, offset as u64, into, on_origin).unwrap();
+                    due.push((landing, &pattern(peer.into(), REGION)[offset..offset + len]));
+                }
+                context.wait(|session| (session.state.len() >= GETS).then_some(())).unwrap();
+                for (landing, expected) in due {
+                    assert!(landing.holds(expected), "{kind:?}");
+                }
+                end(context, &board);
+                let mut told = context.session().unwrap().state.clone();
+                told.sort_unstable();
+                assert!(told.into_iter().eq(0..GETS as u64), "{kind:?}: each is told once");
+            },
+        );
+    }
+}
+
+/// Rendezvous: a message names the region, a get started by the handler fetches it, and a message
+/// of the get's handler lets the owner end the registration.
+#[test]
+fn handlers_start_gets_and_end_registrations() {
+    #[derive(Default)]
+    struct Rendezvous {
+        landing: Option<Landing>,
+        region: Option<RemoteRegion>,
+        done: bool,
+    }
+    fn offered(_: &mut Rendezvous, message: Arrival<'_>) -> HeaderAction<Rendezvous> {
+        let word = |at: usize| message.uhdr[at..at + 8].try_into().map(u64::from_le_bytes);
+        let word = |at| word(at).expect("three words");
+        let region = RemoteRegion { addr: word(0), len: word(8), key: word(16) };
+        let fetch = transport_lapi::Completion::Inline(fetch, message.origin.into());
+        let into = Landing::new(0).region(0);
+        FETCHES.lock().unwrap().push(region);
+        HeaderAction::Deliver { into, completion: fetch }
+    }
+    /// What the handler of the offer hands to the completion handler.
+    static FETCHES: Mutex<Vec<RemoteRegion>> = Mutex::new(Vec::new());
+    fn fetch(state: &mut Rendezvous, outbox: &mut Outbox<Rendezvous>, owner: u64) {
+        let region = FETCHES.lock().unwrap().pop().expect("the header handler has noted it");
+        let landing = Landing::new(region.len as usize);
+        state.landing = Some(landing);
+        let into = landing.region(region.len as usize);
+        outbox.get(owner as u32, region, 0, into, OnOrigin::Handler(fetched, owner)).unwrap();
+    }
+    fn fetched(state: &mut Rendezvous, outbox: &mut Outbox<Rendezvous>, owner: u64) {
+        state.done = true;
+        outbox.amsend(owner as u32, 2, &[], Vec::new()).unwrap();
+    }
+    fn done(state: &mut Rendezvous, _: Arrival<'_>) -> HeaderAction<Rendezvous> {
+        let into = Landing::new(0).region(0);
+        state.done = true;
+        HeaderAction::Deliver { into, completion: transport_lapi::Completion::Inline(forget, 0) }
+    }
+    fn forget(state: &mut Rendezvous, outbox: &mut Outbox<Rendezvous>, _: u64) {
+        outbox.deregister(state.region.take().expect("the owner has registered it"));
+    }
+    for kind in Kind::ALL {
+        run(
+            kind,
+            2,
+            |_| Rendezvous::default(),
+            move |context| {
+                context.session().unwrap().addr_set(1, offered).unwrap();
+                context.session().unwrap().addr_set(2, done).unwrap();
+                context.gfence().unwrap();
+                if context.task() == 0 {
+                    let mut session = context.session().unwrap();
+                    let region = session.register(source(pattern(9, REGION))).unwrap();
+                    session.state.region = Some(region);
+                    let uhdr = [region.addr, region.len, region.key].map(u64::to_le_bytes).concat();
+                    let _ = session.amsend(Amsend::new(1, 1, &uhdr, SendRegion::EMPTY)).unwrap();
+                }
+                context.wait(|session| session.state.done.then_some(())).unwrap();
+                context.gfence().unwrap();
+                let session = context.session().unwrap();
+                if context.task() == 1 {
+                    let landing = session.state.landing.expect("the get has brought it");
+                    assert!(landing.holds(pattern(9, REGION)), "{kind:?}");
+                } else {
+                    assert!(session.state.region.is_none());
+                }
+            },
+        );
+    }
+}

@@ -1,0 +1,253 @@
+//! Several threads of one task share its context; sleeping threads are woken by whatever ends what
+//! they wait for.
+
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use transport_lapi::config::WaitMode;
+use transport_lapi::wireup::Native;
+use transport_lapi::{
+    Amsend, Arrival, Completion, Context, CounterId, HeaderAction, OnOrigin, SendRegion,
+};
+
+use crate::support::buffers::{Landing, pattern, source};
+use crate::support::job::{Kind, run_with, waiting};
+
+/// How long a thread that blocks at once needs, amply, to fall asleep.
+const ASLEEP: Duration = Duration::from_millis(40);
+
+fn consume<S>(_: &mut S, _: Arrival<'_>) -> HeaderAction<S> {
+    HeaderAction::Consumed
+}
+
+/// A thread of a job of one task sleeps until the counter has counted once; `act` runs on another
+/// thread of the task when it does.
+fn wakes_a_sleeper(kind: Kind, act: fn(&Context<Native, ()>, CounterId)) {
+    run_with(
+        kind.adapters(1),
+        waiting(WaitMode::Block),
+        |_| (),
+        move |context| {
+            let mut session = context.session().unwrap();
+            session.addr_set(1, consume).unwrap();
+            let counter = session.counter();
+            drop(session);
+            thread::scope(|scope| {
+                let sleeper = scope.spawn(|| context.waitcntr(counter, 1));
+                thread::sleep(ASLEEP);
+                act(context, counter);
+                assert_eq!(sleeper.join().expect("waiting does not panic").unwrap(), 0);
+            });
+        },
+    );
+}
+
+#[test]
+fn setting_a_counter_wakes_who_waits_for_it() {
+    wakes_a_sleeper(Kind::Threads, |context, counter| {
+        context.session().unwrap().setcntr(counter, 1).unwrap();
+    });
+}
+
+/// The message goes at once, so the counter is counted during the call.
+#[test]
+fn a_send_wakes_who_waits_for_its_origin_counter() {
+    fn send(context: &Context<Native, ()>, counter: CounterId) {
+        let mut call = Amsend::new(0, 1, &[], SendRegion::EMPTY);
+        call.on_origin = OnOrigin::Counter(counter);
+        let _ = context.session().unwrap().amsend(call).unwrap();
+    }
+    wakes_a_sleeper(Kind::Threads, send);
+}
+
+/// The message takes several packets, which the ring has room for.
+#[test]
+fn a_long_send_wakes_who_waits_for_its_origin_counter() {
+    fn send(context: &Context<Native, ()>, counter: CounterId) {
+        let mut call = Amsend::new(0, 1, &[], source(pattern(1, 100_000)));
+        call.on_origin = OnOrigin::Counter(counter);
+        let _ = context.session().unwrap().amsend(call).unwrap();
+    }
+    wakes_a_sleeper(Kind::Threads, send);
+}
+
+/// The thread that starts a get does nothing more; the one that sleeps carries it out.
+#[test]
+fn a_get_wakes_who_waits_for_it() {
+    fn get(context: &Context<Native, ()>, counter: CounterId) {
+        let mut session = context.session().unwrap();
+        let remote = session.register(source(pattern(1, 100_000))).unwrap();
+        let into = Landing::new(100_000).region(100_000);
+        session.get(0, remote, 0, into, OnOrigin::Counter(counter)).unwrap();
+    }
+    for kind in Kind::ALL {
+        wakes_a_sleeper(kind, get);
+    }
+}
+
+/// A handler on the completion thread has returned: the counter is due.
+#[test]
+fn the_completion_thread_wakes_who_waits() {
+    fn defer(_: &mut (), _: Arrival<'_>) -> HeaderAction<()> {
+        let completion = Completion::Thread(Box::new(|| thread::sleep(2 * ASLEEP)));
+        HeaderAction::Deliver { into: Landing::new(0).region(0), completion }
+    }
+    fn send(context: &Context<Native, ()>, counter: CounterId) {
+        let mut session = context.session().unwrap();
+        session.addr_set(2, defer).unwrap();
+        let mut call = Amsend::new(0, 2, &[], SendRegion::EMPTY);
+        call.tgt_cntr = Some(counter);
+        let _ = session.amsend(call).unwrap();
+    }
+    wakes_a_sleeper(Kind::Threads, send);
+}
+
+/// The client's own state changes, and the client says so.
+#[test]
+fn a_call_of_wake_wakes_who_waits_for_the_state() {
+    run_with(
+        Kind::Threads.adapters(1),
+        waiting(WaitMode::Block),
+        |_| false,
+        |context| {
+            thread::scope(|scope| {
+                let sleeper = scope.spawn(|| context.wait(|session| session.state.then_some(())));
+                thread::sleep(ASLEEP);
+                let mut session = context.session().unwrap();
+                session.state = true;
+                session.wake();
+                drop(session);
+                sleeper.join().expect("waiting does not panic").unwrap();
+            });
+        },
+    );
+}
+
+/// A message for one thread is taken in by another one, which goes on doing other things.
+#[test]
+fn progress_of_one_thread_wakes_the_others() {
+    for wait in [WaitMode::Block, WaitMode::Adaptive] {
+        run_with(
+            Kind::Threads.adapters(2),
+            waiting(wait),
+            |_| 0_u32,
+            |context| {
+                fn count(count: &mut u32, _: Arrival<'_>) -> HeaderAction<u32> {
+                    *count += 1;
+                    HeaderAction::Consumed
+                }
+                context.session().unwrap().addr_set(1, count).unwrap();
+                context.gfence().unwrap();
+                if context.task() == 0 {
+                    thread::sleep(ASLEEP);
+                    for _ in 0..3 {
+                        let call = Amsend::new(1, 1, &[], SendRegion::EMPTY);
+                        let _ = context.session().unwrap().amsend(call).unwrap();
+                    }
+                    context.gfence().unwrap();
+                    return;
+                }
+                thread::scope(|scope| {
+                    for due in [1, 2, 3, 3] {
+                        let seen = move || {
+                            context.wait(|session| (session.state >= due).then_some(())).unwrap();
+                        };
+                        scope.spawn(seen);
+                    }
+                });
+                context.gfence().unwrap();
+            },
+        );
+    }
+}
+
+/// Four threads send and wait for their own completions while three others wait at the target for
+/// theirs: nobody gets another one's events, and nobody sleeps for ever.
+fn many_threads(wait: WaitMode) {
+    const SENDERS: usize = 4;
+    const WAITERS: usize = 3;
+    const MESSAGES: usize = 300;
+    run_with(
+        Kind::Threads.adapters(2),
+        waiting(wait),
+        |_| (),
+        |context| {
+            let mut session = context.session().unwrap();
+            session.addr_set(1, consume).unwrap();
+            let counters: Vec<_> = (0..SENDERS.max(WAITERS)).map(|_| session.counter()).collect();
+            drop(session);
+            let (context, counters) = (&**context, &counters[..]);
+            thread::scope(|scope| {
+                for thread in 0..SENDERS * usize::from(context.task() == 0) {
+                    scope.spawn(move || {
+                        for number in 0..MESSAGES {
+                            let len = [0, 8, 500, 9_000][number % 4];
+                            let mut call = Amsend::new(1, 1, &[], source(pattern(1, len)));
+                            call.cmpl_cntr = Some(counters[thread]);
+                            call.tgt_cntr = Some(counters[number % WAITERS]);
+                            let _ = context.session().unwrap().amsend(call).unwrap();
+                            assert_eq!(context.waitcntr(counters[thread], 1).unwrap(), 0);
+                        }
+                    });
+                }
+                for &counter in &counters[..WAITERS * usize::from(context.task() == 1)] {
+                    scope.spawn(move || {
+                        for left in (0..SENDERS * MESSAGES / WAITERS).rev() {
+                            let surplus = context.waitcntr(counter, 1).unwrap();
+                            assert!(surplus <= left as i64, "more events than messages");
+                        }
+                    });
+                }
+            });
+            context.gfence().unwrap();
+            let mut session = context.session().unwrap();
+            for &counter in counters {
+                assert_eq!(session.getcntr(counter).unwrap(), 0);
+            }
+        },
+    );
+}
+
+#[test]
+fn many_threads_that_spin() {
+    many_threads(WaitMode::Spin);
+}
+
+#[test]
+fn many_threads_that_adapt() {
+    many_threads(WaitMode::Adaptive);
+}
+
+#[test]
+fn many_threads_that_sleep() {
+    many_threads(WaitMode::Block);
+}
+
+/// Ping-pong where every wait sleeps: a lost wake-up would end it.
+#[test]
+fn sleeping_tasks_wake_each_other() {
+    for kind in [Kind::Threads, Kind::Shm] {
+        run_with(
+            kind.adapters(2),
+            waiting(WaitMode::Block),
+            |_| (),
+            |context| {
+                let context: &Arc<Context<Native, ()>> = context;
+                context.session().unwrap().addr_set(1, consume).unwrap();
+                let counter = context.session().unwrap().counter();
+                context.gfence().unwrap();
+                for round in 0..2_000 {
+                    if round % 2 == context.task() {
+                        let mut call = Amsend::new(1 - context.task(), 1, &[], SendRegion::EMPTY);
+                        call.tgt_cntr = Some(counter);
+                        let _ = context.session().unwrap().amsend(call).unwrap();
+                    } else {
+                        context.waitcntr(counter, 1).unwrap();
+                    }
+                }
+                context.gfence().unwrap();
+            },
+        );
+    }
+}

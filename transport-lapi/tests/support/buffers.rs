@@ -1,0 +1,125 @@
+//! Buffers for transfers.
+//!
+//! - T1: a buffer is never freed, so a region of it keeps G1 and G2 of `region.rs` for as long as
+//!   any operation lasts, also when a test fails half-way.
+//! - T2: a test reads or refills a [`Landing`] only while no operation writes it: before the
+//!   operation starts, or after the transport told that it is complete.
+
+#![allow(unsafe_code, reason = "makes the regions that transfers read and write")]
+
+use std::sync::OnceLock;
+
+use transport_lapi::{RecvRegion, SendRegion};
+
+use super::numbers::Numbers;
+
+/// Longest pattern.
+pub const MAX_PATTERN: usize = 6 << 20;
+
+/// What a landing holds before anything arrives.
+const BLANK: u8 = 0xA5;
+
+/// Bytes behind every landing that nobody may write.
+const GUARD: usize = 64;
+
+/// `len` bytes that differ from seed to seed and from place to place.
+pub fn pattern(seed: u64, len: usize) -> &'static [u8] {
+    static BLOCK: OnceLock<Vec<u8>> = OnceLock::new();
+    const OFFSETS: usize = 1 << 16;
+    let block = BLOCK.get_or_init(|| {
+        let mut numbers = Numbers(1);
+        let words = (MAX_PATTERN + OFFSETS) / 8;
+        (0..words).flat_map(|_| numbers.next().to_le_bytes()).collect()
+    });
+    let offset = Numbers(seed).below(OFFSETS);
+    &block[offset..offset + len]
+}
+
+/// Bytes that live for ever as a region to be read.
+pub fn source(bytes: &'static [u8]) -> SendRegion {
+    // SAFETY: T1; a shared slice is not written while it lives.
+    unsafe { SendRegion::new(bytes.as_ptr(), bytes.len()) }
+}
+
+/// A region of `len` bytes at no address.
+pub fn null_source(len: usize) -> SendRegion {
+    // SAFETY: null is refused by every call before anything is read.
+    unsafe { SendRegion::new(std::ptr::null(), len) }
+}
+
+/// A region longer than any memory, at an address that is not null.
+pub fn endless_source() -> SendRegion {
+    // SAFETY: the length is refused by every call before anything is read.
+    unsafe { SendRegion::new(std::ptr::without_provenance(64), usize::MAX) }
+}
+
+/// A region of `len` bytes at no address, to be written.
+pub fn null_landing(len: usize) -> RecvRegion {
+    // SAFETY: null is refused by every call before anything is written.
+    unsafe { RecvRegion::new(std::ptr::null_mut(), len) }
+}
+
+/// Where messages arrive (T2).
+#[derive(Debug, Clone, Copy)]
+pub struct Landing {
+    start: *mut u8,
+    len: usize,
+}
+
+// SAFETY: T2 says who may touch the bytes, and T1 keeps them.
+unsafe impl Send for Landing {}
+// SAFETY: as above.
+unsafe impl Sync for Landing {}
+
+impl Landing {
+    /// A blank landing.
+    pub fn new(len: usize) -> Self {
+        let start = Box::leak(vec![BLANK; len + GUARD].into_boxed_slice()).as_mut_ptr();
+        Self { start, len }
+    }
+
+    /// The first `len` bytes, to be written by a transfer.
+    pub fn region(&self, len: usize) -> RecvRegion {
+        assert!(len <= self.len, "the landing has room for every message of its test");
+        // SAFETY: T1, T2.
+        unsafe { RecvRegion::new(self.start, len) }
+    }
+
+    /// The first `len` bytes, to be read by a transfer.
+    pub fn source(&self, len: usize) -> SendRegion {
+        assert!(len <= self.len, "the landing has room for every message of its test");
+        // SAFETY: T1, T2.
+        unsafe { SendRegion::new(self.start, len) }
+    }
+
+    /// Makes it blank again (T2).
+    pub fn wipe(&self) {
+        self.wipe_first(self.len);
+    }
+
+    /// Makes the first `len` bytes blank again (T2).
+    pub fn wipe_first(&self, len: usize) {
+        assert!(len <= self.len, "the landing has room for every message of its test");
+        // SAFETY: T1, T2.
+        unsafe { self.start.write_bytes(BLANK, len) };
+    }
+
+    /// Gives every byte this value (T2).
+    pub fn fill(&self, byte: u8) {
+        // SAFETY: T1, T2.
+        unsafe { self.start.write_bytes(byte, self.len) };
+    }
+
+    /// The first `len` bytes (T2), and whether everything behind them is blank.
+    pub fn contents(&self, len: usize) -> (Vec<u8>, bool) {
+        // SAFETY: T1, T2; the guard was allocated too.
+        let bytes = unsafe { std::slice::from_raw_parts(self.start, self.len + GUARD) };
+        let (bytes, rest) = bytes.split_at(len);
+        (bytes.to_vec(), rest.iter().all(|&byte| byte == BLANK))
+    }
+
+    /// Whether it holds exactly `bytes`, and is blank behind them (T2).
+    pub fn holds(&self, bytes: &[u8]) -> bool {
+        self.contents(bytes.len()) == (bytes.to_vec(), true)
+    }
+}

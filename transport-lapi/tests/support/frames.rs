@@ -1,0 +1,93 @@
+//! Packets written by hand, byte for byte, as `wire.rs` describes them: what a peer of another make,
+//! or a broken one, puts into a ring.
+
+use transport_lapi::TaskId;
+use transport_lapi::adapter::{Adapter, Post};
+
+/// The whole message is in the packet.
+pub const SINGLE: u8 = 1;
+/// The first packet of a message.
+pub const FIRST: u8 = 2;
+/// A later packet of a message.
+pub const BODY: u8 = 3;
+/// A completion counter goes up.
+pub const COMPLETE: u8 = 4;
+/// A reference get is asked for.
+pub const GET_REQUEST: u8 = 5;
+/// Data of a reference get.
+pub const GET_DATA: u8 = 6;
+/// A reference get is refused.
+pub const GET_REFUSED: u8 = 7;
+/// A fence is asked for.
+pub const FENCE: u8 = 8;
+/// A fence is answered.
+pub const FENCE_ACK: u8 = 9;
+/// A round of the barrier.
+pub const BARRIER: u8 = 10;
+/// Counters follow.
+pub const COUNTERS: u8 = 0x80;
+
+/// A head under construction.
+#[derive(Debug, Clone)]
+pub struct Head(pub Vec<u8>);
+
+impl Head {
+    /// The fixed part: kind, handler or round, message number or ticket or counter.
+    pub fn new(kind: u8, handler: u8, number: u32) -> Self {
+        let mut bytes = vec![kind, handler, 0, 0];
+        bytes.extend(number.to_le_bytes());
+        Self(bytes)
+    }
+
+    /// Announces a user header of this length.
+    pub fn claims_uhdr(mut self, len: u16) -> Self {
+        self.0[2..4].copy_from_slice(&len.to_le_bytes());
+        self
+    }
+
+    /// Announces counters and names them, each plus one.
+    pub fn counters(mut self, target: u32, completion: u32) -> Self {
+        self.0[0] |= COUNTERS;
+        self.0.extend(target.to_le_bytes());
+        self.0.extend(completion.to_le_bytes());
+        self
+    }
+
+    /// Appends a field.
+    pub fn field(mut self, value: u64) -> Self {
+        self.0.extend(value.to_le_bytes());
+        self
+    }
+
+    /// Announces and appends a user header.
+    pub fn uhdr(self, uhdr: &[u8]) -> Self {
+        let mut head = self.claims_uhdr(uhdr.len() as u16);
+        head.0.extend(uhdr);
+        head
+    }
+
+    /// Ends the head early.
+    pub fn cut(mut self, len: usize) -> Self {
+        self.0.truncate(len);
+        self
+    }
+
+    /// Puts the frame into the ring to `target`.
+    pub fn send<A: Adapter>(&self, from: &mut A, target: TaskId, body: &[u8]) {
+        let post = from.try_send(target, &self.0, body).expect("the ring is sound");
+        assert_eq!(post, Post::Taken, "the ring has room for a few frames");
+    }
+}
+
+/// Everything that has arrived at `at`: heads and bodies.
+pub fn received<A: Adapter>(at: &mut A) -> Vec<(Vec<u8>, Vec<u8>)> {
+    let mut frames = Vec::new();
+    at.poll(usize::MAX, &mut |frame| frames.push((frame.head.to_vec(), frame.body.to_vec())))
+        .expect("the ring is sound");
+    frames
+}
+
+/// The number in the fixed part of a head.
+pub fn number(head: &[u8]) -> u32 {
+    u32::from_le_bytes(head[4..8].try_into().expect("four bytes"))
+}

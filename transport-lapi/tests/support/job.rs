@@ -1,0 +1,123 @@
+//! Jobs whose tasks are threads of this process, over every adapter.
+
+use std::sync::Arc;
+use std::thread;
+
+use transport_lapi::adapter::{Adapter, Doorbell};
+use transport_lapi::adapters::shm::{ShmAdapter, create_segment};
+use transport_lapi::config::{GetMode, WaitMode};
+use transport_lapi::wireup::{self, Native};
+use transport_lapi::{Context, Options, TaskId};
+
+use super::watchdog::watch;
+
+/// What a job runs on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Rings on the heap, gets by copying.
+    Threads,
+    /// Rings in a memfd, gets by the kernel where it allows them.
+    Shm,
+    /// Rings in a memfd, gets built from active messages.
+    ShmAm,
+}
+
+impl Kind {
+    /// Every kind.
+    pub const ALL: [Self; 3] = [Self::Threads, Self::Shm, Self::ShmAm];
+
+    /// The adapters of a job.
+    pub fn adapters(self, num_tasks: usize) -> Vec<Native> {
+        match self {
+            Self::Threads => wireup::in_process(num_tasks).expect("memory suffices"),
+            Self::Shm => attach(num_tasks, GetMode::Auto),
+            Self::ShmAm => attach(num_tasks, GetMode::Am),
+        }
+    }
+}
+
+/// Attaches `num_tasks` threads to one segment.
+fn attach(num_tasks: usize, get: GetMode) -> Vec<Native> {
+    let segment = create_segment(num_tasks).expect("memory suffices");
+    thread::scope(|scope| {
+        let task = |task: usize| {
+            let segment = segment.try_clone().expect("descriptors suffice");
+            scope.spawn(move || ShmAdapter::attach(segment, task as TaskId, num_tasks, get))
+        };
+        let tasks: Vec<_> = (0..num_tasks).map(task).collect();
+        let adapter = |task: thread::ScopedJoinHandle<'_, Result<ShmAdapter, _>>| {
+            let attached = task.join().expect("attaching does not panic");
+            Native::Shm(attached.expect("all tasks attach"))
+        };
+        tasks.into_iter().map(adapter).collect()
+    })
+}
+
+/// Options with this way of waiting.
+pub fn waiting(wait: WaitMode) -> Options {
+    Options { wait }
+}
+
+/// Runs `body` on every task of a job, under a watchdog, and returns the answers in the order of the
+/// tasks. `state` makes each task's state. Contexts live until all bodies have returned.
+///
+/// # Panics
+/// When a body does, or the time is over.
+pub fn run_with<A, S, R>(
+    adapters: Vec<A>,
+    options: Options,
+    state: impl Fn(TaskId) -> S + Send + 'static,
+    body: impl Fn(&Arc<Context<A, S>>) -> R + Send + Sync + 'static,
+) -> Vec<R>
+where
+    A: Adapter,
+    S: Send + 'static,
+    R: Send + 'static,
+{
+    watch(move || {
+        let member = |adapter: A| {
+            let alarm = Alarm(adapter.doorbell());
+            let state = state(adapter.task());
+            (alarm, Arc::new(Context::init(adapter, state, options)))
+        };
+        let members: Vec<_> = adapters.into_iter().map(member).collect();
+        thread::scope(|scope| {
+            let body = &body;
+            let task = |(alarm, context): &(Alarm, Arc<Context<A, S>>)| {
+                let (alarm, context) = (alarm.clone(), Arc::clone(context));
+                scope.spawn(move || {
+                    let answer = body(&context);
+                    drop(alarm);
+                    answer
+                })
+            };
+            let tasks: Vec<_> = members.iter().map(task).collect();
+            let join = |task: thread::ScopedJoinHandle<'_, R>| {
+                task.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+            };
+            tasks.into_iter().map(join).collect()
+        })
+    })
+}
+
+/// [`run_with`] on a kind of adapter, with the default options.
+pub fn run<S: Send + 'static, R: Send + 'static>(
+    kind: Kind,
+    num_tasks: usize,
+    state: impl Fn(TaskId) -> S + Send + 'static,
+    body: impl Fn(&Arc<Context<Native, S>>) -> R + Send + Sync + 'static,
+) -> Vec<R> {
+    run_with(kind.adapters(num_tasks), Options::default(), state, body)
+}
+
+/// Declares its task lost when the task panics, so that the others fail too instead of waiting.
+#[derive(Clone)]
+struct Alarm(Arc<dyn Doorbell>);
+
+impl Drop for Alarm {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            self.0.declare_lost();
+        }
+    }
+}

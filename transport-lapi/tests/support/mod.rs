@@ -1,0 +1,10 @@
+//! What the integration tests of the transport share: jobs in this process over every adapter, a
+//! watchdog, buffers that outlive every operation, and seeded numbers.
+
+#![allow(dead_code, reason = "every test file uses its own part")]
+
+pub mod buffers;
+pub mod frames;
+pub mod job;
+pub mod numbers;
+pub mod watchdog;
