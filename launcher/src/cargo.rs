@@ -276,7 +276,9 @@ fn choose(targets: &[Target], selection: &Selection) -> Result<Target, CargoErro
     let mut meant = known.clone();
     meant.retain(|target| name.is_none_or(|name| target.name == *name));
     narrow(&mut meant, |target| target.is_here);
-    if name.is_none() {
+    // Across packages, one that names a default says nothing about the others.
+    let in_one_package = meant.windows(2).all(|pair| pair[0].package == pair[1].package);
+    if name.is_none() && in_one_package {
         narrow(&mut meant, |target| target.is_default);
     }
     match meant.as_slice() {

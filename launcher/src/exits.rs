@@ -2,9 +2,9 @@
 //!
 //! The job's poll loop feeds the [`Ledger`] with control messages and endings as they come.
 //!
-//! - X1: the first failure *in time* decides. A rank that panicked failed when it panicked, by its own
-//!   clock reading, even if another rank, brought down by that, was gone sooner.
-//! - X2: a panic alone is no failure: a rank may catch it. Its ending says whether it did.
+//! - X1: the first failure *in time* decides. A rank that complained, mostly of a panic, failed when it
+//!   did so, by its own clock reading, even if another rank, brought down by that, was gone sooner.
+//! - X2: a complaint alone is no failure: a rank may recover. Its ending says whether it did.
 //! - X3: exit code 0 is a success only of a rank that finished, or of one that never joined in a job
 //!   that nobody joined: then the program is none of ours.
 //! - X4: what ended after the job was being stopped was ended by the stop, whatever its code.
@@ -15,8 +15,8 @@ use std::time::Duration;
 use rustix::io::Errno;
 use transport_lapi::bootstrap::control::ControlMessage;
 
-/// Panics kept per rank; older ones give way.
-const KEPT_PANICS: usize = 4;
+/// Complaints kept per rank; older ones give way.
+const KEPT_COMPLAINTS: usize = 4;
 
 /// How a process ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -78,8 +78,9 @@ impl Verdict {
     }
 }
 
+/// What a rank said of its own failure.
 #[derive(Debug, Clone)]
-struct Panic {
+struct Complaint {
     at: u64,
     message: String,
     location: String,
@@ -90,7 +91,7 @@ struct Record {
     pid: u32,
     joined: bool,
     finished: bool,
-    panics: Vec<Panic>,
+    complaints: Vec<Complaint>,
     ended: Option<(Ending, u64)>,
 }
 
@@ -105,13 +106,13 @@ impl Record {
         }
     }
 
-    fn panicked_at(&self) -> Option<u64> {
-        self.panics.last().map(|panic| panic.at)
+    fn complained_at(&self) -> Option<u64> {
+        self.complaints.last().map(|complaint| complaint.at)
     }
 
     /// When the rank failed, given that it did (X1).
     fn failed_at(&self) -> Option<u64> {
-        self.panicked_at().or(self.ended.map(|(_, at)| at))
+        self.complained_at().or(self.ended.map(|(_, at)| at))
     }
 
     fn state(&self) -> &'static str {
@@ -143,8 +144,13 @@ pub(crate) struct Ledger {
 impl Ledger {
     /// A job whose ranks have these process ids, started at `start`.
     pub(crate) fn new(start: u64, pids: impl IntoIterator<Item = u32>) -> Self {
-        let record =
-            |pid| Record { pid, joined: false, finished: false, panics: Vec::new(), ended: None };
+        let record = |pid| Record {
+            pid,
+            joined: false,
+            finished: false,
+            complaints: Vec::new(),
+            ended: None,
+        };
         Self { start, records: pids.into_iter().map(record).collect() }
     }
 
@@ -159,11 +165,11 @@ impl Ledger {
             ControlMessage::Joined { .. } => record.joined = true,
             ControlMessage::Finished { .. } => record.finished = true,
             ControlMessage::Failed { at_nanos, message, location, .. } => {
-                if record.panics.len() == KEPT_PANICS {
-                    record.panics.remove(0);
+                if record.complaints.len() == KEPT_COMPLAINTS {
+                    record.complaints.remove(0);
                 }
                 let at = at_nanos.clamp(self.start, now);
-                record.panics.push(Panic { at, message, location });
+                record.complaints.push(Complaint { at, message, location });
             }
         }
         true
@@ -184,10 +190,10 @@ impl Ledger {
         failures.min_by_key(|failure| failure.at)
     }
 
-    /// Whether a rank that panicked before `failure` has not ended yet: it may be the one that
+    /// Whether a rank that complained before `failure` has not ended yet: it may be the one that
     /// decides (X1, X2).
     pub(crate) fn awaits_earlier(&self, failure: &Failure) -> bool {
-        let earlier = |record: &Record| record.panicked_at().is_some_and(|at| at < failure.at);
+        let earlier = |record: &Record| record.complained_at().is_some_and(|at| at < failure.at);
         self.records.iter().any(|record| record.ended.is_none() && earlier(record))
     }
 
@@ -227,20 +233,24 @@ impl Ledger {
         let what = match fault {
             Fault::Code(code) => format!("{} {when}", ended_how(Ending::Code(code))),
             Fault::Signal(signal) => format!("{} {when}", ended_how(Ending::Signal(signal))),
-            Fault::Unfinished => format!(
+            Fault::Unfinished if record.complaints.is_empty() => format!(
                 "exited with code 0 without finishing: keep the World alive until the end of main \
                  and let it drop ({when})"
             ),
+            Fault::Unfinished => format!("exited with code 0 without finishing {when}"),
             Fault::NeverJoined => format!(
                 "ended without joining the job ({when}), which other ranks did: call mpj::init in \
                  every rank"
             ),
         };
         let mut text = format!("mpjrun: rank {rank} (pid {}) {what}\n", record.pid);
-        for Panic { message, location, .. } in &record.panics {
-            let place = if location.is_empty() { "an unknown place" } else { location };
+        for Complaint { message, location, .. } in &record.complaints {
             let message = message.trim_end().replace('\n', "\nmpjrun:     ");
-            let _ = writeln!(text, "mpjrun:   it panicked at {place}: {message}");
+            // Writing to a string does not fail.
+            let _ = match location.as_str() {
+                "" => writeln!(text, "mpjrun:   it said: {message}"),
+                place => writeln!(text, "mpjrun:   it panicked at {place}: {message}"),
+            };
         }
         text
     }

@@ -6,7 +6,9 @@
 //! - J2: the verdict is passed once. Then every group gets SIGTERM, and SIGKILL when the grace is
 //!   over; whatever a rank does after that no longer counts.
 //! - J3: the report comes last, behind all output of the ranks.
-//! - J4: the ranks end with the thread that runs the job, even if that is killed.
+//! - J4: the ranks end with the thread that runs the job, even if that is killed. So do ranks behind a
+//!   wrapper script. What else a script started ends with its group in every case but one: a launcher
+//!   killed by SIGKILL can do nothing for it.
 
 use std::ffi::OsString;
 use std::os::fd::BorrowedFd;

@@ -4,9 +4,9 @@
 //! posted when none fits; an arrival first looks among the posted receives and becomes an early
 //! message when none fits. The *early-send queue* is what MPI calls the unexpected queue.
 //!
-//! A match is one hash look-up, however deep the queues are. Patterns fall into four classes
-//! (exact, any source, any tag, both); each class is a [`Lane`] that maps a key to a first-in,
-//! first-out queue threaded through a slab.
+//! A match is at most one hash look-up in each class in use, however deep the queues are. Patterns
+//! fall into four classes (exact, any source, any tag, both); each class is a *lane* that maps a key
+//! to a first-in, first-out queue threaded through a slab.
 //!
 //! * A posted receive sits in the one queue of its own pattern. An arrival asks each class that
 //!   has receives waiting, and the earliest of at most four queue heads wins.

@@ -1,3 +1,4 @@
 //! What the tests of the workspace share: starting ranks, conformance suites, simulation.
 
+pub mod conformance;
 pub mod launch;

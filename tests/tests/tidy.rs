@@ -116,8 +116,8 @@ fn only_the_configuration_reads_the_environment() {
 }
 
 #[test]
-fn libraries_print_nothing() {
-    none_in_the_tree(rules::printing);
+fn libraries_neither_print_nor_exit() {
+    none_in_the_tree(rules::program_acts);
 }
 
 #[test]

@@ -76,10 +76,13 @@ impl CompletionThread {
 }
 
 impl Drop for CompletionThread {
-    /// Lets the queued handlers run, then ends the thread. While panicking, nothing is waited for.
+    /// Lets the queued handlers run, then ends the thread. While panicking, nothing is waited for;
+    /// nor is it by the thread itself, when a handler of its was the last owner of the context.
     fn drop(&mut self) {
         self.jobs = None;
-        if let (Some(thread), false) = (self.thread.take(), std::thread::panicking()) {
+        let me = std::thread::current().id();
+        let other = self.thread.take().filter(|thread| thread.thread().id() != me);
+        if let (Some(thread), false) = (other, std::thread::panicking()) {
             // The thread catches the panics of its handlers; there is nothing to learn here.
             let _ = thread.join();
         }

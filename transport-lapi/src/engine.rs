@@ -209,7 +209,13 @@ impl<S> Engine<S> {
     }
 
     /// Counts for the completion handlers that have returned on the thread; returns how many.
+    #[inline]
     pub fn collect(&mut self) -> Result<usize, LapiError> {
+        if self.thread.is_none() { Ok(0) } else { self.collect_from_thread() }
+    }
+
+    #[cold]
+    fn collect_from_thread(&mut self) -> Result<usize, LapiError> {
         let mut finished = 0;
         while let Some(news) = self.thread.as_mut().and_then(CompletionThread::finished) {
             finished += 1;

@@ -10,7 +10,7 @@ use crate::error::LapiError;
 use crate::handler::{HeaderHandler, MAX_HANDLERS};
 use crate::outbox::Outbox;
 use crate::region::{RecvRegion, RemoteRegion, SendRegion};
-use crate::wire::Packet;
+use crate::wire::{Packet, SHORT_HEAD, SHORT_UHDR};
 
 /// Frames that one call of progress dispatches at most, so that a flood does not keep a caller.
 const BUDGET: usize = 64;
@@ -54,6 +54,7 @@ impl<A: Adapter, S> Session<A, S> {
         if self.try_amsend(&call)? {
             if let OnOrigin::Counter(_) = call.on_origin {
                 call.on_origin.fire(&mut self.state, &mut self.engine.outbox);
+                self.wake();
             }
             return Ok(Sent::Now);
         }
@@ -75,8 +76,13 @@ impl<A: Adapter, S> Session<A, S> {
             return Ok(false);
         }
         let (handler, counters, uhdr) = (call.handler, call.counters(), call.uhdr);
-        let head = Packet::Single { handler, counters, uhdr }.encode();
-        let post = self.adapter.try_send(call.target, head.bytes(), call.udata.bytes())?;
+        let packet = Packet::Single { handler, counters, uhdr };
+        let (target, body) = (call.target, call.udata.bytes());
+        let post = if uhdr.len() <= SHORT_UHDR && counters.is_none() {
+            self.adapter.try_send(target, packet.encode_in::<SHORT_HEAD>().bytes(), body)?
+        } else {
+            self.adapter.try_send(target, packet.encode().bytes(), body)?
+        };
         lane.dirty |= post == Post::Taken;
         Ok(post == Post::Taken)
     }
@@ -89,6 +95,7 @@ impl<A: Adapter, S> Session<A, S> {
         let outbox = &mut self.engine.outbox;
         outbox.push(call.target, Outgoing::Message(message));
         outbox.flush_lane(&mut self.adapter, &mut self.state, call.target)?;
+        self.wake();
         Ok(Sent::Later)
     }
 
@@ -105,7 +112,9 @@ impl<A: Adapter, S> Session<A, S> {
         into: RecvRegion,
         on_origin: OnOrigin<S>,
     ) -> Result<(), LapiError> {
-        self.engine.outbox.get(target, remote, offset, into, on_origin)
+        self.engine.outbox.get(target, remote, offset, into, on_origin)?;
+        self.wake();
+        Ok(())
     }
 
     /// Makes memory of this task readable for the others' gets, until [`Session::deregister`]. The
@@ -153,7 +162,9 @@ impl<A: Adapter, S> Session<A, S> {
             done += engine.outbox.flush(adapter, state)?;
         }
         done += engine.collect()?;
-        engine.outbox.conceal(adapter);
+        if !engine.outbox.concealed.is_empty() {
+            engine.outbox.conceal(adapter);
+        }
         if done != 0 && self.sleeping != 0 {
             self.bell.ring();
         }
@@ -192,6 +203,7 @@ impl<A: Adapter, S> Session<A, S> {
     /// [`LapiError::CntrNull`] if there is no such counter.
     pub fn setcntr(&mut self, counter: CounterId, value: i64) -> Result<(), LapiError> {
         *self.engine.outbox.counters.value(counter)? = value;
+        self.wake();
         Ok(())
     }
 

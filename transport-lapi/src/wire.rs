@@ -117,13 +117,19 @@ pub(crate) enum Packet<'a> {
     Barrier { round: u8 },
 }
 
-/// An encoded head on the stack.
-pub(crate) struct Head {
-    bytes: [u8; MAX_HEAD],
+/// Room for the head of a message with a short user header and no counters, which is most of them:
+/// clearing and copying a longer head would show in the latency.
+pub(crate) const SHORT_HEAD: usize = 8 + SHORT_UHDR;
+/// Longest user header of such a message.
+pub(crate) const SHORT_UHDR: usize = 16;
+
+/// An encoded head on the stack, in room for `ROOM` bytes.
+pub(crate) struct Head<const ROOM: usize> {
+    bytes: [u8; ROOM],
     len: usize,
 }
 
-impl Head {
+impl<const ROOM: usize> Head<ROOM> {
     /// The encoded bytes.
     #[inline]
     pub fn bytes(&self) -> &[u8] {
@@ -169,8 +175,14 @@ impl Packet<'_> {
     /// Encodes the packet. User headers that are longer than [`MAX_UHDR`] or not a multiple of 8
     /// were refused by the caller.
     #[inline]
-    pub fn encode(&self) -> Head {
-        let mut head = Head { bytes: [0; MAX_HEAD], len: 0 };
+    pub fn encode(&self) -> Head<MAX_HEAD> {
+        self.encode_in()
+    }
+
+    /// Encodes the packet, whose head the caller knows to fit into `ROOM` bytes.
+    #[inline]
+    pub fn encode_in<const ROOM: usize>(&self) -> Head<ROOM> {
+        let mut head = Head { bytes: [0; ROOM], len: 0 };
         match *self {
             Packet::Single { handler, counters, uhdr } => {
                 head.base(SINGLE, handler, uhdr.len(), 0);

@@ -98,6 +98,9 @@ fn the_default_or_only_binary_needs_no_name() {
     let error = choice("/w", package("three")).expect_err("neither default nor only");
     let CargoError::Ambiguous { candidates } = error else { panic!("{error}") };
     assert_eq!(candidates, "--bin left -p three, --bin right -p three");
+    let error = choice("/w", named(None, None, None)).expect_err("binaries of two packages");
+    let CargoError::Ambiguous { candidates } = error else { panic!("{error}") };
+    assert!(candidates.starts_with("--bin left -p three, --bin main -p two"), "{candidates}");
 }
 
 #[test]

@@ -105,10 +105,10 @@ fn claims_are_bounded() {
     assert!(!job.note(0, ControlMessage::Finished { task: 1 }, ms(1)), "another rank's words");
     panic(&mut job, 0, u64::MAX, "from the future");
     panic(&mut job, 1, 0, "from before the start");
-    assert_eq!(job.records[0].panicked_at(), Some(ms(1_000)));
-    assert_eq!(job.records[1].panicked_at(), Some(START));
+    assert_eq!(job.records[0].complained_at(), Some(ms(1_000)));
+    assert_eq!(job.records[1].complained_at(), Some(START));
     (0..100).for_each(|turn| panic(&mut job, 0, ms(turn), "again"));
-    assert_eq!(job.records[0].panics.len(), KEPT_PANICS);
+    assert_eq!(job.records[0].complaints.len(), KEPT_COMPLAINTS);
 }
 
 #[test]
@@ -165,6 +165,22 @@ fn every_fault_has_its_words() {
          the end of main and let it drop (1.25 s after start)\n"
     );
     assert!(words(Fault::NeverJoined).contains("rank 0 (pid 100) ended without joining the job"));
+}
+
+#[test]
+fn a_complaint_that_is_no_panic_is_told_as_such() {
+    let mut job = ledger(1);
+    join(&mut job, 0);
+    let (message, location) = ("task 1 is gone".to_owned(), String::new());
+    let failed = ControlMessage::Failed { task: 0, at_nanos: ms(10), message, location };
+    assert!(job.note(0, failed, ms(11)));
+    job.ended(0, Ending::Code(0), ms(20));
+    let failure = job.first_failure().expect("it did not finish");
+    let expected = "\
+mpjrun: rank 0 (pid 100) exited with code 0 without finishing 0.02 s after start
+mpjrun:   it said: task 1 is gone
+";
+    assert_eq!(job.report(Verdict::Failed(failure), ms(21)), expected);
 }
 
 #[test]

@@ -3,7 +3,9 @@
 use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
-use crate::support::{MPJRUN, command, mpjrun, pids_in, runs, script, start};
+use crate::support::{
+    MPJRUN, command, eventually, is_suspended, mpjrun, pids_in, runs, script, start,
+};
 use rustix::process::Signal;
 
 #[test]
@@ -151,6 +153,23 @@ fn a_second_signal_kills_at_once() {
     assert_eq!(done.sorted_lines(), ["deaf", "deaf"]);
     assert!(done.took < Duration::from_secs(2), "{done:?}");
     assert!(!pids.into_iter().any(runs));
+}
+
+#[test]
+fn the_ranks_are_suspended_and_continued_with_the_launcher() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("pids");
+    let script = "echo $$ >> \"$0\"; until [ -e \"$0.go\" ]; do sleep 0.01; done; echo went";
+    let file_word = file.to_str().expect("text");
+    let running = start(&mut command(["-n", "2", "sh", "-c", script, file_word]));
+    let mut all = pids_in(&file, 2);
+    all.push(running.pid());
+    running.signal(Signal::TSTP);
+    eventually("all are suspended", || all.iter().copied().all(is_suspended));
+    running.signal(Signal::CONT);
+    eventually("all go on", || !all.iter().copied().any(is_suspended));
+    std::fs::write(folder.path().join("pids.go"), "").expect("a file");
+    assert_eq!(running.finish().assert_code(0).text(), "went\nwent\n");
 }
 
 #[test]

@@ -141,7 +141,7 @@ impl Running {
     }
 
     fn captured(&mut self) -> (Vec<u8>, Vec<u8>) {
-        let mut take = |reader: Option<JoinHandle<Vec<u8>>>| {
+        let take = |reader: Option<JoinHandle<Vec<u8>>>| {
             reader.map_or(Vec::new(), |reader| reader.join().expect("a reader does not panic"))
         };
         (take(self.out.take()), take(self.err.take()))
@@ -168,9 +168,17 @@ pub fn eventually(what: &str, condition: impl Fn() -> bool) {
 
 /// Whether a process runs; one that has ended and waits to be reaped does not.
 pub fn runs(pid: u32) -> bool {
-    let status = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    let state = status.rsplit(") ").next().unwrap_or_default();
-    !matches!(state.chars().next(), None | Some('Z' | 'X'))
+    !matches!(state(pid), None | Some('Z' | 'X'))
+}
+
+/// Whether a process is suspended.
+pub fn is_suspended(pid: u32) -> bool {
+    state(pid) == Some('T')
+}
+
+fn state(pid: u32) -> Option<char> {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    status.rsplit(") ").next()?.chars().next()
 }
 
 /// The numbers in a file, one a line, once there are `count` of them.

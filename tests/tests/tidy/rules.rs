@@ -46,6 +46,8 @@ const ENVIRONMENT: &[&str] = &["transport-lapi/src/config.rs", "transport-lapi/s
 const EMPTY_NAMES: &[&str] = &["util", "utils", "common", "helper", "helpers", "manager"];
 /// What only a program may write to.
 const PRINTING: &[&str] = &["println", "eprintln", "print", "eprint", "dbg"];
+/// What only a program may call, since it ends the process.
+const ENDING: &[&str] = &["exit", "abort"];
 /// Marks of work that is not finished.
 const UNFINISHED: &[&str] = &[concat!("TO", "DO"), concat!("FIX", "ME"), concat!("XX", "X")];
 /// Folders of one particular machine.
@@ -125,21 +127,23 @@ pub fn environment(source: &Source) -> Vec<Finding> {
         .collect()
 }
 
-/// Libraries print nothing.
-pub fn printing(source: &Source) -> Vec<Finding> {
+/// Libraries print nothing and end no process.
+pub fn program_acts(source: &Source) -> Vec<Finding> {
     let is_program = source.path.ends_with("/main.rs") || source.path.contains("/bin/");
     if !source.path.contains("/src/") || is_program {
         return Vec::new();
     }
-    let calls = PRINTING.iter().flat_map(|&name| {
-        let places: Vec<_> = source.find(&[name, "!"]).collect();
-        places.into_iter().map(move |at| (name, at))
-    });
-    calls
-        .map(|(name, at)| {
-            source.finding(source.tokens[at].number, format!("a library calls {name}!"))
-        })
+    let prints = PRINTING.iter().flat_map(|name| places(source, &[name, "!"]));
+    let ends = ENDING.iter().flat_map(|name| places(source, &["process", "::", name]));
+    prints
+        .chain(ends)
+        .map(|line| source.finding(line, "only a program prints, or ends the process"))
         .collect()
+}
+
+/// The lines where these tokens follow one another.
+fn places(source: &Source, wanted: &[&str]) -> Vec<usize> {
+    source.find(wanted).map(|at| source.tokens[at].number).collect()
 }
 
 /// No file, folder or module has a name that says nothing.

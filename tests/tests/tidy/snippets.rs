@@ -114,12 +114,11 @@ fn reading_the_environment_is_found() {
 }
 
 #[test]
-fn a_library_that_prints_is_found() {
-    let text = "x\nprintln!(); eprintln!(); dbg!(x); // print!\nfn print() {}";
-    assert_eq!(lines(&rules::printing(&source(text))), [2, 2, 2]);
-    for program in ["launcher/src/main.rs", "launcher/src/bin/cargo-mpj.rs", "mpj/examples/ring.rs"]
-    {
-        assert!(rules::printing(&Source::new(program, text)).is_empty(), "{program}");
+fn a_library_that_prints_or_exits_is_found() {
+    let text = "x\nprintln!(); eprintln!(); dbg!(x); // print!\nfn print() {}\nprocess::exit(1);";
+    assert_eq!(lines(&rules::program_acts(&source(text))), [2, 2, 2, 4]);
+    for program in ["launcher/src/main.rs", "launcher/src/bin/mpj.rs", "mpj/examples/ring.rs"] {
+        assert!(rules::program_acts(&Source::new(program, text)).is_empty(), "{program}");
     }
 }
 

@@ -175,6 +175,12 @@ impl<'m> Producer<'m> {
         cell.stamp.store(stamp, Ordering::Release); // SYNC: frame
     }
 
+    /// The next position that is filled.
+    #[inline(always)]
+    pub(crate) fn position(&self) -> u32 {
+        self.position
+    }
+
     #[inline(always)]
     fn full(&self) -> bool {
         self.position.wrapping_sub(self.freed) as usize >= self.ring.cells.len()
@@ -224,7 +230,6 @@ impl<'m> Consumer<'m> {
         let cell = self.ring.cell(self.position);
         let stamp = cell.stamp.load(Ordering::Acquire); // SYNC: frame
         if stamp as u32 != self.position.wrapping_add(1) {
-            cell.touch();
             return Ok(false);
         }
         self.position = self.position.wrapping_add(1);
@@ -292,6 +297,19 @@ impl<'m> Consumer<'m> {
         }
     }
 
+    /// The next position that is taken.
+    #[inline(always)]
+    pub(crate) fn position(&self) -> u32 {
+        self.position
+    }
+
+    /// Asks for the lines behind the first one of the awaited cell: when its frame comes, their
+    /// transfers overlap.
+    #[inline(always)]
+    pub(crate) fn touch(&self) {
+        self.ring.cell(self.position).touch();
+    }
+
     /// Whether the producer was told of room since the last call: it may sleep for want of it.
     #[inline(always)]
     pub(crate) fn gave_back(&mut self) -> bool {
@@ -318,8 +336,7 @@ impl Cell {
         });
     }
 
-    /// Asks for the lines behind the first one while waiting for it: when the frame comes, their
-    /// transfers overlap.
+    /// Asks for the lines behind the first one.
     #[inline(always)]
     fn touch(&self) {
         let cell: *const Self = self;

@@ -7,7 +7,7 @@
 //! - L1: a packet holds one message, of at most [`MAX_MESSAGE`] bytes, with nothing behind it.
 //! - L2: the receiver takes every packet as a claim: a damaged one is an error value, whatever its
 //!   bytes, and allocates no more than the limit.
-//! - L3: sending never waits longer than [`PATIENCE`], never raises a signal, and ignores a launcher
+//! - L3: sending never waits longer than `PATIENCE`, never raises a signal, and ignores a launcher
 //!   that is gone: a rank has nothing better to do with that news.
 //! - L4: only the launcher holds its ends, so that a rank sees end-of-file when the launcher is gone.
 
@@ -52,15 +52,16 @@ pub enum ControlMessage {
         /// Who.
         task: TaskId,
     },
-    /// The rank panicked. It may still recover; its exit says whether it did.
+    /// The rank panicked, or could not do its part. It may still recover; its exit says whether it
+    /// did.
     Failed {
         /// Who.
         task: TaskId,
         /// When, by [`monotonic_nanos`].
         at_nanos: u64,
-        /// The panic's text.
+        /// The text of the panic or of the error.
         message: String,
-        /// Source file, line and column; empty if unknown.
+        /// Source file, line and column of the panic; empty if it was an error.
         location: String,
     },
 }
@@ -152,7 +153,8 @@ impl Control {
         self.send(&ControlMessage::Finished { task: self.task });
     }
 
-    /// Says that this rank panicked with `message` at `location`. Overlong texts are cut.
+    /// Says that this rank panicked with `message` at `location`, or, where `location` is empty, that
+    /// it met the error `message`. Overlong texts are cut.
     pub fn failed(&self, message: &str, location: &str) {
         self.send(&ControlMessage::Failed {
             task: self.task,

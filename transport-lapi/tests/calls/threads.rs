@@ -21,14 +21,17 @@ fn consume<S>(_: &mut S, _: Arrival<'_>) -> HeaderAction<S> {
     HeaderAction::Consumed
 }
 
-/// A thread of a job of one task sleeps until the counter has counted once; `act` runs on another
-/// thread of the task when it does.
+/// A thread sleeps until the counter has counted once; `act` runs on another thread of its task when
+/// it does. Task 1 makes no progress, so nobody else rings.
 fn wakes_a_sleeper(kind: Kind, act: fn(&Context<Native, ()>, CounterId)) {
     run_with(
-        kind.adapters(1),
+        kind.adapters(2),
         waiting(WaitMode::Block),
         |_| (),
         move |context| {
+            if context.task() == 1 {
+                return;
+            }
             let mut session = context.session().unwrap();
             session.addr_set(1, consume).unwrap();
             let counter = session.counter();
@@ -54,7 +57,7 @@ fn setting_a_counter_wakes_who_waits_for_it() {
 #[test]
 fn a_send_wakes_who_waits_for_its_origin_counter() {
     fn send(context: &Context<Native, ()>, counter: CounterId) {
-        let mut call = Amsend::new(0, 1, &[], SendRegion::EMPTY);
+        let mut call = Amsend::new(1, 1, &[], SendRegion::EMPTY);
         call.on_origin = OnOrigin::Counter(counter);
         let _ = context.session().unwrap().amsend(call).unwrap();
     }
@@ -65,7 +68,7 @@ fn a_send_wakes_who_waits_for_its_origin_counter() {
 #[test]
 fn a_long_send_wakes_who_waits_for_its_origin_counter() {
     fn send(context: &Context<Native, ()>, counter: CounterId) {
-        let mut call = Amsend::new(0, 1, &[], source(pattern(1, 100_000)));
+        let mut call = Amsend::new(1, 1, &[], source(pattern(1, 100_000)));
         call.on_origin = OnOrigin::Counter(counter);
         let _ = context.session().unwrap().amsend(call).unwrap();
     }

@@ -73,7 +73,8 @@ pub fn waiting_for_some<P: Platform>(setup: &Setup<P>) {
             rank.recv(&mut [], 1, 1000).unwrap();
             rank.complete(&mut [2, 5, 7].map(send));
             rank.recv(&mut [], 1, 1000).unwrap();
-            let mut rest: Vec<_> = (0..MESSAGES).filter(|tag| ![2, 5, 7].contains(tag)).map(send).collect();
+            let mut rest: Vec<_> =
+                (0..MESSAGES).filter(|tag| ![2, 5, 7].contains(tag)).map(send).collect();
             rank.complete(&mut rest);
             return;
         }

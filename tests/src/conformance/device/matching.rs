@@ -105,8 +105,13 @@ pub fn the_earliest_posted_receive_is_met<P: Platform>(setup: &Setup<P>) {
             }
             return;
         }
-        let patterns: [(Option<usize>, Option<i32>); 5] =
-            [(None, Some(2)), (Some(0), Some(1)), (Some(0), Some(2)), (None, None), (Some(0), None)];
+        let patterns: [(Option<usize>, Option<i32>); 5] = [
+            (None, Some(2)),
+            (Some(0), Some(1)),
+            (Some(0), Some(2)),
+            (None, None),
+            (Some(0), None),
+        ];
         let receives = patterns.map(|(source, tag)| rank.irecv(32, source, tag).unwrap());
         posted.wait();
         for (receive, seed) in receives.into_iter().zip([0, 4, 1, 2, 3]) {

@@ -1,7 +1,7 @@
 //! Several threads of one rank on one device.
 
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 
 use mpjdev::{Adapter, Error};

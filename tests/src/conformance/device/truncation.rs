@@ -13,7 +13,8 @@ const LENGTHS: [usize; 5] = [9, 500, 8_000, 60_000, 2_200_000];
 
 /// Every length with several capacities below it.
 fn cases() -> impl Iterator<Item = (i32, usize, usize)> {
-    let cases = LENGTHS.into_iter().flat_map(|len| [0, 1, len / 2, len - 1].map(|room| (len, room)));
+    let cases =
+        LENGTHS.into_iter().flat_map(|len| [0, 1, len / 2, len - 1].map(|room| (len, room)));
     (0..).zip(cases).map(|(tag, (len, capacity))| (tag, len, capacity))
 }
 

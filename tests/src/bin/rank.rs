@@ -1,0 +1,137 @@
+//! A rank that misbehaves on demand, for the multi-process tests.
+//!
+//! `rank WHEN HOW WHO`: rank WHO misbehaves in the way HOW `before` it joins, `during` the joining
+//! (the last rank never comes, so that the others wait for it), or `after` all have joined. The
+//! other ranks are blocked in a receive from WHO at that time. `rank idle` blocks for ever in every
+//! rank, `rank well` does everything right.
+
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program talks to its user")]
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use mpj::{ANY_TAG, World};
+use transport_lapi::config::inherited;
+
+fn main() -> ExitCode {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let outcome = match words[..] {
+        ["idle"] => idle(),
+        ["well"] => well(),
+        ["twice"] => twice(),
+        ["nested"] => nested(),
+        ["before", how, who] => before(how, who),
+        ["during", how, who] => during(how, who),
+        ["after", how, who] => after(how, who),
+        _ => return ExitCode::from(2),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// The rank that this process will be, known before it joins.
+fn future_rank() -> String {
+    inherited("MPJ_RANK").unwrap_or_default().to_string_lossy().into_owned()
+}
+
+fn idle() -> Result<(), mpj::Error> {
+    let world = mpj::init()?;
+    println!("{}", std::process::id());
+    wait_for(&world, (world.rank() + 1) % world.size())
+}
+
+fn well() -> Result<(), mpj::Error> {
+    let world = mpj::init()?;
+    println!("rank {} of {}", world.rank(), world.size());
+    world.barrier()
+}
+
+fn twice() -> Result<(), mpj::Error> {
+    let _world = mpj::init()?;
+    match mpj::init() {
+        Ok(_) => panic!("a second world"),
+        Err(error) => {
+            println!("{error}");
+            Ok(())
+        }
+    }
+}
+
+/// Starts a program that would be a rank, by a process that is one.
+fn nested() -> Result<(), mpj::Error> {
+    let _world = mpj::init()?;
+    let this = std::env::current_exe().expect("a program knows its own path");
+    let status = std::process::Command::new(this).arg("well").status().expect("it starts");
+    println!("{status}");
+    Ok(())
+}
+
+fn before(how: &str, who: &str) -> Result<(), mpj::Error> {
+    if future_rank() == who {
+        misbehave(how);
+    }
+    let world = mpj::init()?;
+    world.barrier()
+}
+
+fn during(how: &str, who: &str) -> Result<(), mpj::Error> {
+    let size = inherited("MPJ_SIZE").unwrap_or_default().to_string_lossy().into_owned();
+    if future_rank().parse().ok().map(|rank: usize| (rank + 1).to_string()) == Some(size) {
+        std::thread::sleep(Duration::from_secs(600));
+    }
+    if future_rank() == who {
+        let how = how.to_owned();
+        std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(200));
+            misbehave(&how);
+        });
+    }
+    mpj::init().map(drop)
+}
+
+fn after(how: &str, who: &str) -> Result<(), mpj::Error> {
+    let world = mpj::init()?;
+    world.barrier()?;
+    if world.rank().to_string() != who {
+        return wait_for(&world, who.parse().expect("a rank"));
+    }
+    // Time for the others to block.
+    std::thread::sleep(Duration::from_millis(100));
+    match how {
+        "forget" => std::mem::forget(world),
+        "recover" => {
+            let caught = std::panic::catch_unwind(|| misbehave("panic"));
+            assert!(caught.is_err(), "it panics");
+            for other in (0..world.size()).filter(|other| *other != world.rank()) {
+                world.send(&[0u8], other, 0)?;
+            }
+        }
+        _ => misbehave(how),
+    }
+    Ok(())
+}
+
+fn wait_for(world: &World, rank: usize) -> Result<(), mpj::Error> {
+    world.recv_vec::<u8>(rank, ANY_TAG).map(drop)
+}
+
+/// Does what a rank must not do.
+fn misbehave(how: &str) {
+    match how {
+        "exit0" => std::process::exit(0),
+        "exit3" => std::process::exit(3),
+        "panic" => panic!("rank {} goes overboard", future_rank()),
+        "abort" => std::process::abort(),
+        "kill" => {
+            let killer = std::process::Command::new("sh").args(["-c", "kill -9 $PPID"]).status();
+            unreachable!("this process is killed first: {killer:?}");
+        }
+        _ => panic!("unknown misbehaviour {how}"),
+    }
+}

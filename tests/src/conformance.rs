@@ -1,0 +1,3 @@
+//! Conformance suites: what every implementation of a layer has to do, written once.
+
+pub mod device;

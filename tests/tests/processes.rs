@@ -1,0 +1,297 @@
+//! Jobs of several processes that end well, badly, or not at all, through the built `mpjrun`.
+//!
+//! The ranks are `src/bin/rank.rs`. Every launcher has a watchdog: that of
+//! [`mpj_tests::launch`], or that of [`Running`] where a test acts while the job runs.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::{BufRead, BufReader, Read};
+use std::os::unix::fs::MetadataExt;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use mpj_tests::launch::{self, LIMIT, Outcome};
+use rustix::process::{Pid, Signal, kill_process};
+
+const RANK: &str = env!("CARGO_BIN_EXE_rank");
+
+/// Runs `rank` with these words on `ranks` ranks.
+fn job(ranks: usize, words: &[&str]) -> Outcome {
+    launch::mpjrun(&[&["-n", &ranks.to_string(), RANK], words].concat())
+}
+
+/// Runs a job that has to fail with `code` and say all of `says`. From the misbehaviour, which comes
+/// after at most 200 ms, to the end it has a second, and another one for a busy machine.
+#[track_caller]
+fn failing_job(ranks: usize, words: &[&str], code: i32, says: &[&str]) {
+    launch::mpjrun_path();
+    let start = Instant::now();
+    let outcome = job(ranks, words);
+    let took = start.elapsed();
+    assert_eq!(outcome.code, code, "{words:?}: {outcome:?}");
+    for words_said in says {
+        assert!(outcome.stderr.contains(words_said), "no {words_said:?}: {outcome:?}");
+    }
+    assert!(took < Duration::from_millis(2200), "{words:?} took {took:?}: {outcome:?}");
+}
+
+#[test]
+fn a_job_that_does_everything_right() {
+    for ranks in [1, 2, 5] {
+        let outcome = job(ranks, &["well"]);
+        assert_eq!((outcome.code, outcome.stderr.as_str()), (0, ""), "{outcome:?}");
+        let mut lines: Vec<&str> = outcome.stdout.lines().collect();
+        lines.sort_unstable();
+        let expected: Vec<String> =
+            (0..ranks).map(|rank| format!("rank {rank} of {ranks}")).collect();
+        assert_eq!(lines, expected);
+    }
+}
+
+#[test]
+fn a_rank_that_fails_before_it_joins() {
+    let gone = ["mpjrun: rank 1 (pid ", "rank 0"];
+    failing_job(2, &["before", "exit3", "1"], 3, &["exited with code 3", gone[0], gone[1]]);
+    failing_job(2, &["before", "kill", "1"], 137, &["signal 9 (SIGKILL)", gone[0], gone[1]]);
+    failing_job(2, &["before", "abort", "1"], 134, &["signal 6 (SIGABRT)", gone[0], gone[1]]);
+    failing_job(2, &["before", "panic", "1"], 101, &["rank 1 goes overboard", gone[0], gone[1]]);
+}
+
+#[test]
+fn a_rank_that_ends_without_joining() {
+    failing_job(
+        2,
+        &["before", "exit0", "1"],
+        1,
+        &["rank 1 (pid ", "ended without joining the job"],
+    );
+}
+
+#[test]
+fn a_rank_that_fails_while_the_others_wait_for_all_to_come() {
+    let others = "rank 0: joined, still running; ended by mpjrun";
+    let absent = "rank 2: not joined, still running; ended by mpjrun";
+    failing_job(3, &["during", "exit3", "1"], 3, &["exited with code 3", others, absent]);
+    failing_job(3, &["during", "kill", "1"], 137, &["signal 9 (SIGKILL)", others, absent]);
+}
+
+#[test]
+fn a_rank_that_fails_after_all_have_joined() {
+    let other = "rank 0: joined, still running; ended by mpjrun";
+    failing_job(2, &["after", "exit3", "1"], 3, &["exited with code 3", other]);
+    failing_job(2, &["after", "kill", "1"], 137, &["signal 9 (SIGKILL)", other]);
+    failing_job(2, &["after", "abort", "1"], 134, &["signal 6 (SIGABRT)", other]);
+}
+
+#[test]
+fn a_panic_is_told_with_its_text_and_place_and_decides() {
+    let place = "it panicked at tests/src/bin/rank.rs:";
+    let says = ["mpjrun: rank 1 (pid ", "exited with code 101", place, ": rank 1 goes overboard"];
+    failing_job(3, &["after", "panic", "1"], 101, &says);
+    let says = ["mpjrun: rank 0 (pid ", "exited with code 101", place, ": rank 0 goes overboard"];
+    failing_job(3, &["after", "panic", "0"], 101, &says);
+}
+
+#[test]
+fn a_panic_that_is_caught_is_no_failure() {
+    let outcome = job(2, &["after", "recover", "1"]);
+    assert_eq!(outcome.code, 0, "{outcome:?}");
+    assert!(!outcome.stderr.contains("mpjrun:"), "{outcome:?}");
+}
+
+#[test]
+fn exit_code_0_without_finishing_is_a_failure() {
+    let says = "exited with code 0 without finishing: keep the World alive until the end of main and \
+                let it drop";
+    failing_job(2, &["after", "exit0", "1"], 1, &["mpjrun: rank 1 (pid ", says]);
+    failing_job(2, &["after", "forget", "1"], 1, &["mpjrun: rank 1 (pid ", says]);
+}
+
+#[test]
+fn a_job_that_is_stuck_ends_by_its_timeout_and_tells_who_had_joined() {
+    let outcome = launch::mpjrun(&["-n", "2", "--timeout", "0.5", RANK, "idle"]);
+    assert_eq!(outcome.code, 124, "{outcome:?}");
+    let both = "ranks 0-1: joined, still running; ended by mpjrun";
+    assert!(outcome.stderr.contains(both), "{outcome:?}");
+}
+
+#[test]
+fn a_rank_joins_once() {
+    let outcome = job(2, &["twice"]);
+    assert_eq!(outcome.code, 0, "{outcome:?}");
+    assert_eq!(outcome.stdout.matches("joined its job already").count(), 2, "{outcome:?}");
+}
+
+#[test]
+fn a_program_that_a_rank_starts_is_no_rank() {
+    let outcome = job(1, &["nested"]);
+    assert_eq!((outcome.code, outcome.stdout.trim()), (0, "exit status: 1"), "{outcome:?}");
+    assert!(outcome.stderr.contains("remove the variables MPJ_RANK"), "{outcome:?}");
+}
+
+#[test]
+fn the_launcher_of_another_mpi_is_refused_unless_told_otherwise() {
+    let alone = |variables: &[(&str, &str)]| {
+        launch::run(Command::new(RANK).arg("well").envs(variables.iter().copied()))
+    };
+    for variable in ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMIX_RANK", "SLURM_NTASKS"] {
+        let refused = alone(&[(variable, "2")]);
+        assert_eq!(refused.code, 1, "{refused:?}");
+        let says = format!("({variable} is set)");
+        assert!(refused.stderr.contains(&says), "{refused:?}");
+        assert!(refused.stderr.contains("use mpjrun -n N"), "{refused:?}");
+        let told = alone(&[(variable, "2"), ("MPJ_SINGLETON", "1")]);
+        assert_eq!((told.code, told.stdout.as_str()), (0, "rank 0 of 1\n"), "{told:?}");
+    }
+}
+
+#[test]
+fn a_setting_that_only_the_ranks_see_is_refused_by_them() {
+    let outcome = launch::mpjrun(&["-n", "2", "-x", "MPJ_EARLY_LIMIT=lots", RANK, "well"]);
+    assert_eq!(outcome.code, 1, "{outcome:?}");
+    let says = "MPJ_EARLY_LIMIT=lots is not known; legal values: a number of bytes";
+    assert!(outcome.stderr.contains(says), "{outcome:?}");
+}
+
+/// A job whose ranks have all joined; its launcher is killed when the test forgets it.
+struct Running {
+    launcher: Child,
+    ranks: Vec<u32>,
+}
+
+impl Running {
+    /// Starts `rank idle` through these words, and waits until every rank has told its number.
+    fn idle(ranks: usize, through: &[&str]) -> Self {
+        let mut command = Command::new(launch::mpjrun_path());
+        command.args(["-n", &ranks.to_string()]).args(through).args([RANK, "idle"]);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut launcher = command.spawn().expect("mpjrun starts");
+        let lines = BufReader::new(launcher.stdout.take().expect("a pipe")).lines();
+        let (sender, numbers) = std::sync::mpsc::channel();
+        std::thread::spawn(move || {
+            for line in lines.map_while(Result::ok) {
+                // The test may have failed and gone.
+                let _ = sender.send(line.parse().expect("a process number"));
+            }
+        });
+        let mut job = Self { launcher, ranks: Vec::new() };
+        for _ in 0..ranks {
+            job.ranks.push(numbers.recv_timeout(LIMIT).expect("watchdog: no rank in time"));
+        }
+        job
+    }
+
+    fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.launcher), signal).expect("it runs");
+    }
+
+    /// Waits for the launcher's exit code and words, under the watchdog.
+    #[track_caller]
+    fn finish(&mut self) -> (Option<i32>, String) {
+        eventually("the launcher has ended", || !runs(self.launcher.id()));
+        let code = self.launcher.wait().expect("our child").code();
+        let mut said = String::new();
+        let mut pipe = self.launcher.stderr.take().expect("a pipe");
+        pipe.read_to_string(&mut said).expect("text");
+        (code, said)
+    }
+
+    #[track_caller]
+    fn assert_ranks_gone(&self) {
+        eventually("every rank is gone", || !self.ranks.iter().copied().any(runs));
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // Ended already, unless the test failed.
+        let _ = self.launcher.kill();
+        let _ = self.launcher.wait();
+    }
+}
+
+/// Whether a process runs; one that has ended and waits to be reaped does not.
+fn runs(pid: u32) -> bool {
+    let status = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let state = status.rsplit(") ").next().unwrap_or_default();
+    !matches!(state.chars().next(), None | Some('Z' | 'X'))
+}
+
+#[track_caller]
+fn eventually(what: &str, condition: impl Fn() -> bool) {
+    let start = Instant::now();
+    while !condition() {
+        assert!(start.elapsed() < LIMIT, "watchdog: never came true: {what}");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// Names in `/dev/shm`.
+fn shared_memory() -> BTreeSet<String> {
+    let names = fs::read_dir("/dev/shm").expect("it is there");
+    names.map(|entry| entry.expect("readable").file_name().to_string_lossy().into()).collect()
+}
+
+#[test]
+fn ranks_end_with_a_launcher_that_is_killed() {
+    let before = shared_memory();
+    let mut job = Running::idle(3, &[]);
+    assert_eq!(shared_memory(), before, "while the job runs");
+    job.signal(Signal::KILL);
+    assert_eq!(job.finish(), (None, String::new()));
+    job.assert_ranks_gone();
+    assert_eq!(shared_memory(), before);
+}
+
+#[test]
+fn ranks_behind_a_script_end_with_a_launcher_that_is_killed() {
+    let mut job = Running::idle(2, &["sh", "-c", "\"$0\" \"$@\"; exit $?"]);
+    job.signal(Signal::KILL);
+    assert_eq!(job.finish(), (None, String::new()));
+    job.assert_ranks_gone();
+}
+
+#[test]
+fn ranks_behind_a_script_end_with_their_job() {
+    let mut job = Running::idle(2, &["sh", "-c", "\"$0\" \"$@\"; exit $?"]);
+    job.signal(Signal::TERM);
+    assert_eq!(job.finish(), (Some(143), "mpjrun: ended by signal 15 (SIGTERM)\n".to_owned()));
+    job.assert_ranks_gone();
+}
+
+#[test]
+fn a_rank_killed_from_outside_ends_the_job_and_leaves_nothing() {
+    let before = shared_memory();
+    let mut job = Running::idle(3, &[]);
+    let victim = Pid::from_raw(job.ranks[1] as i32).expect("a process number");
+    kill_process(victim, Signal::KILL).expect("a rank of this test");
+    let (code, said) = job.finish();
+    assert_eq!(code, Some(137), "{said}");
+    assert!(said.contains("was killed by signal 9 (SIGKILL)"), "{said}");
+    assert!(said.contains(&format!("(pid {})", job.ranks[1])), "{said}");
+    assert!(said.contains(": joined, still running; ended by mpjrun"), "{said}");
+    job.assert_ranks_gone();
+    assert_eq!(shared_memory(), before);
+}
+
+/// Inodes of the TCP and UDP sockets of this host.
+fn network_sockets() -> BTreeSet<u64> {
+    let tables = ["tcp", "tcp6", "udp", "udp6"].map(|table| format!("/proc/net/{table}"));
+    let text: String = tables.iter().filter_map(|table| fs::read_to_string(table).ok()).collect();
+    text.lines().filter_map(|line| line.split_whitespace().nth(9)?.parse().ok()).collect()
+}
+
+#[test]
+fn no_process_of_a_job_has_a_network_socket() {
+    let mut job = Running::idle(3, &[]);
+    let network = network_sockets();
+    for pid in job.ranks.iter().copied().chain([job.launcher.id()]) {
+        let entries = fs::read_dir(format!("/proc/{pid}/fd")).expect("a process of this test");
+        let inodes = entries.filter_map(|entry| fs::metadata(entry.ok()?.path()).ok());
+        let found: Vec<u64> =
+            inodes.map(|metadata| metadata.ino()).filter(|inode| network.contains(inode)).collect();
+        assert_eq!(found, [], "process {pid}");
+    }
+    job.signal(Signal::INT);
+    assert_eq!(job.finish(), (Some(130), "mpjrun: ended by signal 2 (SIGINT)\n".to_owned()));
+}
