@@ -15,6 +15,7 @@ use crate::envelope::{self, Fields};
 use crate::error::PeerError;
 use crate::request::{Handle, Operation};
 use crate::state::State;
+use crate::status::Status;
 
 /// A message to be sent, checked.
 #[derive(Debug, Clone, Copy)]
@@ -60,14 +61,15 @@ pub(crate) fn register<A: Adapter>(session: &mut Session<A, State>) -> Result<()
     Ok(())
 }
 
-/// A receive has met an early message: hands both to the protocol by which it came.
+/// A receive into `into` meets an early message, which is out of the early-send queue: hands both to
+/// the protocol by which the message came. Returns the key of the receive.
 pub(crate) fn receive(
     state: &mut State,
     outbox: &mut Outbox<State>,
     early: u64,
-    key: u64,
     into: RecvRegion,
-) {
+) -> u64 {
+    let key = state.requests.insert(Operation::Done(Status::CANCELLED));
     match state.early.get(early).map(|early| &early.body) {
         Some(EarlyBody::Eager { .. }) => eager::Eager::receive(state, outbox, early, key, into),
         Some(EarlyBody::Rendezvous { .. }) => {
@@ -75,6 +77,7 @@ pub(crate) fn receive(
         }
         None => {}
     }
+    key
 }
 
 /// Answers a header handler's message with an inline completion and no data.

@@ -17,7 +17,7 @@ use transport_lapi::{Context, LapiError, RecvRegion, SendRegion, Session, Sessio
 use crate::backend::{self, Backend, Outbound, eager::Eager, rendezvous::Rendezvous};
 use crate::error::Error;
 use crate::matching::Pattern;
-use crate::request::{Handle, Operation, Posted, Request};
+use crate::request::{Handle, Operation, Posted, Request, Wanted};
 use crate::select::{Protocol, Table};
 use crate::state::State;
 use crate::stats::Stats;
@@ -394,13 +394,12 @@ fn check_tag(tag: i32) -> Result<i32, Error> {
 #[inline]
 fn post<A: Adapter>(session: &mut Session<A, State>, into: RecvRegion, pattern: Pattern) -> u64 {
     let (state, outbox) = session.parts();
-    let key = state.requests.insert(Operation::Done(Status::CANCELLED));
-    match state.matcher.take_early(&pattern) {
-        Some((_, early)) => backend::receive(state, outbox, early, key, into),
-        None => {
-            let ticket = state.matcher.push_posted(pattern, key);
-            state.requests.change(key, Operation::Posted(Posted { pattern, into, ticket }));
-        }
+    if let Some((_, early)) = state.matcher.take_early(&pattern) {
+        return backend::receive(state, outbox, early, into);
     }
-    key
+    let State { requests, matcher, .. } = state;
+    requests.insert_with(|key| {
+        let ticket = matcher.push_posted(pattern, Wanted { key, into });
+        Operation::Posted(Posted { pattern, len: into.len(), ticket })
+    })
 }

@@ -73,7 +73,7 @@ fn operation(operation: &Operation) -> Option<String> {
             Some(format!("{what} ({phase})"))
         }
         Operation::Posted(posted) => {
-            let (wanted, len) = (wanted(&posted.pattern), posted.into.len());
+            let (wanted, len) = (wanted(&posted.pattern), posted.len);
             Some(format!("receive {wanted}, {len} bytes (waiting for a message)"))
         }
         Operation::Taking(Taking { into, matched }) => {

@@ -7,7 +7,7 @@ use crate::backend;
 use crate::device::Device;
 use crate::error::Error;
 use crate::matching::Pattern;
-use crate::request::{Handle, Operation, Request};
+use crate::request::{Handle, Request};
 use crate::state::State;
 use crate::status::Status;
 
@@ -94,8 +94,7 @@ impl<A: Adapter> Device<A> {
     pub fn imrecv(&self, message: Message, into: RecvRegion) -> Result<Request, Error> {
         let mut session = self.session()?;
         let (state, outbox) = session.parts();
-        let key = state.requests.insert(Operation::Done(message.status));
-        backend::receive(state, outbox, message.early, key, into);
+        let key = backend::receive(state, outbox, message.early, into);
         Ok(Request(Handle::Pending(key)))
     }
 }

@@ -62,11 +62,18 @@ impl Sending {
     }
 }
 
+/// What the posted-receive queue holds: which receive, and where its bytes go.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Wanted {
+    pub key: u64,
+    pub into: RecvRegion,
+}
+
 /// A receive without a message.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Posted {
     pub pattern: Pattern,
-    pub into: RecvRegion,
+    pub len: usize,
     /// Its place in the posted-receive queue.
     pub ticket: Ticket,
 }
@@ -124,7 +131,13 @@ struct Entry {
 impl Requests {
     #[inline]
     pub fn insert(&mut self, operation: Operation) -> u64 {
-        self.slab.insert(Entry { operation, detached: None })
+        self.insert_with(|_| operation)
+    }
+
+    /// The operation that `make` makes of its key.
+    #[inline]
+    pub fn insert_with(&mut self, make: impl FnOnce(u64) -> Operation) -> u64 {
+        self.slab.insert_with(|key| Entry { operation: make(key), detached: None })
     }
 
     pub fn sending(&mut self, key: u64) -> Option<&mut Sending> {
@@ -143,7 +156,6 @@ impl Requests {
     }
 
     /// The receive that is posted.
-    #[inline]
     pub fn posted(&self, key: u64) -> Option<Posted> {
         match self.slab.get(key).map(|entry| &entry.operation) {
             Some(Operation::Posted(posted)) => Some(*posted),

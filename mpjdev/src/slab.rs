@@ -26,20 +26,29 @@ impl<T> Slab<T> {
     /// Stores a value and returns its key.
     #[inline]
     pub fn insert(&mut self, value: T) -> u64 {
-        let Some(index) = self.free.pop() else {
-            return self.grow(value);
-        };
-        let slot = &mut self.slots[index as usize];
-        slot.value = Some(value);
-        key(index, slot.generation)
+        self.insert_with(|_| value)
     }
 
+    /// Stores the value that `make` makes of its key, and returns the key.
+    #[inline]
+    pub fn insert_with(&mut self, make: impl FnOnce(u64) -> T) -> u64 {
+        let index = match self.free.pop() {
+            Some(index) => index,
+            None => self.grow(),
+        };
+        let slot = &mut self.slots[index as usize];
+        let key = key(index, slot.generation);
+        slot.value = Some(make(key));
+        key
+    }
+
+    /// A slot more, and room to note all of them as free.
     #[cold]
-    fn grow(&mut self, value: T) -> u64 {
+    fn grow(&mut self) -> u32 {
         let index = u32::try_from(self.slots.len()).expect("2^32 requests do not fit in memory");
-        self.slots.push(Slot { generation: 1, value: Some(value) });
+        self.slots.push(Slot { generation: 1, value: None });
         self.free.reserve(self.slots.len());
-        key(index, 1)
+        index
     }
 
     /// The value of a key.

@@ -15,13 +15,13 @@ use crate::early::Early;
 use crate::envelope::{CREDIT, DONE};
 use crate::error::{Error, PeerError};
 use crate::matching::{Envelope, Matcher};
-use crate::request::{Matched, Operation, Requests, Taking};
+use crate::request::{Matched, Operation, Requests, Taking, Wanted};
 use crate::slab::Slab;
 use crate::stats::Stats;
 
 /// The state of one rank's device; opaque outside.
 pub struct State {
-    pub(crate) matcher: Matcher<u64, u64>,
+    pub(crate) matcher: Matcher<Wanted, u64>,
     pub(crate) requests: Requests,
     pub(crate) early: Slab<Early>,
     pub(crate) credits: Credits,
@@ -50,9 +50,8 @@ impl State {
     /// The receive that an arriving envelope meets: its key and its region, out of the queue (S1).
     #[inline]
     pub(crate) fn meet(&mut self, envelope: &Envelope) -> Option<(u64, RecvRegion)> {
-        let (_, key) = self.matcher.take_posted(envelope)?;
-        let posted = self.requests.posted(key).expect("S1: posted keys name posted receives");
-        Some((key, posted.into))
+        let (_, Wanted { key, into }) = self.matcher.take_posted(envelope)?;
+        Some((key, into))
     }
 
     /// A receive has met a message that is not in its buffer yet.

@@ -1,3 +1,55 @@
-//! Conformance suites: what every implementation of a layer has to do, written once.
+//! Suites that hold every implementation of a contract against it. A suite is a module of functions
+//! that take a maker; a file under `tests/` instantiates it for each implementation.
 
-pub mod device;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+pub mod adapter;
+
+/// How long one check may take.
+pub const LIMIT: Duration = Duration::from_secs(20);
+
+/// Runs one check on a thread of its own.
+///
+/// # Panics
+/// When the check does, and when it takes longer than [`LIMIT`].
+pub fn watch(check: impl FnOnce() + Send + 'static) {
+    let (done, outcome) = mpsc::channel();
+    thread::spawn(move || {
+        // The receiver is gone only after the limit, when the check has failed already.
+        let _ = done.send(catch_unwind(AssertUnwindSafe(check)));
+    });
+    match outcome.recv_timeout(LIMIT) {
+        Ok(Ok(())) => {}
+        Ok(Err(panic)) => resume_unwind(panic),
+        Err(_) => panic!("not done after {LIMIT:?}: a call blocked, or a wake-up was lost"),
+    }
+}
+
+/// Seeded numbers, so that a failure can be repeated: SplitMix64.
+#[derive(Debug, Clone)]
+pub struct Numbers(pub u64);
+
+impl Numbers {
+    /// The next number.
+    pub fn next_number(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        mixed ^ (mixed >> 31)
+    }
+
+    /// A number below `limit`.
+    pub fn below(&mut self, limit: usize) -> usize {
+        (self.next_number() % limit as u64) as usize
+    }
+
+    /// `len` bytes.
+    pub fn bytes(&mut self, len: usize) -> Vec<u8> {
+        let words = std::iter::repeat_with(|| self.next_number().to_le_bytes());
+        words.take(len.div_ceil(8)).flatten().take(len).collect()
+    }
+}

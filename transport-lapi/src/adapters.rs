@@ -12,7 +12,6 @@
 mod bulk;
 #[cfg(test)]
 mod contract;
-mod copy;
 mod doorbell;
 mod header;
 mod layout;

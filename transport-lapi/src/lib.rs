@@ -53,6 +53,7 @@ pub mod wireup;
 mod amsend;
 mod completion;
 mod context;
+mod copy;
 mod counter;
 mod engine;
 mod error;

@@ -14,6 +14,8 @@
 
 use std::marker::PhantomData;
 
+use crate::copy::copy_short;
+
 /// Memory that a transfer reads: `udata` of LAPI_Amsend, or the target side of LAPI_Get.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SendRegion {
@@ -133,12 +135,13 @@ impl RecvRegion {
     }
 
     /// Copies `from` to `offset`, as much of it as fits, and returns how many bytes that was.
+    #[inline]
     pub fn store(&self, offset: usize, from: ForeignBytes<'_>) -> usize {
         let into = self.part(offset, from.len);
         if into.len > 0 {
             // SAFETY: G2 makes `into` writable by us alone; G3 keeps `from` mapped; the part is
             // clipped to both lengths, and a peer's memory never overlaps a user's buffer.
-            unsafe { std::ptr::copy_nonoverlapping(from.ptr, into.ptr, into.len) };
+            unsafe { copy_short(from.ptr, into.ptr, into.len) };
         }
         into.len
     }
@@ -187,7 +190,7 @@ impl<'a> ForeignBytes<'a> {
         let len = self.len.min(into.len());
         // SAFETY: G3 keeps the source mapped; `into` is exclusively borrowed and at least `len`
         // long; a peer's memory never overlaps a slice of ours.
-        unsafe { std::ptr::copy_nonoverlapping(self.ptr, into.as_mut_ptr(), len) };
+        unsafe { copy_short(self.ptr, into.as_mut_ptr(), len) };
         len
     }
 

@@ -24,8 +24,8 @@ use std::mem::MaybeUninit;
 
 use crate::adapter::Post;
 use crate::adapters::bulk::{BulkConsumer, BulkProducer, Line};
-use crate::adapters::copy::copy_short;
 use crate::adapters::layout::{CELL_BYTES, INDICES_BYTES, LINE};
+use crate::copy::copy_short;
 use crate::region::ForeignBytes;
 use crate::sync::{AtomicU32, AtomicU64, Ordering, UnsafeCell};
 use crate::sys;

@@ -45,15 +45,23 @@ pub struct FaultAdapter<A> {
     plan: FaultPlan,
     dice: Dice,
     offered: u64,
-    /// Held-back frames by target: polls still to wait, head, body.
-    held: Vec<VecDeque<(u64, Vec<u8>, Vec<u8>)>>,
+    /// Held-back frames by target.
+    held: Vec<VecDeque<Held>>,
     count: FaultCount,
+}
+
+/// A frame that is held back.
+struct Held {
+    /// Polls it still has to wait.
+    wait: u64,
+    head: Vec<u8>,
+    body: Vec<u8>,
 }
 
 impl<A: Adapter> FaultAdapter<A> {
     /// Wraps `inner`.
     pub fn new(inner: A, seed: u64, plan: FaultPlan) -> Self {
-        let held = vec![VecDeque::new(); inner.num_tasks()];
+        let held = std::iter::repeat_with(VecDeque::new).take(inner.num_tasks()).collect();
         let (dice, count) = (Dice(seed), FaultCount::default());
         Self { inner, plan, dice, offered: 0, held, count }
     }
@@ -70,7 +78,7 @@ impl<A: Adapter> FaultAdapter<A> {
     /// Sends the held-back frames whose time has come.
     fn release(&mut self) -> Result<(), AdapterError> {
         for target in 0..self.held.len() {
-            while let Some((wait, head, body)) = self.held[target].front_mut() {
+            while let Some(Held { wait, head, body }) = self.held[target].front_mut() {
                 *wait = wait.saturating_sub(1);
                 if *wait > 0 || self.inner.try_send(target as TaskId, head, body)? == Post::Full {
                     break;
@@ -108,7 +116,8 @@ impl<A: Adapter> Adapter for FaultAdapter<A> {
         if behind || self.dice.falls(self.plan.delay) {
             let wait = 1 + self.dice.roll() % 8;
             self.count.delayed += 1;
-            self.held[target as usize].push_back((wait, head.to_vec(), body.to_vec()));
+            let (head, body) = (head.to_vec(), body.to_vec());
+            self.held[target as usize].push_back(Held { wait, head, body });
             return Ok(Post::Taken);
         }
         self.inner.try_send(target, head, body)

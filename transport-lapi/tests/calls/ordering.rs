@@ -7,8 +7,8 @@ use crate::support::buffers::{Landing, pattern, source};
 use crate::support::job::{Kind, run_with, waiting};
 use crate::support::numbers::Numbers;
 
-const MESSAGES: usize = 300;
-const LONGEST: usize = 200_000;
+const MESSAGES: usize = 200;
+const LONGEST: usize = 100_000;
 
 struct Log {
     /// By origin: numbers of the messages, in the order of their header handlers.

@@ -89,5 +89,10 @@ pub fn received<A: Adapter>(at: &mut A) -> Vec<(Vec<u8>, Vec<u8>)> {
 
 /// The number in the fixed part of a head.
 pub fn number(head: &[u8]) -> u32 {
-    u32::from_le_bytes(head[4..8].try_into().expect("four bytes"))
+    word(head, 4)
+}
+
+/// Four bytes of a head as a number.
+pub fn word(head: &[u8], at: usize) -> u32 {
+    u32::from_le_bytes(head[at..at + 4].try_into().expect("four bytes"))
 }

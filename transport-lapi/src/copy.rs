@@ -1,7 +1,7 @@
 //! Copies of a few bytes without a call to the C library.
 //!
-//! Heads and short bodies are 8 to 64 bytes, where the call costs more than the copy. Used by
-//! [`crate::adapters::ring`] on both sides.
+//! Heads and short bodies are 8 to 64 bytes, where the call costs more than the copy. Used by the
+//! rings on both sides, and by the regions of [`crate::region`].
 //!
 //! - K1: two moves of one width that overlap in the middle cover every length from that width to
 //!   twice of it, and touch nothing else.
