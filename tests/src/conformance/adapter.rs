@@ -11,8 +11,8 @@ use std::sync::{Arc, Barrier};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use transport_lapi::adapter::{Adapter, Caps, Doorbell, Frame, Post, TaskId};
 use transport_lapi::MAX_UHDR;
+use transport_lapi::adapter::{Adapter, Caps, Doorbell, Frame, Post, TaskId};
 
 use super::Numbers;
 

@@ -31,7 +31,10 @@ use crate::sync::{AtomicU32, AtomicU64, Ordering, UnsafeCell};
 use crate::sys;
 
 /// Bytes of a cell behind its two words.
-pub(crate) const CELL_DATA: usize = CELL_BYTES - 16;
+pub(crate) const CELL_DATA: usize = CELL_BYTES - STAMPS;
+
+/// Bytes of a cell's two words.
+const STAMPS: usize = 16;
 
 /// Largest head of a frame.
 pub(crate) const MAX_HEAD: usize = 256;
@@ -254,6 +257,10 @@ impl<'m> Consumer<'m> {
         match kind {
             INLINE if body_len > CELL_DATA - head_len => Err(Damage::InlineLength),
             INLINE => {
+                if head_len + body_len > LINE - STAMPS {
+                    // The body's lines come while the head is looked at.
+                    cell.touch();
+                }
                 cell.with_head(head_len, |head, rest| {
                     // SAFETY: `head_len + body_len` lies in the cell, which stays mapped (G3).
                     sink(head, unsafe { ForeignBytes::new(rest, body_len) });
