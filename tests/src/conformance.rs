@@ -7,6 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 pub mod adapter;
+pub mod device;
 
 /// How long one check may take.
 pub const LIMIT: Duration = Duration::from_secs(20);

@@ -113,10 +113,10 @@ fn everything_arrives(kind: Kind, num_tasks: usize, seed: u64) {
 
 #[test]
 fn full_rings_and_delays_lose_nothing() {
-    for seed in 0..12 {
+    for seed in 0..40 {
         everything_arrives(Kind::Threads, 2, seed);
     }
-    for seed in 0..4 {
+    for seed in 0..10 {
         everything_arrives(Kind::ShmAm, 2, seed);
         everything_arrives(Kind::Threads, 3, seed);
     }

@@ -1,20 +1,24 @@
 //! The contract of [`transport_lapi::adapter`], A1 to A5, for any adapter.
 //!
 //! Every check takes a maker of jobs: given a number of tasks, it returns their adapters in order.
-//! [`crate::adapter_conformance`] makes tests of the checks. Adapters that hold frames back until
-//! their sender polls keep A1 to A3 only, which the macro is told with `while sender polls`.
+//! [`crate::adapter_conformance`] makes tests of the checks, and `tests/adapters.rs` lists the
+//! adapters. An adapter that holds frames back until their sender polls keeps A1 to A3 only, which the macro
+//! is told with `while sender polls`.
 //!
 //! That no method calls back into the transport (A2) needs no check: an adapter is given nothing to
 //! call but the sink of [`Adapter::poll`].
 
-use std::sync::{Arc, Barrier};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::collections::VecDeque;
 
-use transport_lapi::MAX_UHDR;
-use transport_lapi::adapter::{Adapter, Caps, Doorbell, Frame, Post, TaskId};
+use transport_lapi::adapter::{Adapter, Frame, Post, TaskId};
 
 use super::Numbers;
+
+mod bell;
+mod delivery;
+
+pub use bell::*;
+pub use delivery::*;
 
 /// Makes a job of so many tasks.
 pub type Maker<A> = fn(usize) -> Vec<A>;
@@ -23,24 +27,137 @@ pub type Maker<A> = fn(usize) -> Vec<A>;
 /// behind it for an adapter that does not keep A4 and A5.
 #[macro_export]
 macro_rules! adapter_conformance {
-    ($name:ident, $make:expr, while sender polls) => {
-        $crate::adapter_conformance! { @tests $name, $make,
-            tasks_are_numbered_and_alike, frames_of_every_length_arrive_whole,
-            frames_arrive_once_and_in_order, a_full_ring_took_nothing,
-            a_full_ring_takes_frames_when_it_was_polled, a_full_ring_keeps_nobody_else_waiting,
-            no_call_blocks, a_poll_keeps_to_its_budget, threads_exchange_frames,
-        }
-    };
     ($name:ident, $make:expr) => {
-        $crate::adapter_conformance!($name, $make, while sender polls);
-        mod ${concat($name, _alone)} {}
-    };
-    (@tests $name:ident, $make:expr, $($check:ident),+ $(,)?) => {
         mod $name {
-            $(#[test]
-            fn $check() {
-                $crate::conformance::watch(|| $crate::conformance::adapter::$check($make));
-            })+
+            $crate::adapter_conformance!(@polled $make);
+            $crate::adapter_conformance!(@alone $make);
         }
     };
+    ($name:ident, $make:expr, while sender polls) => {
+        mod $name {
+            $crate::adapter_conformance!(@polled $make);
+        }
+    };
+    (@polled $make:expr) => {
+        $crate::adapter_conformance! { @tests $make =>
+            tasks_are_numbered_and_alike
+            frames_of_every_length_arrive_whole
+            frames_arrive_once_and_in_order
+            every_pair_keeps_its_own_order
+            threads_exchange_frames
+            no_call_blocks
+            a_poll_keeps_to_its_budget
+            a_full_ring_took_nothing
+            a_full_ring_takes_the_frame_when_it_was_polled
+            a_full_ring_holds_up_nobody_else
+        }
+    };
+    (@alone $make:expr) => {
+        $crate::adapter_conformance! { @tests $make =>
+            taken_frames_arrive_when_their_sender_does_nothing_more
+            taken_frames_arrive_when_their_sender_is_gone
+            a_frame_wakes_whoever_was_about_to_sleep
+            a_frame_wakes_a_sleeper
+            a_frame_wakes_every_sleeping_thread
+            a_frame_to_oneself_wakes_a_sleeping_thread
+            sleepers_that_take_turns_lose_no_wake_up
+            retracting_leaves_the_bell_in_order
+            ringing_wakes_a_sleeper
+            a_sleep_ends_with_its_time
+            a_lost_task_is_known_to_all
+        }
+    };
+    (@tests $make:expr => $($check:ident)+) => {
+        $(#[test]
+        fn $check() {
+            $crate::conformance::watch(|| $crate::conformance::adapter::$check($make));
+        })+
+    };
+}
+
+/// How often an offer is repeated, and how many idle rounds of polling mean that nothing is left:
+/// ample for adapters that refuse and hold back frames at random.
+const PATIENCE: usize = 1_000;
+
+/// A frame that was taken or has arrived.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Sent {
+    head: Vec<u8>,
+    body: Vec<u8>,
+}
+
+/// A job in one thread: everybody polls in turn, and every frame that arrives is compared with the
+/// one that is due.
+struct Job<A> {
+    tasks: Vec<A>,
+    /// By origin, then target: frames taken and not yet arrived.
+    due: Vec<Vec<VecDeque<Sent>>>,
+    arrived: usize,
+}
+
+impl<A: Adapter> Job<A> {
+    fn new(tasks: Vec<A>) -> Self {
+        let row = vec![VecDeque::new(); tasks.len()];
+        Self { due: vec![row; tasks.len()], tasks, arrived: 0 }
+    }
+
+    /// Offers a frame once. Returns whether it was taken.
+    fn offer(&mut self, from: usize, to: usize, frame: &Sent) -> bool {
+        let post = self.tasks[from].try_send(to as TaskId, &frame.head, &frame.body);
+        let taken = post.expect("the ring is sound") == Post::Taken;
+        if taken {
+            self.due[from][to].push_back(frame.clone());
+        }
+        taken
+    }
+
+    /// Offers a frame until it is taken, while everybody polls.
+    fn send(&mut self, from: usize, to: usize, frame: &Sent) {
+        for _ in 0..PATIENCE {
+            if self.offer(from, to, frame) {
+                return;
+            }
+            self.poll_all(usize::MAX);
+        }
+        panic!("a frame of {} bytes is refused for ever", frame.body.len());
+    }
+
+    /// One poll of a task. What arrives must be what is due (A1).
+    fn poll(&mut self, task: usize, budget: usize) -> usize {
+        let Self { tasks, due, arrived } = self;
+        let mut seen = 0;
+        let count = tasks[task].poll(budget, &mut |frame: Frame<'_>| {
+            let origin = frame.origin as usize;
+            let sent = Sent { head: frame.head.to_vec(), body: frame.body.to_vec() };
+            let expected = due[origin][task].pop_front();
+            assert!(expected.as_ref() == Some(&sent), "from {origin} to {task}: another frame");
+            seen += 1;
+        });
+        assert_eq!(count.expect("the ring is sound"), seen, "poll counts what it delivers");
+        *arrived += seen;
+        seen
+    }
+
+    fn poll_all(&mut self, budget: usize) -> usize {
+        (0..self.tasks.len()).map(|task| self.poll(task, budget)).sum()
+    }
+
+    /// Polls until everything has arrived.
+    fn settle(&mut self) {
+        let mut idle = 0;
+        while idle < PATIENCE && self.outstanding() > 0 {
+            idle = if self.poll_all(usize::MAX) > 0 { 0 } else { idle + 1 };
+        }
+        assert_eq!(self.outstanding(), 0, "frames that were taken did not arrive");
+        assert_eq!(self.poll_all(usize::MAX), 0, "nothing arrives that was not sent");
+    }
+
+    fn outstanding(&self) -> usize {
+        self.due.iter().flatten().map(VecDeque::len).sum()
+    }
+}
+
+/// A frame of these lengths.
+fn frame(numbers: &mut Numbers, head: usize, body: usize) -> Sent {
+    Sent { head: numbers.bytes(head), body: numbers.bytes(body) }
 }

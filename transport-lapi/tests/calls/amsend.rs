@@ -233,8 +233,8 @@ fn the_buffer_is_reusable_when_the_call_says_so() {
     }
 }
 
-/// A message that is refused because its target polls nothing tells its handler later, exactly once;
-/// one that goes at once does not tell it at all.
+/// A message that is refused because its target polls nothing tells its handler later, exactly
+/// once; one that goes at once does not tell it at all.
 #[test]
 fn the_origin_handler_runs_only_for_messages_that_had_to_wait() {
     type Told = Vec<u64>;

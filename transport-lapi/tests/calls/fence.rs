@@ -20,8 +20,8 @@ fn store(landings: &mut Landings, message: Arrival<'_>) -> HeaderAction<Landings
     HeaderAction::Deliver { into, completion: Completion::None }
 }
 
-/// When the fence has returned at the origin, the bytes are where the target wanted them: the origin
-/// itself looks there.
+/// When the fence has returned at the origin, the bytes are where the target wanted them: the
+/// origin itself looks there.
 #[test]
 fn after_a_fence_the_data_is_in_place() {
     for kind in [Kind::Threads, Kind::Shm] {

@@ -21,8 +21,8 @@ fn consume<S>(_: &mut S, _: Arrival<'_>) -> HeaderAction<S> {
     HeaderAction::Consumed
 }
 
-/// A thread sleeps until the counter has counted once; `act` runs on another thread of its task when
-/// it does. Task 1 makes no progress, so nobody else rings.
+/// A thread sleeps until the counter has counted once; `act` runs on another thread of its task
+/// when it does. Task 1 makes no progress, so nobody else rings.
 fn wakes_a_sleeper(kind: Kind, act: fn(&Context<Native, ()>, CounterId)) {
     run_with(
         kind.adapters(2),

@@ -1,5 +1,5 @@
-//! Packets written by hand, byte for byte, as `wire.rs` describes them: what a peer of another make,
-//! or a broken one, puts into a ring.
+//! Packets written by hand, byte for byte, as `wire.rs` describes them: what a peer of another
+//! make, or a broken one, puts into a ring.
 
 use transport_lapi::TaskId;
 use transport_lapi::adapter::{Adapter, Post};

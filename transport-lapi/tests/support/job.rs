@@ -58,8 +58,8 @@ pub fn waiting(wait: WaitMode) -> Options {
     Options { wait }
 }
 
-/// Runs `body` on every task of a job, under a watchdog, and returns the answers in the order of the
-/// tasks. `state` makes each task's state. Contexts live until all bodies have returned.
+/// Runs `body` on every task of a job, under a watchdog, and returns the answers in the order of
+/// the tasks. `state` makes each task's state. Contexts live until all bodies have returned.
 ///
 /// # Panics
 /// When a body does, or the time is over.

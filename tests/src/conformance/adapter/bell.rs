@@ -1,0 +1,199 @@
+//! A5: whoever announced and found nothing is woken.
+
+use std::sync::{Arc, Barrier};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use transport_lapi::adapter::{Adapter, Doorbell, Post, TaskId};
+
+use super::Maker;
+
+/// A sleep that nobody ends is over after this long.
+const FOR_EVER: Duration = Duration::from_secs(12);
+/// A sleep that somebody ended took less than this.
+const WOKEN: Duration = Duration::from_secs(6);
+/// What a thread needs, amply, to fall asleep.
+const ASLEEP: Duration = Duration::from_millis(30);
+
+/// Sleeps, and fails when nobody ended the sleep.
+fn sleep(bell: &dyn Doorbell, ticket: u32) {
+    let start = Instant::now();
+    bell.sleep(ticket, Some(FOR_EVER));
+    assert!(start.elapsed() < WOKEN, "nobody woke the sleeper");
+}
+
+/// How many frames are there.
+fn look<A: Adapter>(task: &mut A) -> usize {
+    task.poll(usize::MAX, &mut |_| {}).expect("the ring is sound")
+}
+
+fn send<A: Adapter>(task: &mut A, target: TaskId, body: &[u8]) {
+    let post = task.try_send(target, &[1; 8], body).expect("the ring is sound");
+    assert_eq!(post, Post::Taken, "the ring is empty");
+}
+
+/// Waits for a frame as the transport does: announce, look, sleep. Returns how many came.
+fn wait_for_frames<A: Adapter>(task: &mut A) -> usize {
+    let bell = task.doorbell();
+    loop {
+        let found = look(task);
+        if found > 0 {
+            return found;
+        }
+        let ticket = bell.announce();
+        let found = look(task);
+        if found > 0 {
+            bell.retract();
+            return found;
+        }
+        sleep(&*bell, ticket);
+    }
+}
+
+/// The frame comes between the announcement and the sleep: the look finds it, or the sleep ends.
+pub fn a_frame_wakes_whoever_was_about_to_sleep<A: Adapter>(make: Maker<A>) {
+    let mut tasks = make(2);
+    let [sender, receiver] = &mut tasks[..] else { panic!("two tasks were asked for") };
+    let bell = receiver.doorbell();
+    for body in [vec![], vec![3; 5_000]] {
+        bell.announce();
+        send(sender, 1, &body);
+        assert_eq!(look(receiver), 1);
+        bell.retract();
+
+        let ticket = bell.announce();
+        assert_eq!(look(receiver), 0);
+        send(sender, 1, &body);
+        sleep(&*bell, ticket);
+        assert_eq!(look(receiver), 1);
+    }
+}
+
+/// The frame comes while the receiver sleeps, and is there when it wakes.
+pub fn a_frame_wakes_a_sleeper<A: Adapter>(make: Maker<A>) {
+    let mut tasks = make(3);
+    let mut receiver = tasks.remove(1);
+    thread::scope(|scope| {
+        let sleeper = scope.spawn(move || (0..10).map(|_| wait_for_frames(&mut receiver)).sum());
+        for round in 0..10 {
+            thread::sleep(ASLEEP);
+            send(&mut tasks[round % 2], 1, &[round as u8; 400]);
+        }
+        let found: usize = sleeper.join().expect("the sleeper does not panic");
+        assert_eq!(found, 10);
+    });
+}
+
+/// One frame wakes all threads that sleep on the bell of its target.
+pub fn a_frame_wakes_every_sleeping_thread<A: Adapter>(make: Maker<A>) {
+    let mut tasks = make(2);
+    let bell = tasks[1].doorbell();
+    thread::scope(|scope| {
+        for _ in 0..4 {
+            let bell = Arc::clone(&bell);
+            let ticket = bell.announce();
+            scope.spawn(move || sleep(&*bell, ticket));
+        }
+        thread::sleep(ASLEEP);
+        send(&mut tasks[0], 1, &[]);
+    });
+}
+
+/// A task that sends to itself rings its own bell.
+pub fn a_frame_to_oneself_wakes_a_sleeping_thread<A: Adapter>(make: Maker<A>) {
+    let mut tasks = make(1);
+    let bell = tasks[0].doorbell();
+    let ticket = bell.announce();
+    thread::scope(|scope| {
+        scope.spawn(|| sleep(&*bell, ticket));
+        thread::sleep(ASLEEP);
+        send(&mut tasks[0], 0, &[]);
+    });
+}
+
+/// Two tasks wake each other thousands of times: a wake-up that is lost once stops them.
+pub fn sleepers_that_take_turns_lose_no_wake_up<A: Adapter>(make: Maker<A>) {
+    const ROUNDS: usize = 3_000;
+    let tasks = make(2);
+    thread::scope(|scope| {
+        for mut task in tasks {
+            scope.spawn(move || {
+                let (me, peer) = (task.task() as usize, 1 - task.task());
+                for round in 0..ROUNDS {
+                    if round % 2 == me {
+                        send(&mut task, peer, &[0; 20]);
+                    } else {
+                        assert_eq!(wait_for_frames(&mut task), 1);
+                    }
+                }
+            });
+        }
+    });
+}
+
+/// Announcements that are taken back do not disturb later sleeps.
+pub fn retracting_leaves_the_bell_in_order<A: Adapter>(make: Maker<A>) {
+    let mut tasks = make(2);
+    let [sender, receiver] = &mut tasks[..] else { panic!("two tasks were asked for") };
+    let bell = receiver.doorbell();
+    for _ in 0..50 {
+        bell.announce();
+        bell.retract();
+        send(sender, 1, &[]);
+        bell.announce();
+        bell.retract();
+        assert_eq!(look(receiver), 1);
+    }
+    let ticket = bell.announce();
+    assert_eq!(look(receiver), 0);
+    send(sender, 1, &[]);
+    sleep(&*bell, ticket);
+}
+
+/// A thread of the same task rings, without any frame; before the sleep, and during it.
+pub fn ringing_wakes_a_sleeper<A: Adapter>(make: Maker<A>) {
+    let tasks = make(1);
+    let bell = tasks[0].doorbell();
+    let ticket = bell.announce();
+    bell.ring();
+    sleep(&*bell, ticket);
+    let about = Barrier::new(2);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let ticket = bell.announce();
+            about.wait();
+            sleep(&*bell, ticket);
+        });
+        about.wait();
+        thread::sleep(ASLEEP);
+        tasks[0].doorbell().ring();
+    });
+}
+
+/// A sleep with a time ends without being woken.
+pub fn a_sleep_ends_with_its_time<A: Adapter>(make: Maker<A>) {
+    let tasks = make(1);
+    let bell = tasks[0].doorbell();
+    let start = Instant::now();
+    let ticket = bell.announce();
+    bell.sleep(ticket, Some(ASLEEP));
+    assert!(start.elapsed() < WOKEN);
+}
+
+/// The first task that is declared lost is known to all, and everybody is woken to see it.
+pub fn a_lost_task_is_known_to_all<A: Adapter>(make: Maker<A>) {
+    let tasks = make(3);
+    thread::scope(|scope| {
+        for task in &tasks {
+            let bell = task.doorbell();
+            let ticket = bell.announce();
+            scope.spawn(move || sleep(&*bell, ticket));
+        }
+        thread::sleep(ASLEEP);
+        tasks[1].doorbell().declare_lost();
+    });
+    tasks[2].doorbell().declare_lost();
+    for task in &tasks {
+        assert_eq!(task.lost(), Some(1), "the first one lost is the cause");
+    }
+}

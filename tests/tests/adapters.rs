@@ -1,0 +1,69 @@
+//! The adapters' conformance suite over every adapter, and over those that misbehave within the
+//! contract.
+
+use std::thread;
+
+use mpj_tests::adapter_conformance;
+use transport_lapi::adapter::{Adapter, TaskId};
+use transport_lapi::adapters::shm::{ShmAdapter, create_segment};
+use transport_lapi::adapters::threads::{self, ThreadsAdapter};
+use transport_lapi::config::GetMode;
+use transport_lapi::layers::fault::{FaultAdapter, FaultPlan};
+use transport_lapi::wireup::{self, Native};
+
+/// Ranks over a segment on the heap.
+fn threads(num_tasks: usize) -> Vec<ThreadsAdapter> {
+    threads::job(num_tasks).expect("memory suffices")
+}
+
+/// Ranks over a segment that each maps for itself, as processes do.
+fn shm(num_tasks: usize) -> Vec<ShmAdapter> {
+    let segment = create_segment(num_tasks).expect("memory suffices");
+    let attach = |task| {
+        let segment = segment.try_clone().expect("descriptors suffice");
+        thread::spawn(move || ShmAdapter::attach(segment, task, num_tasks, GetMode::Auto))
+    };
+    let attaching: Vec<_> = (0..num_tasks as TaskId).map(attach).collect();
+    let attached = attaching.into_iter().map(|task| task.join().expect("attaching ends"));
+    attached.collect::<Result<_, _>>().expect("all tasks attach")
+}
+
+fn native_threads(num_tasks: usize) -> Vec<Native> {
+    wireup::in_process(num_tasks).expect("memory suffices")
+}
+
+fn native_shm(num_tasks: usize) -> Vec<Native> {
+    shm(num_tasks).into_iter().map(Native::Shm).collect()
+}
+
+fn faulty<A: Adapter>(tasks: Vec<A>, plan: FaultPlan) -> Vec<FaultAdapter<A>> {
+    let seeds = 77..;
+    tasks.into_iter().zip(seeds).map(|(task, seed)| FaultAdapter::new(task, seed, plan)).collect()
+}
+
+/// Frames are refused at random. The checks of A4 and A5 need an offer that is taken at once.
+fn often_full(num_tasks: usize) -> Vec<FaultAdapter<ThreadsAdapter>> {
+    faulty(threads(num_tasks), FaultPlan { full: 400, ..FaultPlan::default() })
+}
+
+/// Frames are held back at random. There is no bound to how many, so some are refused too.
+fn often_delayed(num_tasks: usize) -> Vec<FaultAdapter<ThreadsAdapter>> {
+    faulty(threads(num_tasks), FaultPlan { delay: 400, full: 20, ..FaultPlan::default() })
+}
+
+fn full_and_delayed(num_tasks: usize) -> Vec<FaultAdapter<ShmAdapter>> {
+    faulty(shm(num_tasks), FaultPlan { full: 300, delay: 300, ..FaultPlan::default() })
+}
+
+fn faultless(num_tasks: usize) -> Vec<FaultAdapter<ThreadsAdapter>> {
+    faulty(threads(num_tasks), FaultPlan::default())
+}
+
+adapter_conformance!(of_threads, super::threads);
+adapter_conformance!(of_shm, super::shm);
+adapter_conformance!(of_native_threads, super::native_threads);
+adapter_conformance!(of_native_shm, super::native_shm);
+adapter_conformance!(of_faultless, super::faultless);
+adapter_conformance!(of_often_full, super::often_full, while sender polls);
+adapter_conformance!(of_often_delayed, super::often_delayed, while sender polls);
+adapter_conformance!(of_full_and_delayed, super::full_and_delayed, while sender polls);
