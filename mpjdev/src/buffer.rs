@@ -16,12 +16,10 @@ pub(crate) struct EarlyBuffer {
 }
 
 impl EarlyBuffer {
-    /// Memory for `len` bytes; `None` if there is none.
+    /// Memory for `len` bytes; `None` if there is none. It is not touched: the length is a peer's
+    /// claim, and only what arrives costs pages.
     pub fn new(len: usize) -> Option<Self> {
-        let mut bytes = Vec::new();
-        bytes.try_reserve_exact(len).ok()?;
-        bytes.resize(len, 0);
-        Some(Self { bytes })
+        Some(Self { bytes: bytemuck::try_zeroed_vec(len).ok()? })
     }
 
     /// A buffer that holds `data`.

@@ -8,7 +8,8 @@
 //!   reported, so no buffer is in use after any call has returned an error of the transport.
 
 use std::any::Any;
-use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use transport_lapi::adapter::{Adapter, Doorbell, GetKind};
 use transport_lapi::config::{BackendChoice, Settings, WaitMode};
@@ -72,8 +73,13 @@ pub struct Device<A: Adapter> {
     options: Options,
     /// Why the device is unusable, once it is.
     failure: OnceLock<Error>,
-    bell: std::sync::Arc<dyn Doorbell>,
+    bell: Arc<dyn Doorbell>,
+    /// Tells the requests of this device from those of others in the process.
+    number: u32,
 }
+
+/// Devices that this process has made.
+static DEVICES: AtomicU32 = AtomicU32::new(0);
 
 impl<A: Adapter> Device<A> {
     /// A device over a connected adapter.
@@ -87,7 +93,8 @@ impl<A: Adapter> Device<A> {
         let transport = transport_lapi::Options { wait: options.wait };
         let context = Context::init(adapter, state, transport);
         backend::register(&mut *context.session()?)?;
-        Ok(Self { context, options, failure: OnceLock::new(), bell })
+        let number = DEVICES.fetch_add(1, Ordering::Relaxed);
+        Ok(Self { context, options, failure: OnceLock::new(), bell, number })
     }
 
     /// This rank.
@@ -121,7 +128,10 @@ impl<A: Adapter> Device<A> {
         let mut session = self.session()?;
         let started = self.start_send(&mut session, message);
         drop(session);
-        started.map(Request).map_err(|error| self.fail(error.into()))
+        match started {
+            Ok(handle) => Ok(self.request(handle)),
+            Err(error) => Err(self.fail(error.into())),
+        }
     }
 
     /// Sends `data` to `dest` and waits until the send is complete (MPI_Send, MPI_Ssend).
@@ -163,7 +173,7 @@ impl<A: Adapter> Device<A> {
     ) -> Result<Request, Error> {
         let pattern = self.pattern(source, tag, context)?;
         let key = post(&mut *self.session()?, into, pattern);
-        Ok(Request(Handle::Pending(key)))
+        Ok(self.request(Handle::Pending(key)))
     }
 
     /// Receives into `into` and waits until the message is there (MPI_Recv).
@@ -209,16 +219,30 @@ impl<A: Adapter> Device<A> {
         }
     }
 
+    /// A request of this device.
+    #[inline]
+    pub(crate) fn request(&self, handle: Handle) -> Request {
+        Request { handle, device: self.number }
+    }
+
+    /// What a request of this device stands for.
+    #[inline]
+    pub(crate) fn handle(&self, request: &Request) -> Result<Handle, Error> {
+        match request.handle {
+            Handle::Pending(_) if request.device != self.number => Err(Error::Request),
+            handle => Ok(handle),
+        }
+    }
+
     /// Cancels a receive that has not met a message yet (MPI_Cancel). Returns whether it was
     /// cancelled; the request is to be waited for in either case, and its status says so too. Sends
     /// and receives that have met a message are left alone.
     ///
     /// # Errors
-    /// [`Error::Finished`], what made the device unusable.
+    /// [`Error::Request`] for a request of another device; [`Error::Finished`], what made the device
+    /// unusable.
     pub fn cancel(&self, request: &Request) -> Result<bool, Error> {
-        let Handle::Pending(key) = request.0 else {
-            return Ok(false);
-        };
+        let Handle::Pending(key) = self.handle(request)? else { return Ok(false) };
         let mut session = self.session()?;
         let state = &mut session.state;
         let Some(posted) = state.requests.posted(key) else { return Ok(false) };
@@ -233,9 +257,7 @@ impl<A: Adapter> Device<A> {
     /// Gives a request up together with its buffer, which stays alive until the operation has
     /// ended. A receive that has not met a message yet is cancelled.
     pub fn detach(&self, request: Request, buffer: Box<dyn Any + Send>) {
-        let Handle::Pending(key) = request.0 else {
-            return;
-        };
+        let Ok(Handle::Pending(key)) = self.handle(&request) else { return };
         // A device that has failed uses no buffer any more (V1): nothing is left to cancel.
         let _ = self.cancel(&request);
         if let Ok(mut session) = self.session() {
@@ -355,6 +377,10 @@ impl<A: Adapter> Device<A> {
     pub fn progress(&self) -> Result<(), Error> {
         let mut session = self.session()?;
         let outcome = match session.progress() {
+            // Nothing more comes from a rank that is gone, once all that it sent was taken in.
+            Ok(0) => {
+                session.state.trouble.take().or_else(|| session.check_lost().err().map(Error::from))
+            }
             Ok(_) => session.state.trouble.take(),
             Err(error) => Some(error.into()),
         };

@@ -95,7 +95,8 @@ impl<A: Adapter> Device<A> {
         let mut session = self.session()?;
         let (state, outbox) = session.parts();
         let key = backend::receive(state, outbox, message.early, into);
-        Ok(Request(Handle::Pending(key)))
+        drop(session);
+        Ok(self.request(Handle::Pending(key)))
     }
 }
 

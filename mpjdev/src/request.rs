@@ -15,7 +15,11 @@ use crate::status::Status;
 /// cancel it, or [`crate::Device::detach`] it together with the buffer.
 #[derive(Debug)]
 #[must_use = "the buffer is in use until the request was waited for"]
-pub struct Request(pub(crate) Handle);
+pub struct Request {
+    pub(crate) handle: Handle,
+    /// Number of the device that made it: keys mean nothing to another one.
+    pub(crate) device: u32,
+}
 
 /// What a request is to its device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -22,7 +22,7 @@ impl<A: Adapter> Device<A> {
     /// request of another device; what made the device unusable.
     #[inline]
     pub fn iwait(&self, request: Request) -> Result<Status, Error> {
-        match request.0 {
+        match self.handle(&request)? {
             Handle::Done(status) => Ok(status),
             Handle::Pending(key) => {
                 self.wait_until(|session| session.state.requests.take_ended(key))?
@@ -38,7 +38,7 @@ impl<A: Adapter> Device<A> {
     pub fn itest(&self, request: &mut Option<Request>) -> Result<Option<Status>, Error> {
         self.progress()?;
         let mut session = self.session()?;
-        match take_ended(&mut session.state, request) {
+        match self.take_ended(&mut session.state, request) {
             Some(outcome) => outcome.map(Some),
             None => Ok(None),
         }
@@ -77,7 +77,8 @@ impl<A: Adapter> Device<A> {
             if request.is_none() {
                 continue;
             }
-            let outcome = self.wait_until(|session| take_ended(&mut session.state, request))?;
+            let outcome =
+                self.wait_until(|session| self.take_ended(&mut session.state, request))?;
             outcomes.push(outcome);
         }
         Ok(outcomes)
@@ -99,20 +100,25 @@ impl<A: Adapter> Device<A> {
             }
             looked_at = Some(state.requests.ended);
             let ended = requests.iter_mut().enumerate().filter_map(|(place, request)| {
-                take_ended(state, request).map(|outcome| (place, outcome))
+                self.take_ended(state, request).map(|outcome| (place, outcome))
             });
             let ended: Vec<_> = ended.take(most).collect();
             (!ended.is_empty()).then_some(ended)
         })
     }
-}
 
-/// Takes a complete request out of its place.
-fn take_ended(state: &mut State, request: &mut Option<Request>) -> Option<Result<Status, Error>> {
-    let outcome = match request.as_ref()?.0 {
-        Handle::Done(status) => Ok(status),
-        Handle::Pending(key) => state.requests.take_ended(key)?,
-    };
-    *request = None;
-    Some(outcome)
+    /// Takes a complete request out of its place.
+    fn take_ended(
+        &self,
+        state: &mut State,
+        request: &mut Option<Request>,
+    ) -> Option<Result<Status, Error>> {
+        let outcome = match self.handle(request.as_ref()?) {
+            Ok(Handle::Done(status)) => Ok(status),
+            Ok(Handle::Pending(key)) => state.requests.take_ended(key)?,
+            Err(error) => Err(error),
+        };
+        *request = None;
+        Some(outcome)
+    }
 }

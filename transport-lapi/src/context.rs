@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use parking_lot::{Mutex, MutexGuard};
 
-use crate::adapter::{Adapter, AdapterError, Doorbell, TaskId};
+use crate::adapter::{Adapter, Doorbell, TaskId};
 use crate::config::WaitMode;
 use crate::counter::CounterId;
 use crate::engine::Engine;
@@ -170,7 +170,7 @@ impl<A: Adapter, S> Context<A, S> {
     /// the lock held after every round of progress; it must not call this context.
     ///
     /// # Errors
-    /// Those of [`Session::progress`]; [`AdapterError::PeerLost`] when a task of the job was
+    /// Those of [`Session::progress`]; [`crate::adapter::AdapterError::PeerLost`] when a task of the job was
     /// declared lost while waiting; [`LapiError::HndlInvalid`] when the context was terminated.
     #[inline]
     pub fn wait<R>(
@@ -204,11 +204,11 @@ impl<A: Adapter, S> Context<A, S> {
                     session.bump();
                 }
                 Step::Yield => {
-                    check_lost(&session)?;
+                    session.check_lost()?;
                     session.unlocked(std::thread::yield_now);
                 }
                 Step::Sleep => {
-                    check_lost(&session)?;
+                    session.check_lost()?;
                     if let Some(answer) = self.sleep(&mut session, &mut ready)? {
                         return Ok(answer);
                     }
@@ -230,7 +230,7 @@ impl<A: Adapter, S> Context<A, S> {
     ) -> Result<Option<R>, LapiError> {
         let ticket = self.bell.announce();
         let looked = session.progress().and_then(|done| {
-            check_lost(session)?;
+            session.check_lost()?;
             Ok((done, ready(session)))
         });
         match looked {
@@ -261,12 +261,5 @@ impl<A: Adapter, S> Context<A, S> {
             return Err(LapiError::CntrVal { value });
         }
         self.wait(|session| session.engine.outbox.counters.take(counter, value).transpose())?
-    }
-}
-
-fn check_lost<A: Adapter, S>(session: &Session<A, S>) -> Result<(), LapiError> {
-    match session.adapter.lost() {
-        Some(task) => Err(AdapterError::PeerLost { task }.into()),
-        None => Ok(()),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::adapter::{Adapter, Doorbell, Post, TaskId};
+use crate::adapter::{Adapter, AdapterError, Doorbell, Post, TaskId};
 use crate::amsend::{Amsend, Message, OnOrigin, Outgoing, Payload, Sent, single_limit};
 use crate::counter::CounterId;
 use crate::engine::Engine;
@@ -177,6 +177,18 @@ impl<A: Adapter, S> Session<A, S> {
         self.engine.abandon(&mut self.adapter);
         self.terminated = true;
         self.wake();
+    }
+
+    /// Whether every task of the job is still there. Waits look themselves; callers that poll with
+    /// [`Session::progress`] ask when nothing comes.
+    ///
+    /// # Errors
+    /// [`AdapterError::PeerLost`] when a task was declared lost.
+    pub fn check_lost(&self) -> Result<(), LapiError> {
+        match self.adapter.lost() {
+            Some(task) => Err(AdapterError::PeerLost { task }.into()),
+            None => Ok(()),
+        }
     }
 
     /// Wakes the threads of this task that sleep in a wait: the caller has changed the state that

@@ -2,8 +2,8 @@
 //!
 //! Every check takes a maker of jobs: given a number of tasks, it returns their adapters in order.
 //! [`crate::adapter_conformance`] makes tests of the checks, and `tests/adapters.rs` lists the
-//! adapters. An adapter that holds frames back until their sender polls keeps A1 to A3 only, which the macro
-//! is told with `while sender polls`.
+//! adapters. An adapter that holds frames back until their sender polls keeps A1 to A3 only, which
+//! the macro is told with `while sender polls`.
 //!
 //! That no method calls back into the transport (A2) needs no check: an adapter is given nothing to
 //! call but the sink of [`Adapter::poll`].
@@ -48,6 +48,7 @@ macro_rules! adapter_conformance {
             no_call_blocks
             a_poll_keeps_to_its_budget
             a_full_ring_took_nothing
+            a_ring_filled_to_the_last_line_keeps_its_frames
             a_full_ring_takes_the_frame_when_it_was_polled
             a_full_ring_holds_up_nobody_else
         }

@@ -206,6 +206,22 @@ pub fn a_full_ring_took_nothing<A: Adapter>(make: Maker<A>) {
     }
 }
 
+/// A3, to the last line: frames of all lengths are offered until the room that is left is too small
+/// for nearly all of them. None of those taken is overwritten by a later one.
+pub fn a_ring_filled_to_the_last_line_keeps_its_frames<A: Adapter>(make: Maker<A>) {
+    let mut job = Job::new(make(2));
+    let caps = job.tasks[0].caps();
+    let mut numbers = Numbers(8);
+    for _ in 0..10 {
+        for _ in 0..2_000 {
+            let body = caps.max_inline + numbers.below(12_000);
+            let frame = frame(&mut numbers, 8, body.min(caps.max_body));
+            job.offer(0, 1, &frame);
+        }
+        job.settle();
+    }
+}
+
 /// A3: once everything has been polled there is room again, for a frame of any length.
 pub fn a_full_ring_takes_the_frame_when_it_was_polled<A: Adapter>(make: Maker<A>) {
     let mut job = Job::new(make(2));

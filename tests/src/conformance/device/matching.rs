@@ -126,9 +126,9 @@ pub fn the_earliest_posted_receive_is_met<P: Platform>(setup: &Setup<P>) {
 pub fn a_receive_takes_only_what_it_asks_for<P: Platform>(setup: &Setup<P>) {
     setup.run(3, |rank| {
         if rank.me() > 0 {
-            for tag in 0..10 {
-                rank.send(&payload(rank.me() as u64 * 10 + tag as u64, 500), 0, tag).unwrap();
-            }
+            let seed = |tag| rank.me() as u64 * 10 + tag as u64;
+            let send = |tag| rank.isend(payload(seed(tag), 500), 0, tag).unwrap();
+            rank.complete(&mut (0..10).map(send).collect::<Vec<_>>());
             return;
         }
         // From the last rank first, tags downwards: against every natural order.
@@ -148,9 +148,9 @@ pub fn contexts_are_apart<P: Platform>(setup: &Setup<P>) {
     const CONTEXTS: [u32; 4] = [0, 1, 77, u32::MAX];
     setup.run(2, |rank| {
         if rank.me() == 0 {
-            for context in CONTEXTS {
-                rank.within(context).send(&payload(u64::from(context), 900), 1, 1).unwrap();
-            }
+            let data = |context| payload(u64::from(context), 900);
+            let send = |context| rank.within(context).isend(data(context), 1, 1).unwrap();
+            rank.complete(&mut CONTEXTS.map(send));
             return;
         }
         rank.within(u32::MAX).probe(None, None).unwrap();

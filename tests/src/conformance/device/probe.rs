@@ -147,8 +147,9 @@ pub fn a_long_message_may_be_probed_while_it_arrives<P: Platform>(setup: &Setup<
             assert_eq!((message.status().tag, message.status().bytes), (tag, LONG));
             let receive = rank.imrecv(message, capacity).unwrap();
             let dump = rank.dump().unwrap();
-            let phase = if eager { "taking in the data" } else { "fetching the data" };
-            assert!(dump.contains(phase), "{dump}");
+            let phase = if eager { "taking in" } else { "fetching" };
+            let line = format!("{capacity} bytes ({phase} a message of {LONG} bytes)");
+            assert!(dump.contains(&line), "{dump}");
             assert!(!rank.cancel(&receive).unwrap(), "it has met its message");
             met.wait();
             let (outcome, bytes) = rank.wait(receive);
