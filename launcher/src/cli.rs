@@ -33,12 +33,21 @@ pub struct JobOptions {
     /// Folder that the ranks start in; PROGRAM is still looked up from the current one
     #[arg(long, value_name = "D")]
     wdir: Option<PathBuf>,
+    #[arg(long, hide = true)]
+    oversubscribe: bool,
+    #[arg(long, hide = true)]
+    allow_run_as_root: bool,
 }
 
 impl JobOptions {
     /// The job that runs `program` with `args` under these options.
     pub fn job(self, program: OsString, args: Vec<OsString>) -> JobSpec {
+        let needless = [
+            (self.oversubscribe, "--oversubscribe"),
+            (self.allow_run_as_root, "--allow-run-as-root"),
+        ];
         JobSpec {
+            needless: needless.iter().filter(|(given, _)| *given).map(|(_, name)| *name).collect(),
             ranks: self.ranks.unwrap_or_else(default_ranks),
             backend: self.backend.as_deref().and_then(BackendChoice::from_word),
             label: self.label,
@@ -75,7 +84,7 @@ pub fn parse_mpjrun(
     Ok(options.job(program, args))
 }
 
-/// Rewrites `-np`, which other launchers take, to `-n`. Only among the launcher's own options: what
+/// Rewrites `-np 2` and `-np2`, which other launchers take, to `-n`. Only among the launcher's own options: what
 /// follows PROGRAM belongs to the program.
 pub(crate) fn accept_np(command_line: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
     const TAKE_A_VALUE: [&str; 7] = ["-n", "-np", "--np", "--backend", "--timeout", "-x", "--wdir"];
@@ -86,13 +95,23 @@ pub(crate) fn accept_np(command_line: impl IntoIterator<Item = OsString>) -> Vec
         if own_options && !is_value {
             own_options = word.as_bytes().starts_with(b"-") && word != "--";
             is_value = own_options && TAKE_A_VALUE.iter().any(|option| word == *option);
-            rewritten.push(if own_options && word == "-np" { "-n".into() } else { word });
+            rewritten.push(if own_options { without_p(word) } else { word });
         } else {
             is_value = false;
             rewritten.push(word);
         }
     }
     rewritten
+}
+
+/// `-n` for `-np`, and `-n2` for `-np2`; any other word as it is.
+fn without_p(word: OsString) -> OsString {
+    match word.to_str().and_then(|text| text.strip_prefix("-np")) {
+        Some(number) if number.bytes().all(|byte| byte.is_ascii_digit()) => {
+            format!("-n{number}").into()
+        }
+        _ => word,
+    }
 }
 
 fn default_ranks() -> usize {

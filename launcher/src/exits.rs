@@ -15,8 +15,12 @@ use std::time::Duration;
 use rustix::io::Errno;
 use transport_lapi::bootstrap::control::ControlMessage;
 
-/// Complaints kept per rank; older ones give way.
+/// Complaints kept per rank: the first, which may have caused the others, and the latest ones.
 const KEPT_COMPLAINTS: usize = 4;
+/// Complaints told of ranks that are not the cause.
+const TOLD_COMPLAINTS: usize = 16;
+/// A control line that ended this long before its rank did not end with it, in nanoseconds.
+const LINE_ALONE: u64 = 50_000_000;
 
 /// How a process ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,6 +38,9 @@ pub(crate) enum Fault {
     Signal(i32),
     /// Exit code 0 of a rank that joined and did not finish.
     Unfinished,
+    /// Exit code 0 of a rank that joined and could not say whether it finished: its control line was
+    /// closed long before its end.
+    LineClosed,
     /// Exit code 0 of a rank that never joined, while another did.
     NeverJoined,
 }
@@ -86,19 +93,38 @@ struct Complaint {
     location: String,
 }
 
+impl Complaint {
+    /// Adds it to a report, as said by `who`.
+    fn tell(&self, who: &str, report: &mut String) {
+        let message = self.message.trim_end().replace('\n', "\nmpjrun:     ");
+        // Writing to a string does not fail.
+        let _ = match self.location.as_str() {
+            "" => writeln!(report, "mpjrun:   {who} said: {message}"),
+            place => writeln!(report, "mpjrun:   {who} panicked at {place}: {message}"),
+        };
+    }
+}
+
 #[derive(Debug, Clone)]
 struct Record {
-    pid: u32,
+    /// `None` if it was never started.
+    pid: Option<u32>,
     joined: bool,
+    leaving: bool,
     finished: bool,
     complaints: Vec<Complaint>,
+    /// When its control line ended.
+    line_closed: Option<u64>,
     ended: Option<(Ending, u64)>,
 }
 
 impl Record {
     fn fault(&self, somebody_joined: bool) -> Option<Fault> {
-        match self.ended?.0 {
+        let (ending, at) = self.ended?;
+        let line_alone = self.line_closed.is_some_and(|closed| closed + LINE_ALONE < at);
+        match ending {
             Ending::Code(0) if self.finished => None,
+            Ending::Code(0) if self.joined && line_alone => Some(Fault::LineClosed),
             Ending::Code(0) if self.joined => Some(Fault::Unfinished),
             Ending::Code(0) => somebody_joined.then_some(Fault::NeverJoined),
             Ending::Code(code) => Some(Fault::Code(code)),
@@ -116,16 +142,20 @@ impl Record {
     }
 
     fn state(&self) -> &'static str {
-        match (self.finished, self.joined) {
-            (true, _) => "finished",
-            (false, true) => "joined",
-            (false, false) => "not joined",
+        match (self.finished, self.leaving, self.joined) {
+            (true, ..) => "finished",
+            (_, true, _) => "has dropped its World and waits for the others",
+            (.., true) => "joined",
+            _ => "not joined",
         }
     }
 
     /// What became of a rank that is not the cause (X4).
     fn fate(&self, stopped_at: u64) -> String {
         let state = self.state();
+        if self.pid.is_none() {
+            return "not started".to_owned();
+        }
         match self.ended {
             Some((ending, at)) if at <= stopped_at => format!("{state}, {}", ended_how(ending)),
             Some(_) => format!("{state}, still running; ended by mpjrun"),
@@ -142,16 +172,20 @@ pub(crate) struct Ledger {
 }
 
 impl Ledger {
-    /// A job whose ranks have these process ids, started at `start`.
-    pub(crate) fn new(start: u64, pids: impl IntoIterator<Item = u32>) -> Self {
+    /// A job of this many ranks, started at `start`, of which the first ones have these process ids
+    /// and the others were not started.
+    pub(crate) fn new(start: u64, ranks: usize, pids: impl IntoIterator<Item = u32>) -> Self {
         let record = |pid| Record {
             pid,
             joined: false,
+            leaving: false,
             finished: false,
             complaints: Vec::new(),
+            line_closed: None,
             ended: None,
         };
-        Self { start, records: pids.into_iter().map(record).collect() }
+        let pids = pids.into_iter().map(Some).chain(std::iter::repeat(None));
+        Self { start, records: pids.take(ranks).map(record).collect() }
     }
 
     /// Notes a message that came at `now` over `rank`'s line. Answers whether it was the rank's own:
@@ -162,17 +196,26 @@ impl Ledger {
         }
         let record = &mut self.records[rank];
         match message {
-            ControlMessage::Joined { .. } => record.joined = true,
+            ControlMessage::Joined { pid, .. } => {
+                record.joined = true;
+                record.pid = Some(pid);
+            }
+            ControlMessage::Leaving { .. } => record.leaving = true,
             ControlMessage::Finished { .. } => record.finished = true,
             ControlMessage::Failed { at_nanos, message, location, .. } => {
                 if record.complaints.len() == KEPT_COMPLAINTS {
-                    record.complaints.remove(0);
+                    record.complaints.remove(1);
                 }
                 let at = at_nanos.clamp(self.start, now);
                 record.complaints.push(Complaint { at, message, location });
             }
         }
         true
+    }
+
+    /// Notes that nothing more will come over `rank`'s line.
+    pub(crate) fn line_closed(&mut self, rank: usize, now: u64) {
+        self.records[rank].line_closed.get_or_insert(now);
     }
 
     /// Notes how `rank` ended, `at` this time.
@@ -205,7 +248,7 @@ impl Ledger {
                 format!("mpjrun: the job still ran after {} s (--timeout)\n", limit.as_secs_f64())
             }
             Verdict::Signalled(signal) => {
-                return format!("mpjrun: ended by {}\n", signal_words(signal));
+                format!("mpjrun: ended by {}\n", signal_words(signal))
             }
             Verdict::OutputClosed => return String::new(),
             Verdict::OutputRefused(errno) => {
@@ -221,7 +264,25 @@ impl Ledger {
             // Writing to a string does not fail.
             let _ = writeln!(text, "mpjrun:   {noun} {}: {fate}", ranges(&ranks));
         }
+        if cause.is_none() {
+            self.tell_complaints(&mut text);
+        }
         text
+    }
+
+    /// What the ranks that did not succeed have said, where none of them is known to be the cause.
+    fn tell_complaints(&self, text: &mut String) {
+        let unfinished = self.records.iter().enumerate().filter(|(_, record)| !record.finished);
+        let said: Vec<_> = unfinished
+            .flat_map(|(rank, record)| record.complaints.iter().map(move |said| (rank, said)))
+            .collect();
+        for (rank, complaint) in said.iter().take(TOLD_COMPLAINTS) {
+            complaint.tell(&format!("rank {rank}"), text);
+        }
+        if let Some(more @ 1..) = said.len().checked_sub(TOLD_COMPLAINTS) {
+            // Writing to a string does not fail.
+            let _ = writeln!(text, "mpjrun:   and {more} more complaints");
+        }
     }
 
     fn cause(&self, failure: &Failure) -> String {
@@ -238,20 +299,18 @@ impl Ledger {
                  and let it drop ({when})"
             ),
             Fault::Unfinished => format!("exited with code 0 without finishing {when}"),
+            Fault::LineClosed => format!(
+                "exited with code 0, but its control line to mpjrun was closed before: it closed a \
+                 descriptor that is not its own, or became another program by exec ({when})"
+            ),
             Fault::NeverJoined => format!(
                 "ended without joining the job ({when}), which other ranks did: call mpj::init in \
                  every rank"
             ),
         };
-        let mut text = format!("mpjrun: rank {rank} (pid {}) {what}\n", record.pid);
-        for Complaint { message, location, .. } in &record.complaints {
-            let message = message.trim_end().replace('\n', "\nmpjrun:     ");
-            // Writing to a string does not fail.
-            let _ = match location.as_str() {
-                "" => writeln!(text, "mpjrun:   it said: {message}"),
-                place => writeln!(text, "mpjrun:   it panicked at {place}: {message}"),
-            };
-        }
+        let pid = record.pid.map_or("unknown".to_owned(), |pid| pid.to_string());
+        let mut text = format!("mpjrun: rank {rank} (pid {pid}) {what}\n");
+        record.complaints.iter().for_each(|complaint| complaint.tell("it", &mut text));
         text
     }
 

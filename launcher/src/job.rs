@@ -36,6 +36,8 @@ const GRACE_AFTER_FAILURE: Duration = Duration::from_millis(200);
 const GRACE_AFTER_SIGNAL: Duration = Duration::from_secs(2);
 /// How long a rank that panicked first may take to end, before those brought down by it decide.
 const SETTLE: Duration = Duration::from_millis(250);
+/// How long a job with a verdict waits for a reader that does not read.
+const GRACE_FOR_READER: Duration = Duration::from_millis(500);
 /// From SIGKILL to giving up on a process that the kernel cannot end.
 const GIVE_UP: Duration = Duration::from_secs(2);
 
@@ -67,6 +69,9 @@ pub struct JobSpec {
     pub program: OsString,
     /// Its arguments.
     pub args: Vec<OsString>,
+    /// Options that were given, which other launchers need and this one does not. They are noted on
+    /// standard error.
+    pub needless: Vec<&'static str>,
 }
 
 /// Runs `spec` to its end, and returns the launcher's exit code. The calling thread must live until
@@ -81,16 +86,21 @@ pub fn run(spec: &JobSpec) -> Result<u8, LaunchError> {
         .map_err(|source| LaunchError::System { action: "receive signals", source })?;
     let start = monotonic_nanos();
     let (ranks, input) = prepared.start(signals.mask_before())?;
+    let mut printer = Printer::new();
+    for option in &spec.needless {
+        printer.say(&format!("mpjrun: {option} is not needed\n"));
+    }
     let job = Job {
-        ledger: Ledger::new(start, ranks.iter().map(Rank::pid)),
+        ledger: Ledger::new(start, spec.ranks, ranks.iter().map(Rank::pid)),
         ranks,
-        printer: Printer::new(),
+        printer,
         input,
         signals,
         timeout: spec.timeout.map(|limit| (limit, Instant::now() + limit)),
         phase: Phase::Running,
         verdict: None,
         interrupts: 0,
+        flush_until: None,
     };
     let code = job.run();
     code.map_err(|errno| LaunchError::System { action: "wait for events", source: errno.into() })
@@ -137,6 +147,8 @@ struct Job {
     verdict: Option<(Verdict, u64)>,
     /// How many signals asked the launcher to end.
     interrupts: u32,
+    /// When to stop waiting for a reader, once the job has a verdict.
+    flush_until: Option<Instant>,
 }
 
 impl Job {
@@ -144,18 +156,29 @@ impl Job {
         while !self.ranks.iter().all(Rank::is_gone) && !self.has_given_up() {
             self.turn()?;
         }
-        if let Some((verdict, stopped_at)) = self.verdict {
-            self.printer.say(&self.ledger.report(verdict, stopped_at));
-        }
-        // From here on only a signal ends the wait for a reader that does not read.
-        self.timeout = None;
-        let before = self.interrupts;
-        while !self.printer.is_flushed() && self.interrupts == before {
-            self.turn()?;
-        }
+        self.flush()?;
         // A process that even SIGKILL does not end would hold its drop for ever.
         self.ranks.into_iter().filter(|rank| !rank.is_gone()).for_each(std::mem::forget);
         Ok(self.verdict.map_or(0, |(verdict, _)| verdict.exit_code()))
+    }
+
+    /// Writes what is left, and the report (J3). A job that went well waits for its reader, for ever
+    /// or until `--timeout` or a signal gives it a verdict; with a verdict there is a short grace,
+    /// which another signal ends.
+    fn flush(&mut self) -> Result<(), Errno> {
+        let mut interrupts = self.interrupts;
+        loop {
+            if let (Some((verdict, stopped_at)), None) = (self.verdict, self.flush_until) {
+                self.printer.say(&self.ledger.report(verdict, stopped_at));
+                self.flush_until = Some(Instant::now() + GRACE_FOR_READER);
+                interrupts = self.interrupts;
+            }
+            let is_over = self.flush_until.is_some_and(|until| Instant::now() >= until);
+            if is_over || self.printer.is_flushed() || self.interrupts != interrupts {
+                return Ok(());
+            }
+            self.turn()?;
+        }
     }
 
     /// Waits for events, and handles them.
@@ -169,6 +192,7 @@ impl Job {
         let now = Instant::now();
         for rank in &mut self.ranks {
             rank.close_if_done(now, &mut self.printer);
+            rank.show_prompts(now, &mut self.printer);
         }
         self.judge(now);
         self.keep_deadlines(now);
@@ -230,7 +254,9 @@ impl Job {
                 .then(|| Instant::now() + FOREGROUND_CHECK)
         });
         let lingering = self.ranks.iter().filter_map(Rank::linger_until);
-        lingering.chain(phase).chain(timeout).chain(foreground).min()
+        let prompts = self.ranks.iter().filter_map(|rank| rank.prompts_at(&self.printer));
+        let deadlines = lingering.chain(prompts).chain(phase).chain(timeout).chain(foreground);
+        deadlines.chain(self.flush_until).min()
     }
 
     fn handle(&mut self, event: Event) {
@@ -240,11 +266,17 @@ impl Job {
             Event::Control(rank) => self.take_messages(rank),
             Event::Output(rank, stream) => self.ranks[rank].read(stream, &mut self.printer),
             Event::Printable(stream) => self.printer.write(stream),
-            Event::Input => {
-                if !self.input.as_mut().is_some_and(TerminalInput::forward) {
-                    self.input = None;
-                }
-            }
+            Event::Input => self.take_input(),
+        }
+    }
+
+    fn take_input(&mut self) {
+        let Some(input) = &mut self.input else { return };
+        if matches!(input.interest(), Interest::Typed(_)) {
+            self.printer.typed();
+        }
+        if !input.forward() {
+            self.input = None;
         }
     }
 
@@ -271,16 +303,17 @@ impl Job {
     }
 
     fn take_ending(&mut self, rank: usize) {
-        if let Some(ending) = self.ranks[rank].ending() {
+        if let Some((ending, at)) = self.ranks[rank].ending() {
             self.take_messages(rank);
-            self.ledger.ended(rank, ending, monotonic_nanos());
+            self.ledger.ended(rank, ending, at);
         }
     }
 
     fn take_messages(&mut self, rank: usize) {
         loop {
             let damage = match self.ranks[rank].next_message() {
-                Ok(Incoming::Nothing | Incoming::End) => return,
+                Ok(Incoming::Nothing) => return,
+                Ok(Incoming::End) => return self.ledger.line_closed(rank, monotonic_nanos()),
                 Ok(Incoming::Message(message)) => {
                     let claimed = message.task();
                     if self.ledger.note(rank, message, monotonic_nanos()) {

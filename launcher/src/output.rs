@@ -5,19 +5,24 @@
 //!
 //! - O1: a line of at most [`LONGEST_LINE`] bytes reaches the launcher's stream in one piece, whoever
 //!   else prints: everything for one file goes through one queue.
-//! - O2: without a label, the bytes of a rank's stream are neither changed nor reordered.
+//! - O2: without a label, the bytes of a rank's stream are neither changed nor reordered, but for the
+//!   newline of O5.
 //! - O3: writing never blocks the loop: at most [`CHUNK`] bytes are written after poll said that the
 //!   stream takes them, and a pipe that is writable takes that many.
 //! - O4: what waits is bounded: ranks are not read while more than [`CONGESTED`] bytes wait.
+//! - O5: a prompt, which is the start of a line that its rank leaves at that, is shown where somebody
+//!   may be looking and no other line is open. The line is its rank's until it ends; whoever writes
+//!   before that ends it first.
 
 use std::collections::VecDeque;
 use std::io::Write;
 use std::os::fd::BorrowedFd;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fs::fstat;
+use rustix::fs::{FileType, fstat};
 use rustix::io::Errno;
 use rustix::stdio::{stderr, stdout};
+use rustix::termios::isatty;
 
 /// Bytes after which the start of a line is passed on although its end has not come.
 pub(crate) const LONGEST_LINE: usize = 64 * 1024;
@@ -35,6 +40,23 @@ pub(crate) enum Stream {
     Err,
 }
 
+impl Stream {
+    /// The launcher's own.
+    fn descriptor(self) -> BorrowedFd<'static> {
+        match self {
+            Self::Out => stdout(),
+            Self::Err => stderr(),
+        }
+    }
+}
+
+/// Where a line comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Source {
+    pub(crate) rank: usize,
+    pub(crate) stream: Stream,
+}
+
 /// Cuts one rank's stream into whole lines.
 #[derive(Debug)]
 pub(crate) struct LineBuffer {
@@ -49,33 +71,49 @@ impl LineBuffer {
         Self { label, pending: Vec::new() }
     }
 
-    /// Takes `bytes`, and gives the lines that are whole now to `emit`.
-    pub(crate) fn push(&mut self, bytes: &[u8], emit: &mut impl FnMut(&[u8])) {
+    /// Takes `bytes`, and gives the lines that are whole now to `emit`. The first one `continues` what
+    /// was shown as a prompt, or is a line of its own.
+    pub(crate) fn push(&mut self, bytes: &[u8], continues: bool, emit: &mut impl FnMut(&[u8])) {
         let searched = self.pending.len();
         self.pending.extend_from_slice(bytes);
         let newline = self.pending[searched..].iter().rposition(|byte| *byte == b'\n');
         if let Some(at) = newline {
             let rest = self.pending.split_off(searched + at + 1);
             let lines = std::mem::replace(&mut self.pending, rest);
-            self.emit_lines(&lines, emit);
+            self.emit_lines(&lines, continues, emit);
         }
         if self.pending.len() >= LONGEST_LINE {
-            self.finish(emit);
+            self.finish(continues && newline.is_none(), emit);
         }
+    }
+
+    /// Whether the start of a line waits for its end.
+    pub(crate) fn is_mid_line(&self) -> bool {
+        !self.pending.is_empty()
+    }
+
+    /// Gives the start of a line, to be shown as a prompt (O5).
+    pub(crate) fn prompt(&mut self, continues: bool, emit: &mut impl FnMut(&[u8])) {
+        if let (false, Some(label)) = (continues, &self.label) {
+            emit(label.as_bytes());
+        }
+        emit(&std::mem::take(&mut self.pending));
     }
 
     /// Gives what is left, at the end of the stream.
-    pub(crate) fn finish(&mut self, emit: &mut impl FnMut(&[u8])) {
+    pub(crate) fn finish(&mut self, continues: bool, emit: &mut impl FnMut(&[u8])) {
         let rest = std::mem::take(&mut self.pending);
-        self.emit_lines(&rest, emit);
+        self.emit_lines(&rest, continues, emit);
     }
 
-    fn emit_lines(&self, bytes: &[u8], emit: &mut impl FnMut(&[u8])) {
+    fn emit_lines(&self, bytes: &[u8], mut continues: bool, emit: &mut impl FnMut(&[u8])) {
         let Some(label) = &self.label else {
             return emit(bytes);
         };
         for line in bytes.split_inclusive(|byte| *byte == b'\n') {
-            emit(label.as_bytes());
+            if !std::mem::take(&mut continues) {
+                emit(label.as_bytes());
+            }
             emit(line);
             if !line.ends_with(b"\n") {
                 emit(b"\n");
@@ -99,24 +137,29 @@ struct Queue {
     stream: Stream,
     waiting: VecDeque<u8>,
     ends_line: bool,
+    /// Whether it goes to a file, where nobody waits for a prompt.
+    is_file: bool,
+    /// Whose prompt the open line is (O5).
+    prompting: Option<Source>,
     broken: Option<Broken>,
 }
 
 impl Queue {
     fn new(stream: Stream) -> Self {
-        Self { stream, waiting: VecDeque::new(), ends_line: true, broken: None }
+        let is_file = fstat(stream.descriptor())
+            .is_ok_and(|status| FileType::from_raw_mode(status.st_mode) == FileType::RegularFile);
+        let waiting = VecDeque::new();
+        Self { stream, waiting, ends_line: true, is_file, prompting: None, broken: None }
     }
 
     fn descriptor(&self) -> BorrowedFd<'static> {
-        match self.stream {
-            Stream::Out => stdout(),
-            Stream::Err => stderr(),
-        }
+        self.stream.descriptor()
     }
 
     fn push(&mut self, bytes: &[u8]) {
         if let (None, Some(last)) = (self.broken, bytes.last()) {
             self.ends_line = *last == b'\n';
+            self.prompting = self.prompting.filter(|_| !self.ends_line);
             self.waiting.write_all(bytes).expect("memory takes any bytes");
         }
     }
@@ -173,9 +216,47 @@ impl Printer {
         }
     }
 
-    /// Queues whole lines for `stream`.
-    pub(crate) fn push(&mut self, stream: Stream, bytes: &[u8]) {
-        self.queue(stream).push(bytes);
+    fn queue_of(&self, stream: Stream) -> &Queue {
+        match (stream, &self.err) {
+            (Stream::Err, Some(err)) => err,
+            _ => &self.out,
+        }
+    }
+
+    /// Queues whole lines from `source`. The prompt of another one is ended first (O5).
+    pub(crate) fn push(&mut self, source: Source, bytes: &[u8]) {
+        let queue = self.queue(source.stream);
+        if queue.prompting.is_some_and(|other| other != source) {
+            queue.push(b"\n");
+        }
+        queue.push(bytes);
+    }
+
+    /// Whether the open line is a prompt of `source`.
+    pub(crate) fn is_prompting(&self, source: Source) -> bool {
+        self.queue_of(source.stream).prompting == Some(source)
+    }
+
+    /// Whether a prompt of `source` would be seen, and stand in a line of its own (O5).
+    pub(crate) fn takes_prompt(&self, source: Source) -> bool {
+        let queue = self.queue_of(source.stream);
+        let has_room = queue.ends_line || queue.prompting == Some(source);
+        has_room && queue.waiting.is_empty() && queue.broken.is_none() && !queue.is_file
+    }
+
+    /// Notes that what was pushed last is a prompt of `source`.
+    pub(crate) fn prompted(&mut self, source: Source) {
+        let queue = self.queue(source.stream);
+        queue.prompting = (!queue.ends_line).then_some(source);
+    }
+
+    /// Notes that somebody typed a line on the terminal, which has shown it.
+    pub(crate) fn typed(&mut self) {
+        for queue in [Some(&mut self.out), self.err.as_mut()].into_iter().flatten() {
+            if queue.waiting.is_empty() && isatty(queue.descriptor()) {
+                (queue.ends_line, queue.prompting) = (true, None);
+            }
+        }
     }
 
     /// Queues the launcher's own words for standard error, beginning on a new line.
@@ -189,11 +270,7 @@ impl Printer {
 
     /// Whether a rank's `stream` has to wait (O4).
     pub(crate) fn is_congested(&self, stream: Stream) -> bool {
-        let queue = match (stream, &self.err) {
-            (Stream::Err, Some(err)) => err,
-            _ => &self.out,
-        };
-        queue.waiting.len() > CONGESTED
+        self.queue_of(stream).waiting.len() > CONGESTED
     }
 
     /// The descriptors that something waits for.

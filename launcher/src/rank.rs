@@ -19,21 +19,26 @@ use rustix::process::{
     Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, kill_process_group, pidfd_open, waitid,
 };
 use transport_lapi::bootstrap::control::{ControlError, ControlReceiver, Incoming};
+use transport_lapi::bootstrap::monotonic_nanos;
 
 use crate::exits::Ending;
-use crate::output::{LineBuffer, Printer, Stream};
+use crate::output::{LineBuffer, Printer, Source, Stream};
 
 /// How long what a rank started may go on printing after the rank itself has ended.
 const LINGER: Duration = Duration::from_millis(100);
+/// How long a rank leaves a line unfinished before that is taken for a prompt.
+const PROMPT_AFTER: Duration = Duration::from_millis(100);
 /// Bytes per read: what a pipe holds.
 const READ_SIZE: usize = 64 * 1024;
 
 /// One of a rank's output streams.
 #[derive(Debug)]
 struct Output {
-    stream: Stream,
+    source: Source,
     pipe: Option<OwnedFd>,
     lines: LineBuffer,
+    /// Since when a line waits for its end.
+    mid_line_since: Option<Instant>,
 }
 
 /// A rank.
@@ -44,21 +49,25 @@ pub(crate) struct Rank {
     control: ControlReceiver,
     control_ended: bool,
     outputs: [Output; 2],
+    /// How it ended, and when that was noticed, in nanoseconds of the monotonic clock.
+    ended: Option<(Ending, u64)>,
     linger_until: Option<Instant>,
     reaped: bool,
 }
 
 impl Rank {
-    /// Takes a process that was just started, leading its own group.
+    /// Takes the process of rank `rank` that was just started, leading its own group.
     pub(crate) fn new(
+        rank: usize,
         mut child: Child,
         control: ControlReceiver,
         label: Option<String>,
     ) -> io::Result<Self> {
         let output = |stream, pipe: Option<OwnedFd>| Output {
-            stream,
+            source: Source { rank, stream },
             pipe,
             lines: LineBuffer::new(label.clone()),
+            mid_line_since: None,
         };
         let outputs = [
             output(Stream::Out, child.stdout.take().map(OwnedFd::from)),
@@ -74,8 +83,16 @@ impl Rank {
                 return Err(errno.into());
             }
         };
-        let (control_ended, linger_until, reaped) = (false, None, false);
-        Ok(Self { child, pidfd, control, control_ended, outputs, linger_until, reaped })
+        Ok(Self {
+            child,
+            pidfd,
+            control,
+            control_ended: false,
+            outputs,
+            ended: None,
+            linger_until: None,
+            reaped: false,
+        })
     }
 
     pub(crate) fn pid(&self) -> u32 {
@@ -106,7 +123,7 @@ impl Rank {
     pub(crate) fn pipes(&self) -> impl Iterator<Item = (Stream, BorrowedFd<'_>)> {
         self.outputs
             .iter()
-            .filter_map(|output| Some((output.stream, output.pipe.as_ref()?.as_fd())))
+            .filter_map(|output| Some((output.source.stream, output.pipe.as_ref()?.as_fd())))
     }
 
     /// When [`Rank::close_if_done`] has to be called at the latest.
@@ -114,8 +131,12 @@ impl Rank {
         self.linger_until.filter(|_| !self.reaped)
     }
 
-    /// How the process ended, if it has; it is not reaped by this (K1).
-    pub(crate) fn ending(&mut self) -> Option<Ending> {
+    /// Notices whether the process has ended, and how; it is not reaped by this (K1). The first call
+    /// that finds it ended gives it its time.
+    pub(crate) fn notice_ending(&mut self) -> Option<(Ending, u64)> {
+        if self.ended.is_some() {
+            return self.ended;
+        }
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
         let status = waitid(WaitId::PidFd(self.pidfd.as_fd()), options).ok()??;
         let ending = match (status.exit_status(), status.terminating_signal()) {
@@ -123,8 +144,15 @@ impl Rank {
             (None, Some(signal)) => Ending::Signal(signal),
             (None, None) => return None,
         };
-        self.linger_until = Some(Instant::now() + LINGER);
-        Some(ending)
+        self.ended = Some((ending, monotonic_nanos()));
+        self.ended
+    }
+
+    /// How and when the process ended, if it has. From now on it lingers.
+    pub(crate) fn ending(&mut self) -> Option<(Ending, u64)> {
+        let ended = self.notice_ending()?;
+        self.linger_until.get_or_insert_with(|| Instant::now() + LINGER);
+        Some(ended)
     }
 
     /// Takes the next control message. After end-of-file or damage there are none any more.
@@ -139,8 +167,22 @@ impl Rank {
 
     /// Reads once from `stream`'s pipe, without waiting, and closes it at its end.
     pub(crate) fn read(&mut self, stream: Stream, printer: &mut Printer) {
-        for output in self.outputs.iter_mut().filter(|output| output.stream == stream) {
+        for output in self.outputs.iter_mut().filter(|output| output.source.stream == stream) {
             output.read(READ_SIZE, printer);
+        }
+    }
+
+    /// When [`Rank::show_prompts`] has something to do, as far as the printer lets it.
+    pub(crate) fn prompts_at(&self, printer: &Printer) -> Option<Instant> {
+        self.outputs.iter().filter_map(|output| output.prompts_at(printer)).min()
+    }
+
+    /// Shows the lines that were left unfinished for long.
+    pub(crate) fn show_prompts(&mut self, now: Instant, printer: &mut Printer) {
+        for output in &mut self.outputs {
+            if output.prompts_at(printer).is_some_and(|at| now >= at) {
+                output.show_prompt(printer);
+            }
         }
     }
 
@@ -197,11 +239,14 @@ impl Output {
             Err(Errno::AGAIN | Errno::INTR) => 0,
             Ok(0) | Err(_) => {
                 self.pipe = None;
-                self.lines.finish(&mut |piece| printer.push(self.stream, piece));
+                self.finish(printer);
                 0
             }
             Ok(len) => {
-                self.lines.push(&bytes[..len], &mut |piece| printer.push(self.stream, piece));
+                let continues = printer.is_prompting(self.source);
+                let mut emit = |piece: &[u8]| printer.push(self.source, piece);
+                self.lines.push(&bytes[..len], continues, &mut emit);
+                self.mid_line_since = self.lines.is_mid_line().then(Instant::now);
                 len
             }
         }
@@ -218,7 +263,25 @@ impl Output {
             }
         }
         if self.pipe.take().is_some() {
-            self.lines.finish(&mut |piece| printer.push(self.stream, piece));
+            self.finish(printer);
         }
+    }
+
+    fn finish(&mut self, printer: &mut Printer) {
+        let continues = printer.is_prompting(self.source);
+        self.lines.finish(continues, &mut |piece| printer.push(self.source, piece));
+        self.mid_line_since = None;
+    }
+
+    fn prompts_at(&self, printer: &Printer) -> Option<Instant> {
+        let since = self.mid_line_since.filter(|_| printer.takes_prompt(self.source))?;
+        Some(since + PROMPT_AFTER)
+    }
+
+    fn show_prompt(&mut self, printer: &mut Printer) {
+        let continues = printer.is_prompting(self.source);
+        self.lines.prompt(continues, &mut |piece| printer.push(self.source, piece));
+        printer.prompted(self.source);
+        self.mid_line_since = None;
     }
 }

@@ -11,6 +11,7 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Access, access};
 use rustix::io::Errno;
 use transport_lapi::TaskId;
@@ -22,6 +23,7 @@ use transport_lapi::bootstrap::{monotonic_nanos, rank_environment};
 use transport_lapi::config::{self, Settings};
 
 use crate::LaunchError;
+use crate::exits::Ending;
 use crate::job::{Export, JobSpec};
 use crate::rank::Rank;
 use crate::stdin::{self, TerminalInput};
@@ -50,7 +52,8 @@ pub(crate) fn check(spec: &JobSpec) -> Result<Prepared<'_>, LaunchError> {
 }
 
 impl Prepared<'_> {
-    /// Starts all ranks. If one cannot be started, those before it are ended.
+    /// Starts all ranks, or as many as there are until one of them has failed. If one cannot be
+    /// started, those before it are ended.
     pub(crate) fn start(
         &self,
         mask: Mask,
@@ -71,7 +74,10 @@ impl Prepared<'_> {
             prepare(&mut command, segment, control, &limit, mask);
             let label = self.spec.label.then(|| format!("[{rank}] "));
             let child = command.spawn().map_err(failed)?;
-            ranks.push(Rank::new(child, receiver, label).map_err(failed)?);
+            ranks.push(Rank::new(rank, child, receiver, label).map_err(failed)?);
+            if has_failure(&mut ranks) {
+                break;
+            }
         }
         Ok((ranks, forwarding))
     }
@@ -100,8 +106,25 @@ impl Prepared<'_> {
     }
 }
 
+/// Notices which ranks have ended while others were being started, so that the first failure in time
+/// is known, and answers whether one of them failed.
+fn has_failure(ranks: &mut [Rank]) -> bool {
+    let watched = ranks.iter().map(|rank| PollFd::from_borrowed_fd(rank.pidfd(), PollFlags::IN));
+    let mut watched: Vec<PollFd<'_>> = watched.collect();
+    let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+    if !poll(&mut watched, Some(&now)).is_ok_and(|ready| ready > 0) {
+        return false;
+    }
+    let ready: Vec<bool> = watched.iter().map(|entry| !entry.revents().is_empty()).collect();
+    let mut failed = false;
+    for (rank, _) in ranks.iter_mut().zip(ready).filter(|(_, ready)| *ready) {
+        failed |= rank.notice_ending().is_some_and(|(ending, _)| ending != Ending::Code(0));
+    }
+    failed
+}
+
 fn exported(export: &Export) -> Result<(OsString, OsString), LaunchError> {
-    let value = export.value.clone().or_else(|| config::inherited(&export.name));
+    let value = export.value.clone().or_else(|| config::given(&export.name));
     let unset = || LaunchError::UnsetVariable { name: export.name.to_string_lossy().into_owned() };
     Ok((export.name.clone(), value.ok_or_else(unset)?))
 }

@@ -40,23 +40,20 @@ impl Communicator {
         Ok(())
     }
 
-    /// The largest of all ranks' values, on every rank. Rank 0 collects and distributes.
-    pub(crate) fn agree_on_largest(&self, mine: u32) -> Result<u32, Error> {
+    /// A number that rank 0 makes, on every rank.
+    pub(crate) fn given_by_rank_0(&self, make: impl FnOnce() -> u32) -> Result<u32, Error> {
         let context = self.collective_context();
-        let mut largest = [mine];
+        let mut number = [0];
         if self.rank() != 0 {
-            self.device.send(send_region(&largest), 0, AGREE, context, Mode::Standard)?;
-            self.device.recv(recv_region(&mut largest), Some(0), Some(AGREE), context)?;
-            return Ok(largest[0]);
+            let into = recv_region(&mut number);
+            self.device.answer(self.device.recv(into, Some(0), Some(AGREE), context))?;
+            return Ok(number[0]);
         }
+        number[0] = make();
         for rank in 1..self.size() {
-            let mut theirs = [0];
-            self.device.recv(recv_region(&mut theirs), Some(rank), Some(AGREE), context)?;
-            largest[0] = largest[0].max(theirs[0]);
+            let data = send_region(&number);
+            self.device.answer(self.device.send(data, rank, AGREE, context, Mode::Standard))?;
         }
-        for rank in 1..self.size() {
-            self.device.send(send_region(&largest), rank, AGREE, context, Mode::Standard)?;
-        }
-        Ok(largest[0])
+        Ok(number[0])
     }
 }

@@ -7,15 +7,17 @@ use mpjdev::wireup::Native;
 use mpjdev::{Device, Stats};
 
 use crate::error::Error;
+use crate::seat::Seat;
 
 /// Ranks that talk to each other in a context of their own (MPI-4 chapter 7). All methods can be
 /// called by several threads at once.
 #[derive(Clone)]
 pub struct Communicator {
-    pub(crate) device: Arc<Device<Native>>,
+    pub(crate) device: Arc<Seat>,
     /// Context of point-to-point messages; the next number is that of collective ones.
     pub(crate) context: u32,
-    /// The first context that this rank has not used yet; shared by the communicators of a world.
+    /// The first context that is free. Only rank 0 gives contexts out: it is in every communicator,
+    /// so none is given twice.
     contexts: Arc<AtomicU32>,
 }
 
@@ -25,7 +27,7 @@ const CONTEXTS_EACH: u32 = 2;
 impl Communicator {
     pub(crate) fn world(device: Device<Native>) -> Self {
         let contexts = Arc::new(AtomicU32::new(CONTEXTS_EACH));
-        Self { device: Arc::new(device), context: 0, contexts }
+        Self { device: Arc::new(Seat::new(device)), context: 0, contexts }
     }
 
     /// This process's rank: `0..size` (MPI_Comm_rank).
@@ -61,9 +63,8 @@ impl Communicator {
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
     pub fn dup(&self) -> Result<Self, Error> {
-        let mine = self.contexts.load(Ordering::Relaxed);
-        let context = self.agree_on_largest(mine)?;
-        self.contexts.fetch_max(context + CONTEXTS_EACH, Ordering::Relaxed);
+        let context =
+            self.given_by_rank_0(|| self.contexts.fetch_add(CONTEXTS_EACH, Ordering::Relaxed))?;
         Ok(Self { device: self.device.clone(), context, contexts: self.contexts.clone() })
     }
 
@@ -77,7 +78,7 @@ impl Communicator {
     /// # Errors
     /// What made the device unusable.
     pub fn stats(&self) -> Result<Stats, Error> {
-        Ok(self.device.stats()?)
+        self.device.answer(self.device.stats())
     }
 
     /// Both queues and the open requests of this rank as text.
@@ -85,7 +86,7 @@ impl Communicator {
     /// # Errors
     /// What made the device unusable.
     pub fn dump(&self) -> Result<String, Error> {
-        Ok(self.device.dump()?)
+        self.device.answer(self.device.dump())
     }
 
     /// The protocol table: which protocol carries a message of which size.

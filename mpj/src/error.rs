@@ -1,7 +1,7 @@
 //! Errors of the typed layer.
 
 /// Why a call failed.
-#[derive(Debug, Clone, thiserror::Error)]
+#[derive(Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// The device below refused or failed; see [`Error::class`] for MPI's class.
@@ -41,5 +41,13 @@ impl Error {
             Self::Memory { .. } => mpjdev::ErrorClass::Other,
             Self::Mixed => mpjdev::ErrorClass::Request,
         }
+    }
+}
+
+/// The message, as [`std::fmt::Display`] writes it: this is what a `main` that returns the error
+/// prints.
+impl std::fmt::Debug for Error {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "{self}")
     }
 }

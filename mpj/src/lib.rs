@@ -32,7 +32,9 @@
 //! # Ends
 //!
 //! Dropping the [`World`] ends the rank's part: it waits for all other ranks to come there, as
-//! MPI_Finalize does, unless the thread is panicking; then it tells the job and waits for nobody.
+//! MPI_Finalize does. If the thread is panicking, or the last call on the world had an error, it tells
+//! the job and waits for nobody: this is how `main` leaves by `?`. A program that has dealt with an
+//! error and then communicates no more ends with [`World::finish`].
 
 #![deny(unsafe_code)]
 
@@ -44,6 +46,7 @@ pub mod local;
 mod point_to_point;
 mod request;
 mod scope;
+mod seat;
 mod selector;
 mod status;
 mod world;

@@ -6,10 +6,10 @@ use mpjdev::Options;
 use mpjdev::wireup;
 
 use crate::error::Error;
-use crate::world::World;
+use crate::world::{World, panic_text};
 
 /// Why a local job failed.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum LocalError {
     /// The job could not be set up.
@@ -79,7 +79,7 @@ pub fn run_with<R: Send>(
         match outcome {
             Ok(answer) => answers.push(answer),
             Err(panic) if panicked.is_none() || first == Some(rank) => {
-                panicked = Some((rank, text(&*panic)));
+                panicked = Some((rank, panic_text(&*panic)));
             }
             Err(_) => {}
         }
@@ -90,9 +90,9 @@ pub fn run_with<R: Send>(
     }
 }
 
-/// What a panic says.
-fn text(panic: &(dyn std::any::Any + Send)) -> String {
-    let literal = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
-    let text = literal.or_else(|| panic.downcast_ref::<String>().cloned());
-    text.unwrap_or_else(|| "no message".to_owned())
+/// The message, as [`std::fmt::Display`] writes it.
+impl std::fmt::Debug for LocalError {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "{self}")
+    }
 }

@@ -37,7 +37,8 @@ impl Communicator {
     /// # Errors
     /// No such rank, a negative tag; the device has failed, for example since a rank died.
     pub fn send<T: Datatype>(&self, data: &[T], dest: usize, tag: i32) -> Result<(), Error> {
-        Ok(self.device.send(send_region(data), dest, tag, self.context, Mode::Standard)?)
+        let sent = self.device.send(send_region(data), dest, tag, self.context, Mode::Standard);
+        self.device.answer(sent)
     }
 
     /// Sends like [`Communicator::send`], and returns only when the receive has begun (MPI_Ssend).
@@ -45,7 +46,8 @@ impl Communicator {
     /// # Errors
     /// As [`Communicator::send`].
     pub fn ssend<T: Datatype>(&self, data: &[T], dest: usize, tag: i32) -> Result<(), Error> {
-        Ok(self.device.send(send_region(data), dest, tag, self.context, Mode::Synchronous)?)
+        let sent = self.device.send(send_region(data), dest, tag, self.context, Mode::Synchronous);
+        self.device.answer(sent)
     }
 
     /// Receives a message into `buffer` (MPI_Recv). It may be shorter than the buffer, whose rest is
@@ -61,7 +63,8 @@ impl Communicator {
         tag: impl Into<Tag>,
     ) -> Result<Status, Error> {
         let (source, tag) = (source.into().rank(), tag.into().value());
-        Ok(self.device.recv(recv_region(buffer), source, tag, self.context)?.into())
+        let received = self.device.recv(recv_region(buffer), source, tag, self.context);
+        self.device.answer(received).map(Status::from)
     }
 
     /// Receives a message of unknown length (MPI_Mprobe, MPI_Mrecv).
@@ -87,21 +90,22 @@ impl Communicator {
         tag: impl Into<Tag>,
     ) -> Result<(Vec<T>, Status), Error> {
         let (source, tag) = (source.into().rank(), tag.into().value());
-        let message = self.device.mprobe(source, tag, self.context)?;
+        let message = self.device.answer(self.device.mprobe(source, tag, self.context))?;
         let status = Status::from(message.status());
         let count = status.count::<T>();
         let wanted = *count.as_ref().unwrap_or(&0);
-        let memory = bytemuck::try_zeroed_vec::<T>(wanted).ok();
-        let mut buffer = memory.unwrap_or_default();
-        let request = self.device.imrecv(message, recv_region(&mut buffer))?;
-        let outcome = self.device.iwait(request);
-        let wanted = count?;
-        if buffer.len() < wanted {
-            let Status { source, tag, bytes, .. } = status;
-            return Err(Error::Memory { source_rank: source, tag, bytes });
-        }
-        outcome?;
-        Ok((buffer, status))
+        let mut buffer = bytemuck::try_zeroed_vec::<T>(wanted).unwrap_or_default();
+        let request = self.device.imrecv(message, recv_region(&mut buffer));
+        let outcome = self.device.answer(request).and_then(|request| {
+            let received = self.device.iwait(request);
+            self.device.answer(count)?;
+            if buffer.len() < wanted {
+                let Status { source, tag, bytes, .. } = status;
+                return self.device.answer(Err(Error::Memory { source_rank: source, tag, bytes }));
+            }
+            self.device.answer(received)
+        });
+        outcome.map(|_| (buffer, status))
     }
 
     /// Sends and receives at once (MPI_Sendrecv): two ranks that call it towards each other do not
@@ -130,17 +134,15 @@ impl Communicator {
         recv_tag: impl Into<Tag>,
     ) -> Result<Status, Error> {
         let (source, recv_tag) = (source.into().rank(), recv_tag.into().value());
-        let receive = self.device.irecv(recv_region(buffer), source, recv_tag, self.context)?;
+        // Before the receive is posted, which would take a message for nothing.
+        self.device.answer(self.device.check_send(dest, send_tag))?;
+        let receive = self.device.irecv(recv_region(buffer), source, recv_tag, self.context);
+        let receive = self.device.answer(receive)?;
+        // An error from here on is the device's end, and it uses no buffer any more.
         let sent =
             self.device.send(send_region(data), dest, send_tag, self.context, Mode::Standard);
-        if sent.is_err() {
-            // The receive was posted for an exchange that does not take place. If it has met a
-            // message meanwhile, that is waited for, since the buffer is in use until then.
-            self.device.cancel(&receive)?;
-        }
-        let received = self.device.iwait(receive);
-        sent?;
-        Ok(received?.into())
+        self.device.answer(sent)?;
+        self.device.answer(self.device.iwait(receive)).map(Status::from)
     }
 
     /// Waits for a message and says what is known of it, without receiving it (MPI_Probe). With
@@ -150,7 +152,7 @@ impl Communicator {
     /// No such rank, a negative tag; the device has failed.
     pub fn probe(&self, source: impl Into<Source>, tag: impl Into<Tag>) -> Result<Status, Error> {
         let (source, tag) = (source.into().rank(), tag.into().value());
-        Ok(self.device.probe(source, tag, self.context)?.into())
+        self.device.answer(self.device.probe(source, tag, self.context)).map(Status::from)
     }
 
     /// Like [`Communicator::probe`], but does not wait (MPI_Iprobe).
@@ -163,6 +165,7 @@ impl Communicator {
         tag: impl Into<Tag>,
     ) -> Result<Option<Status>, Error> {
         let (source, tag) = (source.into().rank(), tag.into().value());
-        Ok(self.device.iprobe(source, tag, self.context)?.map(Status::from))
+        let found = self.device.answer(self.device.iprobe(source, tag, self.context))?;
+        Ok(found.map(Status::from))
     }
 }

@@ -6,13 +6,13 @@
 
 use std::sync::Arc;
 
-use mpjdev::wireup::Native;
-use mpjdev::{Device, Mode};
+use mpjdev::Mode;
 
 use crate::communicator::Communicator;
 use crate::datatype::Datatype;
 use crate::error::Error;
 use crate::point_to_point::{recv_region, send_region};
+use crate::seat::Seat;
 use crate::selector::{Source, Tag};
 use crate::status::Status;
 
@@ -22,7 +22,7 @@ use crate::status::Status;
 /// goes on, and the buffer is freed when it is done.
 #[must_use = "the buffer comes back from `wait`"]
 pub struct Request<T: Datatype> {
-    device: Arc<Device<Native>>,
+    device: Arc<Seat>,
     /// `None` once it was waited for.
     open: Option<mpjdev::Request>,
     buffer: Vec<T>,
@@ -37,7 +37,7 @@ impl<T: Datatype> Request<T> {
     pub fn wait(mut self) -> Result<(Vec<T>, Status), Error> {
         match self.open.take() {
             Some(request) => {
-                let status = self.device.iwait(request)?;
+                let status = self.device.answer(self.device.iwait(request))?;
                 Ok((std::mem::take(&mut self.buffer), status.into()))
             }
             None => Err(mpjdev::Error::Request.into()),
@@ -50,7 +50,7 @@ impl<T: Datatype> Request<T> {
     /// As [`Request::wait`].
     pub fn test(mut self) -> Result<Result<(Vec<T>, Status), Self>, Error> {
         let device = self.device.clone();
-        match device.itest(&mut self.open)? {
+        match device.answer(device.itest(&mut self.open))? {
             Some(status) => Ok(Ok((std::mem::take(&mut self.buffer), status.into()))),
             None => Ok(Err(self)),
         }
@@ -63,7 +63,7 @@ impl<T: Datatype> Request<T> {
     /// The device has failed.
     pub fn cancel(&self) -> Result<bool, Error> {
         match &self.open {
-            Some(request) => Ok(self.device.cancel(request)?),
+            Some(request) => self.device.answer(self.device.cancel(request)),
             None => Ok(false),
         }
     }
@@ -123,7 +123,8 @@ impl Communicator {
         tag: i32,
         mode: Mode,
     ) -> Result<Request<T>, Error> {
-        let open = self.device.isend(send_region(&buffer), dest, tag, self.context, mode)?;
+        let open = self.device.isend(send_region(&buffer), dest, tag, self.context, mode);
+        let open = self.device.answer(open)?;
         Ok(Request { device: self.device.clone(), open: Some(open), buffer })
     }
 
@@ -138,7 +139,8 @@ impl Communicator {
         tag: impl Into<Tag>,
     ) -> Result<Request<T>, Error> {
         let (source, tag) = (source.into().rank(), tag.into().value());
-        let open = self.device.irecv(recv_region(&mut buffer), source, tag, self.context)?;
+        let open = self.device.irecv(recv_region(&mut buffer), source, tag, self.context);
+        let open = self.device.answer(open)?;
         Ok(Request { device: self.device.clone(), open: Some(open), buffer })
     }
 }
@@ -180,5 +182,6 @@ pub fn wait_any<T: Datatype>(
         return Ok(None);
     };
     let buffer = std::mem::take(&mut requests.remove(place).buffer);
-    Ok(Some((place, buffer, outcome?.into())))
+    let status = device.answer(outcome)?;
+    Ok(Some((place, buffer, status.into())))
 }

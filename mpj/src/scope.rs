@@ -40,7 +40,8 @@ impl<B> ScopedRequest<'_, '_, B> {
     pub fn wait(self) -> Result<(B, Status), Error> {
         let request = self.scope.requests()[self.place].take();
         let request = request.ok_or(mpjdev::Error::Request)?;
-        let status = self.scope.communicator.device.iwait(request)?;
+        let device = &self.scope.communicator.device;
+        let status = device.answer(device.iwait(request))?;
         Ok((self.buffer, status.into()))
     }
 }
@@ -74,18 +75,18 @@ impl Communicator {
     ) -> Result<R, Error> {
         let requests = Mutex::new(Vec::new());
         let scope = Scope { communicator: self, requests, environment: PhantomData };
-        let guard = WaitOnDrop(&scope);
+        let guard = ReleaseOnPanic(&scope);
         let answer = body(&scope);
+        let completed = scope.complete();
         std::mem::forget(guard);
-        scope.complete()?;
-        Ok(answer)
+        completed.map(|()| answer)
     }
 }
 
-/// Makes the buffers of a scope free when `body` panics (Z1).
-struct WaitOnDrop<'a, 'scope, 'env>(&'a Scope<'scope, 'env>);
+/// Makes the buffers of a scope free when `body`, or the wait for them, panics (Z1).
+struct ReleaseOnPanic<'a, 'scope, 'env>(&'a Scope<'scope, 'env>);
 
-impl Drop for WaitOnDrop<'_, '_, '_> {
+impl Drop for ReleaseOnPanic<'_, '_, '_> {
     fn drop(&mut self) {
         self.0.release();
     }
@@ -103,7 +104,8 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         tag: i32,
     ) -> Result<ScopedRequest<'scope, 'env, &'env [T]>, Error> {
         let Communicator { device, context, .. } = self.communicator;
-        let request = device.isend(send_region(data), dest, tag, *context, Mode::Standard)?;
+        let request =
+            device.answer(device.isend(send_region(data), dest, tag, *context, Mode::Standard))?;
         Ok(ScopedRequest { scope: self, place: self.keep(request), buffer: data })
     }
 
@@ -118,7 +120,13 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         tag: i32,
     ) -> Result<ScopedRequest<'scope, 'env, &'env [T]>, Error> {
         let Communicator { device, context, .. } = self.communicator;
-        let request = device.isend(send_region(data), dest, tag, *context, Mode::Synchronous)?;
+        let request = device.answer(device.isend(
+            send_region(data),
+            dest,
+            tag,
+            *context,
+            Mode::Synchronous,
+        ))?;
         Ok(ScopedRequest { scope: self, place: self.keep(request), buffer: data })
     }
 
@@ -134,7 +142,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     ) -> Result<ScopedRequest<'scope, 'env, &'env mut [T]>, Error> {
         let Communicator { device, context, .. } = self.communicator;
         let (source, tag) = (source.into().rank(), tag.into().value());
-        let request = device.irecv(recv_region(buffer), source, tag, *context)?;
+        let request = device.answer(device.irecv(recv_region(buffer), source, tag, *context))?;
         Ok(ScopedRequest { scope: self, place: self.keep(request), buffer })
     }
 
@@ -150,10 +158,9 @@ impl<'scope, 'env> Scope<'scope, 'env> {
 
     /// Waits for what `body` has not waited for; the first error is kept.
     fn complete(&self) -> Result<(), Error> {
-        for outcome in self.communicator.device.iwaitall(&mut self.requests())? {
-            outcome?;
-        }
-        Ok(())
+        let device = &self.communicator.device;
+        let outcomes = device.answer(device.iwaitall(&mut self.requests()))?;
+        outcomes.into_iter().try_for_each(|outcome| device.answer(outcome).map(drop))
     }
 
     /// Frees the buffers without waiting: cancels receives, and gives the device up if anything else

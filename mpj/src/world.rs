@@ -1,7 +1,7 @@
 //! Joining and leaving the job: MPI_Init and MPI_Finalize.
 
 use std::ops::Deref;
-use std::sync::{Arc, Mutex, Once, OnceLock, PoisonError};
+use std::sync::{Arc, Once, OnceLock};
 use std::time::Instant;
 
 use mpjdev::wireup::{self, Control, Job};
@@ -13,8 +13,12 @@ use crate::error::Error;
 pub struct World {
     communicator: Communicator,
     control: Option<Control>,
-    /// Where the first rank of a local job that panics leaves its number.
-    first_panic: Arc<OnceLock<usize>>,
+    /// Where the first rank of a local job that goes without waiting leaves its number.
+    first_gone: Arc<OnceLock<usize>>,
+    /// The process that joined: a fork of it has no part in the job.
+    process: u32,
+    /// Whether `finish` was called.
+    left: bool,
 }
 
 /// Joins the job that this process was started for and waits until all its ranks have come
@@ -27,11 +31,12 @@ pub struct World {
 pub fn init() -> Result<World, Error> {
     wtime();
     let Job { device, control, .. } = wireup::join()?;
-    if control.is_some() {
-        remember_panics();
+    if let Some(control) = control.clone() {
+        tell_panics(control);
     }
     let communicator = Communicator::world(device);
-    Ok(World { communicator, control, first_panic: Arc::default() })
+    let process = std::process::id();
+    Ok(World { communicator, control, first_gone: Arc::default(), process, left: false })
 }
 
 /// Seconds since an arbitrary moment in the past of this process (MPI_Wtime).
@@ -44,9 +49,11 @@ impl World {
     /// The world of one rank of a job in this process.
     pub(crate) fn local(
         device: mpjdev::Device<wireup::Native>,
-        first_panic: Arc<OnceLock<usize>>,
+        first_gone: Arc<OnceLock<usize>>,
     ) -> Self {
-        Self { communicator: Communicator::world(device), control: None, first_panic }
+        let communicator = Communicator::world(device);
+        let process = std::process::id();
+        Self { communicator, control: None, first_gone, process, left: false }
     }
 
     /// Ends this rank's part: waits until all that it sent is in place and every rank has come here
@@ -54,16 +61,26 @@ impl World {
     ///
     /// # Errors
     /// The device has failed, for example since a rank died.
-    pub fn finish(self) -> Result<(), Error> {
+    pub fn finish(mut self) -> Result<(), Error> {
+        self.left = true;
         self.leave()
     }
 
     fn leave(&self) -> Result<(), Error> {
-        self.communicator.device.finish()?;
+        if let Some(control) = &self.control {
+            control.leaving();
+        }
+        self.communicator.device.answer(self.communicator.device.finish())?;
         if let Some(control) = &self.control {
             control.finished();
         }
         Ok(())
+    }
+
+    /// Goes without waiting for the others, who learn that this rank is gone.
+    fn abandon(&self) {
+        self.first_gone.get_or_init(|| self.rank());
+        self.communicator.device.abort();
     }
 }
 
@@ -76,50 +93,45 @@ impl Deref for World {
 }
 
 impl Drop for World {
-    /// Leaves the job. While panicking, tells the launcher and the other ranks, and waits for nobody.
+    /// Leaves the job. While panicking, or after an error, it waits for nobody.
     fn drop(&mut self) {
-        if std::thread::panicking() {
-            if let Some(control) = &self.control {
-                let (message, location) = last_panic();
-                control.failed(&message, &location);
-            }
-            self.first_panic.get_or_init(|| self.rank());
-            self.communicator.device.abort();
+        if self.left || std::process::id() != self.process {
+            // The job of a rank's fork is its parent's.
             return;
         }
-        match self.leave() {
-            // The second time: `finish` was called.
-            Ok(()) | Err(Error::Device(mpjdev::Error::Finished)) => {}
-            Err(error) => {
-                if let Some(control) = &self.control {
-                    control.failed(&error.to_string(), "");
-                }
-            }
+        if std::thread::panicking() {
+            return self.abandon();
         }
+        let complaint = self.communicator.device.complaint();
+        let Some(complaint) =
+            complaint.or_else(|| self.leave().err().map(|error| error.to_string()))
+        else {
+            return;
+        };
+        if let Some(control) = &self.control {
+            control.failed(&complaint, "");
+        }
+        self.abandon();
     }
 }
 
-/// Text and place of the last panic of this process.
-static LAST_PANIC: Mutex<(String, String)> = Mutex::new((String::new(), String::new()));
-
-fn last_panic() -> (String, String) {
-    LAST_PANIC.lock().unwrap_or_else(PoisonError::into_inner).clone()
-}
-
-/// Adds to the panic hook a note of what the panic says, for the launcher's report. Whether the
-/// panic ends the rank is decided only when it reaches the world.
-fn remember_panics() {
+/// Adds to the panic hook a note of what the panic says, for the launcher's report. That alone ends
+/// nothing: a panic may be caught.
+fn tell_panics(control: Control) {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         let before = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |panic| {
-            let payload = panic.payload();
-            let literal = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());
-            let text = literal.or_else(|| payload.downcast_ref::<String>().cloned());
-            let place = panic.location().map(ToString::to_string);
-            *LAST_PANIC.lock().unwrap_or_else(PoisonError::into_inner) =
-                (text.unwrap_or_default(), place.unwrap_or_default());
+            let place = panic.location().map(ToString::to_string).unwrap_or_default();
+            control.failed(&panic_text(panic.payload()), &place);
             before(panic);
         }));
     });
+}
+
+/// What a panic says.
+pub(crate) fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
+    let literal = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    let text = literal.or_else(|| panic.downcast_ref::<String>().cloned());
+    text.unwrap_or_else(|| "no message".to_owned())
 }

@@ -98,9 +98,18 @@ fn length(state: &mut State, origin: u32, len: u64) -> Option<usize> {
     }
 }
 
+/// The fields of a message without data. One that claims data is refused: what follows from a
+/// message of several packets would follow too late.
+fn bare<'a>(arrival: &Arrival<'a>, needed: usize) -> Result<Fields<'a>, PeerError> {
+    if arrival.len > 0 {
+        return Err(PeerError::Data { len: arrival.len });
+    }
+    Fields::of(arrival.uhdr, needed)
+}
+
 /// DONE: the receiver has fetched, or matched, what the request sends.
 fn done(state: &mut State, arrival: Arrival<'_>) -> HeaderAction<State> {
-    let request = match Fields::of(arrival.uhdr, 8) {
+    let request = match bare(&arrival, 8) {
         Ok(mut fields) => fields.u64(),
         Err(error) => {
             state.violation(arrival.origin, error);
@@ -150,8 +159,8 @@ fn end_send(state: &mut State, key: u64) {
 
 /// CREDIT: the receiver has room for early messages again.
 fn credit(state: &mut State, arrival: Arrival<'_>) -> HeaderAction<State> {
-    let refunded = Fields::of(arrival.uhdr, 8)
-        .and_then(|mut fields| state.credits.refund(arrival.origin, fields.u64()));
+    let refunded =
+        bare(&arrival, 8).and_then(|mut fields| state.credits.refund(arrival.origin, fields.u64()));
     if let Err(error) = refunded {
         state.violation(arrival.origin, error);
     }

@@ -1,17 +1,17 @@
 //! Flow control of early messages: how many bytes a rank may have on their way to another one
 //! without knowing of a posted receive.
 //!
-//! Every eager message spends credit at its sender: its length and a share for the bookkeeping, but
-//! never more than half the limit, so that a message of any length can go. The receiver gives the
-//! credit back when the message has left its early memory or never entered it, a quarter of the
-//! limit at a time. A sender without credit sends by rendezvous, which needs no memory at the
-//! receiver but the envelope; nothing is lost and nothing overtakes.
+//! Every eager message spends credit at its sender: its length and a share for the bookkeeping. The
+//! receiver gives the credit back when the message has left its early memory or never entered it, a
+//! quarter of the limit at a time. A message that there is no credit for, or that costs more than
+//! half the limit, goes by rendezvous, which needs no memory at the receiver but the envelope;
+//! nothing is lost and nothing overtakes.
 //!
 //! - K1: at the sender, `available <= limit`; what is missing was spent and has not come back.
 //! - K2: at the receiver, `held <= limit` for every origin that keeps the rule; what goes beyond is
 //!   refused as a violation.
 //! - K3: at most a quarter of the limit waits at the receiver to be given back, so a sender with
-//!   nothing on its way has at least three quarters, which is enough for any message.
+//!   nothing on its way has at least three quarters: more than any eager message costs.
 
 use crate::error::PeerError;
 
@@ -47,13 +47,16 @@ impl Credits {
 
     #[inline]
     fn price(&self, len: usize) -> usize {
-        len.saturating_add(OVERHEAD).min(self.limit / 2)
+        len.saturating_add(OVERHEAD)
     }
 
     /// Spends the credit for a message of `len` bytes to `dest`; `false` if there is not enough.
     #[inline]
     pub fn spend(&mut self, dest: u32, len: usize) -> bool {
         let price = self.price(len);
+        if price > self.limit / 2 {
+            return false;
+        }
         let peer = &mut self.peers[dest as usize];
         match peer.available.checked_sub(price) {
             Some(left) => peer.available = left,
@@ -67,10 +70,10 @@ impl Credits {
     pub fn charge(&mut self, source: u32, len: usize) -> Result<(), PeerError> {
         let price = self.price(len);
         let peer = &mut self.peers[source as usize];
-        peer.held += price;
-        if peer.held > self.limit {
+        if price > self.limit / 2 || price > self.limit - peer.held {
             return Err(PeerError::Credit { limit: self.limit });
         }
+        peer.held += price;
         Ok(())
     }
 
@@ -113,9 +116,11 @@ mod tests {
     #[test]
     fn too_much_either_way_is_a_violation() {
         let mut credits = Credits::new(1, 4096);
-        assert_eq!(credits.charge(0, 1 << 40), Ok(()));
-        assert_eq!(credits.charge(0, 4000), Ok(()));
-        assert_eq!(credits.charge(0, 0), Err(PeerError::Credit { limit: 4096 }));
+        let refused = Err(PeerError::Credit { limit: 4096 });
+        assert_eq!(credits.charge(0, 1 << 40), refused, "no message may cost more than half");
+        assert_eq!(credits.charge(0, 2048 - OVERHEAD), Ok(()));
+        assert_eq!(credits.charge(0, 2048 - OVERHEAD), Ok(()));
+        assert_eq!(credits.charge(0, 0), refused);
         assert_eq!(credits.refund(0, 1), Err(PeerError::CreditReturn { bytes: 1 }));
     }
 
@@ -146,7 +151,7 @@ mod tests {
             for len in early {
                 release(&mut sender, &mut receiver, len);
             }
-            prop_assert!(sender.spend(0, usize::MAX));
+            prop_assert!(sender.spend(0, limit.max(LEAST) / 2 - OVERHEAD));
         }
     }
 }

@@ -5,10 +5,11 @@
 //!
 //! - V1: regions handed in are written or read only until the wait that reports the end of their
 //!   operation, or until the device has failed: a failure abandons the context before it is
-//!   reported, so no buffer is in use after any call has returned an error of the transport.
+//!   reported, so no buffer is in use after any call has returned an error of the transport. A wait
+//!   that unwinds gives the device up for the same reason.
 
 use std::any::Any;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use transport_lapi::adapter::{Adapter, Doorbell, GetKind};
@@ -74,6 +75,8 @@ pub struct Device<A: Adapter> {
     /// Why the device is unusable, once it is.
     failure: OnceLock<Error>,
     bell: Arc<dyn Doorbell>,
+    /// Whether this rank has ended its part.
+    finished: AtomicBool,
     /// Tells the requests of this device from those of others in the process.
     number: u32,
 }
@@ -94,7 +97,8 @@ impl<A: Adapter> Device<A> {
         let context = Context::init(adapter, state, transport);
         backend::register(&mut *context.session()?)?;
         let number = DEVICES.fetch_add(1, Ordering::Relaxed);
-        Ok(Self { context, options, failure: OnceLock::new(), bell, number })
+        let (failure, finished) = (OnceLock::new(), AtomicBool::new(false));
+        Ok(Self { context, options, failure, bell, finished, number })
     }
 
     /// This rank.
@@ -219,6 +223,11 @@ impl<A: Adapter> Device<A> {
         }
     }
 
+    /// What tells this device from others in the process.
+    pub(crate) fn number(&self) -> u32 {
+        self.number
+    }
+
     /// A request of this device.
     #[inline]
     pub(crate) fn request(&self, handle: Handle) -> Request {
@@ -257,7 +266,12 @@ impl<A: Adapter> Device<A> {
     /// Gives a request up together with its buffer, which stays alive until the operation has
     /// ended. A receive that has not met a message yet is cancelled.
     pub fn detach(&self, request: Request, buffer: Box<dyn Any + Send>) {
-        let Ok(Handle::Pending(key)) = self.handle(&request) else { return };
+        let key = match self.handle(&request) {
+            Ok(Handle::Pending(key)) => key,
+            Ok(Handle::Done(_)) => return,
+            // Another device uses the buffer, and nobody can say how long.
+            Err(_) => return std::mem::forget(buffer),
+        };
         // A device that has failed uses no buffer any more (V1): nothing is left to cancel.
         let _ = self.cancel(&request);
         if let Ok(mut session) = self.session() {
@@ -272,7 +286,13 @@ impl<A: Adapter> Device<A> {
     /// As [`Device::iwait`]; [`Error::Finished`] the second time.
     pub fn finish(&self) -> Result<(), Error> {
         self.context.gfence().map_err(|error| self.fail(error.into()))?;
-        self.session()?.abandon();
+        let mut session = self.session()?;
+        if let Some(trouble) = session.state.trouble.take() {
+            drop(session);
+            return Err(self.fail(trouble));
+        }
+        session.abandon();
+        self.finished.store(true, Ordering::Relaxed);
         Ok(())
     }
 
@@ -283,9 +303,11 @@ impl<A: Adapter> Device<A> {
     }
 
     /// Makes the device unusable without waiting for anything: every later call, also of other
-    /// threads, fails with [`Error::Finished`]. No buffer is in use afterwards.
+    /// threads, fails with [`Error::Finished`]. No buffer is in use afterwards. To the other ranks
+    /// this one is gone, since it can never come to the collective end.
     pub fn give_up(&self) {
         self.fail(Error::Finished);
+        self.abort();
     }
 
     /// What the protocols did on this rank so far.
@@ -324,7 +346,8 @@ impl<A: Adapter> Device<A> {
         }
     }
 
-    /// Makes the device unusable and says why; the first reason is kept (V1).
+    /// Makes the device unusable and says why; the first reason is kept (V1). The other ranks learn
+    /// that this one does not go on.
     #[cold]
     pub(crate) fn fail(&self, error: Error) -> Error {
         if matches!(&error, Error::Transport(cause) if matches!(**cause, LapiError::HndlInvalid)) {
@@ -333,6 +356,7 @@ impl<A: Adapter> Device<A> {
         let error = self.failure.get_or_init(|| error).clone();
         if let Ok(mut session) = self.context.session() {
             session.abandon();
+            self.bell.declare_lost();
         }
         error
     }
@@ -352,11 +376,13 @@ impl<A: Adapter> Device<A> {
         session: SessionGuard<'_, A, State>,
         mut ready: impl FnMut(&mut Session<A, State>) -> Option<R>,
     ) -> Result<R, Error> {
+        let guard = GiveUpOnPanic(self);
         let outcome =
             self.context.wait_from(session, |session| match session.state.trouble.take() {
                 Some(trouble) => Some(Err(trouble)),
                 None => ready(session).map(Ok),
             });
+        std::mem::forget(guard);
         match outcome {
             Ok(Ok(answer)) => Ok(answer),
             Ok(Err(trouble)) => Err(self.fail(trouble)),
@@ -375,17 +401,35 @@ impl<A: Adapter> Device<A> {
     /// # Errors
     /// As [`Device::iwait`].
     pub fn progress(&self) -> Result<(), Error> {
+        self.poll_for(|_| None::<()>).map(drop)
+    }
+
+    /// One round of progress, then a look. Only when there is neither news nor anything to be found
+    /// is a rank that has gone an error: what it sent before that still counts.
+    pub(crate) fn poll_for<R>(
+        &self,
+        look: impl FnOnce(&mut Session<A, State>) -> Option<R>,
+    ) -> Result<Option<R>, Error> {
         let mut session = self.session()?;
-        let outcome = match session.progress() {
-            // Nothing more comes from a rank that is gone, once all that it sent was taken in.
-            Ok(0) => {
-                session.state.trouble.take().or_else(|| session.check_lost().err().map(Error::from))
-            }
-            Ok(_) => session.state.trouble.take(),
-            Err(error) => Some(error.into()),
+        let outcome = match (session.progress(), session.state.trouble.take()) {
+            (Err(error), _) => Err(error.into()),
+            (Ok(_), Some(trouble)) => Err(trouble),
+            (Ok(done), None) => match look(&mut session) {
+                None if done == 0 => session.check_lost().map(|()| None).map_err(Error::from),
+                found => Ok(found),
+            },
         };
         drop(session);
-        outcome.map_or(Ok(()), |error| Err(self.fail(error)))
+        outcome.map_err(|error| self.fail(error))
+    }
+
+    /// Checks what a send needs, without sending.
+    ///
+    /// # Errors
+    /// [`Error::Rank`], [`Error::Tag`].
+    pub fn check_send(&self, dest: usize, tag: i32) -> Result<(), Error> {
+        self.check_rank(dest)?;
+        check_tag(tag).map(drop)
     }
 
     #[inline]
@@ -414,6 +458,24 @@ impl<A: Adapter> Device<A> {
 #[inline]
 fn check_tag(tag: i32) -> Result<i32, Error> {
     if tag < 0 { Err(Error::Tag { tag }) } else { Ok(tag) }
+}
+
+impl<A: Adapter> Drop for Device<A> {
+    /// A rank that goes without [`Device::finish`] is lost to the others.
+    fn drop(&mut self) {
+        if !self.finished.load(Ordering::Relaxed) {
+            self.bell.declare_lost();
+        }
+    }
+}
+
+/// Dropped when a wait unwinds: its buffer may be freed then, so the device must not use it (V1).
+struct GiveUpOnPanic<'a, A: Adapter>(&'a Device<A>);
+
+impl<A: Adapter> Drop for GiveUpOnPanic<'_, A> {
+    fn drop(&mut self) {
+        self.0.give_up();
+    }
 }
 
 /// Posts a receive, or lets it meet the early message that it would get; returns its key.

@@ -98,6 +98,12 @@ pub enum PeerError {
         /// What was returned.
         bytes: u64,
     },
+    /// Data where the message has none.
+    #[error("{len} bytes of data with a message that has none")]
+    Data {
+        /// How many there were.
+        len: u64,
+    },
     /// The end of a send that is not under way to that rank.
     #[error("the end of a send that is not under way")]
     StrayDone,

@@ -19,6 +19,8 @@ use crate::status::Status;
 pub struct Message {
     early: u64,
     status: Status,
+    /// Number of the device that it was sent to.
+    device: u32,
 }
 
 impl Message {
@@ -40,8 +42,7 @@ impl<A: Adapter> Device<A> {
         context: u32,
     ) -> Result<Option<Status>, Error> {
         let pattern = self.pattern(source, tag, context)?;
-        self.progress()?;
-        Ok(peek(&mut self.session()?.state, &pattern))
+        self.poll_for(|session| peek(&mut session.state, &pattern))
     }
 
     /// Waits for such a message (MPI_Probe).
@@ -69,8 +70,7 @@ impl<A: Adapter> Device<A> {
         context: u32,
     ) -> Result<Option<Message>, Error> {
         let pattern = self.pattern(source, tag, context)?;
-        self.progress()?;
-        Ok(take(&mut self.session()?.state, &pattern))
+        self.poll_for(|session| self.take(&mut session.state, &pattern))
     }
 
     /// Waits for such a message and takes it out of the queue (MPI_Mprobe).
@@ -84,19 +84,28 @@ impl<A: Adapter> Device<A> {
         context: u32,
     ) -> Result<Message, Error> {
         let pattern = self.pattern(source, tag, context)?;
-        self.wait_until(|session| take(&mut session.state, &pattern))
+        self.wait_until(|session| self.take(&mut session.state, &pattern))
     }
 
     /// Starts to receive a message that a matched probe took (MPI_Imrecv).
     ///
     /// # Errors
-    /// What made the device unusable.
+    /// [`Error::Request`] for a message of another device; what made the device unusable.
     pub fn imrecv(&self, message: Message, into: RecvRegion) -> Result<Request, Error> {
+        if message.device != self.number() {
+            return Err(Error::Request);
+        }
         let mut session = self.session()?;
         let (state, outbox) = session.parts();
         let key = backend::receive(state, outbox, message.early, into);
         drop(session);
         Ok(self.request(Handle::Pending(key)))
+    }
+
+    fn take(&self, state: &mut State, pattern: &Pattern) -> Option<Message> {
+        let status = peek(state, pattern)?;
+        let (_, early) = state.matcher.take_early(pattern)?;
+        Some(Message { early, status, device: self.number() })
     }
 }
 
@@ -104,10 +113,4 @@ fn peek(state: &mut State, pattern: &Pattern) -> Option<Status> {
     let (_, &key) = state.matcher.peek_early(pattern)?;
     let early = state.early.get(key)?;
     Some(Status::new(early.source, early.tag, early.len))
-}
-
-fn take(state: &mut State, pattern: &Pattern) -> Option<Message> {
-    let status = peek(state, pattern)?;
-    let (_, early) = state.matcher.take_early(pattern)?;
-    Some(Message { early, status })
 }

@@ -5,8 +5,8 @@
 //!   the session's lock.
 //! - S2: a region that a receive names is written only between its match and its end; after the end
 //!   it belongs to the caller again.
-//! - S3: `trouble` is the first violation that a handler met. The next call of the device finds it,
-//!   abandons the context and fails; so nothing is concluded from what came after it.
+//! - S3: `trouble` is the first violation that a handler met. The next call of the device that makes
+//!   progress, or ends it, finds it, abandons the context and fails.
 
 use transport_lapi::{Outbox, RecvRegion};
 

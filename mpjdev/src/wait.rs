@@ -36,9 +36,7 @@ impl<A: Adapter> Device<A> {
     /// # Errors
     /// As [`Device::iwait`].
     pub fn itest(&self, request: &mut Option<Request>) -> Result<Option<Status>, Error> {
-        self.progress()?;
-        let mut session = self.session()?;
-        match self.take_ended(&mut session.state, request) {
+        match self.poll_for(|session| self.take_ended(&mut session.state, request))? {
             Some(outcome) => outcome.map(Some),
             None => Ok(None),
         }

@@ -108,6 +108,61 @@ fn exit_code_0_without_finishing_is_a_failure() {
 }
 
 #[test]
+fn a_rank_that_becomes_another_program_is_told_so() {
+    let says = ["mpjrun: rank ", "but its control line to mpjrun was closed before: it closed"];
+    failing_job(2, &["replaced"], 1, &says);
+}
+
+/// A job in which rank 1 returns an error from main, while the others wait for it: one rank is named,
+/// with the cause.
+#[track_caller]
+fn job_that_returns_an_error(ranks: usize, words: &[&str], cause: &str) {
+    let start = Instant::now();
+    let outcome = job(ranks, words);
+    assert_eq!(outcome.code, 1, "{words:?}: {outcome:?}");
+    let said = |words: &str| outcome.stderr.matches(words).count();
+    assert_eq!((said("mpjrun: rank "), said("mpjrun: rank 1 (pid ")), (1, 1), "{outcome:?}");
+    let told = outcome.stderr.lines().find_map(|line| line.strip_prefix("mpjrun:   it said: "));
+    assert!(told.is_some_and(|told| told.contains(cause)), "no {cause:?}: {outcome:?}");
+    assert!(start.elapsed() < Duration::from_millis(2200), "{words:?}: {outcome:?}");
+}
+
+#[test]
+fn an_error_that_main_returns_ends_the_job_and_is_told() {
+    launch::mpjrun_path();
+    job_that_returns_an_error(2, &["error-truncate"], "16 bytes");
+    job_that_returns_an_error(3, &["error-rank"], "99");
+}
+
+#[test]
+fn an_error_that_is_dealt_with_is_no_failure() {
+    let outcome = job(3, &["error-handled"]);
+    assert_eq!((outcome.code, outcome.stderr.as_str()), (0, ""), "{outcome:?}");
+    assert_eq!(outcome.stdout.lines().count(), 3, "{outcome:?}");
+}
+
+#[test]
+fn a_panic_of_a_thread_is_told_when_the_job_is_stuck() {
+    let outcome = launch::mpjrun(&["-n", "2", "--timeout", "0.5", RANK, "thread-panic"]);
+    assert_eq!(outcome.code, 124, "{outcome:?}");
+    let told = "mpjrun:   rank 1 panicked at tests/src/bin/rank.rs:";
+    assert!(outcome.stderr.contains(told), "{outcome:?}");
+    assert!(outcome.stderr.contains(": rank 1 goes overboard\n"), "{outcome:?}");
+}
+
+#[test]
+fn a_rank_that_has_left_is_told_when_the_others_do_not() {
+    let outcome = launch::mpjrun(&["-n", "2", "--timeout", "0.5", RANK, "leaving"]);
+    assert_eq!(outcome.code, 124, "{outcome:?}");
+    let left =
+        "rank 1: has dropped its World and waits for the others, still running; ended by mpjrun";
+    let stays = "rank 0: joined, still running; ended by mpjrun";
+    for fate in [left, stays] {
+        assert!(outcome.stderr.contains(fate), "no {fate:?}: {outcome:?}");
+    }
+}
+
+#[test]
 fn a_job_that_is_stuck_ends_by_its_timeout_and_tells_who_had_joined() {
     let outcome = launch::mpjrun(&["-n", "2", "--timeout", "0.5", RANK, "idle"]);
     assert_eq!(outcome.code, 124, "{outcome:?}");
@@ -196,6 +251,15 @@ impl Running {
         (code, said)
     }
 
+    /// Waits for the end of a job whose ranks had all joined.
+    #[track_caller]
+    fn assert_ended_by(&mut self, signal: &str, code: i32) {
+        let last = self.ranks.len() - 1;
+        let fates = format!("mpjrun:   ranks 0-{last}: joined, still running; ended by mpjrun\n");
+        let said = format!("mpjrun: ended by {signal}\n{fates}");
+        assert_eq!(self.finish(), (Some(code), said));
+    }
+
     #[track_caller]
     fn assert_ranks_gone(&self) {
         eventually("every rank is gone", || !self.ranks.iter().copied().any(runs));
@@ -255,7 +319,18 @@ fn ranks_behind_a_script_end_with_a_launcher_that_is_killed() {
 fn ranks_behind_a_script_end_with_their_job() {
     let mut job = Running::idle(2, &["sh", "-c", "\"$0\" \"$@\"; exit $?"]);
     job.signal(Signal::TERM);
-    assert_eq!(job.finish(), (Some(143), "mpjrun: ended by signal 15 (SIGTERM)\n".to_owned()));
+    job.assert_ended_by("signal 15 (SIGTERM)", 143);
+    job.assert_ranks_gone();
+}
+
+#[test]
+fn the_number_of_a_rank_behind_a_script_is_the_ranks_own() {
+    let mut job = Running::idle(2, &["sh", "-c", "\"$0\" \"$@\"; exit $?"]);
+    let victim = Pid::from_raw(job.ranks[0] as i32).expect("a process number");
+    kill_process(victim, Signal::KILL).expect("a rank of this test");
+    let (code, said) = job.finish();
+    assert_eq!(code, Some(137), "{said}");
+    assert!(said.contains(&format!("(pid {})", job.ranks[0])), "{said}");
     job.assert_ranks_gone();
 }
 
@@ -292,6 +367,6 @@ fn no_process_of_a_job_has_a_network_socket() {
             inodes.map(|metadata| metadata.ino()).filter(|inode| network.contains(inode)).collect();
         assert_eq!(found, [], "process {pid}");
     }
-    job.signal(Signal::INT);
-    assert_eq!(job.finish(), (Some(130), "mpjrun: ended by signal 2 (SIGINT)\n".to_owned()));
+    job.signal(Signal::TERM);
+    job.assert_ended_by("signal 15 (SIGTERM)", 143);
 }

@@ -8,7 +8,8 @@
 //! The conformance suite in `tests/src/conformance/adapter.rs` checks this contract:
 //!
 //! - A1: frames from one origin to one target arrive whole, once, and in the order offered.
-//! - A2: no method blocks, and none calls back into the transport.
+//! - A2: no method blocks, and none calls back into the transport. [`Adapter::conceal`] alone may
+//!   wait, for a copy out of the region that is under way.
 //! - A3: [`Post::Full`] took nothing. The caller polls and offers the same frame again.
 //! - A4: after [`Post::Taken`] the frame reaches its target as long as the target polls, even when
 //!   the sender never calls the adapter again.

@@ -56,18 +56,28 @@ impl<'a, S> Amsend<'a, S> {
             let (len, limit) = (self.udata.len() as u64, isize::MAX as u64);
             return Err(LapiError::DataLen { offset: 0, len, limit });
         }
-        if self.handler == 0 {
-            return Err(LapiError::AddrHndlRange { index: 0 });
-        }
+        check_handler(self.handler)?;
         if self.udata.is_null() {
             return Err(LapiError::OrgAddrNull { len: self.udata.len() });
         }
         check_target(self.target, num_tasks)?;
-        if self.uhdr.len() > MAX_UHDR || self.uhdr.len() % 8 != 0 {
-            return Err(LapiError::UhdrLen { len: self.uhdr.len(), max: MAX_UHDR });
-        }
-        Ok(())
+        check_uhdr(self.uhdr)
     }
+}
+
+/// LAPI's HDR_HNDLR_NULL at the origin: index 0 is no handler.
+#[inline]
+pub(crate) fn check_handler(index: u8) -> Result<(), LapiError> {
+    if index == 0 { Err(LapiError::AddrHndlRange { index: 0 }) } else { Ok(()) }
+}
+
+/// LAPI's UHDR_LEN condition.
+#[inline]
+pub(crate) fn check_uhdr(uhdr: &[u8]) -> Result<(), LapiError> {
+    if uhdr.len() > MAX_UHDR || uhdr.len() % 8 != 0 {
+        return Err(LapiError::UhdrLen { len: uhdr.len(), max: MAX_UHDR });
+    }
+    Ok(())
 }
 
 /// LAPI's TGT condition.

@@ -126,14 +126,22 @@ pub fn detect(settings: &Settings) -> Result<Start, BootstrapError> {
         };
     }
     let seat = Seat::parse(&variables)?;
-    if TAKEN.swap(true, Ordering::SeqCst) {
-        return Err(BootstrapError::AlreadyTaken);
-    }
-    let (segment, control) = inherit::take(seat.segment, seat.control)?;
+    let (segment, control) = take_once(&TAKEN, &seat)?;
     let control = Control::new(seat.task, control);
     control.end_with_launcher().map_err(|source| BootstrapError::Watch { source })?;
     let Seat { task, num_tasks, job, .. } = seat;
     Ok(Start::Launched(Membership { task, num_tasks, job, segment, control }))
+}
+
+/// Takes the descriptors of `seat`, unless they have been `taken` (B2). A refusal leaves them where
+/// they are, so that another call is told the same cause.
+fn take_once(taken: &AtomicBool, seat: &Seat) -> Result<(OwnedFd, OwnedFd), BootstrapError> {
+    if taken.swap(true, Ordering::SeqCst) {
+        return Err(BootstrapError::AlreadyTaken);
+    }
+    let descriptors = inherit::take(seat.segment, seat.control);
+    taken.store(descriptors.is_ok(), Ordering::SeqCst);
+    descriptors
 }
 
 /// The environment of rank `task` of the job called `job`, whose inherited descriptors are

@@ -42,7 +42,7 @@ const WAIT: Setting = Setting {
 };
 const EARLY_LIMIT: Setting = Setting {
     name: "MPJ_EARLY_LIMIT",
-    default: "4M",
+    default: "64M",
     legal: "a number of bytes, with suffix K, M or G for powers of 1024",
     meaning: "memory for messages that arrive before their receive, per peer",
 };
@@ -158,7 +158,7 @@ impl Default for Settings {
             backend: BackendChoice::default(),
             get: GetMode::default(),
             wait: WaitMode::default(),
-            early_limit: 4 << 20,
+            early_limit: 64 << 20,
             singleton: false,
         }
     }
@@ -207,9 +207,15 @@ pub fn backend_entry(backend: BackendChoice) -> (&'static str, &'static str) {
 }
 
 /// A variable of this process's environment; `None` where it is unset or empty (E2). For what the
-/// launcher takes from its caller: `PATH`, `CARGO`, and variables exported by name.
+/// launcher takes from its caller for itself: `PATH` and `CARGO`.
 pub fn inherited(name: impl AsRef<OsStr>) -> Option<OsString> {
     std::env::var_os(name).filter(|value| !value.is_empty())
+}
+
+/// A variable of this process's environment as it is, empty or not; `None` where it is unset. For
+/// variables that the launcher passes on by name, whose meaning is the program's business.
+pub fn given(name: impl AsRef<OsStr>) -> Option<OsString> {
+    std::env::var_os(name)
 }
 
 /// What the launcher told this process about its job; unparsed.

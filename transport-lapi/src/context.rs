@@ -197,7 +197,7 @@ impl<A: Adapter, S> Context<A, S> {
             if let Some(answer) = ready(&mut session) {
                 return Ok(answer);
             }
-            idle = if done > 0 { 0 } else { idle + 1 };
+            idle = if done > 0 { 0 } else { u32::wrapping_add(idle, 1) };
             match self.pace.step(idle) {
                 Step::Spin => {
                     std::hint::spin_loop();

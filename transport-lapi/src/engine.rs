@@ -119,10 +119,28 @@ impl<S> Engine<S> {
         body: ForeignBytes<'_>,
         begin: Incoming<S>,
     ) -> Result<(), LapiError> {
-        if let Some(open) = &self.incoming[origin as usize] {
-            let violation = Violation::Interleaved { open: open.msg, next: begin.msg };
-            return Err(LapiError::Peer { origin, violation });
+        // A message that broke off is given up: its completion handler never runs.
+        let open = self.incoming[origin as usize].take();
+        let next = begin.msg;
+        let begun = self.begin(state, origin, handler, uhdr, body, begin);
+        match open {
+            None => begun,
+            Some(open) => {
+                let violation = Violation::Interleaved { open: open.msg, next };
+                Err(LapiError::Peer { origin, violation })
+            }
         }
+    }
+
+    fn begin(
+        &mut self,
+        state: &mut S,
+        origin: TaskId,
+        handler: u8,
+        uhdr: &[u8],
+        body: ForeignBytes<'_>,
+        begin: Incoming<S>,
+    ) -> Result<(), LapiError> {
         let handler = self.header_handler(origin, handler)?;
         let arrival = Arrival { origin, uhdr, len: begin.total, data: None };
         let (into, completion) = match handler(state, arrival) {

@@ -4,12 +4,14 @@
 use std::collections::VecDeque;
 
 use crate::adapter::{Adapter, Caps, TaskId};
-use crate::amsend::{Message, Offer, OnOrigin, Outgoing, Payload, check_target};
+use crate::amsend::{
+    Message, Offer, OnOrigin, Outgoing, Payload, check_handler, check_target, check_uhdr,
+};
 use crate::counter::Counters;
 use crate::error::LapiError;
 use crate::get::{Gets, Regions};
 use crate::region::{RecvRegion, RemoteRegion, SendRegion};
-use crate::wire::{MAX_UHDR, Packet};
+use crate::wire::Packet;
 
 /// Communication that has been accepted and not yet carried out. Its calls never block: they queue,
 /// and the dispatcher sends.
@@ -62,12 +64,8 @@ impl<S> Outbox<S> {
         udata: Vec<u8>,
     ) -> Result<(), LapiError> {
         check_target(target, self.lanes.len())?;
-        if handler == 0 {
-            return Err(LapiError::AddrHndlRange { index: 0 });
-        }
-        if uhdr.len() > MAX_UHDR || uhdr.len() % 8 != 0 {
-            return Err(LapiError::UhdrLen { len: uhdr.len(), max: MAX_UHDR });
-        }
+        check_handler(handler)?;
+        check_uhdr(uhdr)?;
         let message = Message::new(handler, uhdr, Payload::Owned(udata));
         self.push(target, Outgoing::Message(message));
         Ok(())
@@ -177,19 +175,30 @@ impl<S> Outbox<S> {
         }
     }
 
-    /// [`Self::flush_lane`] for every lane that has something.
+    /// Takes the last operation of a lane back, unless it has gone.
+    pub(crate) fn take_back(&mut self, target: TaskId) {
+        self.queued -= usize::from(self.lanes[target as usize].queue.pop_back().is_some());
+    }
+
+    /// [`Self::flush_lane`] for every lane that has something. A lane that fails does not hold up
+    /// the others; the first error is given.
     pub(crate) fn flush<A: Adapter>(
         &mut self,
         adapter: &mut A,
         state: &mut S,
     ) -> Result<usize, LapiError> {
-        let mut frames = 0;
+        let (mut frames, mut trouble) = (0, None);
         for target in 0..self.lanes.len() {
             if self.queued == 0 {
                 break;
             }
-            frames += self.flush_lane(adapter, state, target as TaskId)?;
+            match self.flush_lane(adapter, state, target as TaskId) {
+                Ok(went) => frames += went,
+                Err(error) => {
+                    trouble.get_or_insert(error);
+                }
+            }
         }
-        Ok(frames)
+        trouble.map_or(Ok(frames), Err)
     }
 }

@@ -48,7 +48,8 @@ impl<A: Adapter, S> Session<A, S> {
     /// # Errors
     /// [`LapiError::DataLen`], [`LapiError::AddrHndlRange`] for handler 0,
     /// [`LapiError::OrgAddrNull`], [`LapiError::Tgt`], [`LapiError::UhdrLen`]; what the adapter
-    /// says of a lost target. After an error nothing was sent.
+    /// says of a lost target. After an error the buffer is the caller's again; unless the adapter
+    /// failed in the middle of a long message, nothing was sent.
     #[inline]
     pub fn amsend(&mut self, call: Amsend<'_, S>) -> Result<Sent, LapiError> {
         if self.try_amsend(&call)? {
@@ -92,10 +93,17 @@ impl<A: Adapter, S> Session<A, S> {
         let mut message = Message::new(call.handler, call.uhdr, Payload::Region(call.udata));
         message.counters = call.counters();
         message.on_origin = call.on_origin;
-        let outbox = &mut self.engine.outbox;
-        outbox.push(call.target, Outgoing::Message(message));
-        outbox.flush_lane(&mut self.adapter, &mut self.state, call.target)?;
-        self.wake();
+        let Self { engine, adapter, state, .. } = self;
+        engine.outbox.push(call.target, Outgoing::Message(message));
+        match engine.outbox.flush_lane(adapter, state, call.target) {
+            Ok(0) => {}
+            // What was sent may be what a sleeping thread of this task waits for.
+            Ok(_) => self.wake(),
+            Err(error) => {
+                engine.outbox.take_back(call.target);
+                return Err(error);
+            }
+        }
         Ok(Sent::Later)
     }
 
@@ -144,6 +152,21 @@ impl<A: Adapter, S> Session<A, S> {
     /// The packet concerned is dropped; later calls go on behind it.
     #[inline]
     pub fn progress(&mut self) -> Result<usize, LapiError> {
+        let round = self.round();
+        // Whatever the round met: regions that ended are withdrawn before anybody can free them,
+        // and the threads that sleep may have got what they wait for.
+        if !self.engine.outbox.concealed.is_empty() {
+            self.engine.outbox.conceal(&mut self.adapter);
+        }
+        if self.sleeping != 0 && !matches!(round, Ok(0)) {
+            self.bell.ring();
+        }
+        round
+    }
+
+    /// All that a round does, whatever goes wrong in between; the first error is kept.
+    #[inline]
+    fn round(&mut self) -> Result<usize, LapiError> {
         let Self { state, adapter, engine, .. } = self;
         let mut trouble = None;
         let arrived = adapter.poll(BUDGET, &mut |frame| {
@@ -151,24 +174,15 @@ impl<A: Adapter, S> Session<A, S> {
                 trouble.get_or_insert(error);
             }
         });
-        if let Some(error) = trouble {
-            return Err(error);
-        }
-        let mut done = arrived?;
+        let mut done = keep_first(&mut trouble, arrived.map_err(LapiError::from));
         if engine.outbox.gets.has_direct() {
-            done += engine.outbox.advance_gets(adapter, state)?;
+            done += keep_first(&mut trouble, engine.outbox.advance_gets(adapter, state));
         }
         if engine.outbox.queued != 0 {
-            done += engine.outbox.flush(adapter, state)?;
+            done += keep_first(&mut trouble, engine.outbox.flush(adapter, state));
         }
-        done += engine.collect()?;
-        if !engine.outbox.concealed.is_empty() {
-            engine.outbox.conceal(adapter);
-        }
-        if done != 0 && self.sleeping != 0 {
-            self.bell.ring();
-        }
-        Ok(done)
+        done += keep_first(&mut trouble, engine.collect());
+        trouble.map_or(Ok(done), Err)
     }
 
     /// Gives up everything that is under way and terminates the context: after a failure, this is
@@ -226,6 +240,15 @@ impl<A: Adapter, S> Session<A, S> {
     pub fn getcntr(&mut self, counter: CounterId) -> Result<i64, LapiError> {
         Ok(*self.engine.outbox.counters.value(counter)?)
     }
+}
+
+/// How much was done; an error counts as nothing and is kept if it is the first.
+#[inline]
+fn keep_first(trouble: &mut Option<LapiError>, outcome: Result<usize, LapiError>) -> usize {
+    outcome.unwrap_or_else(|error| {
+        trouble.get_or_insert(error);
+        0
+    })
 }
 
 impl<A: Adapter, S> Drop for Session<A, S> {

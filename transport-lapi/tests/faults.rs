@@ -11,7 +11,7 @@ use transport_lapi::layers::fault::{FaultAdapter, FaultCount, FaultPlan};
 use transport_lapi::wireup::Native;
 use transport_lapi::{
     Amsend, Arrival, Completion, Context, HeaderAction, LapiError, OnOrigin, Options, Outbox,
-    RemoteRegion, TaskId,
+    RemoteRegion, TaskId, Violation,
 };
 
 use support::buffers::{Landing, pattern, source};
@@ -74,6 +74,7 @@ fn everything_arrives(kind: Kind, num_tasks: usize, seed: u64) {
         let sent_all = session.counter();
         let region = session.register(source(pattern(seed, 100_000))).unwrap();
         drop(session);
+        context.gfence().unwrap();
         let mut numbers = Numbers(seed << 8 | u64::from(context.task()));
         let fetched = Landing::new(100_000);
         let told = OnOrigin::Handler(got, 0);
@@ -178,6 +179,10 @@ fn settle<A: Adapter, B: Adapter>(
     panic!("progress never comes to rest: {:?}", errors.last());
 }
 
+fn tells_of_a_break(error: &LapiError) -> bool {
+    matches!(error, LapiError::Peer { violation: Violation::Interleaved { .. }, .. })
+}
+
 /// Messages one after the other through a receiver that damages frames. Each arrives intact, or is
 /// seen damaged by its handler, or there was an error; except for one whose last packet lost its
 /// end: that shows when the next message of several packets begins.
@@ -200,6 +205,9 @@ fn damage_is_noticed(seed: u64) -> (usize, usize) {
         let mut session = receiver.session().unwrap();
         let arrived = std::mem::take(&mut session.state.intact);
         let damaged = std::mem::take(&mut session.state.damaged);
+        if errors.iter().any(tells_of_a_break) {
+            broken_off = None;
+        }
         assert!(arrived <= 1, "seed {seed}: message {number} arrived {arrived} times");
         intact += arrived;
         if arrived == 1 || damaged + errors.len() > 0 {

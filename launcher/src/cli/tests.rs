@@ -34,6 +34,7 @@ fn every_option_is_taken() {
         wdir: Some("/tmp".into()),
         program: "prog".into(),
         args: Vec::new(),
+        needless: Vec::new(),
     };
     assert_eq!(spec, expected);
 }
@@ -48,9 +49,25 @@ fn what_follows_the_program_is_the_programs() {
 
 #[test]
 fn the_other_spellings_of_n_are_taken() {
-    for line in ["-np 4 p", "--np 4 p", "--np=4 p", "-n4 p", "-l -np 4 p", "-x np -np 4 p"] {
+    for line in [
+        "-np 4 p",
+        "-np4 p",
+        "-l -np4 p",
+        "--np 4 p",
+        "--np=4 p",
+        "-n4 p",
+        "-l -np 4 p",
+        "-x np -np 4 p",
+    ] {
         assert_eq!(parse(line).expect(line).ranks, 4, "{line}");
     }
+}
+
+#[test]
+fn options_of_other_launchers_that_are_not_needed_are_noted() {
+    let spec = parse("--allow-run-as-root -n 4 --oversubscribe p --oversubscribe").expect("legal");
+    assert_eq!(spec.needless, ["--oversubscribe", "--allow-run-as-root"]);
+    assert_eq!((spec.ranks, spec.args), (4, words("--oversubscribe")));
 }
 
 #[test]
@@ -58,6 +75,8 @@ fn a_value_that_looks_like_np_is_left_alone() {
     assert_eq!(accept_np(words("mpjrun -x -np p -np")), words("mpjrun -x -np p -np"));
     assert_eq!(accept_np(words("mpjrun -- -np")), words("mpjrun -- -np"));
     assert_eq!(accept_np(words("mpjrun -np -np")), words("mpjrun -n -np"));
+    assert_eq!(accept_np(words("mpjrun p -np2")), words("mpjrun p -np2"));
+    assert_eq!(accept_np(words("mpjrun -np2x p")), words("mpjrun -np2x p"));
     assert_eq!(accept_np(words("mpjrun")), words("mpjrun"));
 }
 

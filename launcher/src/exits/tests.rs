@@ -9,11 +9,15 @@ fn ms(after_start: u64) -> u64 {
 }
 
 fn ledger(ranks: u32) -> Ledger {
-    Ledger::new(START, (0..ranks).map(|rank| 100 + rank))
+    Ledger::new(START, ranks as usize, (0..ranks).map(|rank| 100 + rank))
 }
 
 fn join(ledger: &mut Ledger, rank: u32) {
-    assert!(ledger.note(rank as usize, ControlMessage::Joined { task: rank, pid: 1 }, ms(1)));
+    assert!(ledger.note(
+        rank as usize,
+        ControlMessage::Joined { task: rank, pid: 200 + rank },
+        ms(1)
+    ));
 }
 
 fn finish(ledger: &mut Ledger, rank: u32) {
@@ -107,8 +111,6 @@ fn claims_are_bounded() {
     panic(&mut job, 1, 0, "from before the start");
     assert_eq!(job.records[0].complained_at(), Some(ms(1_000)));
     assert_eq!(job.records[1].complained_at(), Some(START));
-    (0..100).for_each(|turn| panic(&mut job, 0, ms(turn), "again"));
-    assert_eq!(job.records[0].complaints.len(), KEPT_COMPLAINTS);
 }
 
 #[test]
@@ -138,7 +140,7 @@ fn the_report_names_cause_panic_and_every_other_rank() {
     }
     let failure = job.first_failure().expect("rank 1 failed");
     let expected = "\
-mpjrun: rank 1 (pid 101) exited with code 101 0.52 s after start
+mpjrun: rank 1 (pid 201) exited with code 101 0.52 s after start
 mpjrun:   it panicked at src/main.rs:1:2: left != right
 mpjrun:     left: 1
 mpjrun:   ranks 0, 2: joined, still running; ended by mpjrun
@@ -177,7 +179,7 @@ fn a_complaint_that_is_no_panic_is_told_as_such() {
     job.ended(0, Ending::Code(0), ms(20));
     let failure = job.first_failure().expect("it did not finish");
     let expected = "\
-mpjrun: rank 0 (pid 100) exited with code 0 without finishing 0.02 s after start
+mpjrun: rank 0 (pid 200) exited with code 0 without finishing 0.02 s after start
 mpjrun:   it said: task 1 is gone
 ";
     assert_eq!(job.report(Verdict::Failed(failure), ms(21)), expected);
@@ -194,8 +196,12 @@ mpjrun:   rank 0: not joined, still running; ended by mpjrun
 mpjrun:   rank 1: joined, still running; does not even react to SIGKILL
 ";
     assert_eq!(job.report(Verdict::TimedOut(Duration::from_millis(1500)), ms(1_500)), timed_out);
-    let signalled = job.report(Verdict::Signalled(libc::SIGTERM), ms(1));
-    assert_eq!(signalled, "mpjrun: ended by signal 15 (SIGTERM)\n");
+    let signalled = "\
+mpjrun: ended by signal 15 (SIGTERM)
+mpjrun:   rank 0: not joined, still running; ended by mpjrun
+mpjrun:   rank 1: joined, still running; does not even react to SIGKILL
+";
+    assert_eq!(job.report(Verdict::Signalled(libc::SIGTERM), ms(1)), signalled);
     assert_eq!(job.report(Verdict::OutputClosed, ms(1)), "");
     assert_eq!(signal_words(40), "signal 40");
 }
@@ -204,4 +210,90 @@ mpjrun:   rank 1: joined, still running; does not even react to SIGKILL
 fn ranges_are_short() {
     assert_eq!(ranges(&[3]), "3");
     assert_eq!(ranges(&[0, 1, 2, 5, 7, 8]), "0-2, 5, 7-8");
+}
+
+#[test]
+fn of_many_complaints_the_first_and_the_latest_are_told_in_order() {
+    let mut job = ledger(1);
+    for turn in 1..=6 {
+        panic(&mut job, 0, ms(turn), &format!("number {turn}"));
+    }
+    job.ended(0, Ending::Code(101), ms(7));
+    let failure = job.first_failure().expect("it failed");
+    let report = job.report(Verdict::Failed(failure), ms(8));
+    let told: Vec<&str> =
+        report.lines().filter_map(|line| line.split_once("number ")).map(|(_, n)| n).collect();
+    assert_eq!(told, ["1", "4", "5", "6"]);
+}
+
+#[test]
+fn complaints_are_told_where_no_rank_is_the_cause() {
+    let mut job = ledger(3);
+    panic(&mut job, 0, ms(5), "caught");
+    finish(&mut job, 0);
+    panic(&mut job, 1, ms(6), "in a thread\nof two lines");
+    for verdict in [Verdict::TimedOut(Duration::from_secs(1)), Verdict::Signalled(libc::SIGINT)] {
+        let report = job.report(verdict, ms(10));
+        let told =
+            "mpjrun:   rank 1 panicked at src/main.rs:1:2: in a thread\nmpjrun:     of two lines\n";
+        assert!(report.ends_with(told), "{report}");
+        assert!(!report.contains("caught"), "{report}");
+    }
+    (0..100).for_each(|turn| panic(&mut job, 1, ms(turn), "again"));
+    (0..100).for_each(|turn| panic(&mut job, 2, ms(turn), "again"));
+    assert!(!job.report(Verdict::Signalled(2), ms(200)).contains("more complaints"));
+}
+
+#[test]
+fn complaints_of_many_ranks_are_counted_rather_than_told() {
+    let mut job = ledger(20);
+    (0..20).for_each(|rank| panic(&mut job, rank, ms(5), "boom"));
+    let report = job.report(Verdict::Signalled(libc::SIGINT), ms(10));
+    assert_eq!(report.matches("boom").count(), TOLD_COMPLAINTS);
+    assert!(report.ends_with("mpjrun:   and 4 more complaints\n"), "{report}");
+}
+
+#[test]
+fn a_rank_that_waits_for_the_others_is_told_as_such() {
+    let mut job = ledger(3);
+    (0..2).for_each(|rank| join(&mut job, rank));
+    assert!(job.note(1, ControlMessage::Leaving { task: 1 }, ms(2)));
+    let report = job.report(Verdict::TimedOut(Duration::from_secs(1)), ms(1_000));
+    let waits = "rank 1: has dropped its World and waits for the others, still running; ";
+    assert!(report.contains(waits), "{report}");
+    finish(&mut job, 1);
+    let report = job.report(Verdict::TimedOut(Duration::from_secs(1)), ms(1_000));
+    assert!(report.contains("rank 1: finished, still running; "), "{report}");
+}
+
+#[test]
+fn ranks_that_were_not_started_are_told_as_such() {
+    let mut job = Ledger::new(START, 5, [100, 101]);
+    job.ended(1, Ending::Code(9), ms(10));
+    job.ended(0, Ending::Signal(libc::SIGTERM), ms(20));
+    let failure = job.first_failure().expect("rank 1 failed");
+    let expected = "\
+mpjrun: rank 1 (pid 101) exited with code 9 0.01 s after start
+mpjrun:   rank 0: not joined, still running; ended by mpjrun
+mpjrun:   ranks 2-4: not started
+";
+    assert_eq!(job.report(Verdict::Failed(failure), ms(15)), expected);
+}
+
+#[test]
+fn a_line_that_was_closed_before_the_end_is_the_fault() {
+    let mut alone = ledger(1);
+    join(&mut alone, 0);
+    alone.line_closed(0, ms(100));
+    alone.ended(0, Ending::Code(0), ms(900));
+    assert_eq!(fault(&alone), Some((0, Fault::LineClosed)));
+    let failure = alone.first_failure().expect("it failed");
+    let report = alone.report(Verdict::Failed(failure), ms(901));
+    assert!(report.contains("its control line to mpjrun was closed before"), "{report}");
+    assert!(!report.contains("keep the World alive"), "{report}");
+    let mut together = ledger(1);
+    join(&mut together, 0);
+    together.line_closed(0, ms(899));
+    together.ended(0, Ending::Code(0), ms(900));
+    assert_eq!(fault(&together), Some((0, Fault::Unfinished)));
 }

@@ -7,7 +7,7 @@ fn feed(lines: &mut LineBuffer, pieces: &[&[u8]]) -> Vec<Vec<u8>> {
         .iter()
         .map(|piece| {
             let mut emitted = Vec::new();
-            lines.push(piece, &mut |bytes| emitted.extend_from_slice(bytes));
+            lines.push(piece, false, &mut |bytes| emitted.extend_from_slice(bytes));
             emitted
         })
         .collect()
@@ -15,7 +15,7 @@ fn feed(lines: &mut LineBuffer, pieces: &[&[u8]]) -> Vec<Vec<u8>> {
 
 fn finish(lines: &mut LineBuffer) -> Vec<u8> {
     let mut emitted = Vec::new();
-    lines.finish(&mut |bytes| emitted.extend_from_slice(bytes));
+    lines.finish(false, &mut |bytes| emitted.extend_from_slice(bytes));
     emitted
 }
 
@@ -75,10 +75,75 @@ fn the_launchers_words_begin_a_line() {
 #[test]
 fn a_full_queue_makes_the_ranks_of_its_stream_wait() {
     let mut printer = Printer { out: Queue::new(Stream::Out), err: Some(Queue::new(Stream::Err)) };
-    printer.push(Stream::Err, &vec![0; CONGESTED + 1]);
+    printer.push(Source { rank: 0, stream: Stream::Err }, &vec![0; CONGESTED + 1]);
     assert!(printer.is_congested(Stream::Err) && !printer.is_congested(Stream::Out));
     assert_eq!(printer.wanting().map(|(stream, _)| stream).collect::<Vec<_>>(), [Stream::Err]);
     assert!(!printer.is_flushed());
     printer.queue(Stream::Err).give_up(Broken::Closed);
     assert!(printer.is_flushed() && printer.broken_output().is_none());
+}
+
+fn waiting(printer: &Printer) -> String {
+    String::from_utf8(printer.out.waiting.iter().copied().collect()).expect("text")
+}
+
+const ONE: Source = Source { rank: 1, stream: Stream::Out };
+const TWO: Source = Source { rank: 2, stream: Stream::Out };
+
+/// A printer that somebody may be looking at.
+fn watched() -> Printer {
+    Printer { out: Queue { is_file: false, ..Queue::new(Stream::Out) }, err: None }
+}
+
+/// Shows what `lines` holds as a prompt of `source`.
+fn prompt(printer: &mut Printer, lines: &mut LineBuffer, source: Source) {
+    let continues = printer.is_prompting(source);
+    lines.prompt(continues, &mut |bytes| printer.push(source, bytes));
+    printer.prompted(source);
+}
+
+#[test]
+fn a_prompt_is_its_ranks_line_until_somebody_else_writes() {
+    let (mut printer, mut lines) = (watched(), LineBuffer::new(None));
+    assert_eq!(feed(&mut lines, &[b"name"]), [b""]);
+    prompt(&mut printer, &mut lines, ONE);
+    assert!(printer.is_prompting(ONE) && !printer.is_prompting(TWO));
+    printer.push(ONE, b"? Bob\n");
+    printer.push(ONE, b"age? ");
+    printer.prompted(ONE);
+    printer.push(TWO, b"two\n");
+    printer.push(ONE, b"7\n");
+    assert_eq!(waiting(&printer), "name? Bob\nage? \ntwo\n7\n");
+}
+
+#[test]
+fn a_label_begins_a_prompt_and_not_its_continuation() {
+    let (mut printer, mut lines) = (watched(), LineBuffer::new(Some("[1] ".to_owned())));
+    assert_eq!(feed(&mut lines, &[b"na"]), [b""]);
+    prompt(&mut printer, &mut lines, ONE);
+    assert_eq!(feed(&mut lines, &[b"me? "]), [b""]);
+    prompt(&mut printer, &mut lines, ONE);
+    let continues = printer.is_prompting(ONE);
+    lines.push(b"Bob\nage\n", continues, &mut |bytes| printer.push(ONE, bytes));
+    assert_eq!(waiting(&printer), "[1] name? Bob\n[1] age\n");
+}
+
+#[test]
+fn a_prompt_is_shown_only_where_it_is_seen_in_a_line_of_its_own() {
+    let mut printer = watched();
+    assert!(printer.takes_prompt(ONE));
+    printer.push(ONE, b"name? ");
+    printer.prompted(ONE);
+    assert!(!printer.takes_prompt(ONE), "the beginning still waits");
+    printer.out.waiting.clear();
+    assert!(printer.takes_prompt(ONE) && !printer.takes_prompt(TWO));
+    printer.push(TWO, b"two\n");
+    printer.out.waiting.clear();
+    assert!(printer.takes_prompt(TWO));
+    printer.push(TWO, b"binary");
+    printer.out.waiting.clear();
+    assert!(!printer.takes_prompt(TWO), "the open line is no prompt");
+    let mut into_a_file = watched();
+    into_a_file.out.is_file = true;
+    assert!(!into_a_file.takes_prompt(ONE));
 }

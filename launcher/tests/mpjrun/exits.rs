@@ -128,10 +128,18 @@ fn sigterm_and_sigint_are_passed_on_as_sigterm() {
         let script = "trap 'echo ended $MPJ_RANK; exit 0' TERM; echo $$ >> \"$0\"; \
                       while :; do sleep 0.01; done";
         let file_word = file.to_str().expect("text");
-        let running = start(&mut command(["-n", "2", "sh", "-c", script, file_word]));
+        let words = ["-n", "2", "sh", "-c", script, file_word];
+        // Whoever runs the tests may ignore signals, which the launcher would then do as well.
+        let mut heeding = std::process::Command::new("env");
+        heeding.arg("--default-signal=TERM,INT,HUP").arg(MPJRUN).args(words);
+        let running = start(&mut heeding);
         let pids = pids_in(&file, 2);
         running.signal(signal);
-        let done = running.finish().assert_code(code).assert_says("mpjrun: ended by signal ");
+        let done = running
+            .finish()
+            .assert_code(code)
+            .assert_says("mpjrun: ended by signal ")
+            .assert_says("mpjrun:   ranks 0-1: not joined, still running; ended by mpjrun\n");
         assert_eq!(done.sorted_lines(), ["ended 0", "ended 1"]);
         assert!(!pids.into_iter().any(runs));
     }
@@ -145,11 +153,11 @@ fn a_second_signal_kills_at_once() {
     let file_word = file.to_str().expect("text");
     let running = start(&mut command(["-n", "2", "sh", "-c", script, file_word]));
     let pids = pids_in(&file, 2);
-    running.signal(Signal::INT);
+    running.signal(Signal::TERM);
     std::thread::sleep(Duration::from_millis(300));
     assert!(pids.iter().copied().all(runs), "there are two seconds of grace");
-    running.signal(Signal::INT);
-    let done = running.finish().assert_code(130);
+    running.signal(Signal::TERM);
+    let done = running.finish().assert_code(143);
     assert_eq!(done.sorted_lines(), ["deaf", "deaf"]);
     assert!(done.took < Duration::from_secs(2), "{done:?}");
     assert!(!pids.into_iter().any(runs));
@@ -177,4 +185,32 @@ fn a_caller_that_ignores_its_children_does_not_confuse_the_launcher() {
     let run = "trap '' CHLD; exec \"$0\" -n 2 sh -c 'exit 6'";
     let mut shell = std::process::Command::new("sh");
     start(shell.args(["-c", run, MPJRUN])).finish().assert_code(6);
+}
+
+#[test]
+fn a_signal_that_the_caller_ignores_is_ignored() {
+    let ignoring = "trap '' HUP INT; exec \"$0\" -n 2 sh -c \"$1\" \"$2\"";
+    let script = "echo $$ >> \"$0\"; until [ -e \"$0.go\" ]; do sleep 0.01; done; echo went";
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("pids");
+    let mut shell = std::process::Command::new("sh");
+    let running = start(shell.args(["-c", ignoring, MPJRUN, script]).arg(&file));
+    pids_in(&file, 2);
+    running.signal(Signal::HUP);
+    running.signal(Signal::INT);
+    std::thread::sleep(Duration::from_millis(100));
+    std::fs::write(folder.path().join("pids.go"), "").expect("a file");
+    assert_eq!(running.finish().assert_code(0).text(), "went\nwent\n");
+}
+
+#[test]
+fn a_rank_that_fails_while_others_are_started_is_the_first_one() {
+    let ranks = "case $MPJ_RANK in 1) sleep 0.1; exit 8;; 40) exit 9;; *) exec sleep 60;; esac";
+    script(256, ranks).assert_code(9).assert_says("mpjrun: rank 40 (pid ");
+}
+
+#[test]
+fn no_rank_is_started_after_one_has_failed() {
+    let done = script(256, "[ $MPJ_RANK = 0 ] && exit 9; exec sleep 60").assert_code(9);
+    assert!(done.err.ends_with("-255: not started\n"), "{}", done.err);
 }

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use crate::support::{Finished, MPJRUN, command, mpjrun, script, start};
+use crate::support::{Finished, MPJRUN, command, mpjrun, script, start, start_unread};
 
 /// Each rank prints 300 lines, every line in two writes, so that whole lines are the launcher's work.
 const CHATTER: &str = "i=0; while [ $i -lt 300 ]; do printf \"rank $MPJ_RANK \"; \
@@ -132,11 +132,25 @@ fn a_launcher_inside_a_rank_starts_a_job_of_its_own() {
 
 #[test]
 fn variables_are_exported() {
-    let words = ["-n", "2", "-x", "A=b=c d", "-x", "GIVEN", "--backend", "eager", "sh", "-c"];
+    let words = [
+        "-n",
+        "2",
+        "-x",
+        "A=b=c d",
+        "-x",
+        "GIVEN",
+        "-x",
+        "EMPTY",
+        "--backend",
+        "eager",
+        "sh",
+        "-c",
+    ];
     let mut command = command(words);
-    command.arg("echo \"$A|$GIVEN|$MPJ_BACKEND\"").env("GIVEN", "from here");
+    command.arg("echo \"$A|$GIVEN|${EMPTY-unset}|$MPJ_BACKEND\"");
+    command.env("GIVEN", "from here").env("EMPTY", "");
     let done = start(&mut command).finish().assert_code(0);
-    assert_eq!(done.text(), "b=c d|from here|eager\n".repeat(2));
+    assert_eq!(done.text(), "b=c d|from here||eager\n".repeat(2));
     mpjrun(["-x", "MPJ_TEST_UNSET", "true"])
         .assert_code(2)
         .assert_says("mpjrun: -x MPJ_TEST_UNSET: not set in the environment of mpjrun");
@@ -156,4 +170,63 @@ fn arguments_arrive_as_they_are() {
     let words =
         ["-n", "1", "sh", "-c", "for a; do echo \"<$a>\"; done", "-", "-n", "", "a b", "--", "-l"];
     assert_eq!(mpjrun(words).assert_code(0).text(), "<-n>\n<>\n<a b>\n<-->\n<-l>\n");
+}
+
+#[test]
+fn a_prompt_is_seen_before_it_is_answered() {
+    let ask = "[ $MPJ_RANK = 1 ] && exit; printf 'name? '; read name; echo \"hello $name\"";
+    // Who answers waits until the question is on the screen, or gives up after five seconds.
+    let answer = "until grep -q 'name? ' \"$1\" || [ $i = 500 ]; do i=$((i+1)); sleep 0.01; done; \
+                  echo Bob";
+    let run = format!("i=0; {{ {answer}; }} | \"$0\" -n 2 sh -c \"$2\" | tee \"$1\"");
+    let folder = tempfile::tempdir().expect("a folder");
+    let screen = folder.path().join("screen");
+    std::fs::write(&screen, "").expect("a file");
+    let mut shell = Command::new("sh");
+    let done = start(shell.args(["-c", &run, MPJRUN]).arg(screen).arg(ask)).finish();
+    assert_eq!(done.text(), "name? hello Bob\n");
+    assert!(done.took < Duration::from_secs(4), "{done:?}");
+}
+
+#[test]
+fn who_writes_after_a_prompt_of_another_rank_begins_a_line() {
+    let script = "[ $MPJ_RANK = 1 ] && { sleep 1; echo other; exit; }; \
+                  printf 'name? '; sleep 2; echo Bob";
+    assert_eq!(mpjrun(["-n", "2", "sh", "-c", script]).text(), "name? \nother\nBob\n");
+    let words = ["-n", "2", "-l", "sh", "-c", script];
+    assert_eq!(mpjrun(words).assert_code(0).text(), "[0] name? \n[1] other\n[0] Bob\n");
+}
+
+#[test]
+fn a_file_gets_whole_lines_however_slowly_they_are_written() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("output");
+    let slow = "[ $MPJ_RANK = 1 ] && { sleep 0.4; echo other; exit; }; \
+                printf 'one '; sleep 0.8; echo line";
+    let mut shell = Command::new("sh");
+    let shell = shell.args(["-c", "exec \"$0\" -n 2 sh -c \"$2\" > \"$1\"", MPJRUN]);
+    start(shell.arg(&file).arg(slow)).finish().assert_code(0);
+    assert_eq!(std::fs::read_to_string(file).expect("a file"), "other\none line\n");
+}
+
+#[test]
+fn a_launcher_that_nobody_reads_ends_by_its_timeout_and_by_a_failure() {
+    let fails = "[ $MPJ_RANK = 1 ] && { sleep 0.3; exit 9; }; exec yes";
+    let ends = "head -c 500000 /dev/zero";
+    for (limit, script, code) in [("1", "exec yes", 124), ("60", fails, 9), ("1", ends, 124)] {
+        let mut command = command(["-n", "2", "--timeout", limit, "sh", "-c", script]);
+        let done = start_unread(&mut command).finish().assert_code(code);
+        assert!(done.took < Duration::from_secs(5), "{done:?}");
+        assert!(done.err.starts_with("mpjrun: "), "{done:?}");
+    }
+}
+
+#[test]
+fn options_of_other_launchers_are_noted_and_done_without() {
+    let words = ["--allow-run-as-root", "-np2", "--oversubscribe", "echo", "--oversubscribe"];
+    let done = mpjrun(words).assert_code(0);
+    assert_eq!(done.text(), "--oversubscribe\n--oversubscribe\n");
+    let notes =
+        "mpjrun: --oversubscribe is not needed\nmpjrun: --allow-run-as-root is not needed\n";
+    assert_eq!(done.err, notes);
 }

@@ -93,6 +93,15 @@ pub fn start(command: &mut Command) -> Running {
     Running { child, start, out, err }
 }
 
+/// The same, but nobody reads what it prints until it has ended.
+pub fn start_unread(command: &mut Command) -> Running {
+    let start = Instant::now();
+    let mut child =
+        command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
+    let err = child.stderr.take().map(capture);
+    Running { child, start, out: None, err }
+}
+
 fn capture(mut pipe: impl Read + Send + 'static) -> JoinHandle<Vec<u8>> {
     std::thread::spawn(move || {
         let mut bytes = Vec::new();

@@ -12,9 +12,9 @@ use transport_lapi::{
     SendRegion, Sent, Session,
 };
 
-use super::{Backend, Outbound, follow_up, left, length};
+use super::{Backend, Outbound, bare, follow_up, left, length};
 use crate::early::{Early, EarlyBody};
-use crate::envelope::{self, Fields, RENDEZVOUS};
+use crate::envelope::{self, RENDEZVOUS};
 use crate::matching::Envelope;
 use crate::request::{Handle, Matched, Operation, Sending, Taking};
 use crate::state::State;
@@ -72,7 +72,7 @@ impl Backend for Rendezvous {
 /// RENDEZVOUS: an envelope has come.
 fn arrived(state: &mut State, arrival: Arrival<'_>) -> HeaderAction<State> {
     let source = arrival.origin;
-    let mut fields = match Fields::of(arrival.uhdr, 40) {
+    let mut fields = match bare(&arrival, 40) {
         Ok(fields) => fields,
         Err(error) => {
             state.violation(source, error);

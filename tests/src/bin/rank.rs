@@ -4,9 +4,14 @@
 //! (the last rank never comes, so that the others wait for it), or `after` all have joined. The
 //! other ranks are blocked in a receive from WHO at that time. `rank idle` blocks for ever in every
 //! rank, `rank well` does everything right.
+//!
+//! `rank error-...` meets an error of the library and returns it from main, or deals with it;
+//! `rank thread-panic` panics in a thread that nobody waits for, and `rank leaving` ends one rank
+//! while the other one goes on. `rank replaced` becomes another program.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program talks to its user")]
 
+use std::os::unix::process::CommandExt;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -21,6 +26,12 @@ fn main() -> ExitCode {
         ["well"] => well(),
         ["twice"] => twice(),
         ["nested"] => nested(),
+        ["error-truncate"] => error_truncate(),
+        ["error-rank"] => error_rank(),
+        ["error-handled"] => error_handled(),
+        ["thread-panic"] => thread_panic(),
+        ["leaving"] => leaving(),
+        ["replaced"] => replaced(),
         ["before", how, who] => before(how, who),
         ["during", how, who] => during(how, who),
         ["after", how, who] => after(how, who),
@@ -70,6 +81,60 @@ fn nested() -> Result<(), mpj::Error> {
     let status = std::process::Command::new(this).arg("well").status().expect("it starts");
     println!("{status}");
     Ok(())
+}
+
+/// Rank 1 has too little room for a message, while rank 0 waits for an answer to it.
+fn error_truncate() -> Result<(), mpj::Error> {
+    let world = mpj::init()?;
+    if world.rank() == 0 {
+        world.send(&[7u8; 16], 1, 0)?;
+        return wait_for(&world, 1);
+    }
+    let status = world.recv(&mut [0u8; 4], 0, 0)?;
+    world.send(&[status.bytes], 0, 0)
+}
+
+/// Rank 1 sends to a rank that there is not, while the others wait for it.
+fn error_rank() -> Result<(), mpj::Error> {
+    let world = mpj::init()?;
+    if world.rank() == 1 {
+        world.send(&[1u8], 99, 0)?;
+    }
+    world.barrier()
+}
+
+/// Every rank meets an error, deals with it and goes on.
+fn error_handled() -> Result<(), mpj::Error> {
+    let world = mpj::init()?;
+    let refusal = world.send(&[1u8], 99, 0).expect_err("there is no such rank");
+    println!("{refusal}");
+    world.barrier()
+}
+
+/// A thread of rank 1 panics, and nobody asks what became of it.
+fn thread_panic() -> Result<(), mpj::Error> {
+    let world = mpj::init()?;
+    if world.rank() == 1 {
+        std::thread::spawn(|| misbehave("panic"));
+    }
+    wait_for(&world, (world.rank() + 1) % world.size())
+}
+
+/// Rank 1 leaves, while rank 0 waits for a message from itself.
+fn leaving() -> Result<(), mpj::Error> {
+    let world = mpj::init()?;
+    if world.rank() == 1 {
+        return Ok(());
+    }
+    wait_for(&world, 0)
+}
+
+/// Replaces itself by another program, which closes the control line.
+fn replaced() -> Result<(), mpj::Error> {
+    let world = mpj::init()?;
+    world.barrier()?;
+    let error = std::process::Command::new("sleep").arg("0.3").exec();
+    unreachable!("this process is another program now: {error}");
 }
 
 fn before(how: &str, who: &str) -> Result<(), mpj::Error> {

@@ -1,7 +1,7 @@
 //! The conformance suite of the device: MPI's rules for point-to-point messages, whatever adapter
 //! connects the ranks and whichever protocols carry the messages.
 //!
-//! [`device_conformance!`] makes the tests of one combination; `tests/backends.rs` lists the
+//! [`crate::device_conformance!`] makes the tests of one combination; `tests/backends.rs` lists the
 //! combinations. Each test is a function over a [`job::Setup`]; its ranks are threads.
 
 pub mod cancel;

@@ -24,6 +24,7 @@ const fn layer(files: &'static str, name: &'static str, allowed: &'static [&'sta
 const BELOW_THE_SEAM: &[&str] = &[
     "crate::adapter",
     "crate::adapters",
+    "crate::copy",
     "crate::config",
     "crate::region",
     "crate::sync",

@@ -64,15 +64,21 @@ pub enum ControlMessage {
         /// Source file, line and column of the panic; empty if it was an error.
         location: String,
     },
+    /// The rank communicates no more, and is about to wait until the others are done as well.
+    Leaving {
+        /// Who.
+        task: TaskId,
+    },
 }
 
 impl ControlMessage {
     /// The rank that the message claims to come from.
     pub fn task(&self) -> TaskId {
         match self {
-            Self::Joined { task, .. } | Self::Finished { task } | Self::Failed { task, .. } => {
-                *task
-            }
+            Self::Joined { task, .. }
+            | Self::Finished { task }
+            | Self::Failed { task, .. }
+            | Self::Leaving { task } => *task,
         }
     }
 }
@@ -146,6 +152,13 @@ impl Control {
     /// never comes, this tells the launcher that somebody waits for it.
     pub fn joined(&self) {
         self.send(&ControlMessage::Joined { task: self.task, pid: std::process::id() });
+    }
+
+    /// Says that this rank communicates no more and now waits for the others. To be called when its
+    /// program gives up or finishes its place in the job, before it waits: if another rank never gets
+    /// there, this tells the launcher who waits for whom.
+    pub fn leaving(&self) {
+        self.send(&ControlMessage::Leaving { task: self.task });
     }
 
     /// Says that this rank has done its part: from now on, exit code 0 is a success.

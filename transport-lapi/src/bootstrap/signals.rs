@@ -51,12 +51,14 @@ impl AsFd for Signals {
 }
 
 impl Signals {
-    /// Blocks `signals` in this thread (N1) and makes them readable.
+    /// Blocks `signals` in this thread and makes them readable, except those that this process ignores
+    /// (N1): a blocked signal would be kept and read even if it is ignored.
     ///
     /// # Errors
     /// What the system answers when it has no descriptor left.
     pub fn block(signals: &[Signal]) -> io::Result<Self> {
-        let set = set_of(signals);
+        let heeded: Vec<Signal> = signals.iter().copied().filter(|s| !is_ignored(*s)).collect();
+        let set = set_of(&heeded);
         let mut before = MaybeUninit::uninit();
         // SAFETY: `set` is initialised, `before` is room for one set.
         let answer = unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &set, before.as_mut_ptr()) };
@@ -108,6 +110,14 @@ impl Drop for Signals {
 pub fn keep_children_waitable() {
     // SAFETY: the default action runs no code.
     unsafe { libc::signal(libc::SIGCHLD, libc::SIG_DFL) };
+}
+
+fn is_ignored(signal: Signal) -> bool {
+    let mut action = MaybeUninit::<libc::sigaction>::uninit();
+    // SAFETY: asks only: sets nothing, and `action` is room for the answer.
+    let answer = unsafe { libc::sigaction(signal.as_raw(), std::ptr::null(), action.as_mut_ptr()) };
+    // SAFETY: the call succeeded, so it has written the action.
+    answer == 0 && unsafe { action.assume_init() }.sa_sigaction == libc::SIG_IGN
 }
 
 fn set_of(signals: &[Signal]) -> libc::sigset_t {

@@ -15,9 +15,13 @@ fn variables() -> JobVariables {
     }
 }
 
+fn seat() -> Seat {
+    Seat::parse(&variables()).expect("complete")
+}
+
 #[test]
 fn a_complete_set_is_a_seat() {
-    let seat = Seat::parse(&variables()).expect("complete");
+    let seat = seat();
     let expected = Seat { task: 2, num_tasks: 3, job: "j-1".to_owned(), segment: 4, control: 9 };
     assert_eq!(seat, expected);
 }
@@ -79,6 +83,18 @@ fn what_the_launcher_writes_is_what_a_rank_parses() {
     assert_eq!((seat.task, seat.num_tasks, seat.job.as_str()), (1, 2, "j"));
     assert_eq!(seat.control, rank.as_raw_fd());
     assert_eq!(get("MPJ_LOCAL_RANK").as_deref(), Some("1"));
+}
+
+#[test]
+fn a_refused_descriptor_is_refused_for_its_own_reason_every_time() {
+    let taken = AtomicBool::new(false);
+    let seat = Seat { segment: 1_000_000, control: 1_000_001, ..seat() };
+    for _ in 0..2 {
+        let error = take_once(&taken, &seat).expect_err("nothing is open there");
+        assert!(matches!(error, BootstrapError::NotInherited { number: 1_000_000, .. }), "{error}");
+    }
+    let once = AtomicBool::new(true);
+    assert!(matches!(take_once(&once, &seat), Err(BootstrapError::AlreadyTaken)));
 }
 
 #[test]

@@ -104,6 +104,8 @@ fn set_handlers(context: &Context<Native, Inbox>) {
     let mut session = context.session().unwrap();
     session.addr_set(STORE.into(), store).unwrap();
     session.addr_set(TAKE.into(), take).unwrap();
+    drop(session);
+    context.gfence().unwrap();
 }
 
 /// Task 0 sends every case to the last task, each when the one before it is complete there.
@@ -205,6 +207,7 @@ fn the_buffer_is_reusable_when_the_call_says_so() {
         |_| Log::new(),
         |context| {
             context.session().unwrap().addr_set(1, keep).unwrap();
+            context.gfence().unwrap();
             let buffer = Landing::new(ONE_SHOT);
             let mut later = 0;
             if context.task() == 0 {

@@ -28,7 +28,10 @@ fn set_up(context: &Context<Native, Completed>) -> [CounterId; 3] {
     let mut session = context.session().unwrap();
     session.addr_set(1, consume).unwrap();
     session.addr_set(2, complete).unwrap();
-    [session.counter(), session.counter(), session.counter()]
+    let counters = [session.counter(), session.counter(), session.counter()];
+    drop(session);
+    context.gfence().unwrap();
+    counters
 }
 
 #[test]

@@ -36,6 +36,7 @@ fn after_a_fence_the_data_is_in_place() {
             move |task| of_task(&states, task),
             move |context| {
                 context.session().unwrap().addr_set(1, store).unwrap();
+                context.gfence().unwrap();
                 let me = context.task();
                 for (round, len) in [0, 8, 8192, 50_000, LONG].into_iter().enumerate() {
                     let seed = u64::from(me) * 100 + round as u64;
@@ -101,6 +102,7 @@ fn threads_of_one_task_fence_together() {
         |_| vec![Landing::new(LONG); 2],
         |context| {
             context.session().unwrap().addr_set(1, store).unwrap();
+            context.gfence().unwrap();
             if context.task() == 0 {
                 std::thread::scope(|scope| {
                     for thread in 0..3_u64 {

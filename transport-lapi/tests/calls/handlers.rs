@@ -76,6 +76,7 @@ fn a_dropped_message_leaves_no_trace() {
         counters(context);
         context.session().unwrap().addr_set(1, drop_it).unwrap();
         context.session().unwrap().addr_set(2, store_silently).unwrap();
+        context.gfence().unwrap();
         for (round, len) in LENGTHS.into_iter().enumerate() {
             if context.task() == 0 {
                 send_and_complete(context, 1, &[], source(pattern(1, len)));
@@ -152,14 +153,17 @@ fn an_inline_handler_sees_the_data_and_replies() {
     run(Kind::Shm, 2, echo, |context| {
         context.session().unwrap().addr_set(1, arrive).unwrap();
         context.session().unwrap().addr_set(2, replied).unwrap();
+        context.gfence().unwrap();
+        let complete = context.session().unwrap().counter();
         if context.task() == 0 {
             for (round, len) in LENGTHS.into_iter().enumerate() {
-                let call = Amsend::new(1, 1, &[], source(pattern(round as u64, len)));
+                let mut call = Amsend::new(1, 1, &[], source(pattern(round as u64, len)));
+                call.cmpl_cntr = Some(complete);
                 let _ = context.session().unwrap().amsend(call).unwrap();
-                let enough = |replies: &Vec<_>| (replies.len() > round).then_some(());
-                context.wait(|session| enough(&session.state.replies)).unwrap();
-                let session = context.session().unwrap();
-                assert_eq!(session.state.replies[round], pattern(round as u64, len));
+                context.waitcntr(complete, 1).unwrap();
+                let replies = &context.session().unwrap().state.replies;
+                assert_eq!(replies.len(), round + 1, "the counter counts after the handler");
+                assert_eq!(replies[round], pattern(round as u64, len));
             }
         }
         context.gfence().unwrap();
@@ -236,6 +240,7 @@ fn handlers_on_the_thread_run_in_order() {
         |context| {
             counters(context);
             context.session().unwrap().addr_set(1, arrive).unwrap();
+            context.gfence().unwrap();
             if context.task() == 0 {
                 for number in 0..500_u64 {
                     let mut call = Amsend::new(1, 1, &[], SendRegion::EMPTY);

@@ -41,6 +41,7 @@ fn all_to_all(kind: Kind, num_tasks: usize) {
     let log = move |_| Log { begun: vec![Vec::new(); num_tasks], landed: Vec::new(), complete: 0 };
     run_with(kind.adapters(num_tasks), waiting(WaitMode::Spin), log, move |context| {
         context.session().unwrap().addr_set(1, arrive).unwrap();
+        context.gfence().unwrap();
         let mut numbers = Numbers(context.task().into());
         let mut next = vec![0_u64; num_tasks];
         for _ in 0..MESSAGES {

@@ -180,6 +180,7 @@ fn many_threads(wait: WaitMode) {
             session.addr_set(1, consume).unwrap();
             let counters: Vec<_> = (0..SENDERS.max(WAITERS)).map(|_| session.counter()).collect();
             drop(session);
+            context.gfence().unwrap();
             let (context, counters) = (&**context, &counters[..]);
             thread::scope(|scope| {
                 for thread in 0..SENDERS * usize::from(context.task() == 0) {

@@ -18,13 +18,14 @@ fn failed(message: &str, location: &str) -> ControlMessage {
 /// These bytes are the contract: another encoder may take over as long as it writes them.
 #[test]
 fn golden_bytes() {
-    let golden: [(ControlMessage, &[u8]); 3] = [
+    let golden: [(ControlMessage, &[u8]); 4] = [
         (ControlMessage::Joined { task: 3, pid: 0x1_0203 }, &[0, 0, 0, 0, 3, 0, 0, 0, 3, 2, 1, 0]),
         (ControlMessage::Finished { task: 255 }, &[1, 0, 0, 0, 255, 0, 0, 0]),
         (
             failed("no", "a.rs:1"),
             b"\x02\0\0\0\x02\0\0\0\x02\x01\0\0\0\0\0\0\x02\0\0\0\0\0\0\0no\x06\0\0\0\0\0\0\0a.rs:1",
         ),
+        (ControlMessage::Leaving { task: 4 }, &[3, 0, 0, 0, 4, 0, 0, 0]),
     ];
     for (message, bytes) in golden {
         assert_eq!(encode(&message), bytes);
@@ -43,7 +44,7 @@ fn damaged_packets_are_refused_each_for_its_reason() {
     trailing.push(0);
     assert!(matches!(decode(&trailing), Err(ControlError::TrailingBytes { extra: 1 })));
     let mut unknown = whole.clone();
-    unknown[0] = 3;
+    unknown[0] = 4;
     assert!(matches!(decode(&unknown), Err(ControlError::Undecodable(_))));
     let mut huge = whole;
     huge[16..24].copy_from_slice(&u64::MAX.to_le_bytes());
@@ -58,6 +59,7 @@ fn messages_arrive_in_order_and_then_the_end() {
     assert_eq!(launcher.try_recv().expect("nothing is no error"), Incoming::Nothing);
     rank.joined();
     rank.failed("boom", "src/main.rs:3:5");
+    rank.leaving();
     rank.clone().finished();
     drop(rank);
     let pid = std::process::id();
@@ -70,8 +72,10 @@ fn messages_arrive_in_order_and_then_the_end() {
     };
     assert!(at_nanos > 0 && at_nanos <= monotonic_nanos());
     assert_eq!((message.as_str(), location.as_str()), ("boom", "src/main.rs:3:5"));
-    let third = launcher.try_recv().expect("finished");
-    assert_eq!(third, Incoming::Message(ControlMessage::Finished { task: 7 }));
+    let third = launcher.try_recv().expect("leaving");
+    assert_eq!(third, Incoming::Message(ControlMessage::Leaving { task: 7 }));
+    let fourth = launcher.try_recv().expect("finished");
+    assert_eq!(fourth, Incoming::Message(ControlMessage::Finished { task: 7 }));
     assert_eq!(launcher.try_recv().expect("end"), Incoming::End);
 }
 

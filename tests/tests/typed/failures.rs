@@ -1,0 +1,140 @@
+//! Ranks that fail, and what the others and the caller learn.
+
+use std::panic::panic_any;
+use std::thread;
+use std::time::Duration;
+
+use mpj::local::{self, LocalError};
+use mpj::{ErrorClass, Options, World};
+
+use crate::try_job;
+
+/// Rank 2 of three panics while the others do `blocked`; returns what the caller learns.
+fn panicking(
+    panic: fn(),
+    blocked: impl Fn(&World) -> Result<(), mpj::Error> + Send + Sync + 'static,
+) -> (usize, String) {
+    let outcome = try_job(&Options::default(), 3, move |world| {
+        if world.rank() == 2 {
+            // Long enough for the others to be blocked, and asleep.
+            thread::sleep(Duration::from_millis(30));
+            panic();
+        }
+        let error = blocked(&world).unwrap_err();
+        assert_eq!(error.class(), ErrorClass::ProcFailed, "{error}");
+        assert!(error.to_string().contains("task 2 is gone"), "{error}");
+    });
+    match outcome {
+        Err(LocalError::Panicked { rank, message }) => (rank, message),
+        other => panic!("{other:?}"),
+    }
+}
+
+fn fail() {
+    panic!("a wall was hit");
+}
+
+#[test]
+fn a_rank_that_panics_ends_receives() {
+    let learnt = panicking(fail, |world| world.recv(&mut [0u8], 2, 0).map(drop));
+    assert_eq!(learnt, (2, "a wall was hit".to_owned()));
+    let learnt = panicking(fail, |world| world.recv_vec::<u8>(mpj::ANY_SOURCE, 0).map(drop));
+    assert_eq!(learnt.0, 2);
+}
+
+#[test]
+fn a_rank_that_panics_ends_sends() {
+    assert_eq!(panicking(fail, |world| world.ssend(&[1u8], 2, 0)).0, 2);
+    let large = |world: &World| world.isend(vec![0u8; 4 << 20], 2, 0)?.wait().map(drop);
+    assert_eq!(panicking(fail, large).0, 2);
+}
+
+#[test]
+fn a_rank_that_panics_ends_barriers() {
+    assert_eq!(panicking(fail, |world| world.barrier()).0, 2);
+    assert_eq!(panicking(fail, |world| world.dup().and_then(|copy| copy.barrier())).0, 2);
+}
+
+#[test]
+fn a_rank_that_panics_ends_scopes() {
+    let learnt = panicking(fail, |world| {
+        let mut buffer = [0u8; 100];
+        world.scope(|scope| scope.irecv(&mut buffer, 2, 0).map(drop)).and_then(|started| started)
+    });
+    assert_eq!(learnt.0, 2);
+}
+
+#[test]
+fn a_rank_that_panics_ends_the_end() {
+    let outcome = try_job(&Options::default(), 3, |world| {
+        if world.rank() == 2 {
+            thread::sleep(Duration::from_millis(30));
+            fail();
+        }
+        // The world is dropped: that waits for everybody, and must not wait for ever.
+    });
+    assert!(matches!(outcome, Err(LocalError::Panicked { rank: 2, .. })), "{outcome:?}");
+}
+
+#[test]
+fn panics_say_what_they_can() {
+    let text = |panic| panicking(panic, |world| world.barrier()).1;
+    assert_eq!(text(|| panic!("{} and {}", 1, 2)), "1 and 2");
+    assert_eq!(text(|| panic_any(5)), "no message");
+}
+
+/// The ranks that fail because the first one is gone are not the cause, though they panic too.
+#[test]
+fn the_first_panic_is_the_cause() {
+    let outcome = try_job(&Options::default(), 4, |world| {
+        if world.rank() == 3 {
+            thread::sleep(Duration::from_millis(20));
+            fail();
+        }
+        world.barrier().expect("nobody fails");
+    });
+    match outcome {
+        Err(LocalError::Panicked { rank: 3, message }) => assert_eq!(message, "a wall was hit"),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn numbers_of_ranks_that_are_not_possible() {
+    for ranks in [0, 257, usize::MAX] {
+        let error = local::run(ranks, |world| world.rank()).unwrap_err();
+        assert!(matches!(error, LocalError::Setup(_)), "{error}");
+        assert!(error.to_string().contains("1 to 256"), "{error}");
+    }
+}
+
+#[test]
+fn answers_come_in_the_order_of_the_ranks() {
+    let answers = try_job(&Options::default(), 9, |world| {
+        thread::sleep(Duration::from_millis(9 - world.rank() as u64));
+        (world.rank(), world.size())
+    });
+    assert!(answers.unwrap().into_iter().eq((0..9).map(|rank| (rank, 9))));
+}
+
+/// Errors are values that programs may return from the body.
+#[test]
+fn a_failed_call_is_no_failed_job() {
+    let answers = try_job(&Options::default(), 2, |world| world.send(&[0u8], 9, 0)).unwrap();
+    assert!(answers.iter().all(Result::is_err));
+}
+
+/// After the end, the communicators that a program has kept say so.
+#[test]
+fn communicators_after_the_end() {
+    let kept = try_job(&Options::default(), 2, |world| {
+        let kept = world.dup().unwrap();
+        world.finish().unwrap();
+        kept
+    });
+    for communicator in kept.unwrap() {
+        let error = communicator.send(&[1u8], 0, 0).unwrap_err();
+        assert_eq!(error.to_string(), "the device was finished; communicate before that");
+        assert!(communicator.barrier().is_err());
+    }
+}

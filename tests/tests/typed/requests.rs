@@ -1,0 +1,229 @@
+//! Non-blocking calls that own their buffer.
+
+use std::thread;
+
+use mpj::{ANY_SOURCE, ANY_TAG, Error, ErrorClass, Request, wait_all, wait_any};
+
+use crate::job;
+
+#[test]
+fn the_buffer_comes_back() {
+    job(2, |world| {
+        let other = 1 - world.rank();
+        for len in [0usize, 3, 4_000, 500_000] {
+            let (data, room) = (vec![world.rank() as u32; len], vec![9u32; len + 2]);
+            let places = (data.as_ptr(), room.as_ptr());
+            let receive = world.irecv(room, other, 5).unwrap();
+            let send = world.isend(data, other, 5).unwrap();
+            let (data, sent) = send.wait().unwrap();
+            let (room, received) = receive.wait().unwrap();
+            assert_eq!((data.as_ptr(), room.as_ptr()), places, "the same memory");
+            assert_eq!((sent.source, sent.tag, sent.bytes), (other, 5, 4 * len));
+            assert_eq!((received.source, received.tag, received.bytes), (other, 5, 4 * len));
+            assert_eq!(data, vec![world.rank() as u32; len]);
+            assert_eq!(room[..len], vec![other as u32; len]);
+            assert_eq!(room[len..], [9, 9], "behind the message");
+        }
+    });
+}
+
+#[test]
+fn a_request_is_waited_for_by_another_thread() {
+    job(2, |world| {
+        let other = 1 - world.rank();
+        let receive = world.irecv(vec![0u8; 70_000], other, 0).unwrap();
+        let waiting = thread::spawn(move || receive.wait().unwrap().0);
+        let (_, _) = world.isend(vec![6u8; 70_000], other, 0).unwrap().wait().unwrap();
+        assert_eq!(waiting.join().unwrap(), vec![6u8; 70_000]);
+    });
+}
+
+#[test]
+fn testing_gives_the_request_or_the_buffer() {
+    job(2, |world| {
+        if world.rank() == 1 {
+            world.recv(&mut [0u8; 0], 0, 1).unwrap();
+            world.send(&[4u16; 30], 0, 0).unwrap();
+            return;
+        }
+        let mut receive = world.irecv(vec![0u16; 30], 1, 0).unwrap();
+        for _ in 0..20 {
+            let Err(pending) = receive.test().unwrap() else { panic!("nothing was sent") };
+            receive = pending;
+        }
+        world.send(&[0u8; 0], 1, 1).unwrap();
+        let (data, status) = loop {
+            match receive.test().unwrap() {
+                Ok(complete) => break complete,
+                Err(pending) => receive = pending,
+            }
+            thread::yield_now();
+        };
+        assert_eq!((data, status.bytes), (vec![4; 30], 60));
+    });
+}
+
+#[test]
+fn a_cancelled_receive() {
+    job(2, |world| {
+        if world.rank() == 0 {
+            world.recv(&mut [0u8; 0], 1, 1).unwrap();
+            world.send(&[8u8], 1, 0).unwrap();
+            return;
+        }
+        let receive = world.irecv(vec![3u8], 0, 0).unwrap();
+        assert!(receive.cancel().unwrap());
+        let (buffer, status) = receive.wait().unwrap();
+        assert!(status.cancelled);
+        assert_eq!(buffer, [3]);
+        world.send(&[0u8; 0], 0, 1).unwrap();
+        let (eight, status) = world.irecv(vec![0u8], 0, 0).unwrap().wait().unwrap();
+        assert_eq!((eight[0], status.cancelled), (8, false));
+    });
+}
+
+/// A receive that was dropped takes no message, a send that was dropped arrives, and neither keeps
+/// its rank from ending.
+#[test]
+fn requests_that_nobody_waits_for() {
+    job(2, |world| {
+        let other = 1 - world.rank();
+        for len in [1, 3_000, 600_000] {
+            drop(world.irecv(vec![0u8; len], other, 0).unwrap());
+            drop(world.irecv(vec![0u8; len], ANY_SOURCE, ANY_TAG).unwrap());
+            world.barrier().unwrap();
+            drop(world.isend(vec![world.rank() as u8; len], other, 0).unwrap());
+            drop(world.issend(vec![world.rank() as u8; len], other, 0).unwrap());
+            for _ in 0..2 {
+                let (data, _) = world.recv_vec::<u8>(other, 0).unwrap();
+                assert_eq!(data, vec![other as u8; len]);
+            }
+            world.barrier().unwrap();
+        }
+        drop(world.irecv(vec![0u8; 10], other, 99).unwrap());
+    });
+}
+
+/// A receive that is dropped while its message comes in takes that message with it.
+#[test]
+fn a_receive_dropped_on_its_way() {
+    const LEN: usize = 3 << 20;
+    job(2, |world| {
+        if world.rank() == 0 {
+            world.send(&vec![1u8; LEN], 1, 0).unwrap();
+            world.send(&[2u8; 100], 1, 0).unwrap();
+            return;
+        }
+        world.probe(0, 0).unwrap();
+        drop(world.irecv(vec![0u8; LEN], 0, 0).unwrap());
+        let (second, _) = world.recv_vec::<u8>(0, 0).unwrap();
+        assert_eq!(second, [2; 100]);
+    });
+}
+
+#[test]
+fn the_first_that_is_complete() {
+    const ORDER: [usize; 5] = [2, 4, 0, 3, 1];
+    job(2, |world| {
+        if world.rank() == 0 {
+            for tag in ORDER {
+                world.recv(&mut [0u8; 0], 1, 100).unwrap();
+                world.send(&[tag as u64; 50], 1, tag as i32).unwrap();
+            }
+            return;
+        }
+        let receive = |tag| world.irecv(vec![0u64; 50], 0, tag).unwrap();
+        let mut open: Vec<Request<u64>> = (0..5).map(receive).collect();
+        let mut tags: Vec<usize> = (0..5).collect();
+        for tag in ORDER {
+            world.send(&[0u8; 0], 0, 100).unwrap();
+            let (place, data, status) = wait_any(&mut open).unwrap().expect("some are open");
+            assert_eq!((tags.remove(place), status.tag), (tag, tag as i32));
+            assert_eq!(data, [tag as u64; 50]);
+            assert_eq!(open.len(), tags.len());
+        }
+        assert!(wait_any(&mut open).unwrap().is_none());
+    });
+}
+
+#[test]
+fn all_of_them() {
+    job(3, |world| {
+        let others = || (0..3).filter(|&rank| rank != world.rank());
+        let send = |rank| world.isend(vec![world.rank() as i16; 9_000], rank, 0).unwrap();
+        let receive = |rank| world.irecv(vec![0i16; 9_000], rank, 0).unwrap();
+        let requests: Vec<_> = others().map(receive).chain(others().map(send)).collect();
+        let complete = wait_all(requests).unwrap();
+        for (rank, (data, status)) in others().zip(&complete) {
+            assert_eq!((status.source, &data[..]), (rank, &[rank as i16; 9_000][..]));
+        }
+        assert_eq!(complete.len(), 4);
+        assert!(wait_all::<u8>([]).unwrap().is_empty());
+    });
+}
+
+/// One that fails is the answer, and the others are complete all the same.
+#[test]
+fn one_of_all_fails() {
+    job(2, |world| {
+        if world.rank() == 0 {
+            for tag in 0..3 {
+                world.send(&[tag as u8; 20], 1, tag).unwrap();
+            }
+            return;
+        }
+        let rooms = [20, 5, 20];
+        let receive = |(tag, room)| world.irecv(vec![0u8; room], 0, tag).unwrap();
+        let error = wait_all((0..).zip(rooms).map(receive)).unwrap_err();
+        assert_eq!(error.class(), ErrorClass::Truncate);
+        assert!(world.dump().unwrap().ends_with("open requests: 0\n"));
+        assert_eq!(world.iprobe(ANY_SOURCE, ANY_TAG).unwrap(), None);
+    });
+}
+
+/// The one that fails is out of the list, the others stay.
+#[test]
+fn one_of_any_fails() {
+    job(1, |world| {
+        let receive = |tag| world.irecv(vec![0u8; 4], 0, tag).unwrap();
+        let mut open = vec![receive(0), receive(1)];
+        world.send(&[1u8; 8], 0, 1).unwrap();
+        let error = wait_any(&mut open).unwrap_err();
+        assert_eq!(error.class(), ErrorClass::Truncate);
+        assert_eq!(open.len(), 1);
+        world.send(&[7u8; 4], 0, 0).unwrap();
+        let (place, data, _) = wait_any(&mut open).unwrap().expect("one is open");
+        assert_eq!((place, data), (0, vec![7; 4]));
+    });
+}
+
+/// Requests of two jobs in one list are refused, and stay what they were.
+#[test]
+fn requests_of_two_jobs() {
+    job(1, |here| {
+        mpj::local::run(1, |there| {
+            let mut open = vec![
+                here.irecv(vec![0u8; 4], 0, 0).unwrap(),
+                there.irecv(vec![0u8; 4], 0, 0).unwrap(),
+            ];
+            assert!(matches!(wait_any(&mut open), Err(Error::Mixed)));
+            assert_eq!(open.len(), 2);
+            here.send(&[1u8; 4], 0, 0).unwrap();
+            there.send(&[2u8; 4], 0, 0).unwrap();
+            let complete = wait_all(open).unwrap();
+            assert_eq!((complete[0].0[0], complete[1].0[0]), (1, 2));
+        })
+        .unwrap();
+    });
+}
+
+/// A request may outlive the world: it cannot complete any more, and its buffer is safe.
+#[test]
+fn a_request_after_the_end() {
+    let world_ended = crate::try_job(&mpj::Options::default(), 2, |world| {
+        let receive = world.irecv(vec![1u8; 100], 1 - world.rank(), 0).unwrap();
+        world.finish().unwrap();
+        receive.wait().err().map(|error| error.class())
+    });
+    assert_eq!(world_ended.unwrap(), [Some(ErrorClass::Other); 2]);
+}
