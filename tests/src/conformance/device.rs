@@ -87,6 +87,7 @@ macro_rules! device_conformance {
                     no_such_rank
                     no_such_tag
                     requests_of_other_devices
+                    messages_of_other_devices
                     the_largest_tag
                 }
                 flow {

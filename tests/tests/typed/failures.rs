@@ -124,6 +124,29 @@ fn a_failed_call_is_no_failed_job() {
     assert!(answers.iter().all(Result::is_err));
 }
 
+/// Rank 0 meets an error that a program would leave by, and says whether it goes on; rank 1 then
+/// waits for it. Returns what rank 1 meets.
+fn after_an_error(goes_on: bool) -> Result<(), ErrorClass> {
+    let answers = try_job(&Options::default(), 2, move |world| {
+        if world.rank() == 1 {
+            world.send(&[1u8; 8], 0, 0).unwrap();
+            return world.barrier().map_err(|error| error.class());
+        }
+        let error = world.recv(&mut [0u8; 4], 1, 0).unwrap_err();
+        assert_eq!(error.class(), ErrorClass::Truncate);
+        if goes_on { world.barrier().map_err(|error| error.class()) } else { Ok(()) }
+    });
+    answers.unwrap()[1]
+}
+
+/// A world that is dropped right after an error does not wait for the others, and they do not wait
+/// for it: programs leave by `?`.
+#[test]
+fn leaving_after_an_error_ends_the_job() {
+    assert_eq!(after_an_error(false), Err(ErrorClass::ProcFailed));
+    assert_eq!(after_an_error(true), Ok(()), "an error that the program has dealt with");
+}
+
 /// After the end, the communicators that a program has kept say so.
 #[test]
 fn communicators_after_the_end() {

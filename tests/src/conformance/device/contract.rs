@@ -94,6 +94,23 @@ pub fn requests_of_other_devices<P: Platform>(setup: &Setup<P>) {
     });
 }
 
+/// A message that was taken by a matched probe of another device.
+pub fn messages_of_other_devices<P: Platform>(setup: &Setup<P>) {
+    let device = || Rank::new(Arc::new(setup.devices(1).remove(0)));
+    let (home, other) = (device(), device());
+    watch(move || {
+        let probed = |rank: &Rank<P::Adapter>, tag| {
+            rank.detach(rank.isend(payload(tag as u64, 8), 0, tag).unwrap());
+            rank.mprobe(0, tag).unwrap()
+        };
+        let (own, strange) = (probed(&other, 1), probed(&home, 2));
+        assert!(matches!(other.imrecv(strange, 8), Err(Error::Request)));
+        let (outcome, bytes) = other.wait(other.imrecv(own, 8).unwrap());
+        assert_eq!(outcome.unwrap().tag, 1, "its own message is unharmed");
+        check(&bytes, 1);
+    });
+}
+
 /// Zero and the largest tag are tags like any other, and not wildcards.
 pub fn the_largest_tag<P: Platform>(setup: &Setup<P>) {
     setup.run(2, |rank| {

@@ -111,10 +111,13 @@ pub fn a_matched_probe_takes_the_message<P: Platform>(setup: &Setup<P>) {
 /// Longer than what is on its way at most, so that it cannot all be there.
 const LONG: usize = 3 << 20;
 
+/// Enough for a long message, so that it goes eagerly where the table says so.
+const EARLY_LIMIT: usize = 4 * LONG;
+
 /// A message is received, by an ordinary receive, before all of it has come.
 pub fn a_message_may_be_received_while_it_arrives<P: Platform>(setup: &Setup<P>) {
     let (eager, met) = (setup.is_eager(LONG), Barrier::new(2));
-    setup.run(2, move |rank| {
+    setup.with_early_limit(EARLY_LIMIT).run(2, move |rank| {
         if rank.me() == 0 {
             let send = rank.isend(payload(1, LONG), 1, 1).unwrap();
             met.wait();
@@ -135,7 +138,7 @@ pub fn a_message_may_be_received_while_it_arrives<P: Platform>(setup: &Setup<P>)
 /// The same with a matched probe, into a buffer that is too small, and into one that is not.
 pub fn a_long_message_may_be_probed_while_it_arrives<P: Platform>(setup: &Setup<P>) {
     let (eager, met) = (setup.is_eager(LONG), Barrier::new(2));
-    setup.run(2, move |rank| {
+    setup.with_early_limit(EARLY_LIMIT).run(2, move |rank| {
         for (tag, capacity) in [(1, LONG), (2, 1_000), (3, LONG)] {
             if rank.me() == 0 {
                 let send = rank.isend(payload(tag as u64, LONG), 1, tag).unwrap();

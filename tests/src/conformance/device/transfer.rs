@@ -5,6 +5,9 @@ use std::sync::Barrier;
 use super::job::{Platform, Setup};
 use super::rank::{Pending, check, payload};
 
+/// Early memory in these tests.
+const EARLY_LIMIT: usize = 4 << 20;
+
 /// Sizes around every limit of the layers below: inline cell, one frame, sizes of pieces, the ring,
 /// half and all of the early memory.
 pub const SIZES: [usize; 35] = [
@@ -37,11 +40,11 @@ pub const SIZES: [usize; 35] = [
     (1 << 20) - 1,
     1 << 20,
     (1 << 20) + 1,
-    (2 << 20) - 64,
-    (2 << 20) + 1,
-    (4 << 20) - 1,
-    4 << 20,
-    (4 << 20) + 1,
+    EARLY_LIMIT / 2 - 64,
+    EARLY_LIMIT / 2 + 1,
+    EARLY_LIMIT - 1,
+    EARLY_LIMIT,
+    EARLY_LIMIT + 1,
     5 << 20,
 ];
 
@@ -52,7 +55,7 @@ fn tagged_sizes() -> impl DoubleEndedIterator<Item = (i32, usize)> {
 /// Receives that are posted before the messages come, each with room for exactly its message.
 pub fn posted_receives_of_every_size<P: Platform>(setup: &Setup<P>) {
     let posted = Barrier::new(2);
-    setup.run(2, move |rank| {
+    setup.with_early_limit(EARLY_LIMIT).run(2, move |rank| {
         if rank.me() == 0 {
             posted.wait();
             for (tag, len) in tagged_sizes() {
@@ -75,7 +78,7 @@ pub fn posted_receives_of_every_size<P: Platform>(setup: &Setup<P>) {
 /// Messages that have all been sent before the first is received, in the opposite order. Together
 /// they are more than the early memory.
 pub fn early_messages_of_every_size<P: Platform>(setup: &Setup<P>) {
-    setup.run(2, |rank| {
+    setup.with_early_limit(EARLY_LIMIT).run(2, |rank| {
         if rank.me() == 0 {
             let send = |(tag, len)| rank.isend(payload(tag as u64, len), 1, tag).unwrap();
             let mut sends: Vec<_> = tagged_sizes().map(send).collect();
@@ -95,7 +98,7 @@ pub fn early_messages_of_every_size<P: Platform>(setup: &Setup<P>) {
 
 /// Each message comes back before the next one goes.
 pub fn blocking_ping_pong_of_every_size<P: Platform>(setup: &Setup<P>) {
-    setup.run(2, |rank| {
+    setup.with_early_limit(EARLY_LIMIT).run(2, |rank| {
         for (tag, len) in tagged_sizes() {
             let mut buffer = vec![0; len];
             if rank.me() == 0 {
