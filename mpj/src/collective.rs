@@ -17,6 +17,10 @@ impl Communicator {
     /// # Errors
     /// As [`Communicator::recv`].
     pub fn barrier(&self) -> Result<(), Error> {
+        self.device.answer(self.disseminate())
+    }
+
+    fn disseminate(&self) -> Result<(), mpjdev::Error> {
         let (rank, size) = (self.rank(), self.size());
         let mut distance = 1;
         let mut round = 0;
@@ -31,29 +35,32 @@ impl Communicator {
 
     /// Signals `up` and waits for the signal of `down`. The receive is posted first: a send may wait
     /// for it.
-    fn exchange_signals(&self, up: usize, down: usize, tag: i32) -> Result<(), Error> {
+    fn exchange_signals(&self, up: usize, down: usize, tag: i32) -> Result<(), mpjdev::Error> {
         let context = self.collective_context();
-        let signal =
-            self.device.irecv(recv_region::<u8>(&mut []), Some(down), Some(tag), context)?;
+        let nothing = recv_region::<u8>(&mut []);
+        let signal = self.device.irecv(nothing, Some(down), Some(tag), context)?;
         self.device.send(send_region::<u8>(&[]), up, tag, context, Mode::Standard)?;
-        self.device.iwait(signal)?;
-        Ok(())
+        self.device.iwait(signal).map(drop)
     }
 
     /// A number that rank 0 makes, on every rank.
     pub(crate) fn given_by_rank_0(&self, make: impl FnOnce() -> u32) -> Result<u32, Error> {
-        let context = self.collective_context();
         let mut number = [0];
-        if self.rank() != 0 {
-            let into = recv_region(&mut number);
-            self.device.answer(self.device.recv(into, Some(0), Some(AGREE), context))?;
-            return Ok(number[0]);
-        }
-        number[0] = make();
-        for rank in 1..self.size() {
-            let data = send_region(&number);
-            self.device.answer(self.device.send(data, rank, AGREE, context, Mode::Standard))?;
-        }
-        Ok(number[0])
+        let given = if self.rank() == 0 {
+            number[0] = make();
+            self.tell_all(&number)
+        } else {
+            let (into, context) = (recv_region(&mut number), self.collective_context());
+            self.device.recv(into, Some(0), Some(AGREE), context).map(drop)
+        };
+        self.device.answer(given).map(|()| number[0])
+    }
+
+    fn tell_all(&self, number: &[u32]) -> Result<(), mpjdev::Error> {
+        let context = self.collective_context();
+        let mut others = 1..self.size();
+        others.try_for_each(|rank| {
+            self.device.send(send_region(number), rank, AGREE, context, Mode::Standard)
+        })
     }
 }

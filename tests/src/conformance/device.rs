@@ -113,6 +113,7 @@ macro_rules! device_conformance {
                     a_lost_rank_fails_probes_and_lists
                     a_lost_rank_fails_polling
                     a_lost_rank_fails_the_end
+                    a_rank_that_gives_up_is_lost
                 }
             }
         }

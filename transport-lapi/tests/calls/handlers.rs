@@ -11,6 +11,7 @@ use transport_lapi::{
 };
 
 use crate::support::buffers::{Landing, pattern, source};
+use crate::support::frames::{COMPLETE, Head, SINGLE, received};
 use crate::support::job::{Kind, run};
 use crate::support::watchdog::watch;
 
@@ -369,4 +370,26 @@ fn the_origin_handler_may_send() {
             assert_eq!(context.session().unwrap().state.arrived, [20_000, 5]);
         },
     );
+}
+
+/// The completion counter counts after the handler: the news goes out behind the handler's reply.
+#[test]
+fn the_news_of_a_completion_goes_behind_the_reply_of_its_handler() {
+    fn arrive(_: &mut (), message: Arrival<'_>) -> HeaderAction<()> {
+        let completion = Completion::Inline(reply, message.len);
+        HeaderAction::Deliver { into: Landing::new(0).region(0), completion }
+    }
+    fn reply(_: &mut (), outbox: &mut Outbox<()>, len: u64) {
+        outbox.amsend(1, 9, &[], vec![3; len as usize]).unwrap();
+    }
+    let mut adapters = Kind::Threads.adapters(2);
+    let mut peer = adapters.remove(1);
+    let context = Context::init(adapters.remove(0), (), Default::default());
+    context.session().unwrap().addr_set(1, arrive).unwrap();
+    let message = Head::new(SINGLE, 1, 0).counters(0, 7);
+    message.send(&mut peer, 0, &[1; 40]);
+    context.session().unwrap().progress().unwrap();
+    let sent = [Head::new(SINGLE, 9, 0), Head::new(COMPLETE, 0, 7)].map(|head| head.0);
+    let heads: Vec<_> = received(&mut peer).into_iter().map(|(head, _)| head).collect();
+    assert_eq!(heads, sent);
 }

@@ -89,12 +89,20 @@ fn lose_the_last<P: Platform>(
     setup: &Setup<P>,
     blocked: impl Fn(&Rank<P::Adapter>) -> Error + Send + Sync + 'static,
 ) {
+    lose_the_last_by(setup, |rank| rank.abort(), blocked);
+}
+
+/// The same, with another way of going.
+fn lose_the_last_by<P: Platform>(
+    setup: &Setup<P>,
+    go: impl Fn(&Rank<P::Adapter>) + Send + Sync + 'static,
+    blocked: impl Fn(&Rank<P::Adapter>) -> Error + Send + Sync + 'static,
+) {
     setup.run_open(3, move |rank| {
         if rank.me() == 2 {
             // Long enough for the others to be blocked, and asleep.
             thread::sleep(Duration::from_millis(30));
-            rank.abort();
-            return;
+            return go(rank);
         }
         expect_lost(&blocked(rank), 2);
         // The device keeps to its first error.
@@ -165,4 +173,13 @@ pub fn a_lost_rank_fails_polling<P: Platform>(setup: &Setup<P>) {
 /// The collective end cannot wait for a rank that is gone.
 pub fn a_lost_rank_fails_the_end<P: Platform>(setup: &Setup<P>) {
     lose_the_last(setup, |rank| rank.finish().unwrap_err());
+}
+
+/// A rank that gave its device up is gone as well, though it lives.
+pub fn a_rank_that_gives_up_is_lost<P: Platform>(setup: &Setup<P>) {
+    let blocked = |rank: &Rank<P::Adapter>| match rank.me() {
+        0 => rank.recv(&mut [0; 8], 2, 0).unwrap_err(),
+        _ => rank.finish().unwrap_err(),
+    };
+    lose_the_last_by(setup, |rank| rank.give_up(), blocked);
 }
