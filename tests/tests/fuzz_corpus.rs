@@ -82,7 +82,7 @@ fn random_heads_are_refused_or_have_the_size_of_a_packet() {
 fn random_fields_behind_a_known_kind() {
     let mut numbers = Numbers(7);
     let mut accepted = [0; KINDS as usize + 1];
-    for round in 0..300_000 {
+    for round in 0..500_000 {
         let kind = (numbers.next_number() % (KINDS + 2)) as u8;
         let uhdr = [0, 8, 24, 128, 136][numbers.below(5)];
         let fields = 8 * numbers.below(5);

@@ -5,7 +5,7 @@
 //! only from its front: this is what keeps header handlers in the order of sending.
 
 use crate::adapter::{Adapter, Caps, Post, TaskId};
-use crate::counter::CounterId;
+use crate::counter::{CounterId, Counters};
 use crate::error::LapiError;
 use crate::get::Regions;
 use crate::handler::InlineHandler;
@@ -110,6 +110,14 @@ pub enum OnOrigin<S> {
 }
 
 impl<S> OnOrigin<S> {
+    /// LAPI's CNTR_NULL condition.
+    pub(crate) fn check(&self, counters: &mut Counters) -> Result<(), LapiError> {
+        match self {
+            Self::Counter(id) => counters.value(*id).map(drop),
+            Self::None | Self::Handler(..) => Ok(()),
+        }
+    }
+
     /// Tells.
     pub(crate) fn fire(self, state: &mut S, outbox: &mut Outbox<S>) {
         match self {

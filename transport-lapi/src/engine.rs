@@ -242,6 +242,11 @@ impl<S> Engine<S> {
         Ok(finished)
     }
 
+    /// Ends the completion thread, after the handlers that wait there.
+    pub fn join_thread(&mut self) {
+        self.thread = None;
+    }
+
     /// Forgets what is under way in both directions.
     pub fn abandon<A: Adapter>(&mut self, adapter: &mut A) {
         self.incoming.iter_mut().for_each(|slot| *slot = None);

@@ -31,6 +31,8 @@ struct Get<S> {
     into: RecvRegion,
     stored: usize,
     on_origin: OnOrigin<S>,
+    /// Carried out here: no peer has anything to say about it.
+    direct: bool,
 }
 
 impl<S> Default for Gets<S> {
@@ -50,7 +52,7 @@ impl<S> Gets<S> {
         on_origin: OnOrigin<S>,
         direct: bool,
     ) -> u32 {
-        let get = Get { target, remote, offset, into, stored: 0, on_origin };
+        let get = Get { target, remote, offset, into, stored: 0, on_origin, direct };
         let ticket = self.free.pop().unwrap_or_else(|| {
             self.slots.push(None);
             self.slots.len() as u32 - 1
@@ -81,7 +83,7 @@ impl<S> Gets<S> {
 
     fn slot(&mut self, ticket: u32, target: TaskId) -> Result<&mut Get<S>, Violation> {
         let slot = self.slots.get_mut(ticket as usize).and_then(Option::as_mut);
-        slot.filter(|get| get.target == target).ok_or(Violation::StrayGet { ticket })
+        slot.filter(|get| get.target == target && !get.direct).ok_or(Violation::StrayGet { ticket })
     }
 
     /// Stores a data packet of a reference get. Says whether that was the last one.

@@ -76,7 +76,8 @@ impl<S> Outbox<S> {
     ///
     /// # Errors
     /// [`LapiError::Tgt`]; [`LapiError::TgtAddrNull`] and [`LapiError::OrgAddrNull`] for a null
-    /// address with a length; [`LapiError::DataLen`] when the range is not inside the region.
+    /// address with a length; [`LapiError::DataLen`] when the range is not inside the region;
+    /// [`LapiError::CntrNull`] for an origin counter that does not exist.
     pub fn get(
         &mut self,
         target: TaskId,
@@ -86,6 +87,7 @@ impl<S> Outbox<S> {
         on_origin: OnOrigin<S>,
     ) -> Result<(), LapiError> {
         check_target(target, self.lanes.len())?;
+        on_origin.check(&mut self.counters)?;
         let len = into.len() as u64;
         if into.is_null() {
             return Err(LapiError::OrgAddrNull { len: into.len() });

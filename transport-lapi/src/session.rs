@@ -47,11 +47,13 @@ impl<A: Adapter, S> Session<A, S> {
     ///
     /// # Errors
     /// [`LapiError::DataLen`], [`LapiError::AddrHndlRange`] for handler 0,
-    /// [`LapiError::OrgAddrNull`], [`LapiError::Tgt`], [`LapiError::UhdrLen`]; what the adapter
+    /// [`LapiError::OrgAddrNull`], [`LapiError::Tgt`], [`LapiError::UhdrLen`],
+    /// [`LapiError::CntrNull`] for an origin counter that does not exist; what the adapter
     /// says of a lost target. After an error the buffer is the caller's again; unless the adapter
     /// failed in the middle of a long message, nothing was sent.
     #[inline]
     pub fn amsend(&mut self, call: Amsend<'_, S>) -> Result<Sent, LapiError> {
+        call.on_origin.check(&mut self.engine.outbox.counters)?;
         if self.try_amsend(&call)? {
             if let OnOrigin::Counter(_) = call.on_origin {
                 call.on_origin.fire(&mut self.state, &mut self.engine.outbox);
@@ -252,8 +254,10 @@ fn keep_first(trouble: &mut Option<LapiError>, outcome: Result<usize, LapiError>
 }
 
 impl<A: Adapter, S> Drop for Session<A, S> {
-    /// Ends all registrations before the client's state goes, and with it perhaps the buffers.
+    /// Lets completion handlers end, and ends all registrations, before the client's state goes, and
+    /// with it perhaps the buffers.
     fn drop(&mut self) {
+        self.engine.join_thread();
         self.engine.abandon(&mut self.adapter);
     }
 }

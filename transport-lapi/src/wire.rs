@@ -302,8 +302,10 @@ pub(crate) fn decode(head: &[u8], body: usize) -> Result<Packet<'_>, WireError> 
     if body > 0 && !matches!(packet, Packet::Body { .. } | Packet::GetData { .. }) {
         return Err(WireError::UnexpectedBody { kind, len: body });
     }
-    reader.uhdr(uhdr_len)?;
-    Ok(packet)
+    match reader.uhdr(uhdr_len)? {
+        [] => Ok(packet),
+        uhdr => Err(WireError::UhdrLength { claimed: 0, carried: uhdr.len() }),
+    }
 }
 
 /// Decodes arbitrary bytes and throws the result away: the entry of the fuzz target.
