@@ -25,9 +25,9 @@ pub struct Communicator {
 const CONTEXTS_EACH: u32 = 2;
 
 impl Communicator {
-    pub(crate) fn world(device: Device<Native>) -> Self {
+    pub(crate) fn world(device: Device<Native>, get_report: String) -> Self {
         let contexts = Arc::new(AtomicU32::new(CONTEXTS_EACH));
-        Self { device: Arc::new(Seat::new(device)), context: 0, contexts }
+        Self { device: Arc::new(Seat::new(device, get_report)), context: 0, contexts }
     }
 
     /// This process's rank: `0..size` (MPI_Comm_rank).
@@ -87,6 +87,12 @@ impl Communicator {
     /// What made the device unusable.
     pub fn dump(&self) -> Result<String, Error> {
         self.device.answer(self.device.dump())
+    }
+
+    /// How the rendezvous protocol reads another rank's memory: `process_vm_readv`, or another way
+    /// and the reason for it. `MPJ_GET` chooses.
+    pub fn get_report(&self) -> &str {
+        &self.device.get_report
     }
 
     /// The protocol table: which protocol carries a message of which size.

@@ -17,14 +17,17 @@ use crate::error::Error;
 /// See the module. Shared by the communicators, scopes and requests of one world.
 pub(crate) struct Seat {
     device: Device<Native>,
+    /// How one-sided reads are done, in words.
+    pub get_report: String,
     complaint: Mutex<Option<String>>,
     /// Whether there is one: what a call that succeeds looks at.
     complains: AtomicBool,
 }
 
 impl Seat {
-    pub fn new(device: Device<Native>) -> Self {
-        Self { device, complaint: Mutex::new(None), complains: AtomicBool::new(false) }
+    pub fn new(device: Device<Native>, get_report: String) -> Self {
+        let (complaint, complains) = (Mutex::new(None), AtomicBool::new(false));
+        Self { device, get_report, complaint, complains }
     }
 
     /// Passes on what a call of the user answers, and keeps or forgets its error.

@@ -30,11 +30,11 @@ pub struct World {
 /// call; a job segment that cannot be used.
 pub fn init() -> Result<World, Error> {
     wtime();
-    let Job { device, control, .. } = wireup::join()?;
+    let Job { device, control, get_report } = wireup::join()?;
     if let Some(control) = control.clone() {
         tell_panics(control);
     }
-    let communicator = Communicator::world(device);
+    let communicator = Communicator::world(device, get_report);
     let process = std::process::id();
     Ok(World { communicator, control, first_gone: Arc::default(), process, left: false })
 }
@@ -51,7 +51,7 @@ impl World {
         device: mpjdev::Device<wireup::Native>,
         first_gone: Arc<OnceLock<usize>>,
     ) -> Self {
-        let communicator = Communicator::world(device);
+        let communicator = Communicator::world(device, "memory copy".to_owned());
         let process = std::process::id();
         Self { communicator, control: None, first_gone, process, left: false }
     }

@@ -103,6 +103,7 @@ macro_rules! device_conformance {
                     matched_probes_of_several_threads
                     one_thread_receives_what_another_one_sends
                     giving_up_wakes_a_blocked_thread
+                    finishing_wakes_a_blocked_thread
                 }
                 ending {
                     nothing_goes_after_the_end

@@ -125,21 +125,29 @@ pub fn one_thread_receives_what_another_one_sends<P: Platform>(setup: &Setup<P>)
     });
 }
 
+/// A thread is blocked, and asleep, when another thread of its rank ends the device.
+fn blocked_while<A: Adapter>(rank: &Rank<A>, end: impl FnOnce()) {
+    let ending = AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let outcome = rank.recv(&mut [0; 8], 0, 1);
+            assert!(matches!(outcome, Err(Error::Finished)), "{outcome:?}");
+            assert!(ending.load(Ordering::SeqCst));
+        });
+        // Long enough for the other thread to fall asleep.
+        thread::sleep(std::time::Duration::from_millis(20));
+        ending.store(true, Ordering::SeqCst);
+        end();
+    });
+    assert!(matches!(rank.send(&[], 0, 0), Err(Error::Finished)));
+}
+
 /// A device that one thread gives up fails for the others too, also for one that sleeps.
 pub fn giving_up_wakes_a_blocked_thread<P: Platform>(setup: &Setup<P>) {
-    setup.run_open(1, |rank| {
-        let given_up = AtomicBool::new(false);
-        thread::scope(|scope| {
-            scope.spawn(|| {
-                let outcome = rank.recv(&mut [0; 8], 0, 1);
-                assert!(matches!(outcome, Err(Error::Finished)), "{outcome:?}");
-                assert!(given_up.load(Ordering::SeqCst));
-            });
-            // Long enough for the other thread to fall asleep.
-            thread::sleep(std::time::Duration::from_millis(20));
-            given_up.store(true, Ordering::SeqCst);
-            rank.give_up();
-        });
-        assert!(matches!(rank.send(&[], 0, 0), Err(Error::Finished)));
-    });
+    setup.run_open(1, |rank| blocked_while(rank, || rank.give_up()));
+}
+
+/// Nothing can come any more after the end, so nobody goes on waiting for it.
+pub fn finishing_wakes_a_blocked_thread<P: Platform>(setup: &Setup<P>) {
+    setup.run_open(2, |rank| blocked_while(rank, || rank.finish().unwrap()));
 }
