@@ -31,7 +31,7 @@ impl Seat {
     }
 
     /// Passes on what a call of the user answers, and keeps or forgets its error.
-    #[inline]
+    #[inline(always)]
     pub fn answer<T>(&self, outcome: Result<T, impl Into<Error>>) -> Result<T, Error> {
         match outcome {
             Ok(value) => {
@@ -40,12 +40,15 @@ impl Seat {
                 }
                 Ok(value)
             }
-            Err(error) => {
-                let error = error.into();
-                self.keep(Some(error.to_string()));
-                Err(error)
-            }
+            Err(error) => Err(self.complain(error.into())),
         }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn complain(&self, error: Error) -> Error {
+        self.keep(Some(error.to_string()));
+        error
     }
 
     #[cold]

@@ -307,7 +307,6 @@ impl<A: Adapter> Device<A> {
     /// this one is gone, since it can never come to the collective end.
     pub fn give_up(&self) {
         self.fail(Error::Finished);
-        self.abort();
     }
 
     /// What the protocols did on this rank so far.
@@ -377,11 +376,10 @@ impl<A: Adapter> Device<A> {
         mut ready: impl FnMut(&mut Session<A, State>) -> Option<R>,
     ) -> Result<R, Error> {
         let guard = GiveUpOnPanic(self);
-        let outcome =
-            self.context.wait_from(session, |session| match session.state.trouble.take() {
-                Some(trouble) => Some(Err(trouble)),
-                None => ready(session).map(Ok),
-            });
+        let outcome = self.context.wait_from(session, |session| match &session.state.trouble {
+            Some(_) => session.state.trouble.take().map(Err),
+            None => ready(session).map(Ok),
+        });
         std::mem::forget(guard);
         match outcome {
             Ok(Ok(answer)) => Ok(answer),
@@ -473,6 +471,7 @@ impl<A: Adapter> Drop for Device<A> {
 struct GiveUpOnPanic<'a, A: Adapter>(&'a Device<A>);
 
 impl<A: Adapter> Drop for GiveUpOnPanic<'_, A> {
+    #[cold]
     fn drop(&mut self) {
         self.0.give_up();
     }

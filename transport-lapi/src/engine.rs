@@ -226,14 +226,15 @@ impl<S> Engine<S> {
         Ok(())
     }
 
-    /// Counts for the completion handlers that have returned on the thread; returns how many.
+    /// Whether nothing is under way that progress has to see to.
     #[inline]
-    pub fn collect(&mut self) -> Result<usize, LapiError> {
-        if self.thread.is_none() { Ok(0) } else { self.collect_from_thread() }
+    pub fn is_idle(&self) -> bool {
+        let Outbox { queued, gets, .. } = &self.outbox;
+        *queued == 0 && !gets.has_direct() && self.thread.is_none()
     }
 
-    #[cold]
-    fn collect_from_thread(&mut self) -> Result<usize, LapiError> {
+    /// Counts for the completion handlers that have returned on the thread; returns how many.
+    pub fn collect(&mut self) -> Result<usize, LapiError> {
         let mut finished = 0;
         while let Some(news) = self.thread.as_mut().and_then(CompletionThread::finished) {
             finished += 1;

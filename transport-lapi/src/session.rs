@@ -166,23 +166,35 @@ impl<A: Adapter, S> Session<A, S> {
         round
     }
 
-    /// All that a round does, whatever goes wrong in between; the first error is kept.
+    /// All that a round does, whatever goes wrong in between; the first error is kept. Mostly there is
+    /// nothing but arrivals, and this is on the path of every message.
     #[inline]
     fn round(&mut self) -> Result<usize, LapiError> {
         let Self { state, adapter, engine, .. } = self;
         let mut trouble = None;
         let arrived = adapter.poll(BUDGET, &mut |frame| {
             if let Err(error) = engine.dispatch(state, frame) {
-                trouble.get_or_insert(error);
+                trouble.get_or_insert_with(|| Box::new(error));
             }
         });
-        let mut done = keep_first(&mut trouble, arrived.map_err(LapiError::from));
-        if engine.outbox.gets.has_direct() {
-            done += keep_first(&mut trouble, engine.outbox.advance_gets(adapter, state));
+        match arrived {
+            Ok(done) if trouble.is_none() && engine.is_idle() => Ok(done),
+            arrived => self.rest_of_round(trouble, arrived.map_err(LapiError::from)),
         }
-        if engine.outbox.queued != 0 {
-            done += keep_first(&mut trouble, engine.outbox.flush(adapter, state));
-        }
+    }
+
+    /// What is under way besides arrivals.
+    #[inline(never)]
+    fn rest_of_round(
+        &mut self,
+        trouble: Option<Box<LapiError>>,
+        arrived: Result<usize, LapiError>,
+    ) -> Result<usize, LapiError> {
+        let Self { state, adapter, engine, .. } = self;
+        let mut trouble = trouble.map(|error| *error);
+        let mut done = keep_first(&mut trouble, arrived);
+        done += keep_first(&mut trouble, engine.outbox.advance_gets(adapter, state));
+        done += keep_first(&mut trouble, engine.outbox.flush(adapter, state));
         done += keep_first(&mut trouble, engine.collect());
         trouble.map_or(Ok(done), Err)
     }
@@ -245,7 +257,6 @@ impl<A: Adapter, S> Session<A, S> {
 }
 
 /// How much was done; an error counts as nothing and is kept if it is the first.
-#[inline]
 fn keep_first(trouble: &mut Option<LapiError>, outcome: Result<usize, LapiError>) -> usize {
     outcome.unwrap_or_else(|error| {
         trouble.get_or_insert(error);
