@@ -24,6 +24,10 @@ use crate::error::LapiError;
 use crate::session::Session;
 use crate::wait::{Pace, Step};
 
+/// A poll takes longer than the pause that follows it in a spin, and a message that comes meanwhile
+/// waits for both; so only some are followed by one.
+const POLLS_PER_PAUSE: u32 = 4;
+
 /// A session whose lock is held by this thread.
 pub struct SessionGuard<'a, A: Adapter, S> {
     guard: MutexGuard<'a, Session<A, S>>,
@@ -200,7 +204,9 @@ impl<A: Adapter, S> Context<A, S> {
             idle = if done > 0 { 0 } else { u32::wrapping_add(idle, 1) };
             match self.pace.step(idle) {
                 Step::Spin => {
-                    std::hint::spin_loop();
+                    if idle % POLLS_PER_PAUSE == 0 {
+                        std::hint::spin_loop();
+                    }
                     session.bump();
                 }
                 Step::Yield => {
