@@ -126,7 +126,7 @@ mod tests {
 
     proptest! {
         /// A sender and a receiver that keep the rule: the receiver never complains, and once
-        /// everything is released any message can go again (K1, K2, K3).
+        /// everything is released the dearest eager message can go again (K1, K2, K3).
         #[test]
         fn credit_is_neither_lost_nor_made(
             limit in 0usize..100_000, steps in prop::collection::vec((any::<bool>(), 0usize..200_000), 0..200),
