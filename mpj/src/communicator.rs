@@ -95,6 +95,15 @@ impl Communicator {
         &self.device.get_report
     }
 
+    /// The message sizes in bytes, ascending, above which a message travels in another way: where
+    /// the latency over the size may step.
+    ///
+    /// # Errors
+    /// What made the device unusable.
+    pub fn thresholds(&self) -> Result<Vec<mpjdev::Step>, Error> {
+        self.device.answer(self.device.thresholds())
+    }
+
     /// The protocol table: which protocol carries a message of which size.
     pub fn table(&self) -> &mpjdev::Table {
         self.device.table()

@@ -14,9 +14,10 @@ use std::sync::{Arc, OnceLock};
 
 use transport_lapi::adapter::{Adapter, Doorbell, GetKind};
 use transport_lapi::config::{BackendChoice, Settings, WaitMode};
-use transport_lapi::{Context, LapiError, RecvRegion, SendRegion, Session, SessionGuard};
+use transport_lapi::{Context, LapiError, RecvRegion, SendRegion, Session, SessionGuard, Step};
 
 use crate::backend::{self, Backend, Outbound, eager::Eager, rendezvous::Rendezvous};
+use crate::envelope;
 use crate::error::Error;
 use crate::matching::Pattern;
 use crate::request::{Handle, Operation, Posted, Request, Wanted};
@@ -320,6 +321,26 @@ impl<A: Adapter> Device<A> {
     /// The protocol table.
     pub fn table(&self) -> &Table {
         &self.options.table
+    }
+
+    /// The message sizes, ascending, above which a message travels in another way: the bounds of the
+    /// table, and below what goes eagerly, those of the transport.
+    ///
+    /// # Errors
+    /// [`Error::Finished`], what made the device unusable.
+    pub fn thresholds(&self) -> Result<Vec<Step>, Error> {
+        let mut steps = self.session()?.steps(envelope::eager(0, 0).len());
+        steps.retain(|step| self.table().protocol(step.bytes + 1) == Protocol::Eager);
+        let bounds = self.table().ranges().filter_map(|(bound, _)| bound);
+        steps.extend(bounds.map(|bytes| {
+            let above = match self.table().protocol(bytes + 1) {
+                Protocol::Eager => "eager",
+                Protocol::Rendezvous => "rendezvous",
+            };
+            Step { bytes, above }
+        }));
+        steps.sort_by_key(|step| step.bytes);
+        Ok(steps)
     }
 
     /// How Get reads another rank's memory; `None` means over active messages.

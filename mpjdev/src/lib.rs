@@ -47,5 +47,6 @@ pub use state::State;
 pub use stats::{ProtocolStats, Stats};
 pub use status::Status;
 
+pub use transport_lapi::Step;
 pub use transport_lapi::config::{BackendChoice, GetMode, Settings, WaitMode};
 pub use transport_lapi::{RecvRegion, SendRegion, adapter::Adapter};

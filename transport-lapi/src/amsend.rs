@@ -10,8 +10,9 @@ use crate::error::LapiError;
 use crate::get::Regions;
 use crate::handler::InlineHandler;
 use crate::outbox::Outbox;
+use crate::query::Step;
 use crate::region::SendRegion;
-use crate::wire::{MAX_UHDR, Packet, RemoteCounters};
+use crate::wire::{BASE, MAX_UHDR, Packet, RemoteCounters};
 
 /// Messages up to this many bytes travel as one frame.
 const ONE_SHOT: usize = 8 << 10;
@@ -197,13 +198,30 @@ pub(crate) fn single_limit(caps: &Caps) -> usize {
 /// Size of the pieces of a message of `len` bytes: small enough that both ends work at once, large
 /// enough that the cost of a piece does not show.
 fn chunk(len: u64, caps: &Caps) -> usize {
-    let best = match len {
-        0..=0x8000 => 8 << 10,
-        0x8001..=0x2_0000 => 16 << 10,
-        0x2_0001..=0x8_0000 => 32 << 10,
-        _ => 64 << 10,
-    };
-    best.min(caps.max_body)
+    let range = PIECES.iter().find(|(up_to, _)| len <= *up_to);
+    range.map_or(LARGEST_PIECE, |(_, piece)| *piece).min(caps.max_body)
+}
+
+/// Lengths up to which messages are cut into pieces of which size.
+const PIECES: [(u64, usize); 3] =
+    [(32 << 10, 8 << 10), (128 << 10, 16 << 10), (512 << 10, 32 << 10)];
+/// Size of the pieces of longer messages.
+const LARGEST_PIECE: usize = 64 << 10;
+
+/// The lengths, ascending, above which a message with a user header of `uhdr` bytes travels in
+/// another way.
+pub(crate) fn steps(uhdr: usize, caps: &Caps) -> Vec<Step> {
+    let cell = caps.max_inline.saturating_sub(BASE + uhdr);
+    let mut steps = vec![
+        Step { bytes: cell, above: "beside the cell of the ring" },
+        Step { bytes: single_limit(caps), above: "in pieces" },
+    ];
+    let pieces = PIECES.iter().map(|(up_to, _)| *up_to as usize);
+    let longer = pieces.map(|bytes| Step { bytes, above: "in larger pieces" });
+    steps.extend(
+        longer.filter(|step| chunk(step.bytes as u64 + 1, caps) > chunk(step.bytes as u64, caps)),
+    );
+    steps
 }
 
 /// What became of an offer.

@@ -76,7 +76,7 @@ pub use counter::CounterId;
 pub use error::{LapiError, Violation};
 pub use handler::{Arrival, Completion, HeaderAction, HeaderHandler, InlineHandler, MAX_HANDLERS};
 pub use outbox::Outbox;
-pub use query::Query;
+pub use query::{Query, Step};
 pub use region::{ForeignBytes, RecvRegion, RemoteRegion, SendRegion};
 pub use session::Session;
 pub use wire::{MAX_UHDR, WireError};

@@ -1,6 +1,7 @@
 //! LAPI_Qenv: what a context can do and who it is.
 
 use crate::adapter::{Adapter, GetKind};
+use crate::amsend;
 use crate::handler::MAX_HANDLERS;
 use crate::session::Session;
 use crate::wire::MAX_UHDR;
@@ -23,6 +24,15 @@ pub enum Query {
     LocAddrtblSz,
 }
 
+/// A length up to which (inclusive) messages travel in one way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Step {
+    /// The length, in bytes.
+    pub bytes: usize,
+    /// How those travel that are longer.
+    pub above: &'static str,
+}
+
 impl<A: Adapter, S> Session<A, S> {
     /// Answers a query (LAPI_Qenv).
     pub fn qenv(&self, query: Query) -> u64 {
@@ -34,6 +44,12 @@ impl<A: Adapter, S> Session<A, S> {
             Query::MaxPktSz => self.adapter.caps().max_body as u64,
             Query::LocAddrtblSz => MAX_HANDLERS as u64,
         }
+    }
+
+    /// The lengths of `udata`, ascending, above which an amsend with a user header of `uhdr` bytes
+    /// travels in another way.
+    pub fn steps(&self, uhdr: usize) -> Vec<Step> {
+        amsend::steps(uhdr, &self.adapter.caps())
     }
 
     /// Name of the adapter.

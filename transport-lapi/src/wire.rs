@@ -21,7 +21,8 @@ pub const MAX_UHDR: usize = 128;
 /// Largest head that [`Head`] can hold: base, counters, three fields, user header.
 pub(crate) const MAX_HEAD: usize = 8 + 8 + 24 + MAX_UHDR;
 
-const BASE: usize = 8;
+/// Bytes of a head before the user header.
+pub(crate) const BASE: usize = 8;
 const COUNTERS: u8 = 0x80;
 
 const SINGLE: u8 = 1;

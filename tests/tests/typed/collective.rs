@@ -105,6 +105,12 @@ fn what_a_communicator_tells_of_itself() {
     job(2, |world| {
         let (eager, small) = (mpj::Protocol::Eager, world.table().protocol(8));
         assert_eq!(small, eager);
+        let thresholds: Vec<_> =
+            world.thresholds().unwrap().iter().map(|step| step.bytes).collect();
+        assert!(thresholds.is_sorted() && thresholds[0] < 512, "{thresholds:?}");
+        for (bound, _) in world.table().ranges() {
+            assert!(bound.is_none_or(|bound| thresholds.contains(&bound)), "{thresholds:?}");
+        }
         let receive = world.irecv(vec![0u16; 4], 1 - world.rank(), 77).unwrap();
         let dump = world.dump().unwrap();
         assert!(dump.starts_with(&format!("rank {} of 2\n", world.rank())), "{dump}");

@@ -317,6 +317,8 @@ fn queries_describe_the_task_and_its_limits() {
                 assert_eq!(session.qenv(Query::MaxDataSz), isize::MAX as u64);
                 assert!(session.qenv(Query::MaxPktSz) >= ONE_SHOT as u64);
                 assert_eq!(session.qenv(Query::LocAddrtblSz), 256);
+                let steps: Vec<_> = session.steps(8).iter().map(|step| step.bytes).collect();
+                assert!(steps.len() > 2 && steps.is_sorted() && steps.contains(&ONE_SHOT));
                 let name = if kind == Kind::Threads { "threads" } else { "shm" };
                 assert_eq!(session.adapter_name(), name);
                 assert_eq!(session.get_kind().is_none(), kind == Kind::ShmAm);
