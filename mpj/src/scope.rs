@@ -6,8 +6,8 @@
 //! - Z2: `'env`, the lifetime of the borrows, outlives the call of `scope`, and it cannot be
 //!   shortened since it stands invariantly in [`Scope`].
 
+use std::cell::{Cell, RefCell};
 use std::marker::PhantomData;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use mpjdev::Mode;
 
@@ -18,11 +18,19 @@ use crate::point_to_point::{recv_region, send_region};
 use crate::selector::{Source, Tag};
 use crate::status::Status;
 
-/// Where borrowing requests live. See [`Communicator::scope`].
+/// Where borrowing requests live, for the thread that opened it. See [`Communicator::scope`].
 pub struct Scope<'scope, 'env: 'scope> {
     communicator: &'scope Communicator,
-    requests: Mutex<Vec<Option<mpjdev::Request>>>,
+    requests: RefCell<Requests>,
     environment: PhantomData<&'env mut &'env ()>,
+}
+
+/// The requests of a scope, by place; those that were waited for have left it.
+type Requests = Vec<Option<mpjdev::Request>>;
+
+thread_local! {
+    /// The memory of the last scope's list, for the next one.
+    static SPARE: Cell<Requests> = const { Cell::new(Vec::new()) };
 }
 
 /// A send or receive under way in a scope. It may be waited for, and need not be: the scope does.
@@ -38,7 +46,7 @@ impl<B> ScopedRequest<'_, '_, B> {
     /// # Errors
     /// A message longer than the buffer; the device has failed.
     pub fn wait(self) -> Result<(B, Status), Error> {
-        let request = self.scope.requests()[self.place].take();
+        let request = self.scope.requests.borrow_mut()[self.place].take();
         let request = request.ok_or(mpjdev::Error::Request)?;
         let device = &self.scope.communicator.device;
         let status = device.answer(device.iwait(request))?;
@@ -50,7 +58,8 @@ impl Communicator {
     /// Runs `body` with a scope in which non-blocking calls may borrow (as `std::thread::scope`
     /// does for threads), then waits for all that it started.
     ///
-    /// A panic of `body` does not wait: what is still under way then makes the whole device
+    /// A scope is for the thread that opened it; threads that share a communicator each open their
+    /// own. A panic of `body` does not wait: what is still under way then makes the whole device
     /// unusable.
     ///
     /// # Errors
@@ -73,12 +82,16 @@ impl Communicator {
         &self,
         body: impl for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> R,
     ) -> Result<R, Error> {
-        let requests = Mutex::new(Vec::new());
+        let requests = RefCell::new(SPARE.try_with(Cell::take).unwrap_or_default());
         let scope = Scope { communicator: self, requests, environment: PhantomData };
         let guard = ReleaseOnPanic(&scope);
         let answer = body(&scope);
         let completed = scope.complete();
         std::mem::forget(guard);
+        let mut spare = scope.requests.into_inner();
+        spare.clear();
+        // Where the thread ends there is no next scope.
+        let _ = SPARE.try_with(|place| place.set(spare));
         completed.map(|()| answer)
     }
 }
@@ -146,12 +159,9 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         Ok(ScopedRequest { scope: self, place: self.keep(request), buffer })
     }
 
-    fn requests(&self) -> MutexGuard<'_, Vec<Option<mpjdev::Request>>> {
-        self.requests.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
+    #[inline]
     fn keep(&self, request: mpjdev::Request) -> usize {
-        let mut requests = self.requests();
+        let mut requests = self.requests.borrow_mut();
         requests.push(Some(request));
         requests.len() - 1
     }
@@ -159,8 +169,13 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     /// Waits for what `body` has not waited for; the first error is kept.
     fn complete(&self) -> Result<(), Error> {
         let device = &self.communicator.device;
-        let outcomes = device.answer(device.iwaitall(&mut self.requests()))?;
-        outcomes.into_iter().try_for_each(|outcome| device.answer(outcome).map(drop))
+        let mut first = Ok(());
+        let waited = device.iwaiteach(&mut self.requests.borrow_mut(), |outcome| {
+            if let (Err(error), Ok(())) = (outcome, &first) {
+                first = Err(error);
+            }
+        });
+        device.answer(waited.and(first))
     }
 
     /// Frees the buffers without waiting: cancels receives, and gives the device up if anything else
@@ -168,7 +183,9 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     fn release(&self) {
         let device = &self.communicator.device;
         let mut open = false;
-        for request in self.requests().iter_mut() {
+        // A list that is in use belongs to a wait that panicked.
+        let Ok(mut requests) = self.requests.try_borrow_mut() else { return device.give_up() };
+        for request in requests.iter_mut() {
             if let Some(pending) = request {
                 let cancelled = device.cancel(pending).unwrap_or(true);
                 let ended = matches!(device.itest(request), Ok(Some(_)) | Err(_));

@@ -71,15 +71,39 @@ impl<A: Adapter> Device<A> {
         requests: &mut [Option<Request>],
     ) -> Result<Vec<Result<Status, Error>>, Error> {
         let mut outcomes = Vec::with_capacity(requests.len());
-        for request in requests.iter_mut() {
-            if request.is_none() {
-                continue;
-            }
-            let outcome =
-                self.wait_until(|session| self.take_ended(&mut session.state, request))?;
-            outcomes.push(outcome);
-        }
+        self.iwaiteach(requests, |outcome| outcomes.push(outcome))?;
         Ok(outcomes)
+    }
+
+    /// [`Device::iwaitall`], which gives each outcome to `take` instead of making a list of them.
+    ///
+    /// # Errors
+    /// As [`Device::iwaitall`].
+    pub fn iwaiteach(
+        &self,
+        requests: &mut [Option<Request>],
+        mut take: impl FnMut(Result<Status, Error>),
+    ) -> Result<(), Error> {
+        let mut open = requests.iter_mut().filter(|place| place.is_some()).peekable();
+        // What was complete when it was started needs no look at the device.
+        let done = |place: &&mut Option<Request>| {
+            matches!(place, Some(Request { handle: Handle::Done(_), .. }))
+        };
+        while let Some(place) = open.next_if(done) {
+            if let Some(Request { handle: Handle::Done(status), .. }) = place.take() {
+                take(Ok(status));
+            }
+        }
+        if open.peek().is_none() {
+            return Ok(());
+        }
+        self.wait_until(|session| {
+            while let Some(place) = open.peek_mut() {
+                take(self.take_ended(&mut session.state, place)?);
+                open.next();
+            }
+            Some(())
+        })
     }
 
     fn iwait_first(
@@ -106,6 +130,7 @@ impl<A: Adapter> Device<A> {
     }
 
     /// Takes a complete request out of its place.
+    #[inline]
     fn take_ended(
         &self,
         state: &mut State,

@@ -3,6 +3,8 @@
 //! Called by [`super::Matcher`], whose invariants M2 and M3 it keeps. A queue is doubly linked
 //! through the slab, so an entry leaves it from anywhere at constant cost.
 
+use std::cell::Cell;
+
 use rustc_hash::FxHashMap;
 
 use super::slab::{Link, NIL, Slab};
@@ -27,9 +29,10 @@ impl std::hash::Hash for Key {
     }
 }
 
-/// First and last slot of a queue, [`NIL`] when it is empty.
+/// A queue: its key, and its first and last slot, [`NIL`] when it is empty.
 #[derive(Debug, Clone, Copy)]
-struct Ends {
+struct Queue {
+    key: Key,
     head: u32,
     tail: u32,
 }
@@ -37,13 +40,18 @@ struct Ends {
 /// The queues of one class.
 #[derive(Debug)]
 pub(super) struct Lane {
-    queues: FxHashMap<Key, Ends>,
+    queues: Vec<Queue>,
+    /// Where the queue of a key stands in the list.
+    places: FxHashMap<Key, u32>,
+    /// Where the last one stood that was asked for: the next question is often about the same.
+    last: Cell<u32>,
     sweep_at: usize,
 }
 
 impl Default for Lane {
     fn default() -> Self {
-        Self { queues: FxHashMap::default(), sweep_at: SWEEP_FLOOR }
+        let places = FxHashMap::default();
+        Self { queues: Vec::new(), places, last: Cell::new(0), sweep_at: SWEEP_FLOOR }
     }
 }
 
@@ -57,14 +65,15 @@ impl Lane {
         which: usize,
         slab: &mut Slab<T, LINKS>,
     ) {
-        let ends = self.queues.entry(key).or_insert(Ends { head: NIL, tail: NIL });
-        *slab.link(slot, which) = Link { prev: ends.tail, next: NIL };
-        if ends.tail == NIL {
-            ends.head = slot;
+        let place = self.place(&key).unwrap_or_else(|| self.open(key));
+        let queue = &mut self.queues[place];
+        *slab.link(slot, which) = Link { prev: queue.tail, next: NIL };
+        if queue.tail == NIL {
+            queue.head = slot;
         } else {
-            slab.link(ends.tail, which).next = slot;
+            slab.link(queue.tail, which).next = slot;
         }
-        ends.tail = slot;
+        queue.tail = slot;
         if self.queues.len() > self.sweep_at {
             self.sweep();
         }
@@ -75,7 +84,29 @@ impl Lane {
     pub fn head(&self, key: &Key) -> Option<u32> {
         #[cfg(test)]
         super::tests::count_steps(1);
-        self.queues.get(key).map(|ends| ends.head).filter(|&head| head != NIL)
+        let head = self.queues[self.place(key)?].head;
+        (head != NIL).then_some(head)
+    }
+
+    /// Where the queue of `key` stands.
+    #[inline]
+    fn place(&self, key: &Key) -> Option<usize> {
+        let last = self.last.get();
+        if self.queues.get(last as usize).is_some_and(|queue| queue.key == *key) {
+            return Some(last as usize);
+        }
+        let place = *self.places.get(key)?;
+        self.last.set(place);
+        Some(place as usize)
+    }
+
+    /// A queue for a new key.
+    #[cold]
+    fn open(&mut self, key: Key) -> usize {
+        let place = self.queues.len();
+        self.queues.push(Queue { key, head: NIL, tail: NIL });
+        self.places.insert(key, place as u32);
+        place
     }
 
     /// Takes the earliest entry out of the queue of `key`, with a single look-up.
@@ -86,13 +117,17 @@ impl Lane {
         which: usize,
         slab: &mut Slab<T, LINKS>,
     ) -> Option<u32> {
-        let ends = self.queues.get_mut(key).filter(|ends| ends.head != NIL)?;
-        let slot = ends.head;
-        ends.head = slab.link(slot, which).next;
-        if ends.head == NIL {
-            ends.tail = NIL;
+        let place = self.place(key)?;
+        let queue = &mut self.queues[place];
+        let slot = queue.head;
+        if slot == NIL {
+            return None;
+        }
+        queue.head = slab.link(slot, which).next;
+        if queue.head == NIL {
+            queue.tail = NIL;
         } else {
-            slab.link(ends.head, which).prev = NIL;
+            slab.link(queue.head, which).prev = NIL;
         }
         Some(slot)
     }
@@ -115,12 +150,13 @@ impl Lane {
         if prev != NIL && next != NIL {
             return;
         }
-        let ends = self.queues.get_mut(key).expect("M3: a queue with entries is in the map");
+        let place = self.place(key).expect("M3: a queue with entries is in the map");
+        let queue = &mut self.queues[place];
         if prev == NIL {
-            ends.head = next;
+            queue.head = next;
         }
         if next == NIL {
-            ends.tail = prev;
+            queue.tail = prev;
         }
     }
 
@@ -129,15 +165,18 @@ impl Lane {
     /// map never stays much larger than twice the number of queues in use.
     #[cold]
     fn sweep(&mut self) {
-        self.queues.retain(|_, ends| ends.head != NIL);
+        self.queues.retain(|queue| queue.head != NIL);
+        self.places.clear();
+        self.places.extend((0..).zip(&self.queues).map(|(place, queue)| (queue.key, place)));
         self.sweep_at = SWEEP_FLOOR.max(2 * self.queues.len());
         // Room for twice the limit, or a map that hovers about it would grow and shrink in turns.
         self.queues.shrink_to(2 * self.sweep_at);
+        self.places.shrink_to(2 * self.sweep_at);
     }
 
     /// How many queues the map holds, empty ones included, and how many it has room for.
     #[cfg(test)]
     pub fn footprint(&self) -> (usize, usize) {
-        (self.queues.len(), self.queues.capacity())
+        (self.places.len(), self.places.capacity().max(self.queues.capacity()))
     }
 }
