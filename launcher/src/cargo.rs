@@ -33,6 +33,15 @@ pub struct Selection {
     pub package: Option<String>,
 }
 
+/// What `cargo mpj` was asked for.
+#[derive(Debug, Clone)]
+pub enum Request {
+    /// `cargo mpj run`.
+    Run(RunRequest),
+    /// `cargo mpj bench`: the words that follow are for the benchmark program.
+    Bench(Vec<OsString>),
+}
+
 /// What `cargo mpj run` was asked for.
 #[derive(Debug, Clone)]
 pub struct RunRequest {
@@ -62,21 +71,34 @@ enum Mpj {
         #[arg(value_name = "ARGS", last = true)]
         args: Vec<OsString>,
     },
+    /// Measures both backends, beside system MPIs if wanted; `cargo mpj bench --help` says more
+    #[command(disable_help_flag = true)]
+    Bench {
+        /// Options and benchmarks
+        #[arg(value_name = "ARGS", trailing_var_arg = true, allow_hyphen_values = true)]
+        args: Vec<OsString>,
+    },
 }
 
 /// Parses the command line of `cargo-mpj`, as cargo gives it: program name, `mpj`, and the rest.
 ///
 /// # Errors
 /// clap's error, which also carries the texts of `--help` and `--version`.
-pub fn parse(command_line: impl IntoIterator<Item = OsString>) -> Result<RunRequest, clap::Error> {
+pub fn parse(command_line: impl IntoIterator<Item = OsString>) -> Result<Request, clap::Error> {
     let mut words = command_line.into_iter();
     let fixed: Vec<OsString> = words.by_ref().take(3).collect();
     // `accept_np` takes the first word for the program's name, here the subcommand `run`.
-    let (before, run) = fixed.split_at(fixed.len().min(2));
-    let rest = accept_np(run.iter().cloned().chain(words));
-    let CargoMpj::Mpj(Mpj::Run { selection, options, args }) =
-        CargoMpj::try_parse_from(before.iter().cloned().chain(rest))?;
-    Ok(RunRequest { selection, options, args })
+    let (before, subcommand) = fixed.split_at(fixed.len().min(2));
+    let words = subcommand.iter().cloned().chain(words);
+    let is_run = subcommand.first().is_some_and(|word| word == "run");
+    let rest = if is_run { accept_np(words) } else { words.collect() };
+    let CargoMpj::Mpj(parsed) = CargoMpj::try_parse_from(before.iter().cloned().chain(rest))?;
+    Ok(match parsed {
+        Mpj::Run { selection, options, args } => {
+            Request::Run(RunRequest { selection, options, args })
+        }
+        Mpj::Bench { args } => Request::Bench(args),
+    })
 }
 
 impl RunRequest {
@@ -90,6 +112,23 @@ impl RunRequest {
     }
 }
 
+/// Builds the benchmark program and what it starts, and returns its path.
+///
+/// # Errors
+/// [`CargoError`].
+pub fn build_bench(folder: &Path) -> Result<PathBuf, CargoError> {
+    let release = true;
+    let own = |package: &str, name: &str| Selection {
+        release,
+        bin: Some(name.to_owned()),
+        example: None,
+        package: Some(package.to_owned()),
+    };
+    build(&own("mpj-launcher", "mpjrun"), folder)?;
+    build(&own("mpj-bench", "mpj-bench-rank"), folder)?;
+    build(&own("mpj-bench", "mpj-bench"), folder)
+}
+
 /// Why there is no program to run.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -97,6 +136,9 @@ pub enum CargoError {
     /// Cargo itself could not be started.
     #[error("cannot run cargo: {0}")]
     Start(#[source] std::io::Error),
+    /// The benchmark program was built and could not be started.
+    #[error("cannot start the benchmark program: {0}")]
+    Bench(#[source] std::io::Error),
     /// Cargo refused; it has said why on standard error.
     #[error("cargo {step} failed")]
     Failed {
@@ -140,7 +182,7 @@ impl CargoError {
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::Failed { code, .. } => *code,
-            Self::Start(_) | Self::Answer { .. } => 125,
+            Self::Start(_) | Self::Bench(_) | Self::Answer { .. } => 125,
             _ => 2,
         }
     }

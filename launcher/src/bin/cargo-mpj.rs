@@ -1,28 +1,41 @@
-//! `cargo mpj run`: builds a program of the workspace and runs it as the ranks of one job.
+//! `cargo mpj run` builds a program of the workspace and runs it as the ranks of one job;
+//! `cargo mpj bench` builds the benchmarks and becomes them.
 
 #![allow(clippy::print_stderr, reason = "a program talks to its user")]
 
-use std::process::ExitCode;
+use std::ffi::OsString;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Command, ExitCode};
 
+use mpj_launcher::cargo::{CargoError, Request, RunRequest};
 use mpj_launcher::{cargo, job};
 
 fn main() -> ExitCode {
-    let request = match cargo::parse(std::env::args_os()) {
-        Ok(request) => request,
+    let answer = match cargo::parse(std::env::args_os()) {
+        Ok(Request::Run(request)) => run(request),
+        Ok(Request::Bench(words)) => bench(&words),
         Err(error) => error.exit(),
     };
-    let spec = match request.build() {
-        Ok(spec) => spec,
-        Err(error) => {
-            eprintln!("cargo mpj: {error}");
-            return ExitCode::from(error.exit_code());
-        }
-    };
-    match job::run(&spec) {
+    answer.unwrap_or_else(|error| {
+        eprintln!("cargo mpj: {error}");
+        ExitCode::from(error.exit_code())
+    })
+}
+
+fn run(request: RunRequest) -> Result<ExitCode, CargoError> {
+    let spec = request.build()?;
+    Ok(match job::run(&spec) {
         Ok(code) => ExitCode::from(code),
         Err(error) => {
             eprintln!("mpjrun: {error}");
             ExitCode::from(error.exit_code())
         }
-    }
+    })
+}
+
+/// Becomes the benchmark program, so that signals reach it and its exit code is the user's.
+fn bench(words: &[OsString]) -> Result<ExitCode, CargoError> {
+    let program = cargo::build_bench(Path::new("."))?;
+    Err(CargoError::Bench(Command::new(program).args(words).exec()))
 }

@@ -47,10 +47,21 @@ fn named(bin: Option<&str>, example: Option<&str>, package: Option<&str>) -> Sel
 }
 
 #[test]
+fn the_words_after_bench_are_passed_on() {
+    let line = "cargo-mpj mpj bench latency -np 2 --help -- x";
+    let Request::Bench(passed) = parse(words(line)).expect("legal") else {
+        panic!("the subcommand is bench");
+    };
+    assert_eq!(passed, words("latency -np 2 --help -- x"));
+}
+
+#[test]
 fn the_command_line_of_cargo() {
     let line =
         "cargo-mpj mpj run -np 3 --release --example matmul --backend eager -l -- --size 9 -np";
-    let request = parse(words(line)).expect("legal");
+    let Request::Run(request) = parse(words(line)).expect("legal") else {
+        panic!("the subcommand is run");
+    };
     let expected = Selection { release: true, ..named(None, Some("matmul"), None) };
     assert_eq!(request.selection, expected);
     assert_eq!(request.args, words("--size 9 -np"));

@@ -17,6 +17,7 @@ pub const MEDIAN_FUNCTION: usize = 10;
 
 /// The files that may contain unsafe code, and that do.
 pub const UNSAFE_FILES: &[&str] = &[
+    "benches/system-mpi/src/mpi.rs",
     "mpj/examples/matmul/local.rs",
     "mpj/src/point_to_point.rs",
     "mpjdev/src/buffer.rs",
@@ -48,6 +49,8 @@ const EMPTY_NAMES: &[&str] = &["util", "utils", "common", "helper", "helpers", "
 const PRINTING: &[&str] = &["println", "eprintln", "print", "eprint", "dbg"];
 /// What only a program may call, since it ends the process.
 const ENDING: &[&str] = &["exit", "abort"];
+/// Where there are programs only, and what they are made of.
+const PROGRAM_FOLDERS: &[&str] = &["/bin/", "benches/system-mpi/"];
 /// Marks of work that is not finished.
 const UNFINISHED: &[&str] = &[concat!("TO", "DO"), concat!("FIX", "ME"), concat!("XX", "X")];
 /// Folders of one particular machine.
@@ -129,7 +132,8 @@ pub fn environment(source: &Source) -> Vec<Finding> {
 
 /// Libraries print nothing and end no process.
 pub fn program_acts(source: &Source) -> Vec<Finding> {
-    let is_program = source.path.ends_with("/main.rs") || source.path.contains("/bin/");
+    let is_program = source.path.ends_with("/main.rs")
+        || PROGRAM_FOLDERS.iter().any(|folder| source.path.contains(folder));
     if !source.path.contains("/src/") || is_program {
         return Vec::new();
     }

@@ -1,0 +1,25 @@
+//! The benchmark programs, written once over the trait [`Runtime`].
+//!
+//! A *worker* is one of these programs bound to one message-passing library: `mpj-bench-rank` to mpj,
+//! and one build of `mpj-bench-system` to each system MPI. The harness (`mpj-bench`) starts a worker
+//! as the ranks of a job, under the launcher that belongs to the library. The worker reads an
+//! [`Order`] from its command line, and rank 0 answers with [`Record`]s, one per line.
+//!
+//! What is measured by which program stands in [`series`]. Payloads are checked, outside the timed
+//! parts; a wrong one ends the program with a [`Failure`].
+
+#![forbid(unsafe_code)]
+
+pub mod order;
+pub mod pace;
+pub mod payload;
+pub mod programs;
+pub mod record;
+pub mod runtime;
+pub mod series;
+pub mod worker;
+
+pub use order::{Order, Program};
+pub use record::{Library, Record, Sample};
+pub use runtime::{Failure, Post, Runtime, Source};
+pub use series::{Better, Series, Unit, X};

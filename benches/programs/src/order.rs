@@ -1,0 +1,88 @@
+//! What a worker is asked to measure: its command line.
+
+use clap::{Args, Parser, ValueEnum};
+
+/// One launch's task.
+#[derive(Debug, Clone, PartialEq, Parser)]
+#[command(name = "mpj-bench worker", about = "Measures one library. Started by mpj-bench")]
+pub struct Order {
+    /// What to run, one after the other
+    #[arg(required = true)]
+    pub programs: Vec<Program>,
+    /// How much is spent on one point
+    #[command(flatten)]
+    pub effort: Effort,
+    /// Message sizes in bytes, for the programs that take sizes
+    #[arg(long, value_delimiter = ',', default_value = "8")]
+    pub sizes: Vec<usize>,
+    /// Orders of matrices in the ping-pong of matrices
+    #[arg(long, value_delimiter = ',', default_value = "64")]
+    pub orders: Vec<usize>,
+    /// Orders of matrices that are multiplied or transposed
+    #[arg(long, value_delimiter = ',', default_value = "64")]
+    pub products: Vec<usize>,
+    /// Depths of the queues
+    #[arg(long, value_delimiter = ',', default_value = "1")]
+    pub depths: Vec<usize>,
+    /// Processors to stay on, that of rank 0 first; none for not staying anywhere
+    #[arg(long, value_delimiter = ',')]
+    pub pin: Vec<usize>,
+}
+
+/// How much is spent on one point.
+#[derive(Debug, Clone, Copy, PartialEq, Args)]
+pub struct Effort {
+    /// Timed batches; each gives one raw figure
+    #[arg(long, default_value_t = 10, value_parser = at_least_one)]
+    pub batches: usize,
+    /// Milliseconds that all batches of one point should take together
+    #[arg(long, default_value_t = 10.0)]
+    pub budget: f64,
+}
+
+fn at_least_one(text: &str) -> Result<usize, String> {
+    text.parse().ok().filter(|number| *number > 0).ok_or_else(|| "a number from 1 on".to_owned())
+}
+
+impl Default for Effort {
+    fn default() -> Self {
+        Self { batches: 10, budget: 10.0 }
+    }
+}
+
+/// The programs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Program {
+    /// Ping-pong over `sizes`.
+    Latency,
+    /// Windows one way over `sizes`.
+    Bandwidth,
+    /// Windows both ways over `sizes`.
+    Bibw,
+    /// Windows of 8 bytes.
+    Rate,
+    /// Computation beside sends over `sizes`.
+    Overlap,
+    /// Sends to a rank that has been blocked for long.
+    Wakeup,
+    /// Matches behind queues of `depths`.
+    Matching,
+    /// Nothing at all.
+    Empty,
+    /// Collective calls over `sizes`.
+    Collectives,
+    /// Ping-pong of matrices of `orders`.
+    MatrixPingpong,
+    /// Cannon's algorithm, on a square number of ranks, over `products`.
+    Cannon,
+    /// SUMMA over `products`.
+    Summa,
+    /// Transposition over `products`.
+    Transpose,
+    /// Red-black relaxation of Laplace's equation.
+    Laplace,
+    /// Diffusion in three dimensions.
+    Diffusion,
+    /// Flow of a gas in two dimensions.
+    Flow,
+}

@@ -1,0 +1,108 @@
+//! How often something is repeated so that it takes the time that was asked for, and no more.
+
+use crate::order::Effort;
+use crate::runtime::{Failure, Runtime};
+
+/// Rounds at most from one agreement to the next.
+const MOST_ROUNDS: u64 = 1 << 24;
+/// Part of the budget that is spent on warming up.
+const WARM_UP: f64 = 0.2;
+/// A first round that takes so many budgets is warm-up enough.
+const LONG: f64 = 20.0;
+
+/// Repeats `round` on every rank, first untimed, then in batches, and returns rank 0's seconds per
+/// round, batch by batch. Collective; other ranks get what they measured themselves.
+///
+/// How many rounds are in a batch is rank 0's decision, made from the untimed rounds.
+///
+/// # Errors
+/// The first of `round`.
+pub fn measure<R: Runtime>(
+    runtime: &R,
+    effort: &Effort,
+    mut round: impl FnMut() -> Result<(), Failure>,
+) -> Result<Vec<f64>, Failure> {
+    let mut round = || round().map(|()| 0.0);
+    let batches = batches(runtime, effort, |rounds| time(runtime, rounds, &mut round, || Ok(())))?;
+    Ok(batches.iter().map(|batch| batch.seconds).collect())
+}
+
+/// One batch: seconds per round.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Timed {
+    /// All of them.
+    pub seconds: f64,
+    /// Those that this rank spent on computing.
+    pub computing: f64,
+}
+
+/// As [`measure`], of work that all ranks do together: a batch begins when all of them are there and
+/// ends when the last one is done, so that no rank's head start counts. The rounds return how many
+/// of their seconds were spent on computing.
+///
+/// # Errors
+/// As [`measure`], and of the barriers.
+pub fn measure_together<R: Runtime>(
+    runtime: &R,
+    effort: &Effort,
+    mut round: impl FnMut() -> Result<f64, Failure>,
+) -> Result<Vec<Timed>, Failure> {
+    batches(runtime, effort, |rounds| {
+        runtime.barrier()?;
+        time(runtime, rounds, &mut round, || runtime.barrier())
+    })
+}
+
+/// Runs `batch` with growing numbers of rounds until the best number is known, then with that one.
+fn batches<R: Runtime>(
+    runtime: &R,
+    effort: &Effort,
+    mut batch: impl FnMut(u64) -> Result<Timed, Failure>,
+) -> Result<Vec<Timed>, Failure> {
+    let budget = effort.budget / 1e3;
+    let mut rounds = 1;
+    let mut spent = 0.0;
+    let best = loop {
+        let seconds = batch(rounds)?.seconds;
+        spent += seconds * rounds as f64;
+        // The first round may be like no other, since it finds everything cold.
+        let is_warm = rounds > 1 || spent > budget * LONG;
+        let enough = is_warm && (spent >= budget * WARM_UP || rounds >= MOST_ROUNDS);
+        let per_batch = budget / effort.batches as f64 / seconds;
+        let decision = if enough { -per_batch.clamp(1.0, MOST_ROUNDS as f64) } else { 0.0 };
+        let decision = of_rank_0(runtime, decision)?;
+        if decision < 0.0 {
+            break -decision as u64;
+        }
+        rounds *= 2;
+    };
+    (0..effort.batches).map(|_| batch(best)).collect()
+}
+
+/// Times `rounds` rounds and their end.
+#[inline]
+fn time<R: Runtime>(
+    runtime: &R,
+    rounds: u64,
+    mut round: impl FnMut() -> Result<f64, Failure>,
+    end: impl FnOnce() -> Result<(), Failure>,
+) -> Result<Timed, Failure> {
+    let mut computing = 0.0;
+    let start = runtime.wtime();
+    for _ in 0..rounds {
+        computing += round()?;
+    }
+    end()?;
+    let seconds = (runtime.wtime() - start).max(1e-9);
+    Ok(Timed { seconds: seconds / rounds as f64, computing: computing / rounds as f64 })
+}
+
+/// Rank 0's value, on every rank.
+///
+/// # Errors
+/// As [`Runtime::broadcast`].
+pub fn of_rank_0<R: Runtime>(runtime: &R, value: f64) -> Result<f64, Failure> {
+    let mut bytes = value.to_ne_bytes();
+    runtime.broadcast(&mut bytes, 0)?;
+    Ok(f64::from_ne_bytes(bytes))
+}

@@ -1,0 +1,9 @@
+//! The programs. Each is collective: every rank of the job calls `run`, rank 0's figures count.
+
+pub mod bandwidth;
+pub mod collectives;
+pub mod latency;
+pub mod matching;
+pub mod matrix;
+pub mod overlap;
+pub mod wakeup;

@@ -1,0 +1,73 @@
+//! Half of the time of a round trip between ranks 0 and 1, over message sizes.
+
+use crate::order::Order;
+use crate::pace;
+use crate::payload;
+use crate::runtime::{Failure, Runtime, Source};
+use crate::worker::{Sink, needs_two};
+
+const PING: i32 = 1;
+const PONG: i32 = 2;
+
+/// Measures every size of the order.
+///
+/// # Errors
+/// A job of one rank, a wrong payload, the library's.
+pub fn run<R: Runtime>(runtime: &R, order: &Order, sink: &mut Sink<'_>) -> Result<(), Failure> {
+    needs_two(runtime, "latency")?;
+    for &size in &order.sizes {
+        let mut buffers = Buffers::new(size);
+        check_round_trip(runtime, &mut buffers)?;
+        let seconds = pace::measure(runtime, &order.effort, || round_trip(runtime, &mut buffers))?;
+        check_round_trip(runtime, &mut buffers)?;
+        sink.sample("latency", size, seconds.iter().map(|seconds| seconds * 1e6 / 2.0).collect());
+    }
+    Ok(())
+}
+
+/// What goes out and where the answer comes in.
+pub struct Buffers {
+    /// What this rank sends.
+    pub out: Vec<u8>,
+    /// What it receives.
+    pub back: Vec<u8>,
+}
+
+impl Buffers {
+    /// Buffers of `size` bytes.
+    pub fn new(size: usize) -> Self {
+        Self { out: vec![0; size], back: vec![0; size] }
+    }
+}
+
+/// A message from rank 0 to rank 1, and one back. Other ranks do nothing.
+///
+/// # Errors
+/// The library's.
+#[inline]
+pub fn round_trip<R: Runtime>(runtime: &R, buffers: &mut Buffers) -> Result<(), Failure> {
+    match runtime.rank() {
+        0 => {
+            runtime.send(&buffers.out, 1, PING)?;
+            runtime.recv(&mut buffers.back, Source::Rank(1), PONG)?;
+        }
+        1 => {
+            runtime.recv(&mut buffers.back, Source::Rank(0), PING)?;
+            runtime.send(&buffers.out, 0, PONG)?;
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
+/// A round trip whose payloads are checked.
+///
+/// # Errors
+/// A payload that is not the one that was sent, the library's.
+pub fn check_round_trip<R: Runtime>(runtime: &R, buffers: &mut Buffers) -> Result<(), Failure> {
+    let (rank, seed) = (runtime.rank() as u64, buffers.out.len() as u64);
+    payload::fill(&mut buffers.out, 2 * seed + rank);
+    buffers.back.fill(0);
+    round_trip(runtime, buffers)?;
+    if rank < 2 { payload::check(&buffers.back, 2 * seed + (1 - rank)) } else { Ok(()) }
+}

@@ -1,0 +1,104 @@
+//! One launch: stays on its processor, runs the programs one after the other, answers with records.
+
+use rustix::thread::{CpuSet, sched_setaffinity};
+
+use crate::order::{Order, Program};
+use crate::programs::{bandwidth, collectives, latency, matching, matrix, overlap, wakeup};
+use crate::record::{Library, Record, Sample};
+use crate::runtime::{Failure, Runtime};
+use crate::series::Series;
+
+/// Where a program puts its figures. Those of rank 0 count.
+pub struct Sink<'a> {
+    emit: &'a mut dyn FnMut(&Record),
+    counts: bool,
+}
+
+impl Sink<'_> {
+    /// Reports the figures of the series named `id` at `x`.
+    pub fn sample(&mut self, id: &str, x: usize, values: Vec<f64>) {
+        let series = Series::named(id).expect("programs name series of the table");
+        self.record(&Record::Sample(Sample::new(series, x, values)));
+    }
+
+    fn record(&mut self, record: &Record) {
+        if self.counts {
+            (self.emit)(record);
+        }
+    }
+}
+
+/// Runs the programs of `order` on this rank; `emit` gets the records of rank 0. Collective.
+///
+/// # Errors
+/// The first failure, of the library, of a check, or since the job does not fit the program.
+pub fn run<R: Runtime>(
+    runtime: &R,
+    order: &Order,
+    emit: &mut dyn FnMut(&Record),
+) -> Result<(), Failure> {
+    stay(order.pin.get(runtime.rank()).copied())?;
+    let mut sink = Sink { emit, counts: runtime.rank() == 0 };
+    let (name, thresholds, facts) = (runtime.library(), runtime.thresholds(), runtime.facts());
+    sink.record(&Record::Library(Library { name, thresholds, facts }));
+    for &program in &order.programs {
+        let name = clap::ValueEnum::to_possible_value(&program).expect("no program is hidden");
+        sink.record(&Record::Progress(name.get_name().to_owned()));
+        runtime.barrier()?;
+        run_one(runtime, order, program, &mut sink)?;
+    }
+    runtime.barrier()?;
+    sink.record(&Record::Complete);
+    Ok(())
+}
+
+fn run_one<R: Runtime>(
+    runtime: &R,
+    order: &Order,
+    program: Program,
+    sink: &mut Sink<'_>,
+) -> Result<(), Failure> {
+    match program {
+        Program::Latency => latency::run(runtime, order, sink),
+        Program::Bandwidth => bandwidth::one_way(runtime, order, sink),
+        Program::Bibw => bandwidth::both_ways(runtime, order, sink),
+        Program::Rate => bandwidth::rate(runtime, order, sink),
+        Program::Overlap => overlap::run(runtime, order, sink),
+        Program::Wakeup => wakeup::run(runtime, order, sink),
+        Program::Matching => matching::run(runtime, order, sink),
+        Program::Empty => Ok(()),
+        Program::Collectives => collectives::run(runtime, order, sink),
+        Program::MatrixPingpong => matrix::pingpong::run(runtime, order, sink),
+        Program::Cannon => matrix::cannon::run(runtime, order, sink),
+        Program::Summa => matrix::summa::run(runtime, order, sink),
+        Program::Transpose => matrix::transpose::run(runtime, order, sink),
+        Program::Laplace => matrix::laplace::run(runtime, order, sink),
+        Program::Diffusion => matrix::diffusion::run(runtime, order, sink),
+        Program::Flow => matrix::flow::run(runtime, order, sink),
+    }
+}
+
+/// Keeps this process on one processor. Done by the program, after the library has started, so that
+/// it is the same for every launcher.
+fn stay(processor: Option<usize>) -> Result<(), Failure> {
+    let Some(processor) = processor else { return Ok(()) };
+    if processor >= CpuSet::MAX_CPU {
+        return Err(Failure::new(format_args!("no processor has the number {processor}")));
+    }
+    let mut only = CpuSet::new();
+    only.set(processor);
+    sched_setaffinity(None, &only).map_err(|error| {
+        Failure::new(format_args!("cannot stay on processor {processor}: {error}"))
+    })
+}
+
+/// Refuses a job of less than two ranks.
+///
+/// # Errors
+/// If it is one.
+pub fn needs_two(runtime: &impl Runtime, program: &str) -> Result<(), Failure> {
+    if runtime.size() < 2 {
+        return Err(Failure::new(format_args!("{program} needs 2 ranks, this job has 1")));
+    }
+    Ok(())
+}

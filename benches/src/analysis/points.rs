@@ -1,0 +1,167 @@
+//! Launches sorted by point: every figure of a run with the launch that it is of, and the estimates
+//! and pairs that are made of the figures of one point. Called by `analysis` alone.
+
+use std::collections::{BTreeMap, HashMap};
+
+use mpj_bench_programs::series::SERIES;
+use mpj_bench_programs::{Better, Series, X};
+
+use super::{Estimate, Ratio, Table, Verdict, apart, ratio_of_times, side_of_1};
+use crate::model::{Launch, Run};
+use crate::stats;
+
+/// Where a figure belongs. Ordered as tables and rows are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place {
+    series: usize,
+    /// As [`Table::ranks`].
+    pub ranks: Option<usize>,
+    /// As [`super::Row::x`].
+    pub x: u64,
+}
+
+impl Place {
+    /// What is measured.
+    pub fn series(&self) -> &'static Series {
+        &SERIES[self.series]
+    }
+
+    /// Whether it is a point of `table`.
+    pub fn is_in(&self, table: &Table) -> bool {
+        self.series() == table.series && self.ranks == table.ranks
+    }
+}
+
+/// All figures of a place.
+#[derive(Debug, Clone, Default)]
+pub struct Point<'a> {
+    /// Per runtime of the header, in the order of the launches.
+    pub figures: Vec<Vec<Figure<'a>>>,
+    /// Whether one of the launches had more ranks than processors.
+    pub oversubscribed: bool,
+}
+
+/// What one launch says of a point.
+#[derive(Debug, Clone)]
+pub struct Figure<'a> {
+    turn: Turn<'a>,
+    launch: &'a Launch,
+    /// The median of `raw`.
+    value: f64,
+    raw: &'a [f64],
+}
+
+/// What two launches share that are compared: the round, the benchmark, and how many such launches of
+/// the same runtime came before.
+type Turn<'a> = (usize, &'a str, usize);
+
+/// The points at the places that are `wanted`. Samples without a series of ours, without a runtime of
+/// the header or without values are left out.
+pub fn of(run: &Run, wanted: impl Fn(&Place) -> bool) -> BTreeMap<Place, Point<'_>> {
+    let series = SERIES.iter().enumerate().map(|(place, series)| (series.id, place));
+    let series: HashMap<&str, usize> = series.collect();
+    let runtimes = run.header.runtimes.iter().enumerate().map(|(place, it)| (&*it.id, place));
+    let runtimes: HashMap<&str, usize> = runtimes.collect();
+    let mut points = BTreeMap::<Place, Point<'_>>::new();
+    let mut before = HashMap::<(usize, &str, usize, usize), usize>::new();
+    for launch in &run.launches {
+        let Some(&runtime) = runtimes.get(&*launch.runtime) else { continue };
+        let nth =
+            before.entry((launch.round, &launch.benchmark, launch.ranks, runtime)).or_default();
+        let turn = (launch.round, &*launch.benchmark, *nth);
+        *nth += 1;
+        for sample in &launch.samples {
+            let Some(&series) = series.get(&*sample.series) else { continue };
+            let ranks = (SERIES[series].x != X::Ranks).then_some(launch.ranks);
+            let place = Place { series, ranks, x: sample.x };
+            let Some(value) = stats::median(&sample.values).filter(|_| wanted(&place)) else {
+                continue;
+            };
+            let point = points.entry(place).or_default();
+            point.figures.resize(run.header.runtimes.len(), Vec::new());
+            let figures = &mut point.figures[runtime];
+            // A launch that measures a point twice is one launch: what it says first counts.
+            if figures.last().is_none_or(|last| !std::ptr::eq(last.launch, launch)) {
+                figures.push(Figure { turn, launch, value, raw: &sample.values });
+            }
+            point.oversubscribed |= launch.oversubscribed;
+        }
+    }
+    points
+}
+
+/// The estimate from the figures of one runtime; `None` without any.
+pub fn estimate(figures: &[Figure<'_>]) -> Option<Estimate> {
+    let values: Vec<f64> = figures.iter().map(|figure| figure.value).collect();
+    let raw: Vec<f64> = figures.iter().flat_map(|figure| figure.raw).copied().collect();
+    Some(Estimate {
+        median: stats::median(&values)?,
+        interval: stats::interval(&values),
+        min: raw.iter().copied().reduce(f64::min)?,
+        p99: stats::quantile(&raw, 0.99)?,
+        mean: stats::mean(&raw)?,
+        n: raw.len(),
+        launches: figures.len(),
+    })
+}
+
+/// The figures of two runtimes at one point, launch by launch.
+#[derive(Debug, Default)]
+pub struct Paired {
+    /// Those that may be compared.
+    pub pairs: Vec<Pair>,
+    /// How many may not, since the machine changed its face.
+    pub dropped: usize,
+}
+
+/// Two figures that were measured together.
+#[derive(Debug)]
+pub struct Pair {
+    /// When.
+    pub round: usize,
+    /// As [`Ratio::median`].
+    pub ratio: f64,
+    ours: f64,
+    peer: f64,
+}
+
+impl Point<'_> {
+    /// Pairs the launches of `ours` with those of `peer`.
+    pub fn paired(&self, better: Better, ours: usize, peer: usize) -> Paired {
+        let peers: HashMap<_, _> = self.figures[peer].iter().map(|it| (it.turn, it)).collect();
+        let mut paired = Paired::default();
+        for ours in &self.figures[ours] {
+            let Some(peer) = peers.get(&ours.turn) else { continue };
+            if !same_face(ours.launch, peer.launch) {
+                paired.dropped += 1;
+                continue;
+            }
+            let (round, ours, peer) = (ours.turn.0, ours.value, peer.value);
+            let ratio = ratio_of_times(better, ours, peer);
+            paired.pairs.extend(ratio.map(|ratio| Pair { round, ratio, ours, peer }));
+        }
+        paired
+    }
+
+    /// The ratio of a pair of runtimes; `None` if no two of their launches may be compared.
+    pub fn ratio(&self, better: Better, ours: usize, peer: usize) -> Option<Ratio> {
+        let Paired { pairs, dropped } = self.paired(better, ours, peer);
+        let values = |of: fn(&Pair) -> f64| pairs.iter().map(of).collect::<Vec<_>>();
+        let ratios = values(|pair| pair.ratio);
+        let interval = stats::interval(&ratios);
+        let figures = [values(|pair| pair.ours), values(|pair| pair.peer)];
+        let [ours_interval, peer_interval] = figures.map(|values| stats::interval(&values));
+        let (side, figures) = (side_of_1(interval), apart(better, ours_interval, peer_interval));
+        let verdict = if side == figures { side } else { Verdict::Open };
+        let (median, pairs) = (stats::median(&ratios)?, pairs.len());
+        Some(Ratio { ours, peer, median, interval, pairs, dropped, verdict })
+    }
+}
+
+/// Whether the machine showed one face, the same to both, or has but one processor.
+fn same_face(one: &Launch, other: &Launch) -> bool {
+    match (one.raw, other.raw) {
+        (None, None) => true,
+        _ => one.face().is_some() && one.face() == other.face(),
+    }
+}

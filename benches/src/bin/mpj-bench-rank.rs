@@ -1,0 +1,34 @@
+//! The worker for mpj: one rank of a launch. Started by `mpj-bench` through `mpjrun`.
+
+#![allow(clippy::print_stdout, reason = "records go to standard output")]
+
+use std::process::ExitCode;
+
+use clap::Parser;
+use mpj_bench::over_mpj::OverMpj;
+use mpj_bench_programs::{Failure, Order, Record, worker};
+
+fn main() -> ExitCode {
+    let order = Order::parse();
+    let world = match mpj::init() {
+        Ok(world) => world,
+        Err(error) => return failed(&error.to_string()),
+    };
+    let measured = OverMpj::new(&world).map_err(Failure::new).and_then(|runtime| {
+        worker::run(&runtime, &order, &mut |record| println!("{}", record.line()))
+    });
+    match measured {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            // The others may wait for this rank, so it goes without them, which ends the job.
+            let code = failed(&format!("rank {}: {failure}", world.rank()));
+            std::mem::forget(world);
+            code
+        }
+    }
+}
+
+fn failed(reason: &str) -> ExitCode {
+    println!("{}", Record::Failed(reason.to_owned()).line());
+    ExitCode::FAILURE
+}

@@ -1,0 +1,72 @@
+//! What the user sees while it is measured: a bar on a terminal, nothing elsewhere.
+
+use indicatif::{ProgressBar, ProgressStyle};
+use mpj_bench::campaign::Watcher;
+use mpj_bench::catalogue::Configuration;
+use mpj_bench::contender::Contender;
+use mpj_bench::model::Launch;
+use mpj_bench::store::Writer;
+use mpj_bench_programs::Record;
+
+/// Shows the progress, and writes every launch to the file as soon as it has ended.
+pub struct Progress {
+    bar: ProgressBar,
+    now: String,
+    writer: Option<Writer>,
+    /// Launches that failed, and what else went wrong, one line each.
+    pub complaints: Vec<String>,
+}
+
+impl Progress {
+    /// For so many launches.
+    pub fn new(launches: usize, writer: Option<Writer>) -> Self {
+        let style = ProgressStyle::with_template("{bar:30} {pos}/{len} {msg} (about {eta} left)");
+        let bar = ProgressBar::new(launches as u64);
+        bar.set_style(style.expect("the template is right"));
+        Self { bar, now: String::new(), writer, complaints: Vec::new() }
+    }
+
+    /// Removes the bar.
+    pub fn finish(&self) {
+        self.bar.finish_and_clear();
+    }
+
+    fn complain(&mut self, line: String) {
+        self.bar.suspend(|| eprintln!("mpj-bench: {line}"));
+        self.complaints.push(line);
+    }
+}
+
+impl Watcher for Progress {
+    fn begins(&mut self, round: usize, configuration: &Configuration, contender: &Contender) {
+        let name = configuration.benchmark.name();
+        self.now = format!("round {}: {name}, {}", round + 1, contender.info.label);
+        self.bar.set_message(self.now.clone());
+    }
+
+    fn record(&mut self, record: &Record) {
+        match record {
+            Record::Sample(sample) => {
+                self.bar.set_message(format!("{}, {} {}", self.now, sample.series, sample.x));
+            }
+            Record::Progress(program) => self.bar.set_message(format!("{}, {program}", self.now)),
+            _ => {}
+        }
+    }
+
+    fn ended(&mut self, launch: &Launch) {
+        self.bar.inc(1);
+        if let Some(reason) = &launch.failure {
+            let Launch { runtime, benchmark, ranks, round, .. } = launch;
+            let round = round + 1;
+            self.complain(format!(
+                "{runtime}: {benchmark} on {ranks} ranks, round {round}: {reason}"
+            ));
+        }
+        let written = self.writer.as_mut().map_or(Ok(()), |writer| writer.append(launch));
+        if let Err(error) = written {
+            self.writer = None;
+            self.complain(error.to_string());
+        }
+    }
+}

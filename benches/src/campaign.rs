@@ -1,0 +1,200 @@
+//! A whole run: who takes part, then round after round, launch after launch.
+//!
+//! In each round every configuration is launched once with every runtime, runtimes in random order
+//! and close together in time, with the raw cache-line ping-pong before and after each launch. A
+//! runtime that fails a configuration is not tried on it again, so that one that hangs does not use up
+//! the time of all others.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use mpj_bench_programs::{Library, Order, Program, Record, Sample, Series};
+
+use crate::cache_line;
+use crate::catalogue::{Benchmark, Configuration};
+use crate::contender::Contender;
+use crate::launch::{self, Outcome};
+use crate::model::{Header, Launch};
+
+/// What is told while it runs.
+pub trait Watcher {
+    /// A launch begins.
+    fn begins(&mut self, round: usize, configuration: &Configuration, contender: &Contender);
+    /// The launch has measured something.
+    fn record(&mut self, record: &Record);
+    /// A launch has ended, with these figures.
+    fn ended(&mut self, launch: &Launch);
+}
+
+/// How launches are made.
+#[derive(Debug, Clone)]
+pub struct Conduct {
+    /// The processors that ranks stay on.
+    pub processors: Vec<usize>,
+    /// How long a launch may be silent.
+    pub patience: Duration,
+    /// Set when the user wants to stop.
+    pub stop: Arc<AtomicBool>,
+}
+
+impl Conduct {
+    fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    fn launch(
+        &self,
+        contender: &Contender,
+        configuration: &Configuration,
+        watch: impl FnMut(&Record),
+    ) -> Outcome {
+        let command = contender.command(configuration, &self.processors);
+        launch::run(command, self.patience, &self.stop, watch)
+    }
+
+    /// The raw cache-line time between the first two processors, in nanoseconds.
+    fn raw(&self) -> Option<f64> {
+        let pair = self.processors.first_chunk()?;
+        Some(cache_line::one_way(*pair))
+    }
+
+    /// Starts `contender` once without measuring, and returns what its library says of itself.
+    ///
+    /// # Errors
+    /// Why it does not run: one line.
+    pub fn introduce(&self, contender: &Contender, ranks: usize) -> Result<Library, String> {
+        let programs = vec![Program::Empty];
+        let (sizes, orders, products, depths) = (vec![], vec![], vec![], vec![]);
+        let effort = mpj_bench_programs::order::Effort::default();
+        let order = Order { programs, effort, sizes, orders, products, depths, pin: vec![] };
+        let configuration = Configuration { benchmark: Benchmark::Startup, ranks, order };
+        let outcome = self.launch(contender, &configuration, |_| {});
+        match outcome {
+            Outcome { failure: Some(reason), .. } => Err(reason),
+            Outcome { library: Some(library), .. } => Ok(library),
+            Outcome { .. } => Err("it does not say what it is".to_owned()),
+        }
+    }
+}
+
+/// Measures `configurations` with `contenders`, as many rounds as the header plans, and returns what
+/// was measured until the end or until the user stopped it.
+pub fn run(
+    conduct: &Conduct,
+    header: &Header,
+    configurations: &[Configuration],
+    contenders: &[Contender],
+    seed: u64,
+    watcher: &mut impl Watcher,
+) -> Vec<Launch> {
+    let mut launches = Vec::new();
+    let mut lottery = Lottery::new(seed);
+    let mut given_up = HashSet::new();
+    let mut raw = conduct.raw();
+    for round in 0..header.rounds {
+        for (place, configuration) in configurations.iter().enumerate() {
+            for contender in lottery.shuffled(contenders) {
+                let attempt = (place, contender.info.id.clone());
+                if given_up.contains(&attempt) {
+                    continue;
+                }
+                if conduct.is_stopped() {
+                    return launches;
+                }
+                watcher.begins(round, configuration, contender);
+                let outcome = conduct.launch(contender, configuration, |it| watcher.record(it));
+                let before = std::mem::replace(&mut raw, conduct.raw());
+                if outcome.failure.is_some() {
+                    given_up.insert(attempt);
+                }
+                let mut launch = described(outcome, round, configuration, contender);
+                launch.oversubscribed = configuration.ranks > conduct.processors.len();
+                launch.raw = before.zip(raw);
+                watcher.ended(&launch);
+                launches.push(launch);
+            }
+        }
+    }
+    launches
+}
+
+fn described(
+    outcome: Outcome,
+    round: usize,
+    configuration: &Configuration,
+    contender: &Contender,
+) -> Launch {
+    let Outcome { seconds, mut samples, failure, .. } = outcome;
+    if configuration.benchmark == Benchmark::Startup && failure.is_none() {
+        let startup = Series::named("startup").expect("it is in the table");
+        samples.push(Sample::new(startup, configuration.ranks, vec![seconds * 1e3]));
+    }
+    Launch {
+        round,
+        runtime: contender.info.id.clone(),
+        benchmark: configuration.benchmark.name(),
+        ranks: configuration.ranks,
+        oversubscribed: false,
+        raw: None,
+        seconds,
+        failure,
+        samples,
+    }
+}
+
+/// A small generator of random numbers (xorshift64*): the order of launches needs no better one, and
+/// is the same for the same seed.
+struct Lottery(u64);
+
+impl Lottery {
+    fn new(seed: u64) -> Self {
+        Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
+    }
+
+    fn below(&mut self, limit: usize) -> usize {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        let mixed = self.0.wrapping_mul(0x2545_f491_4f6c_dd1d);
+        ((mixed >> 32) as usize * limit) >> 32
+    }
+
+    /// The items in random order.
+    fn shuffled<'a, T>(&mut self, items: &'a [T]) -> Vec<&'a T> {
+        let mut order: Vec<&T> = items.iter().collect();
+        for last in (1..order.len()).rev() {
+            order.swap(last, self.below(last + 1));
+        }
+        order
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_order_comes_about_as_often() {
+        let mut lottery = Lottery::new(7);
+        let mut counts = std::collections::HashMap::new();
+        for _ in 0..6000 {
+            *counts.entry(lottery.shuffled(&[1, 2, 3])).or_insert(0) += 1;
+        }
+        assert_eq!(counts.len(), 6);
+        assert!(counts.values().all(|count| (850..1150).contains(count)), "{counts:?}");
+    }
+
+    #[test]
+    fn the_same_seed_gives_the_same_order() {
+        let orders = |seed| {
+            let mut lottery = Lottery::new(seed);
+            (0..20)
+                .map(|_| lottery.shuffled(&[1, 2, 3, 4]).into_iter().copied().collect())
+                .collect::<Vec<Vec<i32>>>()
+        };
+        assert_eq!(orders(3), orders(3));
+        assert_ne!(orders(3), orders(4));
+    }
+}

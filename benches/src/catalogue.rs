@@ -1,0 +1,265 @@
+//! What can be asked for by name, and the launches that each name means.
+
+use std::collections::BTreeSet;
+
+use clap::ValueEnum;
+use mpj_bench_programs::order::Effort;
+use mpj_bench_programs::{Order, Program};
+
+/// The benchmarks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, ValueEnum)]
+pub enum Benchmark {
+    /// Half a round trip, 0 B to 16 MiB, also around every threshold
+    Latency,
+    /// Windows of 64 messages one way, 1 B to 4 MiB
+    Bandwidth,
+    /// Windows of 64 messages both ways at once
+    Bibw,
+    /// Messages of 8 bytes per second, windows of 64
+    Rate,
+    /// How much computation fits beside a send
+    Overlap,
+    /// A message to a rank that has been blocked for long
+    Wakeup,
+    /// A match behind queues of 1 to 100,000
+    Matching,
+    /// Job start, empty program, end; 2 to 64 ranks
+    Startup,
+    /// Collective calls, those that mpj has
+    Collectives,
+    /// Matrices: ping-pong, Cannon, SUMMA, transpose, Laplace, diffusion, flow
+    Matrix,
+}
+
+/// How much is measured.
+#[derive(Debug, Clone, Default)]
+pub struct Extent {
+    /// Fewer points, less time per point.
+    pub quick: bool,
+    /// The numbers of ranks that were asked for; empty for each benchmark's own.
+    pub ranks: Vec<usize>,
+    /// The message sizes that were asked for; empty for each benchmark's own.
+    pub sizes: Vec<usize>,
+    /// The orders of matrices that were asked for; empty for each benchmark's own.
+    pub orders: Vec<usize>,
+    /// Message sizes up to which (inclusive) messages travel in one way.
+    pub thresholds: Vec<usize>,
+}
+
+/// One configuration: what a launch runs, for any runtime.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Configuration {
+    /// Which benchmark it belongs to.
+    pub benchmark: Benchmark,
+    /// How many ranks.
+    pub ranks: usize,
+    /// What the worker is asked for.
+    pub order: Order,
+}
+
+impl Benchmark {
+    /// Its name on the command line and in files.
+    pub fn name(self) -> String {
+        let value = self.to_possible_value().expect("no benchmark is hidden");
+        value.get_name().to_owned()
+    }
+
+    /// The configurations that it means; and, in one line each, what was asked for and cannot be.
+    pub fn configurations(self, extent: &Extent) -> (Vec<Configuration>, Vec<String>) {
+        let (least, own): (usize, &[usize]) = match self {
+            Self::Startup if extent.quick => (1, &[2, 4, 8]),
+            Self::Startup => (1, &[2, 4, 8, 16, 32, 64]),
+            Self::Matrix => (1, &[1, 2, 4]),
+            Self::Collectives => (2, &[2, 4]),
+            _ => (2, &[2]),
+        };
+        let asked = if extent.ranks.is_empty() { own } else { &extent.ranks };
+        let mut refused = Vec::new();
+        let mut configurations = Vec::new();
+        for &ranks in asked {
+            if ranks < least {
+                let name = self.name();
+                refused.push(format!("{name} needs at least {least} ranks, not --np {ranks}"));
+                continue;
+            }
+            let programs = self.programs(ranks, extent);
+            if programs.is_empty() {
+                continue;
+            }
+            let order = self.order(programs, ranks, extent);
+            configurations.push(Configuration { benchmark: self, ranks, order });
+        }
+        (configurations, refused)
+    }
+
+    /// What runs on so many ranks.
+    fn programs(self, ranks: usize, extent: &Extent) -> Vec<Program> {
+        match self {
+            Self::Latency => vec![Program::Latency],
+            Self::Bandwidth => vec![Program::Bandwidth],
+            Self::Bibw => vec![Program::Bibw],
+            Self::Rate => vec![Program::Rate],
+            Self::Overlap => vec![Program::Overlap],
+            Self::Wakeup => vec![Program::Wakeup],
+            Self::Matching => vec![Program::Matching],
+            Self::Startup => vec![Program::Empty],
+            Self::Collectives => vec![Program::Collectives],
+            Self::Matrix => matrix_programs(ranks, extent),
+        }
+    }
+
+    fn order(self, programs: Vec<Program>, ranks: usize, extent: &Extent) -> Order {
+        let quick = extent.quick;
+        let effort = match (self, quick) {
+            (_, true) => Effort { batches: 5, budget: 2.0 },
+            (Self::Wakeup, false) => Effort { batches: 20, budget: 0.0 },
+            (_, false) => Effort { batches: 10, budget: 10.0 },
+        };
+        let orders =
+            if extent.orders.is_empty() { self.orders(quick) } else { extent.orders.clone() };
+        let products = self.products(&orders, ranks, extent);
+        let depths = [1, 10, 100, 1000, 10_000, 100_000];
+        let depths = depths.into_iter().filter(|&depth| !quick || depth <= 1000).collect();
+        let sizes = if extent.sizes.is_empty() { self.sizes(extent) } else { extent.sizes.clone() };
+        Order { programs, effort, sizes, orders, products, depths, pin: Vec::new() }
+    }
+
+    /// Orders of matrices that `ranks` ranks can divide among them.
+    fn products(self, orders: &[usize], ranks: usize, extent: &Extent) -> Vec<usize> {
+        let worth = |order: &&usize| !extent.orders.is_empty() || **order >= 64;
+        orders.iter().filter(worth).map(|order| order.next_multiple_of(ranks)).collect()
+    }
+
+    fn orders(self, quick: bool) -> Vec<usize> {
+        powers(1, if quick { 512 } else { 2048 }, if quick { 4 } else { 2 })
+    }
+
+    fn sizes(self, extent: &Extent) -> Vec<usize> {
+        let step = if extent.quick { 4 } else { 2 };
+        let sizes = match self {
+            Self::Latency => powers(1, 16 << 20, step),
+            Self::Bandwidth | Self::Bibw => powers(1, 4 << 20, step),
+            Self::Overlap => powers(1 << 10, 4 << 20, 4),
+            Self::Collectives => powers(8, 1 << 20, step),
+            _ => return vec![8],
+        };
+        let mut sizes: BTreeSet<usize> = sizes.into_iter().collect();
+        if self == Self::Latency {
+            let around = |&bytes: &usize| [bytes.saturating_sub(1), bytes, bytes + 1];
+            sizes.extend(extent.thresholds.iter().flat_map(around));
+            sizes.insert(0);
+        }
+        sizes.into_iter().collect()
+    }
+}
+
+/// Which programs on matrices run on so many ranks. If no number of ranks was asked for, everything
+/// runs on 2, Cannon's algorithm on 4, since it needs a square, and the stencils on 1 too, since
+/// their speed-up is over that.
+fn matrix_programs(ranks: usize, extent: &Extent) -> Vec<Program> {
+    let is_square = ranks.isqrt().pow(2) == ranks;
+    let stencils = [Program::Laplace, Program::Diffusion, Program::Flow];
+    let mut programs = Vec::new();
+    if extent.ranks.is_empty() && ranks != 2 {
+        programs.extend(if ranks == 1 { &stencils[..] } else { &[Program::Cannon] });
+        return programs;
+    }
+    if ranks > 1 {
+        programs.push(Program::MatrixPingpong);
+    }
+    if is_square {
+        programs.push(Program::Cannon);
+    }
+    programs.extend([Program::Summa, Program::Transpose]);
+    programs.extend(stencils);
+    programs
+}
+
+/// `first`, and on by the factor `step` up to `last`.
+fn powers(first: usize, last: usize, step: usize) -> Vec<usize> {
+    std::iter::successors(Some(first), |value| Some(value * step))
+        .take_while(|value| *value <= last)
+        .collect()
+}
+
+/// The worker's command line for an order.
+pub fn arguments(order: &Order) -> Vec<String> {
+    let mut words = Vec::new();
+    for program in &order.programs {
+        let value = program.to_possible_value().expect("no program is hidden");
+        words.push(value.get_name().to_owned());
+    }
+    let list =
+        |numbers: &[usize]| numbers.iter().map(ToString::to_string).collect::<Vec<_>>().join(",");
+    let lists = [
+        ("--sizes", &order.sizes),
+        ("--orders", &order.orders),
+        ("--products", &order.products),
+        ("--depths", &order.depths),
+        ("--pin", &order.pin),
+    ];
+    for (option, numbers) in lists.into_iter().filter(|(_, numbers)| !numbers.is_empty()) {
+        words.extend([option.to_owned(), list(numbers)]);
+    }
+    words.extend(["--batches".to_owned(), order.effort.batches.to_string()]);
+    words.extend(["--budget".to_owned(), order.effort.budget.to_string()]);
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    fn of(benchmark: Benchmark, extent: &Extent) -> Vec<Configuration> {
+        benchmark.configurations(extent).0
+    }
+
+    #[test]
+    fn sizes_stand_around_every_threshold() {
+        let extent = Extent { thresholds: vec![300, 8192], ..Extent::default() };
+        let sizes = &of(Benchmark::Latency, &extent)[0].order.sizes;
+        for expected in [0, 1, 8, 299, 300, 301, 8191, 8192, 8193, 16 << 20] {
+            assert!(sizes.contains(&expected), "{expected} in {sizes:?}");
+        }
+        assert!(sizes.is_sorted());
+    }
+
+    #[test]
+    fn sizes_that_were_asked_for_are_taken_as_they_are() {
+        let extent = Extent { thresholds: vec![300], sizes: vec![5, 7], ..Extent::default() };
+        assert_eq!(of(Benchmark::Latency, &extent)[0].order.sizes, [5, 7]);
+    }
+
+    #[test]
+    fn too_few_ranks_are_refused_by_name() {
+        let extent = Extent { ranks: vec![1, 3], ..Extent::default() };
+        let (configurations, refused) = Benchmark::Latency.configurations(&extent);
+        assert_eq!(refused, ["latency needs at least 2 ranks, not --np 1"]);
+        assert_eq!(configurations.len(), 1);
+        assert_eq!(configurations[0].ranks, 3);
+    }
+
+    #[test]
+    fn matrices_by_number_of_ranks() {
+        let own: Vec<_> = of(Benchmark::Matrix, &Extent::default())
+            .into_iter()
+            .map(|configuration| (configuration.ranks, configuration.order.programs.len()))
+            .collect();
+        assert_eq!(own, [(1, 3), (2, 6), (4, 1)]);
+        let asked = Extent { ranks: vec![4], ..Extent::default() };
+        assert!(of(Benchmark::Matrix, &asked)[0].order.programs.contains(&Program::Cannon));
+    }
+
+    #[test]
+    fn a_worker_reads_the_order_that_was_written() {
+        for benchmark in Benchmark::value_variants() {
+            for configuration in of(*benchmark, &Extent::default()) {
+                let words = arguments(&configuration.order);
+                let read = Order::try_parse_from(std::iter::once("worker".to_owned()).chain(words));
+                assert_eq!(read.expect("legal"), configuration.order);
+            }
+        }
+    }
+}

@@ -1,0 +1,212 @@
+//! The command line of `mpj-bench`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Parser, ValueEnum};
+use mpj::BackendChoice;
+
+use crate::catalogue::Benchmark;
+
+/// Rounds if `--launches` does not say: the fewest that give a 95 % interval.
+const ROUNDS: usize = 6;
+const QUICK_ROUNDS: usize = 3;
+
+/// Measures both backends, and system MPIs beside them
+///
+/// Every round starts each runtime once per configuration, in random order; a launch counts as one
+/// value. Medians with 95 % intervals; no speed-up is claimed when intervals overlap.
+#[derive(Debug, Clone, Parser)]
+#[command(name = "cargo mpj bench", bin_name = "cargo mpj bench", version, max_term_width = 100)]
+pub struct Options {
+    /// What to measure
+    #[arg(value_name = "WHAT", required_unless_present = "from")]
+    pub what: Vec<Benchmark>,
+    /// Numbers of ranks; each benchmark's own if not given
+    #[arg(long, short = 'n', value_name = "N", value_delimiter = ',', value_parser = ranks)]
+    pub np: Vec<usize>,
+    /// Backends of mpj
+    #[arg(long, value_name = "B", value_delimiter = ',', default_value = "eager,rendezvous,auto")]
+    pub backend: Vec<Backend>,
+    /// A system MPI to measure beside mpj: openmpi, mpich, impi, a folder with bin/mpicc, or self for
+    /// mpj once more. Repeatable
+    #[arg(long, value_name = "P")]
+    pub peer: Vec<String>,
+    /// Launches of each runtime per configuration [default: 6, with --quick 3]
+    #[arg(long, value_name = "K", value_parser = launches)]
+    launches: Option<usize>,
+    /// Message sizes instead of each benchmark's own: 1,64K or 8..1M
+    #[arg(long, value_name = "S", value_delimiter = ',', value_parser = sizes)]
+    sizes: Vec<Numbers>,
+    /// Orders N of matrices instead of the benchmark's own: 64,1024 or 64..1K
+    #[arg(long, value_name = "S", value_delimiter = ',', value_parser = orders)]
+    orders: Vec<Numbers>,
+    /// A short look: fewer points, less time, three launches, so no intervals
+    #[arg(long)]
+    pub quick: bool,
+    /// Write everything that is measured, launch by launch
+    #[arg(long, value_name = "FILE")]
+    pub json: Option<PathBuf>,
+    /// Write a page with charts
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+    /// Write a summary in Markdown
+    #[arg(long, value_name = "FILE")]
+    pub markdown: Option<PathBuf>,
+    /// Compare with an earlier run, a file of --json
+    #[arg(long, value_name = "FILE")]
+    pub baseline: Option<PathBuf>,
+    /// Measure nothing; show this earlier run, a file of --json
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["what", "peer", "json"])]
+    pub from: Option<PathBuf>,
+    /// Also print minimum, 99th percentile, mean and number of raw figures
+    #[arg(long)]
+    pub details: bool,
+    /// End a launch that gives no figure for S seconds
+    #[arg(long, value_name = "S", default_value = "60", value_parser = seconds)]
+    pub patience: Duration,
+    /// Order of the launches
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
+}
+
+/// The word for a backend.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Backend {
+    /// One active message carries envelope and data
+    Eager,
+    /// The receiver fetches the data
+    Rendezvous,
+    /// By the size of the message
+    Auto,
+}
+
+impl From<Backend> for BackendChoice {
+    fn from(backend: Backend) -> Self {
+        match backend {
+            Backend::Eager => Self::Eager,
+            Backend::Rendezvous => Self::Rendezvous,
+            Backend::Auto => Self::Auto,
+        }
+    }
+}
+
+impl Options {
+    /// How many launches of each runtime per configuration.
+    pub fn rounds(&self) -> usize {
+        self.launches.unwrap_or(if self.quick { QUICK_ROUNDS } else { ROUNDS })
+    }
+
+    /// The sizes, ascending, each once.
+    pub fn sizes(&self) -> Vec<usize> {
+        ascending(&self.sizes)
+    }
+
+    /// The orders, ascending, each once.
+    pub fn orders(&self) -> Vec<usize> {
+        ascending(&self.orders)
+    }
+}
+
+/// One number, or all from one to another, doubling.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Numbers {
+    first: usize,
+    last: usize,
+}
+
+fn ascending(lists: &[Numbers]) -> Vec<usize> {
+    let of_list = |list: &Numbers| {
+        let (first, last) = (list.first, list.last);
+        let next = move |number: &usize| (*number * 2).max(1);
+        std::iter::successors(Some(first), move |number| Some(next(number)))
+            .take_while(move |number| *number <= last)
+    };
+    let mut numbers: Vec<usize> = lists.iter().flat_map(of_list).collect();
+    numbers.sort_unstable();
+    numbers.dedup();
+    numbers
+}
+
+fn sizes(text: &str) -> Result<Numbers, String> {
+    numbers(text, 0, 1 << 30)
+}
+
+fn orders(text: &str) -> Result<Numbers, String> {
+    numbers(text, 1, 1 << 14)
+}
+
+/// `A` or `A..B`.
+fn numbers(text: &str, least: usize, most: usize) -> Result<Numbers, String> {
+    let (first, last) = text.split_once("..").unwrap_or((text, text));
+    match (number(first), number(last)) {
+        (Some(first), Some(last)) if least <= first && first <= last && last <= most => {
+            Ok(Numbers { first, last })
+        }
+        _ => Err(format!("a number from {least} to {most}, as 100, 64K or 1M, or two: 8..1M")),
+    }
+}
+
+/// A number with an optional suffix: `64K`.
+fn number(text: &str) -> Option<usize> {
+    let (digits, shift) = match text.as_bytes().last()? {
+        b'K' | b'k' => (&text[..text.len() - 1], 10),
+        b'M' | b'm' => (&text[..text.len() - 1], 20),
+        b'G' | b'g' => (&text[..text.len() - 1], 30),
+        _ => (text, 0),
+    };
+    let number: usize = digits.parse().ok()?;
+    number.checked_mul(1 << shift)
+}
+
+fn ranks(text: &str) -> Result<usize, String> {
+    let ranks = text.parse().ok().filter(|ranks| (1..=256).contains(ranks));
+    ranks.ok_or_else(|| "a job has 1 to 256 ranks".to_owned())
+}
+
+fn launches(text: &str) -> Result<usize, String> {
+    let launches = text.parse().ok().filter(|launches| (1..=10_000).contains(launches));
+    launches.ok_or_else(|| "1 to 10000 launches".to_owned())
+}
+
+fn seconds(text: &str) -> Result<Duration, String> {
+    let duration = text.parse().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    let legal = duration.filter(|duration| !duration.is_zero() && duration.as_secs() < 1 << 32);
+    legal.ok_or_else(|| "a number of seconds above 0, fractions allowed".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(line: &str) -> Result<Options, String> {
+        let words = std::iter::once("mpj-bench").chain(line.split_whitespace());
+        Options::try_parse_from(words).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn sizes_are_numbers_and_ranges() {
+        let options = parse("latency --sizes 64K,8..100,0 --orders 3").expect("legal");
+        assert_eq!(options.sizes(), [0, 8, 16, 32, 64, 65536]);
+        assert_eq!(options.orders(), [3]);
+        assert_eq!(parse("latency --sizes 0..4").expect("legal").sizes(), [0, 1, 2, 4]);
+        for wrong in ["8..4", "x", "K", "2G", "-1", "1..", "99999999999999999999G"] {
+            let error = parse(&format!("latency --sizes={wrong}")).expect_err(wrong);
+            assert!(error.contains("64K"), "{error}");
+        }
+    }
+
+    #[test]
+    fn an_unknown_benchmark_is_answered_with_the_known_ones() {
+        let error = parse("latencie").expect_err("no such benchmark");
+        assert!(error.contains("latency") && error.contains("matrix"), "{error}");
+        assert!(parse("").is_err());
+    }
+
+    #[test]
+    fn launches_by_default_give_intervals_unless_quick() {
+        assert_eq!(parse("rate").expect("legal").rounds(), 6);
+        assert_eq!(parse("rate --quick").expect("legal").rounds(), 3);
+        assert_eq!(parse("rate --quick --launches 9").expect("legal").rounds(), 9);
+    }
+}

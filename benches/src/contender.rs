@@ -1,0 +1,83 @@
+//! What is compared: each backend of mpj under `mpjrun`, each peer under its own launcher.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use mpj::BackendChoice;
+
+use crate::catalogue::{self, Configuration};
+use crate::model::RuntimeInfo;
+use crate::peers::Peer;
+
+/// One runtime that takes part.
+#[derive(Debug, Clone)]
+pub struct Contender {
+    /// Its names.
+    pub info: RuntimeInfo,
+    kind: Kind,
+}
+
+#[derive(Debug, Clone)]
+enum Kind {
+    Mpj { programs: Programs, backend: BackendChoice },
+    Peer { peer: Peer, worker: PathBuf },
+}
+
+/// The built programs that measure mpj.
+#[derive(Debug, Clone)]
+pub struct Programs {
+    /// `mpjrun`.
+    pub launcher: PathBuf,
+    /// `mpj-bench-rank`.
+    pub worker: PathBuf,
+}
+
+impl Contender {
+    /// mpj with one backend.
+    pub fn mpj(programs: &Programs, backend: BackendChoice) -> Self {
+        let id = name_of(backend).to_owned();
+        let info = RuntimeInfo { label: format!("mpj {id}"), id, ours: true };
+        Self { info, kind: Kind::Mpj { programs: programs.clone(), backend } }
+    }
+
+    /// mpj once more, as its own peer: all that differs is chance.
+    pub fn mpj_again(programs: &Programs, backend: BackendChoice) -> Self {
+        let label = format!("mpj {} again", name_of(backend));
+        let info = RuntimeInfo { id: "self".to_owned(), label, ours: false };
+        Self { info, kind: Kind::Mpj { programs: programs.clone(), backend } }
+    }
+
+    /// A peer, with the worker that was built for it.
+    pub fn peer(peer: Peer, worker: PathBuf) -> Self {
+        let info = RuntimeInfo { id: peer.id.clone(), label: peer.label.clone(), ours: false };
+        Self { info, kind: Kind::Peer { peer, worker } }
+    }
+
+    /// The command of one launch. Ranks stay each on one of `processors` if there are enough.
+    pub fn command(&self, configuration: &Configuration, processors: &[usize]) -> Command {
+        let ranks = configuration.ranks;
+        let oversubscribed = ranks > processors.len();
+        let mut order = configuration.order.clone();
+        order.pin = if oversubscribed { Vec::new() } else { processors[..ranks].to_vec() };
+        let mut command = match &self.kind {
+            Kind::Peer { peer, worker } => peer.command(ranks, oversubscribed, worker),
+            Kind::Mpj { programs, backend } => {
+                let mut command = Command::new(&programs.launcher);
+                command.args(["-n", &ranks.to_string(), "--backend", name_of(*backend)]);
+                command.arg(&programs.worker);
+                command
+            }
+        };
+        command.args(catalogue::arguments(&order));
+        command
+    }
+}
+
+/// The word for a backend on the command line.
+pub fn name_of(backend: BackendChoice) -> &'static str {
+    match backend {
+        BackendChoice::Auto => "auto",
+        BackendChoice::Eager => "eager",
+        BackendChoice::Rendezvous => "rendezvous",
+    }
+}

@@ -1,0 +1,227 @@
+//! One launch: starts a worker's job, reads its records as they come, and ends it when it is silent
+//! for too long or the user wants to stop. Nothing of it stays behind.
+//!
+//! Launchers start processes in groups and sessions of their own. So this process makes itself the
+//! one that orphans fall to, and after each launch ends whatever still descends from it. Hence only
+//! one launch at a time, and no other children meanwhile.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use mpj_bench_programs::{Library, Record, Sample};
+use rustix::process::{Pid, Signal, WaitOptions, kill_process, kill_process_group, wait};
+
+/// How often the flag of the user is looked at.
+const TICK: Duration = Duration::from_millis(20);
+/// How long a job gets to end by itself when it is asked to.
+const GRACE: Duration = Duration::from_secs(2);
+/// How much of standard error is kept.
+const MOST_COMPLAINT: u64 = 64 << 10;
+
+/// What a launch came to.
+#[derive(Debug, Default)]
+pub struct Outcome {
+    /// From the start of the launcher to its end.
+    pub seconds: f64,
+    /// What the library said of itself.
+    pub library: Option<Library>,
+    /// What was measured.
+    pub samples: Vec<Sample>,
+    /// Why it did not come to its end: one line.
+    pub failure: Option<String>,
+}
+
+/// Makes this process the parent of all orphans among its descendants.
+///
+/// # Errors
+/// The kernel's.
+pub fn adopt_orphans() -> std::io::Result<()> {
+    rustix::process::set_child_subreaper(Some(rustix::process::getpid())).map_err(Into::into)
+}
+
+/// Runs `command` to its end. `watch` sees every record; a job that sends none for `patience` is
+/// ended, and so is one that runs when `stop` is set.
+pub fn run(
+    mut command: Command,
+    patience: Duration,
+    stop: &AtomicBool,
+    mut watch: impl FnMut(&Record),
+) -> Outcome {
+    let mut outcome = Outcome::default();
+    let start = Instant::now();
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
+    let mut child = match command.spawn() {
+        Ok(child) => child,
+        Err(error) => {
+            let program = command.get_program().to_string_lossy().into_owned();
+            outcome.failure = Some(format!("cannot start {program}: {error}"));
+            return outcome;
+        }
+    };
+    let lines = lines_of(&mut child);
+    let complaint = complaint_of(&mut child);
+    let mut complete = false;
+    let ended = follow(&lines, patience, stop, &mut |record| {
+        watch(&record);
+        match record {
+            Record::Library(library) => outcome.library = Some(library),
+            Record::Sample(sample) => outcome.samples.push(sample),
+            Record::Complete => complete = true,
+            Record::Failed(reason) => _ = outcome.failure.get_or_insert(reason),
+            Record::Progress(_) => {}
+        }
+    });
+    let status = finish(&mut child, ended.is_ok());
+    outcome.seconds = start.elapsed().as_secs_f64();
+    end_descendants();
+    let complaint = complaint.recv_timeout(GRACE).unwrap_or_default();
+    outcome.failure =
+        ended.err().or(outcome.failure).or_else(|| ending(status, complete, &complaint));
+    outcome
+}
+
+/// The lines of standard output, as they come.
+fn lines_of(child: &mut Child) -> Receiver<String> {
+    let (send, lines) = mpsc::channel();
+    let stdout = child.stdout.take().expect("it is piped");
+    thread::spawn(move || {
+        let mut reader = BufReader::new(stdout);
+        let mut line = Vec::new();
+        while reader.read_until(b'\n', &mut line).is_ok_and(|length| length > 0) {
+            let text = String::from_utf8_lossy(&line).into_owned();
+            if send.send(text).is_err() {
+                return;
+            }
+            line.clear();
+        }
+    });
+    lines
+}
+
+/// What standard error said, when it is closed.
+fn complaint_of(child: &mut Child) -> Receiver<String> {
+    let (send, complaint) = mpsc::channel();
+    let mut stderr = child.stderr.take().expect("it is piped");
+    thread::spawn(move || {
+        let mut text = Vec::new();
+        // What is not read to its end makes the text shorter.
+        let _ = stderr.by_ref().take(MOST_COMPLAINT).read_to_end(&mut text);
+        let _ = send.send(String::from_utf8_lossy(&text).into_owned());
+        let _ = std::io::copy(&mut stderr, &mut std::io::sink());
+    });
+    complaint
+}
+
+/// Gives every record to `take` until the job closes its output.
+///
+/// # Errors
+/// Why the job is to be ended.
+fn follow(
+    lines: &Receiver<String>,
+    patience: Duration,
+    stop: &AtomicBool,
+    take: &mut impl FnMut(Record),
+) -> Result<(), String> {
+    let mut last = Instant::now();
+    loop {
+        match lines.recv_timeout(TICK) {
+            Ok(line) => match Record::of_line(line.trim_end()) {
+                Some(Ok(record)) => {
+                    take(record);
+                    last = Instant::now();
+                }
+                Some(Err(error)) => return Err(format!("the worker's answer is damaged: {error}")),
+                None => {}
+            },
+            Err(RecvTimeoutError::Disconnected) => return Ok(()),
+            Err(RecvTimeoutError::Timeout) => {}
+        }
+        if stop.load(Ordering::Relaxed) {
+            return Err("interrupted".to_owned());
+        }
+        if last.elapsed() > patience {
+            let silent = patience.as_secs_f64();
+            return Err(format!("hangs: no figure for {silent} s (--patience), ended"));
+        }
+    }
+}
+
+/// Waits for the launcher, and ends it if it is not to go on, or does not end by itself.
+fn finish(child: &mut Child, by_itself: bool) -> Option<ExitStatus> {
+    let group = Pid::from_child(child);
+    if !by_itself {
+        // A process that is gone already needs no signal: so it is here and below.
+        let _ = kill_process_group(group, Signal::TERM);
+    }
+    let deadline = Instant::now() + if by_itself { 5 * GRACE } else { GRACE };
+    while Instant::now() < deadline {
+        if let Ok(Some(status)) = child.try_wait() {
+            return Some(status);
+        }
+        thread::sleep(Duration::from_millis(1));
+    }
+    let _ = kill_process_group(group, Signal::KILL);
+    child.wait().ok()
+}
+
+/// Why the end of the launcher is not the good one, if so.
+fn ending(status: Option<ExitStatus>, complete: bool, complaint: &str) -> Option<String> {
+    let how = match status {
+        Some(status) if status.success() && complete => return None,
+        Some(status) if status.success() => "ended before all was measured".to_owned(),
+        Some(status) => match (status.code(), status.signal()) {
+            (Some(code), _) => format!("exit code {code}"),
+            (None, signal) => format!("signal {}", signal.unwrap_or_default()),
+        },
+        None => "did not end".to_owned(),
+    };
+    let said = complaint.lines().map(str::trim).find(|line| line.chars().any(char::is_alphabetic));
+    Some(said.map_or(how.clone(), |said| format!("{how}: {said}")))
+}
+
+/// Ends what still descends from this process, and reaps it.
+fn end_descendants() {
+    let me = rustix::process::getpid();
+    for _ in 0..100 {
+        let left = children_of(me);
+        if left.is_empty() {
+            return;
+        }
+        for orphan in left {
+            let _ = kill_process(orphan, Signal::KILL);
+        }
+        while wait(WaitOptions::NOHANG).is_ok_and(|reaped| reaped.is_some()) {}
+        thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// The processes whose parent is `parent`, zombies included.
+fn children_of(parent: Pid) -> Vec<Pid> {
+    let tasks = fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
+    let lists = tasks.filter_map(|task| fs::read_to_string(task.path().join("children")).ok());
+    let listed: Vec<Pid> = lists
+        .flat_map(|list| list.split_whitespace().map(str::to_owned).collect::<Vec<_>>())
+        .filter_map(|number| Pid::from_raw(number.parse().ok()?))
+        .collect();
+    if !listed.is_empty() {
+        return listed;
+    }
+    // A kernel without such lists: every process says who its parent is.
+    let all = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let numbers = all.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
+    numbers.filter(|number| parent_of(*number) == Some(parent)).filter_map(Pid::from_raw).collect()
+}
+
+/// The parent of a process, by its number.
+fn parent_of(number: i32) -> Option<Pid> {
+    let stat = fs::read_to_string(format!("/proc/{number}/stat")).ok()?;
+    // The name, in brackets, may contain anything.
+    let after_name = stat.rsplit_once(')')?.1;
+    Pid::from_raw(after_name.split_whitespace().nth(1)?.parse().ok()?)
+}

@@ -1,0 +1,38 @@
+//! The benchmark harness: starts jobs over mpj and over system MPIs, compares what they measured, and
+//! shows it as tables, lines of JSON, a page, and a summary.
+//!
+//! ```text
+//!  cli          what was asked for
+//!   │
+//!  catalogue    benchmarks ─► configurations        peers    system MPIs: find, build, start
+//!   │                                                 │
+//!  campaign     rounds of launches in random order ── contender
+//!   │   └─ launch, cache_line                        machine  facts for the header
+//!  model        what was measured ◄──────► store      one line of JSON per launch
+//!   │
+//!  analysis     estimates and ratios (stats), pure
+//!   │
+//!  text, page, results, baseline                      what a reader sees
+//! ```
+//!
+//! What a launch runs is in `mpj-bench-programs`; [`over_mpj`] binds it to mpj.
+
+#![forbid(unsafe_code)]
+
+pub mod analysis;
+pub mod baseline;
+pub mod cache_line;
+pub mod campaign;
+pub mod catalogue;
+pub mod cli;
+pub mod contender;
+pub mod launch;
+pub mod machine;
+pub mod model;
+pub mod over_mpj;
+pub mod page;
+pub mod peers;
+pub mod results;
+pub mod stats;
+pub mod store;
+pub mod text;

@@ -1,0 +1,72 @@
+//! What a reader of figures has to know about the machine. Read from `/proc` and `/sys`; what is not
+//! there is left out.
+
+use std::fs;
+
+use rustix::thread::{CpuSet, sched_getaffinity};
+
+/// The processors that this process may use, ascending.
+pub fn processors() -> Vec<usize> {
+    let allowed = sched_getaffinity(None).unwrap_or_else(|_| CpuSet::new());
+    (0..CpuSet::MAX_CPU).filter(|&processor| allowed.is_set(processor)).collect()
+}
+
+/// The facts, as pairs of name and value.
+pub fn facts() -> Vec<(String, String)> {
+    let uname = rustix::system::uname();
+    let release = uname.release().to_string_lossy().into_owned();
+    let page = rustix::param::page_size();
+    let processors = processors().len();
+    let facts = [
+        ("processor", entry("/proc/cpuinfo", "model name")),
+        ("usable processors", Some(processors.to_string())),
+        ("hyper-threading", line("/sys/devices/system/cpu/smt/control")),
+        ("frequency governor", line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")),
+        ("hypervisor", hypervisor()),
+        ("memory", entry("/proc/meminfo", "MemTotal")),
+        ("page size", Some(format!("{page} B"))),
+        ("huge pages", line("/sys/kernel/mm/transparent_hugepage/enabled")),
+        ("kernel", Some(format!("Linux {release}"))),
+        ("ptrace scope", line("/proc/sys/kernel/yama/ptrace_scope")),
+        ("clock", line("/sys/devices/system/clocksource/clocksource0/current_clocksource")),
+        ("load at the start", line("/proc/loadavg")),
+    ];
+    let known = facts.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
+    known.collect()
+}
+
+/// First line of a file.
+fn line(path: &str) -> Option<String> {
+    let text = fs::read_to_string(path).ok()?;
+    text.lines().next().map(|line| line.trim().to_owned())
+}
+
+/// Value of the first `name: value` in a file.
+fn entry(path: &str, name: &str) -> Option<String> {
+    let text = fs::read_to_string(path).ok()?;
+    let of_line = |line: &str| {
+        let (key, value) = line.split_once(':')?;
+        (key.trim() == name).then(|| value.trim().to_owned())
+    };
+    text.lines().find_map(of_line)
+}
+
+fn hypervisor() -> Option<String> {
+    let flags = entry("/proc/cpuinfo", "flags")?;
+    let is_guest = flags.split(' ').any(|flag| flag == "hypervisor");
+    Some(if is_guest { "yes: processors are virtual" } else { "no" }.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_linux_has_a_kernel_and_processors() {
+        let facts = facts();
+        let value = |name: &str| facts.iter().find(|fact| fact.0 == name).map(|fact| &*fact.1);
+        assert!(value("kernel").is_some_and(|kernel| kernel.starts_with("Linux ")));
+        assert!(value("memory").is_some_and(|memory| memory.ends_with("kB")));
+        assert_eq!(value("usable processors"), Some(&*processors().len().to_string()));
+    }
+}

@@ -1,0 +1,110 @@
+//! What a run of the harness measured: the header, and one entry per launch. It is what the JSON file
+//! holds line by line, and all that tables, page and results are made from.
+
+use mpj_bench_programs::Sample;
+use serde::{Deserialize, Serialize};
+
+/// The format of the files; a file with another number is refused.
+pub const FORMAT: u32 = 1;
+/// A raw cache-line time below this many nanoseconds means that the two processors share a cache.
+pub const NEAR_BELOW: f64 = 120.0;
+
+/// Everything that one run measured.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Run {
+    /// About the run.
+    pub header: Header,
+    /// The launches in the order in which they were made.
+    pub launches: Vec<Launch>,
+}
+
+/// About a run: the first line of its file.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Header {
+    /// [`FORMAT`].
+    pub format: u32,
+    /// The command line.
+    pub command: String,
+    /// When it started: UTC, ISO 8601.
+    pub started: String,
+    /// What the machine is, as pairs of name and value for readers.
+    pub machine: Vec<(String, String)>,
+    /// What is compared, in the order of the columns.
+    pub runtimes: Vec<RuntimeInfo>,
+    /// Message sizes at which a runtime changes its way.
+    pub thresholds: Vec<Threshold>,
+    /// Rounds that were planned; each has one launch of every runtime and configuration.
+    pub rounds: usize,
+}
+
+/// One of the things that are compared.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RuntimeInfo {
+    /// Its name in files and on the command line: `auto`, `openmpi`.
+    pub id: String,
+    /// Its name for readers: `mpj auto`, `Open MPI 4.1.4`.
+    pub label: String,
+    /// Whether it is this project's; all others are peers.
+    pub ours: bool,
+}
+
+/// A message size up to which (inclusive) messages travel in one way.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Threshold {
+    /// The size.
+    pub bytes: usize,
+    /// What changes above it.
+    pub what: String,
+}
+
+/// One start of one runtime: the unit of the statistics.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Launch {
+    /// Its round, from 0. Ratios are made of launches of the same round.
+    pub round: usize,
+    /// [`RuntimeInfo::id`].
+    pub runtime: String,
+    /// What it ran: `latency`, `matrix`.
+    pub benchmark: String,
+    /// How many ranks.
+    pub ranks: usize,
+    /// Whether there were more ranks than processors.
+    pub oversubscribed: bool,
+    /// The raw cache-line time just before and just after it, in nanoseconds one way. `None` on a
+    /// machine with one processor.
+    pub raw: Option<(f64, f64)>,
+    /// Seconds from start to end.
+    pub seconds: f64,
+    /// Why it did not come to its end, if so. Its samples are right nevertheless.
+    pub failure: Option<String>,
+    /// What it measured.
+    pub samples: Vec<Sample>,
+}
+
+/// How close the two processors were.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Face {
+    /// They share a cache.
+    Near,
+    /// They do not.
+    Far,
+}
+
+impl Face {
+    /// The face that a raw cache-line time shows.
+    pub fn of(nanoseconds: f64) -> Self {
+        if nanoseconds < NEAR_BELOW { Self::Near } else { Self::Far }
+    }
+}
+
+impl Launch {
+    /// The face of the machine, if it was the same before and after.
+    pub fn face(&self) -> Option<Face> {
+        let (before, after) = self.raw?;
+        (Face::of(before) == Face::of(after)).then(|| Face::of(before))
+    }
+}

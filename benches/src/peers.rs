@@ -1,0 +1,256 @@
+//! System MPIs: which are there, and how their jobs are started. Called by the program; what comes out
+//! is one side of a comparison.
+//!
+//! Peers run as they are installed. The only settings given to them let a job start at all (as root,
+//! or with more ranks than processors), and keep the launcher from binding ranks: the worker stays
+//! on the processor that it is told, the same for every library.
+
+mod build;
+
+#[cfg(test)]
+mod tests;
+
+use std::ffi::OsString;
+use std::io;
+use std::path::{self, Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// An MPI of this machine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Peer {
+    /// Its name in files: `openmpi`, or `openmpi-5.0.11` for one that was given by its place.
+    pub id: String,
+    /// Its compiler, an absolute path.
+    pub mpicc: PathBuf,
+    /// Its launcher, an absolute path.
+    pub mpiexec: PathBuf,
+    /// Which MPI it is.
+    pub flavour: Flavour,
+    /// Its version, as its launcher says.
+    pub version: String,
+    /// Its name for readers: `Open MPI 4.1.4`.
+    pub label: String,
+}
+
+/// The MPIs that the harness can handle.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Flavour {
+    /// Open MPI, 4 and 5.
+    OpenMpi,
+    /// MPICH, with its launcher Hydra.
+    Mpich,
+    /// Intel's.
+    Intel,
+}
+
+/// Why a peer cannot take part.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum PeerError {
+    /// Neither a known name nor a place.
+    #[error(
+        "no MPI '{name}': give openmpi, mpich, impi, a folder that has bin/mpicc, or the path of an \
+         mpicc"
+    )]
+    Unknown {
+        /// What was asked for.
+        name: String,
+    },
+    /// A known name, but it is not on PATH.
+    #[error(
+        "{} is not on PATH, neither as mpicc.{} nor as mpicc: {}",
+        flavour.title(), flavour.id(), flavour.remedy()
+    )]
+    NotInstalled {
+        /// What was asked for.
+        flavour: Flavour,
+    },
+    /// A folder without a compiler.
+    #[error("no mpicc in {} or its bin: an MPI's development files are needed", folder.display())]
+    NoMpicc {
+        /// The folder that was given.
+        folder: PathBuf,
+    },
+    /// A compiler without a launcher.
+    #[error("no mpiexec and no mpirun beside {}: install the MPI's launcher", mpicc.display())]
+    NoLauncher {
+        /// The compiler.
+        mpicc: PathBuf,
+    },
+    /// A launcher that belongs to none of the flavours.
+    #[error(
+        "{} is not from Open MPI, MPICH or Intel MPI: it calls itself '{said}'",
+        mpiexec.display()
+    )]
+    Unidentified {
+        /// The launcher.
+        mpiexec: PathBuf,
+        /// What it says of itself, the first line.
+        said: String,
+    },
+    /// A program could not be started.
+    #[error("cannot start {}: {source}", program.display())]
+    Start {
+        /// The program.
+        program: PathBuf,
+        /// The system's answer.
+        source: io::Error,
+    },
+    /// The bindings to C need libclang.
+    #[error(
+        "libclang is missing, with which the worker's bindings are made: apt-get install libclang-dev"
+    )]
+    NoLibclang,
+    /// Cargo gave up; it has said why.
+    #[error("the worker for {label} cannot be built: cargo's messages say why")]
+    Build {
+        /// [`Peer::label`].
+        label: String,
+    },
+}
+
+impl Flavour {
+    const ALL: [Self; 3] = [Self::OpenMpi, Self::Mpich, Self::Intel];
+
+    /// Its name on the command line.
+    pub fn id(self) -> &'static str {
+        match self {
+            Self::OpenMpi => "openmpi",
+            Self::Mpich => "mpich",
+            Self::Intel => "impi",
+        }
+    }
+
+    /// Its name for readers.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::OpenMpi => "Open MPI",
+            Self::Mpich => "MPICH",
+            Self::Intel => "Intel MPI",
+        }
+    }
+
+    fn remedy(self) -> &'static str {
+        match self {
+            Self::OpenMpi => "apt-get install openmpi-bin libopenmpi-dev, or give its folder",
+            Self::Mpich => "apt-get install mpich libmpich-dev, or give its folder",
+            Self::Intel => "give its folder",
+        }
+    }
+}
+
+/// The peer called `name`: `openmpi`, `mpich` or `impi` if it is on PATH; or one by its place, which
+/// is a folder, its `bin`, or an `mpicc`.
+///
+/// # Errors
+/// It is not there, or not whole.
+pub fn find(name: &str) -> Result<Peer, PeerError> {
+    match Flavour::ALL.into_iter().find(|flavour| flavour.id() == name) {
+        Some(flavour) => installed(flavour),
+        None => at(name),
+    }
+}
+
+/// A peer on PATH. Debian, which may have several, puts a name behind a dot.
+fn installed(flavour: Flavour) -> Result<Peer, PeerError> {
+    let names = [format!("mpicc.{}", flavour.id()), "mpicc".to_owned()];
+    let found = names.into_iter().flat_map(|name| which::which_all(name).into_iter().flatten());
+    let mut peers = found.filter_map(|mpicc| of_compiler(mpicc).ok());
+    let peer = peers.find(|peer| peer.flavour == flavour);
+    let peer = peer.ok_or(PeerError::NotInstalled { flavour })?;
+    Ok(Peer { id: flavour.id().to_owned(), ..peer })
+}
+
+/// The peer at a place.
+fn at(name: &str) -> Result<Peer, PeerError> {
+    let unknown = |_| PeerError::Unknown { name: name.to_owned() };
+    let place = path::absolute(name).map_err(unknown)?;
+    if place.is_file() {
+        return of_compiler(place);
+    }
+    if !place.is_dir() {
+        return Err(PeerError::Unknown { name: name.to_owned() });
+    }
+    let places = [place.join("bin/mpicc"), place.join("mpicc")];
+    match places.into_iter().find(|place| place.is_file()) {
+        Some(mpicc) => of_compiler(mpicc),
+        None => Err(PeerError::NoMpicc { folder: place }),
+    }
+}
+
+/// The peer that a compiler belongs to. Its launcher is beside it, and says what it is.
+fn of_compiler(mpicc: PathBuf) -> Result<Peer, PeerError> {
+    let Some(mpiexec) = launchers(&mpicc).into_iter().find(|launcher| launcher.is_file()) else {
+        return Err(PeerError::NoLauncher { mpicc });
+    };
+    let mut command = Command::new(&mpiexec);
+    let output = command.arg("--version").stdin(Stdio::null()).output();
+    let output = output.map_err(|source| PeerError::Start { program: mpiexec.clone(), source })?;
+    let said = String::from_utf8_lossy(&output.stdout);
+    let Some((flavour, version)) = identify(&said) else {
+        let said = said.lines().next().unwrap_or_default().trim().to_owned();
+        return Err(PeerError::Unidentified { mpiexec, said });
+    };
+    let id = format!("{}-{version}", flavour.id());
+    let label = format!("{} {version}", flavour.title());
+    Ok(Peer { id, mpicc, mpiexec, flavour, version: version.to_owned(), label })
+}
+
+/// What the launcher of `mpicc` may be called: `mpiexec.mpich` for `mpicc.mpich`.
+fn launchers(mpicc: &Path) -> [PathBuf; 2] {
+    let name = mpicc.file_name().unwrap_or_default().to_string_lossy();
+    let suffix = name.strip_prefix("mpicc").unwrap_or_default();
+    ["mpiexec", "mpirun"].map(|launcher| mpicc.with_file_name(format!("{launcher}{suffix}")))
+}
+
+/// Flavour and version, from what a launcher prints for `--version`.
+fn identify(said: &str) -> Option<(Flavour, &str)> {
+    let signs = [
+        (Flavour::OpenMpi, "(Open MPI)", "(Open MPI)"),
+        (Flavour::OpenMpi, "(OpenRTE)", "(OpenRTE)"),
+        (Flavour::Intel, "Intel(R) MPI Library", "Version"),
+        (Flavour::Mpich, "HYDRA build details", "Version:"),
+    ];
+    signs.into_iter().find_map(|(flavour, sign, before_version)| {
+        let (_, rest) = said.split_once(sign).filter(|_| said.contains(before_version))?;
+        let rest = rest.split_once(before_version).map_or(rest, |(_, rest)| rest);
+        Some((flavour, rest.split_whitespace().next()?))
+    })
+}
+
+impl Peer {
+    /// Starts `ranks` ranks of `worker`, whose arguments are for the caller to add. `oversubscribed`
+    /// says that there are fewer processors.
+    pub fn command(&self, ranks: usize, oversubscribed: bool, worker: &Path) -> Command {
+        let mut command = Command::new(&self.mpiexec);
+        command.envs(self.settings()).args(["-n", &ranks.to_string()]);
+        match self.flavour {
+            // Open MPI gives a rank a core of its own, or refuses; with the second option a
+            // processor is enough.
+            Flavour::OpenMpi if !oversubscribed => {
+                command.args(["--bind-to", "none", "--use-hwthread-cpus"])
+            }
+            Flavour::OpenMpi => command.args(["--bind-to", "none", "--oversubscribe"]),
+            Flavour::Mpich => command.args(["-bind-to", "none"]),
+            Flavour::Intel => &mut command,
+        };
+        command.arg(worker);
+        command
+    }
+
+    /// The variables with which its compiler and its launcher work.
+    fn settings(&self) -> Vec<(&'static str, OsString)> {
+        match self.flavour {
+            Flavour::OpenMpi => vec![
+                ("OMPI_ALLOW_RUN_AS_ROOT", "1".into()),
+                ("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1".into()),
+            ],
+            Flavour::Mpich => Vec::new(),
+            Flavour::Intel => {
+                let prefix = self.mpicc.parent().and_then(Path::parent);
+                let root = prefix.unwrap_or(Path::new("/")).into();
+                vec![("I_MPI_ROOT", root), ("I_MPI_PIN", "off".into())]
+            }
+        }
+    }
+}

@@ -1,0 +1,274 @@
+//! A run as a file: the header in the first line, one launch in each further one, as JSON.
+//!
+//! The harness appends a line when a launch has ended, so that a run that is interrupted keeps what it
+//! has. What is read was perhaps written by somebody else: all is checked, and a file that breaks a
+//! rule is refused with the number of the line.
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::HashSet;
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+
+use mpj_bench_programs::{Sample, Series};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::model::{FORMAT, Header, Launch, Run};
+
+/// The largest file that is read, in bytes.
+pub const MAX_FILE: u64 = 1 << 30;
+/// The largest figure that is accepted, in any unit.
+pub const MAX_FIGURE: f64 = 1e18;
+
+/// Why a file cannot be written or read.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// The system does not let us write.
+    #[error("cannot write {}: {source}", path.display())]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// The system's reason.
+        source: io::Error,
+    },
+    /// The system does not let us read, or it is no text.
+    #[error("cannot read {}: {source}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// The system's reason.
+        source: io::Error,
+    },
+    /// It has more than [`MAX_FILE`] bytes.
+    #[error("{} has more than {MAX_FILE} bytes, the limit for a file of figures", .0.display())]
+    TooLarge(PathBuf),
+    /// A launch that could not be read again. Nothing was written.
+    #[error("a launch of {runtime} was not written to {}: {problem}", path.display())]
+    Refused {
+        /// The file.
+        path: PathBuf,
+        /// [`Launch::runtime`].
+        runtime: String,
+        /// Which rule it breaks.
+        problem: Problem,
+    },
+    /// A line that breaks a rule.
+    #[error("{}, {source}", path.display())]
+    Line {
+        /// The file.
+        path: PathBuf,
+        /// The line, and which rule.
+        source: LineError,
+    },
+}
+
+/// The first line of a text that breaks a rule.
+#[derive(Debug, PartialEq, thiserror::Error)]
+#[error("line {line}: {problem}")]
+pub struct LineError {
+    /// Its number, from 1.
+    pub line: usize,
+    /// Which rule.
+    pub problem: Problem,
+}
+
+/// What can be wrong with a line.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Problem {
+    /// There is no header.
+    #[error("the file is empty; it was not written by mpj-bench --json")]
+    Empty,
+    /// Not JSON, or not the fields that belong there.
+    #[error("not a line of mpj-bench --json: {0}")]
+    NotOurs(String),
+    /// The end of the file is missing.
+    #[error("cut short; delete this line to use the ones before it")]
+    CutShort,
+    /// Of another version.
+    #[error("format {0}; this program reads {FORMAT}")]
+    Format(u64),
+    /// Two runtimes cannot be told apart.
+    #[error("two runtimes are called `{0}`")]
+    DuplicateRuntime(String),
+    /// Of a runtime that the header lacks.
+    #[error("the header names no runtime `{0}`")]
+    UnknownRuntime(String),
+    /// Of a series that this version does not know.
+    #[error("there is no series `{0}`")]
+    UnknownSeries(String),
+    /// In none of the planned rounds.
+    #[error("round {round} of {rounds}, counted from 0")]
+    Round {
+        /// Of the launch.
+        round: usize,
+        /// Of the header.
+        rounds: usize,
+    },
+    /// A job of nobody.
+    #[error("a launch of 0 ranks")]
+    NoRanks,
+    /// A sample without figures.
+    #[error("no figures for series `{0}`")]
+    NoFigures(String),
+    /// A number that no measurement gives.
+    #[error("{what} is {value}; it has to be from 0 to {MAX_FIGURE:e}")]
+    Figure {
+        /// The field or series.
+        what: String,
+        /// The number.
+        value: f64,
+    },
+}
+
+/// Writes a run launch by launch.
+#[derive(Debug)]
+pub struct Writer {
+    path: PathBuf,
+    file: File,
+    header: Header,
+}
+
+impl Writer {
+    /// Begins the file; one that is there is replaced.
+    ///
+    /// # Errors
+    /// [`StoreError::Write`].
+    pub fn create(path: &Path, header: &Header) -> Result<Self, StoreError> {
+        let failed = |source| StoreError::Write { path: path.to_owned(), source };
+        let file = File::create(path).map_err(failed)?;
+        let mut writer = Self { path: path.to_owned(), file, header: header.clone() };
+        writer.line(header)?;
+        Ok(writer)
+    }
+
+    /// Writes a launch; it is in the file when this returns.
+    ///
+    /// # Errors
+    /// [`StoreError::Write`]; [`StoreError::Refused`] for a launch that would make the file unreadable,
+    /// after which further launches can be written.
+    pub fn append(&mut self, launch: &Launch) -> Result<(), StoreError> {
+        check_launch(launch, &self.header).map_err(|problem| {
+            let (path, runtime) = (self.path.clone(), launch.runtime.clone());
+            StoreError::Refused { path, runtime, problem }
+        })?;
+        self.line(launch)
+    }
+
+    /// One call for the whole line, so that an interruption leaves whole lines.
+    fn line(&mut self, entry: &impl Serialize) -> Result<(), StoreError> {
+        let mut line = serde_json::to_string(entry).expect("texts and numbers have a form in JSON");
+        line.push('\n');
+        let written = self.file.write_all(line.as_bytes());
+        written.map_err(|source| StoreError::Write { path: self.path.clone(), source })
+    }
+}
+
+/// Reads a file.
+///
+/// # Errors
+/// [`StoreError::Read`], [`StoreError::TooLarge`], [`StoreError::Line`].
+pub fn read(path: &Path) -> Result<Run, StoreError> {
+    read_up_to(path, MAX_FILE)
+}
+
+fn read_up_to(path: &Path, limit: u64) -> Result<Run, StoreError> {
+    let failed = |source| StoreError::Read { path: path.to_owned(), source };
+    let mut text = String::new();
+    // The length that the system tells may change; what is read counts.
+    let read = File::open(path).and_then(|file| file.take(limit + 1).read_to_string(&mut text));
+    if text.len() as u64 > limit {
+        return Err(StoreError::TooLarge(path.to_owned()));
+    }
+    read.map_err(failed)?;
+    parse(&text).map_err(|source| StoreError::Line { path: path.to_owned(), source })
+}
+
+/// Reads the text of a file.
+///
+/// # Errors
+/// The first line that breaks a rule.
+pub fn parse(text: &str) -> Result<Run, LineError> {
+    let mut lines = text.lines().enumerate();
+    let (_, first) = lines.next().ok_or(LineError { line: 1, problem: Problem::Empty })?;
+    let is_last = |index: usize| index + 1 == text.lines().count();
+    let at = |index: usize, problem| {
+        let is_cut = matches!(problem, Problem::NotOurs(_)) && !text.ends_with('\n');
+        let problem = if is_cut && is_last(index) { Problem::CutShort } else { problem };
+        LineError { line: index + 1, problem }
+    };
+    let header = header(first).map_err(|problem| at(0, problem))?;
+    let launches = lines.map(|(index, line)| {
+        let launch = launch(line, &header);
+        launch.map_err(|problem| at(index, problem))
+    });
+    let launches = launches.collect::<Result<_, _>>()?;
+    Ok(Run { header, launches })
+}
+
+fn header(line: &str) -> Result<Header, Problem> {
+    // The number first: a header of another format may have other fields.
+    let value: Value = json(line)?;
+    match value.get("format").and_then(Value::as_u64) {
+        Some(number) if number != u64::from(FORMAT) => return Err(Problem::Format(number)),
+        _ => {}
+    }
+    let header: Header = json(line)?;
+    let mut seen = HashSet::new();
+    match header.runtimes.iter().find(|runtime| !seen.insert(&runtime.id)) {
+        Some(twice) => Err(Problem::DuplicateRuntime(twice.id.clone())),
+        None => Ok(header),
+    }
+}
+
+fn launch(line: &str, header: &Header) -> Result<Launch, Problem> {
+    let launch = json(line)?;
+    check_launch(&launch, header)?;
+    Ok(launch)
+}
+
+fn json<T: DeserializeOwned>(line: &str) -> Result<T, Problem> {
+    // The column is of use, the line is always 1.
+    let text =
+        |error: serde_json::Error| error.to_string().replace(" at line 1 column", " at column");
+    serde_json::from_str(line).map_err(|error| Problem::NotOurs(text(error)))
+}
+
+fn check_launch(launch: &Launch, header: &Header) -> Result<(), Problem> {
+    let (round, rounds) = (launch.round, header.rounds);
+    if round >= rounds {
+        return Err(Problem::Round { round, rounds });
+    }
+    if launch.ranks == 0 {
+        return Err(Problem::NoRanks);
+    }
+    if !header.runtimes.iter().any(|runtime| runtime.id == launch.runtime) {
+        return Err(Problem::UnknownRuntime(launch.runtime.clone()));
+    }
+    check_figure("seconds", launch.seconds)?;
+    if let Some((before, after)) = launch.raw {
+        check_figure("raw", before)?;
+        check_figure("raw", after)?;
+    }
+    launch.samples.iter().try_for_each(check_sample)
+}
+
+fn check_sample(sample: &Sample) -> Result<(), Problem> {
+    let id = &sample.series;
+    if Series::named(id).is_none() {
+        return Err(Problem::UnknownSeries(id.clone()));
+    }
+    if sample.values.is_empty() {
+        return Err(Problem::NoFigures(id.clone()));
+    }
+    sample.values.iter().try_for_each(|&value| check_figure(id, value))
+}
+
+fn check_figure(what: &str, value: f64) -> Result<(), Problem> {
+    let is_one = (0.0..=MAX_FIGURE).contains(&value);
+    if is_one { Ok(()) } else { Err(Problem::Figure { what: what.to_owned(), value }) }
+}

@@ -1,0 +1,308 @@
+//! The programs' [`Runtime`] straight over the C API of MPI, as lean as a C program would be.
+//!
+//! - M1: there is one [`SystemMpi`] at most, made by MPI_Init, used up by MPI_Finalize, and kept on
+//!   the thread that made it. All other calls of MPI are made by its methods.
+//! - M2: pointer and count of a blocking call are those of a slice that is borrowed until the call
+//!   returns, exclusively if MPI writes to it. Every byte is a valid `u8`, every eight a valid `f64`.
+//! - M3: the buffer of an operation that was started is borrowed for longer than the call of
+//!   `start_all`, and that call ends only after MPI_Waitall has succeeded. In every other case,
+//!   unwinding included, [`Underway`] ends the process.
+//! - M4: the names of handles and of marks are constants of MPI, which nobody changes.
+
+#![allow(unsafe_code, reason = "calls C")]
+
+use std::cell::Cell;
+use std::ffi::{c_char, c_int, c_void};
+use std::marker::PhantomData;
+use std::{mem, process, ptr};
+
+use mpi_sys::{self as sys, MPI_Comm, MPI_Datatype, MPI_Op, MPI_Request, MPI_Status};
+use mpj_bench_programs::{Failure, Post, Record, Runtime, Source};
+
+use crate::name;
+
+const SUCCESS: c_int = sys::MPI_SUCCESS as c_int;
+
+unsafe extern "C" {
+    /// MPI_IN_PLACE; see `in_place.c`.
+    static mpj_bench_in_place: *const c_void;
+}
+
+/// The one connection of this process to MPI.
+pub struct SystemMpi {
+    rank: usize,
+    size: usize,
+    world: MPI_Comm,
+    byte: MPI_Datatype,
+    double: MPI_Datatype,
+    sum: MPI_Op,
+    any_source: c_int,
+    in_place: *const c_void,
+    no_statuses: *mut MPI_Status,
+    /// Memory for requests, kept from one call of `start_all` to the next.
+    spare: Cell<Vec<MPI_Request>>,
+    /// Keeps this value on its thread.
+    stays: PhantomData<*const ()>,
+}
+
+impl SystemMpi {
+    /// Calls MPI_Init. Errors of all later calls end the job, which is what MPI does unless told
+    /// otherwise.
+    ///
+    /// # Errors
+    /// MPI runs, or has run, or does not start.
+    pub fn init() -> Result<Self, Failure> {
+        let (mut before, mut rank, mut size) = (0, 0, 0);
+        // SAFETY: MPI_Initialized may be called at any time; the pointer is one to a local variable.
+        done(unsafe { sys::MPI_Initialized(&raw mut before) }, "MPI_Initialized")?;
+        if before != 0 {
+            return Err(Failure::new("MPI runs already"));
+        }
+        // SAFETY: the first call of MPI_Init (M1); MPI does without the command line.
+        done(unsafe { sys::MPI_Init(ptr::null_mut(), ptr::null_mut()) }, "MPI_Init")?;
+        // SAFETY: M4.
+        let world = unsafe { sys::RSMPI_COMM_WORLD };
+        // SAFETY: MPI runs; the pointer is one to a local variable.
+        done(unsafe { sys::MPI_Comm_rank(world, &raw mut rank) }, "MPI_Comm_rank")?;
+        // SAFETY: as above.
+        done(unsafe { sys::MPI_Comm_size(world, &raw mut size) }, "MPI_Comm_size")?;
+        // SAFETY: M4, for all the constants.
+        Ok(unsafe {
+            Self {
+                rank: rank as usize,
+                size: size as usize,
+                world,
+                byte: sys::RSMPI_UINT8_T,
+                double: sys::RSMPI_DOUBLE,
+                sum: sys::RSMPI_SUM,
+                any_source: sys::RSMPI_ANY_SOURCE,
+                in_place: mpj_bench_in_place,
+                no_statuses: sys::RSMPI_STATUSES_IGNORE,
+                spare: Cell::default(),
+                stays: PhantomData,
+            }
+        })
+    }
+
+    /// Calls MPI_Finalize. Collective.
+    pub fn finalize(self) {
+        // SAFETY: M1; nothing is under way (M3).
+        unsafe { sys::MPI_Finalize() };
+    }
+
+    /// Reports `failure` and ends the whole job.
+    pub fn fail(&self, failure: &Failure) -> ! {
+        crate::emit(&Record::Failed(format!("rank {}: {failure}", self.rank)));
+        self.abort()
+    }
+
+    fn abort(&self) -> ! {
+        // SAFETY: M1.
+        unsafe { sys::MPI_Abort(self.world, 1) };
+        // MPI says that it tries to end the processes.
+        process::abort()
+    }
+
+    #[inline]
+    fn source(&self, from: Source) -> Result<c_int, Failure> {
+        match from {
+            Source::Rank(rank) => int(rank),
+            Source::Any => Ok(self.any_source),
+        }
+    }
+
+    /// Starts an operation. Its buffer belongs to MPI until the request is complete.
+    ///
+    /// # Safety
+    /// The caller keeps the borrow inside `post` until then (M3).
+    #[inline]
+    unsafe fn start(&self, post: Post<'_>) -> Result<MPI_Request, Failure> {
+        let mut request = mem::MaybeUninit::uninit();
+        match post {
+            Post::Send { data, to, tag } => {
+                let (count, to, data) = (int(data.len())?, int(to)?, data.as_ptr().cast());
+                let request = request.as_mut_ptr();
+                // SAFETY: M1, and M3 by the caller's promise.
+                let code =
+                    unsafe { sys::MPI_Isend(data, count, self.byte, to, tag, self.world, request) };
+                done(code, "MPI_Isend")?;
+            }
+            Post::Receive { buffer, from, tag } => {
+                let (count, from) = (int(buffer.len())?, self.source(from)?);
+                let (buffer, request) = (buffer.as_mut_ptr().cast(), request.as_mut_ptr());
+                // SAFETY: M1, and M3 by the caller's promise.
+                let code = unsafe {
+                    sys::MPI_Irecv(buffer, count, self.byte, from, tag, self.world, request)
+                };
+                done(code, "MPI_Irecv")?;
+            }
+        }
+        // SAFETY: a call that succeeded has stored the request.
+        Ok(unsafe { request.assume_init() })
+    }
+}
+
+/// The requests of one call of `start_all`. Where it is dropped with any of them, the job ends,
+/// since MPI would go on using buffers that are borrowed no longer.
+struct Underway<'mpi> {
+    mpi: &'mpi SystemMpi,
+    requests: Vec<MPI_Request>,
+}
+
+impl Underway<'_> {
+    /// Waits for all of them. After an error they stay under way.
+    #[inline]
+    fn wait(&mut self) -> Result<(), Failure> {
+        let count = int(self.requests.len())?;
+        let requests = self.requests.as_mut_ptr();
+        // SAFETY: M1; so many requests are there, and no statuses are wanted.
+        let code = unsafe { sys::MPI_Waitall(count, requests, self.mpi.no_statuses) };
+        done(code, "MPI_Waitall")?;
+        self.requests.clear();
+        self.mpi.spare.set(mem::take(&mut self.requests));
+        Ok(())
+    }
+}
+
+impl Drop for Underway<'_> {
+    fn drop(&mut self) {
+        if !self.requests.is_empty() {
+            self.mpi.abort();
+        }
+    }
+}
+
+impl Runtime for SystemMpi {
+    fn library(&self) -> String {
+        // SAFETY: M4.
+        let most = unsafe { sys::RSMPI_MAX_LIBRARY_VERSION_STRING };
+        let mut text = vec![0_u8; most as usize + 1];
+        let mut length = 0;
+        let place = text.as_mut_ptr().cast::<c_char>();
+        // SAFETY: M1; there is room for the longest text.
+        let code = unsafe { sys::MPI_Get_library_version(place, &raw mut length) };
+        match done(code, "MPI_Get_library_version") {
+            Ok(()) => name::short(&String::from_utf8_lossy(&text[..length as usize])),
+            Err(failure) => failure.to_string(),
+        }
+    }
+
+    #[inline]
+    fn rank(&self) -> usize {
+        self.rank
+    }
+
+    #[inline]
+    fn size(&self) -> usize {
+        self.size
+    }
+
+    #[inline]
+    fn send(&self, data: &[u8], to: usize, tag: i32) -> Result<(), Failure> {
+        let (count, to, data) = (int(data.len())?, int(to)?, data.as_ptr().cast());
+        // SAFETY: M1, M2.
+        let code = unsafe { sys::MPI_Send(data, count, self.byte, to, tag, self.world) };
+        done(code, "MPI_Send")
+    }
+
+    #[inline]
+    fn recv(&self, buffer: &mut [u8], from: Source, tag: i32) -> Result<usize, Failure> {
+        let (count, from) = (int(buffer.len())?, self.source(from)?);
+        let buffer = buffer.as_mut_ptr().cast();
+        let mut status = mem::MaybeUninit::uninit();
+        let place = status.as_mut_ptr();
+        // SAFETY: M1, M2; MPI may store the status in the local variable.
+        let code = unsafe { sys::MPI_Recv(buffer, count, self.byte, from, tag, self.world, place) };
+        done(code, "MPI_Recv")?;
+        let mut received = 0;
+        // SAFETY: M1; the receive has succeeded and stored its status.
+        let code = unsafe { sys::MPI_Get_count(place, self.byte, &raw mut received) };
+        done(code, "MPI_Get_count")?;
+        Ok(received as usize)
+    }
+
+    #[inline]
+    fn start_all<'buffer, R>(
+        &self,
+        posts: impl IntoIterator<Item = Post<'buffer>>,
+        meanwhile: impl FnOnce() -> Result<R, Failure>,
+    ) -> Result<R, Failure> {
+        let mut underway = Underway { mpi: self, requests: self.spare.take() };
+        for post in posts {
+            // SAFETY: `'buffer` is longer than this call, which ends as M3 says: `fail` does not
+            // return, and `underway` sees to the rest.
+            match unsafe { self.start(post) } {
+                Ok(request) => underway.requests.push(request),
+                Err(failure) => self.fail(&failure),
+            }
+        }
+        let ended = meanwhile().and_then(|value| {
+            underway.wait()?;
+            Ok(value)
+        });
+        ended.or_else(|failure| self.fail(&failure))
+    }
+
+    #[inline]
+    fn barrier(&self) -> Result<(), Failure> {
+        // SAFETY: M1.
+        done(unsafe { sys::MPI_Barrier(self.world) }, "MPI_Barrier")
+    }
+
+    fn has_collectives(&self) -> bool {
+        true
+    }
+
+    #[inline]
+    fn broadcast(&self, buffer: &mut [u8], root: usize) -> Result<(), Failure> {
+        let (count, root, buffer) = (int(buffer.len())?, int(root)?, buffer.as_mut_ptr().cast());
+        // SAFETY: M1, M2.
+        let code = unsafe { sys::MPI_Bcast(buffer, count, self.byte, root, self.world) };
+        done(code, "MPI_Bcast")
+    }
+
+    #[inline]
+    fn allreduce(&self, values: &mut [f64]) -> Result<(), Failure> {
+        let (count, values) = (int(values.len())?, values.as_mut_ptr().cast());
+        let (double, sum) = (self.double, self.sum);
+        // SAFETY: M1, M2; the mark says that the summands are where the sums go.
+        let code =
+            unsafe { sys::MPI_Allreduce(self.in_place, values, count, double, sum, self.world) };
+        done(code, "MPI_Allreduce")
+    }
+
+    #[inline]
+    fn alltoall(&self, data: &[u8], into: &mut [u8]) -> Result<(), Failure> {
+        if data.len() != into.len() || data.len() % self.size != 0 {
+            return Err(Failure::new("alltoall wants as many equal blocks on both sides as ranks"));
+        }
+        let (block, byte) = (int(data.len() / self.size)?, self.byte);
+        let (data, into) = (data.as_ptr().cast(), into.as_mut_ptr().cast());
+        // SAFETY: M1, M2: both slices have one block for each rank.
+        let code = unsafe { sys::MPI_Alltoall(data, block, byte, into, block, byte, self.world) };
+        done(code, "MPI_Alltoall")
+    }
+
+    #[inline]
+    fn wtime(&self) -> f64 {
+        // SAFETY: M1.
+        unsafe { sys::MPI_Wtime() }
+    }
+}
+
+/// A length, a rank or a number of requests, as MPI counts.
+#[inline]
+fn int(value: usize) -> Result<c_int, Failure> {
+    value
+        .try_into()
+        .map_err(|_| Failure::new(format_args!("MPI counts up to {}, this is {value}", c_int::MAX)))
+}
+
+/// The outcome of a call.
+#[inline]
+fn done(code: c_int, call: &str) -> Result<(), Failure> {
+    if code == SUCCESS {
+        return Ok(());
+    }
+    Err(Failure::new(format_args!("{call} returned error {code}")))
+}

@@ -1,0 +1,66 @@
+//! The benchmark program as its users call it, each time for a fraction of a second of measuring.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use mpj_tests::launch::{self, Outcome};
+
+fn bench(folder: &Path, words: &[&str]) -> Outcome {
+    launch::run(Command::new(launch::bench_path()).args(words).current_dir(folder))
+}
+
+/// The least that measures something.
+const SHORT: [&str; 3] = ["--quick", "--launches", "1"];
+
+#[test]
+fn both_backends_without_a_peer() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let files = ["--json", "run.json", "--html", "page.html", "--markdown", "summary.md"];
+    let words = [&["latency", "rate", "--sizes", "8,64K"], &SHORT[..], &files].concat();
+    let outcome = bench(folder.path(), &words);
+    assert_eq!(outcome.code, 0, "{outcome:?}");
+    for expected in ["# Size", "eager (us)", "rendezvous (us)", "auto (us)", "\n65536 "] {
+        assert!(outcome.stdout.contains(expected), "{expected} in {}", outcome.stdout);
+    }
+    let read = |name: &str| fs::read_to_string(folder.path().join(name)).expect(name);
+    assert!(read("page.html").contains("<svg"));
+    assert!(read("summary.md").contains("rendezvous"));
+    // A header, and three backends for two benchmarks.
+    assert_eq!(read("run.json").lines().count(), 1 + 6);
+
+    let again = bench(folder.path(), &["--from", "run.json", "--baseline", "run.json"]);
+    assert_eq!(again.code, 0, "{again:?}");
+    assert!(again.stdout.starts_with(outcome.stdout.trim_end()), "the file tells the same story");
+}
+
+#[test]
+fn what_cannot_be_measured_costs_a_line_and_the_exit_code() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let asked = ["latency", "startup", "--np", "1", "--backend", "auto", "--peer", "nowhere/mpi"];
+    let outcome = bench(folder.path(), &[&asked, &SHORT[..]].concat());
+    assert_eq!(outcome.code, 1, "{outcome:?}");
+    let lines: Vec<_> = outcome.stderr.lines().collect();
+    assert_eq!(lines.len(), 2, "{lines:?}");
+    assert!(lines[0].contains("nowhere/mpi"), "{lines:?}");
+    assert!(lines[1].contains("latency needs at least 2 ranks, not --np 1"), "{lines:?}");
+    assert!(outcome.stdout.contains("# Ranks"), "startup was measured: {}", outcome.stdout);
+}
+
+#[test]
+fn wrong_calls_are_refused_before_anything_is_measured() {
+    let folder = tempfile::tempdir().expect("a folder");
+    fs::write(folder.path().join("damaged.json"), "{\"format\":1}\n").expect("written");
+    for (words, said) in [
+        (&["latencie"][..], "latency"),
+        (&["rate", "--json", "missing/run.json"], "missing/run.json"),
+        (&["rate", "--html", "missing/page.html"], "missing/page.html"),
+        (&["rate", "--baseline", "damaged.json"], "line 1"),
+        (&["--from", "none.json"], "none.json"),
+    ] {
+        let outcome = bench(folder.path(), words);
+        assert_eq!(outcome.code, 2, "{words:?}: {outcome:?}");
+        assert!(outcome.stderr.contains(said), "{words:?}: {outcome:?}");
+        assert_eq!(outcome.stdout, "", "{words:?}");
+    }
+}
