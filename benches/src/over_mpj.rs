@@ -60,12 +60,12 @@ impl Runtime for OverMpj<'_> {
     }
 
     #[inline]
-    fn recv(&self, buffer: &mut [u8], from: Source, tag: i32) -> Result<usize, Failure> {
+    fn recv(&self, buffer: &mut [u8], from: Source, tag: i32) -> Result<(), Failure> {
         let status = match from {
             Source::Rank(rank) => self.world.recv(buffer, rank, tag),
             Source::Any => self.world.recv(buffer, ANY_SOURCE, tag),
         };
-        status.map(|status| status.bytes).map_err(Failure::new)
+        status.map(drop).map_err(Failure::new)
     }
 
     #[inline]

@@ -31,11 +31,11 @@ pub trait Runtime {
     /// The library's, as a text. So it is for all other calls.
     fn send(&self, data: &[u8], to: usize, tag: i32) -> Result<(), Failure>;
 
-    /// Receives into `buffer` and says how many bytes came (MPI_Recv).
+    /// Receives into `buffer` (MPI_Recv, without a status: no program needs one).
     ///
     /// # Errors
     /// As [`Runtime::send`].
-    fn recv(&self, buffer: &mut [u8], from: Source, tag: i32) -> Result<usize, Failure>;
+    fn recv(&self, buffer: &mut [u8], from: Source, tag: i32) -> Result<(), Failure>;
 
     /// Starts every operation of `posts` in their order (MPI_Isend, MPI_Irecv), runs `meanwhile`,
     /// then waits for all of them (MPI_Waitall). If `meanwhile` fails, so does the call.

@@ -1,13 +1,13 @@
 //! The programs' [`Runtime`] straight over the C API of MPI, as lean as a C program would be.
 //!
-//! - M1: there is one [`SystemMpi`] at most, made by MPI_Init, used up by MPI_Finalize, and kept on
+//! - N1: there is one [`SystemMpi`] at most, made by MPI_Init, used up by MPI_Finalize, and kept on
 //!   the thread that made it. All other calls of MPI are made by its methods.
-//! - M2: pointer and count of a blocking call are those of a slice that is borrowed until the call
+//! - N2: pointer and count of a blocking call are those of a slice that is borrowed until the call
 //!   returns, exclusively if MPI writes to it. Every byte is a valid `u8`, every eight a valid `f64`.
-//! - M3: the buffer of an operation that was started is borrowed for longer than the call of
+//! - N3: the buffer of an operation that was started is borrowed for longer than the call of
 //!   `start_all`, and that call ends only after MPI_Waitall has succeeded. In every other case,
 //!   unwinding included, [`Underway`] ends the process.
-//! - M4: the names of handles and of marks are constants of MPI, which nobody changes.
+//! - N4: the names of handles and of marks are constants of MPI, which nobody changes.
 
 #![allow(unsafe_code, reason = "calls C")]
 
@@ -38,6 +38,7 @@ pub struct SystemMpi {
     sum: MPI_Op,
     any_source: c_int,
     in_place: *const c_void,
+    no_status: *mut MPI_Status,
     no_statuses: *mut MPI_Status,
     /// Memory for requests, kept from one call of `start_all` to the next.
     spare: Cell<Vec<MPI_Request>>,
@@ -58,15 +59,15 @@ impl SystemMpi {
         if before != 0 {
             return Err(Failure::new("MPI runs already"));
         }
-        // SAFETY: the first call of MPI_Init (M1); MPI does without the command line.
+        // SAFETY: the first call of MPI_Init (N1); MPI does without the command line.
         done(unsafe { sys::MPI_Init(ptr::null_mut(), ptr::null_mut()) }, "MPI_Init")?;
-        // SAFETY: M4.
+        // SAFETY: N4.
         let world = unsafe { sys::RSMPI_COMM_WORLD };
         // SAFETY: MPI runs; the pointer is one to a local variable.
         done(unsafe { sys::MPI_Comm_rank(world, &raw mut rank) }, "MPI_Comm_rank")?;
         // SAFETY: as above.
         done(unsafe { sys::MPI_Comm_size(world, &raw mut size) }, "MPI_Comm_size")?;
-        // SAFETY: M4, for all the constants.
+        // SAFETY: N4, for all the constants.
         Ok(unsafe {
             Self {
                 rank: rank as usize,
@@ -77,6 +78,7 @@ impl SystemMpi {
                 sum: sys::RSMPI_SUM,
                 any_source: sys::RSMPI_ANY_SOURCE,
                 in_place: mpj_bench_in_place,
+                no_status: sys::RSMPI_STATUS_IGNORE,
                 no_statuses: sys::RSMPI_STATUSES_IGNORE,
                 spare: Cell::default(),
                 stays: PhantomData,
@@ -86,7 +88,7 @@ impl SystemMpi {
 
     /// Calls MPI_Finalize. Collective.
     pub fn finalize(self) {
-        // SAFETY: M1; nothing is under way (M3).
+        // SAFETY: N1; nothing is under way (N3).
         unsafe { sys::MPI_Finalize() };
     }
 
@@ -97,7 +99,7 @@ impl SystemMpi {
     }
 
     fn abort(&self) -> ! {
-        // SAFETY: M1.
+        // SAFETY: N1.
         unsafe { sys::MPI_Abort(self.world, 1) };
         // MPI says that it tries to end the processes.
         process::abort()
@@ -114,7 +116,7 @@ impl SystemMpi {
     /// Starts an operation. Its buffer belongs to MPI until the request is complete.
     ///
     /// # Safety
-    /// The caller keeps the borrow inside `post` until then (M3).
+    /// The caller keeps the borrow inside `post` until then (N3).
     #[inline]
     unsafe fn start(&self, post: Post<'_>) -> Result<MPI_Request, Failure> {
         let mut request = mem::MaybeUninit::uninit();
@@ -122,7 +124,7 @@ impl SystemMpi {
             Post::Send { data, to, tag } => {
                 let (count, to, data) = (int(data.len())?, int(to)?, data.as_ptr().cast());
                 let request = request.as_mut_ptr();
-                // SAFETY: M1, and M3 by the caller's promise.
+                // SAFETY: N1, and N3 by the caller's promise.
                 let code =
                     unsafe { sys::MPI_Isend(data, count, self.byte, to, tag, self.world, request) };
                 done(code, "MPI_Isend")?;
@@ -130,7 +132,7 @@ impl SystemMpi {
             Post::Receive { buffer, from, tag } => {
                 let (count, from) = (int(buffer.len())?, self.source(from)?);
                 let (buffer, request) = (buffer.as_mut_ptr().cast(), request.as_mut_ptr());
-                // SAFETY: M1, and M3 by the caller's promise.
+                // SAFETY: N1, and N3 by the caller's promise.
                 let code = unsafe {
                     sys::MPI_Irecv(buffer, count, self.byte, from, tag, self.world, request)
                 };
@@ -155,7 +157,7 @@ impl Underway<'_> {
     fn wait(&mut self) -> Result<(), Failure> {
         let count = int(self.requests.len())?;
         let requests = self.requests.as_mut_ptr();
-        // SAFETY: M1; so many requests are there, and no statuses are wanted.
+        // SAFETY: N1; so many requests are there, and no statuses are wanted.
         let code = unsafe { sys::MPI_Waitall(count, requests, self.mpi.no_statuses) };
         done(code, "MPI_Waitall")?;
         self.requests.clear();
@@ -174,12 +176,12 @@ impl Drop for Underway<'_> {
 
 impl Runtime for SystemMpi {
     fn library(&self) -> String {
-        // SAFETY: M4.
+        // SAFETY: N4.
         let most = unsafe { sys::RSMPI_MAX_LIBRARY_VERSION_STRING };
         let mut text = vec![0_u8; most as usize + 1];
         let mut length = 0;
         let place = text.as_mut_ptr().cast::<c_char>();
-        // SAFETY: M1; there is room for the longest text.
+        // SAFETY: N1; there is room for the longest text.
         let code = unsafe { sys::MPI_Get_library_version(place, &raw mut length) };
         match done(code, "MPI_Get_library_version") {
             Ok(()) => name::short(&String::from_utf8_lossy(&text[..length as usize])),
@@ -200,25 +202,18 @@ impl Runtime for SystemMpi {
     #[inline]
     fn send(&self, data: &[u8], to: usize, tag: i32) -> Result<(), Failure> {
         let (count, to, data) = (int(data.len())?, int(to)?, data.as_ptr().cast());
-        // SAFETY: M1, M2.
+        // SAFETY: N1, N2.
         let code = unsafe { sys::MPI_Send(data, count, self.byte, to, tag, self.world) };
         done(code, "MPI_Send")
     }
 
     #[inline]
-    fn recv(&self, buffer: &mut [u8], from: Source, tag: i32) -> Result<usize, Failure> {
+    fn recv(&self, buffer: &mut [u8], from: Source, tag: i32) -> Result<(), Failure> {
         let (count, from) = (int(buffer.len())?, self.source(from)?);
-        let buffer = buffer.as_mut_ptr().cast();
-        let mut status = mem::MaybeUninit::uninit();
-        let place = status.as_mut_ptr();
-        // SAFETY: M1, M2; MPI may store the status in the local variable.
-        let code = unsafe { sys::MPI_Recv(buffer, count, self.byte, from, tag, self.world, place) };
-        done(code, "MPI_Recv")?;
-        let mut received = 0;
-        // SAFETY: M1; the receive has succeeded and stored its status.
-        let code = unsafe { sys::MPI_Get_count(place, self.byte, &raw mut received) };
-        done(code, "MPI_Get_count")?;
-        Ok(received as usize)
+        let (buffer, none) = (buffer.as_mut_ptr().cast(), self.no_status);
+        // SAFETY: N1, N2; no status is wanted.
+        let code = unsafe { sys::MPI_Recv(buffer, count, self.byte, from, tag, self.world, none) };
+        done(code, "MPI_Recv")
     }
 
     #[inline]
@@ -229,7 +224,7 @@ impl Runtime for SystemMpi {
     ) -> Result<R, Failure> {
         let mut underway = Underway { mpi: self, requests: self.spare.take() };
         for post in posts {
-            // SAFETY: `'buffer` is longer than this call, which ends as M3 says: `fail` does not
+            // SAFETY: `'buffer` is longer than this call, which ends as N3 says: `fail` does not
             // return, and `underway` sees to the rest.
             match unsafe { self.start(post) } {
                 Ok(request) => underway.requests.push(request),
@@ -245,7 +240,7 @@ impl Runtime for SystemMpi {
 
     #[inline]
     fn barrier(&self) -> Result<(), Failure> {
-        // SAFETY: M1.
+        // SAFETY: N1.
         done(unsafe { sys::MPI_Barrier(self.world) }, "MPI_Barrier")
     }
 
@@ -256,7 +251,7 @@ impl Runtime for SystemMpi {
     #[inline]
     fn broadcast(&self, buffer: &mut [u8], root: usize) -> Result<(), Failure> {
         let (count, root, buffer) = (int(buffer.len())?, int(root)?, buffer.as_mut_ptr().cast());
-        // SAFETY: M1, M2.
+        // SAFETY: N1, N2.
         let code = unsafe { sys::MPI_Bcast(buffer, count, self.byte, root, self.world) };
         done(code, "MPI_Bcast")
     }
@@ -265,7 +260,7 @@ impl Runtime for SystemMpi {
     fn allreduce(&self, values: &mut [f64]) -> Result<(), Failure> {
         let (count, values) = (int(values.len())?, values.as_mut_ptr().cast());
         let (double, sum) = (self.double, self.sum);
-        // SAFETY: M1, M2; the mark says that the summands are where the sums go.
+        // SAFETY: N1, N2; the mark says that the summands are where the sums go.
         let code =
             unsafe { sys::MPI_Allreduce(self.in_place, values, count, double, sum, self.world) };
         done(code, "MPI_Allreduce")
@@ -278,14 +273,14 @@ impl Runtime for SystemMpi {
         }
         let (block, byte) = (int(data.len() / self.size)?, self.byte);
         let (data, into) = (data.as_ptr().cast(), into.as_mut_ptr().cast());
-        // SAFETY: M1, M2: both slices have one block for each rank.
+        // SAFETY: N1, N2: both slices have one block for each rank.
         let code = unsafe { sys::MPI_Alltoall(data, block, byte, into, block, byte, self.world) };
         done(code, "MPI_Alltoall")
     }
 
     #[inline]
     fn wtime(&self) -> f64 {
-        // SAFETY: M1.
+        // SAFETY: N1.
         unsafe { sys::MPI_Wtime() }
     }
 }

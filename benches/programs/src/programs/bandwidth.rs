@@ -5,7 +5,7 @@
 
 use crate::order::Order;
 use crate::pace;
-use crate::payload;
+use crate::payload::{self, Buffer};
 use crate::runtime::{Failure, Post, Runtime, Source};
 use crate::worker::{Sink, needs_two};
 
@@ -74,14 +74,14 @@ fn rates(seconds: &[f64], per_window: f64) -> Vec<f64> {
 struct Stream {
     size: usize,
     window: usize,
-    out: Vec<u8>,
-    places: Vec<u8>,
+    out: Buffer<u8>,
+    places: Buffer<u8>,
 }
 
 impl Stream {
     fn new(size: usize) -> Self {
         let window = WINDOW.min((MOST_BYTES / size).max(2));
-        Self { size, window, out: vec![0; size], places: vec![0; size * window] }
+        Self { size, window, out: Buffer::zeroed(size), places: Buffer::zeroed(size * window) }
     }
 
     /// Seconds per window, batch by batch; what the `receivers` have got is checked.
@@ -109,7 +109,7 @@ impl Stream {
         match runtime.rank() {
             0 => {
                 runtime.start_all(sends(&self.out, self.window, 1), || Ok(()))?;
-                runtime.recv(&mut [], Source::Rank(1), ANSWER).map(drop)
+                runtime.recv(&mut [], Source::Rank(1), ANSWER)
             }
             1 => {
                 runtime.start_all(receives(&mut self.places, self.size, 0), || Ok(()))?;

@@ -2,7 +2,7 @@
 
 use crate::order::Order;
 use crate::pace;
-use crate::payload;
+use crate::payload::{self, Buffer};
 use crate::runtime::{Failure, Runtime, Source};
 use crate::worker::{Sink, needs_two};
 
@@ -28,15 +28,15 @@ pub fn run<R: Runtime>(runtime: &R, order: &Order, sink: &mut Sink<'_>) -> Resul
 /// What goes out and where the answer comes in.
 pub struct Buffers {
     /// What this rank sends.
-    pub out: Vec<u8>,
+    pub out: Buffer<u8>,
     /// What it receives.
-    pub back: Vec<u8>,
+    pub back: Buffer<u8>,
 }
 
 impl Buffers {
     /// Buffers of `size` bytes.
     pub fn new(size: usize) -> Self {
-        Self { out: vec![0; size], back: vec![0; size] }
+        Self { out: Buffer::zeroed(size), back: Buffer::zeroed(size) }
     }
 }
 

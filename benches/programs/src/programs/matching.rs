@@ -106,7 +106,7 @@ fn round_trip<R: Runtime>(runtime: &R, from: Source) -> Result<(), Failure> {
     match runtime.rank() {
         0 => {
             runtime.send(&[0; BYTES], 1, PING)?;
-            runtime.recv(&mut place, Source::Rank(1), PONG).map(drop)
+            runtime.recv(&mut place, Source::Rank(1), PONG)
         }
         1 => {
             runtime.recv(&mut place, from, PING)?;

@@ -10,7 +10,7 @@ use std::hint::black_box;
 
 use crate::order::Order;
 use crate::pace;
-use crate::payload;
+use crate::payload::{self, Buffer};
 use crate::runtime::{Failure, Post, Runtime, Source};
 use crate::worker::{Sink, needs_two};
 
@@ -25,7 +25,7 @@ pub fn run<R: Runtime>(runtime: &R, order: &Order, sink: &mut Sink<'_>) -> Resul
     needs_two(runtime, "overlap")?;
     let per_turn = computation(1 << 16) / f64::from(1 << 16);
     for &size in order.sizes.iter().filter(|&&size| size > 0) {
-        let mut buffer = vec![0; size];
+        let mut buffer = Buffer::zeroed(size);
         payload::fill(&mut buffer, if runtime.rank() == 0 { 7 } else { 0 });
         let alone = pace::measure(runtime, &order.effort, || exchange(runtime, &mut buffer, 0))?;
         let transfer = pace::of_rank_0(runtime, middle(&alone))?;
@@ -51,7 +51,7 @@ fn exchange<R: Runtime>(runtime: &R, buffer: &mut [u8], turns: u32) -> Result<()
                 compute(turns);
                 Ok(())
             })?;
-            runtime.recv(&mut [], Source::Rank(1), ANSWER).map(drop)
+            runtime.recv(&mut [], Source::Rank(1), ANSWER)
         }
         1 => {
             runtime.recv(buffer, Source::Rank(0), DATA)?;

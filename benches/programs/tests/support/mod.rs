@@ -214,8 +214,8 @@ impl Runtime for Threads<'_> {
         Ok(())
     }
 
-    fn recv(&self, buffer: &mut [u8], from: Source, tag: i32) -> Result<usize, Failure> {
-        self.take(buffer, from, tag)
+    fn recv(&self, buffer: &mut [u8], from: Source, tag: i32) -> Result<(), Failure> {
+        self.take(buffer, from, tag).map(drop)
     }
 
     fn start_all<'buffer, R>(

@@ -5,7 +5,7 @@ use mpj_bench::campaign::Watcher;
 use mpj_bench::catalogue::Configuration;
 use mpj_bench::contender::Contender;
 use mpj_bench::model::Launch;
-use mpj_bench::store::Writer;
+use mpj_bench::store::{StoreError, Writer};
 use mpj_bench_programs::Record;
 
 /// Shows the progress, and writes every launch to the file as soon as it has ended.
@@ -65,7 +65,10 @@ impl Watcher for Progress {
         }
         let written = self.writer.as_mut().map_or(Ok(()), |writer| writer.append(launch));
         if let Err(error) = written {
-            self.writer = None;
+            // Figures that were refused leave the file as it was.
+            if !matches!(error, StoreError::Refused { .. }) {
+                self.writer = None;
+            }
             self.complain(error.to_string());
         }
     }

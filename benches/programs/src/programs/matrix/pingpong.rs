@@ -5,6 +5,7 @@ use bytemuck::Pod;
 
 use crate::order::Order;
 use crate::pace;
+use crate::payload::Buffer;
 use crate::runtime::{Failure, Runtime, Source};
 use crate::worker::{Sink, needs_two};
 
@@ -39,11 +40,12 @@ fn measure<R: Runtime, T: Pod + PartialEq>(
         let number = move |place| ((place + rank * n) % ELEMENTS) as u16;
         (1..=n * n).map(number).map(&element).collect::<Vec<T>>()
     };
-    let (out, mut back) = (matrix(runtime.rank()), vec![T::zeroed(); n * n]);
+    let (mut out, mut back) = (Buffer::zeroed(n * n), Buffer::zeroed(n * n));
+    out.copy_from_slice(&matrix(runtime.rank()));
     let seconds = pace::measure(runtime, &order.effort, || round_trip(runtime, &out, &mut back))?;
     back.fill(T::zeroed());
     round_trip(runtime, &out, &mut back)?;
-    if runtime.rank() < 2 && back != matrix(1 - runtime.rank()) {
+    if runtime.rank() < 2 && *back != matrix(1 - runtime.rank())[..] {
         let bytes = size_of::<T>();
         return Err(Failure::new(format_args!(
             "wrong matrix of N = {n} with elements of {bytes} bytes"
@@ -57,7 +59,7 @@ fn round_trip<R: Runtime, T: Pod>(runtime: &R, out: &[T], back: &mut [T]) -> Res
     match runtime.rank() {
         0 => {
             runtime.send(out, 1, PING)?;
-            runtime.recv(back, Source::Rank(1), PONG).map(drop)
+            runtime.recv(back, Source::Rank(1), PONG)
         }
         1 => {
             runtime.recv(back, Source::Rank(0), PING)?;
