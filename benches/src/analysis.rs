@@ -14,7 +14,7 @@ mod points;
 #[cfg(test)]
 mod tests;
 
-use mpj_bench_programs::{Better, Series, X};
+use mpj_bench_programs::{Better, Series, Unit, X};
 
 use crate::model::{Face, Header, Run};
 use crate::stats;
@@ -96,10 +96,12 @@ pub enum Verdict {
 
 /// All tables of a run: in the order of the list of series, then by ranks.
 pub fn tables(run: &Run) -> Vec<Table> {
-    let pairs = pairs(&run.header);
+    let all_pairs = pairs(&run.header);
     let mut tables: Vec<Table> = Vec::new();
     for (place, point) in points::of(run, |_| true) {
-        let row = row(&place, &point, &pairs);
+        // A share is no time, and nothing is made of a ratio of shares.
+        let is_share = place.series().unit == Unit::Percent;
+        let row = row(&place, &point, if is_share { &[] } else { &all_pairs });
         match tables.last_mut() {
             Some(table) if place.is_in(table) => table.rows.push(row),
             _ => {

@@ -187,8 +187,7 @@ fn block(lines: &[Line]) -> String {
 
 fn face_word(face: Option<Face>) -> &'static str {
     match face {
-        Some(Face::Near) => "near",
-        Some(Face::Far) => "far",
+        Some(face) => face.name(),
         None => "any face",
     }
 }

@@ -12,6 +12,8 @@
 //!   │
 //!  analysis     estimates and ratios (stats), pure
 //!   │
+//!  views        one table for each face of the machine
+//!   │
 //!  text, page, results, baseline                      what a reader sees
 //! ```
 //!
@@ -36,3 +38,4 @@ pub mod results;
 pub mod stats;
 pub mod store;
 pub mod text;
+pub mod views;

@@ -6,6 +6,8 @@ use serde::{Deserialize, Serialize};
 
 /// The format of the files; a file with another number is refused.
 pub const FORMAT: u32 = 1;
+/// How many times the planned rounds there are at most.
+pub const MOST_ROUNDS: usize = 3;
 /// A raw cache-line time below this many nanoseconds means that the two processors share a cache.
 pub const NEAR_BELOW: f64 = 120.0;
 
@@ -34,7 +36,8 @@ pub struct Header {
     pub runtimes: Vec<RuntimeInfo>,
     /// Message sizes at which a runtime changes its way.
     pub thresholds: Vec<Threshold>,
-    /// Rounds that were planned; each has one launch of every runtime and configuration.
+    /// Rounds that were planned; each has one launch of every runtime and configuration. More are
+    /// added, up to [`MOST_ROUNDS`] times as many, where the machine changes its face too often.
     pub rounds: usize,
 }
 
@@ -98,6 +101,14 @@ impl Face {
     /// The face that a raw cache-line time shows.
     pub fn of(nanoseconds: f64) -> Self {
         if nanoseconds < NEAR_BELOW { Self::Near } else { Self::Far }
+    }
+
+    /// The word for it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Near => "near",
+            Self::Far => "far",
+        }
     }
 }
 

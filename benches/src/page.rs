@@ -23,8 +23,9 @@ use mpj_bench_programs::{Better, Series, Unit, X};
 
 use crate::analysis::Table;
 use crate::model::{Header, Run};
-use crate::results::findings::{self, Pair, View};
+use crate::results::findings::{self, Pair};
 use crate::results::wording;
+use crate::views::{self, View};
 use markup::Text;
 use plot::put;
 
@@ -45,7 +46,7 @@ const OTHERS: &str = "Others";
 /// The page of `run`, of which `tables` are [`crate::analysis::tables`].
 pub fn html(run: &Run, tables: &[Table]) -> String {
     let header = &run.header;
-    let views = findings::views(run, tables);
+    let views = views::of(run, tables);
     let mut out = String::from("<!DOCTYPE html><html lang=\"en\"><head><meta charset=\"utf-8\">");
     out.push_str("<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">");
     put(

@@ -16,7 +16,8 @@ use mpj_bench_programs::{Better, Series};
 
 use crate::analysis::{self, Estimate, Row, Table};
 use crate::model::{Face, Header, Run};
-use findings::{Pair, Standing, View};
+use crate::views::{self, View};
+use findings::{Pair, Standing};
 
 /// As many points of a table are shown at most without a selection.
 const FEW: usize = 8;
@@ -26,7 +27,7 @@ const FAILURES: usize = 20;
 /// The document of a run.
 pub fn markdown(run: &Run) -> String {
     let header = &run.header;
-    let views = findings::views(run, &analysis::tables(run));
+    let views = views::of(run, &analysis::tables(run));
     let mut out = String::from("# Results\n\n");
     about(&mut out, run);
     answers(&mut out, header, &views);
@@ -174,7 +175,7 @@ fn figures(out: &mut String, header: &Header, views: &[View], face: Option<Face>
     if here.is_empty() {
         return;
     }
-    let of_face = face.map_or(String::new(), |face| format!(", {}", wording::face(face)));
+    let of_face = face.map_or(String::new(), |face| format!(", {}", face.name()));
     line!(out, "## Figures{of_face}\n");
     line!(out, "Median and interval; ratios are of times.\n");
     let (key, others): (Vec<&View>, Vec<&View>) = here.into_iter().partition(|view| {

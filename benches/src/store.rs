@@ -17,7 +17,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::model::{FORMAT, Header, Launch, Run};
+use crate::model::{FORMAT, Header, Launch, MOST_ROUNDS, Run};
 
 /// The largest file that is read, in bytes.
 pub const MAX_FILE: u64 = 1 << 30;
@@ -239,7 +239,7 @@ fn json<T: DeserializeOwned>(line: &str) -> Result<T, Problem> {
 }
 
 fn check_launch(launch: &Launch, header: &Header) -> Result<(), Problem> {
-    let (round, rounds) = (launch.round, header.rounds);
+    let (round, rounds) = (launch.round, header.rounds.saturating_mul(MOST_ROUNDS));
     if round >= rounds {
         return Err(Problem::Round { round, rounds });
     }

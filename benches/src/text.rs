@@ -4,9 +4,12 @@
 #[cfg(test)]
 mod tests;
 
+use mpj_bench_programs::Unit;
+
 use crate::analysis::{self, Estimate, Ratio, Row, Table, Verdict};
 use crate::model::{Face, Header, Launch, NEAR_BELOW, Run};
 use crate::stats;
+use crate::views::View;
 
 /// Width of the first column, as that of OSU.
 const FIRST: usize = 10;
@@ -53,11 +56,12 @@ pub(crate) fn count(number: usize, one: &str, many: &str) -> String {
 
 /// The medians of a table; and at each point how `auto`, or else the first of ours, compares with the
 /// best peer; without peers, the first of the [`analysis::pairs`].
-pub fn table(table: &Table, header: &Header) -> String {
+pub fn table(view: &View, header: &Header) -> String {
+    let table = &view.table;
     let unit = table.series.unit;
     let mut heads: Vec<_> =
         header.runtimes.iter().map(|it| format!("{} ({unit})", one_line(&it.label))).collect();
-    let contest = Contest::of(header);
+    let contest = Contest::of(header).filter(|_| table.series.unit != Unit::Percent);
     if let Some(contest) = &contest {
         heads.extend([contest.head.clone(), "95 % interval".to_owned()]);
     }
@@ -73,12 +77,13 @@ pub fn table(table: &Table, header: &Header) -> String {
         let star = if row.oversubscribed { "*" } else { "" };
         grid.row(row.x, &words, &[verdict, best, star]);
     }
-    format!("{}{}{}", remarks(&[title(table)]), grid.text(), legend(table))
+    format!("{}{}{}", remarks(&[title(view)]), grid.text(), legend(table))
 }
 
 /// Everything about each figure of a table, and every ratio.
-pub fn details(table: &Table, header: &Header) -> String {
-    let title = format!("{}, figures in {}", title(table), table.series.unit);
+pub fn details(view: &View, header: &Header) -> String {
+    let table = &view.table;
+    let title = format!("{}, figures in {}", title(view), table.series.unit);
     let blocks = header.runtimes.iter().enumerate().map(|(place, runtime)| {
         let heads = ["median", "95 % interval", "min", "p99", "mean", "n", "launches"];
         let mut grid = Grid::new(table.series.x.head(), &heads.map(str::to_owned));
@@ -132,14 +137,17 @@ fn failure(launch: &Launch) -> Option<String> {
     Some(format!("failed: round {round}, {runtime}, {benchmark} on {ranks}: {reason}"))
 }
 
-fn title(table: &Table) -> String {
+fn title(view: &View) -> String {
+    let table = &view.table;
     let cells = table.rows.iter().flat_map(|row| &row.cells).flatten();
     let least = cells.clone().map(|cell| cell.launches).min().unwrap_or(0);
     let most = cells.map(|cell| cell.launches).max().unwrap_or(0);
     let from = if least < most { format!("{least} to ") } else { String::new() };
     let launches = count(most, "launch", "launches");
     let ranks = table.ranks.map(|ranks| format!(", {}", count(ranks, "rank", "ranks")));
-    format!("MPJ {} Test{}, {from}{launches}", table.series.title, ranks.unwrap_or_default())
+    let face = view.face.map(|face| format!(", {}", face.name())).unwrap_or_default();
+    let ranks = ranks.unwrap_or_default();
+    format!("MPJ {} Test{ranks}{face}, {from}{launches}", table.series.title)
 }
 
 /// What the star means, if there is one.

@@ -8,8 +8,9 @@ use super::plot::{Axis, Line, Plot, Point};
 use super::scale::{Scale, Shape, binary_ticks};
 use crate::analysis::{self, Estimate, Row, Table, Verdict};
 use crate::model::{Header, Threshold};
-use crate::results::findings::{Pair, View};
+use crate::results::findings::Pair;
 use crate::results::wording;
+use crate::views::View;
 
 /// About as many ticks are on an axis.
 const TICKS: usize = 6;

@@ -4,8 +4,9 @@ use super::markup::Text;
 use super::plot::put;
 use crate::analysis::{Estimate, Ratio, Row, Verdict};
 use crate::model::Header;
-use crate::results::findings::{self, Pair, Standing, View};
+use crate::results::findings::{self, Pair, Standing};
 use crate::results::wording;
+use crate::views::View;
 
 /// All figures of a table, to be opened by the reader.
 pub fn figures(header: &Header, view: &View) -> String {

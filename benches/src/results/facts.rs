@@ -1,8 +1,8 @@
 //! What a reader has to know of a run before the figures. Used by the page and the results document.
 
-use super::findings;
 use crate::model::{Face, Run};
 use crate::stats;
+use crate::views;
 
 /// How figures are made.
 pub const METHOD: &[&str] = &[
@@ -27,10 +27,13 @@ pub fn faces(run: &Run) -> String {
     let count = |face| run.launches.iter().filter(|launch| launch.face() == Some(face)).count();
     let (near, far) = (count(Face::Near), count(Face::Far));
     let mixed = raw.len() - near - far;
-    let shown = if findings::has_two_faces(run) {
-        "Figures between two ranks are shown for each face."
-    } else {
-        "All launches are shown together."
+    let shown = match *views::faces(run) {
+        [] => "All launches are shown together.".to_owned(),
+        [face] => format!(
+            "Figures between two ranks are those of the launches that were {}.",
+            face.name()
+        ),
+        _ => "Figures between two ranks are shown for each face.".to_owned(),
     };
     format!(
         "The two processors were near in {near} launches, far in {far}, and changed during {mixed}; a \

@@ -2,89 +2,16 @@
 //!
 //! Every claim is a [`Verdict`] of the analysis; medians alone are called medians.
 
-use std::collections::BTreeSet;
-
 use mpj_bench_programs::Unit;
 
 use super::wording;
 use crate::analysis::{self, Estimate, Ratio, Row, Table, Verdict};
-use crate::model::{Face, Header, Run};
+use crate::model::Header;
 use crate::stats;
+use crate::views::View;
 
-/// Rounds in which every runtime must have seen a face for the face to get tables of its own.
-const ROUNDS_OF_FACE: usize = 3;
 /// The series that the answers are about; all others are in the overview.
 pub const KEY: &[&str] = &["latency", "bandwidth", "bibw", "rate"];
-
-/// A table, of all launches or of those that saw one face of the machine.
-pub struct View {
-    /// The face, `None` for all launches.
-    pub face: Option<Face>,
-    /// The table.
-    pub table: Table,
-    /// Whether it goes without saying on how many ranks: on two, as everything of this series.
-    pub usual: bool,
-}
-
-impl View {
-    /// What tells it from other tables of the series: `4 ranks`, `near`.
-    pub fn place(&self) -> String {
-        let ranks = self.table.ranks.filter(|_| !self.usual).map(ranks);
-        let face = self.face.map(|face| wording::face(face).to_owned());
-        ranks.into_iter().chain(face).collect::<Vec<_>>().join(", ")
-    }
-
-    /// Its name: `Latency, near`.
-    pub fn name(&self) -> String {
-        let (title, place) = (self.table.series.title, self.place());
-        if place.is_empty() { title.to_owned() } else { format!("{title}, {place}") }
-    }
-}
-
-fn ranks(number: usize) -> String {
-    format!("{number} rank{}", if number == 1 { "" } else { "s" })
-}
-
-/// In how many rounds every runtime saw this face.
-pub fn rounds_of(run: &Run, face: Face) -> usize {
-    let rounds = |id: &str| {
-        let seen = run.launches.iter().filter(|it| it.runtime == id && it.face() == Some(face));
-        seen.map(|launch| launch.round).collect::<BTreeSet<_>>().len()
-    };
-    run.header.runtimes.iter().map(|runtime| rounds(&runtime.id)).min().unwrap_or(0)
-}
-
-/// Whether both faces were seen often enough to be shown separately.
-pub fn has_two_faces(run: &Run) -> bool {
-    [Face::Near, Face::Far].iter().all(|&face| rounds_of(run, face) >= ROUNDS_OF_FACE)
-}
-
-/// The tables as they are shown. Between two ranks a face makes much of the figures: if both were
-/// seen often enough, each has its own tables.
-pub fn views(run: &Run, tables: &[Table]) -> Vec<View> {
-    let usual = |table: &Table| {
-        let same = tables.iter().filter(|it| it.series == table.series);
-        same.count() == 1 && table.ranks == Some(2)
-    };
-    let view = |face, table: &Table| View { face, table: table.clone(), usual: usual(table) };
-    let all = |table: &Table| view(None, table);
-    if !has_two_faces(run) {
-        return tables.iter().map(all).collect();
-    }
-    let of_face = |face| (face, analysis::tables(&analysis::by_face(run, face)));
-    let faces = [Face::Near, Face::Far].map(of_face);
-    let split = |table: &Table| -> Vec<View> {
-        if table.ranks != Some(2) {
-            return vec![all(table)];
-        }
-        let same = |it: &&Table| it.series == table.series && it.ranks == table.ranks;
-        let found = faces
-            .iter()
-            .filter_map(|(face, tables)| Some(view(Some(*face), tables.iter().find(same)?)));
-        found.collect()
-    };
-    tables.iter().flat_map(split).collect()
-}
 
 /// The pair that a row is judged by.
 #[derive(Clone, Copy)]

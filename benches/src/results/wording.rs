@@ -4,7 +4,6 @@
 use mpj_bench_programs::{Series, Unit, X};
 
 use crate::analysis::{Ratio, Verdict};
-use crate::model::Face;
 
 /// A point of a series: `64K` for bytes, the number itself for all else.
 pub fn point(x: X, value: u64) -> String {
@@ -142,14 +141,6 @@ pub fn verdict(series: &Series, verdict: Verdict) -> &'static str {
         Verdict::Faster => "faster",
         Verdict::Slower => "slower",
         Verdict::Open => "open",
-    }
-}
-
-/// The word for a face.
-pub fn face(face: Face) -> &'static str {
-    match face {
-        Face::Near => "near",
-        Face::Far => "far",
     }
 }
 

@@ -55,10 +55,10 @@ fn run(runtimes: &[(&str, &str)], times: &[[f64; 2]]) -> Run {
     Run { header, launches }
 }
 
-fn only_table(run: &Run) -> Table {
+fn only_table(run: &Run) -> View {
     let mut tables = analysis::tables(run);
     assert_eq!(tables.len(), 1);
-    tables.remove(0)
+    View { face: None, table: tables.remove(0), usual: true }
 }
 
 const PEERS: &[(&str, &str)] = &[

@@ -14,7 +14,7 @@ use mpj_bench::contender::{Contender, Programs};
 use mpj_bench::model::{FORMAT, Header, Run, Threshold};
 use mpj_bench::peers::{self, Peer};
 use mpj_bench::store::Writer;
-use mpj_bench::{analysis, baseline, launch, machine, page, results, store, text};
+use mpj_bench::{analysis, baseline, launch, machine, page, results, store, text, views};
 use signal_hook::consts::{SIGINT, SIGTERM};
 
 use crate::progress::Progress;
@@ -228,10 +228,10 @@ fn configurations(
 fn show(options: &Options, run: &Run, then: Option<&Run>) -> Result<(), String> {
     let tables = analysis::tables(run);
     println!("{}", text::header(run));
-    for table in &tables {
-        println!("{}", text::table(table, &run.header));
+    for view in &views::of(run, &tables) {
+        println!("{}", text::table(view, &run.header));
         if options.details {
-            println!("{}", text::details(table, &run.header));
+            println!("{}", text::details(view, &run.header));
         }
     }
     println!("{}", text::launches_note(run));
