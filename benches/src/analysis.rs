@@ -16,7 +16,7 @@ mod tests;
 
 use mpj_bench_programs::{Better, Series, Unit, X};
 
-use crate::model::{Face, Header, Run};
+use crate::model::{Face, Header, Launch, Run, RuntimeInfo, SELF, Sight};
 use crate::stats;
 use points::Point;
 
@@ -168,8 +168,11 @@ pub fn apart(better: Better, ours: Option<(f64, f64)>, peer: Option<(f64, f64)>)
 impl Row {
     /// The peer with the best median at this point, if there is one; `better` is that of the series.
     pub fn best_peer(&self, better: Better, header: &Header) -> Option<usize> {
+        // Our own second self is a peer only where there is no other.
+        let others = header.runtimes.iter().any(|it| !it.ours && it.id != SELF);
+        let is_peer = |it: &RuntimeInfo| !it.ours && (!others || it.id != SELF);
         let runtimes = header.runtimes.iter().enumerate();
-        let peers = runtimes.filter(|(_, runtime)| !runtime.ours).map(|(place, _)| place);
+        let peers = runtimes.filter(|(_, runtime)| is_peer(runtime)).map(|(place, _)| place);
         let medians = peers.filter_map(|place| Some((place, self.median(place)?)));
         let best =
             medians.reduce(|best, next| if beats(better, next.1, best.1) { next } else { best });
@@ -218,10 +221,35 @@ pub fn speedups(table: &Table, header: &Header) -> Vec<Vec<(u64, f64)>> {
     (0..header.runtimes.len()).map(of_runtime).collect()
 }
 
-/// The launches that saw this face of the machine, before and after.
+/// The samples that saw this face of the machine, before and after, with their launches.
 pub fn by_face(run: &Run, face: Face) -> Run {
-    let launches = run.launches.iter().filter(|launch| launch.face() == Some(face));
-    Run { header: run.header.clone(), launches: launches.cloned().collect() }
+    let of_face = |launch: &Launch| {
+        let seen = launch.samples.iter().filter(|it| launch.sight(it) == Sight::One(face));
+        Launch { samples: seen.cloned().collect(), ..launch.clone() }
+    };
+    let launches = run.launches.iter().map(of_face).filter(|launch| !launch.samples.is_empty());
+    Run { header: run.header.clone(), launches: launches.collect() }
+}
+
+/// For each table, by its place in [`tables`]: in how many rounds all runtimes saw this face, in the
+/// median of the points; `None` where faces do not matter.
+pub fn rounds_of(run: &Run, face: Face) -> Vec<Option<usize>> {
+    let mut counts: Vec<(points::Place, Vec<usize>, bool)> = Vec::new();
+    for (place, point) in points::of(run, |_| true) {
+        let (count, has_faces) = (point.rounds_of(face), point.has_faces());
+        match counts.last_mut() {
+            Some((first, counts, any)) if first.is_beside(&place) => {
+                counts.push(count);
+                *any |= has_faces;
+            }
+            _ => counts.push((place, vec![count], has_faces)),
+        }
+    }
+    let median = |mut counts: Vec<usize>| {
+        counts.sort_unstable();
+        counts[counts.len() / 2]
+    };
+    counts.into_iter().map(|(_, counts, any)| any.then(|| median(counts))).collect()
 }
 
 /// One ratio for all points of a table: per round the geometric mean of the ratios of the points, of

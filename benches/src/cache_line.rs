@@ -1,64 +1,29 @@
-//! The raw ping-pong of one cache line between the processors that ranks 0 and 1 use: what no message
-//! can beat, and what tells which face the machine shows.
-//!
-//! A flag is stored by one thread and awaited by the other (Release, Acquire), so each store is seen,
-//! and nothing else is shared.
+//! The raw ping-pong beside every launch, by two threads on the processors of ranks 0 and 1; and the
+//! file through which the ranks themselves do the same beside every figure.
 
-use std::hint;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::fs::File;
+use std::os::fd::AsRawFd;
+use std::path::PathBuf;
 use std::thread;
-use std::time::{Duration, Instant};
 
+use mpj_bench_programs::cache_line::{FILE_BYTES, Lines};
+use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
 use rustix::thread::{CpuSet, sched_setaffinity};
 
-/// Round trips between two looks at the clock.
-const ROUND_TRIPS: u64 = 100;
-const BATCHES: usize = 100;
-/// Ends the measurement also where the two threads have to share a processor.
-const LIMIT: Duration = Duration::from_millis(100);
-/// Ends the echo.
-const STOP: u64 = u64::MAX;
-
-/// A word alone on its cache lines; 128 bytes because lines are fetched in pairs.
-#[repr(align(128))]
-struct Flag(AtomicU64);
-
-impl Flag {
-    /// Waits until the other thread has stored something else than `seen`.
-    fn wait_past(&self, seen: u64) -> u64 {
-        loop {
-            let value = self.0.load(Ordering::Acquire); // SYNC: cache line
-            if value != seen {
-                return value;
-            }
-            hint::spin_loop();
-        }
-    }
-
-    fn store(&self, value: u64) {
-        self.0.store(value, Ordering::Release); // SYNC: cache line
-    }
-}
-
-/// Nanoseconds that a word takes from one processor to the other: the median of many batches.
-pub fn one_way(processors: [usize; 2]) -> f64 {
-    let (there, back) = (Flag(AtomicU64::new(0)), Flag(AtomicU64::new(0)));
-    let [first, second] = processors;
-    let mut batches = thread::scope(|scope| {
+/// Nanoseconds that a word takes from one processor to the other.
+pub fn one_way([first, second]: [usize; 2]) -> f64 {
+    let lines = Lines::default();
+    thread::scope(|scope| {
         scope.spawn(|| {
             stay(second);
-            echo(&there, &back);
+            lines.echo(0);
         });
         let pinging = scope.spawn(|| {
             stay(first);
-            let batches = ping(&there, &back);
-            there.store(STOP);
-            batches
+            lines.ping(0)
         });
         pinging.join().expect("the measurement does not panic")
-    });
-    batches.sort_by(f64::total_cmp);
-    batches[batches.len() / 2]
+    })
 }
 
 /// Keeps the calling thread on one processor; if that is refused, it runs where it may.
@@ -68,45 +33,44 @@ fn stay(processor: usize) {
     let _ = sched_setaffinity(None, &only);
 }
 
-/// Nanoseconds one way, batch by batch.
-fn ping(there: &Flag, back: &Flag) -> Vec<f64> {
-    let start = Instant::now();
-    let mut batches = Vec::with_capacity(BATCHES);
-    let mut turn = 0;
-    while batches.is_empty() || (batches.len() < BATCHES && start.elapsed() < LIMIT) {
-        let batch = Instant::now();
-        for _ in 0..ROUND_TRIPS {
-            there.store(turn + 1);
-            turn = back.wait_past(turn);
-        }
-        batches.push(batch.elapsed().as_nanos() as f64 / (2 * ROUND_TRIPS) as f64);
-    }
-    batches
-}
+/// A file without a name for one launch. It is there as long as this is.
+#[derive(Debug)]
+pub struct LineFile(File);
 
-fn echo(there: &Flag, back: &Flag) {
-    let mut turn = 0;
-    loop {
-        turn = there.wait_past(turn);
-        if turn == STOP {
-            return;
-        }
-        back.store(turn);
+impl LineFile {
+    /// A new file.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn new() -> std::io::Result<Self> {
+        let file = memfd_create(c"mpj-bench", MemfdFlags::CLOEXEC)?;
+        ftruncate(&file, FILE_BYTES as u64)?;
+        Ok(Self(file.into()))
+    }
+
+    /// The path at which other processes of this user find it.
+    pub fn path(&self) -> PathBuf {
+        format!("/proc/{}/fd/{}", std::process::id(), self.0.as_raw_fd()).into()
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use rustix::thread::sched_getaffinity;
+    use mpj_bench_programs::cache_line::SharedLines;
 
     use super::*;
+    use crate::machine;
 
     #[test]
     fn a_word_goes_there_and_back() {
-        let allowed = sched_getaffinity(None).expect("own affinity");
-        let mut mine = (0..CpuSet::MAX_CPU).filter(|&processor| allowed.is_set(processor));
-        let first = mine.next().expect("this runs somewhere");
-        let nanoseconds = one_way([first, mine.next().unwrap_or(first)]);
+        let mine = machine::processors();
+        let nanoseconds = one_way([mine[0], *mine.last().expect("this runs somewhere")]);
         assert!(nanoseconds > 0.1, "{nanoseconds}");
+    }
+
+    #[test]
+    fn others_find_the_file() {
+        let file = LineFile::new().expect("a file");
+        assert!(SharedLines::open(&file.path()).is_ok());
     }
 }

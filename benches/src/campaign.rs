@@ -2,25 +2,26 @@
 //!
 //! In each round every configuration is launched once with every runtime, runtimes in random order
 //! and close together in time, with the raw cache-line ping-pong before and after each launch. A
-//! runtime that fails a configuration is not tried on it again, so that one that hangs does not use up
-//! the time of all others.
+//! runtime that fails a configuration twice is not tried on it again, so that one that hangs does not
+//! use up the time of all others.
 //!
-//! Figures compare only within one face of the machine. So a configuration in which messages travel
-//! gets more rounds than planned, until as many as planned, or as an interval takes, have seen one
-//! and the same face throughout; up to [`MOST_ROUNDS`] times the planned ones.
+//! Figures compare only within one face of the machine. So a configuration gets more rounds than
+//! planned until its figures have seen one face as often as planned, or as an interval takes; up to
+//! [`MOST_ROUNDS`] times the planned ones.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use mpj_bench_programs::{Library, Order, Program, Record, Sample, Series};
 
-use crate::cache_line;
+use crate::cache_line::{self, LineFile};
 use crate::catalogue::{Benchmark, Configuration};
 use crate::contender::Contender;
 use crate::launch::{self, Outcome};
-use crate::model::{Face, Header, Launch, MOST_ROUNDS};
+use crate::model::{Header, Launch, MOST_ROUNDS, Run};
+use crate::views;
 
 /// What is told while it runs.
 pub trait Watcher {
@@ -54,8 +55,20 @@ impl Conduct {
         configuration: &Configuration,
         watch: impl FnMut(&Record),
     ) -> Outcome {
-        let command = contender.command(configuration, &self.processors);
-        launch::run(command, self.patience, &self.stop, watch)
+        // Without it, the raw times beside the launch have to do.
+        let line = LineFile::new().ok();
+        let path = line.as_ref().map(LineFile::path);
+        let command = contender.command(configuration, &self.processors, path);
+        let mut outcome = launch::run(command, self.patience, &self.stop, watch);
+        let ranks = outcome.library.as_ref().map(|library| library.ranks);
+        if ranks.is_some_and(|ranks| ranks != configuration.ranks) {
+            outcome.samples.clear();
+            outcome.failure.get_or_insert_with(|| {
+                let (ranks, asked) = (ranks.unwrap_or_default(), configuration.ranks);
+                format!("the job has {ranks} ranks, not {asked}: launcher and library do not fit")
+            });
+        }
+        outcome
     }
 
     /// The raw cache-line time between the first two processors, in nanoseconds.
@@ -72,7 +85,8 @@ impl Conduct {
         let programs = vec![Program::Empty];
         let (sizes, orders, products, depths) = (vec![], vec![], vec![], vec![]);
         let effort = mpj_bench_programs::order::Effort::default();
-        let order = Order { programs, effort, sizes, orders, products, depths, pin: vec![] };
+        let order =
+            Order { programs, effort, sizes, orders, products, depths, pin: vec![], line: None };
         let configuration = Configuration { benchmark: Benchmark::Startup, ranks, order };
         let outcome = self.launch(contender, &configuration, |_| {});
         match outcome {
@@ -83,8 +97,8 @@ impl Conduct {
     }
 }
 
-/// Rounds of one face that are enough for any plan: those that an interval takes.
-const ENOUGH: usize = 6;
+/// After so many failures a runtime is not tried again on a configuration.
+const MOST_FAILURES: usize = 2;
 
 /// Measures `configurations` with `contenders`, as many rounds as the header plans and the machine's
 /// changes of face make necessary, and returns what was measured until the end or until the user
@@ -99,16 +113,16 @@ pub fn run(
 ) -> Vec<Launch> {
     let mut launches = Vec::new();
     let mut lottery = Lottery::new(seed);
-    let mut given_up = HashSet::new();
+    let mut failures: HashMap<(usize, String), usize> = HashMap::new();
     let mut raw = conduct.raw();
     for round in 0..header.rounds * MOST_ROUNDS {
         for (place, configuration) in configurations.iter().enumerate() {
-            if round >= header.rounds && is_settled(configuration, header.rounds, &launches) {
+            if round >= header.rounds && is_settled(header, configuration, &launches) {
                 continue;
             }
             for contender in lottery.shuffled(contenders) {
                 let attempt = (place, contender.info.id.clone());
-                if given_up.contains(&attempt) {
+                if failures.get(&attempt).is_some_and(|&failures| failures >= MOST_FAILURES) {
                     continue;
                 }
                 if conduct.is_stopped() {
@@ -118,7 +132,7 @@ pub fn run(
                 let outcome = conduct.launch(contender, configuration, |it| watcher.record(it));
                 let before = std::mem::replace(&mut raw, conduct.raw());
                 if outcome.failure.is_some() {
-                    given_up.insert(attempt);
+                    *failures.entry(attempt).or_default() += 1;
                 }
                 let mut launch = described(outcome, round, configuration, contender);
                 launch.oversubscribed = configuration.ranks > conduct.processors.len();
@@ -131,22 +145,11 @@ pub fn run(
     launches
 }
 
-/// Whether `planned` rounds of a configuration, or enough for an interval, have seen one face.
-fn is_settled(configuration: &Configuration, planned: usize, launches: &[Launch]) -> bool {
-    let Configuration { benchmark, ranks, .. } = configuration;
-    if *ranks == 1 || *benchmark == Benchmark::Startup {
-        return true;
-    }
-    let name = benchmark.name();
-    let mut rounds: BTreeMap<usize, Vec<Option<Face>>> = BTreeMap::new();
-    for launch in launches.iter().filter(|it| it.benchmark == name && it.ranks == *ranks) {
-        if launch.raw.is_none() {
-            return true;
-        }
-        rounds.entry(launch.round).or_default().push(launch.face());
-    }
-    let of_face = |face| rounds.values().filter(|it| it.iter().all(|it| *it == Some(face))).count();
-    [Face::Near, Face::Far].into_iter().any(|face| of_face(face) >= planned.min(ENOUGH))
+/// Whether the launches of a configuration saw one face often enough.
+fn is_settled(header: &Header, configuration: &Configuration, launches: &[Launch]) -> bool {
+    let name = configuration.benchmark.name();
+    let own = launches.iter().filter(|it| it.benchmark == name && it.ranks == configuration.ranks);
+    views::is_settled(&Run { header: header.clone(), launches: own.cloned().collect() })
 }
 
 fn described(
@@ -203,37 +206,6 @@ impl Lottery {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::catalogue::Extent;
-
-    /// Launches of one configuration, round by round, whose raw times are near or far.
-    fn launches(rounds: &[&[bool]]) -> Vec<Launch> {
-        let launch = |round: usize, near: bool| Launch {
-            round,
-            runtime: "auto".to_owned(),
-            benchmark: "latency".to_owned(),
-            ranks: 2,
-            oversubscribed: false,
-            raw: Some(if near { (50.0, 51.0) } else { (50.0, 300.0) }),
-            seconds: 1.0,
-            failure: None,
-            samples: Vec::new(),
-        };
-        let rounds = (0..).zip(rounds);
-        rounds.flat_map(|(round, near)| near.iter().map(move |near| launch(round, *near))).collect()
-    }
-
-    #[test]
-    fn rounds_of_one_face_settle_a_configuration() {
-        let extent = Extent::default();
-        let latency = Benchmark::Latency.configurations(&extent).0.remove(0);
-        let mixed = launches(&[&[true, true], &[true, false], &[true, true]]);
-        assert!(is_settled(&latency, 2, &mixed));
-        assert!(!is_settled(&latency, 3, &mixed));
-        let many = launches(&[&[true][..]; ENOUGH]);
-        assert!(is_settled(&latency, 100, &many));
-        let startup = Benchmark::Startup.configurations(&extent).0.remove(0);
-        assert!(is_settled(&startup, 3, &mixed), "no message of it is measured");
-    }
 
     #[test]
     fn every_order_comes_about_as_often() {

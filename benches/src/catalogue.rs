@@ -121,13 +121,19 @@ impl Benchmark {
         let depths = [1, 10, 100, 1000, 10_000, 100_000];
         let depths = depths.into_iter().filter(|&depth| !quick || depth <= 1000).collect();
         let sizes = if extent.sizes.is_empty() { self.sizes(extent) } else { extent.sizes.clone() };
-        Order { programs, effort, sizes, orders, products, depths, pin: Vec::new() }
+        Order { programs, effort, sizes, orders, products, depths, pin: Vec::new(), line: None }
     }
 
     /// Orders of matrices that `ranks` ranks can divide among them.
     fn products(self, orders: &[usize], ranks: usize, extent: &Extent) -> Vec<usize> {
         let worth = |order: &&usize| !extent.orders.is_empty() || **order >= 64;
-        orders.iter().filter(worth).map(|order| order.next_multiple_of(ranks)).collect()
+        orders
+            .iter()
+            .filter(worth)
+            .map(|order| order.next_multiple_of(ranks))
+            .collect::<BTreeSet<_>>()
+            .into_iter()
+            .collect()
     }
 
     fn orders(self, quick: bool) -> Vec<usize> {
@@ -200,6 +206,9 @@ pub fn arguments(order: &Order) -> Vec<String> {
     ];
     for (option, numbers) in lists.into_iter().filter(|(_, numbers)| !numbers.is_empty()) {
         words.extend([option.to_owned(), list(numbers)]);
+    }
+    if let Some(line) = &order.line {
+        words.extend(["--line".to_owned(), line.display().to_string()]);
     }
     words.extend(["--batches".to_owned(), order.effort.batches.to_string()]);
     words.extend(["--budget".to_owned(), order.effort.budget.to_string()]);

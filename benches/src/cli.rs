@@ -57,7 +57,7 @@ pub struct Options {
     #[arg(long, value_name = "FILE")]
     pub baseline: Option<PathBuf>,
     /// Measure nothing; show this earlier run, a file of --json
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["what", "peer", "json"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["what", "peer", "json", "np", "backend", "launches", "sizes", "orders", "quick"])]
     pub from: Option<PathBuf>,
     /// Also print minimum, 99th percentile, mean and number of raw figures
     #[arg(long)]

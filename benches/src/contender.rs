@@ -6,7 +6,7 @@ use std::process::Command;
 use mpj::BackendChoice;
 
 use crate::catalogue::{self, Configuration};
-use crate::model::RuntimeInfo;
+use crate::model::{RuntimeInfo, SELF};
 use crate::peers::Peer;
 
 /// One runtime that takes part.
@@ -43,7 +43,7 @@ impl Contender {
     /// mpj once more, as its own peer: all that differs is chance.
     pub fn mpj_again(programs: &Programs, backend: BackendChoice) -> Self {
         let label = format!("mpj {} again", name_of(backend));
-        let info = RuntimeInfo { id: "self".to_owned(), label, ours: false };
+        let info = RuntimeInfo { id: SELF.to_owned(), label, ours: false };
         Self { info, kind: Kind::Mpj { programs: programs.clone(), backend } }
     }
 
@@ -54,11 +54,19 @@ impl Contender {
     }
 
     /// The command of one launch. Ranks stay each on one of `processors` if there are enough.
-    pub fn command(&self, configuration: &Configuration, processors: &[usize]) -> Command {
+    /// Through the file at `line` they measure the raw cache line then.
+    pub fn command(
+        &self,
+        configuration: &Configuration,
+        processors: &[usize],
+        line: Option<PathBuf>,
+    ) -> Command {
         let ranks = configuration.ranks;
         let oversubscribed = ranks > processors.len();
         let mut order = configuration.order.clone();
-        order.pin = if oversubscribed { Vec::new() } else { processors[..ranks].to_vec() };
+        if !oversubscribed {
+            (order.pin, order.line) = (processors[..ranks].to_vec(), line);
+        }
         let mut command = match &self.kind {
             Kind::Peer { peer, worker } => peer.command(ranks, oversubscribed, worker),
             Kind::Mpj { programs, backend } => {

@@ -15,7 +15,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use mpj_bench_programs::{Library, Record, Sample};
-use rustix::process::{Pid, Signal, WaitOptions, kill_process, kill_process_group, wait};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::process::{
+    Pid, PidfdFlags, Signal, WaitOptions, kill_process, kill_process_group, pidfd_open, wait,
+};
 
 /// How often the flag of the user is looked at.
 const TICK: Duration = Duration::from_millis(20);
@@ -81,8 +85,9 @@ pub fn run(
     outcome.seconds = start.elapsed().as_secs_f64();
     end_descendants();
     let complaint = complaint.recv_timeout(GRACE).unwrap_or_default();
-    outcome.failure =
-        ended.err().or(outcome.failure).or_else(|| ending(status, complete, &complaint));
+    // What the worker says comes first: a job that failed may not end by itself.
+    let reason = outcome.failure.take().or(ended.err());
+    outcome.failure = reason.or_else(|| ending(status, complete, &complaint));
     outcome
 }
 
@@ -129,10 +134,13 @@ fn follow(
     take: &mut impl FnMut(Record),
 ) -> Result<(), String> {
     let mut last = Instant::now();
+    // After its last record a job has nothing left to do.
+    let mut over = false;
     loop {
         match lines.recv_timeout(TICK) {
             Ok(line) => match Record::of_line(line.trim_end()) {
                 Some(Ok(record)) => {
+                    over |= matches!(record, Record::Failed(_) | Record::Complete);
                     take(record);
                     last = Instant::now();
                 }
@@ -145,7 +153,7 @@ fn follow(
         if stop.load(Ordering::Relaxed) {
             return Err("interrupted".to_owned());
         }
-        if last.elapsed() > patience {
+        if last.elapsed() > if over { GRACE } else { patience } {
             let silent = patience.as_secs_f64();
             return Err(format!("hangs: no figure for {silent} s (--patience), ended"));
         }
@@ -159,15 +167,27 @@ fn finish(child: &mut Child, by_itself: bool) -> Option<ExitStatus> {
         // A process that is gone already needs no signal: so it is here and below.
         let _ = kill_process_group(group, Signal::TERM);
     }
-    let deadline = Instant::now() + if by_itself { 5 * GRACE } else { GRACE };
-    while Instant::now() < deadline {
-        if let Ok(Some(status)) = child.try_wait() {
-            return Some(status);
-        }
-        thread::sleep(Duration::from_millis(1));
+    if !ends_within(group, if by_itself { 5 * GRACE } else { GRACE }) {
+        let _ = kill_process_group(group, Signal::KILL);
     }
-    let _ = kill_process_group(group, Signal::KILL);
     child.wait().ok()
+}
+
+/// Waits for the end of a child, no longer than `time`. It is not reaped.
+fn ends_within(child: Pid, time: Duration) -> bool {
+    let Ok(handle) = pidfd_open(child, PidfdFlags::empty()) else {
+        thread::sleep(time);
+        return false;
+    };
+    let deadline = Instant::now() + time;
+    loop {
+        let left = deadline.saturating_duration_since(Instant::now());
+        let left = Timespec { tv_sec: left.as_secs() as i64, tv_nsec: left.subsec_nanos().into() };
+        match poll(&mut [PollFd::new(&handle, PollFlags::IN)], Some(&left)) {
+            Err(Errno::INTR) => {}
+            outcome => return outcome.is_ok_and(|ready| ready > 0),
+        }
+    }
 }
 
 /// Why the end of the launcher is not the good one, if so.

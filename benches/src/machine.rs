@@ -5,6 +5,10 @@ use std::fs;
 
 use rustix::thread::{CpuSet, sched_getaffinity};
 
+/// How the names of variables begin that change what a library does.
+const PREFIXES: &[&str] =
+    &["MPJ_", "OMPI_", "PMIX_", "PRTE_", "MPICH_", "MPIR_", "I_MPI_", "UCX_", "FI_"];
+
 /// The processors that this process may use, ascending.
 pub fn processors() -> Vec<usize> {
     let allowed = sched_getaffinity(None).unwrap_or_else(|_| CpuSet::new());
@@ -16,10 +20,11 @@ pub fn facts() -> Vec<(String, String)> {
     let uname = rustix::system::uname();
     let release = uname.release().to_string_lossy().into_owned();
     let page = rustix::param::page_size();
-    let processors = processors().len();
+    let processors = processors();
+    let numbers: Vec<_> = processors.iter().map(ToString::to_string).collect();
     let facts = [
         ("processor", entry("/proc/cpuinfo", "model name")),
-        ("usable processors", Some(processors.to_string())),
+        ("usable processors", Some(format!("{}: {}", processors.len(), numbers.join(", ")))),
         ("hyper-threading", line("/sys/devices/system/cpu/smt/control")),
         ("frequency governor", line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")),
         ("hypervisor", hypervisor()),
@@ -30,6 +35,7 @@ pub fn facts() -> Vec<(String, String)> {
         ("ptrace scope", line("/proc/sys/kernel/yama/ptrace_scope")),
         ("clock", line("/sys/devices/system/clocksource/clocksource0/current_clocksource")),
         ("load at the start", line("/proc/loadavg")),
+        ("settings in the environment", settings()),
     ];
     let known = facts.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
     known.collect()
@@ -51,6 +57,15 @@ fn entry(path: &str, name: &str) -> Option<String> {
     text.lines().find_map(of_line)
 }
 
+/// Variables that change what a library does, as this process has got them and ranks get them too.
+fn settings() -> Option<String> {
+    let environment = fs::read("/proc/self/environ").ok()?;
+    let variables = environment.split(|byte| *byte == 0).map(String::from_utf8_lossy);
+    let is_setting = |variable: &str| PREFIXES.iter().any(|prefix| variable.starts_with(prefix));
+    let set: Vec<_> = variables.filter(|variable| is_setting(variable)).collect();
+    (!set.is_empty()).then(|| set.join(" "))
+}
+
 fn hypervisor() -> Option<String> {
     let flags = entry("/proc/cpuinfo", "flags")?;
     let is_guest = flags.split(' ').any(|flag| flag == "hypervisor");
@@ -67,6 +82,7 @@ mod tests {
         let value = |name: &str| facts.iter().find(|fact| fact.0 == name).map(|fact| &*fact.1);
         assert!(value("kernel").is_some_and(|kernel| kernel.starts_with("Linux ")));
         assert!(value("memory").is_some_and(|memory| memory.ends_with("kB")));
-        assert_eq!(value("usable processors"), Some(&*processors().len().to_string()));
+        let count = processors().len().to_string();
+        assert!(value("usable processors").is_some_and(|value| value.starts_with(&count)));
     }
 }

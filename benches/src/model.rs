@@ -8,6 +8,8 @@ use serde::{Deserialize, Serialize};
 pub const FORMAT: u32 = 1;
 /// How many times the planned rounds there are at most.
 pub const MOST_ROUNDS: usize = 3;
+/// [`RuntimeInfo::id`] of mpj as its own peer.
+pub const SELF: &str = "self";
 /// A raw cache-line time below this many nanoseconds means that the two processors share a cache.
 pub const NEAR_BELOW: f64 = 120.0;
 
@@ -112,10 +114,40 @@ impl Face {
     }
 }
 
+/// What a launch or a figure saw of the machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sight {
+    /// One face, before and after.
+    One(Face),
+    /// The machine changed its face.
+    Both,
+    /// It does not matter, since ranks stay on no processors of their own, or there is but one.
+    Any,
+}
+
+impl Sight {
+    fn of(raw: Option<(f64, f64)>) -> Self {
+        let faces = raw.map(|(before, after)| (Face::of(before), Face::of(after)));
+        match faces {
+            Some((before, after)) if before == after => Self::One(before),
+            Some(_) => Self::Both,
+            None => Self::Any,
+        }
+    }
+}
+
 impl Launch {
     /// The face of the machine, if it was the same before and after.
     pub fn face(&self) -> Option<Face> {
-        let (before, after) = self.raw?;
-        (Face::of(before) == Face::of(after)).then(|| Face::of(before))
+        match Sight::of(self.raw) {
+            Sight::One(face) => Some(face),
+            _ => None,
+        }
+    }
+
+    /// What one of its samples saw: by its own raw times, or else by those of the launch.
+    pub fn sight(&self, sample: &Sample) -> Sight {
+        let matters = self.ranks > 1 && !self.oversubscribed && sample.series != "startup";
+        Sight::of(sample.raw.or(self.raw).filter(|_| matters))
     }
 }

@@ -24,7 +24,7 @@ use mpj_bench_programs::{Better, Series, Unit, X};
 use crate::analysis::Table;
 use crate::model::{Header, Run};
 use crate::results::findings::{self, Pair};
-use crate::results::wording;
+use crate::results::{facts, wording};
 use crate::views::{self, View};
 use markup::Text;
 use plot::put;
@@ -75,13 +75,14 @@ fn in_short(out: &mut String, header: &Header, views: &[View]) {
         }
         out.push_str("</ul>");
     }
-    let overview = listing::overview(header, views);
+    let overview = listing::overview(header, &findings::counted(views));
     if !overview.is_empty() {
         out.push_str(
-            "<h3>Everything at a glance</h3><p class=\"note\">Ratio of times, mean over the ",
+            "<h3>Everything at a glance</h3><p class=\"note\">At how many points the first one is ",
         );
-        out.push_str("points; then at how many points <i class=\"faster key\">faster</i> ");
-        out.push_str("<i class=\"open key\">open</i> <i class=\"slower key\">slower</i></p>");
+        out.push_str("<i class=\"faster key\">faster</i> <i class=\"open key\">open</i> ");
+        out.push_str("<i class=\"slower key\">slower</i>; below it the medians of the ratios of ");
+        out.push_str("times at the points that are decided.</p>");
         out.push_str(&overview);
     }
     out.push_str("</section>");
@@ -93,6 +94,14 @@ fn heading_of(series: &Series) -> &'static str {
     PARTS.iter().find(fits).map_or(OTHERS, |(heading, _)| heading)
 }
 
+/// The series beside which this one is shown: a share beside what it is a share of, processor time
+/// beside the sends to a blocked rank.
+fn main_of(series: &Series) -> Option<&'static Series> {
+    let [wakeup, time] = facts::BLOCKED;
+    let of_blocked = || Series::named(wakeup).filter(|_| series.id == time);
+    series.share_of().or_else(of_blocked)
+}
+
 fn part(out: &mut String, header: &Header, views: &[View], heading: &str) {
     let here: Vec<&View> =
         views.iter().filter(|view| heading_of(view.table.series) == heading).collect();
@@ -102,16 +111,15 @@ fn part(out: &mut String, header: &Header, views: &[View], heading: &str) {
     put(out, format_args!("<section><h2>{heading}</h2>{}", looks::legend(header)));
     out.push_str("<div class=\"grid\">");
     let has = |series: &Series| here.iter().any(|view| view.table.series == series);
-    // A share stands beside what it is a share of, if that was measured.
-    let alone = |series: &Series| !series.share_of().is_some_and(has);
+    // What belongs to another series stands beside it, if that was measured.
+    let alone = |series: &Series| !main_of(series).is_some_and(has);
     let mut shown: Vec<&Series> = Vec::new();
     for view in here.iter().filter(|view| alone(view.table.series)) {
         let series = view.table.series;
         if !shown.contains(&series) {
             shown.push(series);
-            let of_series = |it: &&&View| {
-                it.table.series == series || it.table.series.share_of() == Some(series)
-            };
+            let of_series =
+                |it: &&&View| it.table.series == series || main_of(it.table.series) == Some(series);
             let together: Vec<&View> = here.iter().filter(of_series).copied().collect();
             figure(out, header, series, &together);
         }
@@ -133,6 +141,9 @@ fn figure(out: &mut String, header: &Header, series: &Series, views: &[&View]) {
     for id in others.map(|other| other.id).collect::<BTreeSet<_>>() {
         put(out, format_args!("<a id=\"{id}\"></a>"));
     }
+    if series.id == facts::BLOCKED[0] {
+        put(out, format_args!("<p class=\"note\">{}</p>", Text(facts::WAKEUP)));
+    }
     out.push_str("<div class=\"panels\">");
     for Panel { caption, picture } in &panels {
         put(out, format_args!("<div class=\"panel\"><p class=\"note\">{}</p>", Text(caption)));
@@ -152,7 +163,10 @@ fn panels(header: &Header, series: &Series, views: &[&View]) -> Vec<Panel> {
     let mut panels: Vec<Panel> = own.iter().map(|view| first_picture(header, view, &own)).collect();
     panels.extend(shares.iter().map(|view| Panel {
         caption: captioned(view, view.table.series.title),
-        picture: charts::shares(header, view, &shares),
+        picture: match view.table.rows[..] {
+            [_] => charts::figures(header, view, &shares),
+            _ => charts::shares(header, view, &shares),
+        },
     }));
     let has_ratios = matches!(series.x, X::Bytes | X::Order)
         && shares.is_empty()

@@ -14,8 +14,9 @@ use std::fmt::Write;
 
 use mpj_bench_programs::{Better, Series};
 
-use crate::analysis::{self, Estimate, Row, Table};
+use crate::analysis::{self, Estimate, Ratio, Row, Table};
 use crate::model::{Face, Header, Run};
+use crate::stats;
 use crate::views::{self, View};
 use findings::{Pair, Standing};
 
@@ -28,11 +29,12 @@ const FAILURES: usize = 20;
 pub fn markdown(run: &Run) -> String {
     let header = &run.header;
     let views = views::of(run, &analysis::tables(run));
+    let counted = findings::counted(&views);
     let mut out = String::from("# Results\n\n");
     about(&mut out, run);
     answers(&mut out, header, &views);
-    overview(&mut out, header, &views);
-    slower(&mut out, header, &views);
+    overview(&mut out, header, &counted);
+    slower(&mut out, header, &counted);
     for face in [Some(Face::Near), Some(Face::Far), None] {
         figures(&mut out, header, &views, face);
     }
@@ -67,21 +69,17 @@ fn about(out: &mut String, run: &Run) {
         line!(out, "| above {size} | {} |", cell(&threshold.what));
     }
     line!(out);
-    for rule in facts::METHOD {
+    for rule in facts::method(header).into_iter().map(str::to_owned).chain(facts::faces(run)) {
         line!(out, "- {rule}");
     }
-    line!(out, "- {}", facts::faces(run));
-    line!(
-        out,
-        "- Sizes are in bytes. A * marks more ranks than processors. The file that `--json`"
-    );
-    line!(out, "  writes has every point and every raw figure; the page of `--html` has charts.\n");
+    line!(out, "- Sizes are in bytes. The file that `--json` writes has every point and every raw");
+    line!(out, "  figure; the page of `--html` has charts.\n");
 }
 
 fn answers(out: &mut String, header: &Header, views: &[View]) {
     line!(out, "## Answers\n");
     let labels = header.runtimes.iter().map(|runtime| cell(&runtime.label));
-    line!(out, "| | {} |", labels.collect::<Vec<_>>().join(" | "));
+    line!(out, "| Medians | {} |", labels.collect::<Vec<_>>().join(" | "));
     line!(out, "|---|{}", "---:|".repeat(header.runtimes.len()));
     for headline in findings::headlines(header, views) {
         line!(out, "| {} | {} |", headline.name, headline.figures.join(" | "));
@@ -105,7 +103,7 @@ fn pairs(header: &Header) -> Vec<Pair> {
     analysis::pairs(header).into_iter().map(|(one, other)| Pair::Of(one, other)).collect()
 }
 
-fn overview(out: &mut String, header: &Header, views: &[View]) {
+fn overview(out: &mut String, header: &Header, counted: &[View]) {
     let pairs = pairs(header);
     if pairs.is_empty() {
         return;
@@ -113,61 +111,86 @@ fn overview(out: &mut String, header: &Header, views: &[View]) {
     line!(out, "## Everything at a glance\n");
     line!(
         out,
-        "Mean ratio of times over the points (at how many points faster / open / slower).\n"
+        "At how many points the first one is faster / open / slower; then the medians of the"
     );
+    line!(out, "ratios of times at the points that are decided.\n");
     let names: Vec<_> = pairs.iter().map(|pair| cell(&pair.name(header, "/"))).collect();
     line!(out, "| | {} |", names.join(" | "));
     line!(out, "|---|{}", "---|".repeat(pairs.len()));
-    for view in views {
-        let standing = |pair: &Pair| {
-            let standing = Standing::of(&view.table, header, *pair);
-            let counts = [&standing.faster, &standing.open, &standing.slower].map(Vec::len);
-            let mean = standing.mean().map(wording::ratio);
-            mean.map(|mean| format!("{mean} ({}/{}/{})", counts[0], counts[1], counts[2]))
-        };
-        let standings: Vec<_> = pairs.iter().map(standing).collect();
-        if standings.iter().any(Option::is_some) {
-            let texts = standings.into_iter().map(|it| it.unwrap_or_else(|| "-".to_owned()));
-            line!(out, "| {} | {} |", view.name(), texts.collect::<Vec<_>>().join(" | "));
+    for view in counted {
+        let standings = pairs.iter().map(|pair| Standing::of(&view.table, header, *pair));
+        let standings: Vec<_> = standings.collect();
+        if standings.iter().any(|standing| standing.points() > 0) {
+            let texts: Vec<_> = standings.iter().map(stand).collect();
+            line!(out, "| {} | {} |", findings::name(view), texts.join(" | "));
         }
     }
     line!(out);
 }
 
-fn slower(out: &mut String, header: &Header, views: &[View]) {
+fn stand(standing: &Standing) -> String {
+    if standing.points() == 0 {
+        return "-".to_owned();
+    }
+    if let Some(why) = standing.without_intervals() {
+        return why;
+    }
+    let counts = [&standing.faster, &standing.open, &standing.slower].map(Vec::len);
+    let [faster, open, slower] = counts;
+    let ratios = standing.ratios();
+    let ratios = if ratios.is_empty() { ratios } else { format!("; {ratios}") };
+    format!("{faster} / {open} / {slower}{ratios}")
+}
+
+fn slower(out: &mut String, header: &Header, counted: &[View]) {
     let pairs = pairs(header);
     if pairs.is_empty() {
         return;
     }
     line!(out, "## Where the first one is slower\n");
-    let mut none = true;
-    for view in views {
+    let (mut none, mut has_intervals) = (true, false);
+    for view in counted {
         let table = &view.table;
         let xs: Vec<u64> = table.rows.iter().map(|row| row.x).collect();
         let losses = pairs.iter().filter_map(|pair| {
-            let slower = Standing::of(table, header, *pair).slower;
-            let ranges = wording::ranges(table.series.x, &xs, &slower);
-            let worst = worst(table, header, *pair, &slower)?;
-            let name = pair.name(header, "/");
-            Some(format!("{name} at {ranges} (up to {})", wording::ratio(worst)))
+            let standing = Standing::of(table, header, *pair);
+            has_intervals |= standing.points() > 0 && standing.without_intervals().is_none();
+            let ranges = wording::ranges(table.series.x, &xs, &standing.slower);
+            let worst = worst(table, header, *pair, &standing.slower)?;
+            let (name, worst) = (pair.name(header, "/"), wording::ratio_with_interval(worst));
+            Some(format!("{name} at {ranges} (worst {worst})"))
         });
         let losses: Vec<_> = losses.collect();
         if !losses.is_empty() {
-            line!(out, "- {}: {}.", view.name(), cell(&losses.join("; ")));
+            let blocked = findings::while_blocked(header, counted, view);
+            let blocked = blocked.map(|text| format!(" {text}.")).unwrap_or_default();
+            let losses = cell(&format!("{}.{blocked}", losses.join("; ")));
+            line!(out, "- {}: {losses}", findings::name(view));
             none = false;
         }
     }
-    if none {
-        line!(out, "Nowhere, as far as the intervals allow to say.");
+    match (none, has_intervals) {
+        (false, _) => {}
+        (true, true) => line!(out, "Nowhere, as far as the intervals allow to say."),
+        (true, false) => line!(
+            out,
+            "There are no intervals, so nothing is said: one takes {} launches that compare.",
+            stats::FEWEST
+        ),
     }
     line!(out);
 }
 
 /// The highest ratio at these points.
-fn worst(table: &Table, header: &Header, pair: Pair, points: &[u64]) -> Option<f64> {
+fn worst<'table>(
+    table: &'table Table,
+    header: &Header,
+    pair: Pair,
+    points: &[u64],
+) -> Option<&'table Ratio> {
     let rows = table.rows.iter().filter(|row| points.contains(&row.x));
-    let ratios = rows.filter_map(|row| Some(pair.ratio(table, header, row)?.median));
-    ratios.reduce(f64::max)
+    let ratios = rows.filter_map(|row| pair.ratio(table, header, row));
+    ratios.max_by(|one, other| one.median.total_cmp(&other.median))
 }
 
 fn figures(out: &mut String, header: &Header, views: &[View], face: Option<Face>) {
@@ -189,13 +212,16 @@ fn figures(out: &mut String, header: &Header, views: &[View], face: Option<Face>
     if !others.is_empty() {
         line!(out, "### All else{of_face}\n");
         head(out, header, "What, at which size, depth, order or number of ranks");
-        for view in others {
+        for view in &others {
             let series = view.table.series;
             let name = if face.is_some() { series.title.to_owned() } else { view.name() };
             let what = format!("{name} ({}), {} ", goal(series), series.x.head());
             rows(out, header, view, &what);
         }
         line!(out);
+        if others.iter().any(|view| view.table.series.id == facts::BLOCKED[0]) {
+            line!(out, "{}\n", facts::WAKEUP);
+        }
     }
 }
 
@@ -248,8 +274,8 @@ fn estimate(of: Option<&Estimate>) -> String {
 
 fn ratio(view: &View, header: &Header, row: &Row, pair: Pair) -> String {
     let Some(of) = pair.ratio(&view.table, header, row) else { return "-".to_owned() };
-    let verdict = wording::verdict(view.table.series, of.verdict);
-    format!("{} {verdict}", wording::ratio_with_interval(of))
+    let said = wording::said(view.table.series, of);
+    format!("{} {said}", wording::ratio_with_interval(of))
 }
 
 /// All rows of a short table; of a long one the ends and powers of 4, for key series with thresholds

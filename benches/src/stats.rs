@@ -8,6 +8,8 @@ mod tests;
 
 /// The least coverage of an [`interval`].
 pub const CONFIDENCE: f64 = 0.95;
+/// The fewest values that have an interval.
+pub const FEWEST: usize = 6;
 
 /// The middle value, or the mean of the two middle ones; `None` without values.
 pub fn median(values: &[f64]) -> Option<f64> {

@@ -7,8 +7,9 @@ mod tests;
 use mpj_bench_programs::Unit;
 
 use crate::analysis::{self, Estimate, Ratio, Row, Table, Verdict};
-use crate::model::{Face, Header, Launch, NEAR_BELOW, Run};
-use crate::stats;
+use crate::model::{Header, Run};
+use crate::results::facts;
+pub use crate::results::wording::{count, figure, ratio as times};
 use crate::views::View;
 
 /// Width of the first column, as that of OSU.
@@ -16,13 +17,8 @@ const FIRST: usize = 10;
 /// Least width of the others, as that of OSU.
 const WIDTH: usize = 20;
 
-/// How figures are to be read; the same words for every run.
-const READING: &[&str] = &[
-    "A figure is the median of its launches. An interval holds the true median with at least 95 %",
-    "(order statistics); it takes 6 launches. A ratio is one of times, made of launches of the same",
-    "round that saw the same face of the machine: below 1 means faster. `faster` and `slower` are said",
-    "only if the interval of the ratio excludes 1 and those of the two figures do not overlap; else ~.",
-];
+/// Remarks are about as wide as this.
+const LINE: usize = 100;
 
 /// What was measured, where, and how figures are to be read.
 pub fn header(run: &Run) -> String {
@@ -35,8 +31,26 @@ pub fn header(run: &Run) -> String {
     let begun = run.launches.iter().map(|launch| launch.round + 1).max().unwrap_or(0);
     let launches = count(run.launches.len(), "launch", "launches");
     lines.push(format!("rounds: {begun} of {}, {launches}", header.rounds));
-    lines.extend(READING.iter().map(|&line| line.to_owned()));
+    lines.extend(facts::method(header).into_iter().flat_map(wrapped));
+    lines.push("In tables of text, ~ is open.".to_owned());
     remarks(&lines)
+}
+
+/// A paragraph in lines.
+fn wrapped(text: &str) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in text.split_whitespace() {
+        let line = lines.last_mut().expect("there is always one");
+        if line.is_empty() {
+            line.push_str(word);
+        } else if line.chars().count() + 1 + word.chars().count() <= LINE {
+            *line += " ";
+            *line += word;
+        } else {
+            lines.push(word.to_owned());
+        }
+    }
+    lines
 }
 
 /// Lines that parsers skip.
@@ -47,11 +61,6 @@ pub(crate) fn remarks(lines: &[String]) -> String {
 /// Texts come from files and programs: what would break the line is a blank.
 fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
-}
-
-/// A number of things in words.
-pub(crate) fn count(number: usize, one: &str, many: &str) -> String {
-    format!("{number} {}", if number == 1 { one } else { many })
 }
 
 /// The medians of a table; and at each point how `auto`, or else the first of ours, compares with the
@@ -71,13 +80,14 @@ pub fn table(view: &View, header: &Header) -> String {
         let mut words: Vec<_> = figures.map(|text| text.unwrap_or(NOTHING.to_owned())).collect();
         let ratio = contest.as_ref().map(|contest| contest.at(row, table, header));
         words.extend(ratio.iter().flat_map(|ratio| ratio_words(*ratio)));
-        let verdict = ratio.flatten().map_or("", |ratio| mark(ratio.verdict));
+        let verdict = ratio.flatten().map_or("", said);
         let best = ratio.flatten().filter(|_| contest.as_ref().is_some_and(|it| it.peers > 1));
         let best = best.map_or("", |ratio| &header.runtimes[ratio.peer].id);
         let star = if row.oversubscribed { "*" } else { "" };
         grid.row(row.x, &words, &[verdict, best, star]);
     }
-    format!("{}{}{}", remarks(&[title(view)]), grid.text(), legend(table))
+    let legend = legend(table, contest.as_ref(), header);
+    format!("{}{}{legend}", remarks(&[title(view)]), grid.text())
 }
 
 /// Everything about each figure of a table, and every ratio.
@@ -85,7 +95,15 @@ pub fn details(view: &View, header: &Header) -> String {
     let table = &view.table;
     let title = format!("{}, figures in {}", title(view), table.series.unit);
     let blocks = header.runtimes.iter().enumerate().map(|(place, runtime)| {
-        let heads = ["median", "95 % interval", "min", "p99", "mean", "n", "launches"];
+        let heads = [
+            "median",
+            "95 % interval",
+            "min of batches",
+            "p99 of batches",
+            "mean",
+            "batches",
+            "launches",
+        ];
         let mut grid = Grid::new(table.series.x.head(), &heads.map(str::to_owned));
         for row in &table.rows {
             let words = row.cells[place].as_ref().map(estimate_words);
@@ -100,41 +118,20 @@ pub fn details(view: &View, header: &Header) -> String {
         for (x, ratio) in ratios {
             let [median, interval] = ratio_words(Some(ratio));
             let words = [median, interval, ratio.pairs.to_string(), ratio.dropped.to_string()];
-            grid.row(x, &words, &[mark(ratio.verdict)]);
+            grid.row(x, &words, &[said(ratio)]);
         }
         grid.under(&pair_name(header, ours, peer))
     });
     let blocks: String = blocks.chain(pairs).collect();
-    format!("{}{blocks}{}", remarks(&[title]), legend(table))
+    format!("{}{blocks}{}", remarks(&[title]), star(table))
 }
 
 /// What the machine did during the launches, and which launches failed.
 pub fn launches_note(run: &Run) -> String {
-    let raw: Vec<_> = run.launches.iter().filter_map(|launch| launch.raw).collect();
-    let median =
-        |of: fn(&(f64, f64)) -> f64| stats::median(&raw.iter().map(of).collect::<Vec<_>>());
-    let mut lines = Vec::new();
-    if let Some((before, after)) = median(|raw| raw.0).zip(median(|raw| raw.1)) {
-        let (before, after) = (figure(before), figure(after));
-        lines.push(format!(
-            "raw cache-line time, one way: median {before} ns before the launches, {after} ns after"
-        ));
-        let of = |face| run.launches.iter().filter(|launch| launch.face() == Some(face)).count();
-        let (near, far) = (of(Face::Near), of(Face::Far));
-        let mixed = raw.len() - near - far;
-        lines.push(format!(
-            "launches: {near} near (below {NEAR_BELOW} ns), {far} far, {mixed} with a change between"
-        ));
-    }
-    lines.extend(run.launches.iter().filter_map(failure));
+    let faces = facts::faces(run);
+    let mut lines: Vec<_> = faces.iter().flat_map(|faces| wrapped(faces)).collect();
+    lines.extend(facts::failures(run).iter().map(|failure| format!("failed: {failure}")));
     remarks(&lines)
-}
-
-fn failure(launch: &Launch) -> Option<String> {
-    let Launch { round, runtime, benchmark, ranks, .. } = launch;
-    let reason = launch.failure.as_ref()?;
-    let (round, ranks) = (round + 1, count(*ranks, "rank", "ranks"));
-    Some(format!("failed: round {round}, {runtime}, {benchmark} on {ranks}: {reason}"))
 }
 
 fn title(view: &View) -> String {
@@ -150,8 +147,24 @@ fn title(view: &View) -> String {
     format!("MPJ {} Test{ranks}{face}, {from}{launches}", table.series.title)
 }
 
+/// What has to be said below a table.
+fn legend(table: &Table, contest: Option<&Contest>, header: &Header) -> String {
+    let ratios = table.rows.iter().filter_map(|row| contest?.at(row, table, header));
+    let ratios: Vec<_> = ratios.collect();
+    let mut lines = Vec::new();
+    if ratios.iter().all(|ratio| ratio.interval.is_none()) {
+        let most = ratios.iter().map(|ratio| ratio.pairs).max();
+        let launches = most.map(|most| count(most, "launch of each", "launches of each"));
+        lines.extend(launches.map(|launches| format!("no intervals: {launches}")));
+    }
+    if facts::BLOCKED.contains(&table.series.id) {
+        lines.extend(wrapped(facts::WAKEUP));
+    }
+    remarks(&lines) + &star(table)
+}
+
 /// What the star means, if there is one.
-fn legend(table: &Table) -> String {
+fn star(table: &Table) -> String {
     let has_star = table.rows.iter().any(|row| row.oversubscribed);
     let line = "# * more ranks than processors: not to be compared with other rows\n";
     if has_star { line.to_owned() } else { String::new() }
@@ -197,18 +210,6 @@ fn pair_name(header: &Header, ours: usize, peer: usize) -> String {
 /// What stands where there is no figure.
 pub(crate) const NOTHING: &str = "-";
 
-/// A number with three digits that count, and at least two places.
-pub fn figure(value: f64) -> String {
-    let size = if value > 0.0 { value.log10().floor().clamp(-6.0, 0.0) } else { 0.0 };
-    let places = 2 - size as i32;
-    format!("{value:.*}", places as usize)
-}
-
-/// A ratio: thousandths, and more for what is smaller than a tenth.
-pub fn times(ratio: f64) -> String {
-    if ratio < 0.1 { figure(ratio) } else { format!("{ratio:.3}") }
-}
-
 /// An interval in brackets.
 fn interval(interval: Option<(f64, f64)>, form: fn(f64) -> String) -> String {
     interval.map_or(NOTHING.to_owned(), |(low, high)| format!("[{}, {}]", form(low), form(high)))
@@ -221,6 +222,11 @@ pub fn mark(verdict: Verdict) -> &'static str {
         Verdict::Slower => "slower",
         Verdict::Open => "~",
     }
+}
+
+/// The word for what a ratio allows to say; none without an interval.
+fn said(ratio: &Ratio) -> &'static str {
+    if ratio.interval.is_some() { mark(ratio.verdict) } else { "" }
 }
 
 fn ratio_words(ratio: Option<&Ratio>) -> [String; 2] {

@@ -1,16 +1,12 @@
-//! The tables as they are shown: between two ranks, one for each face of the machine.
+//! The tables as they are shown: one for each face of the machine.
 //!
-//! A figure over launches of both faces says nothing about either. So a table of two ranks is made
-//! once for each face that was seen often enough, from the launches that saw it; launches of a face
-//! that was not are left out, which the notes on the run say.
-
-use std::collections::BTreeSet;
+//! A figure over both faces says nothing about either. So a table whose ranks stay on processors of
+//! their own is made once for each face that was seen often enough, from the samples that saw it;
+//! samples of a face that was not are left out.
 
 use crate::analysis::{self, Table};
 use crate::model::{Face, Run};
-
-/// Rounds in which every runtime must have seen a face for the face to be shown.
-const ROUNDS_OF_FACE: usize = 3;
+use crate::stats;
 
 /// A table, of all launches or of those that saw one face of the machine.
 #[derive(Debug, Clone)]
@@ -42,19 +38,36 @@ fn ranks(number: usize) -> String {
     format!("{number} rank{}", if number == 1 { "" } else { "s" })
 }
 
-/// In how many rounds every runtime saw this face.
-pub fn rounds_of(run: &Run, face: Face) -> usize {
-    let rounds = |id: &str| {
-        let seen = run.launches.iter().filter(|it| it.runtime == id && it.face() == Some(face));
-        seen.map(|launch| launch.round).collect::<BTreeSet<_>>().len()
+/// For each table, by its place in [`analysis::tables`]: the faces that it is shown for. None where
+/// faces do not matter; else those of which there are enough rounds, or the one that was seen most.
+fn faces(run: &Run) -> Vec<Vec<Face>> {
+    let enough = enough(run);
+    let (near, far) = (seen(run, Face::Near), seen(run, Face::Far));
+    let of_table = |(near, far): (Option<usize>, Option<usize>)| {
+        let (Some(near), Some(far)) = (near, far) else { return Vec::new() };
+        let counts = [(Face::Near, near), (Face::Far, far)];
+        let most = near.max(far);
+        let shown = |count: usize| count >= enough || (most < enough && count == most && count > 0);
+        counts.into_iter().filter(|(_, count)| shown(*count)).map(|(face, _)| face).collect()
     };
-    run.header.runtimes.iter().map(|runtime| rounds(&runtime.id)).min().unwrap_or(0)
+    near.into_iter().zip(far).map(of_table).collect()
 }
 
-/// The faces that were seen often enough to be shown.
-pub fn faces(run: &Run) -> Vec<Face> {
-    let enough = |face: &Face| rounds_of(run, *face) >= ROUNDS_OF_FACE;
-    [Face::Near, Face::Far].into_iter().filter(enough).collect()
+fn seen(run: &Run, face: Face) -> Vec<Option<usize>> {
+    analysis::rounds_of(run, face)
+}
+
+/// How many rounds of one face are enough: those that an interval takes, if so many were planned.
+fn enough(run: &Run) -> usize {
+    run.header.rounds.min(stats::FEWEST)
+}
+
+/// Whether every table of `run` has enough rounds of some face. It looks at counts alone, never at
+/// figures, so it may decide whether to go on measuring.
+pub fn is_settled(run: &Run) -> bool {
+    let counts = seen(run, Face::Near).into_iter().zip(seen(run, Face::Far));
+    let mut counts = counts.filter_map(|(near, far)| near.max(far));
+    counts.all(|count| count >= enough(run))
 }
 
 /// The tables of `run`, of which `tables` are [`analysis::tables`], as they are shown.
@@ -64,16 +77,19 @@ pub fn of(run: &Run, tables: &[Table]) -> Vec<View> {
         same.count() == 1 && table.ranks == Some(2)
     };
     let view = |face, table: &Table| View { face, table: table.clone(), usual: usual(table) };
-    let of_face = |face| (face, analysis::tables(&analysis::by_face(run, face)));
-    let faces: Vec<_> = faces(run).into_iter().map(of_face).collect();
-    let split = |table: &Table| -> Vec<View> {
+    let of_face = |face| analysis::tables(&analysis::by_face(run, face));
+    let (near, far) = (of_face(Face::Near), of_face(Face::Far));
+    let split = |(table, faces): (&Table, Vec<Face>)| -> Vec<View> {
         let same = |it: &&Table| it.series == table.series && it.ranks == table.ranks;
-        let found = faces
-            .iter()
-            .filter(|_| table.ranks == Some(2))
-            .filter_map(|(face, tables)| Some(view(Some(*face), tables.iter().find(same)?)));
-        let found: Vec<_> = found.collect();
+        let of_face = |face| match face {
+            Face::Near => near.iter().find(same),
+            Face::Far => far.iter().find(same),
+        };
+        // Tables over ranks have points of all kinds.
+        let faces = faces.into_iter().filter(|_| table.ranks.is_some());
+        let found: Vec<_> =
+            faces.filter_map(|face| Some(view(Some(face), of_face(face)?))).collect();
         if found.is_empty() { vec![view(None, table)] } else { found }
     };
-    tables.iter().flat_map(split).collect()
+    tables.iter().zip(faces(run)).flat_map(split).collect()
 }

@@ -28,6 +28,9 @@ pub struct Scope<'scope, 'env: 'scope> {
 /// The requests of a scope, by place; those that were waited for have left it.
 type Requests = Vec<Option<mpjdev::Request>>;
 
+/// Longest list whose memory is kept.
+const MOST_SPARE: usize = 1 << 12;
+
 thread_local! {
     /// The memory of the last scope's list, for the next one.
     static SPARE: Cell<Requests> = const { Cell::new(Vec::new()) };
@@ -90,8 +93,10 @@ impl Communicator {
         std::mem::forget(guard);
         let mut spare = scope.requests.into_inner();
         spare.clear();
-        // Where the thread ends there is no next scope.
-        let _ = SPARE.try_with(|place| place.set(spare));
+        if spare.capacity() <= MOST_SPARE {
+            // Where the thread ends there is no next scope.
+            let _ = SPARE.try_with(|place| place.set(spare));
+        }
         completed.map(|()| answer)
     }
 }
@@ -183,9 +188,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     fn release(&self) {
         let device = &self.communicator.device;
         let mut open = false;
-        // A list that is in use belongs to a wait that panicked.
-        let Ok(mut requests) = self.requests.try_borrow_mut() else { return device.give_up() };
-        for request in requests.iter_mut() {
+        for request in self.requests.borrow_mut().iter_mut() {
             if let Some(pending) = request {
                 let cancelled = device.cancel(pending).unwrap_or(true);
                 let ended = matches!(device.itest(request), Ok(Some(_)) | Err(_));

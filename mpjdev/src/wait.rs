@@ -76,6 +76,7 @@ impl<A: Adapter> Device<A> {
     }
 
     /// [`Device::iwaitall`], which gives each outcome to `take` instead of making a list of them.
+    /// `take` runs under the device's lock: it must not call the device.
     ///
     /// # Errors
     /// As [`Device::iwaitall`].

@@ -1,5 +1,7 @@
 //! What a worker is asked to measure: its command line.
 
+use std::path::PathBuf;
+
 use clap::{Args, Parser, ValueEnum};
 
 /// One launch's task.
@@ -27,6 +29,9 @@ pub struct Order {
     /// Processors to stay on, that of rank 0 first; none for not staying anywhere
     #[arg(long, value_delimiter = ',')]
     pub pin: Vec<usize>,
+    /// File through which ranks 0 and 1 measure the raw cache line beside every figure
+    #[arg(long)]
+    pub line: Option<PathBuf>,
 }
 
 /// How much is spent on one point.

@@ -9,8 +9,8 @@ use crate::runtime::Failure;
 /// Where buffers begin, in bytes.
 const PAGE: usize = 4096;
 
-/// A buffer that begins on a page, for every library alike: where in a page a buffer begins changes
-/// the time of a copy by up to a quarter, and would be left to the heap otherwise.
+/// A buffer that begins on a page, for programs whose figure is the time of messages: where in a page a
+/// buffer begins changes the time of a copy by up to a quarter, and the heaps of two programs differ.
 #[derive(Debug)]
 pub struct Buffer<T> {
     elements: Vec<T>,

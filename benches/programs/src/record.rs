@@ -29,6 +29,8 @@ pub enum Record {
 pub struct Library {
     /// Its name and version.
     pub name: String,
+    /// How many ranks the job has.
+    pub ranks: usize,
     /// Message sizes up to which (inclusive) messages travel in one way, and how longer ones do.
     pub thresholds: Vec<(usize, String)>,
     /// What else a reader of figures should know, as pairs of name and value.
@@ -44,12 +46,16 @@ pub struct Sample {
     pub x: u64,
     /// The raw figures in the unit of the series, in the order in which they were measured.
     pub values: Vec<f64>,
+    /// The raw cache-line time between ranks 0 and 1 just before and just after, in nanoseconds one
+    /// way, where ranks stay on processors of their own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub raw: Option<(f64, f64)>,
 }
 
 impl Sample {
     /// Figures of `series` at `x`.
     pub fn new(series: &Series, x: usize, values: Vec<f64>) -> Self {
-        Self { series: series.id.to_owned(), x: x as u64, values }
+        Self { series: series.id.to_owned(), x: x as u64, values, raw: None }
     }
 }
 

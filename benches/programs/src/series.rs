@@ -92,7 +92,7 @@ pub const SERIES: &[Series] = &[
     row("bibw", "Bidirectional bandwidth", X::Bytes, Unit::MegabytesPerSecond, Better::Higher),
     row("rate", "Message rate", X::Bytes, Unit::MillionPerSecond, Better::Higher),
     row("overlap", "Overlap of send and computation", X::Bytes, Unit::Percent, Better::Higher),
-    row("wakeup", "Send to a sleeping rank", X::Bytes, Unit::Microseconds, Better::Lower),
+    row("wakeup", "Send to a blocked rank", X::Bytes, Unit::Microseconds, Better::Lower),
     row("wakeup-cpu", "Processor time while blocked", X::Bytes, Unit::Percent, Better::Lower),
     row(
         "matching-posted",

@@ -2,6 +2,7 @@
 
 use rustix::thread::{CpuSet, sched_setaffinity};
 
+use crate::cache_line::SharedLines;
 use crate::order::{Order, Program};
 use crate::programs::{bandwidth, collectives, latency, matching, matrix, overlap, wakeup};
 use crate::record::{Library, Record, Sample};
@@ -11,18 +12,30 @@ use crate::series::Series;
 /// Where a program puts its figures. Those of rank 0 count.
 pub struct Sink<'a> {
     emit: &'a mut dyn FnMut(&Record),
-    counts: bool,
+    rank: usize,
+    /// Where ranks 0 and 1 measure the raw cache line.
+    lines: Option<SharedLines>,
+    /// The last raw time.
+    raw: Option<f64>,
 }
 
 impl Sink<'_> {
-    /// Reports the figures of the series named `id` at `x`.
+    /// Reports the figures of the series named `id` at `x`. Collective.
     pub fn sample(&mut self, id: &str, x: usize, values: Vec<f64>) {
         let series = Series::named(id).expect("programs name series of the table");
-        self.record(&Record::Sample(Sample::new(series, x, values)));
+        let before = self.raw;
+        self.look();
+        let raw = before.zip(self.raw);
+        self.record(&Record::Sample(Sample { raw, ..Sample::new(series, x, values) }));
+    }
+
+    /// Measures the raw cache line: after each figure, which is before the next one.
+    fn look(&mut self) {
+        self.raw = self.lines.as_mut().and_then(|lines| lines.measure(self.rank));
     }
 
     fn record(&mut self, record: &Record) {
-        if self.counts {
+        if self.rank == 0 {
             (self.emit)(record);
         }
     }
@@ -38,13 +51,17 @@ pub fn run<R: Runtime>(
     emit: &mut dyn FnMut(&Record),
 ) -> Result<(), Failure> {
     stay(order.pin.get(runtime.rank()).copied())?;
-    let mut sink = Sink { emit, counts: runtime.rank() == 0 };
-    let (name, thresholds, facts) = (runtime.library(), runtime.thresholds(), runtime.facts());
-    sink.record(&Record::Library(Library { name, thresholds, facts }));
+    let line = order.line.as_deref().filter(|_| runtime.size() > 1 && runtime.rank() < 2);
+    let lines = line.map(SharedLines::open).transpose()?;
+    let mut sink = Sink { emit, rank: runtime.rank(), lines, raw: None };
+    let (name, ranks) = (runtime.library(), runtime.size());
+    let (thresholds, facts) = (runtime.thresholds(), runtime.facts());
+    sink.record(&Record::Library(Library { name, ranks, thresholds, facts }));
     for &program in &order.programs {
         let name = clap::ValueEnum::to_possible_value(&program).expect("no program is hidden");
         sink.record(&Record::Progress(name.get_name().to_owned()));
         runtime.barrier()?;
+        sink.look();
         run_one(runtime, order, program, &mut sink)?;
     }
     runtime.barrier()?;
@@ -78,7 +95,7 @@ fn run_one<R: Runtime>(
     }
 }
 
-/// Keeps this process on one processor. Done by the program, after the library has started, so that
+/// Keeps this thread on one processor. Done by the program, after the library has started, so that
 /// it is the same for every launcher.
 fn stay(processor: Option<usize>) -> Result<(), Failure> {
     let Some(processor) = processor else { return Ok(()) };

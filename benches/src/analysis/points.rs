@@ -1,13 +1,13 @@
 //! Launches sorted by point: every figure of a run with the launch that it is of, and the estimates
 //! and pairs that are made of the figures of one point. Called by `analysis` alone.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use mpj_bench_programs::series::SERIES;
 use mpj_bench_programs::{Better, Series, X};
 
 use super::{Estimate, Ratio, Table, Verdict, apart, ratio_of_times, side_of_1};
-use crate::model::{Launch, Run};
+use crate::model::{Face, Launch, Run, Sight};
 use crate::stats;
 
 /// Where a figure belongs. Ordered as tables and rows are.
@@ -24,6 +24,11 @@ impl Place {
     /// What is measured.
     pub fn series(&self) -> &'static Series {
         &SERIES[self.series]
+    }
+
+    /// Whether both are points of one table.
+    pub fn is_beside(&self, other: &Self) -> bool {
+        (self.series, self.ranks) == (other.series, other.ranks)
     }
 
     /// Whether it is a point of `table`.
@@ -46,6 +51,7 @@ pub struct Point<'a> {
 pub struct Figure<'a> {
     turn: Turn<'a>,
     launch: &'a Launch,
+    sight: Sight,
     /// The median of `raw`.
     value: f64,
     raw: &'a [f64],
@@ -82,7 +88,8 @@ pub fn of(run: &Run, wanted: impl Fn(&Place) -> bool) -> BTreeMap<Place, Point<'
             let figures = &mut point.figures[runtime];
             // A launch that measures a point twice is one launch: what it says first counts.
             if figures.last().is_none_or(|last| !std::ptr::eq(last.launch, launch)) {
-                figures.push(Figure { turn, launch, value, raw: &sample.values });
+                let sight = launch.sight(sample);
+                figures.push(Figure { turn, launch, sight, value, raw: &sample.values });
             }
             point.oversubscribed |= launch.oversubscribed;
         }
@@ -125,14 +132,14 @@ pub struct Pair {
     peer: f64,
 }
 
-impl Point<'_> {
+impl<'a> Point<'a> {
     /// Pairs the launches of `ours` with those of `peer`.
     pub fn paired(&self, better: Better, ours: usize, peer: usize) -> Paired {
         let peers: HashMap<_, _> = self.figures[peer].iter().map(|it| (it.turn, it)).collect();
         let mut paired = Paired::default();
         for ours in &self.figures[ours] {
             let Some(peer) = peers.get(&ours.turn) else { continue };
-            if !same_face(ours.launch, peer.launch) {
+            if !comparable(ours.sight, peer.sight) {
                 paired.dropped += 1;
                 continue;
             }
@@ -141,6 +148,22 @@ impl Point<'_> {
             paired.pairs.extend(ratio.map(|ratio| Pair { round, ratio, ours, peer }));
         }
         paired
+    }
+
+    /// In how many rounds every runtime saw this face; those that gave up early do not count.
+    pub fn rounds_of(&self, face: Face) -> usize {
+        let most = self.figures.iter().map(Vec::len).max().unwrap_or(0);
+        let steady = self.figures.iter().filter(|figures| 2 * figures.len() > most);
+        let turns = |figures: &Vec<Figure<'a>>| -> HashSet<Turn<'a>> {
+            let seen = figures.iter().filter(|figure| figure.sight == Sight::One(face));
+            seen.map(|figure| figure.turn).collect()
+        };
+        steady.map(turns).reduce(|all, it| &all & &it).map_or(0, |common| common.len())
+    }
+
+    /// Whether faces matter here.
+    pub fn has_faces(&self) -> bool {
+        self.figures.iter().flatten().any(|figure| figure.sight != Sight::Any)
     }
 
     /// The ratio of a pair of runtimes; `None` if no two of their launches may be compared.
@@ -158,10 +181,7 @@ impl Point<'_> {
     }
 }
 
-/// Whether the machine showed one face, the same to both, or has but one processor.
-fn same_face(one: &Launch, other: &Launch) -> bool {
-    match (one.raw, other.raw) {
-        (None, None) => true,
-        _ => one.face().is_some() && one.face() == other.face(),
-    }
+/// Whether the machine showed one face, the same to both, or it does not matter.
+fn comparable(one: Sight, other: Sight) -> bool {
+    one == other && one != Sight::Both
 }

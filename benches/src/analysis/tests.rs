@@ -29,7 +29,7 @@ fn header(ids: &[&str]) -> Header {
 
 /// A launch of `benchmark` with one figure of the series of that name.
 fn launch(round: usize, runtime: &str, series: &str, x: u64, values: &[f64]) -> Launch {
-    let sample = Sample { series: series.to_owned(), x, values: values.to_vec() };
+    let sample = Sample { series: series.to_owned(), x, values: values.to_vec(), raw: None };
     Launch {
         round,
         runtime: runtime.to_owned(),
@@ -250,6 +250,7 @@ fn contest(series: &str, eager: &[f64], rendezvous: &[f64]) -> (Header, Table) {
                 series: series.to_owned(),
                 x: 1 << place,
                 values: vec![*value],
+                raw: None,
             })
             .collect();
         launch

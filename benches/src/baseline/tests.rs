@@ -36,6 +36,7 @@ fn six(runtime: &str, series: &str, figure: f64, raw: Option<(f64, f64)>) -> Vec
             series: series.to_owned(),
             x: 8,
             values: vec![figure * (1.0 + round as f64 / 100.0)],
+            raw: None,
         }],
     };
     (0..6).map(launch).collect()

@@ -3,7 +3,7 @@
 use super::markup::Text;
 use super::plot::put;
 use super::strip;
-use crate::model::{Header, NEAR_BELOW, Run};
+use crate::model::{Header, Run};
 use crate::results::{facts, wording};
 
 /// The title and what was compared.
@@ -36,15 +36,13 @@ pub fn run(run: &Run) -> String {
         );
     }
     out.push_str("</tbody></table></div><div><h3>How figures are made</h3><ul>");
-    for rule in facts::METHOD {
+    for rule in facts::method(&run.header) {
         put(&mut out, format_args!("<li>{}</li>", Text(rule)));
     }
     out.push_str("<li>Lines have a shaded band, bars a thin stroke, where there is an interval. ");
     out.push_str("In the charts of ratios, a pale mark is open.</li>");
-    out.push_str(
-        "<li>Hollow marks, pale bars, and a * in tables: more ranks than processors.</li>",
-    );
-    out.push_str("<li>In the tables, n is raw figures / launches.</li>");
+    out.push_str("<li>Hollow marks and pale bars, as a *: more ranks than processors.</li>");
+    out.push_str("<li>In the tables, min and p99 are of batches; n is batches / launches.</li>");
     out.push_str("</ul></div></div>");
     faces(&mut out, run);
     failures(&mut out, run);
@@ -53,10 +51,9 @@ pub fn run(run: &Run) -> String {
 }
 
 fn faces(out: &mut String, run: &Run) {
-    let Some(picture) = strip::svg(run) else { return };
-    let (note, limit) = (facts::faces(run), wording::short(NEAR_BELOW));
-    put(out, format_args!("<h3>A cache line from processor to processor</h3><p>{note} "));
-    put(out, format_args!("Near is below {limit} ns one way, the dashed line.</p>"));
+    let Some((picture, note)) = strip::svg(run).zip(facts::faces(run)) else { return };
+    put(out, format_args!("<h3>A cache line from processor to processor</h3><p>{} ", Text(&note)));
+    out.push_str("The dashed line is where near ends.</p>");
     put(out, format_args!("<div class=\"strip\">{picture}</div>"));
 }
 

@@ -8,7 +8,7 @@ use super::plot::{Axis, Line, Plot, Point};
 use super::scale::{Scale, Shape, binary_ticks};
 use crate::analysis::{self, Estimate, Row, Table, Verdict};
 use crate::model::{Header, Threshold};
-use crate::results::findings::Pair;
+use crate::results::findings::{self, Pair};
 use crate::results::wording;
 use crate::views::View;
 
@@ -74,7 +74,7 @@ pub fn speedups(header: &Header, view: &View) -> Option<String> {
             y,
             band: None,
             class: class_at(table, x),
-            title: format!("{}, {x} ranks: {y:.2}", header.runtimes[place].label),
+            title: format!("{}, {x} ranks: {}", header.runtimes[place].label, wording::figure(y)),
         });
         points.collect()
     };
@@ -118,10 +118,10 @@ fn plot(header: &Header, view: &View, title: String, y: Axis, lines: Vec<Line>) 
     let table = &view.table;
     let messages = table.series.x == X::Bytes && table.ranks == Some(2);
     let (first, last) = (table.rows[0].x, table.rows[table.rows.len() - 1].x);
-    let crossing = analysis::crossover(table, header).filter(|at| messages && *at > first);
+    let crossing = findings::crossover(table, header).filter(|at| messages && *at > first);
     let mark = |at: u64| {
         let at_text = wording::point(table.series.x, at);
-        (at as f64, format!("crossover eager / rendezvous: {at_text}"))
+        (at as f64, format!("crossover by medians: {at_text}"))
     };
     let inside = |it: &&Threshold| messages && (first..last).contains(&(it.bytes as u64));
     let notch = |it: &Threshold| {
@@ -203,8 +203,8 @@ fn ratio_point(header: &Header, table: &Table, row: &Row, pair: Pair) -> Option<
     };
     let [ours, peer] = [ratio.ours, ratio.peer].map(|place| &header.runtimes[place].id);
     let (at, text) = (wording::point(table.series.x, row.x), wording::ratio_with_interval(ratio));
-    let verdict = wording::verdict(table.series, ratio.verdict);
-    let title = format!("{at}: {ours}/{peer} {text}, {verdict}");
+    let said = wording::said(table.series, ratio);
+    let title = format!("{at}: {ours}/{peer} {text}, {said}");
     Some(Point { x: row.x as f64, y: ratio.median, band: ratio.interval, class, title })
 }
 

@@ -15,8 +15,8 @@ pub fn figures(header: &Header, view: &View) -> String {
         .filter(|place| table.rows.iter().any(|row| row.cells[*place].is_some()))
         .collect();
     let mut out = String::from("<details><summary>Figures");
-    // A share stands below the figure of something else.
-    let name = if table.series.share_of().is_some() { view.name() } else { view.place() };
+    // It may stand below the figure of something else.
+    let name = if super::main_of(table.series).is_some() { view.name() } else { view.place() };
     if !name.is_empty() {
         put(&mut out, format_args!(": {}", Text(&name)));
     }
@@ -25,7 +25,10 @@ pub fn figures(header: &Header, view: &View) -> String {
     let unit = wording::unit(table.series.unit);
     for place in &measured {
         let label = Text(&header.runtimes[*place].label);
-        put(&mut out, format_args!("<th>{label}<small>{unit}; min · p99 · n</small></th>"));
+        put(
+            &mut out,
+            format_args!("<th>{label}<small>{unit}; min · p99 of batches · n</small></th>"),
+        );
     }
     for pair in &pairs {
         let name = pair.name(header, "/");
@@ -60,7 +63,7 @@ fn ratio(out: &mut String, header: &Header, view: &View, row: &Row, pair: Pair) 
     let Some(of) = pair.ratio(&view.table, header, row) else {
         return out.push_str("<td>-</td>");
     };
-    let word = wording::verdict(view.table.series, of.verdict);
+    let word = wording::said(view.table.series, of);
     let (class, text) = (class(of.verdict), wording::ratio_with_interval(of));
     put(out, format_args!("<td class=\"{class}\"><b>{word}</b> {text}<small>"));
     if matches!(pair, Pair::Best(_)) {
@@ -89,8 +92,9 @@ pub fn headlines(header: &Header, views: &[View]) -> String {
     if headlines.is_empty() {
         return String::new();
     }
-    let mut out =
-        String::from("<div class=\"scroll\"><table class=\"headlines\"><thead><tr><th></th>");
+    let mut out = String::from(
+        "<div class=\"scroll\"><table class=\"headlines\"><thead><tr><th>Medians</th>",
+    );
     for runtime in &header.runtimes {
         put(&mut out, format_args!("<th>{}</th>", Text(&runtime.label)));
     }
@@ -107,7 +111,7 @@ pub fn headlines(header: &Header, views: &[View]) -> String {
 }
 
 /// Per table and pair, at how many points the first one is faster, or slower, or neither.
-pub fn overview(header: &Header, views: &[View]) -> String {
+pub fn overview(header: &Header, counted: &[View]) -> String {
     let pairs = Pair::shown(header);
     if pairs.is_empty() {
         return String::new();
@@ -118,13 +122,13 @@ pub fn overview(header: &Header, views: &[View]) -> String {
         put(&mut out, format_args!("<th>{}</th>", Text(&pair.name(header, "/"))));
     }
     out.push_str("</tr></thead><tbody>");
-    for view in views {
+    for view in counted {
         let standings = pairs.iter().map(|pair| Standing::of(&view.table, header, *pair));
         let standings: Vec<_> = standings.collect();
         if standings.iter().all(|standing| standing.points() == 0) {
             continue;
         }
-        let (id, name) = (view.table.series.id, view.name());
+        let (id, name) = (view.table.series.id, findings::name(view));
         put(&mut out, format_args!("<tr><th><a href=\"#{id}\">{}</a></th>", Text(&name)));
         for standing in &standings {
             stand(&mut out, view, standing);
@@ -136,9 +140,14 @@ pub fn overview(header: &Header, views: &[View]) -> String {
 }
 
 fn stand(out: &mut String, view: &View, standing: &Standing) {
-    let Some(mean) = standing.mean() else { return out.push_str("<td>-</td>") };
+    if standing.points() == 0 {
+        return out.push_str("<td>-</td>");
+    }
+    if let Some(why) = standing.without_intervals() {
+        return put(out, format_args!("<td class=\"note\">{why}</td>"));
+    }
     put(out, format_args!("<td title=\"{}\">", Text(&standing.text(&view.table))));
-    put(out, format_args!("<b>{}</b><span class=\"stand\">", wording::ratio(mean)));
+    out.push_str("<span class=\"stand\">");
     let kinds = [
         (Verdict::Faster, standing.faster.len()),
         (Verdict::Open, standing.open.len()),
@@ -148,5 +157,5 @@ fn stand(out: &mut String, view: &View, standing: &Standing) {
         let class = class(verdict);
         put(out, format_args!("<i class=\"{class}\" style=\"flex:{many}\">{many}</i>"));
     }
-    out.push_str("</span></td>");
+    put(out, format_args!("</span><small>{}</small></td>", standing.ratios()));
 }

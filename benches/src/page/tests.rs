@@ -119,6 +119,35 @@ fn ratios_are_of_backends_where_there_are_no_peers() {
 }
 
 #[test]
+fn one_peer_is_called_by_its_name() {
+    let page = page(&run(&["auto", "mpich"]));
+    assert!(page.contains("near: time by that of MPICH 4.0.2, below 1 is faster"));
+    assert!(!page.contains("best peer"));
+}
+
+#[test]
+fn what_a_wait_costs_stands_beside_how_long_it_took() {
+    let page = page(&run(ALL));
+    let (_, rest) = page.split_once("<figure class=\"wide\" id=\"wakeup\">").expect("there is one");
+    let (figure, _) = rest.split_once("</figure>").expect("it ends");
+    assert!(figure.contains(&Text(facts::WAKEUP).to_string()));
+    assert!(figure.contains("near: Processor time while blocked</p>"));
+    assert!(figure.contains("Figures: Processor time while blocked, near"));
+}
+
+#[test]
+fn a_page_of_few_launches_has_no_verdicts() {
+    let mut run = run(ALL);
+    run.launches.retain(|launch| launch.round == 0);
+    let page = page(&run);
+    assert!(page.contains("<td class=\"note\">no intervals: 1 launch of each</td>"));
+    assert!(page.contains("<b>no interval</b>"));
+    for word in ["<b>open</b>", "<b>faster</b>", "<b>slower</b>"] {
+        assert!(!page.contains(word), "{word}");
+    }
+}
+
+#[test]
 #[ignore = "writes a page to look at"]
 fn write_a_page() {
     let folder = std::env::temp_dir();

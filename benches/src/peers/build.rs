@@ -26,6 +26,10 @@ impl Peer {
         let worker = String::from_utf8_lossy(&built.stdout).lines().find_map(executable);
         match worker.filter(|_| built.status.success()) {
             Some(worker) => Ok(worker),
+            // Ended from outside, as by Ctrl-C: there is nothing to ask cargo.
+            None if built.status.code().is_none() => {
+                Err(PeerError::Build { label: self.label.clone() })
+            }
             None => Err(self.reason(&target).unwrap_or_else(start)),
         }
     }

@@ -2,12 +2,11 @@
 //!
 //! Every claim is a [`Verdict`] of the analysis; medians alone are called medians.
 
-use mpj_bench_programs::Unit;
+use mpj_bench_programs::{Unit, X};
 
-use super::wording;
+use super::{facts, wording};
 use crate::analysis::{self, Estimate, Ratio, Row, Table, Verdict};
 use crate::model::Header;
-use crate::stats;
 use crate::views::View;
 
 /// The series that the answers are about; all others are in the overview.
@@ -23,10 +22,10 @@ pub enum Pair {
 }
 
 impl Pair {
-    /// The pairs of a page: each of ours with the best peer, or the backends with one another.
+    /// The pairs of a page: each of ours with the best of several peers; else those of the analysis.
     pub fn shown(header: &Header) -> Vec<Self> {
         let ours = |place: &usize| header.runtimes[*place].ours;
-        if header.runtimes.iter().any(|runtime| !runtime.ours) {
+        if header.runtimes.iter().filter(|runtime| !runtime.ours).count() > 1 {
             return (0..header.runtimes.len()).filter(ours).map(Self::Best).collect();
         }
         analysis::pairs(header).into_iter().map(|(one, other)| Self::Of(one, other)).collect()
@@ -84,6 +83,43 @@ impl Pair {
     }
 }
 
+/// The tables with only those points that are counted: of message sizes 0 and powers of two, if there
+/// are any, since the neighbours of our thresholds would weigh our steps; and those with more ranks
+/// than processors apart from the others.
+pub fn counted(views: &[View]) -> Vec<View> {
+    let split = |view: &View| {
+        let table = counted_of(&view.table);
+        let part = |crowded: bool| {
+            let mut part = View { table: table.clone(), ..view.clone() };
+            part.table.rows.retain(|row| row.oversubscribed == crowded);
+            part
+        };
+        [part(false), part(true)]
+    };
+    let parts = views.iter().flat_map(split);
+    parts.filter(|part| !part.table.rows.is_empty()).collect()
+}
+
+fn counted_of(table: &Table) -> Table {
+    let counts = |row: &Row| row.x == 0 || row.x.is_power_of_two();
+    let mut table = table.clone();
+    if table.series.x == X::Bytes && table.rows.iter().any(counts) {
+        table.rows.retain(counts);
+    }
+    table
+}
+
+/// The name of a table of [`counted`], with the star that its points have.
+pub fn name(counted: &View) -> String {
+    let star = if counted.table.rows.iter().any(|row| row.oversubscribed) { " *" } else { "" };
+    format!("{}{star}", counted.name())
+}
+
+/// Where the backends cross over by medians, among the points that are counted.
+pub fn crossover(table: &Table, header: &Header) -> Option<u64> {
+    analysis::crossover(&counted_of(table), header)
+}
+
 /// How a pair stands over all points of a table.
 #[derive(Debug, Default, PartialEq)]
 pub struct Standing {
@@ -93,8 +129,14 @@ pub struct Standing {
     pub open: Vec<u64>,
     /// Points at which the first is slower.
     pub slower: Vec<u64>,
-    /// The ratios, point by point.
-    pub ratios: Vec<f64>,
+    /// The ratios where it is faster.
+    gains: Vec<f64>,
+    /// The ratios where it is slower.
+    losses: Vec<f64>,
+    /// Whether there is an interval at any point.
+    has_intervals: bool,
+    /// How many launches of each are compared at a point, at most.
+    launches: usize,
 }
 
 impl Standing {
@@ -103,11 +145,21 @@ impl Standing {
         let mut standing = Self::default();
         for row in &table.rows {
             if let Some(ratio) = pair.ratio(table, header, row) {
-                standing.add(row.x, ratio.verdict);
-                standing.ratios.push(ratio.median);
+                standing.add_ratio(row.x, ratio);
             }
         }
         standing
+    }
+
+    fn add_ratio(&mut self, x: u64, ratio: &Ratio) {
+        self.add(x, ratio.verdict);
+        self.has_intervals |= ratio.interval.is_some();
+        self.launches = self.launches.max(ratio.pairs);
+        match ratio.verdict {
+            Verdict::Faster => self.gains.push(ratio.median),
+            Verdict::Slower => self.losses.push(ratio.median),
+            Verdict::Open => {}
+        }
     }
 
     fn add(&mut self, x: u64, verdict: Verdict) {
@@ -123,13 +175,26 @@ impl Standing {
         self.faster.len() + self.open.len() + self.slower.len()
     }
 
-    /// The geometric mean of the ratios.
-    pub fn mean(&self) -> Option<f64> {
-        stats::geometric_mean(&self.ratios)
+    /// Why nothing can be said of any point, if it is for want of launches.
+    pub fn without_intervals(&self) -> Option<String> {
+        let launches = wording::count(self.launches, "launch of each", "launches of each");
+        (!self.has_intervals && self.points() > 0).then(|| format!("no intervals: {launches}"))
+    }
+
+    /// The ratios of the points that are decided: `0.350–0.610 where faster`. Empty if none is.
+    pub fn ratios(&self) -> String {
+        let kinds = [("faster", &self.gains), ("slower", &self.losses)];
+        let texts = kinds.into_iter().filter_map(|(word, ratios)| {
+            Some(format!("{} where {word}", wording::ratios(ratios)?))
+        });
+        texts.collect::<Vec<_>>().join(", ")
     }
 
     /// In words: `faster at 2 of 3 sizes (1, 2), open at 1 (4)`.
     pub fn text(&self, table: &Table) -> String {
+        if let Some(why) = self.without_intervals() {
+            return why;
+        }
         let (series, all) = (table.series, self.points());
         let kinds = [
             (Verdict::Faster, &self.faster),
@@ -164,22 +229,29 @@ pub struct Answer {
 
 /// The short answers: eager or rendezvous, and how ours stands with every peer.
 pub fn answers(header: &Header, views: &[View]) -> Vec<Answer> {
-    let key: Vec<&View> = views.iter().filter(|view| KEY.contains(&view.table.series.id)).collect();
+    let mut key = counted(views);
+    key.retain(|view| KEY.contains(&view.table.series.id));
     let backends = key.iter().filter_map(|view| backends(header, view));
     let mut answers = vec![answer("Eager or rendezvous".to_owned(), backends)];
     for peer in (0..header.runtimes.len()).filter(|place| !header.runtimes[*place].ours) {
         let Some(ours) = principal(header) else { continue };
         let pair = Pair::Of(ours, peer);
-        let sentences = key.iter().filter_map(|view| {
-            let standing = Standing::of(&view.table, header, pair);
-            let text = standing.text(&view.table);
-            let mean = wording::ratio(standing.mean()?);
-            Some(format!("{}: {text}. Mean ratio of times {mean}.", view.name()))
-        });
+        let sentences = key.iter().filter_map(|view| against(header, view, pair));
         answers.push(answer(pair.name(header, "against"), sentences));
     }
     answers.retain(|answer| !answer.sentences.is_empty());
     answers
+}
+
+fn against(header: &Header, view: &View, pair: Pair) -> Option<String> {
+    let standing = Standing::of(&view.table, header, pair);
+    if standing.points() == 0 {
+        return None;
+    }
+    let (text, ratios) = (standing.text(&view.table), standing.ratios());
+    let ratios =
+        if ratios.is_empty() { ratios } else { format!(" Medians of the ratios: {ratios}.") };
+    Some(format!("{}: {text}.{ratios}", name(view)))
 }
 
 fn answer(heading: String, sentences: impl Iterator<Item = String>) -> Answer {
@@ -192,7 +264,7 @@ pub fn principal(header: &Header) -> Option<usize> {
     analysis::place_of(header, "auto").or_else(first)
 }
 
-/// One figure of every runtime.
+/// One median of every runtime.
 pub struct Headline {
     /// Which: `Latency, near, at 8 bytes`.
     pub name: String,
@@ -214,7 +286,8 @@ pub fn headlines(header: &Header, views: &[View]) -> Vec<Headline> {
             cell.map_or("-".to_owned(), |it| wording::quantity(it.median, series.unit))
         };
         let figures = row.cells.iter().take(header.runtimes.len()).map(figure).collect();
-        let name = format!("{}, {}", view.name(), wording::at(series.x, row.x));
+        let star = if row.oversubscribed { " *" } else { "" };
+        let name = format!("{}, {}{star}", view.name(), wording::at(series.x, row.x));
         Some(Headline { name, figures })
     };
     key.filter_map(headline).collect()
@@ -225,20 +298,12 @@ fn backends(header: &Header, view: &View) -> Option<String> {
     let table = &view.table;
     let places = ["eager", "rendezvous"].map(|id| analysis::place_of(header, id));
     let [Some(eager), Some(rendezvous)] = places else { return None };
-    let mut standing = Standing::default();
-    for row in &table.rows {
-        let Some((one, other)) = row.cells[eager].as_ref().zip(row.cells[rendezvous].as_ref())
-        else {
-            continue;
-        };
-        let paired = row.ratio(eager, rendezvous).map(|ratio| ratio.verdict);
-        let apart = || analysis::apart(table.series.better, one.interval, other.interval);
-        standing.add(row.x, paired.unwrap_or_else(apart));
-    }
+    let standing = of_backends(table, eager, rendezvous);
     let xs: Vec<u64> = table.rows.iter().map(|row| row.x).collect();
     let clause = |who: &str, points: &[u64]| {
         let ranges = wording::ranges(table.series.x, &xs, points);
-        (!points.is_empty()).then(|| format!("{who} at {ranges}"))
+        let at = if xs.len() > 1 { format!(" at {ranges}") } else { String::new() };
+        (!points.is_empty()).then(|| format!("{who}{at}"))
     };
     let clauses = [
         clause("eager is faster", &standing.faster),
@@ -246,19 +311,66 @@ fn backends(header: &Header, view: &View) -> Option<String> {
         clause("open", &standing.open),
     ];
     let clauses: Vec<_> = clauses.into_iter().flatten().collect();
-    if let [_] = table.rows[..] {
-        let clause = clauses.first()?.split(" at ").next()?;
-        return Some(format!("{}: {clause}.", view.name()));
-    }
-    let (first, last) = (xs.first()?, xs.last()?);
-    let point = |x| wording::point(table.series.x, x);
-    let medians = match analysis::crossover(table, header) {
-        Some(from) if from == *first => "rendezvous is never behind".to_owned(),
-        Some(from) => format!("rendezvous is not behind from {} on", point(from)),
-        None => format!("eager is ahead at the largest, {}", point(*last)),
-    };
     if clauses.is_empty() {
         return None;
     }
-    Some(format!("{}: {}. By medians, {medians}.", view.name(), clauses.join("; ")))
+    let verdicts = standing.without_intervals().unwrap_or_else(|| clauses.join("; "));
+    let by_medians = by_medians(table, header, &xs).unwrap_or_default();
+    Some(format!("{}: {verdicts}.{by_medians}", name(view)))
+}
+
+/// The standing of the backends: by their ratio, or by their figures where peers have the ratios.
+fn of_backends(table: &Table, eager: usize, rendezvous: usize) -> Standing {
+    let mut standing = Standing::default();
+    for row in &table.rows {
+        if let Some(ratio) = row.ratio(eager, rendezvous) {
+            standing.add_ratio(row.x, ratio);
+            continue;
+        }
+        let both = row.cells[eager].as_ref().zip(row.cells[rendezvous].as_ref());
+        let Some((one, other)) = both else { continue };
+        standing.add(row.x, analysis::apart(table.series.better, one.interval, other.interval));
+        standing.has_intervals |= one.interval.is_some() && other.interval.is_some();
+        standing.launches = standing.launches.max(one.launches.min(other.launches));
+    }
+    standing
+}
+
+/// The crossover in a sentence; none for a single point.
+fn by_medians(table: &Table, header: &Header, xs: &[u64]) -> Option<String> {
+    let [first, .., last] = xs else { return None };
+    let point = |x: &u64| wording::point(table.series.x, *x);
+    Some(match analysis::crossover(table, header) {
+        Some(from) if from == *first => {
+            " No crossover by medians: rendezvous is never behind.".to_owned()
+        }
+        Some(from) => {
+            format!(" Crossover by medians: rendezvous is not behind from {} on.", point(&from))
+        }
+        None => {
+            let last = point(last);
+            format!(" No crossover by medians: eager is ahead at the largest, {last}.")
+        }
+    })
+}
+
+/// For a table of sends to a blocked rank: what the wait took of each runtime, in the table of `views`
+/// that belongs to it. `Processor time while blocked: mpj auto 0.500 %, MPICH 100 %`.
+pub fn while_blocked(header: &Header, views: &[View], wakeup: &View) -> Option<String> {
+    let [one, other] = facts::BLOCKED;
+    let belongs = |view: &&View| {
+        view.table.series.id == other
+            && (view.face, view.table.ranks) == (wakeup.face, wakeup.table.ranks)
+    };
+    if wakeup.table.series.id != one {
+        return None;
+    }
+    let table = &views.iter().find(belongs)?.table;
+    let of_each = table.rows.first()?.cells.iter().zip(&header.runtimes);
+    let texts = of_each.filter_map(|(cell, runtime)| {
+        let median = cell.as_ref()?.median;
+        Some(format!("{} {}", runtime.label, wording::quantity(median, table.series.unit)))
+    });
+    let texts: Vec<_> = texts.collect();
+    Some(format!("{}: {}", table.series.title, texts.join(", ")))
 }

@@ -1,5 +1,5 @@
-//! How sizes, figures and verdicts are written. Used by the page and the results document, so that
-//! both read alike.
+//! How sizes, figures and verdicts are written. Used by the text, the page and the results document,
+//! so that all read alike.
 
 use mpj_bench_programs::{Series, Unit, X};
 
@@ -91,12 +91,24 @@ pub fn interval(interval: Option<(f64, f64)>) -> String {
     interval.map_or_else(String::new, |(low, high)| format!("[{}, {}]", figure(low), figure(high)))
 }
 
-/// A ratio of times, with two decimals where three digits would be noise.
+/// A ratio: thousandths, so that one beside 1 is told from 1; three digits far from it.
 pub fn ratio(value: f64) -> String {
-    if value < 10.0 { format!("{value:.2}") } else { figure(value) }
+    if (0.1..10.0).contains(&value) { format!("{value:.3}") } else { figure(value) }
 }
 
-/// A ratio with its interval: `0.81 [0.79, 0.84]`.
+/// The ratios from the smallest to the largest: `0.350–0.610`. Nothing if there are none.
+pub fn ratios(of: &[f64]) -> Option<String> {
+    let low = ratio(of.iter().copied().reduce(f64::min)?);
+    let high = ratio(of.iter().copied().reduce(f64::max)?);
+    Some(if low == high { low } else { format!("{low}–{high}") })
+}
+
+/// A number of things in words.
+pub fn count(number: usize, one: &str, many: &str) -> String {
+    format!("{number} {}", if number == 1 { one } else { many })
+}
+
+/// A ratio with its interval: `0.810 [0.790, 0.840]`.
 pub fn ratio_with_interval(of: &Ratio) -> String {
     match of.interval {
         Some((low, high)) => format!("{} [{}, {}]", ratio(of.median), ratio(low), ratio(high)),
@@ -144,6 +156,11 @@ pub fn verdict(series: &Series, verdict: Verdict) -> &'static str {
     }
 }
 
+/// What a ratio allows to say, in a word: without an interval, that there is none.
+pub fn said(series: &Series, of: &Ratio) -> &'static str {
+    if of.interval.is_some() { verdict(series, of.verdict) } else { "no interval" }
+}
+
 /// The chosen ones of `all`, neighbours drawn together: `0 to 64K, 1M`.
 pub fn ranges(x: X, all: &[u64], chosen: &[u64]) -> String {
     let is_chosen = |value: &&u64| chosen.contains(value);
@@ -181,8 +198,10 @@ mod tests {
 
     #[test]
     fn figures_have_three_digits() {
-        let texts = [0.0, 0.01234, 0.9999, 1.0, 9.999, 12.34, 123.4, 12345.6].map(figure);
-        assert_eq!(texts, ["0", "0.0123", "1.00", "1.00", "10.0", "12.3", "123", "12346"]);
+        let texts = [0.0, 1.5e-6, 0.01234, 0.9999, 1.0, 9.999, 12.34, 123.4, 12345.6].map(figure);
+        let expected =
+            ["0", "0.00000150", "0.0123", "1.00", "1.00", "10.0", "12.3", "123", "12346"];
+        assert_eq!(texts, expected);
         assert_eq!([0.5, 20.0, 100.0].map(short), ["0.5", "20", "100"]);
     }
 
@@ -192,6 +211,15 @@ mod tests {
         assert_eq!([0.43, 1.0, 1200.0].map(time), ["430 ns", "1.00 µs", "1.20 ms"]);
         assert_eq!(tick(2.0, Unit::Milliseconds), "2 ms");
         assert_eq!(quantity(12_400.0, Unit::MegabytesPerSecond), "12.4 GB/s");
+    }
+
+    #[test]
+    fn ratios_have_thousandths_near_1_and_three_digits_else() {
+        let texts = [0.01234, 0.0999, 0.1, 1.0012, 9.87654, 12.34].map(ratio);
+        assert_eq!(texts, ["0.0123", "0.0999", "0.100", "1.001", "9.877", "12.3"]);
+        assert_eq!(ratios(&[0.61, 0.35, 0.5]).as_deref(), Some("0.350–0.610"));
+        assert_eq!(ratios(&[0.5, 0.5]).as_deref(), Some("0.500"));
+        assert_eq!(ratios(&[]), None);
     }
 
     #[test]

@@ -22,7 +22,12 @@ fn header() -> Header {
 }
 
 fn launch() -> Launch {
-    let sample = |series: &str| Sample { series: series.to_owned(), x: 8, values: vec![0.25, 3.0] };
+    let sample = |series: &str| Sample {
+        series: series.to_owned(),
+        x: 8,
+        values: vec![0.25, 3.0],
+        raw: Some((54.5, 55.25)),
+    };
     Launch {
         round: 2,
         runtime: "openmpi".to_owned(),
@@ -87,8 +92,8 @@ fn a_launch_that_could_not_be_read_is_not_written() {
 fn every_rule() {
     let text_of = |text: &str| Problem::UnknownSeries(text.to_owned());
     assert_eq!(broken("\"bibw\"", "\"warp\""), (2, text_of("warp")));
-    let rounds = Problem::Round { round: 3, rounds: 3 };
-    assert_eq!(broken("\"round\":2", "\"round\":3"), (2, rounds));
+    let rounds = Problem::Round { round: 9, rounds: 9 };
+    assert_eq!(broken("\"round\":2", "\"round\":9"), (2, rounds));
     assert_eq!(broken("\"ranks\":2", "\"ranks\":0"), (2, Problem::NoRanks));
     assert_eq!(broken("\"format\":1", "\"format\":7"), (1, Problem::Format(7)));
     let negative = Problem::Figure { what: "latency".to_owned(), value: -0.5 };

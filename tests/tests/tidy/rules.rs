@@ -18,6 +18,7 @@ pub const MEDIAN_FUNCTION: usize = 10;
 /// The files that may contain unsafe code, and that do.
 pub const UNSAFE_FILES: &[&str] = &[
     "benches/system-mpi/src/mpi.rs",
+    "benches/programs/src/cache_line.rs",
     "mpj/examples/matmul/local.rs",
     "mpj/src/point_to_point.rs",
     "mpjdev/src/buffer.rs",

@@ -4,7 +4,7 @@
 
 use crate::order::Order;
 use crate::pace;
-use crate::payload;
+use crate::payload::{self, Buffer};
 use crate::runtime::{Failure, Runtime};
 use crate::worker::Sink;
 
@@ -46,7 +46,7 @@ fn microseconds(seconds: &[f64]) -> Vec<f64> {
 }
 
 fn broadcast<R: Runtime>(runtime: &R, order: &Order, size: usize) -> Result<Vec<f64>, Failure> {
-    let mut buffer = vec![0; size];
+    let mut buffer = Buffer::zeroed(size);
     payload::fill(&mut buffer, if runtime.rank() == 0 { 3 } else { 0 });
     let seconds = measure(runtime, order, || runtime.broadcast(&mut buffer, 0))?;
     payload::check(&buffer, 3)?;
@@ -54,7 +54,7 @@ fn broadcast<R: Runtime>(runtime: &R, order: &Order, size: usize) -> Result<Vec<
 }
 
 fn allreduce<R: Runtime>(runtime: &R, order: &Order, count: usize) -> Result<Vec<f64>, Failure> {
-    let mut values = vec![0.0; count];
+    let mut values = Buffer::<f64>::zeroed(count);
     let seconds = measure(runtime, order, || runtime.allreduce(&mut values))?;
     let rank = runtime.rank() as f64;
     values.iter_mut().zip(0..).for_each(|(value, place)| *value = rank + f64::from(place));
@@ -70,7 +70,8 @@ fn allreduce<R: Runtime>(runtime: &R, order: &Order, count: usize) -> Result<Vec
 
 fn alltoall<R: Runtime>(runtime: &R, order: &Order, size: usize) -> Result<Vec<f64>, Failure> {
     let (rank, ranks) = (runtime.rank(), runtime.size());
-    let (mut data, mut into) = (vec![0; size * ranks], vec![0; size * ranks]);
+    let (mut data, mut into) =
+        (Buffer::<u8>::zeroed(size * ranks), Buffer::<u8>::zeroed(size * ranks));
     let seed = |from: usize, to: usize| (from * ranks + to) as u64;
     for (to, block) in data.chunks_mut(size).enumerate() {
         payload::fill(block, seed(rank, to));

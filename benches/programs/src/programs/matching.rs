@@ -56,22 +56,24 @@ fn behind_posted<R: Runtime>(
     depth: usize,
     any: bool,
 ) -> Result<Vec<f64>, Failure> {
-    let mut places = vec![0; depth * BYTES];
-    let others = tags(depth).zip(places.chunks_mut(BYTES));
-    let posts = others.map(|(tag, buffer)| Post::Receive { buffer, from: source(any), tag });
     if runtime.rank() == 1 {
+        let mut places = vec![[0; BYTES]; depth];
+        let others = tags(depth).zip(&mut places);
+        let posts = others.map(|(tag, buffer)| Post::Receive { buffer, from: source(any), tag });
         // The others get their messages only when all is measured.
-        return runtime.start_all(posts, || {
+        let seconds = runtime.start_all(posts, || {
             runtime.send(&[], 0, READY)?;
-            pace::measure(runtime, &order.effort, || round_trip(runtime, source(any)))
-        });
+            measure(runtime, order, source(any))
+        })?;
+        tags(depth).zip(&places).try_for_each(|(tag, place)| check(tag, place))?;
+        return Ok(seconds);
     }
     if runtime.rank() == 0 {
         runtime.recv(&mut [], Source::Rank(1), READY)?;
     }
-    let seconds = pace::measure(runtime, &order.effort, || round_trip(runtime, Source::Rank(0)))?;
+    let seconds = measure(runtime, order, Source::Rank(1))?;
     if runtime.rank() == 0 {
-        tags(depth).try_for_each(|tag| runtime.send(&[0; BYTES], 1, tag))?;
+        tags(depth).try_for_each(|tag| runtime.send(&message(tag), 1, tag))?;
     }
     Ok(seconds)
 }
@@ -82,36 +84,65 @@ fn behind_early<R: Runtime>(
     depth: usize,
     any: bool,
 ) -> Result<Vec<f64>, Failure> {
-    let from = if runtime.rank() == 0 { Source::Rank(1) } else { source(any) };
-    // Messages do not overtake each other: when the first ping is there, all others are.
-    let measure = || pace::measure(runtime, &order.effort, || round_trip(runtime, from));
     if runtime.rank() == 0 {
         // A send may wait for its receive.
-        let data = &[0; BYTES];
-        return runtime.start_all(tags(depth).map(|tag| Post::Send { data, to: 1, tag }), measure);
+        let data: Vec<_> = tags(depth).map(message).collect();
+        let others = tags(depth).zip(&data);
+        let posts = others.map(|(tag, data)| Post::Send { data, to: 1, tag });
+        return runtime.start_all(posts, || measure(runtime, order, Source::Rank(1)));
     }
-    let seconds = measure()?;
+    // Messages do not overtake each other: when the first ping is there, all others are.
+    let seconds = measure(runtime, order, source(any))?;
     if runtime.rank() == 1 {
-        let mut place = [0; BYTES];
         for tag in tags(depth) {
+            let mut place = [0; BYTES];
             runtime.recv(&mut place, Source::Rank(0), tag)?;
+            check(tag, &place)?;
         }
     }
     Ok(seconds)
 }
 
-/// A message to rank 1, which receives it from `from`, and one back.
-fn round_trip<R: Runtime>(runtime: &R, from: Source) -> Result<(), Failure> {
+/// Seconds of a message to rank 1 and one back, each received from `from`; the last one is checked.
+fn measure<R: Runtime>(runtime: &R, order: &Order, from: Source) -> Result<Vec<f64>, Failure> {
     let mut place = [0; BYTES];
+    let seconds = pace::measure(runtime, &order.effort, || round_trip(runtime, from, &mut place))?;
+    match runtime.rank() {
+        0 => check(PONG, &place)?,
+        1 => check(PING, &place)?,
+        _ => {}
+    }
+    Ok(seconds)
+}
+
+fn round_trip<R: Runtime>(
+    runtime: &R,
+    from: Source,
+    place: &mut [u8; BYTES],
+) -> Result<(), Failure> {
     match runtime.rank() {
         0 => {
-            runtime.send(&[0; BYTES], 1, PING)?;
-            runtime.recv(&mut place, Source::Rank(1), PONG)
+            runtime.send(&message(PING), 1, PING)?;
+            runtime.recv(place, from, PONG)
         }
         1 => {
-            runtime.recv(&mut place, from, PING)?;
-            runtime.send(&place, 0, PONG)
+            runtime.recv(place, from, PING)?;
+            runtime.send(&message(PONG), 0, PONG)
         }
         _ => Ok(()),
     }
+}
+
+/// What a message with this tag carries.
+fn message(tag: i32) -> [u8; BYTES] {
+    i64::from(tag).to_ne_bytes()
+}
+
+/// Whether a receive with this tag has got its own message.
+fn check(tag: i32, place: &[u8; BYTES]) -> Result<(), Failure> {
+    if *place == message(tag) {
+        return Ok(());
+    }
+    let other = i64::from_ne_bytes(*place);
+    Err(Failure::new(format_args!("wrong match: tag {tag} has got the message of tag {other}")))
 }

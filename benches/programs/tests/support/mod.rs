@@ -43,6 +43,7 @@ pub fn order(program: Program) -> Order {
         products: vec![12, 24],
         depths: vec![1],
         pin: Vec::new(),
+        line: None,
     }
 }
 

@@ -1,6 +1,7 @@
 //! One call of the program: prepares what takes part, measures it, shows and writes the figures.
 
 use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -9,13 +10,13 @@ use std::time::SystemTime;
 
 use mpj_bench::campaign::{self, Conduct};
 use mpj_bench::catalogue::{Configuration, Extent};
-use mpj_bench::cli::Options;
+use mpj_bench::cli::{Backend, Options};
 use mpj_bench::contender::{Contender, Programs};
-use mpj_bench::model::{FORMAT, Header, Run, Threshold};
+use mpj_bench::model::{FORMAT, Header, Run, SELF, Threshold};
 use mpj_bench::peers::{self, Peer};
 use mpj_bench::store::Writer;
 use mpj_bench::{analysis, baseline, launch, machine, page, results, store, text, views};
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::progress::Progress;
 
@@ -31,8 +32,7 @@ const INTERRUPTED: u8 = 130;
 pub fn run(options: &Options) -> Result<ExitCode, String> {
     let then = options.baseline.as_deref().map(store::read).transpose();
     let then = then.map_err(|error| error.to_string())?;
-    let outputs = [&options.html, &options.markdown];
-    outputs.into_iter().flatten().try_for_each(|path| writable(path))?;
+    check_outputs(options)?;
     if let Some(path) = &options.from {
         let run = store::read(path).map_err(|error| error.to_string())?;
         show(options, &run, then.as_ref())?;
@@ -40,22 +40,25 @@ pub fn run(options: &Options) -> Result<ExitCode, String> {
     }
     let stop = Arc::new(AtomicBool::new(false));
     stop_on_signals(&stop)?;
-    launch::adopt_orphans().map_err(|error| error.to_string())?;
-    let (run, complaints) = measure(options, &stop)?;
+    let measured = measure(options, &stop);
+    let is_stopped = stop.load(Ordering::Relaxed);
+    let (run, complaints) = match measured {
+        Err(_) if is_stopped => return Ok(ExitCode::from(INTERRUPTED)),
+        measured => measured?,
+    };
     show(options, &run, then.as_ref())?;
-    Ok(match (stop.load(Ordering::Relaxed), complaints) {
+    Ok(match (is_stopped, complaints) {
         (true, _) => ExitCode::from(INTERRUPTED),
         (false, 0) => ExitCode::SUCCESS,
         (false, _) => ExitCode::from(INCOMPLETE),
     })
 }
 
-/// The first signal ends the measurement, the second one the program.
+/// Signals end the measurement: the launch that runs is ended, and what was measured is shown. The
+/// program never goes before that, since it would leave the launch behind.
 fn stop_on_signals(stop: &Arc<AtomicBool>) -> Result<(), String> {
-    for signal in [SIGINT, SIGTERM] {
-        let code = INTERRUPTED.into();
-        signal_hook::flag::register_conditional_shutdown(signal, code, stop.clone())
-            .and_then(|_| signal_hook::flag::register(signal, stop.clone()))
+    for signal in [SIGINT, SIGTERM, SIGHUP] {
+        signal_hook::flag::register(signal, stop.clone())
             .map_err(|error| format!("cannot watch for signals: {error}"))?;
     }
     Ok(())
@@ -95,7 +98,10 @@ fn introduce(
 ) -> Result<(Vec<Contender>, Header), String> {
     let ranks = options.np.iter().copied().max().unwrap_or(2).min(2);
     let (mut contenders, mut thresholds, mut facts) = (Vec::new(), Vec::new(), machine::facts());
-    for mut contender in candidates(options, tell)? {
+    let candidates = candidates(options, &conduct.stop, tell)?;
+    // Only now: what cargo left running is not this program's.
+    launch::adopt_orphans().map_err(|error| error.to_string())?;
+    for mut contender in candidates {
         let id = &contender.info.id;
         match conduct.introduce(&contender, ranks) {
             Ok(library) => {
@@ -103,7 +109,7 @@ fn introduce(
                     add(&mut thresholds, bytes, id, &above);
                 }
                 facts.extend(library.facts);
-                if !contender.info.ours && id != "self" {
+                if !contender.info.ours && id != SELF {
                     contender.info.label = library.name;
                 }
                 contenders.push(contender);
@@ -114,7 +120,7 @@ fn introduce(
     }
     let mut seen = std::collections::HashSet::new();
     facts.retain(|fact| seen.insert(fact.clone()));
-    facts.extend(method(options));
+    facts.extend(method(options, &contenders));
     thresholds.sort_by_key(|threshold| threshold.bytes);
     let header = Header {
         format: FORMAT,
@@ -140,14 +146,17 @@ fn add(thresholds: &mut Vec<Threshold>, bytes: usize, id: &str, above: &str) {
 }
 
 /// How it is measured, for the header.
-fn method(options: &Options) -> Vec<(String, String)> {
+fn method(options: &Options, contenders: &[Contender]) -> Vec<(String, String)> {
     let fact = |name: &str, value: &str| (name.to_owned(), value.to_owned());
-    vec![
+    let mut facts = vec![
         fact("mpj", concat!(env!("CARGO_PKG_VERSION"), ", every call may come from any thread")),
-        fact("peers", "as installed, MPI_Init (one thread)"),
         fact("pinning", "rank r on usable processor r; none if there are more ranks than those"),
         fact("order of launches", &format!("random, seed {}", options.seed)),
-    ]
+    ];
+    if contenders.iter().any(|it| !it.info.ours && it.info.id != SELF) {
+        facts.push(fact("peers", "as installed, MPI_Init (one thread)"));
+    }
+    facts
 }
 
 /// The command line as the user gave it, folders left out.
@@ -162,20 +171,27 @@ fn command_line() -> String {
 }
 
 /// What is asked for and can be built.
-fn candidates(options: &Options, tell: &mut impl FnMut(String)) -> Result<Vec<Contender>, String> {
+fn candidates(
+    options: &Options,
+    stop: &AtomicBool,
+    tell: &mut impl FnMut(String),
+) -> Result<Vec<Contender>, String> {
     let programs = programs()?;
     let mut candidates = Vec::new();
     for &backend in &options.backend {
         candidates.push(Contender::mpj(&programs, backend.into()));
     }
     for name in &options.peer {
-        if name == "self" {
-            let first = options.backend.last().copied().expect("clap has a default");
-            candidates.push(Contender::mpj_again(&programs, first.into()));
+        if name == SELF {
+            // The one that tables compare with peers.
+            let auto = options.backend.iter().find(|backend| **backend == Backend::Auto);
+            let same = *auto.or(options.backend.first()).expect("clap has a default");
+            candidates.push(Contender::mpj_again(&programs, same.into()));
             continue;
         }
         match built(name, &programs) {
             Ok((peer, worker)) => candidates.push(Contender::peer(peer, worker)),
+            Err(_) if stop.load(Ordering::Relaxed) => return Err("interrupted".to_owned()),
             Err(error) => tell(error.to_string()),
         }
     }
@@ -224,33 +240,57 @@ fn configurations(
     all
 }
 
-/// Prints the tables and writes the files.
+/// Writes the files, then prints the tables.
 fn show(options: &Options, run: &Run, then: Option<&Run>) -> Result<(), String> {
     let tables = analysis::tables(run);
-    println!("{}", text::header(run));
+    let page = || page::html(run, &tables);
+    let html = options.html.as_deref().map_or(Ok(()), |path| write(path, &page()));
+    let markdown = || results::markdown(run);
+    let markdown = options.markdown.as_deref().map_or(Ok(()), |path| write(path, &markdown()));
+    let mut out = format!("{}\n", text::header(run));
     for view in &views::of(run, &tables) {
-        println!("{}", text::table(view, &run.header));
+        out += &format!("{}\n", text::table(view, &run.header));
         if options.details {
-            println!("{}", text::details(view, &run.header));
+            out += &format!("{}\n", text::details(view, &run.header));
         }
     }
-    println!("{}", text::launches_note(run));
+    out += &text::launches_note(run);
     if let Some(then) = then {
-        println!("{}", baseline::text(run, then));
+        out += &baseline::text(run, then);
     }
-    if let Some(path) = &options.html {
-        write(path, &page::html(run, &tables))?;
-    }
-    if let Some(path) = &options.markdown {
-        write(path, &results::markdown(run))?;
+    // A reader that goes early, as `head` does, has read enough.
+    let _ = io::stdout().write_all(out.as_bytes());
+    html.and(markdown)
+}
+
+/// Refuses, before anything is measured for them, outputs that cannot be written, that are the same
+/// file, or that are an input.
+fn check_outputs(options: &Options) -> Result<(), String> {
+    let outputs = [&options.json, &options.html, &options.markdown];
+    let outputs: Vec<_> = outputs.into_iter().flatten().collect();
+    let inputs = [&options.baseline, &options.from].into_iter().flatten();
+    let mut taken: Vec<PathBuf> = inputs.filter_map(|path| path.canonicalize().ok()).collect();
+    for path in outputs {
+        writable(path)?;
+        let place = path.canonicalize().unwrap_or_else(|_| path.clone());
+        if taken.contains(&place) {
+            return Err(format!("{} is named twice: give every file its own", path.display()));
+        }
+        taken.push(place);
     }
     Ok(())
 }
 
-/// Whether a file can be written, before anything is measured for it. What it holds stays.
+/// Whether a file can be written. What it holds stays.
 fn writable(path: &Path) -> Result<(), String> {
+    let is_new = !path.exists();
     let opened: Result<File, _> = OpenOptions::new().create(true).append(true).open(path);
-    opened.map(drop).map_err(|error| format!("cannot write {}: {error}", path.display()))
+    opened.map_err(|error| format!("cannot write {}: {error}", path.display()))?;
+    if is_new && !path.is_symlink() {
+        // It is made again when there is something to write.
+        let _ = fs::remove_file(path);
+    }
+    Ok(())
 }
 
 fn write(path: &Path, contents: &str) -> Result<(), String> {
