@@ -23,7 +23,7 @@ const LONG: Duration = Duration::from_secs(60);
 #[test]
 fn a_job_that_measures_and_ends() {
     let script = r#"echo noise
-        echo '[1] @mpj-bench {"library":{"name":"some 1.0","thresholds":[[8,"long"]],"facts":[]}}'
+        echo '[1] @mpj-bench {"library":{"name":"some 1.0","ranks":2,"thresholds":[[8,"long"]],"facts":[]}}'
         echo '@mpj-bench {"sample":{"series":"latency","x":8,"values":[1.5,2.5]}}'
         echo '@mpj-bench "complete"'"#;
     let outcome = launch(script, LONG, false);

@@ -37,8 +37,11 @@ struct Flag(AtomicU64);
 impl Flag {
     /// Waits until the other side has stored `value`.
     fn wait_for(&self, value: u64) {
-        while self.0.load(Ordering::Acquire) != value {
-            // SYNC: cache line
+        loop {
+            let seen = self.0.load(Ordering::Acquire); // SYNC: cache line
+            if seen == value {
+                return;
+            }
             hint::spin_loop();
         }
     }
