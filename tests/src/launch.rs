@@ -113,17 +113,6 @@ pub fn example(name: &str) -> PathBuf {
     path
 }
 
-/// The benchmark program, built if need be, with what it starts beside it.
-///
-/// # Panics
-///
-/// When it cannot be built.
-pub fn bench_path() -> PathBuf {
-    static BUILT: OnceLock<()> = OnceLock::new();
-    BUILT.get_or_init(|| build(&["--package", "mpj-bench", "--bins"]));
-    mpjrun_path().with_file_name("mpj-bench")
-}
-
 /// Root of the workspace.
 pub fn workspace() -> &'static Path {
     let package = Path::new(env!("CARGO_MANIFEST_DIR"));

@@ -61,6 +61,9 @@ impl<S> Engine<S> {
     #[inline]
     pub fn dispatch(&mut self, state: &mut S, frame: Frame<'_>) -> Result<(), LapiError> {
         let Frame { origin, head, body } = frame;
+        if let Some((handler, uhdr)) = wire::of_short_head(head) {
+            return self.single(state, origin, handler, uhdr, body, RemoteCounters::default());
+        }
         let peer = |violation| LapiError::Peer { origin, violation };
         let packet = wire::decode(head, body.len()).map_err(|error| peer(error.into()))?;
         match packet {

@@ -10,7 +10,7 @@ use crate::error::LapiError;
 use crate::handler::{HeaderHandler, MAX_HANDLERS};
 use crate::outbox::Outbox;
 use crate::region::{RecvRegion, RemoteRegion, SendRegion};
-use crate::wire::{Packet, SHORT_HEAD, SHORT_UHDR};
+use crate::wire::{self, Packet};
 
 /// Frames that one call of progress dispatches at most, so that a flood does not keep a caller.
 const BUDGET: usize = 64;
@@ -79,12 +79,15 @@ impl<A: Adapter, S> Session<A, S> {
             return Ok(false);
         }
         let (handler, counters, uhdr) = (call.handler, call.counters(), call.uhdr);
-        let packet = Packet::Single { handler, counters, uhdr };
         let (target, body) = (call.target, call.udata.bytes());
-        let post = if uhdr.len() <= SHORT_UHDR && counters.is_none() {
-            self.adapter.try_send(target, packet.encode_in::<SHORT_HEAD>().bytes(), body)?
-        } else {
-            self.adapter.try_send(target, packet.encode().bytes(), body)?
+        let post = match <[u8; 8]>::try_from(uhdr) {
+            Ok(uhdr) if counters.is_none() => {
+                self.adapter.try_send(target, &wire::short_head(handler, uhdr), body)?
+            }
+            _ => {
+                let packet = Packet::Single { handler, counters, uhdr };
+                self.adapter.try_send(target, packet.encode().bytes(), body)?
+            }
         };
         lane.dirty |= post == Post::Taken;
         Ok(post == Post::Taken)

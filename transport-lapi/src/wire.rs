@@ -118,19 +118,42 @@ pub(crate) enum Packet<'a> {
     Barrier { round: u8 },
 }
 
-/// Room for the head of a message with a short user header and no counters, which is most of them:
-/// clearing and copying a longer head would show in the latency.
-pub(crate) const SHORT_HEAD: usize = 8 + SHORT_UHDR;
-/// Longest user header of such a message.
-pub(crate) const SHORT_UHDR: usize = 16;
+/// Bytes of the head of a message that is one packet, with one word of user header and no counters.
+/// Most messages are, so this one head is made and taken apart without looking at each field.
+const SHORT_HEAD: usize = BASE + 8;
 
-/// An encoded head on the stack, in room for `ROOM` bytes.
-pub(crate) struct Head<const ROOM: usize> {
-    bytes: [u8; ROOM],
+/// The head of a [`Packet::Single`] for `handler` with this user header and no counters.
+#[inline]
+pub(crate) fn short_head(handler: u8, uhdr: [u8; 8]) -> [u8; SHORT_HEAD] {
+    let mut head = [0; SHORT_HEAD];
+    head[..BASE].copy_from_slice(&base(SINGLE, handler, uhdr.len(), 0).to_le_bytes());
+    head[BASE..].copy_from_slice(&uhdr);
+    head
+}
+
+/// Handler and user header, if this is such a head.
+#[inline]
+pub(crate) fn of_short_head(head: &[u8]) -> Option<(u8, &[u8])> {
+    let (first, uhdr) = head.split_first_chunk::<BASE>()?;
+    let word = u64::from_le_bytes(*first);
+    let handler = (word >> 8) as u8;
+    let is_short = head.len() == SHORT_HEAD && word == base(SINGLE, handler, uhdr.len(), 0);
+    is_short.then_some((handler, uhdr))
+}
+
+/// The first word of a head.
+#[inline]
+fn base(kind: u8, handler: u8, uhdr_len: usize, number: u32) -> u64 {
+    u64::from(kind) | u64::from(handler) << 8 | (uhdr_len as u64) << 16 | u64::from(number) << 32
+}
+
+/// An encoded head on the stack.
+pub(crate) struct Head {
+    bytes: [u8; MAX_HEAD],
     len: usize,
 }
 
-impl<const ROOM: usize> Head<ROOM> {
+impl Head {
     /// The encoded bytes.
     #[inline]
     pub fn bytes(&self) -> &[u8] {
@@ -139,11 +162,7 @@ impl<const ROOM: usize> Head<ROOM> {
 
     #[inline]
     fn base(&mut self, kind: u8, handler: u8, uhdr_len: usize, number: u32) {
-        let base = u64::from(kind)
-            | u64::from(handler) << 8
-            | (uhdr_len as u64) << 16
-            | u64::from(number) << 32;
-        self.bytes[..BASE].copy_from_slice(&base.to_le_bytes());
+        self.bytes[..BASE].copy_from_slice(&base(kind, handler, uhdr_len, number).to_le_bytes());
         self.len = BASE;
     }
 
@@ -161,13 +180,9 @@ impl<const ROOM: usize> Head<ROOM> {
         self.len += 8;
     }
 
-    /// User headers are whole words, which keeps this free of a call.
     #[inline]
     fn uhdr(&mut self, uhdr: &[u8]) {
-        let room = self.bytes[self.len..].chunks_exact_mut(8);
-        for (to, from) in room.zip(uhdr.chunks_exact(8)) {
-            to.copy_from_slice(from);
-        }
+        self.bytes[self.len..self.len + uhdr.len()].copy_from_slice(uhdr);
         self.len += uhdr.len();
     }
 }
@@ -175,15 +190,8 @@ impl<const ROOM: usize> Head<ROOM> {
 impl Packet<'_> {
     /// Encodes the packet. User headers that are longer than [`MAX_UHDR`] or not a multiple of 8
     /// were refused by the caller.
-    #[inline]
-    pub fn encode(&self) -> Head<MAX_HEAD> {
-        self.encode_in()
-    }
-
-    /// Encodes the packet, whose head the caller knows to fit into `ROOM` bytes.
-    #[inline]
-    pub fn encode_in<const ROOM: usize>(&self) -> Head<ROOM> {
-        let mut head = Head { bytes: [0; ROOM], len: 0 };
+    pub fn encode(&self) -> Head {
+        let mut head = Head { bytes: [0; MAX_HEAD], len: 0 };
         match *self {
             Packet::Single { handler, counters, uhdr } => {
                 head.base(SINGLE, handler, uhdr.len(), 0);
@@ -337,6 +345,30 @@ mod tests {
             let first = Packet::First { handler, counters, msg, total, uhdr: &uhdr };
             let head = first.encode();
             prop_assert_eq!(decode(head.bytes(), 0), Ok(first));
+        }
+
+        #[test]
+        fn short_heads_are_those_of_single_packets(handler: u8, uhdr: [u8; 8]) {
+            let counters = RemoteCounters::default();
+            let single = Packet::Single { handler, counters, uhdr: &uhdr };
+            let (head, encoded) = (short_head(handler, uhdr), single.encode());
+            prop_assert_eq!(&head[..], encoded.bytes());
+            prop_assert_eq!(of_short_head(&head), Some((handler, &uhdr[..])));
+        }
+
+        #[test]
+        fn what_is_taken_for_a_short_head_decodes_to_the_same(
+            kind in 0u8..4, len in 0u16..17, number in 0u32..2, rest: [u8; 24], cut in 0usize..25,
+        ) {
+            let mut head = u64::from(kind).to_le_bytes().to_vec();
+            head[1] = rest[0];
+            head[2..4].copy_from_slice(&len.to_le_bytes());
+            head[4..].copy_from_slice(&number.to_le_bytes());
+            head.extend(&rest[..cut]);
+            if let Some((handler, uhdr)) = of_short_head(&head) {
+                let counters = RemoteCounters::default();
+                prop_assert_eq!(decode(&head, 3), Ok(Packet::Single { handler, counters, uhdr }));
+            }
         }
 
         #[test]

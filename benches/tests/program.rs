@@ -2,12 +2,23 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use mpj_tests::launch::{self, Outcome};
+use rustix::process::{Pid, Signal};
+
+/// The benchmark program. What it starts is beside it: cargo builds the worker with this test, and
+/// the launcher is built here if need be.
+fn program() -> &'static str {
+    let program = env!("CARGO_BIN_EXE_mpj-bench");
+    assert_eq!(launch::mpjrun_path().parent(), Path::new(program).parent());
+    program
+}
 
 fn bench(folder: &Path, words: &[&str]) -> Outcome {
-    launch::run(Command::new(launch::bench_path()).args(words).current_dir(folder))
+    launch::run(Command::new(program()).args(words).current_dir(folder))
 }
 
 /// The least that measures something.
@@ -64,4 +75,33 @@ fn wrong_calls_are_refused_before_anything_is_measured() {
         assert!(outcome.stderr.contains(said), "{words:?}: {outcome:?}");
         assert_eq!(outcome.stdout, "", "{words:?}");
     }
+}
+
+#[test]
+fn an_interrupt_ends_the_measurement_and_shows_what_there_is() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let words = ["latency", "--sizes", "8", "--launches", "3000", "--json", "run.json"];
+    let mut command = Command::new(program());
+    command.args(words).args(["--html", "page.html"]).current_dir(folder.path());
+    command.stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut bench = command.spawn().expect("it was built");
+    let stored = || fs::read_to_string(folder.path().join("run.json")).unwrap_or_default();
+    let start = Instant::now();
+    while stored().lines().count() < 4 {
+        assert!(start.elapsed() < launch::LIMIT, "nothing is measured: {}", stored());
+        thread::sleep(Duration::from_millis(10));
+    }
+    rustix::process::kill_process(Pid::from_child(&bench), Signal::INT).expect("it runs");
+    while bench.try_wait().expect("it is ours").is_none() {
+        if start.elapsed() > launch::LIMIT {
+            bench.kill().expect("it runs");
+            panic!("it does not end");
+        }
+        thread::sleep(Duration::from_millis(10));
+    }
+    let output = bench.wait_with_output().expect("it has ended");
+    assert_eq!(output.status.code(), Some(130));
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(text.contains("\n8 "), "{text}");
+    assert!(folder.path().join("page.html").is_file());
 }
