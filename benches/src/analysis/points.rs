@@ -153,7 +153,7 @@ impl<'a> Point<'a> {
     /// In how many rounds every runtime saw this face; those that gave up early do not count.
     pub fn rounds_of(&self, face: Face) -> usize {
         let most = self.figures.iter().map(Vec::len).max().unwrap_or(0);
-        let steady = self.figures.iter().filter(|figures| 2 * figures.len() > most);
+        let steady = self.figures.iter().filter(|figures| 2 * figures.len() >= most);
         let turns = |figures: &Vec<Figure<'a>>| -> HashSet<Turn<'a>> {
             let seen = figures.iter().filter(|figure| figure.sight == Sight::One(face));
             seen.map(|figure| figure.turn).collect()
