@@ -206,8 +206,15 @@ fn a_signal_that_the_caller_ignores_is_ignored() {
 
 #[test]
 fn a_rank_that_fails_while_others_are_started_is_the_first_one() {
-    let ranks = "case $MPJ_RANK in 1) sleep 0.1; exit 8;; 40) exit 9;; *) exec sleep 60;; esac";
-    script(256, ranks).assert_code(9).assert_says("mpjrun: rank 40 (pid ");
+    let folder = tempfile::tempdir().expect("a folder");
+    let mark = folder.path().join("failed");
+    // Rank 1 fails well after rank 40, however long it takes to start that.
+    let ranks = format!(
+        "case $MPJ_RANK in 1) until [ -e {0} ]; do sleep 0.01; done; sleep 1; exit 8;; \
+         40) touch {0}; exit 9;; *) exec sleep 60;; esac",
+        mark.display(),
+    );
+    script(256, &ranks).assert_code(9).assert_says("mpjrun: rank 40 (pid ");
 }
 
 #[test]
