@@ -18,7 +18,7 @@ pub fn run<R: Runtime>(runtime: &R, order: &Order, sink: &mut Sink<'_>) -> Resul
     for &size in &order.sizes {
         let mut buffers = Buffers::new(size);
         check_round_trip(runtime, &mut buffers)?;
-        let seconds = pace::measure(runtime, &order.effort, || round_trip(runtime, &mut buffers))?;
+        let seconds = pace::measure(runtime, &order.effort, || buffers.round_trip(runtime))?;
         check_round_trip(runtime, &mut buffers)?;
         sink.sample("latency", size, seconds.iter().map(|seconds| seconds * 1e6 / 2.0).collect());
     }
@@ -26,48 +26,48 @@ pub fn run<R: Runtime>(runtime: &R, order: &Order, sink: &mut Sink<'_>) -> Resul
 }
 
 /// What goes out and where the answer comes in.
-pub struct Buffers {
-    /// What this rank sends.
-    pub out: Buffer<u8>,
-    /// What it receives.
-    pub back: Buffer<u8>,
+struct Buffers {
+    out: Buffer<u8>,
+    back: Buffer<u8>,
 }
 
 impl Buffers {
     /// Buffers of `size` bytes.
-    pub fn new(size: usize) -> Self {
+    fn new(size: usize) -> Self {
         Self { out: Buffer::zeroed(size), back: Buffer::zeroed(size) }
+    }
+
+    #[inline]
+    fn round_trip<R: Runtime>(&mut self, runtime: &R) -> Result<(), Failure> {
+        round_trip(runtime, &self.out, &mut self.back)
     }
 }
 
-/// A message from rank 0 to rank 1, and one back. Other ranks do nothing.
+/// A message from rank 0 to rank 1, and one back: each sends `out` and receives into `back`. Other
+/// ranks do nothing.
 ///
 /// # Errors
 /// The library's.
 #[inline]
-pub fn round_trip<R: Runtime>(runtime: &R, buffers: &mut Buffers) -> Result<(), Failure> {
+pub fn round_trip<R: Runtime>(runtime: &R, out: &[u8], back: &mut [u8]) -> Result<(), Failure> {
     match runtime.rank() {
         0 => {
-            runtime.send(&buffers.out, 1, PING)?;
-            runtime.recv(&mut buffers.back, Source::Rank(1), PONG)?;
+            runtime.send(out, 1, PING)?;
+            runtime.recv(back, Source::Rank(1), PONG)
         }
         1 => {
-            runtime.recv(&mut buffers.back, Source::Rank(0), PING)?;
-            runtime.send(&buffers.out, 0, PONG)?;
+            runtime.recv(back, Source::Rank(0), PING)?;
+            runtime.send(out, 0, PONG)
         }
-        _ => {}
+        _ => Ok(()),
     }
-    Ok(())
 }
 
 /// A round trip whose payloads are checked.
-///
-/// # Errors
-/// A payload that is not the one that was sent, the library's.
-pub fn check_round_trip<R: Runtime>(runtime: &R, buffers: &mut Buffers) -> Result<(), Failure> {
+fn check_round_trip<R: Runtime>(runtime: &R, buffers: &mut Buffers) -> Result<(), Failure> {
     let (rank, seed) = (runtime.rank() as u64, buffers.out.len() as u64);
     payload::fill(&mut buffers.out, 2 * seed + rank);
     buffers.back.fill(0);
-    round_trip(runtime, buffers)?;
+    buffers.round_trip(runtime)?;
     if rank < 2 { payload::check(&buffers.back, 2 * seed + (1 - rank)) } else { Ok(()) }
 }

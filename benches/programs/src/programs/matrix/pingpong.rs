@@ -6,11 +6,10 @@ use bytemuck::Pod;
 use crate::order::Order;
 use crate::pace;
 use crate::payload::Buffer;
-use crate::runtime::{Failure, Runtime, Source};
+use crate::programs::latency;
+use crate::runtime::{Failure, Runtime};
 use crate::worker::{Sink, needs_two};
 
-const PING: i32 = 1;
-const PONG: i32 = 2;
 /// Elements are whole numbers below this, which are exact in `f32` as well.
 const ELEMENTS: usize = 65_521;
 
@@ -55,16 +54,5 @@ fn measure<R: Runtime, T: Pod + PartialEq>(
 }
 
 fn round_trip<R: Runtime, T: Pod>(runtime: &R, out: &[T], back: &mut [T]) -> Result<(), Failure> {
-    let (out, back) = (bytemuck::cast_slice(out), bytemuck::cast_slice_mut(back));
-    match runtime.rank() {
-        0 => {
-            runtime.send(out, 1, PING)?;
-            runtime.recv(back, Source::Rank(1), PONG)
-        }
-        1 => {
-            runtime.recv(back, Source::Rank(0), PING)?;
-            runtime.send(out, 0, PONG)
-        }
-        _ => Ok(()),
-    }
+    latency::round_trip(runtime, bytemuck::cast_slice(out), bytemuck::cast_slice_mut(back))
 }
