@@ -34,15 +34,15 @@ fn pattern_of(envelope: Envelope) -> Pattern {
     Pattern { context, source: Some(source), tag: Some(tag) }
 }
 
-fn with_posted(depth: u32) -> Matcher<Entry, Entry> {
+fn with_posted(depth: u32) -> Matcher<Entry> {
     let mut matcher = Matcher::new();
     for nth in 0..depth {
-        matcher.push_posted(pattern_of(other(nth)), 0);
+        matcher.push_posted(pattern_of(other(nth)), nth + 1);
     }
     matcher
 }
 
-fn with_early(depth: u32) -> Matcher<Entry, Entry> {
+fn with_early(depth: u32) -> Matcher<Entry> {
     let mut matcher = Matcher::new();
     for nth in 0..depth {
         matcher.push_early(other(nth), 0);
@@ -51,17 +51,17 @@ fn with_early(depth: u32) -> Matcher<Entry, Entry> {
 }
 
 /// A receive is posted, and its message arrives.
-fn expected(matcher: &mut Matcher<Entry, Entry>, wanted: Pattern) {
+fn expected(matcher: &mut Matcher<Entry>, wanted: Pattern) {
     let wanted = black_box(wanted);
     if matcher.take_early(&wanted).is_none() {
-        matcher.push_posted(wanted, black_box(1));
+        matcher.push_posted(wanted, black_box(0));
     }
     let taken = matcher.take_posted(&black_box(HERE));
     black_box(taken.expect("the receive was posted"));
 }
 
 /// A message arrives early, and its receive comes.
-fn unexpected(matcher: &mut Matcher<Entry, Entry>, wanted: Pattern) {
+fn unexpected(matcher: &mut Matcher<Entry>, wanted: Pattern) {
     let here = black_box(HERE);
     if matcher.take_posted(&here).is_none() {
         matcher.push_early(here, black_box(1));

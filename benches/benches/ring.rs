@@ -8,7 +8,7 @@ use std::hint::black_box;
 
 use criterion::{BenchmarkId, Criterion, Throughput};
 use transport_lapi::TaskId;
-use transport_lapi::adapter::{Adapter, Post};
+use transport_lapi::adapter::{Adapter, Frame, Post};
 use transport_lapi::adapters::threads;
 
 /// Body lengths in bytes: in one line of the cell, in the cell, in the bulk area, the largest.
@@ -28,7 +28,7 @@ fn send(from: &mut impl Adapter, to: TaskId, body: &[u8]) {
 fn receive(to: &mut impl Adapter, frames: usize, buffer: &mut [u8]) {
     let mut left = frames;
     while left > 0 {
-        let polled = to.poll(left, &mut |frame| {
+        let polled = to.poll(left, &mut |frame: Frame<'_>| {
             black_box(frame.head);
             black_box(frame.body.copy_to(buffer));
         });

@@ -39,8 +39,16 @@ thread_local! {
 /// A send or receive under way in a scope. It may be waited for, and need not be: the scope does.
 pub struct ScopedRequest<'scope, 'env, B> {
     scope: &'scope Scope<'scope, 'env>,
-    place: usize,
+    state: Started,
     buffer: B,
+}
+
+/// How far an operation was when the call that started it returned.
+enum Started {
+    /// Complete.
+    Done(Status),
+    /// Under way: the scope keeps its request at this place.
+    Kept(usize),
 }
 
 impl<B> ScopedRequest<'_, '_, B> {
@@ -49,11 +57,16 @@ impl<B> ScopedRequest<'_, '_, B> {
     /// # Errors
     /// A message longer than the buffer; the device has failed.
     pub fn wait(self) -> Result<(B, Status), Error> {
-        let request = self.scope.requests.borrow_mut()[self.place].take();
-        let request = request.ok_or(mpjdev::Error::Request)?;
         let device = &self.scope.communicator.device;
-        let status = device.answer(device.iwait(request))?;
-        Ok((self.buffer, status.into()))
+        let status = match self.state {
+            Started::Done(status) => status,
+            Started::Kept(place) => {
+                let request = self.scope.requests.borrow_mut()[place].take();
+                let request = request.ok_or(mpjdev::Error::Request)?;
+                device.answer(device.iwait(request))?.into()
+            }
+        };
+        Ok((self.buffer, status))
     }
 }
 
@@ -115,60 +128,107 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     ///
     /// # Errors
     /// As [`Communicator::send`].
+    #[inline]
     pub fn isend<T: Datatype>(
         &'scope self,
         data: &'env [T],
         dest: usize,
         tag: i32,
     ) -> Result<ScopedRequest<'scope, 'env, &'env [T]>, Error> {
-        let Communicator { device, context, .. } = self.communicator;
-        let request =
-            device.answer(device.isend(send_region(data), dest, tag, *context, Mode::Standard))?;
-        Ok(ScopedRequest { scope: self, place: self.keep(request), buffer: data })
+        let (region, Communicator { device, context, .. }) = (send_region(data), self.communicator);
+        let state = if device.send_at_once(region, dest, tag, *context) {
+            device.content();
+            let bytes = size_of_val(data);
+            Started::Done(Status { source: dest, tag, bytes, cancelled: false })
+        } else {
+            self.start_send(region, dest, tag, Mode::Standard)?
+        };
+        Ok(ScopedRequest { scope: self, state, buffer: data })
     }
 
     /// Starts to send `data`; complete only when the receive has begun (MPI_Issend).
     ///
     /// # Errors
     /// As [`Communicator::send`].
+    #[inline]
     pub fn issend<T: Datatype>(
         &'scope self,
         data: &'env [T],
         dest: usize,
         tag: i32,
     ) -> Result<ScopedRequest<'scope, 'env, &'env [T]>, Error> {
+        let state = self.start_send(send_region(data), dest, tag, Mode::Synchronous)?;
+        Ok(ScopedRequest { scope: self, state, buffer: data })
+    }
+
+    #[inline(never)]
+    fn start_send(
+        &self,
+        data: mpjdev::SendRegion,
+        dest: usize,
+        tag: i32,
+        mode: Mode,
+    ) -> Result<Started, Error> {
         let Communicator { device, context, .. } = self.communicator;
-        let request = device.answer(device.isend(
-            send_region(data),
-            dest,
-            tag,
-            *context,
-            Mode::Synchronous,
-        ))?;
-        Ok(ScopedRequest { scope: self, place: self.keep(request), buffer: data })
+        device
+            .answer(device.isend(data, dest, tag, *context, mode))
+            .map(|request| self.started(request))
     }
 
     /// Starts to receive into `buffer` (MPI_Irecv).
     ///
     /// # Errors
     /// No such rank, a negative tag; the device has failed.
+    #[inline]
     pub fn irecv<T: Datatype>(
         &'scope self,
         buffer: &'env mut [T],
         source: impl Into<Source>,
         tag: impl Into<Tag>,
     ) -> Result<ScopedRequest<'scope, 'env, &'env mut [T]>, Error> {
+        let (region, source, tag) = (recv_region(buffer), source.into(), tag.into());
         let Communicator { device, context, .. } = self.communicator;
-        let (source, tag) = (source.into().rank(), tag.into().value());
-        let request = device.answer(device.irecv(recv_region(buffer), source, tag, *context))?;
-        Ok(ScopedRequest { scope: self, place: self.keep(request), buffer })
+        let posted = match (source, tag) {
+            (Source::Rank(source), Tag::Is(tag)) => {
+                device.post_at_once(region, source, tag, *context)
+            }
+            _ => None,
+        };
+        let state = match posted {
+            Some(request) => {
+                device.content();
+                self.keep(request)
+            }
+            None => self.start_receive(region, source, tag)?,
+        };
+        Ok(ScopedRequest { scope: self, state, buffer })
+    }
+
+    #[inline(never)]
+    fn start_receive(
+        &self,
+        into: mpjdev::RecvRegion,
+        source: Source,
+        tag: Tag,
+    ) -> Result<Started, Error> {
+        let Communicator { device, context, .. } = self.communicator;
+        let request = device.irecv(into, source.rank(), tag.value(), *context);
+        device.answer(request).map(|request| self.started(request))
+    }
+
+    /// Keeps the request of an operation, unless it is complete.
+    fn started(&self, request: mpjdev::Request) -> Started {
+        match request.completed() {
+            Some(status) => Started::Done(status.into()),
+            None => self.keep(request),
+        }
     }
 
     #[inline]
-    fn keep(&self, request: mpjdev::Request) -> usize {
+    fn keep(&self, request: mpjdev::Request) -> Started {
         let mut requests = self.requests.borrow_mut();
         requests.push(Some(request));
-        requests.len() - 1
+        Started::Kept(requests.len() - 1)
     }
 
     /// Waits for what `body` has not waited for; the first error is kept.

@@ -35,12 +35,18 @@ impl Seat {
     pub fn answer<T>(&self, outcome: Result<T, impl Into<Error>>) -> Result<T, Error> {
         match outcome {
             Ok(value) => {
-                if self.complains.load(Ordering::Relaxed) {
-                    self.keep(None);
-                }
+                self.content();
                 Ok(value)
             }
             Err(error) => Err(self.complain(error.into())),
+        }
+    }
+
+    /// A call has succeeded: forgets the error of the one before.
+    #[inline(always)]
+    pub fn content(&self) {
+        if self.complains.load(Ordering::Relaxed) {
+            self.keep(None);
         }
     }
 

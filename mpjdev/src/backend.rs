@@ -7,7 +7,7 @@ pub(crate) mod rendezvous;
 use transport_lapi::adapter::Adapter;
 use transport_lapi::{
     Arrival, Completion, HeaderAction, HeaderHandler, LapiError, Outbox, RecvRegion, SendRegion,
-    Session,
+    Session, ShortHandler,
 };
 
 use crate::early::EarlyBody;
@@ -33,6 +33,11 @@ pub(crate) trait Backend {
     /// The header handlers of this protocol, by index.
     fn handlers() -> Vec<(u8, HeaderHandler<State>)>;
 
+    /// Those for messages that come whole in one packet.
+    fn short_handlers() -> Vec<(u8, ShortHandler<State>)> {
+        Vec::new()
+    }
+
     /// Starts a send.
     fn send<A: Adapter>(
         session: &mut Session<A, State>,
@@ -57,6 +62,10 @@ pub(crate) fn register<A: Adapter>(session: &mut Session<A, State>) -> Result<()
     let own = eager::Eager::handlers().into_iter().chain(rendezvous::Rendezvous::handlers());
     for (index, handler) in own.chain(shared) {
         session.addr_set(usize::from(index), handler)?;
+    }
+    let short = eager::Eager::short_handlers().into_iter();
+    for (index, handler) in short.chain(rendezvous::Rendezvous::short_handlers()) {
+        session.addr_set_short(usize::from(index), handler)?;
     }
     Ok(())
 }

@@ -24,6 +24,10 @@ const LEAST: usize = 1 << 10;
 #[derive(Debug)]
 pub(crate) struct Credits {
     limit: usize,
+    /// Half the limit: what the dearest eager message costs.
+    half: usize,
+    /// A quarter of the limit: what may wait to be given back.
+    quarter: usize,
     peers: Vec<Peer>,
 }
 
@@ -42,7 +46,7 @@ impl Credits {
     pub fn new(size: usize, limit: usize) -> Self {
         let limit = limit.max(LEAST);
         let peer = Peer { available: limit, held: 0, owed: 0 };
-        Self { limit, peers: vec![peer; size] }
+        Self { limit, half: limit / 2, quarter: limit / 4, peers: vec![peer; size] }
     }
 
     #[inline]
@@ -54,15 +58,18 @@ impl Credits {
     #[inline]
     pub fn spend(&mut self, dest: u32, len: usize) -> bool {
         let price = self.price(len);
-        if price > self.limit / 2 {
+        let peer = &mut self.peers[dest as usize];
+        if price > self.half || price > peer.available {
             return false;
         }
-        let peer = &mut self.peers[dest as usize];
-        match peer.available.checked_sub(price) {
-            Some(left) => peer.available = left,
-            None => return false,
-        }
+        peer.available -= price;
         true
+    }
+
+    /// The message of `len` bytes to `dest` did not go: takes [`Self::spend`] back.
+    #[inline]
+    pub fn unspend(&mut self, dest: u32, len: usize) {
+        self.peers[dest as usize].available += self.price(len);
     }
 
     /// A message of `len` bytes came from `source`.
@@ -70,11 +77,25 @@ impl Credits {
     pub fn charge(&mut self, source: u32, len: usize) -> Result<(), PeerError> {
         let price = self.price(len);
         let peer = &mut self.peers[source as usize];
-        if price > self.limit / 2 || price > self.limit - peer.held {
+        if price > self.half || price > self.limit - peer.held {
             return Err(PeerError::Credit { limit: self.limit });
         }
         peer.held += price;
         Ok(())
+    }
+
+    /// A message of `len` bytes came from `source` and needed no early memory: [`Self::charge`] and
+    /// [`Self::release`] in one.
+    #[inline]
+    pub fn pass(&mut self, source: u32, len: usize) -> Result<bool, PeerError> {
+        let price = self.price(len);
+        let peer = &mut self.peers[source as usize];
+        if price > self.half || price > self.limit - peer.held {
+            return Err(PeerError::Credit { limit: self.limit });
+        }
+        peer.held += price;
+        peer.owed += price;
+        Ok(peer.owed >= self.quarter)
     }
 
     /// A message of `len` bytes from `source` needs no early memory any more. Returns whether it is
@@ -82,10 +103,9 @@ impl Credits {
     #[inline]
     pub fn release(&mut self, source: u32, len: usize) -> bool {
         let price = self.price(len);
-        let quarter = self.limit / 4;
         let peer = &mut self.peers[source as usize];
         peer.owed += price;
-        peer.owed >= quarter
+        peer.owed >= self.quarter
     }
 
     /// What is to be given back to `source` now, in bytes.

@@ -9,6 +9,7 @@
 //!   that unwinds gives the device up for the same reason.
 
 use std::any::Any;
+use std::num::NonZeroU64;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -20,7 +21,7 @@ use crate::backend::{self, Backend, Outbound, eager::Eager, rendezvous::Rendezvo
 use crate::envelope;
 use crate::error::Error;
 use crate::matching::Pattern;
-use crate::request::{Handle, Operation, Posted, Request, Wanted};
+use crate::request::{self, Handle, Operation, Posted, Request};
 use crate::select::{Protocol, Table};
 use crate::state::State;
 use crate::stats::Stats;
@@ -73,6 +74,8 @@ impl Default for Options {
 pub struct Device<A: Adapter> {
     pub(crate) context: Context<A, State>,
     options: Options,
+    /// Shorter messages than this always go eagerly, whatever else the table says.
+    eager_below: usize,
     /// Why the device is unusable, once it is.
     failure: OnceLock<Error>,
     bell: Arc<dyn Doorbell>,
@@ -98,8 +101,9 @@ impl<A: Adapter> Device<A> {
         let context = Context::init(adapter, state, transport);
         backend::register(&mut *context.session()?)?;
         let number = DEVICES.fetch_add(1, Ordering::Relaxed);
+        let eager_below = options.table.eager_below();
         let (failure, finished) = (OnceLock::new(), AtomicBool::new(false));
-        Ok(Self { context, options, failure, bell, finished, number })
+        Ok(Self { context, options, eager_below, failure, bell, finished, number })
     }
 
     /// This rank.
@@ -129,14 +133,35 @@ impl<A: Adapter> Device<A> {
         context: u32,
         mode: Mode,
     ) -> Result<Request, Error> {
-        let message = self.outbound(data, dest, tag, context, mode)?;
-        let mut session = self.session()?;
-        let started = self.start_send(&mut session, message);
-        drop(session);
-        match started {
-            Ok(handle) => Ok(self.request(handle)),
-            Err(error) => Err(self.fail(error.into())),
+        if mode == Mode::Standard && self.send_at_once(data, dest, tag, context) {
+            let status = Status::new(dest as u32, tag, data.len());
+            return Ok(self.request(Handle::Done(status)));
         }
+        self.isend_step_by_step(self.outbound(data, dest, tag, context, mode)?)
+    }
+
+    #[inline(never)]
+    fn isend_step_by_step(&self, message: Outbound) -> Result<Request, Error> {
+        let mut session = self.session()?;
+        match self.start_send(&mut session, message) {
+            Ok(handle) => Ok(self.request(handle)),
+            Err(error) => {
+                drop(session);
+                Err(self.fail(error.into()))
+            }
+        }
+    }
+
+    /// Sends a message of standard mode if it is of the most frequent kind, eager and short, and nothing
+    /// is in its way; then the send is complete. Else, whatever the reason, nothing has happened, and
+    /// [`Device::isend`] finds the reason or another way.
+    #[inline(never)]
+    pub fn send_at_once(&self, data: SendRegion, dest: usize, tag: i32, context: u32) -> bool {
+        if dest >= self.size() || tag < 0 || data.len() >= self.eager_below {
+            return false;
+        }
+        let Ok(mut session) = self.context.session() else { return false };
+        Eager::send_at_once(&mut session, dest as u32, context, tag, data)
     }
 
     /// Sends `data` to `dest` and waits until the send is complete (MPI_Send, MPI_Ssend).
@@ -152,7 +177,14 @@ impl<A: Adapter> Device<A> {
         context: u32,
         mode: Mode,
     ) -> Result<(), Error> {
-        let message = self.outbound(data, dest, tag, context, mode)?;
+        if mode == Mode::Standard && self.send_at_once(data, dest, tag, context) {
+            return Ok(());
+        }
+        self.send_step_by_step(self.outbound(data, dest, tag, context, mode)?)
+    }
+
+    #[inline(never)]
+    fn send_step_by_step(&self, message: Outbound) -> Result<(), Error> {
         let mut session = self.session()?;
         match self.start_send(&mut session, message) {
             Ok(Handle::Done(_)) => Ok(()),
@@ -169,6 +201,7 @@ impl<A: Adapter> Device<A> {
     ///
     /// # Errors
     /// As [`Device::isend`].
+    #[inline]
     pub fn irecv(
         &self,
         into: RecvRegion,
@@ -176,9 +209,52 @@ impl<A: Adapter> Device<A> {
         tag: Option<i32>,
         context: u32,
     ) -> Result<Request, Error> {
-        let pattern = self.pattern(source, tag, context)?;
+        if let (Some(source), Some(tag)) = (source, tag) {
+            if let Some(request) = self.post_at_once(into, source, tag, context) {
+                return Ok(request);
+            }
+        }
+        self.irecv_step_by_step(into, self.pattern(source, tag, context)?)
+    }
+
+    #[inline(never)]
+    fn irecv_step_by_step(&self, into: RecvRegion, pattern: Pattern) -> Result<Request, Error> {
         let key = post(&mut *self.session()?, into, pattern);
         Ok(self.request(Handle::Pending(key)))
+    }
+
+    /// Starts a receive without wildcards if no early message waits. Else, whatever the reason, nothing
+    /// has happened, and [`Device::irecv`] finds the reason or another way.
+    #[inline(always)]
+    pub fn post_at_once(
+        &self,
+        into: RecvRegion,
+        source: usize,
+        tag: i32,
+        context: u32,
+    ) -> Option<Request> {
+        let key = self.key_of_post(into, source, tag, context)?;
+        Some(Request::pending(key.get(), self.number))
+    }
+
+    /// The key of such a receive; no key is 0.
+    #[inline(never)]
+    fn key_of_post(
+        &self,
+        into: RecvRegion,
+        source: usize,
+        tag: i32,
+        context: u32,
+    ) -> Option<NonZeroU64> {
+        if source >= self.size() || tag < 0 {
+            return None;
+        }
+        let mut session = self.context.session().ok()?;
+        if !session.state.matcher.is_early_empty() {
+            return None;
+        }
+        let pattern = Pattern { context, source: Some(source as u32), tag: Some(tag) };
+        NonZeroU64::new(push(&mut session.state, into, pattern))
     }
 
     /// Receives into `into` and waits until the message is there (MPI_Recv).
@@ -212,7 +288,7 @@ impl<A: Adapter> Device<A> {
         Ok(Outbound { dest, context, tag, data, synchronous: mode == Mode::Synchronous })
     }
 
-    #[inline]
+    #[inline(never)]
     fn start_send(
         &self,
         session: &mut Session<A, State>,
@@ -230,18 +306,14 @@ impl<A: Adapter> Device<A> {
     }
 
     /// A request of this device.
-    #[inline]
     pub(crate) fn request(&self, handle: Handle) -> Request {
-        Request { handle, device: self.number }
+        Request::new(handle, self.number)
     }
 
     /// What a request of this device stands for.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn handle(&self, request: &Request) -> Result<Handle, Error> {
-        match request.handle {
-            Handle::Pending(_) if request.device != self.number => Err(Error::Request),
-            handle => Ok(handle),
-        }
+        request.handle(self.number)
     }
 
     /// Cancels a receive that has not met a message yet (MPI_Cancel). Returns whether it was
@@ -255,8 +327,8 @@ impl<A: Adapter> Device<A> {
         let Handle::Pending(key) = self.handle(request)? else { return Ok(false) };
         let mut session = self.session()?;
         let state = &mut session.state;
-        let Some(posted) = state.requests.posted(key) else { return Ok(false) };
-        let cancelled = state.matcher.cancel_posted(posted.ticket).is_some();
+        let cancelled =
+            state.requests.is_posted(key) && state.matcher.cancel_posted(request::number(key));
         if cancelled {
             state.requests.end(key, Operation::Done(Status::CANCELLED));
             session.wake();
@@ -505,9 +577,13 @@ fn post<A: Adapter>(session: &mut Session<A, State>, into: RecvRegion, pattern: 
     if let Some((_, early)) = state.matcher.take_early(&pattern) {
         return backend::receive(state, outbox, early, into);
     }
-    let State { requests, matcher, .. } = state;
-    requests.insert_with(|key| {
-        let ticket = matcher.push_posted(pattern, Wanted { key, into });
-        Operation::Posted(Posted { pattern, len: into.len(), ticket })
-    })
+    push(state, into, pattern)
+}
+
+/// Posts a receive that no early message fits; returns its key.
+#[inline(always)]
+fn push(state: &mut State, into: RecvRegion, pattern: Pattern) -> u64 {
+    let key = state.requests.insert(Operation::Posted(Posted { into }));
+    state.matcher.push_posted(pattern, request::number(key));
+    key
 }

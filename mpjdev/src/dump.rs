@@ -8,7 +8,7 @@ use crate::device::Device;
 use crate::early::{Early, EarlyBody};
 use crate::error::Error;
 use crate::matching::Pattern;
-use crate::request::{Matched, Operation, Sending, Taking};
+use crate::request::{self, Matched, Operation, Sending, Taking};
 use crate::state::State;
 
 impl<A: Adapter> Device<A> {
@@ -27,7 +27,7 @@ fn describe(state: &State, rank: u32, size: usize) -> String {
     let posted: Vec<_> = state.matcher.posted().collect();
     let _ = writeln!(text, "posted receives without a message: {}", posted.len());
     for (pattern, _) in posted {
-        let _ = writeln!(text, "  {}", wanted(pattern));
+        let _ = writeln!(text, "  {}", wanted(&pattern));
     }
     let early: Vec<_> = state.matcher.early().collect();
     let _ = writeln!(text, "early messages without a receive: {}", early.len());
@@ -37,7 +37,8 @@ fn describe(state: &State, rank: u32, size: usize) -> String {
         };
         let _ = writeln!(text, "  {}, context {}", arrived(message), envelope.context);
     }
-    let open: Vec<_> = state.requests.iter().filter_map(|(_, entry)| operation(entry)).collect();
+    let open: Vec<_> =
+        state.requests.iter().filter_map(|(key, entry)| operation(state, key, entry)).collect();
     let _ = writeln!(text, "open requests: {}", open.len());
     for line in open {
         let _ = writeln!(text, "  {line}");
@@ -61,7 +62,7 @@ fn arrived(early: &Early) -> String {
     format!("from rank {source}, tag {tag}, {len} bytes ({how})")
 }
 
-fn operation(operation: &Operation) -> Option<String> {
+fn operation(state: &State, key: u64, operation: &Operation) -> Option<String> {
     match operation {
         Operation::Send(Sending { dest, tag, context, len, leaving, exposed, .. }) => {
             let phase = match (leaving, exposed) {
@@ -73,7 +74,9 @@ fn operation(operation: &Operation) -> Option<String> {
             Some(format!("{what} ({phase})"))
         }
         Operation::Posted(posted) => {
-            let (wanted, len) = (wanted(&posted.pattern), posted.len);
+            let (pattern, len) =
+                (state.matcher.pattern_of(request::number(key))?, posted.into.len());
+            let wanted = wanted(&pattern);
             Some(format!("receive {wanted}, {len} bytes (waiting for a message)"))
         }
         Operation::Taking(Taking { into, matched }) => {

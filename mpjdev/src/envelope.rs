@@ -34,6 +34,13 @@ pub(crate) fn eager(context: u32, tag: i32) -> [u8; 8] {
     uhdr
 }
 
+/// Context and tag, taken apart.
+#[inline(always)]
+pub(crate) fn of_eager(uhdr: [u8; 8]) -> (u32, i32) {
+    let word = u64::from_le_bytes(uhdr);
+    (word as u32, (word >> 32) as i32)
+}
+
 /// Context, tag and request.
 pub(crate) fn eager_sync(context: u32, tag: i32, request: u64) -> [u8; 16] {
     let mut uhdr = [0; 16];

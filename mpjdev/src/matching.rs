@@ -21,7 +21,8 @@
 //! Invariants:
 //!
 //! - M1: serials grow with every entry and are never used twice, so the earlier of two entries is
-//!   the one with the lower serial, and a ticket whose serial is not in its slot is stale.
+//!   the one with the lower serial, and a ticket whose serial is not in its slot is stale. Receives
+//!   are named by the caller's numbers, each of which names one waiting receive at most.
 //! - M2: entries join a queue at its tail in serial order, so its head is its earliest entry.
 //! - M3: a queue with entries is in its lane's map; a sweep takes only empty ones.
 //! - M4: a posted receive is in exactly the lane of its class, unless it is the *lone* one; an early
@@ -30,7 +31,7 @@
 //!   receive at a time never hashes; it joins its lane when a second one comes.
 
 use lane::{Key, Lane};
-use slab::{NIL, Slab};
+use slab::{FREE, Link, Links, NIL, Slab};
 
 mod lane;
 mod slab;
@@ -64,6 +65,7 @@ pub struct Pattern {
 
 impl Pattern {
     /// Whether a message with this envelope fits.
+    #[inline]
     pub fn matches(&self, envelope: &Envelope) -> bool {
         self.context == envelope.context
             && self.source.unwrap_or(envelope.source) == envelope.source
@@ -71,7 +73,8 @@ impl Pattern {
     }
 }
 
-/// Names one entry of a [`Matcher`]. It goes stale when the entry leaves, and then names nothing.
+/// Names one early message of a [`Matcher`]. It goes stale when the message leaves, and then names
+/// nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Ticket {
     slot: u32,
@@ -91,21 +94,27 @@ const CLASSES: usize = ANY_BOTH + 1;
 
 /// The posted-receive queue and the early-send queue of one device.
 ///
-/// `P` is what a posted receive carries, `E` what an early message carries. MPI's rules (MPI
+/// The caller numbers its receives; `E` is what an early message carries. MPI's rules (MPI
 /// chapter 3.5) hold as long as the caller looks before it pushes, under one lock: messages do not
 /// overtake one another, a receive takes the earliest message that fits, and a message takes the
 /// earliest receive that it fits.
 #[derive(Debug)]
-pub struct Matcher<P, E> {
+pub struct Matcher<E> {
     next_serial: u64,
-    posted: Posted<P>,
+    posted: Posted,
     early: Early<E>,
 }
 
-impl<P, E> Matcher<P, E> {
+impl<E: Copy> Matcher<E> {
     /// Both queues empty.
     pub fn new() -> Self {
         Self { next_serial: 1, posted: Posted::new(), early: Early::new() }
+    }
+
+    /// Whether no early message waits.
+    #[inline]
+    pub fn is_early_empty(&self) -> bool {
+        self.early.slab.is_empty()
     }
 
     /// Removes the earliest early message that fits `pattern`.
@@ -132,19 +141,18 @@ impl<P, E> Matcher<P, E> {
         self.early.slab.get_mut(ticket).map(|(_, early)| early)
     }
 
-    /// Queues a receive behind all others. The caller has found no early message for it.
-    #[inline]
-    pub fn push_posted(&mut self, pattern: Pattern, posted: P) -> Ticket {
+    /// Queues a receive behind all others. The caller has found no early message for it, and gives it
+    /// a number that no waiting receive has; memory is kept for the largest number.
+    #[inline(always)]
+    pub fn push_posted(&mut self, pattern: Pattern, number: u32) {
+        debug_assert!(self.pattern_of(number).is_none(), "the number is of a waiting receive");
         let serial = self.take_serial();
-        self.posted.push(serial, pattern, posted)
+        self.posted.push(serial, pattern, number);
     }
 
     /// Removes the earliest posted receive that a message with this envelope fits.
-    #[inline]
-    pub fn take_posted(&mut self, envelope: &Envelope) -> Option<(Pattern, P)> {
-        if self.posted.slab.is_empty() {
-            return None;
-        }
+    #[inline(always)]
+    pub fn take_posted(&mut self, envelope: &Envelope) -> Option<u32> {
         self.posted.take(envelope)
     }
 
@@ -155,14 +163,20 @@ impl<P, E> Matcher<P, E> {
         self.early.push(serial, envelope, early)
     }
 
-    /// Removes the posted receive that `ticket` names, if it still waits (`MPI_Cancel`).
-    pub fn cancel_posted(&mut self, ticket: Ticket) -> Option<P> {
-        self.posted.cancel(ticket)
+    /// The pattern of the posted receive with this number, if it still waits.
+    pub fn pattern_of(&self, number: u32) -> Option<Pattern> {
+        let receive = self.posted.receives.0.get(number as usize)?;
+        (receive.serial != FREE).then(|| receive.pattern())
+    }
+
+    /// Removes the posted receive with this number, if it still waits (`MPI_Cancel`).
+    pub fn cancel_posted(&mut self, number: u32) -> bool {
+        self.posted.cancel(number)
     }
 
     /// How many receives wait.
     pub fn posted_len(&self) -> usize {
-        self.posted.slab.len()
+        self.posted.len
     }
 
     /// How many early messages wait.
@@ -172,8 +186,8 @@ impl<P, E> Matcher<P, E> {
 
     /// The waiting receives in the order they were posted. Sorts them: for reports, not for use
     /// while messages flow.
-    pub fn posted(&self) -> impl Iterator<Item = (&Pattern, &P)> {
-        self.posted.slab.in_order().map(|(_, (pattern, posted))| (pattern, posted))
+    pub fn posted(&self) -> impl Iterator<Item = (Pattern, u32)> {
+        self.posted.receives.in_order().map(|(number, pattern)| (pattern, number))
     }
 
     /// The waiting early messages in the order they arrived. Sorts them, as [`Matcher::posted`].
@@ -181,6 +195,7 @@ impl<P, E> Matcher<P, E> {
         self.early.slab.in_order().map(|(_, (envelope, early))| (envelope, early))
     }
 
+    #[inline]
     fn take_serial(&mut self) -> u64 {
         let serial = self.next_serial;
         self.next_serial += 1;
@@ -188,7 +203,7 @@ impl<P, E> Matcher<P, E> {
     }
 }
 
-impl<P, E> Default for Matcher<P, E> {
+impl<E: Copy> Default for Matcher<E> {
     fn default() -> Self {
         Self::new()
     }
@@ -196,82 +211,170 @@ impl<P, E> Default for Matcher<P, E> {
 
 /// The posted-receive queue: each receive is in the lane of its class (M4).
 #[derive(Debug)]
-struct Posted<P> {
-    slab: Slab<(Pattern, P), 1>,
+struct Posted {
+    receives: Receives,
     lanes: [Lane; CLASSES],
     /// Receives in the lanes, by class.
     waiting: [usize; CLASSES],
-    /// Slot of the lone receive, or [`NIL`] (M5).
+    /// How many receives wait.
+    len: usize,
+    /// The lone receive, or [`NIL`] (M5).
     lone: u32,
 }
 
-impl<P> Posted<P> {
+/// What is known of each receive, by the caller's number. Serial [`FREE`] is one that does not wait.
+#[derive(Debug, Default)]
+struct Receives(Vec<Receive>);
+
+#[derive(Debug, Clone, Copy)]
+struct Receive {
+    serial: u64,
+    link: Link,
+    /// The pattern, as its class has it.
+    key: Key,
+    class: u32,
+}
+
+impl Receive {
+    fn pattern(&self) -> Pattern {
+        let Key { context, source, tag } = self.key;
+        let class = self.class as usize;
+        Pattern {
+            context,
+            source: (class & ANY_SOURCE == 0).then_some(source),
+            tag: (class & ANY_TAG == 0).then_some(tag),
+        }
+    }
+}
+
+impl Links for Receives {
+    #[inline(always)]
+    fn link(&mut self, slot: u32, _which: usize) -> &mut Link {
+        #[cfg(test)]
+        tests::count_steps(1);
+        &mut self.0[slot as usize].link
+    }
+}
+
+impl Receives {
+    #[inline(always)]
+    fn set(&mut self, number: u32, receive: Receive) {
+        match self.0.get_mut(number as usize) {
+            Some(place) => *place = receive,
+            None => self.grow(number, receive),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn grow(&mut self, number: u32, receive: Receive) {
+        self.0.resize(number as usize, Receive { serial: FREE, ..receive });
+        self.0.push(receive);
+    }
+
+    fn in_order(&self) -> impl Iterator<Item = (u32, Pattern)> {
+        #[cfg(test)]
+        tests::count_steps(self.0.len());
+        let numbered = (0..).zip(&self.0).filter(|(_, receive)| receive.serial != FREE);
+        let mut waiting: Vec<(u32, &Receive)> = numbered.collect();
+        waiting.sort_unstable_by_key(|(_, receive)| receive.serial);
+        waiting.into_iter().map(|(number, receive)| (number, receive.pattern()))
+    }
+}
+
+impl Posted {
     fn new() -> Self {
-        Self { slab: Slab::new(), lanes: Default::default(), waiting: [0; CLASSES], lone: NIL }
+        let (receives, lanes) = (Receives::default(), Default::default());
+        Self { receives, lanes, waiting: [0; CLASSES], len: 0, lone: NIL }
     }
 
-    #[inline]
-    fn push(&mut self, serial: u64, pattern: Pattern, posted: P) -> Ticket {
-        let alone = self.slab.is_empty();
-        let slot = self.slab.insert(serial, (pattern, posted));
-        if alone {
-            self.lone = slot;
-        } else {
-            self.join_lanes(slot);
+    #[inline(always)]
+    fn push(&mut self, serial: u64, pattern: Pattern, number: u32) {
+        let (class, key) = classify(&pattern);
+        let receive = Receive { serial, link: Link::NONE, key, class: class as u32 };
+        self.receives.set(number, receive);
+        self.len += 1;
+        if self.len == 1 {
+            self.lone = number;
+            return;
         }
-        Ticket { slot, serial }
+        if self.lone != NIL {
+            self.settle_lone();
+        }
+        self.join_lane(number, class, key);
     }
 
-    /// Puts a receive into its lane, after the one that was alone until now.
-    fn join_lanes(&mut self, slot: u32) {
+    /// Puts the receive that was alone until now into its lane.
+    #[cold]
+    #[inline(never)]
+    fn settle_lone(&mut self) {
         let lone = std::mem::replace(&mut self.lone, NIL);
-        for slot in [lone, slot].into_iter().filter(|&slot| slot != NIL) {
-            let (class, key) = classify(&self.slab.value(slot).0);
-            self.lanes[class].append(key, slot, 0, &mut self.slab);
-            self.waiting[class] += 1;
-        }
+        let Receive { key, class, .. } = self.receives.0[lone as usize];
+        self.join_lane(lone, class as usize, key);
+    }
+
+    #[inline(always)]
+    fn join_lane(&mut self, number: u32, class: usize, key: Key) {
+        self.lanes[class].append(key, number, 0, &mut self.receives);
+        self.waiting[class] += 1;
+    }
+
+    #[inline(always)]
+    fn take(&mut self, envelope: &Envelope) -> Option<u32> {
+        let number = if self.waiting[EXACT] == self.len {
+            self.pop(EXACT, envelope)?
+        } else if self.lone != NIL {
+            self.take_lone(envelope)?
+        } else {
+            let class = self.earliest_class(envelope)?;
+            self.pop(class, envelope)?
+        };
+        self.leave(number);
+        Some(number)
+    }
+
+    /// The earliest receive of a class for this envelope, out of its lane.
+    #[inline(always)]
+    fn pop(&mut self, class: usize, envelope: &Envelope) -> Option<u32> {
+        let number = self.lanes[class].pop(&key_of(envelope, class), 0, &mut self.receives)?;
+        self.waiting[class] -= 1;
+        Some(number)
     }
 
     #[inline]
-    fn take(&mut self, envelope: &Envelope) -> Option<(Pattern, P)> {
-        if self.lone == NIL {
-            return self.take_from_lanes(envelope);
-        }
-        if !self.slab.value(self.lone).0.matches(envelope) {
-            return None;
-        }
-        Some(self.slab.remove(std::mem::replace(&mut self.lone, NIL)))
+    fn take_lone(&mut self, envelope: &Envelope) -> Option<u32> {
+        let Receive { key, class, .. } = self.receives.0[self.lone as usize];
+        (key == key_of(envelope, class as usize)).then(|| std::mem::replace(&mut self.lone, NIL))
     }
 
-    fn take_from_lanes(&mut self, envelope: &Envelope) -> Option<(Pattern, P)> {
-        let only_exact = self.waiting[EXACT] == self.slab.len();
-        let class = if only_exact { EXACT } else { self.earliest_class(envelope)? };
-        let key = key_of(envelope, class);
-        let slot = self.lanes[class].pop(&key, 0, &mut self.slab)?;
-        self.waiting[class] -= 1;
-        Some(self.slab.remove(slot))
+    /// A receive that is in no lane any more does not wait any more.
+    #[inline(always)]
+    fn leave(&mut self, number: u32) {
+        self.receives.0[number as usize].serial = FREE;
+        self.len -= 1;
     }
 
     /// The class whose queue for this envelope has the earliest head.
+    #[inline(never)]
     fn earliest_class(&self, envelope: &Envelope) -> Option<usize> {
         let heads = (0..CLASSES).filter(|&class| self.waiting[class] > 0).filter_map(|class| {
-            let slot = self.lanes[class].head(&key_of(envelope, class))?;
-            Some((self.slab.serial(slot), class))
+            let number = self.lanes[class].head(&key_of(envelope, class))?;
+            Some((self.receives.0[number as usize].serial, class))
         });
         heads.min().map(|(_, class)| class)
     }
 
-    fn cancel(&mut self, ticket: Ticket) -> Option<P> {
-        let (pattern, _) = self.slab.get_mut(ticket)?;
-        let (class, key) = classify(pattern);
-        if ticket.slot == self.lone {
+    fn cancel(&mut self, number: u32) -> bool {
+        let receive = self.receives.0.get(number as usize).filter(|receive| receive.serial != FREE);
+        let Some(&Receive { key, class, .. }) = receive else { return false };
+        if number == self.lone {
             self.lone = NIL;
         } else {
-            self.lanes[class].unlink(&key, ticket.slot, 0, &mut self.slab);
-            self.waiting[class] -= 1;
+            self.lanes[class as usize].unlink(&key, number, 0, &mut self.receives);
+            self.waiting[class as usize] -= 1;
         }
-        let (_, posted) = self.slab.remove(ticket.slot);
-        Some(posted)
+        self.leave(number);
+        true
     }
 }
 
@@ -283,7 +386,7 @@ struct Early<E> {
     active: [bool; CLASSES],
 }
 
-impl<E> Early<E> {
+impl<E: Copy> Early<E> {
     fn new() -> Self {
         let mut active = [false; CLASSES];
         active[EXACT] = true;
@@ -337,7 +440,7 @@ impl<E> Early<E> {
 }
 
 /// Class of a pattern, and its key in the lane of that class.
-#[inline]
+#[inline(always)]
 fn classify(pattern: &Pattern) -> (usize, Key) {
     let any_source = if pattern.source.is_none() { ANY_SOURCE } else { EXACT };
     let any_tag = if pattern.tag.is_none() { ANY_TAG } else { EXACT };
@@ -350,7 +453,7 @@ fn classify(pattern: &Pattern) -> (usize, Key) {
 }
 
 /// Key under which the patterns of `class` that fit this envelope are queued.
-#[inline]
+#[inline(always)]
 fn key_of(envelope: &Envelope, class: usize) -> Key {
     Key {
         context: envelope.context,

@@ -1,11 +1,13 @@
 //! Requests: operations that have been started and not yet waited for (MPI-4 section 3.7).
 
 use std::any::Any;
+use std::collections::HashMap;
+use std::num::NonZeroU64;
 
-use transport_lapi::{RecvRegion, RemoteRegion};
+use rustc_hash::FxBuildHasher;
+use transport_lapi::{ForeignBytes, RecvRegion, RemoteRegion};
 
 use crate::error::Error;
-use crate::matching::{Pattern, Ticket};
 use crate::slab::Slab;
 use crate::status::Status;
 
@@ -16,15 +18,61 @@ use crate::status::Status;
 #[derive(Debug)]
 #[must_use = "the buffer is in use until the request was waited for"]
 pub struct Request {
-    pub(crate) handle: Handle,
+    /// One more than the key into [`Requests`], or [`COMPLETE`]. Never 0, so that a list with empty
+    /// places needs no further word.
+    key: NonZeroU64,
     /// Number of the device that made it: keys mean nothing to another one.
-    pub(crate) device: u32,
+    device: u32,
+    /// Destination, tag and length of a send that was complete when it was made. Plain numbers, since
+    /// lists of requests are written and read on the path of messages.
+    dest: u32,
+    tag: i32,
+    bytes: usize,
+}
+
+/// Stands for a key where nothing is under way; no slab has so many slots.
+const COMPLETE: NonZeroU64 = NonZeroU64::MAX;
+
+impl Request {
+    /// The request of an operation under way on the device with this number.
+    #[inline(always)]
+    pub(crate) fn pending(key: u64, device: u32) -> Self {
+        Self { key: NonZeroU64::MIN.saturating_add(key), device, dest: 0, tag: 0, bytes: 0 }
+    }
+
+    /// The request of what `handle` stands for.
+    pub(crate) fn new(handle: Handle, device: u32) -> Self {
+        match handle {
+            Handle::Pending(key) => Self::pending(key, device),
+            Handle::Done(Status { source: dest, tag, bytes, .. }) => {
+                Self { key: COMPLETE, device, dest, tag, bytes }
+            }
+        }
+    }
+
+    /// The outcome, if the operation was complete when it was started: then there is nothing to wait
+    /// for, and the buffer is not in use.
+    #[inline(always)]
+    pub fn completed(&self) -> Option<Status> {
+        let Self { key, dest, tag, bytes, .. } = *self;
+        (key == COMPLETE).then(|| Status::new(dest, tag, bytes))
+    }
+
+    /// What the request stands for on the device with this number.
+    #[inline(always)]
+    pub(crate) fn handle(&self, device: u32) -> Result<Handle, Error> {
+        match self.completed() {
+            Some(status) => Ok(Handle::Done(status)),
+            None if self.device == device => Ok(Handle::Pending(self.key.get() - 1)),
+            None => Err(Error::Request),
+        }
+    }
 }
 
 /// What a request is to its device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Handle {
-    /// Complete when it was made.
+    /// Complete when it was made: a send.
     Done(Status),
     /// Key into [`Requests`].
     Pending(u64),
@@ -66,20 +114,17 @@ impl Sending {
     }
 }
 
-/// What the posted-receive queue holds: which receive, and where its bytes go.
+/// A receive without a message. Its pattern stands in the posted-receive queue, under the number of
+/// the request.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Wanted {
-    pub key: u64,
+pub(crate) struct Posted {
     pub into: RecvRegion,
 }
 
-/// A receive without a message.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Posted {
-    pub pattern: Pattern,
-    pub len: usize,
-    /// Its place in the posted-receive queue.
-    pub ticket: Ticket,
+/// The number under which the request of a key stands in the posted-receive queue.
+#[inline(always)]
+pub(crate) fn number(key: u64) -> u32 {
+    key as u32
 }
 
 /// A receive whose message is coming.
@@ -101,19 +146,17 @@ pub(crate) struct Matched {
     pub data: Option<RemoteRegion>,
 }
 
-impl Matched {
-    /// The outcome of receiving this message into `capacity` bytes.
-    #[inline]
-    pub fn outcome(&self, capacity: usize) -> Operation {
-        let Self { source, tag, len, .. } = *self;
-        if len > capacity {
-            return truncated(source, tag, len, capacity);
-        }
-        Operation::Done(Status::new(source, tag, len))
+/// The outcome of receiving a message of `len` bytes into `capacity` bytes.
+#[inline]
+pub(crate) fn received(source: u32, tag: i32, len: usize, capacity: usize) -> Operation {
+    if len > capacity {
+        return truncated(source, tag, len, capacity);
     }
+    Operation::Done(Status::new(source, tag, len))
 }
 
 #[cold]
+#[inline(never)]
 fn truncated(source_rank: u32, tag: i32, sent: usize, capacity: usize) -> Operation {
     Operation::Failed(Box::new(Error::Truncate { source_rank, tag, sent, capacity }))
 }
@@ -121,31 +164,21 @@ fn truncated(source_rank: u32, tag: i32, sent: usize, capacity: usize) -> Operat
 /// The operations of a device.
 #[derive(Default)]
 pub(crate) struct Requests {
-    slab: Slab<Entry>,
+    slab: Slab<Operation>,
     /// Operations that have ended since the beginning: tells a waiter whether to look again.
     pub ended: u64,
-}
-
-struct Entry {
-    operation: Operation,
-    /// A buffer that nobody waits for any more; it goes when the operation ends.
-    detached: Option<Box<dyn Any + Send>>,
+    /// Buffers that nobody waits for any more, by operation; each goes when its operation ends.
+    detached: HashMap<u64, Box<dyn Any + Send>, FxBuildHasher>,
 }
 
 impl Requests {
-    #[inline]
+    #[inline(always)]
     pub fn insert(&mut self, operation: Operation) -> u64 {
-        self.insert_with(|_| operation)
-    }
-
-    /// The operation that `make` makes of its key.
-    #[inline]
-    pub fn insert_with(&mut self, make: impl FnOnce(u64) -> Operation) -> u64 {
-        self.slab.insert_with(|key| Entry { operation: make(key), detached: None })
+        self.slab.insert(operation)
     }
 
     pub fn sending(&mut self, key: u64) -> Option<&mut Sending> {
-        match self.slab.get_mut(key).map(|entry| &mut entry.operation) {
+        match self.slab.get_mut(key) {
             Some(Operation::Send(sending)) => Some(sending),
             _ => None,
         }
@@ -153,25 +186,46 @@ impl Requests {
 
     /// The receive whose message is coming.
     pub fn taking(&mut self, key: u64) -> Option<Taking> {
-        match self.slab.get(key).map(|entry| &entry.operation) {
+        match self.slab.get(key) {
             Some(Operation::Taking(taking)) => Some(*taking),
             _ => None,
         }
     }
 
-    /// The receive that is posted.
-    pub fn posted(&self, key: u64) -> Option<Posted> {
-        match self.slab.get(key).map(|entry| &entry.operation) {
-            Some(Operation::Posted(posted)) => Some(*posted),
+    /// The posted receive with this number, and its key.
+    pub fn posted(&mut self, number: u32) -> Option<(u64, RecvRegion)> {
+        match self.slab.slot(number) {
+            Some((key, Operation::Posted(posted))) => Some((key, posted.into)),
             _ => None,
         }
     }
 
+    /// Whether the operation is a receive without a message.
+    pub fn is_posted(&self, key: u64) -> bool {
+        matches!(self.slab.get(key), Some(Operation::Posted(_)))
+    }
+
     /// The operation goes on to its next phase.
-    #[inline]
     pub fn change(&mut self, key: u64, operation: Operation) {
-        if let Some(entry) = self.slab.get_mut(key) {
-            entry.operation = operation;
+        if let Some(place) = self.slab.get_mut(key) {
+            *place = operation;
+        }
+    }
+
+    /// The posted receive with this number ends with a message that is here in full: copies its bytes.
+    #[inline(always)]
+    pub fn receive(&mut self, number: u32, source: u32, tag: i32, body: ForeignBytes<'_>) {
+        let Some((key, place)) = self.slab.slot(number) else { return };
+        let Operation::Posted(Posted { into, .. }) = *place else { return };
+        into.store(0, body);
+        self.ended += 1;
+        if body.len() <= into.len() {
+            *place = Operation::Done(Status::new(source, tag, body.len()));
+        } else {
+            *place = truncated(source, tag, body.len(), into.len());
+        }
+        if !self.detached.is_empty() {
+            self.end_detached(key);
         }
     }
 
@@ -179,40 +233,59 @@ impl Requests {
     #[inline]
     pub fn end(&mut self, key: u64, outcome: Operation) {
         self.ended += 1;
-        if let Some(entry) = self.slab.get_mut(key) {
-            entry.operation = outcome;
-            if entry.detached.is_some() {
-                self.slab.discard(key);
+        if let Some(place) = self.slab.get_mut(key) {
+            *place = outcome;
+            if !self.detached.is_empty() {
+                self.end_detached(key);
             }
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn end_detached(&mut self, key: u64) {
+        if self.detached.remove(&key).is_some() {
+            self.slab.discard(key);
         }
     }
 
     /// The outcome of an operation that has ended; it is forgotten. An unknown key is an outcome
     /// too.
-    #[inline]
+    #[inline(always)]
     pub fn take_ended(&mut self, key: u64) -> Option<Result<Status, Error>> {
-        let Some(entry) = self.slab.get_mut(key) else { return Some(Err(Error::Request)) };
-        let outcome = match &mut entry.operation {
-            Operation::Done(status) => Ok(*status),
-            Operation::Failed(error) => Err((**error).clone()),
-            _ => return None,
+        let done = |operation: &Operation| match operation {
+            Operation::Done(status) => Some(*status),
+            _ => None,
         };
-        self.slab.discard(key);
-        Some(outcome)
+        match self.slab.take_if(key, done) {
+            Some(status) => Some(Ok(status)),
+            None => self.take_failed(key),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn take_failed(&mut self, key: u64) -> Option<Result<Status, Error>> {
+        match self.slab.get(key) {
+            Some(Operation::Failed(_)) | None => {}
+            Some(_) => return None,
+        }
+        match self.slab.remove(key) {
+            Some(Operation::Failed(error)) => Some(Err(*error)),
+            _ => Some(Err(Error::Request)),
+        }
     }
 
     /// Keeps `buffer` until the operation ends, then forgets both.
     pub fn detach(&mut self, key: u64, buffer: Box<dyn Any + Send>) {
-        match self.slab.get_mut(key) {
-            Some(Entry { operation: Operation::Done(_) | Operation::Failed(_), .. }) => {
-                self.slab.discard(key);
-            }
-            Some(entry) => entry.detached = Some(buffer),
+        match self.slab.get(key) {
+            Some(Operation::Done(_) | Operation::Failed(_)) => self.slab.discard(key),
+            Some(_) => drop(self.detached.insert(key, buffer)),
             None => {}
         }
     }
 
     pub fn iter(&self) -> impl Iterator<Item = (u64, &Operation)> {
-        self.slab.iter().map(|(key, entry)| (key, &entry.operation))
+        self.slab.iter()
     }
 }

@@ -86,6 +86,16 @@ impl Table {
         self.protocols[range]
     }
 
+    /// The length below which every message goes eagerly; 0 if the shortest ones do not.
+    pub fn eager_below(&self) -> usize {
+        let rendezvous = self.ranges().position(|(_, protocol)| protocol == Protocol::Rendezvous);
+        match rendezvous {
+            Some(0) => 0,
+            Some(range) => self.bounds[range - 1].saturating_add(1),
+            None => usize::MAX,
+        }
+    }
+
     /// The ranges: upper bound (`None` for the last) and protocol.
     pub fn ranges(&self) -> impl Iterator<Item = (Option<usize>, Protocol)> {
         let bounds = self.bounds.iter().copied().map(Some).chain([None]);
@@ -119,6 +129,15 @@ mod tests {
         ] {
             assert_eq!(table.protocol(len), expected, "{len} bytes");
         }
+    }
+
+    #[test]
+    fn short_messages_know_that_they_are_eager() {
+        let table = |bounds, protocols| Table::new(bounds, protocols).unwrap().eager_below();
+        assert_eq!(table(vec![10, 20], vec![Eager, Eager, Rendezvous]), 21);
+        assert_eq!(table(vec![10, 20], vec![Eager, Rendezvous, Eager]), 11);
+        assert_eq!(table(vec![10], vec![Rendezvous, Eager]), 0);
+        assert_eq!(table(vec![], vec![Eager]), usize::MAX);
     }
 
     #[test]

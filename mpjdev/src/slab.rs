@@ -7,48 +7,50 @@
 #[derive(Debug)]
 pub(crate) struct Slab<T> {
     slots: Vec<Slot<T>>,
-    free: Vec<u32>,
+    /// The free slot that is used next, or [`NIL`].
+    first_free: u32,
 }
 
+/// Generation first: the beginning of the value is then in the same cache line.
 #[derive(Debug)]
+#[repr(C)]
 struct Slot<T> {
     generation: u32,
+    /// Of a free slot, the free one after it.
+    next_free: u32,
     value: Option<T>,
 }
 
+/// No slot.
+const NIL: u32 = u32::MAX;
+
 impl<T> Default for Slab<T> {
     fn default() -> Self {
-        Self { slots: Vec::new(), free: Vec::new() }
+        Self { slots: Vec::new(), first_free: NIL }
     }
 }
 
 impl<T> Slab<T> {
     /// Stores a value and returns its key.
-    #[inline]
+    #[inline(always)]
     pub fn insert(&mut self, value: T) -> u64 {
-        self.insert_with(|_| value)
-    }
-
-    /// Stores the value that `make` makes of its key, and returns the key.
-    #[inline]
-    pub fn insert_with(&mut self, make: impl FnOnce(u64) -> T) -> u64 {
-        let index = match self.free.pop() {
-            Some(index) => index,
-            None => self.grow(),
-        };
+        if self.first_free == NIL {
+            self.grow();
+        }
+        let index = self.first_free;
         let slot = &mut self.slots[index as usize];
-        let key = key(index, slot.generation);
-        slot.value = Some(make(key));
-        key
+        self.first_free = slot.next_free;
+        slot.value = Some(value);
+        key(index, slot.generation)
     }
 
-    /// A slot more, and room to note all of them as free.
+    /// A free slot, when there is none.
     #[cold]
-    fn grow(&mut self) -> u32 {
-        let index = u32::try_from(self.slots.len()).expect("2^32 requests do not fit in memory");
-        self.slots.push(Slot { generation: 1, value: None });
-        self.free.reserve(self.slots.len());
-        index
+    #[inline(never)]
+    fn grow(&mut self) {
+        let index = u32::try_from(self.slots.len()).ok().filter(|&index| index != NIL);
+        self.first_free = index.expect("2^32 requests do not fit in memory");
+        self.slots.push(Slot { generation: 1, next_free: NIL, value: None });
     }
 
     /// The value of a key.
@@ -68,25 +70,56 @@ impl<T> Slab<T> {
     /// Takes the value of a key out; the key is stale from then on.
     #[inline]
     pub fn remove(&mut self, key: u64) -> Option<T> {
-        let slot = self.slots.get_mut(key as u32 as usize)?;
-        if slot.generation != (key >> 32) as u32 {
-            return None;
-        }
-        let value = slot.value.take()?;
-        slot.generation = slot.generation.wrapping_add(1);
-        self.free.push(key as u32);
+        let value = match self.slots.get_mut(key as u32 as usize) {
+            Some(slot) if slot.generation == (key >> 32) as u32 => slot.value.take()?,
+            _ => return None,
+        };
+        self.free(key as u32);
         Some(value)
     }
 
+    /// Takes the value of a key out if `look` finds something in it, and returns that; the key is stale
+    /// from then on.
+    #[inline(always)]
+    pub fn take_if<R>(&mut self, key: u64, look: impl FnOnce(&T) -> Option<R>) -> Option<R> {
+        let index = key as u32;
+        let slot = self.slots.get_mut(index as usize)?;
+        if slot.generation != (key >> 32) as u32 {
+            return None;
+        }
+        let found = look(slot.value.as_ref()?)?;
+        slot.value = None;
+        slot.generation = next(slot.generation);
+        slot.next_free = self.first_free;
+        self.first_free = index;
+        Some(found)
+    }
+
     /// Drops the value of a key where it is; the key is stale from then on.
-    #[inline]
+    #[inline(always)]
     pub fn discard(&mut self, key: u64) {
-        let Some(slot) = self.slots.get_mut(key as u32 as usize) else { return };
+        let index = key as u32;
+        let Some(slot) = self.slots.get_mut(index as usize) else { return };
         if slot.generation == (key >> 32) as u32 && slot.value.is_some() {
             slot.value = None;
-            slot.generation = slot.generation.wrapping_add(1);
-            self.free.push(key as u32);
+            self.free(index);
         }
+    }
+
+    /// Notes that a slot is empty.
+    #[inline(always)]
+    fn free(&mut self, index: u32) {
+        let slot = &mut self.slots[index as usize];
+        slot.generation = next(slot.generation);
+        slot.next_free = self.first_free;
+        self.first_free = index;
+    }
+
+    /// The value in a slot that is known to have one, with the slot's key.
+    #[inline(always)]
+    pub fn slot(&mut self, index: u32) -> Option<(u64, &mut T)> {
+        let slot = self.slots.get_mut(index as usize)?;
+        slot.value.as_mut().map(|value| (key(index, slot.generation), value))
     }
 
     /// All values with their keys.
@@ -97,6 +130,13 @@ impl<T> Slab<T> {
     }
 }
 
+/// Generations begin with 1 and skip 0, so that no key is 0.
+#[inline(always)]
+fn next(generation: u32) -> u32 {
+    generation.wrapping_add(1).max(1)
+}
+
+#[inline]
 fn key(index: u32, generation: u32) -> u64 {
     u64::from(generation) << 32 | u64::from(index)
 }

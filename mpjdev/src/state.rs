@@ -1,8 +1,8 @@
 //! What the handlers of the device work on: queues, requests, credits, counters.
 //!
-//! - S1: a key of [`Requests`] in the posted-receive queue names a posted receive whose ticket is its
-//!   place there; leaving the queue and changing the receive happen in one handler or call, under
-//!   the session's lock.
+//! - S1: a number in the posted-receive queue is the slot of a posted receive in [`Requests`], and each
+//!   posted receive is there; leaving the queue and changing the receive happen in one handler or
+//!   call, under the session's lock.
 //! - S2: a region that a receive names is written only between its match and its end; after the end
 //!   it belongs to the caller again.
 //! - S3: `trouble` is the first violation that a handler met. The next call of the device that makes
@@ -15,13 +15,13 @@ use crate::early::Early;
 use crate::envelope::{CREDIT, DONE};
 use crate::error::{Error, PeerError};
 use crate::matching::{Envelope, Matcher};
-use crate::request::{Matched, Operation, Requests, Taking, Wanted};
+use crate::request::{Matched, Operation, Requests, Taking, received};
 use crate::slab::Slab;
 use crate::stats::Stats;
 
 /// The state of one rank's device; opaque outside.
 pub struct State {
-    pub(crate) matcher: Matcher<Wanted, u64>,
+    pub(crate) matcher: Matcher<u64>,
     pub(crate) requests: Requests,
     pub(crate) early: Slab<Early>,
     pub(crate) credits: Credits,
@@ -50,8 +50,8 @@ impl State {
     /// The receive that an arriving envelope meets: its key and its region, out of the queue (S1).
     #[inline]
     pub(crate) fn meet(&mut self, envelope: &Envelope) -> Option<(u64, RecvRegion)> {
-        let (_, Wanted { key, into }) = self.matcher.take_posted(envelope)?;
-        Some((key, into))
+        let number = self.matcher.take_posted(envelope)?;
+        Some(self.requests.posted(number).expect("S1: the queue names posted receives"))
     }
 
     /// A receive has met a message that is not in its buffer yet.
@@ -59,11 +59,18 @@ impl State {
         self.requests.change(key, Operation::Taking(Taking { into, matched }));
     }
 
-    /// Ends a receive whose message is in its buffer.
+    /// Ends a receive into `capacity` bytes whose message is in its buffer.
     #[inline]
-    pub(crate) fn end_receive(&mut self, key: u64, into: RecvRegion, matched: &Matched) {
+    pub(crate) fn end_receive(
+        &mut self,
+        key: u64,
+        source: u32,
+        tag: i32,
+        len: usize,
+        capacity: usize,
+    ) {
         self.stats.received += 1;
-        self.requests.end(key, matched.outcome(into.len()));
+        self.requests.end(key, received(source, tag, len, capacity));
     }
 
     /// Early memory for a message of `len` bytes from `source` is not needed, or not any more.

@@ -85,23 +85,26 @@ impl<A: Adapter> Device<A> {
         requests: &mut [Option<Request>],
         mut take: impl FnMut(Result<Status, Error>),
     ) -> Result<(), Error> {
-        let mut open = requests.iter_mut().filter(|place| place.is_some()).peekable();
+        let mut next = 0;
         // What was complete when it was started needs no look at the device.
-        let done = |place: &&mut Option<Request>| {
-            matches!(place, Some(Request { handle: Handle::Done(_), .. }))
-        };
-        while let Some(place) = open.next_if(done) {
-            if let Some(Request { handle: Handle::Done(status), .. }) = place.take() {
-                take(Ok(status));
+        while let Some(place) = requests.get_mut(next) {
+            match place.as_ref().map(Request::completed) {
+                Some(None) => break,
+                Some(Some(status)) => take(Ok(status)),
+                None => {}
             }
+            *place = None;
+            next += 1;
         }
-        if open.peek().is_none() {
+        if next == requests.len() {
             return Ok(());
         }
         self.wait_until(|session| {
-            while let Some(place) = open.peek_mut() {
-                take(self.take_ended(&mut session.state, place)?);
-                open.next();
+            while let Some(place) = requests.get_mut(next) {
+                if place.is_some() {
+                    take(self.take_ended(&mut session.state, place)?);
+                }
+                next += 1;
             }
             Some(())
         })
@@ -131,7 +134,7 @@ impl<A: Adapter> Device<A> {
     }
 
     /// Takes a complete request out of its place.
-    #[inline]
+    #[inline(always)]
     fn take_ended(
         &self,
         state: &mut State,

@@ -71,6 +71,30 @@ pub struct Frame<'a> {
     pub body: ForeignBytes<'a>,
 }
 
+/// What takes in the frames that [`Adapter::poll`] delivers. Closures are sinks; a type of its own can
+/// also say that it wants to be inlined.
+pub trait Sink {
+    /// Takes in one frame.
+    fn frame(&mut self, frame: Frame<'_>);
+
+    /// Takes in one frame whose head is a short one. An adapter may call this in place of
+    /// [`Sink::frame`].
+    #[inline]
+    fn short(&mut self, origin: TaskId, head: [u8; SHORT_HEAD], body: ForeignBytes<'_>) {
+        self.frame(Frame { origin, head: &head, body });
+    }
+}
+
+impl<F: FnMut(Frame<'_>)> Sink for F {
+    #[inline]
+    fn frame(&mut self, frame: Frame<'_>) {
+        self(frame);
+    }
+}
+
+/// Bytes of the head that [`Adapter::try_send_short`] takes.
+pub const SHORT_HEAD: usize = 16;
+
 /// Why an adapter refused.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -148,11 +172,18 @@ pub trait Adapter: Send + 'static {
     /// before the call returns. Callers have checked the lengths and the target.
     fn try_send(&mut self, target: TaskId, head: &[u8], body: &[u8]) -> Result<Post, AdapterError>;
 
+    /// [`Adapter::try_send`] for the frames that most messages are, on the path of each of them.
+    /// Returns whether the frame was taken; `false` says nothing about the reason, which
+    /// [`Adapter::try_send`] then finds. An adapter without a shorter way leaves this as it is.
+    #[inline]
+    fn try_send_short(&mut self, target: TaskId, head: [u8; SHORT_HEAD], body: &[u8]) -> bool {
+        let _ = (target, head, body);
+        false
+    }
+
     /// Delivers at most `budget` frames to `sink`, and returns how many. A damaged frame is
     /// skipped and reported as an error; frames behind it come with the next call.
-    fn poll<F>(&mut self, budget: usize, sink: &mut F) -> Result<usize, AdapterError>
-    where
-        F: FnMut(Frame<'_>);
+    fn poll<K: Sink>(&mut self, budget: usize, sink: &mut K) -> Result<usize, AdapterError>;
 
     /// Makes `region` readable for the other tasks' [`Adapter::get`] under `key`, until
     /// [`Adapter::conceal`]. Adapters whose get needs no table ignore it.

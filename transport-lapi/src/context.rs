@@ -113,6 +113,7 @@ impl<A: Adapter, S> Context<A, S> {
             adapter,
             bell: bell.clone(),
             sleeping: 0,
+            trouble: None,
             terminated: false,
         };
         let pace = Pace::new(options.wait, num_tasks, cores);

@@ -9,11 +9,13 @@
 
 use std::sync::Arc;
 
-use crate::adapter::{Adapter, Doorbell, Frame, TaskId};
+use crate::adapter::{Adapter, Doorbell, Frame, SHORT_HEAD, Sink, TaskId};
 use crate::amsend::Outgoing;
 use crate::completion::{CompletionThread, Due};
 use crate::error::{LapiError, Violation};
-use crate::handler::{Arrival, Completion, HeaderAction, HeaderHandler, MAX_HANDLERS};
+use crate::handler::{
+    Arrival, Completion, HeaderAction, HeaderHandler, MAX_HANDLERS, ShortHandler,
+};
 use crate::outbox::Outbox;
 use crate::region::{ForeignBytes, RecvRegion};
 use crate::wire::{self, Packet, RemoteCounters};
@@ -25,12 +27,55 @@ pub(crate) const BARRIER_ROUNDS: usize = 16;
 pub(crate) struct Engine<S> {
     pub task: TaskId,
     pub outbox: Outbox<S>,
-    pub handlers: Box<[Option<HeaderHandler<S>>]>,
+    pub handlers: Box<[Option<HeaderHandler<S>>; MAX_HANDLERS]>,
+    pub short: Box<[Option<ShortHandler<S>>; MAX_HANDLERS]>,
     /// Barrier messages that came, per round, minus those used.
     pub barrier: [u32; BARRIER_ROUNDS],
     incoming: Vec<Option<Incoming<S>>>,
     bell: Arc<dyn Doorbell>,
     thread: Option<CompletionThread>,
+}
+
+/// Takes in the frames of one round, and keeps the first error (E3).
+pub(crate) struct Dispatcher<'a, S> {
+    pub engine: &'a mut Engine<S>,
+    pub state: &'a mut S,
+    pub trouble: &'a mut Option<Box<LapiError>>,
+}
+
+impl<S> Sink for Dispatcher<'_, S> {
+    #[inline(never)]
+    fn frame(&mut self, frame: Frame<'_>) {
+        if let Err(error) = self.engine.dispatch(self.state, frame) {
+            self.keep(error);
+        }
+    }
+
+    #[inline(always)]
+    fn short(&mut self, origin: TaskId, head: [u8; SHORT_HEAD], body: ForeignBytes<'_>) {
+        let handler = wire::of_short_head(head)
+            .map(|(index, uhdr)| (self.engine.short[usize::from(index)], uhdr));
+        let Some((Some(handler), uhdr)) = handler else {
+            return self.other(origin, head, body);
+        };
+        if let Some((follow_up, info)) = handler(self.state, origin, uhdr, body) {
+            follow_up(self.state, &mut self.engine.outbox, info);
+        }
+    }
+}
+
+impl<S> Dispatcher<'_, S> {
+    /// A frame with a short head for which there is no short handler.
+    #[inline(never)]
+    fn other(&mut self, origin: TaskId, head: [u8; SHORT_HEAD], body: ForeignBytes<'_>) {
+        self.frame(Frame { origin, head: &head, body });
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn keep(&mut self, error: LapiError) {
+        self.trouble.get_or_insert_with(|| Box::new(error));
+    }
 }
 
 /// A message of several packets, partly received (E2).
@@ -49,7 +94,8 @@ impl<S> Engine<S> {
         Self {
             task: adapter.task(),
             outbox: Outbox::new(num_tasks, adapter.caps()),
-            handlers: vec![None; MAX_HANDLERS].into(),
+            handlers: Box::new([None; MAX_HANDLERS]),
+            short: Box::new([None; MAX_HANDLERS]),
             barrier: [0; BARRIER_ROUNDS],
             incoming: std::iter::repeat_with(|| None).take(num_tasks).collect(),
             bell: adapter.doorbell(),
@@ -58,17 +104,16 @@ impl<S> Engine<S> {
     }
 
     /// Dispatches one frame (E1, E3).
-    #[inline]
-    pub fn dispatch(&mut self, state: &mut S, frame: Frame<'_>) -> Result<(), LapiError> {
+    fn dispatch(&mut self, state: &mut S, frame: Frame<'_>) -> Result<(), LapiError> {
         let Frame { origin, head, body } = frame;
-        if let Some((handler, uhdr)) = wire::of_short_head(head) {
-            return self.single(state, origin, handler, uhdr, body, RemoteCounters::default());
-        }
         let peer = |violation| LapiError::Peer { origin, violation };
         let packet = wire::decode(head, body.len()).map_err(|error| peer(error.into()))?;
         match packet {
             Packet::Single { handler, counters, uhdr } => {
-                self.single(state, origin, handler, uhdr, body, counters)
+                let handler = self.header_handler(origin, handler)?;
+                let len = body.len() as u64;
+                let action = handler(state, Arrival { origin, uhdr, len, data: Some(body) });
+                self.act(state, action, body, Due { origin, counters })
             }
             Packet::First { handler, counters, msg, total, uhdr } => {
                 let begin = Incoming {
@@ -91,26 +136,22 @@ impl<S> Engine<S> {
         self.handlers[usize::from(index)].ok_or(LapiError::HdrHndlrNull { origin, index })
     }
 
-    #[inline]
-    fn single(
+    /// Does what the header handler of a whole message wants, with all of its bytes.
+    fn act(
         &mut self,
         state: &mut S,
-        origin: TaskId,
-        handler: u8,
-        uhdr: &[u8],
+        action: HeaderAction<S>,
         body: ForeignBytes<'_>,
-        counters: RemoteCounters,
+        due: Due,
     ) -> Result<(), LapiError> {
-        let handler = self.header_handler(origin, handler)?;
-        let arrival = Arrival { origin, uhdr, len: body.len() as u64, data: Some(body) };
-        let completion = match handler(state, arrival) {
+        let completion = match action {
             HeaderAction::Consumed | HeaderAction::Drop => Completion::None,
             HeaderAction::Deliver { into, completion } => {
                 into.store(0, body);
                 completion
             }
         };
-        self.complete(state, completion, Due { origin, counters })
+        self.complete(state, completion, due)
     }
 
     fn first(

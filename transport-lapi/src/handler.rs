@@ -19,6 +19,17 @@ pub const MAX_HANDLERS: usize = 256;
 /// A header handler: sees the beginning of a message, says what becomes of it (H1).
 pub type HeaderHandler<S> = fn(state: &mut S, message: Arrival<'_>) -> HeaderAction<S>;
 
+/// A header handler for messages that came whole in one packet, with one word of user header and no
+/// counters: most messages, on the path of which nothing is handed over in memory. It has taken what
+/// it wants of `udata` when it returns (H1), and may answer an inline completion handler (H2) with its
+/// argument.
+pub type ShortHandler<S> = fn(
+    state: &mut S,
+    origin: TaskId,
+    uhdr: [u8; 8],
+    udata: ForeignBytes<'_>,
+) -> Option<(InlineHandler<S>, u64)>;
+
 /// A handler that runs in the dispatcher and may communicate through the outbox (H2). The last
 /// argument is what was given along with the handler: LAPI's `user_info`.
 pub type InlineHandler<S> = fn(state: &mut S, outbox: &mut Outbox<S>, info: u64);

@@ -74,7 +74,9 @@ pub use amsend::{Amsend, OnOrigin, Sent};
 pub use context::{Context, Options, SessionGuard};
 pub use counter::CounterId;
 pub use error::{LapiError, Violation};
-pub use handler::{Arrival, Completion, HeaderAction, HeaderHandler, InlineHandler, MAX_HANDLERS};
+pub use handler::{
+    Arrival, Completion, HeaderAction, HeaderHandler, InlineHandler, MAX_HANDLERS, ShortHandler,
+};
 pub use outbox::Outbox;
 pub use query::{Query, Step};
 pub use region::{ForeignBytes, RecvRegion, RemoteRegion, SendRegion};

@@ -6,6 +6,7 @@ use std::collections::VecDeque;
 use crate::adapter::{Adapter, Caps, TaskId};
 use crate::amsend::{
     Message, Offer, OnOrigin, Outgoing, Payload, check_handler, check_target, check_uhdr,
+    single_limit,
 };
 use crate::counter::Counters;
 use crate::error::LapiError;
@@ -17,6 +18,8 @@ use crate::wire::Packet;
 /// and the dispatcher sends.
 pub struct Outbox<S> {
     pub(crate) caps: Caps,
+    /// Largest message that goes as one frame.
+    pub(crate) single_limit: usize,
     pub(crate) lanes: Vec<Lane<S>>,
     /// Operations in all lanes together.
     pub(crate) queued: usize,
@@ -43,6 +46,7 @@ impl<S> Outbox<S> {
         let lane = || Lane { queue: VecDeque::new(), next_msg: 0, dirty: false, fences: 0 };
         Self {
             caps,
+            single_limit: single_limit(&caps),
             lanes: std::iter::repeat_with(lane).take(num_tasks).collect(),
             queued: 0,
             counters: Counters::default(),

@@ -37,6 +37,7 @@ impl SendRegion {
     ///
     /// # Safety
     /// The caller keeps G1.
+    #[inline]
     pub const unsafe fn new(ptr: *const u8, len: usize) -> Self {
         Self { ptr, len }
     }
@@ -48,11 +49,13 @@ impl SendRegion {
     }
 
     /// Length in bytes.
+    #[inline]
     pub const fn len(&self) -> usize {
         self.len
     }
 
     /// Whether there are no bytes.
+    #[inline]
     pub const fn is_empty(&self) -> bool {
         self.len == 0
     }
@@ -63,17 +66,20 @@ impl SendRegion {
     }
 
     /// Whether this is null with a length: LAPI's ORG_ADDR_NULL.
+    #[inline]
     pub const fn is_null(&self) -> bool {
         self.ptr.is_null() && self.len > 0
     }
 
     /// The part `offset..offset + len`, clipped to the region.
+    #[inline]
     pub fn part(&self, offset: usize, len: usize) -> Self {
         let offset = offset.min(self.len);
         Self { ptr: self.ptr.wrapping_add(offset), len: len.min(self.len - offset) }
     }
 
     /// The bytes, for the length of one call.
+    #[inline]
     pub(crate) fn bytes(&self) -> &[u8] {
         if self.len == 0 {
             return &[];
@@ -104,21 +110,25 @@ impl RecvRegion {
     ///
     /// # Safety
     /// The caller keeps G2.
+    #[inline]
     pub const unsafe fn new(ptr: *mut u8, len: usize) -> Self {
         Self { ptr, len }
     }
 
     /// Length in bytes.
+    #[inline]
     pub const fn len(&self) -> usize {
         self.len
     }
 
     /// Whether there are no bytes.
+    #[inline]
     pub const fn is_empty(&self) -> bool {
         self.len == 0
     }
 
     /// Whether this is null with a length.
+    #[inline]
     pub const fn is_null(&self) -> bool {
         self.ptr.is_null() && self.len > 0
     }
@@ -129,6 +139,7 @@ impl RecvRegion {
     }
 
     /// The part `offset..offset + len`, clipped to the region.
+    #[inline]
     pub fn part(&self, offset: usize, len: usize) -> Self {
         let offset = offset.min(self.len);
         Self { ptr: self.ptr.wrapping_add(offset), len: len.min(self.len - offset) }
@@ -160,6 +171,7 @@ impl<'a> ForeignBytes<'a> {
     ///
     /// # Safety
     /// The caller keeps G3.
+    #[inline]
     pub(crate) const unsafe fn new(ptr: *const u8, len: usize) -> Self {
         Self { ptr, len, life: PhantomData }
     }
@@ -170,16 +182,19 @@ impl<'a> ForeignBytes<'a> {
     }
 
     /// Length in bytes.
+    #[inline]
     pub const fn len(&self) -> usize {
         self.len
     }
 
     /// Whether there are no bytes.
+    #[inline]
     pub const fn is_empty(&self) -> bool {
         self.len == 0
     }
 
     /// The part `offset..offset + len`, clipped to what is there.
+    #[inline]
     pub fn part(&self, offset: usize, len: usize) -> Self {
         let offset = offset.min(self.len);
         Self { ptr: self.ptr.wrapping_add(offset), len: len.min(self.len - offset), ..*self }

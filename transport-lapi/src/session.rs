@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use crate::adapter::{Adapter, AdapterError, Doorbell, Post, TaskId};
-use crate::amsend::{Amsend, Message, OnOrigin, Outgoing, Payload, Sent, single_limit};
+use crate::amsend::{Amsend, Message, OnOrigin, Outgoing, Payload, Sent};
 use crate::counter::CounterId;
-use crate::engine::Engine;
+use crate::engine::{Dispatcher, Engine};
 use crate::error::LapiError;
-use crate::handler::{HeaderHandler, MAX_HANDLERS};
+use crate::handler::{HeaderHandler, MAX_HANDLERS, ShortHandler};
 use crate::outbox::Outbox;
 use crate::region::{RecvRegion, RemoteRegion, SendRegion};
 use crate::wire::{self, Packet};
@@ -24,6 +24,8 @@ pub struct Session<A: Adapter, S> {
     pub(crate) bell: Arc<dyn Doorbell>,
     /// Threads of this task that sleep in a wait.
     pub(crate) sleeping: usize,
+    /// The first error of the round under way.
+    pub(crate) trouble: Option<Box<LapiError>>,
     pub(crate) terminated: bool,
 }
 
@@ -41,6 +43,23 @@ impl<A: Adapter, S> Session<A, S> {
         Ok(())
     }
 
+    /// Sets a handler that gets the short messages of an index, those that [`ShortHandler`] describes,
+    /// in place of its header handler.
+    ///
+    /// # Errors
+    /// As [`Session::addr_set`].
+    pub fn addr_set_short(
+        &mut self,
+        index: usize,
+        handler: ShortHandler<S>,
+    ) -> Result<(), LapiError> {
+        if !(1..MAX_HANDLERS).contains(&index) {
+            return Err(LapiError::AddrHndlRange { index });
+        }
+        self.engine.short[index] = Some(handler);
+        Ok(())
+    }
+
     /// Sends an active message (LAPI_Amsend). Never blocks: what the adapter has no room for waits
     /// in a queue that progress empties. `udata` is not copied; it must stay as it is until the
     /// call answered [`Sent::Now`], or the counter or handler told.
@@ -51,10 +70,9 @@ impl<A: Adapter, S> Session<A, S> {
     /// [`LapiError::CntrNull`] for an origin counter that does not exist; what the adapter
     /// says of a lost target. After an error the buffer is the caller's again; unless the adapter
     /// failed in the middle of a long message, nothing was sent.
-    #[inline]
     pub fn amsend(&mut self, call: Amsend<'_, S>) -> Result<Sent, LapiError> {
         call.on_origin.check(&mut self.engine.outbox.counters)?;
-        if self.try_amsend(&call)? {
+        if self.offer(&call)? {
             if let OnOrigin::Counter(_) = call.on_origin {
                 call.on_origin.fire(&mut self.state, &mut self.engine.outbox);
                 self.wake();
@@ -64,31 +82,41 @@ impl<A: Adapter, S> Session<A, S> {
         self.enqueue(call)
     }
 
-    /// Sends an active message if that is possible at once and in one packet: nothing waits before
-    /// it, it is short, and the adapter has room. Returns whether it was sent; then the buffer is
-    /// reusable, and neither counter nor handler of [`Amsend::on_origin`] is told.
-    ///
-    /// # Errors
-    /// As [`Session::amsend`].
-    #[inline]
-    pub fn try_amsend(&mut self, call: &Amsend<'_, S>) -> Result<bool, LapiError> {
+    /// Sends an active message with one word of user header and no counters, if that is possible at
+    /// once and in one packet: nothing waits before it, it is short, and the adapter has room. Returns
+    /// whether it was sent; then the buffer is reusable. `false` says nothing about the reason, which
+    /// [`Session::amsend`] then finds, or has a way around.
+    #[inline(always)]
+    pub fn try_amsend(
+        &mut self,
+        target: TaskId,
+        handler: u8,
+        uhdr: [u8; 8],
+        udata: SendRegion,
+    ) -> bool {
+        let Outbox { lanes, single_limit, .. } = &mut self.engine.outbox;
+        let Some(lane) = lanes.get_mut(target as usize) else { return false };
+        let wellformed = handler != 0 && udata.len() <= *single_limit && !udata.is_null();
+        if !wellformed || !lane.queue.is_empty() {
+            return false;
+        }
+        let sent =
+            self.adapter.try_send_short(target, wire::short_head(handler, uhdr), udata.bytes());
+        lane.dirty |= sent;
+        sent
+    }
+
+    /// [`Session::amsend`] without the origin's counter: whether the message went at once.
+    fn offer(&mut self, call: &Amsend<'_, S>) -> Result<bool, LapiError> {
         let outbox = &mut self.engine.outbox;
         call.check(outbox.lanes.len())?;
         let lane = &mut outbox.lanes[call.target as usize];
-        if !lane.queue.is_empty() || call.udata.len() > single_limit(&outbox.caps) {
+        if !lane.queue.is_empty() || call.udata.len() > outbox.single_limit {
             return Ok(false);
         }
         let (handler, counters, uhdr) = (call.handler, call.counters(), call.uhdr);
-        let (target, body) = (call.target, call.udata.bytes());
-        let post = match <[u8; 8]>::try_from(uhdr) {
-            Ok(uhdr) if counters.is_none() => {
-                self.adapter.try_send(target, &wire::short_head(handler, uhdr), body)?
-            }
-            _ => {
-                let packet = Packet::Single { handler, counters, uhdr };
-                self.adapter.try_send(target, packet.encode().bytes(), body)?
-            }
-        };
+        let head = Packet::Single { handler, counters, uhdr }.encode();
+        let post = self.adapter.try_send(call.target, head.bytes(), call.udata.bytes())?;
         lane.dirty |= post == Post::Taken;
         Ok(post == Post::Taken)
     }
@@ -155,51 +183,61 @@ impl<A: Adapter, S> Session<A, S> {
     /// Asynchronous conditions, the first that was met in this round: [`LapiError::Peer`],
     /// [`LapiError::HdrHndlrNull`], [`LapiError::CompletionPanicked`], and what the adapter says.
     /// The packet concerned is dropped; later calls go on behind it.
-    #[inline]
+    #[inline(always)]
     pub fn progress(&mut self) -> Result<usize, LapiError> {
-        let round = self.round();
-        // Whatever the round met: regions that ended are withdrawn before anybody can free them,
-        // and the threads that sleep may have got what they wait for.
-        if !self.engine.outbox.concealed.is_empty() {
-            self.engine.outbox.conceal(&mut self.adapter);
+        let done = self.round();
+        match self.trouble.take() {
+            None => Ok(done),
+            Some(trouble) => Err(*trouble),
         }
-        if self.sleeping != 0 && !matches!(round, Ok(0)) {
-            self.bell.ring();
-        }
-        round
     }
 
     /// All that a round does, whatever goes wrong in between; the first error is kept. Mostly there is
     /// nothing but arrivals, and this is on the path of every message.
-    #[inline]
-    fn round(&mut self) -> Result<usize, LapiError> {
-        let Self { state, adapter, engine, .. } = self;
-        let mut trouble = None;
-        let arrived = adapter.poll(BUDGET, &mut |frame| {
-            if let Err(error) = engine.dispatch(state, frame) {
-                trouble.get_or_insert_with(|| Box::new(error));
-            }
-        });
-        match arrived {
-            Ok(done) if trouble.is_none() && engine.is_idle() => Ok(done),
-            arrived => self.rest_of_round(trouble, arrived.map_err(LapiError::from)),
+    #[inline(never)]
+    fn round(&mut self) -> usize {
+        let Self { state, adapter, engine, trouble, .. } = self;
+        let mut done = match adapter.poll(BUDGET, &mut Dispatcher { state, engine, trouble }) {
+            Ok(arrived) => arrived,
+            Err(error) => self.keep_first(error.into()),
+        };
+        if !self.engine.is_idle() {
+            done += self.rest_of_round();
         }
+        if done > 0 || self.trouble.is_some() {
+            self.end_round();
+        }
+        done
+    }
+
+    /// Whatever the round met: regions that ended are withdrawn before anybody can free them, and the
+    /// threads that sleep may have got what they wait for.
+    #[inline(always)]
+    fn end_round(&mut self) {
+        if !self.engine.outbox.concealed.is_empty() {
+            self.engine.outbox.conceal(&mut self.adapter);
+        }
+        self.wake();
     }
 
     /// What is under way besides arrivals.
     #[inline(never)]
-    fn rest_of_round(
-        &mut self,
-        trouble: Option<Box<LapiError>>,
-        arrived: Result<usize, LapiError>,
-    ) -> Result<usize, LapiError> {
+    fn rest_of_round(&mut self) -> usize {
         let Self { state, adapter, engine, .. } = self;
-        let mut trouble = trouble.map(|error| *error);
-        let mut done = keep_first(&mut trouble, arrived);
-        done += keep_first(&mut trouble, engine.outbox.advance_gets(adapter, state));
-        done += keep_first(&mut trouble, engine.outbox.flush(adapter, state));
-        done += keep_first(&mut trouble, engine.collect());
-        trouble.map_or(Ok(done), Err)
+        let steps = [
+            engine.outbox.advance_gets(adapter, state),
+            engine.outbox.flush(adapter, state),
+            engine.collect(),
+        ];
+        steps.into_iter().map(|step| step.unwrap_or_else(|error| self.keep_first(error))).sum()
+    }
+
+    /// Keeps an error if it is the first one of its round. It counts as nothing done.
+    #[cold]
+    #[inline(never)]
+    fn keep_first(&mut self, error: LapiError) -> usize {
+        self.trouble.get_or_insert_with(|| Box::new(error));
+        0
     }
 
     /// Gives up everything that is under way and terminates the context: after a failure, this is
@@ -257,14 +295,6 @@ impl<A: Adapter, S> Session<A, S> {
     pub fn getcntr(&mut self, counter: CounterId) -> Result<i64, LapiError> {
         Ok(*self.engine.outbox.counters.value(counter)?)
     }
-}
-
-/// How much was done; an error counts as nothing and is kept if it is the first.
-fn keep_first(trouble: &mut Option<LapiError>, outcome: Result<usize, LapiError>) -> usize {
-    outcome.unwrap_or_else(|error| {
-        trouble.get_or_insert(error);
-        0
-    })
 }
 
 impl<A: Adapter, S> Drop for Session<A, S> {

@@ -15,6 +15,8 @@
 //!
 //! Everything decoded is a claim of the peer: lengths are checked here, meanings in the engine.
 
+use crate::adapter::SHORT_HEAD;
+
 /// Largest user header in bytes: LAPI's MAX_UHDR_SZ.
 pub const MAX_UHDR: usize = 128;
 
@@ -118,12 +120,12 @@ pub(crate) enum Packet<'a> {
     Barrier { round: u8 },
 }
 
-/// Bytes of the head of a message that is one packet, with one word of user header and no counters.
-/// Most messages are, so this one head is made and taken apart without looking at each field.
-const SHORT_HEAD: usize = BASE + 8;
+// The head of a message that is one packet, with one word of user header and no counters, is a short
+// one. Most messages are such, so this head is made and taken apart without looking at each field.
+const _: () = assert!(SHORT_HEAD == BASE + 8);
 
 /// The head of a [`Packet::Single`] for `handler` with this user header and no counters.
-#[inline]
+#[inline(always)]
 pub(crate) fn short_head(handler: u8, uhdr: [u8; 8]) -> [u8; SHORT_HEAD] {
     let mut head = [0; SHORT_HEAD];
     head[..BASE].copy_from_slice(&base(SINGLE, handler, uhdr.len(), 0).to_le_bytes());
@@ -132,17 +134,16 @@ pub(crate) fn short_head(handler: u8, uhdr: [u8; 8]) -> [u8; SHORT_HEAD] {
 }
 
 /// Handler and user header, if this is such a head.
-#[inline]
-pub(crate) fn of_short_head(head: &[u8]) -> Option<(u8, &[u8])> {
-    let (first, uhdr) = head.split_first_chunk::<BASE>()?;
-    let word = u64::from_le_bytes(*first);
+#[inline(always)]
+pub(crate) fn of_short_head(head: [u8; SHORT_HEAD]) -> Option<(u8, [u8; 8])> {
+    let words = u128::from_le_bytes(head);
+    let (word, uhdr) = (words as u64, ((words >> 64) as u64).to_le_bytes());
     let handler = (word >> 8) as u8;
-    let is_short = head.len() == SHORT_HEAD && word == base(SINGLE, handler, uhdr.len(), 0);
-    is_short.then_some((handler, uhdr))
+    (word == base(SINGLE, handler, uhdr.len(), 0)).then_some((handler, uhdr))
 }
 
 /// The first word of a head.
-#[inline]
+#[inline(always)]
 fn base(kind: u8, handler: u8, uhdr_len: usize, number: u32) -> u64 {
     u64::from(kind) | u64::from(handler) << 8 | (uhdr_len as u64) << 16 | u64::from(number) << 32
 }
@@ -353,7 +354,7 @@ mod tests {
             let single = Packet::Single { handler, counters, uhdr: &uhdr };
             let (head, encoded) = (short_head(handler, uhdr), single.encode());
             prop_assert_eq!(&head[..], encoded.bytes());
-            prop_assert_eq!(of_short_head(&head), Some((handler, &uhdr[..])));
+            prop_assert_eq!(of_short_head(head), Some((handler, uhdr)));
         }
 
         #[test]
@@ -365,9 +366,11 @@ mod tests {
             head[2..4].copy_from_slice(&len.to_le_bytes());
             head[4..].copy_from_slice(&number.to_le_bytes());
             head.extend(&rest[..cut]);
-            if let Some((handler, uhdr)) = of_short_head(&head) {
+            let short = <[u8; SHORT_HEAD]>::try_from(&head[..]).ok().and_then(of_short_head);
+            if let Some((handler, uhdr)) = short {
                 let counters = RemoteCounters::default();
-                prop_assert_eq!(decode(&head, 3), Ok(Packet::Single { handler, counters, uhdr }));
+                let single = Packet::Single { handler, counters, uhdr: &uhdr };
+                prop_assert_eq!(decode(&head, 3), Ok(single));
             }
         }
 

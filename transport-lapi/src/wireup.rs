@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use crate::adapter::{Adapter, AdapterError, Caps, Doorbell, Frame, Post, TaskId};
+use crate::adapter::{Adapter, AdapterError, Caps, Doorbell, Post, SHORT_HEAD, Sink, TaskId};
 use crate::adapters::shm::ShmAdapter;
 use crate::adapters::threads::{self, ThreadsAdapter};
 use crate::bootstrap::{self, BootstrapError, Control, Membership, Start};
@@ -103,11 +103,13 @@ impl Adapter for Native {
         each!(self, adapter => adapter.try_send(target, head, body))
     }
 
-    #[inline]
-    fn poll<F>(&mut self, budget: usize, sink: &mut F) -> Result<usize, AdapterError>
-    where
-        F: FnMut(Frame<'_>),
-    {
+    #[inline(always)]
+    fn try_send_short(&mut self, target: TaskId, head: [u8; SHORT_HEAD], body: &[u8]) -> bool {
+        each!(self, adapter => adapter.try_send_short(target, head, body))
+    }
+
+    #[inline(always)]
+    fn poll<K: Sink>(&mut self, budget: usize, sink: &mut K) -> Result<usize, AdapterError> {
         each!(self, adapter => adapter.poll(budget, sink))
     }
 

@@ -29,8 +29,8 @@ fn consume<S>(_: &mut S, _: Arrival<'_>) -> HeaderAction<S> {
     HeaderAction::Consumed
 }
 
-/// What a correct message to the task itself, changed by `change`, is answered with, by both calls
-/// that send.
+/// What a correct message to the task itself, changed by `change`, is answered with, and
+/// that the call which says nothing of reasons does not take it either.
 fn refused(change: impl Fn(&mut Amsend<'_, ()>)) -> LapiError {
     let context = alone();
     let mut session = context.session().unwrap();
@@ -40,9 +40,11 @@ fn refused(change: impl Fn(&mut Amsend<'_, ()>)) -> LapiError {
         change(&mut call);
         call
     };
-    let tried = session.try_amsend(&call()).unwrap_err();
+    let Amsend { target, handler, uhdr, udata, .. } = call();
+    if uhdr.is_empty() {
+        assert!(!session.try_amsend(target, handler, [0; 8], udata), "one word in place of none");
+    }
     let error = session.amsend(call()).unwrap_err();
-    assert_eq!(format!("{tried:?}"), format!("{error:?}"));
     assert_eq!(session.progress().unwrap(), 0, "a refused message is not sent");
     error
 }
@@ -499,7 +501,7 @@ fn get_failed_when_the_kernel_refuses() {
 mod flaky {
     use super::*;
     use transport_lapi::TaskId;
-    use transport_lapi::adapter::{Caps, Doorbell, Frame, Post};
+    use transport_lapi::adapter::{Caps, Doorbell, Post, Sink};
 
     /// Fails when the number of frames still to pass is zero, once.
     pub struct Flaky {
@@ -532,10 +534,7 @@ mod flaky {
             self.inner.try_send(to, head, body)
         }
 
-        fn poll<F>(&mut self, budget: usize, sink: &mut F) -> Result<usize, AdapterError>
-        where
-            F: FnMut(Frame<'_>),
-        {
+        fn poll<K: Sink>(&mut self, budget: usize, sink: &mut K) -> Result<usize, AdapterError> {
             self.inner.poll(budget, sink)
         }
 

@@ -5,7 +5,7 @@ mod support;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use transport_lapi::adapter::{Adapter, AdapterError, Post};
+use transport_lapi::adapter::{Adapter, AdapterError, Frame, Post};
 use transport_lapi::config::WaitMode;
 use transport_lapi::layers::fault::{FaultAdapter, FaultCount, FaultPlan};
 use transport_lapi::wireup::Native;
@@ -389,8 +389,10 @@ fn refused_frames_do_not_come_and_held_ones_come_once() {
             taken.extend((post == Post::Taken).then_some(number));
         }
         for _ in 0..5_000 {
-            sender.poll(1, &mut |_| {}).unwrap();
-            receiver.poll(8, &mut |frame| come.push(support::frames::word(frame.head, 0))).unwrap();
+            sender.poll(1, &mut |_: Frame<'_>| {}).unwrap();
+            receiver
+                .poll(8, &mut |frame: Frame<'_>| come.push(support::frames::word(frame.head, 0)))
+                .unwrap();
         }
         assert_eq!(come, taken, "seed {seed}");
         assert!(taken.len() < 500);

@@ -7,8 +7,8 @@
 
 use transport_lapi::adapter::Adapter;
 use transport_lapi::{
-    Amsend, Arrival, Completion, ForeignBytes, HeaderAction, HeaderHandler, LapiError, OnOrigin,
-    Outbox, RecvRegion, Sent, Session,
+    Amsend, Arrival, Completion, ForeignBytes, HeaderAction, HeaderHandler, InlineHandler,
+    LapiError, OnOrigin, Outbox, RecvRegion, SendRegion, Sent, Session, ShortHandler,
 };
 
 use super::rendezvous::Rendezvous;
@@ -20,7 +20,6 @@ use crate::error::PeerError;
 use crate::matching::Envelope;
 use crate::request::{Handle, Matched, Operation, Sending, Taking};
 use crate::state::State;
-use crate::status::Status;
 
 /// See the module.
 pub(crate) struct Eager;
@@ -30,24 +29,21 @@ impl Backend for Eager {
         vec![(EAGER, arrived), (EAGER_SYNC, arrived_sync)]
     }
 
-    #[inline]
+    fn short_handlers() -> Vec<(u8, ShortHandler<State>)> {
+        vec![(EAGER, arrived_whole)]
+    }
+
     fn send<A: Adapter>(
         session: &mut Session<A, State>,
         message: Outbound,
     ) -> Result<Handle, LapiError> {
-        let Outbound { dest, context, tag, data, synchronous } = message;
+        let Outbound { dest, data, .. } = message;
         if !session.state.credits.spend(dest, data.len()) {
             session.state.stats.credit_fallbacks += 1;
             return Rendezvous::send(session, message);
         }
         session.state.stats.eager.messages += 1;
         session.state.stats.eager.bytes += data.len() as u64;
-        if !synchronous {
-            let uhdr = envelope::eager(context, tag);
-            if session.try_amsend(&Amsend::new(dest, EAGER, &uhdr, data))? {
-                return Ok(Handle::Done(Status::new(dest, tag, data.len())));
-            }
-        }
         start(session, message)
     }
 
@@ -67,6 +63,30 @@ impl Backend for Eager {
         if arrived {
             hand_over(state, outbox, early);
         }
+    }
+}
+
+impl Eager {
+    /// Sends a message that is not synchronous if it is short enough for one frame, and nothing is in
+    /// its way: most messages. Returns whether it was sent; else nothing has changed.
+    #[inline(always)]
+    pub fn send_at_once<A: Adapter>(
+        session: &mut Session<A, State>,
+        dest: u32,
+        context: u32,
+        tag: i32,
+        data: SendRegion,
+    ) -> bool {
+        if !session.state.credits.spend(dest, data.len()) {
+            return false;
+        }
+        if !session.try_amsend(dest, EAGER, envelope::eager(context, tag), data) {
+            session.state.credits.unspend(dest, data.len());
+            return false;
+        }
+        session.state.stats.eager.messages += 1;
+        session.state.stats.eager.bytes += data.len() as u64;
+        true
     }
 }
 
@@ -94,6 +114,47 @@ fn start<A: Adapter>(
         left(state, outbox, key);
     }
     Ok(Handle::Pending(key))
+}
+
+/// EAGER, all of it in one packet, in registers: what most messages are.
+fn arrived_whole(
+    state: &mut State,
+    source: u32,
+    uhdr: [u8; 8],
+    body: ForeignBytes<'_>,
+) -> Option<(InlineHandler<State>, u64)> {
+    let (context, tag) = envelope::of_eager(uhdr);
+    let State { matcher, requests, credits, stats, .. } = state;
+    let Some(number) = matcher.take_posted(&Envelope { context, source, tag }) else {
+        return arrived_early(state, source, uhdr, body);
+    };
+    requests.receive(number, source, tag, body);
+    stats.received += 1;
+    match credits.pass(source, body.len()) {
+        Ok(false) => None,
+        Ok(true) => Some((State::settle_credit, u64::from(source))),
+        Err(error) => {
+            state.violation(source, error);
+            None
+        }
+    }
+}
+
+/// The same where no receive is posted.
+#[inline(never)]
+fn arrived_early(
+    state: &mut State,
+    origin: u32,
+    uhdr: [u8; 8],
+    body: ForeignBytes<'_>,
+) -> Option<(InlineHandler<State>, u64)> {
+    let arrival = Arrival { origin, uhdr: &uhdr, len: body.len() as u64, data: Some(body) };
+    match arrived(state, arrival) {
+        HeaderAction::Deliver { completion: Completion::Inline(handler, info), .. } => {
+            Some((handler, info))
+        }
+        _ => None,
+    }
 }
 
 /// EAGER: an eager message has come, or its first packet.
@@ -140,13 +201,12 @@ fn accept(
     let Some((key, into)) = state.meet(&envelope) else {
         return keep(state, arrival, envelope, len, sender);
     };
-    let matched = Matched { source, tag, len, sender, data: None };
     let (Some(body), None) = (arrival.data, sender) else {
-        state.begin_taking(key, into, matched);
+        state.begin_taking(key, into, Matched { source, tag, len, sender, data: None });
         return HeaderAction::Deliver { into, completion: Completion::Inline(stored, key) };
     };
     into.store(0, body);
-    state.end_receive(key, into, &matched);
+    state.end_receive(key, source, tag, len, into.len());
     if state.credits.release(source, len) {
         return follow_up(State::settle_credit, u64::from(source));
     }
@@ -156,7 +216,8 @@ fn accept(
 /// The bytes of a message are in the user's buffer.
 fn stored(state: &mut State, outbox: &mut Outbox<State>, key: u64) {
     let Some(Taking { into, matched }) = state.requests.taking(key) else { return };
-    state.end_receive(key, into, &matched);
+    let Matched { source, tag, len, .. } = matched;
+    state.end_receive(key, source, tag, len, into.len());
     if let Some(request) = matched.sender {
         state.answer(outbox, matched.source, request);
     }

@@ -114,7 +114,8 @@ fn fetch(state: &mut State, outbox: &mut Outbox<State>, key: u64) {
 /// The data are there: tells the sender and ends the receive.
 fn fetched(state: &mut State, outbox: &mut Outbox<State>, key: u64) {
     let Some(Taking { into, matched }) = state.requests.taking(key) else { return };
-    state.end_receive(key, into, &matched);
+    let Matched { source, tag, len, .. } = matched;
+    state.end_receive(key, source, tag, len, into.len());
     if let Some(request) = matched.sender {
         state.answer(outbox, matched.source, request);
     }

@@ -1,13 +1,13 @@
 //! All queues of one class of keys: a map from key to a first-in, first-out queue.
 //!
 //! Called by [`super::Matcher`], whose invariants M2 and M3 it keeps. A queue is doubly linked
-//! through the slab, so an entry leaves it from anywhere at constant cost.
+//! through the entries, so an entry leaves it from anywhere at constant cost.
 
 use std::cell::Cell;
 
 use rustc_hash::FxHashMap;
 
-use super::slab::{Link, NIL, Slab};
+use super::slab::{Link, Links, NIL};
 
 /// Empty queues are not looked for before a lane has this many queues.
 const SWEEP_FLOOR: usize = 64;
@@ -57,26 +57,17 @@ impl Default for Lane {
 
 impl Lane {
     /// Puts `slot` at the end of the queue of `key`, through its link number `which` (M2).
-    #[inline]
-    pub fn append<T, const LINKS: usize>(
-        &mut self,
-        key: Key,
-        slot: u32,
-        which: usize,
-        slab: &mut Slab<T, LINKS>,
-    ) {
+    #[inline(always)]
+    pub fn append(&mut self, key: Key, slot: u32, which: usize, entries: &mut impl Links) {
         let place = self.place(&key).unwrap_or_else(|| self.open(key));
         let queue = &mut self.queues[place];
-        *slab.link(slot, which) = Link { prev: queue.tail, next: NIL };
+        *entries.link(slot, which) = Link { prev: queue.tail, next: NIL };
         if queue.tail == NIL {
             queue.head = slot;
         } else {
-            slab.link(queue.tail, which).next = slot;
+            entries.link(queue.tail, which).next = slot;
         }
         queue.tail = slot;
-        if self.queues.len() > self.sweep_at {
-            self.sweep();
-        }
     }
 
     /// The earliest entry of the queue of `key` (M2).
@@ -89,20 +80,28 @@ impl Lane {
     }
 
     /// Where the queue of `key` stands.
-    #[inline]
+    #[inline(always)]
     fn place(&self, key: &Key) -> Option<usize> {
         let last = self.last.get();
-        if self.queues.get(last as usize).is_some_and(|queue| queue.key == *key) {
-            return Some(last as usize);
+        match self.queues.get(last as usize) {
+            Some(queue) if queue.key == *key => Some(last as usize),
+            _ => self.look_up(key),
         }
+    }
+
+    #[inline(never)]
+    fn look_up(&self, key: &Key) -> Option<usize> {
         let place = *self.places.get(key)?;
         self.last.set(place);
         Some(place as usize)
     }
 
-    /// A queue for a new key.
+    /// A queue for a new key, after the empty ones were swept out if they have piled up.
     #[cold]
     fn open(&mut self, key: Key) -> usize {
+        if self.queues.len() >= self.sweep_at {
+            self.sweep();
+        }
         let place = self.queues.len();
         self.queues.push(Queue { key, head: NIL, tail: NIL });
         self.places.insert(key, place as u32);
@@ -110,42 +109,31 @@ impl Lane {
     }
 
     /// Takes the earliest entry out of the queue of `key`, with a single look-up.
-    #[inline]
-    pub fn pop<T, const LINKS: usize>(
-        &mut self,
-        key: &Key,
-        which: usize,
-        slab: &mut Slab<T, LINKS>,
-    ) -> Option<u32> {
+    #[inline(always)]
+    pub fn pop(&mut self, key: &Key, which: usize, entries: &mut impl Links) -> Option<u32> {
         let place = self.place(key)?;
         let queue = &mut self.queues[place];
         let slot = queue.head;
         if slot == NIL {
             return None;
         }
-        queue.head = slab.link(slot, which).next;
+        queue.head = entries.link(slot, which).next;
         if queue.head == NIL {
             queue.tail = NIL;
         } else {
-            slab.link(queue.head, which).prev = NIL;
+            entries.link(queue.head, which).prev = NIL;
         }
         Some(slot)
     }
 
     /// Takes `slot` out of the queue of `key`, wherever in it that is.
-    pub fn unlink<T, const LINKS: usize>(
-        &mut self,
-        key: &Key,
-        slot: u32,
-        which: usize,
-        slab: &mut Slab<T, LINKS>,
-    ) {
-        let Link { prev, next } = *slab.link(slot, which);
+    pub fn unlink(&mut self, key: &Key, slot: u32, which: usize, entries: &mut impl Links) {
+        let Link { prev, next } = *entries.link(slot, which);
         if prev != NIL {
-            slab.link(prev, which).next = next;
+            entries.link(prev, which).next = next;
         }
         if next != NIL {
-            slab.link(next, which).prev = prev;
+            entries.link(next, which).prev = prev;
         }
         if prev != NIL && next != NIL {
             return;

@@ -8,7 +8,7 @@ use super::Ticket;
 /// No slot.
 pub(super) const NIL: u32 = u32::MAX;
 /// Serial of a free slot; entries start at 1.
-const FREE: u64 = 0;
+pub(super) const FREE: u64 = 0;
 
 /// Neighbours of an entry in one of its queues, [`NIL`] at the ends.
 #[derive(Debug, Clone, Copy)]
@@ -18,10 +18,26 @@ pub(super) struct Link {
 }
 
 impl Link {
-    const NONE: Self = Self { prev: NIL, next: NIL };
+    pub(super) const NONE: Self = Self { prev: NIL, next: NIL };
 }
 
-/// Slots for entries that each sit in up to `LINKS` queues.
+/// Entries that have links.
+pub(super) trait Links {
+    /// Link number `which` of the entry in `slot`.
+    fn link(&mut self, slot: u32, which: usize) -> &mut Link;
+}
+
+impl<T: Copy, const LINKS: usize> Links for Slab<T, LINKS> {
+    #[inline]
+    fn link(&mut self, slot: u32, which: usize) -> &mut Link {
+        #[cfg(test)]
+        super::tests::count_steps(1);
+        &mut self.slots[slot as usize].links[which]
+    }
+}
+
+/// Slots for entries that each sit in up to `LINKS` queues. Entries are copied in and out: a free slot
+/// keeps what it last held, and only its serial says that it is free.
 #[derive(Debug)]
 pub(super) struct Slab<T, const LINKS: usize> {
     slots: Vec<Slot<T, LINKS>>,
@@ -34,10 +50,10 @@ pub(super) struct Slab<T, const LINKS: usize> {
 struct Slot<T, const LINKS: usize> {
     serial: u64,
     links: [Link; LINKS],
-    value: Option<T>,
+    value: T,
 }
 
-impl<T, const LINKS: usize> Slab<T, LINKS> {
+impl<T: Copy, const LINKS: usize> Slab<T, LINKS> {
     pub fn new() -> Self {
         Self { slots: Vec::new(), first_free: NIL, len: 0 }
     }
@@ -52,28 +68,28 @@ impl<T, const LINKS: usize> Slab<T, LINKS> {
         self.len == 0
     }
 
-    /// Stores an entry that is in no queue yet, and returns its slot.
+    /// Stores an entry that is in no queue yet, and returns its slot. Its links say nothing before it
+    /// joins a queue.
     #[inline]
     pub fn insert(&mut self, serial: u64, value: T) -> u32 {
         self.len += 1;
-        let entry = Slot { serial, links: [Link::NONE; LINKS], value: Some(value) };
         let slot = self.first_free;
-        if slot == NIL {
-            return self.grow(entry);
-        }
-        let place = &mut self.slots[slot as usize];
+        let Some(place) = self.slots.get_mut(slot as usize) else {
+            return self.grow(serial, value);
+        };
         self.first_free = place.links[0].next;
-        *place = entry;
+        place.serial = serial;
+        place.value = value;
         slot
     }
 
     #[cold]
-    fn grow(&mut self, entry: Slot<T, LINKS>) -> u32 {
+    fn grow(&mut self, serial: u64, value: T) -> u32 {
         let slot = u32::try_from(self.slots.len())
             .ok()
             .filter(|&slot| slot != NIL)
             .expect("2^32 entries need more memory than a task has");
-        self.slots.push(entry);
+        self.slots.push(Slot { serial, links: [Link::NONE; LINKS], value });
         slot
     }
 
@@ -81,36 +97,23 @@ impl<T, const LINKS: usize> Slab<T, LINKS> {
     #[inline]
     pub fn remove(&mut self, slot: u32) -> T {
         let place = &mut self.slots[slot as usize];
-        let value = place.value.take().expect("only occupied slots are in a queue");
         place.serial = FREE;
         place.links[0].next = self.first_free;
         self.first_free = slot;
         self.len -= 1;
-        value
+        place.value
     }
 
     /// The entry that a ticket names, unless it has left (M1).
     pub fn get_mut(&mut self, ticket: Ticket) -> Option<&mut T> {
         let slot = self.slots.get_mut(ticket.slot as usize)?;
-        slot.value.as_mut().filter(|_| slot.serial == ticket.serial)
+        if slot.serial == ticket.serial { Some(&mut slot.value) } else { None }
     }
 
     /// The entry in an occupied slot.
+    #[inline]
     pub fn value(&self, slot: u32) -> &T {
-        let value = self.slots[slot as usize].value.as_ref();
-        value.expect("only occupied slots are in a queue")
-    }
-
-    #[inline]
-    pub fn serial(&self, slot: u32) -> u64 {
-        self.slots[slot as usize].serial
-    }
-
-    #[inline]
-    pub fn link(&mut self, slot: u32, which: usize) -> &mut Link {
-        #[cfg(test)]
-        super::tests::count_steps(1);
-        &mut self.slots[slot as usize].links[which]
+        &self.slots[slot as usize].value
     }
 
     /// All entries with their slots, earliest first.
@@ -118,7 +121,7 @@ impl<T, const LINKS: usize> Slab<T, LINKS> {
         #[cfg(test)]
         super::tests::count_steps(self.slots.len());
         let occupied = (0..).zip(&self.slots).filter_map(|(index, slot): (u32, _)| {
-            slot.value.as_ref().map(|value| (slot.serial, index, value))
+            (slot.serial != FREE).then_some((slot.serial, index, &slot.value))
         });
         let mut entries: Vec<_> = occupied.collect();
         entries.sort_unstable_by_key(|&(serial, ..)| serial);

@@ -31,17 +31,19 @@ fn pattern(source: impl Into<Option<u32>>, tag: impl Into<Option<i32>>) -> Patte
     Pattern { context: 7, source: source.into(), tag: tag.into() }
 }
 
-type Numbered = Matcher<usize, usize>;
+type Numbered = Matcher<usize>;
 
 #[test]
 fn the_earliest_posted_receive_wins_over_every_class() {
     let mut matcher = Numbered::new();
     let patterns = [pattern(None, None), pattern(1, 2), pattern(1, None), pattern(None, 2)];
-    for (now, pattern) in patterns.into_iter().enumerate() {
+    for (now, pattern) in (0..).zip(patterns) {
         matcher.push_posted(pattern, now);
     }
-    for (now, pattern) in patterns.into_iter().enumerate() {
-        assert_eq!(matcher.take_posted(&envelope(1, 2)), Some((pattern, now)));
+    for (now, pattern) in (0..).zip(patterns) {
+        assert_eq!(matcher.pattern_of(now), Some(pattern));
+        assert_eq!(matcher.take_posted(&envelope(1, 2)), Some(now));
+        assert_eq!(matcher.pattern_of(now), None);
     }
     assert_eq!(matcher.take_posted(&envelope(1, 2)), None);
 }
@@ -72,9 +74,9 @@ fn no_value_of_source_or_tag_is_mistaken_for_a_wildcard() {
         matcher.push_posted(pattern(source, None), 1);
         matcher.push_posted(pattern(None, tag), 2);
         assert_eq!(matcher.take_posted(&envelope(5, 5)), None);
-        assert_eq!(matcher.take_posted(&envelope(source, 5)).map(|(_, posted)| posted), Some(1));
-        assert_eq!(matcher.take_posted(&envelope(5, tag)).map(|(_, posted)| posted), Some(2));
-        assert_eq!(matcher.take_posted(&envelope(source, tag)).map(|(_, posted)| posted), Some(0));
+        assert_eq!(matcher.take_posted(&envelope(source, 5)), Some(1));
+        assert_eq!(matcher.take_posted(&envelope(5, tag)), Some(2));
+        assert_eq!(matcher.take_posted(&envelope(source, tag)), Some(0));
     }
 }
 
@@ -105,14 +107,6 @@ fn without_early_messages_a_wildcard_costs_nothing_later() {
 #[test]
 fn stale_tickets_name_nothing() {
     let mut matcher = Numbered::new();
-    let matched = matcher.push_posted(pattern(1, 1), 0);
-    matcher.take_posted(&envelope(1, 1));
-    let cancelled = matcher.push_posted(pattern(1, 1), 1);
-    assert_eq!(matched.slot, cancelled.slot, "the test wants the slot to be used again");
-    assert_eq!(matcher.cancel_posted(matched), None);
-    assert_eq!(matcher.cancel_posted(cancelled), Some(1));
-    assert_eq!(matcher.cancel_posted(cancelled), None);
-
     let taken = matcher.push_early(envelope(1, 1), 2);
     *matcher.early_mut(taken).expect("it still waits") = 3;
     assert_eq!(matcher.take_early(&pattern(1, 1)), Some((envelope(1, 1), 3)));
@@ -122,14 +116,21 @@ fn stale_tickets_name_nothing() {
 }
 
 #[test]
-fn a_ticket_of_one_queue_names_nothing_in_the_other() {
+fn a_number_names_a_receive_while_it_waits() {
     let mut matcher = Numbered::new();
-    let posted = matcher.push_posted(pattern(1, 1), 0);
-    let early = matcher.push_early(envelope(2, 2), 1);
-    assert_eq!(posted.slot, early.slot, "the test wants tickets that differ in the serial only");
-    assert_eq!(matcher.early_mut(posted), None);
-    assert_eq!(matcher.cancel_posted(early), None);
-    assert_eq!((matcher.posted_len(), matcher.early_len()), (1, 1));
+    for wildly in [pattern(1, 1), pattern(None, 1), pattern(None, None)] {
+        assert!(!matcher.cancel_posted(7), "nothing has this number");
+        matcher.push_posted(wildly, 7);
+        assert!(matcher.take_posted(&envelope(1, 1)).is_some());
+        assert!(!matcher.cancel_posted(7), "it met its message");
+        matcher.push_posted(pattern(1, 2), 3);
+        matcher.push_posted(wildly, 7);
+        assert!(matcher.cancel_posted(7));
+        assert!(!matcher.cancel_posted(7), "it was cancelled before");
+        assert_eq!(matcher.take_posted(&envelope(1, 1)), None);
+        assert_eq!(matcher.take_posted(&envelope(1, 2)), Some(3));
+        assert_eq!(matcher.posted_len(), 0);
+    }
 }
 
 /// The steps of each kind of operation, on a matcher with `depth` other entries in each queue: as
@@ -141,20 +142,21 @@ fn steps_at(depth: usize) -> Vec<usize> {
     for wild in [pattern(None, 0), pattern(0, None), pattern(None, None)] {
         assert!(matcher.peek_early(&wild).is_some());
     }
-    let mut tickets = Vec::new();
     for now in 0..depth {
-        let other = i32::try_from(now).expect("depths are small") + 100;
-        tickets.push(matcher.push_posted(pattern(1, 1), now));
-        matcher.push_posted(pattern(1, other), now);
-        matcher.push_posted(pattern(None, other), now);
+        let number = u32::try_from(now).expect("depths are small");
+        let other = number as i32 + 100;
+        matcher.push_posted(pattern(1, 1), 3 * number);
+        matcher.push_posted(pattern(1, other), 3 * number + 1);
+        matcher.push_posted(pattern(None, other), 3 * number + 2);
         matcher.push_early(envelope(2, 2), now);
         matcher.push_early(envelope(2, other), now);
     }
+    let last = 3 * u32::try_from(depth).expect("depths are small");
     let mut steps = Vec::new();
-    steps.push(steps_of(|| matcher.push_posted(pattern(1, 1), 1)).1);
+    steps.push(steps_of(|| matcher.push_posted(pattern(1, 1), last)).1);
     steps.push(steps_of(|| assert!(matcher.take_posted(&envelope(1, 1)).is_some())).1);
     steps.push(steps_of(|| assert!(matcher.take_posted(&envelope(9, 9)).is_none())).1);
-    steps.push(steps_of(|| assert!(matcher.cancel_posted(tickets[depth / 2]).is_some())).1);
+    steps.push(steps_of(|| assert!(matcher.cancel_posted(last / 2 / 3 * 3))).1);
     steps.push(steps_of(|| matcher.push_early(envelope(2, 2), 1)).1);
     for wanted in [pattern(2, 2), pattern(2, None), pattern(None, 2), pattern(None, None)] {
         steps.push(steps_of(|| assert!(matcher.peek_early(&wanted).is_some())).1);
@@ -177,8 +179,8 @@ fn an_exact_match_touches_one_entry() {
     let (taken, taking) = steps_of(|| matcher.take_posted(&envelope(1, 1)));
     assert!(taken.is_some());
     assert_eq!((posting, taking), (0, 0), "a lone receive is in no lane");
-    matcher.push_posted(pattern(0, 0), 0);
-    matcher.push_posted(pattern(0, 1), 0);
+    matcher.push_posted(pattern(0, 0), 1);
+    matcher.push_posted(pattern(0, 1), 2);
     let (_, posting) = steps_of(|| matcher.push_posted(pattern(1, 1), 0));
     let (taken, taking) = steps_of(|| matcher.take_posted(&envelope(1, 1)));
     assert!(taken.is_some());
@@ -201,7 +203,7 @@ fn a_wildcard_lane_is_filled_once() {
 fn memory_stays_bounded_when_no_key_comes_twice() {
     let mut matcher = Numbered::new();
     matcher.push_early(envelope(0, -1), 0);
-    matcher.push_posted(pattern(0, -2), 0);
+    matcher.push_posted(pattern(0, -2), 1);
     for wild in [pattern(None, -1), pattern(0, None), pattern(None, None)] {
         assert!(matcher.peek_early(&wild).is_some());
     }
@@ -224,9 +226,9 @@ fn memory_stays_bounded_when_no_key_comes_twice() {
 #[test]
 fn memory_of_a_burst_of_keys_is_given_back() {
     let mut matcher = Numbered::new();
-    matcher.push_posted(pattern(2, 0), 0);
+    matcher.push_posted(pattern(2, 0), 100_000);
     for tag in 0..100_000 {
-        matcher.push_posted(pattern(1, tag), 0);
+        matcher.push_posted(pattern(1, tag), tag.unsigned_abs());
     }
     let (_, at_peak) = matcher.posted.lanes[EXACT].footprint();
     assert!(at_peak >= 100_000);
@@ -248,7 +250,7 @@ enum Step {
     Receive(Pattern),
     /// An arrival: takes a posted receive, or becomes an early message.
     Arrive(Envelope),
-    /// Cancels the receive that the n-th ticket so far names, waiting or not.
+    /// Cancels the receive with this number, waiting or not.
     Cancel(usize),
     /// A probe.
     Peek(Pattern),
@@ -259,7 +261,7 @@ enum Step {
 /// Two vectors in order of arrival, searched from the front.
 #[derive(Default)]
 struct Oracle {
-    posted: Vec<(Pattern, usize)>,
+    posted: Vec<(Pattern, u32)>,
     early: Vec<(Envelope, usize)>,
 }
 
@@ -272,9 +274,9 @@ impl Oracle {
         self.find_early(pattern).map(|at| self.early.remove(at))
     }
 
-    fn take_posted(&mut self, envelope: Envelope) -> Option<(Pattern, usize)> {
+    fn take_posted(&mut self, envelope: Envelope) -> Option<u32> {
         let at = self.posted.iter().position(|(pattern, _)| fits(*pattern, envelope))?;
-        Some(self.posted.remove(at))
+        Some(self.posted.remove(at).1)
     }
 }
 
@@ -317,7 +319,6 @@ struct Twins {
     matcher: Numbered,
     oracle: Oracle,
     /// Tickets with the number that their entry carries.
-    posted_tickets: Vec<(super::Ticket, usize)>,
     early_tickets: Vec<(super::Ticket, usize)>,
 }
 
@@ -327,7 +328,7 @@ const CHANGED: usize = 1 << 20;
 impl Twins {
     fn step(&mut self, now: usize, step: Step) -> Result<(), TestCaseError> {
         match step {
-            Step::Receive(pattern) => self.receive(now, pattern)?,
+            Step::Receive(pattern) => self.receive(pattern)?,
             Step::Arrive(envelope) => self.arrive(now, envelope)?,
             Step::Cancel(nth) => self.cancel(nth)?,
             Step::Peek(pattern) => {
@@ -340,12 +341,15 @@ impl Twins {
         self.compare_queues()
     }
 
-    fn receive(&mut self, now: usize, pattern: Pattern) -> Result<(), TestCaseError> {
+    fn receive(&mut self, pattern: Pattern) -> Result<(), TestCaseError> {
         let taken = self.matcher.take_early(&pattern);
         prop_assert_eq!(taken, self.oracle.take_early(pattern));
         if taken.is_none() {
-            self.posted_tickets.push((self.matcher.push_posted(pattern, now), now));
-            self.oracle.posted.push((pattern, now));
+            // The lowest number that is free, as a caller with slots would give it.
+            let taken = |number: &u32| self.oracle.posted.iter().any(|(_, taken)| taken == number);
+            let number = (0..).find(|number| !taken(number)).expect("numbers do not end");
+            self.matcher.push_posted(pattern, number);
+            self.oracle.posted.push((pattern, number));
         }
         Ok(())
     }
@@ -361,12 +365,9 @@ impl Twins {
     }
 
     fn cancel(&mut self, nth: usize) -> Result<(), TestCaseError> {
-        let Some(&(ticket, number)) = self.posted_tickets.get(nth) else {
-            return Ok(());
-        };
-        let at = self.oracle.posted.iter().position(|&(_, waiting)| waiting == number);
-        let expected = at.map(|at| self.oracle.posted.remove(at).1);
-        prop_assert_eq!(self.matcher.cancel_posted(ticket), expected);
+        let at = self.oracle.posted.iter().position(|&(_, waiting)| waiting as usize == nth);
+        let expected = at.map(|at| self.oracle.posted.remove(at)).is_some();
+        prop_assert_eq!(self.matcher.cancel_posted(nth as u32), expected);
         Ok(())
     }
 
@@ -386,7 +387,7 @@ impl Twins {
     }
 
     fn compare_queues(&self) -> Result<(), TestCaseError> {
-        let posted: Vec<_> = self.matcher.posted().map(|(&p, &number)| (p, number)).collect();
+        let posted: Vec<_> = self.matcher.posted().collect();
         let early: Vec<_> = self.matcher.early().map(|(&e, &number)| (e, number)).collect();
         prop_assert_eq!(self.matcher.posted_len(), posted.len());
         prop_assert_eq!(self.matcher.early_len(), early.len());

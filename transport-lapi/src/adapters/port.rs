@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use crate::adapter::{AdapterError, Doorbell, Frame, Post, TaskId};
+use crate::adapter::{AdapterError, Doorbell, Post, SHORT_HEAD, Sink, TaskId};
 use crate::adapters::doorbell::{Bell, Fences};
 use crate::adapters::ring::{Consumer, Damage, Producer};
 use crate::adapters::segment::Segment;
@@ -73,8 +73,23 @@ impl Port {
         self.segment.layout().max_body()
     }
 
+    /// See [`crate::adapter::Adapter::try_send_short`].
+    #[inline(always)]
+    pub(crate) fn try_send_short(
+        &mut self,
+        target: TaskId,
+        head: [u8; SHORT_HEAD],
+        body: &[u8],
+    ) -> bool {
+        let outgoing = &mut self.outgoing[target as usize];
+        let taken = outgoing.producer.offer_short(head, body);
+        if taken {
+            outgoing.bell.ring(self.fences);
+        }
+        taken
+    }
+
     /// See [`crate::adapter::Adapter::try_send`].
-    #[inline]
     pub(crate) fn try_send(
         &mut self,
         target: TaskId,
@@ -90,11 +105,12 @@ impl Port {
     }
 
     /// See [`crate::adapter::Adapter::poll`].
-    #[inline]
-    pub(crate) fn poll<F>(&mut self, budget: usize, sink: &mut F) -> Result<usize, AdapterError>
-    where
-        F: FnMut(Frame<'_>),
-    {
+    #[inline(always)]
+    pub(crate) fn poll<K: Sink>(
+        &mut self,
+        budget: usize,
+        sink: &mut K,
+    ) -> Result<usize, AdapterError> {
         for _ in 0..self.incoming.len() {
             let from = self.first;
             self.first = if from + 1 == self.incoming.len() { 0 } else { from + 1 };
@@ -111,23 +127,20 @@ impl Port {
     }
 
     /// Whether this task has taken in all that it sent to itself: seen without touching the ring.
-    #[inline]
+    #[inline(always)]
     fn nothing_from_self(&self) -> bool {
         let me = self.task as usize;
         self.outgoing[me].producer.position() == self.incoming[me].position()
     }
 
     /// Delivers at most `budget` frames of one origin.
-    #[inline]
-    fn poll_origin<F>(
+    #[inline(always)]
+    fn poll_origin<K: Sink>(
         &mut self,
         from: usize,
         budget: usize,
-        sink: &mut F,
-    ) -> Result<usize, AdapterError>
-    where
-        F: FnMut(Frame<'_>),
-    {
+        sink: &mut K,
+    ) -> Result<usize, AdapterError> {
         let origin = from as TaskId;
         let consumer = &mut self.incoming[from];
         let mut delivered = 0;
@@ -135,7 +148,7 @@ impl Port {
             if delivered == budget {
                 break Ok(());
             }
-            match consumer.take(&mut |head, body| sink(Frame { origin, head, body })) {
+            match consumer.take(origin, sink) {
                 Ok(true) => delivered += 1,
                 Ok(false) if delivered == 0 => {
                     consumer.touch();

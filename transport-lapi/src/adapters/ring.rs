@@ -22,7 +22,7 @@
 
 use std::mem::MaybeUninit;
 
-use crate::adapter::Post;
+use crate::adapter::{Frame, Post, SHORT_HEAD, Sink, TaskId};
 use crate::adapters::bulk::{BulkConsumer, BulkProducer, Line};
 use crate::adapters::layout::{CELL_BYTES, INDICES_BYTES, LINE};
 use crate::copy::copy_short;
@@ -43,6 +43,9 @@ pub(crate) const MAX_HEAD: usize = 256;
 const INLINE: u16 = 0;
 /// The body lies in the bulk area.
 const BULK: u16 = 1;
+
+/// What stands beside the lap of a frame with a short head whose body lies in the cell.
+const SHORT_INLINE: u32 = SHORT_HEAD as u32 | (INLINE as u32) << 16;
 
 /// One cell.
 #[repr(C, align(64))]
@@ -138,7 +141,6 @@ impl<'m> Producer<'m> {
     ///
     /// # Panics
     /// When the head or the body is longer than the adapter's `Caps` say.
-    #[inline(always)]
     pub(crate) fn offer(&mut self, head: &[u8], body: &[u8]) -> Result<Post, Damage> {
         assert!(head.len() <= MAX_HEAD, "callers respect Caps::max_head");
         if self.full() && self.still_full()? {
@@ -149,6 +151,22 @@ impl<'m> Producer<'m> {
             return Ok(Post::Taken);
         }
         self.offer_bulk(head, body)
+    }
+
+    /// Offers a frame whose head is a short one; returns whether it was taken.
+    #[inline(always)]
+    pub(crate) fn offer_short(&mut self, head: [u8; SHORT_HEAD], body: &[u8]) -> bool {
+        if self.full() || body.len() > CELL_DATA - SHORT_HEAD {
+            return self.offer_beside(&head, body);
+        }
+        self.publish(&head, body, INLINE, body.len() as u64);
+        true
+    }
+
+    /// What [`Producer::offer_short`] does where the ring may be full or the body is longer.
+    #[inline(never)]
+    fn offer_beside(&mut self, head: &[u8], body: &[u8]) -> bool {
+        matches!(self.offer(head, body), Ok(Post::Taken))
     }
 
     fn offer_bulk(&mut self, head: &[u8], body: &[u8]) -> Result<Post, Damage> {
@@ -223,74 +241,73 @@ impl<'m> Consumer<'m> {
         }
     }
 
-    /// Gives the next frame, head and body, to `sink`; `false` when none is ready. An error means
-    /// that the next frame was damaged and is skipped.
+    /// Gives the next frame of `origin`, whose ring this is, to `sink`; `false` when none is ready. An
+    /// error means that the next frame was damaged and is skipped.
     #[inline(always)]
-    pub(crate) fn take<F>(&mut self, sink: &mut F) -> Result<bool, Damage>
-    where
-        F: FnMut(&[u8], ForeignBytes<'_>),
-    {
+    pub(crate) fn take<K: Sink>(&mut self, origin: TaskId, sink: &mut K) -> Result<bool, Damage> {
         let cell = self.ring.cell(self.position);
         let stamp = cell.stamp.load(Ordering::Acquire); // SYNC: frame
         if stamp as u32 != self.position.wrapping_add(1) {
             return Ok(false);
         }
         self.position = self.position.wrapping_add(1);
-        let delivered = self.deliver(cell, stamp, sink);
+        let extent = cell.extent.load(Ordering::Relaxed);
+        let body_len = extent as u32 as usize;
+        let delivered =
+            if (stamp >> 32) as u32 == SHORT_INLINE && body_len <= CELL_DATA - SHORT_HEAD {
+                cell.deliver_short(body_len, origin, sink);
+                Ok(())
+            } else {
+                self.deliver(cell, (stamp >> 32) as u32, extent, origin, sink)
+            };
         self.release_cells();
         delivered.map(|()| true)
     }
 
-    /// Checks the claims of a ready cell (R4) and gives the frame to `sink`.
-    #[inline(always)]
-    fn deliver<F>(&mut self, cell: &Cell, stamp: u64, sink: &mut F) -> Result<(), Damage>
-    where
-        F: FnMut(&[u8], ForeignBytes<'_>),
-    {
-        let head_len = usize::from((stamp >> 32) as u16);
-        let kind = (stamp >> 48) as u16;
-        let extent = cell.extent.load(Ordering::Relaxed);
+    /// Checks the claims of a ready cell (R4) and gives the frame to `sink`. `shape` is what stands
+    /// beside the lap.
+    #[inline(never)]
+    fn deliver<K: Sink>(
+        &mut self,
+        cell: &Cell,
+        shape: u32,
+        extent: u64,
+        origin: TaskId,
+        sink: &mut K,
+    ) -> Result<(), Damage> {
+        let head_len = usize::from(shape as u16);
         let body_len = extent as u32 as usize;
         if head_len > MAX_HEAD {
             return Err(Damage::HeadLength);
         }
-        match kind {
+        match (shape >> 16) as u16 {
             INLINE if body_len > CELL_DATA - head_len => Err(Damage::InlineLength),
             INLINE => {
-                if head_len + body_len > LINE - STAMPS {
-                    // The body's lines come while the head is looked at.
-                    cell.touch();
-                }
+                cell.touch();
                 cell.with_head(head_len, |head, rest| {
                     // SAFETY: `head_len + body_len` lies in the cell, which stays mapped (G3).
-                    sink(head, unsafe { ForeignBytes::new(rest, body_len) });
+                    let body = unsafe { ForeignBytes::new(rest, body_len) };
+                    sink.frame(Frame { origin, head, body });
                 });
                 Ok(())
             }
-            BULK => self.deliver_bulk(cell, head_len, (extent >> 32) as u32, body_len, sink),
+            BULK => {
+                self.bulk.take((extent >> 32) as u32, body_len, |place| {
+                    cell.with_head(head_len, |head, _| {
+                        // SAFETY: the claim was checked to lie in the bulk area, which stays mapped
+                        // (G3).
+                        let body = unsafe { ForeignBytes::new(place, body_len) };
+                        match head.try_into() {
+                            Ok(short) => sink.short(origin, short, body),
+                            Err(_) => sink.frame(Frame { origin, head, body }),
+                        }
+                    });
+                })?;
+                self.gave_back |= self.bulk.release(&self.ring.indices.bulk);
+                Ok(())
+            }
             _ => Err(Damage::Kind),
         }
-    }
-
-    fn deliver_bulk<F>(
-        &mut self,
-        cell: &Cell,
-        head_len: usize,
-        start: u32,
-        body_len: usize,
-        sink: &mut F,
-    ) -> Result<(), Damage>
-    where
-        F: FnMut(&[u8], ForeignBytes<'_>),
-    {
-        self.bulk.take(start, body_len, |body| {
-            cell.with_head(head_len, |head, _| {
-                // SAFETY: the claim was checked to lie in the bulk area, which stays mapped (G3).
-                sink(head, unsafe { ForeignBytes::new(body, body_len) });
-            });
-        })?;
-        self.gave_back |= self.bulk.release(&self.ring.indices.bulk);
-        Ok(())
     }
 
     /// Tells the producer of cells that are free again, when they are a quarter of the ring (R3).
@@ -340,6 +357,26 @@ impl Cell {
                 let head = std::slice::from_raw_parts(head.as_ptr().cast::<u8>(), head_len);
                 body(head, data.add(head_len));
             }
+        });
+    }
+
+    /// Gives the frame of a cell to `sink`: a short head, and a body of `body_len` bytes, which was
+    /// checked to lie in the cell.
+    #[inline(always)]
+    fn deliver_short<K: Sink>(&self, body_len: usize, origin: TaskId, sink: &mut K) {
+        if body_len > LINE - STAMPS - SHORT_HEAD {
+            // The body's lines come while the head is looked at.
+            self.touch();
+        }
+        self.data.with(|data| {
+            let data = data.cast::<u8>();
+            // SAFETY: head and body lie in the cell, which is the consumer's (R2) and stays mapped
+            // (G3). The head is copied out; any bytes are one.
+            let (head, body) = unsafe {
+                let head = data.cast::<[u8; SHORT_HEAD]>().read();
+                (head, ForeignBytes::new(data.add(SHORT_HEAD), body_len))
+            };
+            sink.short(origin, head, body);
         });
     }
 

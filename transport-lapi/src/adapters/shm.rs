@@ -8,7 +8,9 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-use crate::adapter::{Adapter, AdapterError, Caps, Doorbell, Frame, GetKind, Post, TaskId};
+use crate::adapter::{
+    Adapter, AdapterError, Caps, Doorbell, GetKind, Post, SHORT_HEAD, Sink, TaskId,
+};
 use crate::adapters::layout::Layout;
 use crate::adapters::port::{Port, declare_lost};
 use crate::adapters::ring::{CELL_DATA, MAX_HEAD};
@@ -93,11 +95,13 @@ impl Adapter for ShmAdapter {
         self.port.try_send(target, head, body)
     }
 
-    #[inline]
-    fn poll<F>(&mut self, budget: usize, sink: &mut F) -> Result<usize, AdapterError>
-    where
-        F: FnMut(Frame<'_>),
-    {
+    #[inline(always)]
+    fn try_send_short(&mut self, target: TaskId, head: [u8; SHORT_HEAD], body: &[u8]) -> bool {
+        self.port.try_send_short(target, head, body)
+    }
+
+    #[inline(always)]
+    fn poll<K: Sink>(&mut self, budget: usize, sink: &mut K) -> Result<usize, AdapterError> {
         self.port.poll(budget, sink)
     }
 

@@ -9,7 +9,9 @@ use std::sync::Arc;
 
 use parking_lot::RwLock;
 
-use crate::adapter::{Adapter, AdapterError, Caps, Doorbell, Frame, GetKind, Post, TaskId};
+use crate::adapter::{
+    Adapter, AdapterError, Caps, Doorbell, GetKind, Post, SHORT_HEAD, Sink, TaskId,
+};
 use crate::adapters::doorbell::Fences;
 use crate::adapters::layout::Layout;
 use crate::adapters::port::Port;
@@ -77,11 +79,13 @@ impl Adapter for ThreadsAdapter {
         self.port.try_send(target, head, body)
     }
 
-    #[inline]
-    fn poll<F>(&mut self, budget: usize, sink: &mut F) -> Result<usize, AdapterError>
-    where
-        F: FnMut(Frame<'_>),
-    {
+    #[inline(always)]
+    fn try_send_short(&mut self, target: TaskId, head: [u8; SHORT_HEAD], body: &[u8]) -> bool {
+        self.port.try_send_short(target, head, body)
+    }
+
+    #[inline(always)]
+    fn poll<K: Sink>(&mut self, budget: usize, sink: &mut K) -> Result<usize, AdapterError> {
         self.port.poll(budget, sink)
     }
 

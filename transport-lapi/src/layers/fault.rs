@@ -8,7 +8,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use crate::adapter::{Adapter, AdapterError, Caps, Doorbell, Frame, Post, TaskId};
+use crate::adapter::{Adapter, AdapterError, Caps, Doorbell, Frame, Post, Sink, TaskId};
 use crate::region::{RecvRegion, RemoteRegion, SendRegion};
 
 /// How often each fault happens, in frames of a thousand.
@@ -123,13 +123,10 @@ impl<A: Adapter> Adapter for FaultAdapter<A> {
         self.inner.try_send(target, head, body)
     }
 
-    fn poll<F>(&mut self, budget: usize, sink: &mut F) -> Result<usize, AdapterError>
-    where
-        F: FnMut(Frame<'_>),
-    {
+    fn poll<K: Sink>(&mut self, budget: usize, sink: &mut K) -> Result<usize, AdapterError> {
         self.release()?;
         let Self { inner, plan, dice, count, .. } = self;
-        inner.poll(budget, &mut |frame| {
+        inner.poll(budget, &mut |frame: Frame<'_>| {
             let mut head = frame.head.to_vec();
             let mut body = frame.body;
             if dice.falls(plan.corrupt) && !head.is_empty() {
@@ -145,7 +142,7 @@ impl<A: Adapter> Adapter for FaultAdapter<A> {
                 }
                 count.truncated += 1;
             }
-            sink(Frame { origin: frame.origin, head: &head, body });
+            sink.frame(Frame { origin: frame.origin, head: &head, body });
         })
     }
 

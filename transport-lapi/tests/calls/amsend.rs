@@ -5,8 +5,8 @@ use std::sync::Arc;
 use transport_lapi::config::WaitMode;
 use transport_lapi::wireup::Native;
 use transport_lapi::{
-    Amsend, Arrival, Completion, Context, HeaderAction, InlineHandler, MAX_UHDR, OnOrigin, Outbox,
-    Query, Sent,
+    Amsend, Arrival, Completion, Context, ForeignBytes, HeaderAction, InlineHandler, MAX_UHDR,
+    OnOrigin, Outbox, Query, Sent,
 };
 
 use crate::support::buffers::{Landing, pattern, source};
@@ -288,11 +288,12 @@ fn trying_never_queues() {
         |context| {
             let mut session = context.session().unwrap();
             session.addr_set(1, count).unwrap();
-            let long = source(pattern(1, ONE_SHOT + 1));
-            assert!(!session.try_amsend(&Amsend::new(0, 1, &[], long)).unwrap(), "not one packet");
-            let short = || Amsend::new(0, 1, &[], source(pattern(1, 8)));
+            let (long, short) = (source(pattern(1, ONE_SHOT + 1)), source(pattern(1, 8)));
+            assert!(!session.try_amsend(0, 1, [0; 8], long), "not one packet");
+            assert!(!session.try_amsend(1, 1, [0; 8], short), "no such task");
+            assert!(!session.try_amsend(0, 0, [0; 8], short), "no handler");
             let mut taken = 0;
-            while session.try_amsend(&short()).unwrap() {
+            while session.try_amsend(0, 1, [0; 8], short) {
                 taken += 1;
             }
             drop(session);
@@ -300,6 +301,70 @@ fn trying_never_queues() {
             assert_eq!(context.session().unwrap().state, taken);
         },
     );
+}
+
+/// What came: by which handler, origin, the first byte of the user header, the length.
+type Seen = Vec<(&'static str, u32, u8, usize)>;
+
+fn see_arrival(seen: &mut Seen, arrival: Arrival<'_>) -> HeaderAction<Seen> {
+    seen.push(("header", arrival.origin, arrival.uhdr[0], arrival.len as usize));
+    HeaderAction::Consumed
+}
+
+fn see_short(
+    seen: &mut Seen,
+    origin: u32,
+    uhdr: [u8; 8],
+    udata: ForeignBytes<'_>,
+) -> Option<(InlineHandler<Seen>, u64)> {
+    fn follow_up(seen: &mut Seen, _: &mut Outbox<Seen>, info: u64) {
+        seen.push(("follow-up", 0, 0, info as usize));
+    }
+    seen.push(("short", origin, uhdr[0], udata.len()));
+    (uhdr[0] == 9).then_some((follow_up, 77))
+}
+
+#[test]
+fn a_short_handler_gets_the_short_messages_of_its_index() {
+    for kind in Kind::ALL {
+        run(
+            kind,
+            1,
+            |_| Seen::new(),
+            |context| {
+                let mut session = context.session().unwrap();
+                for index in [0, 256] {
+                    assert!(session.addr_set_short(index, see_short).is_err(), "no such index");
+                }
+                session.addr_set(1, see_arrival).unwrap();
+                session.addr_set(2, see_arrival).unwrap();
+                session.addr_set_short(2, see_short).unwrap();
+                for len in [0, 8, 48, 300, ONE_SHOT] {
+                    assert!(session.try_amsend(0, 1, [5; 8], source(pattern(1, len))));
+                    assert!(session.try_amsend(0, 2, [9; 8], source(pattern(1, len))));
+                }
+                let counted = Amsend { tgt_cntr: Some(session.counter()), ..amsend(2, 8) };
+                assert_eq!(session.amsend(counted).unwrap(), Sent::Now);
+                assert_eq!(session.amsend(amsend(2, 16)).unwrap(), Sent::Now);
+                drop(session);
+                context.gfence().unwrap();
+                let mut expected = Seen::new();
+                for len in [0, 8, 48, 300, ONE_SHOT] {
+                    expected.push(("header", 0, 5, len));
+                    expected.push(("short", 0, 9, len));
+                    expected.push(("follow-up", 0, 0, 77));
+                }
+                expected.extend([("header", 0, 4, 3), ("header", 0, 4, 3)]);
+                let seen = std::mem::take(&mut context.session().unwrap().state);
+                assert_eq!(seen, expected);
+            },
+        );
+    }
+}
+
+/// A message of three bytes with a user header of this length.
+fn amsend<S>(handler: u8, uhdr: usize) -> Amsend<'static, S> {
+    Amsend::new(0, handler, &[4; 16][..uhdr], source(pattern(1, 3)))
 }
 
 #[test]

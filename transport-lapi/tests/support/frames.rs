@@ -2,7 +2,7 @@
 //! make, or a broken one, puts into a ring.
 
 use transport_lapi::TaskId;
-use transport_lapi::adapter::{Adapter, Post};
+use transport_lapi::adapter::{Adapter, Frame, Post};
 
 /// The whole message is in the packet.
 pub const SINGLE: u8 = 1;
@@ -82,8 +82,10 @@ impl Head {
 /// Everything that has arrived at `at`: heads and bodies.
 pub fn received<A: Adapter>(at: &mut A) -> Vec<(Vec<u8>, Vec<u8>)> {
     let mut frames = Vec::new();
-    at.poll(usize::MAX, &mut |frame| frames.push((frame.head.to_vec(), frame.body.to_vec())))
-        .expect("the ring is sound");
+    at.poll(usize::MAX, &mut |frame: Frame<'_>| {
+        frames.push((frame.head.to_vec(), frame.body.to_vec()))
+    })
+    .expect("the ring is sound");
     frames
 }
 

@@ -4,7 +4,7 @@ use std::sync::{Arc, Barrier};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use transport_lapi::adapter::{Adapter, Doorbell, Post, TaskId};
+use transport_lapi::adapter::{Adapter, Doorbell, Frame, Post, TaskId};
 
 use super::Maker;
 
@@ -24,7 +24,7 @@ fn sleep(bell: &dyn Doorbell, ticket: u32) {
 
 /// How many frames are there.
 fn look<A: Adapter>(task: &mut A) -> usize {
-    task.poll(usize::MAX, &mut |_| {}).expect("the ring is sound")
+    task.poll(usize::MAX, &mut |_: Frame<'_>| {}).expect("the ring is sound")
 }
 
 fn send<A: Adapter>(task: &mut A, target: TaskId, body: &[u8]) {

@@ -157,7 +157,7 @@ pub fn no_call_blocks<A: Adapter>(make: Maker<A>) {
         for _ in 0..10_000 {
             let post = tasks[0].try_send(1, &[7; 8], &body).expect("the ring is sound");
             refused += usize::from(post == Post::Full);
-            let found = tasks[0].poll(10, &mut |_| panic!("nobody sends to task 0"));
+            let found = tasks[0].poll(10, &mut |_: Frame<'_>| panic!("nobody sends to task 0"));
             assert_eq!(found.expect("the ring is sound"), 0);
         }
     }

@@ -5,6 +5,7 @@ use std::thread;
 use std::time::Instant;
 
 use super::*;
+use crate::adapter::Frame;
 use crate::adapters::layout::{CELL_BYTES, Layout};
 
 fn ports(tasks: usize) -> (Arc<Segment>, Vec<Port>) {
@@ -17,7 +18,7 @@ fn ports(tasks: usize) -> (Arc<Segment>, Vec<Port>) {
 /// Who the next at most `budget` frames come from.
 fn origins(port: &mut Port, budget: usize) -> Vec<TaskId> {
     let mut origins = Vec::new();
-    let delivered = port.poll(budget, &mut |frame| origins.push(frame.origin)).unwrap();
+    let delivered = port.poll(budget, &mut |frame: Frame<'_>| origins.push(frame.origin)).unwrap();
     assert_eq!(delivered, origins.len());
     origins
 }
@@ -55,7 +56,7 @@ fn damage_names_its_origin_and_costs_one_frame() {
     let kind_at = if cfg!(target_endian = "little") { 6 } else { 1 };
     // SAFETY: inside the cell, and no other thread looks at it.
     unsafe { cell.cast::<u8>().add(kind_at).write(9) };
-    let refused = ports[2].poll(10, &mut |_| panic!("a damaged frame is not delivered"));
+    let refused = ports[2].poll(10, &mut |_: Frame<'_>| panic!("a damaged frame is not delivered"));
     let AdapterError::Corrupt { origin, what } = refused.unwrap_err() else {
         panic!("another error");
     };

@@ -26,15 +26,15 @@ fn model(cells: usize, lines: usize, frames: u8, head_len: usize, body_len: usiz
         });
         let mut consumer = Consumer::new(memory.ring());
         for i in 0..frames {
-            let mut check = |head: &[u8], body: ForeignBytes<'_>| {
-                assert_eq!(head, vec![i; head_len]);
-                assert_eq!(body.to_vec(), vec![!i; body_len]);
+            let mut check = |frame: Frame<'_>| {
+                assert_eq!(frame.head, vec![i; head_len]);
+                assert_eq!(frame.body.to_vec(), vec![!i; body_len]);
             };
-            while consumer.take(&mut check) != Ok(true) {
+            while consumer.take(0, &mut check) != Ok(true) {
                 thread::yield_now();
             }
         }
-        assert_eq!(consumer.take(&mut |_, _| panic!("a frame too many")), Ok(false));
+        assert_eq!(consumer.take(0, &mut |_: Frame<'_>| panic!("a frame too many")), Ok(false));
         origin.join().expect("the producer does not panic");
     });
 }

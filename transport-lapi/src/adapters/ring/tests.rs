@@ -18,7 +18,8 @@ fn pattern(seed: usize, len: usize) -> Vec<u8> {
 
 fn take(consumer: &mut Consumer<'_>) -> Result<Option<Seen>, Damage> {
     let mut seen = None;
-    let ready = consumer.take(&mut |head, body| seen = Some((head.to_vec(), body.to_vec())))?;
+    let mut see = |frame: Frame<'_>| seen = Some((frame.head.to_vec(), frame.body.to_vec()));
+    let ready = consumer.take(0, &mut see)?;
     assert_eq!(ready, seen.is_some());
     Ok(seen)
 }
@@ -143,8 +144,8 @@ fn a_sink_that_panics_costs_its_own_frame_only() {
         for i in 0..2 {
             assert_eq!(producer.offer(&[i], &pattern(round, 600)), Ok(Post::Taken));
         }
-        let mut explode = |_: &[u8], _: ForeignBytes<'_>| panic!("on purpose");
-        catch_unwind(AssertUnwindSafe(|| consumer.take(&mut explode))).unwrap_err();
+        let mut explode = |_: Frame<'_>| panic!("on purpose");
+        catch_unwind(AssertUnwindSafe(|| consumer.take(0, &mut explode))).unwrap_err();
         assert_eq!(take(&mut consumer), Ok(Some((vec![1], pattern(round, 600)))));
         assert_eq!(take(&mut consumer), Ok(None));
     }
