@@ -7,20 +7,17 @@
 //! - C3: a thread that made progress while others of the same task sleep rings the bell, since what
 //!   it took in may be what they wait for.
 //! - C4: a handler that calls the context of its own dispatcher is told so instead of waiting for a
-//!   lock that its own thread holds: `owner` names a thread exactly while that thread holds the
-//!   lock, so only that thread can ever read its own name there.
+//!   lock that its own thread holds (U5 of [`crate::lock`]).
 
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-
-use parking_lot::{Mutex, MutexGuard};
 
 use crate::adapter::{Adapter, Doorbell, TaskId};
 use crate::config::WaitMode;
 use crate::counter::CounterId;
 use crate::engine::Engine;
 use crate::error::LapiError;
+use crate::lock::{Guard, Lock};
 use crate::session::Session;
 use crate::wait::{Pace, Step};
 
@@ -29,56 +26,22 @@ use crate::wait::{Pace, Step};
 const POLLS_PER_PAUSE: u32 = 4;
 
 /// A session whose lock is held by this thread.
-pub struct SessionGuard<'a, A: Adapter, S> {
-    guard: MutexGuard<'a, Session<A, S>>,
-    owner: &'a AtomicUsize,
-}
-
-impl<A: Adapter, S> SessionGuard<'_, A, S> {
-    /// Lets another thread have the lock, if one waits for it.
-    #[inline]
-    fn bump(&mut self) {
-        self.owner.store(0, Ordering::Relaxed);
-        MutexGuard::bump(&mut self.guard);
-        self.owner.store(thread_mark(), Ordering::Relaxed);
-    }
-
-    /// Runs `body` without the lock.
-    fn unlocked(&mut self, body: impl FnOnce()) {
-        self.owner.store(0, Ordering::Relaxed);
-        MutexGuard::unlocked(&mut self.guard, body);
-        self.owner.store(thread_mark(), Ordering::Relaxed);
-    }
-}
+pub struct SessionGuard<'a, A: Adapter, S>(Guard<'a, Session<A, S>>);
 
 impl<A: Adapter, S> Deref for SessionGuard<'_, A, S> {
     type Target = Session<A, S>;
 
-    #[inline]
+    #[inline(always)]
     fn deref(&self) -> &Self::Target {
-        &self.guard
+        &self.0
     }
 }
 
 impl<A: Adapter, S> DerefMut for SessionGuard<'_, A, S> {
-    #[inline]
+    #[inline(always)]
     fn deref_mut(&mut self) -> &mut Self::Target {
-        &mut self.guard
+        &mut self.0
     }
-}
-
-impl<A: Adapter, S> Drop for SessionGuard<'_, A, S> {
-    #[inline]
-    fn drop(&mut self) {
-        self.owner.store(0, Ordering::Relaxed);
-    }
-}
-
-/// A number that no two living threads share.
-#[inline]
-fn thread_mark() -> usize {
-    thread_local!(static MARK: u8 = const { 0 });
-    MARK.with(|mark| std::ptr::from_ref(mark) as usize)
 }
 
 /// How a context behaves.
@@ -92,10 +55,8 @@ pub struct Options {
 ///
 /// `S` is the client's state, which header and completion handlers get.
 pub struct Context<A: Adapter, S> {
-    session: Mutex<Session<A, S>>,
+    session: Lock<Session<A, S>>,
     bell: Arc<dyn Doorbell>,
-    /// The thread that holds the lock, 0 when none does (C4).
-    owner: AtomicUsize,
     pace: Pace,
     task: TaskId,
     num_tasks: usize,
@@ -117,8 +78,7 @@ impl<A: Adapter, S> Context<A, S> {
             terminated: false,
         };
         let pace = Pace::new(options.wait, num_tasks, cores);
-        let owner = AtomicUsize::new(0);
-        Self { session: Mutex::new(session), owner, bell, pace, task, num_tasks }
+        Self { session: Lock::new(session), bell, pace, task, num_tasks }
     }
 
     /// This task's number.
@@ -133,30 +93,20 @@ impl<A: Adapter, S> Context<A, S> {
         self.num_tasks
     }
 
-    /// Takes the lock. Calls on the session never block, so it is held shortly.
+    /// Takes the lock. Calls on the session never block, so it is held shortly. A thread that uses
+    /// the context alone pays hardly anything for the lock.
     ///
     /// # Errors
     /// [`LapiError::HndlInvalid`] after [`Context::term`]; [`LapiError::InHandler`] from inside a
-    /// handler of this context, or while this thread holds the session (C4).
-    #[inline]
+    /// handler of this context, or while this thread holds the session (C4);
+    /// [`LapiError::Membarrier`] for the second thread of a context, if the kernel does not help.
+    #[inline(always)]
     pub fn session(&self) -> Result<SessionGuard<'_, A, S>, LapiError> {
-        let guard = match self.session.try_lock() {
-            Some(guard) => guard,
-            None => self.contended()?,
-        };
-        if guard.terminated {
+        let session = self.session.lock()?;
+        if session.terminated {
             return Err(LapiError::HndlInvalid);
         }
-        self.owner.store(thread_mark(), Ordering::Relaxed);
-        Ok(SessionGuard { guard, owner: &self.owner })
-    }
-
-    #[cold]
-    fn contended(&self) -> Result<MutexGuard<'_, Session<A, S>>, LapiError> {
-        if self.owner.load(Ordering::Relaxed) == thread_mark() {
-            return Err(LapiError::InHandler);
-        }
-        Ok(self.session.lock())
+        Ok(SessionGuard(session))
     }
 
     /// Ends the use of this context (LAPI_Term). Local: synchronise with [`Context::gfence`] first.
@@ -208,11 +158,11 @@ impl<A: Adapter, S> Context<A, S> {
                     if idle % POLLS_PER_PAUSE == 0 {
                         std::hint::spin_loop();
                     }
-                    session.bump();
+                    session.0.bump();
                 }
                 Step::Yield => {
                     session.check_lost()?;
-                    session.unlocked(std::thread::yield_now);
+                    session.0.unlocked(std::thread::yield_now);
                 }
                 Step::Sleep => {
                     session.check_lost()?;
@@ -252,7 +202,7 @@ impl<A: Adapter, S> Context<A, S> {
             }
         }
         session.sleeping += 1;
-        session.unlocked(|| self.bell.sleep(ticket, None));
+        session.0.unlocked(|| self.bell.sleep(ticket, None));
         session.sleeping -= 1;
         Ok(None)
     }

@@ -60,6 +60,7 @@ mod error;
 mod fence;
 mod get;
 mod handler;
+mod lock;
 mod outbox;
 mod query;
 mod region;

@@ -1,6 +1,6 @@
 //! The primitives of shared memory: the standard library's, or loom's while a model runs.
 //!
-//! Used by the rings and the doorbell in [`crate::adapters`]. The standard library's variants are
+//! Used by the rings and the doorbell in [`crate::adapters`], and by [`crate::lock`]. The standard library's variants are
 //! valid when all their bytes are zero, which is how a job segment begins its life; loom's are not,
 //! so models build their rings from parts.
 //!
@@ -17,9 +17,40 @@
 #![allow(unsafe_code, reason = "loom's cell hands out raw pointers, and so does its stand-in")]
 
 pub(crate) use self::imp::{
-    AtomicU32, AtomicU64, FutexWord, Ordering, UnsafeCell, fence, heavy_fence, light_fence,
-    register_light_fences,
+    AtomicBool, AtomicU32, AtomicU64, AtomicUsize, FutexWord, Mutex, MutexGuard, Ordering,
+    UnsafeCell, fence, heavy_fence, light_fence, register_light_fences, thread_mark, yield_now,
 };
+
+/// A pair of full fences, one of which is passed often and the other one seldom.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Fences {
+    /// The light one costs nothing, the heavy one a system call (Y3).
+    Asymmetric,
+    /// Both are full fences.
+    Symmetric,
+}
+
+impl Fences {
+    /// The fence that is passed often.
+    #[inline(always)]
+    pub(crate) fn light(self) {
+        match self {
+            Self::Asymmetric => light_fence(),
+            Self::Symmetric => fence(Ordering::SeqCst),
+        }
+    }
+
+    /// The fence that is passed seldom. An error means that nothing was ordered.
+    pub(crate) fn heavy(self) -> std::io::Result<()> {
+        match self {
+            Self::Asymmetric => heavy_fence(),
+            Self::Symmetric => {
+                fence(Ordering::SeqCst);
+                Ok(())
+            }
+        }
+    }
+}
 
 #[cfg(not(loom))]
 mod imp {
@@ -27,7 +58,19 @@ mod imp {
 
     use rustix::thread::{MembarrierCommand, futex, membarrier};
 
-    pub(crate) use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
+    pub(crate) use parking_lot::{Mutex, MutexGuard};
+    pub(crate) use std::sync::atomic::{
+        AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence,
+    };
+    pub(crate) use std::thread::yield_now;
+
+    /// A number that no two living threads share; even, and not 0.
+    #[inline(always)]
+    pub(crate) fn thread_mark() -> usize {
+        // The place of a variable of two bytes or more that every thread has.
+        thread_local!(static MARK: u64 = const { 0 });
+        MARK.with(|mark| std::ptr::from_ref(mark) as usize)
+    }
 
     /// The cheap half of an asymmetric fence: it binds the compiler only. The other half makes this
     /// processor execute a full barrier at some moment of the call (Y3).
@@ -42,7 +85,8 @@ mod imp {
     }
 
     /// Lets this process take part in asymmetric fences; until it has, [`light_fence`] orders
-    /// nothing. Kernels before 4.16 refuse.
+    /// nothing. Kernels before 4.16 refuse. A process that has registered may ask again: the kernel
+    /// remembers, and only the first time may take milliseconds, if there are several threads.
     pub(crate) fn register_light_fences() -> std::io::Result<()> {
         if cfg!(miri) {
             return Err(std::io::ErrorKind::Unsupported.into());
@@ -108,10 +152,71 @@ mod imp {
 mod imp {
     use std::time::Duration;
 
-    use loom::sync::{Condvar, Mutex};
+    use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
+    use std::ops::{Deref, DerefMut};
+
+    use loom::sync::Condvar;
 
     pub(crate) use loom::cell::UnsafeCell;
-    pub(crate) use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
+    pub(crate) use loom::sync::atomic::{
+        AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence,
+    };
+    pub(crate) use loom::thread::yield_now;
+
+    /// Threads of a model are not threads of the system, so they have no memory of their own.
+    pub(crate) fn thread_mark() -> usize {
+        let hasher = BuildHasherDefault::<DefaultHasher>::default();
+        (hasher.hash_one(loom::thread::current().id()) as usize | 2) & !1
+    }
+
+    /// `parking_lot`'s mutex, as far as it is used here.
+    pub(crate) struct Mutex<T>(loom::sync::Mutex<T>);
+
+    impl<T> Mutex<T> {
+        pub(crate) fn new(value: T) -> Self {
+            Self(loom::sync::Mutex::new(value))
+        }
+
+        pub(crate) fn lock(&self) -> MutexGuard<'_, T> {
+            MutexGuard { mutex: &self.0, guard: Some(lock(&self.0)) }
+        }
+    }
+
+    /// `None` only while [`MutexGuard::unlocked`] runs.
+    pub(crate) struct MutexGuard<'a, T> {
+        mutex: &'a loom::sync::Mutex<T>,
+        guard: Option<loom::sync::MutexGuard<'a, T>>,
+    }
+
+    impl<T> MutexGuard<'_, T> {
+        pub(crate) fn bump(this: &mut Self) {
+            Self::unlocked(this, || {});
+        }
+
+        pub(crate) fn unlocked(this: &mut Self, body: impl FnOnce()) {
+            this.guard = None;
+            body();
+            this.guard = Some(lock(this.mutex));
+        }
+    }
+
+    impl<T> Deref for MutexGuard<'_, T> {
+        type Target = T;
+
+        fn deref(&self) -> &T {
+            self.guard.as_ref().expect("the guard is lent to nobody while it is unlocked")
+        }
+    }
+
+    impl<T> DerefMut for MutexGuard<'_, T> {
+        fn deref_mut(&mut self) -> &mut T {
+            self.guard.as_mut().expect("the guard is lent to nobody while it is unlocked")
+        }
+    }
+
+    fn lock<T>(mutex: &loom::sync::Mutex<T>) -> loom::sync::MutexGuard<'_, T> {
+        mutex.lock().expect("no model panics under the lock")
+    }
 
     /// A model has no membarrier: neither half orders anything, so that a model with these shows what
     /// holds without them.
@@ -130,14 +235,18 @@ mod imp {
     /// The kernel's futex, modelled: its bucket lock is a mutex, its queue a condition variable.
     pub(crate) struct FutexWord {
         value: AtomicU32,
-        bucket: Mutex<()>,
+        bucket: loom::sync::Mutex<()>,
         queue: Condvar,
     }
 
     impl FutexWord {
         #[cfg(test)]
         pub(crate) fn new() -> Self {
-            Self { value: AtomicU32::new(0), bucket: Mutex::new(()), queue: Condvar::new() }
+            Self {
+                value: AtomicU32::new(0),
+                bucket: loom::sync::Mutex::new(()),
+                queue: Condvar::new(),
+            }
         }
 
         pub(crate) fn value(&self) -> &AtomicU32 {
@@ -146,14 +255,14 @@ mod imp {
 
         /// Time does not pass in a model, so a timeout never ends the sleep.
         pub(crate) fn wait(&self, expected: u32, _timeout: Option<Duration>) {
-            let bucket = self.bucket.lock().expect("no model panics under the lock");
+            let bucket = lock(&self.bucket);
             if self.value.load(Ordering::Relaxed) == expected {
                 drop(self.queue.wait(bucket).expect("no model panics under the lock"));
             }
         }
 
         pub(crate) fn wake_all(&self) {
-            let _bucket = self.bucket.lock().expect("no model panics under the lock");
+            let _bucket = lock(&self.bucket);
             self.queue.notify_all();
         }
     }

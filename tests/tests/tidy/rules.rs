@@ -32,6 +32,7 @@ pub const UNSAFE_FILES: &[&str] = &[
     "transport-lapi/src/bootstrap/signals.rs",
     "transport-lapi/src/bootstrap/spawn.rs",
     "transport-lapi/src/copy.rs",
+    "transport-lapi/src/lock.rs",
     "transport-lapi/src/region.rs",
     "transport-lapi/src/sys.rs",
     // Tests of calls that take borrowed memory, or that write what a hostile peer would.

@@ -22,38 +22,11 @@
 
 use std::time::Duration;
 
-use crate::sync::{AtomicU32, FutexWord, Ordering, fence, heavy_fence, light_fence};
+use crate::sync::{AtomicU32, FutexWord, Ordering};
 
-/// Which fences the tasks of a job agreed on (D4).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Fences {
-    /// Senders pay nothing, sleepers a system call.
-    Asymmetric,
-    /// Both pay a full fence.
-    Symmetric,
-}
-
-impl Fences {
-    /// The sender's fence, between publishing and looking for sleepers.
-    #[inline(always)]
-    fn sender(self) {
-        match self {
-            Self::Asymmetric => light_fence(),
-            Self::Symmetric => fence(Ordering::SeqCst),
-        }
-    }
-
-    /// The sleeper's fence, between announcing and looking for frames. `false` if it failed.
-    fn sleeper(self) -> bool {
-        match self {
-            Self::Asymmetric => heavy_fence().is_ok(),
-            Self::Symmetric => {
-                fence(Ordering::SeqCst);
-                true
-            }
-        }
-    }
-}
+/// Which fences the tasks of a job agreed on (D4). Senders pass the light one, between publishing and
+/// looking for sleepers; sleepers the heavy one, between announcing and looking for frames.
+pub(crate) use crate::sync::Fences;
 
 /// The bell of one task.
 #[repr(C)]
@@ -68,7 +41,7 @@ impl Bell {
     pub(crate) fn announce(&self, fences: Fences) -> u32 {
         self.sleepers.fetch_add(1, Ordering::Relaxed);
         let ticket = self.rung.value().load(Ordering::Acquire); // SYNC: bell
-        if fences.sleeper() {
+        if fences.heavy().is_ok() {
             return ticket;
         }
         // Nothing was ordered, so sleeping would be wrong: a stale ticket returns at once.
@@ -89,7 +62,7 @@ impl Bell {
     /// A frame for the bell's task was published.
     #[inline(always)]
     pub(crate) fn ring(&self, fences: Fences) {
-        fences.sender();
+        fences.light();
         if self.sleepers.load(Ordering::Relaxed) != 0 {
             self.wake();
         }

@@ -2,13 +2,14 @@
 //! they wait for.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
 use transport_lapi::config::WaitMode;
 use transport_lapi::wireup::Native;
 use transport_lapi::{
-    Amsend, Arrival, Completion, Context, CounterId, HeaderAction, OnOrigin, SendRegion,
+    Amsend, Arrival, Completion, Context, CounterId, HeaderAction, OnOrigin, SendRegion, Session,
 };
 
 use crate::support::buffers::{Landing, pattern, source};
@@ -125,6 +126,40 @@ fn a_call_of_wake_wakes_who_waits_for_the_state() {
             });
         },
     );
+}
+
+/// A thread that had the context for itself waits when a second one comes for the first time.
+#[test]
+fn a_second_thread_gets_in_while_the_first_one_waits() {
+    for wait in [WaitMode::Spin, WaitMode::Adaptive, WaitMode::Block] {
+        run_with(
+            Kind::Threads.adapters(1),
+            waiting(wait),
+            |_| 0,
+            |context| {
+                for _ in 0..100 {
+                    context.session().unwrap().state += 1;
+                }
+                let is_waiting = AtomicBool::new(false);
+                thread::scope(|scope| {
+                    scope.spawn(|| {
+                        while !is_waiting.load(Ordering::Relaxed) {
+                            thread::yield_now();
+                        }
+                        let mut session = context.session().unwrap();
+                        session.state += 1;
+                        session.wake();
+                    });
+                    let ready = |session: &mut Session<Native, i32>| {
+                        is_waiting.store(true, Ordering::Relaxed);
+                        (session.state == 101).then_some(())
+                    };
+                    context.wait(ready).unwrap();
+                });
+                assert_eq!(context.session().unwrap().state, 101);
+            },
+        );
+    }
 }
 
 /// A message for one thread is taken in by another one, which goes on doing other things.

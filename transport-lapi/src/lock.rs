@@ -1,0 +1,285 @@
+//! The lock around a session: without an atomic read-modify-write for a task with one thread, a
+//! mutex for all others. Used by [`crate::Context`].
+//!
+//! The lock is *biased* to a thread that took it many times in a row, its owner. The owner takes it
+//! with plain loads and stores. The first other thread that wants it takes the bias back for ever;
+//! from then on everybody goes through the mutex, the gate. Giving a bias and taking it back happen
+//! inside the gate.
+//!
+//! - U1: `bias` goes from nobody to the mark of one thread, and from there to the same mark, revoked;
+//!   only a failed fence (U4) puts it back to the mark. Only who holds the gate stores it.
+//! - U2: `held` is stored by the owner only, so the owner's own reads of it are exact. The owner holds
+//!   the lock by bias while `held` is set and it has seen its bias unrevoked after setting it. What
+//!   runs in [`Guard::unlocked`] does not take the lock: it is a pause.
+//! - U3: a revoker and the owner are never inside together. The owner sets `held`, fences, then looks
+//!   at the bias; the revoker revokes the bias, fences, then looks at `held`. Two full fences have an
+//!   order. If the owner's is first, the revoker sees `held`, and waits until the owner has let go
+//!   or has backed off; if the revoker's is first, the owner sees the revocation and backs off. The
+//!   owner's fence may be a light one, as Y3 of [`crate::sync`] says for each of its executions. Where
+//!   light fences cannot be had, there is no bias from the start.
+//! - U4: a heavy fence that fails has ordered nothing. The revoker then enters nothing, puts the bias
+//!   back and reports. An owner that has seen the revocation meanwhile waits at the gate, finds its
+//!   bias there, and holds by bias again: it sets `held` before it leaves the gate, and revokers come
+//!   through the gate.
+//! - U5: nobody waits for itself. `holder` is the mark of the thread that holds by the gate; only that
+//!   thread stores its mark there. With U2, a thread knows whether it holds the lock already, also
+//!   while a revoker waits for it.
+//! - U6: who has given way inside the gate (`away`) comes back through the gate, whoever was there
+//!   meanwhile: no bias is given while somebody is away.
+//! - U7: the mark of a thread that has ended may belong to a new one, which then owns its bias. It
+//!   acquires `held` as the ended one released it.
+
+#![allow(unsafe_code, reason = "a lock lends its value to whoever holds it")]
+
+use std::cell::UnsafeCell;
+use std::io;
+use std::marker::PhantomData;
+use std::ops::{Deref, DerefMut};
+
+use crate::error::LapiError;
+use crate::sync::{
+    AtomicBool, AtomicUsize, Fences, Mutex, MutexGuard, Ordering, register_light_fences,
+    thread_mark, yield_now,
+};
+
+/// The mark of no thread.
+const NOBODY: usize = 0;
+/// Marks a bias that was taken back. Marks of threads are even.
+const REVOKED: usize = 1;
+/// As often in a row a thread takes the lock until it gets the bias: whoever sets a context up for
+/// another thread shall not get it.
+const TURNS: u32 = if cfg!(loom) { 1 } else { 16 };
+/// Models know no asymmetric fences (U3).
+const FENCES: Fences = if cfg!(loom) { Fences::Symmetric } else { Fences::Asymmetric };
+
+/// A value that one thread at a time can reach.
+pub(crate) struct Lock<T> {
+    /// Whose lock it is without the gate (U1).
+    bias: AtomicUsize,
+    /// Whether the owner is inside, by bias (U2).
+    held: AtomicBool,
+    /// Who is inside, by the gate (U5).
+    holder: AtomicUsize,
+    gate: Mutex<Turns>,
+    value: UnsafeCell<T>,
+}
+
+// SAFETY: U3: a guard is the only way to the value, and one thread has one.
+unsafe impl<T: Send> Sync for Lock<T> {}
+
+/// Who came through the gate, to see whether one thread uses the lock alone.
+struct Turns {
+    last: usize,
+    in_a_row: u32,
+    /// Threads that have given way and will come back (U6).
+    away: u32,
+}
+
+impl Turns {
+    /// Counts a turn, and says whether the thread may have the bias.
+    fn count(&mut self, mine: usize) -> bool {
+        self.in_a_row = if self.last == mine { self.in_a_row.saturating_add(1) } else { 1 };
+        self.last = mine;
+        self.in_a_row >= TURNS && self.away == 0
+    }
+}
+
+impl<T> Lock<T> {
+    pub(crate) fn new(value: T) -> Self {
+        let is_ordered = register_light_fences().is_ok();
+        Self::with_bias(value, if is_ordered { NOBODY } else { REVOKED })
+    }
+
+    fn with_bias(value: T, bias: usize) -> Self {
+        Self {
+            bias: AtomicUsize::new(bias),
+            held: AtomicBool::new(false),
+            holder: AtomicUsize::new(NOBODY),
+            gate: Mutex::new(Turns { last: NOBODY, in_a_row: 0, away: 0 }),
+            value: UnsafeCell::new(value),
+        }
+    }
+
+    /// Takes the lock.
+    ///
+    /// # Errors
+    /// [`LapiError::InHandler`] if this thread holds it already; [`LapiError::Membarrier`] when the
+    /// bias could not be taken back from another thread, which leaves everything as it was.
+    #[inline(always)]
+    pub(crate) fn lock(&self) -> Result<Guard<'_, T>, LapiError> {
+        let mine = thread_mark();
+        let is_mine = self.bias.load(Ordering::Relaxed) == mine && !self.is_held();
+        if is_mine && self.enter_by_bias(mine) {
+            return Ok(Guard::new(self, None));
+        }
+        self.enter_by_gate(mine)
+    }
+
+    /// The owner's entry, or its retreat (U3).
+    #[inline(always)]
+    fn enter_by_bias(&self, mine: usize) -> bool {
+        self.held.store(true, Ordering::Relaxed);
+        FENCES.light();
+        let is_mine = self.bias.load(Ordering::Relaxed) == mine;
+        if !is_mine {
+            self.leave_by_bias();
+        }
+        is_mine
+    }
+
+    #[inline(always)]
+    fn leave_by_bias(&self) {
+        self.held.store(false, Ordering::Release); // SYNC: held
+    }
+
+    /// Acquires what the owner did inside: for a revoker, and for the next owner of the mark (U7).
+    #[inline(always)]
+    fn is_held(&self) -> bool {
+        self.held.load(Ordering::Acquire) // SYNC: held
+    }
+
+    #[inline(never)]
+    fn enter_by_gate(&self, mine: usize) -> Result<Guard<'_, T>, LapiError> {
+        if self.is_inside(mine) {
+            return Err(LapiError::InHandler);
+        }
+        let mut gate = self.gate.lock();
+        match self.bias.load(Ordering::Relaxed) {
+            NOBODY if gate.count(mine) => self.bias.store(mine, Ordering::Relaxed),
+            bias if bias == NOBODY || bias == mine || is_revoked(bias) => {}
+            owner => self.revoke(owner, || FENCES.heavy())?,
+        }
+        Ok(Guard::new(self, self.settle(gate, mine)))
+    }
+
+    /// Whether this thread holds the lock already (U5).
+    fn is_inside(&self, mine: usize) -> bool {
+        let is_owner = self.bias.load(Ordering::Relaxed) & !REVOKED == mine;
+        (is_owner && self.is_held()) || self.holder.load(Ordering::Relaxed) == mine
+    }
+
+    /// What holds the lock for a thread that has come through the gate: its bias (U4), else the gate.
+    fn settle<'a>(
+        &self,
+        gate: MutexGuard<'a, Turns>,
+        mine: usize,
+    ) -> Option<MutexGuard<'a, Turns>> {
+        if self.bias.load(Ordering::Relaxed) == mine {
+            self.held.store(true, Ordering::Relaxed);
+            return None;
+        }
+        self.holder.store(mine, Ordering::Relaxed);
+        Some(gate)
+    }
+
+    /// Takes the bias back, and waits until the owner is outside. The caller has the gate.
+    fn revoke(
+        &self,
+        owner: usize,
+        heavy_fence: impl FnOnce() -> io::Result<()>,
+    ) -> Result<(), LapiError> {
+        self.bias.store(owner | REVOKED, Ordering::Relaxed);
+        if let Err(cause) = heavy_fence() {
+            self.bias.store(owner, Ordering::Relaxed);
+            return Err(LapiError::Membarrier(cause));
+        }
+        while self.is_held() {
+            yield_now();
+        }
+        Ok(())
+    }
+
+    /// Lets others through the gate while `body` runs (U6).
+    fn give_gate<'a>(
+        &self,
+        gate: &mut MutexGuard<'a, Turns>,
+        body: impl FnOnce(&mut MutexGuard<'a, Turns>),
+    ) {
+        gate.away += 1;
+        self.holder.store(NOBODY, Ordering::Relaxed);
+        body(gate);
+        self.holder.store(thread_mark(), Ordering::Relaxed);
+        gate.away -= 1;
+    }
+}
+
+fn is_revoked(bias: usize) -> bool {
+    bias & REVOKED != 0
+}
+
+/// A lock that this thread holds.
+pub(crate) struct Guard<'a, T> {
+    lock: &'a Lock<T>,
+    /// The gate, unless the lock is held by bias.
+    gate: Option<MutexGuard<'a, Turns>>,
+    /// A guard stays with its thread, whose mark holds the lock.
+    stays: PhantomData<*mut T>,
+}
+
+impl<'a, T> Guard<'a, T> {
+    #[inline(always)]
+    fn new(lock: &'a Lock<T>, gate: Option<MutexGuard<'a, Turns>>) -> Self {
+        Self { lock, gate, stays: PhantomData }
+    }
+
+    /// Lets another thread have the lock, if one waits for it.
+    #[inline(always)]
+    pub(crate) fn bump(&mut self) {
+        if self.gate.is_some() || is_revoked(self.lock.bias.load(Ordering::Relaxed)) {
+            self.give_way();
+        }
+    }
+
+    #[inline(never)]
+    fn give_way(&mut self) {
+        match &mut self.gate {
+            Some(gate) => self.lock.give_gate(gate, MutexGuard::bump),
+            None => self.unlocked(|| {}),
+        }
+    }
+
+    /// Runs `body`, a pause, without the lock (U2).
+    pub(crate) fn unlocked(&mut self, body: impl FnOnce()) {
+        match &mut self.gate {
+            Some(gate) => self.lock.give_gate(gate, |gate| MutexGuard::unlocked(gate, body)),
+            None => {
+                self.lock.leave_by_bias();
+                body();
+                self.gate = self.lock.settle(self.lock.gate.lock(), thread_mark());
+            }
+        }
+    }
+}
+
+impl<T> Deref for Guard<'_, T> {
+    type Target = T;
+
+    #[inline(always)]
+    fn deref(&self) -> &T {
+        // SAFETY: U3: nobody else is inside while this guard lives, and it lends by its own borrow.
+        unsafe { &*self.lock.value.get() }
+    }
+}
+
+impl<T> DerefMut for Guard<'_, T> {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut T {
+        // SAFETY: U3, as above; the guard is borrowed exclusively.
+        unsafe { &mut *self.lock.value.get() }
+    }
+}
+
+impl<T> Drop for Guard<'_, T> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        match self.gate {
+            None => self.lock.leave_by_bias(),
+            Some(_) => self.lock.holder.store(NOBODY, Ordering::Relaxed),
+        }
+    }
+}
+
+#[cfg(all(test, loom))]
+mod loom_tests;
+#[cfg(all(test, not(loom)))]
+mod tests;
