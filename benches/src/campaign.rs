@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use mpj_bench_programs::{Library, Order, Program, Record, Sample, Series};
+use mpj_bench_programs::{Library, Memory, Order, Program, Record, Sample, Series};
 
 use crate::cache_line::{self, LineFile};
 use crate::catalogue::{Benchmark, Configuration};
@@ -85,8 +85,8 @@ impl Conduct {
         let programs = vec![Program::Empty];
         let (sizes, orders, products, depths) = (vec![], vec![], vec![], vec![]);
         let effort = mpj_bench_programs::order::Effort::default();
-        let order =
-            Order { programs, effort, sizes, orders, products, depths, pin: vec![], line: None };
+        let (memory, pin, line) = (Memory::Ordinary, vec![], None);
+        let order = Order { programs, effort, memory, sizes, orders, products, depths, pin, line };
         let configuration = Configuration { benchmark: Benchmark::Startup, ranks, order };
         let outcome = self.launch(contender, &configuration, |_| {});
         match outcome {
@@ -147,7 +147,7 @@ pub fn run(
 
 /// Whether the launches of a configuration saw one face often enough.
 fn is_settled(header: &Header, configuration: &Configuration, launches: &[Launch]) -> bool {
-    let name = configuration.benchmark.name();
+    let name = configuration.name();
     let own = launches.iter().filter(|it| it.benchmark == name && it.ranks == configuration.ranks);
     views::is_settled(&Run { header: header.clone(), launches: own.cloned().collect() })
 }
@@ -166,7 +166,7 @@ fn described(
     Launch {
         round,
         runtime: contender.info.id.clone(),
-        benchmark: configuration.benchmark.name(),
+        benchmark: configuration.name(),
         ranks: configuration.ranks,
         oversubscribed: false,
         raw: None,

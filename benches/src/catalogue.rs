@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use clap::ValueEnum;
 use mpj_bench_programs::order::Effort;
-use mpj_bench_programs::{Order, Program};
+use mpj_bench_programs::{Memory, Order, Program};
 
 /// The benchmarks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, ValueEnum)]
@@ -38,6 +38,8 @@ pub struct Extent {
     pub quick: bool,
     /// The numbers of ranks that were asked for; empty for each benchmark's own.
     pub ranks: Vec<usize>,
+    /// Where messages lie, one after the other; empty for ordinary memory.
+    pub memory: Vec<Memory>,
     /// The message sizes that were asked for; empty for each benchmark's own.
     pub sizes: Vec<usize>,
     /// The orders of matrices that were asked for; empty for each benchmark's own.
@@ -57,6 +59,13 @@ pub struct Configuration {
     pub order: Order,
 }
 
+impl Configuration {
+    /// Its name in files and for users: that of the benchmark, and what is unusual of it.
+    pub fn name(&self) -> String {
+        self.order.memory.series(&self.benchmark.name())
+    }
+}
+
 impl Benchmark {
     /// Its name on the command line and in files.
     pub fn name(self) -> String {
@@ -74,9 +83,9 @@ impl Benchmark {
             _ => (2, &[2]),
         };
         let asked = if extent.ranks.is_empty() { own } else { &extent.ranks };
-        let mut refused = Vec::new();
+        let (memories, mut refused) = self.memories(extent);
         let mut configurations = Vec::new();
-        for &ranks in asked {
+        for (memory, &ranks) in memories.iter().flat_map(|it| asked.iter().map(move |n| (*it, n))) {
             if ranks < least {
                 let name = self.name();
                 refused.push(format!("{name} needs at least {least} ranks, not --np {ranks}"));
@@ -86,7 +95,7 @@ impl Benchmark {
             if programs.is_empty() {
                 continue;
             }
-            let order = self.order(programs, ranks, extent);
+            let order = Order { memory, ..self.order(programs, ranks, extent) };
             configurations.push(Configuration { benchmark: self, ranks, order });
         }
         (configurations, refused)
@@ -121,7 +130,22 @@ impl Benchmark {
         let depths = [1, 10, 100, 1000, 10_000, 100_000];
         let depths = depths.into_iter().filter(|&depth| !quick || depth <= 1000).collect();
         let sizes = if extent.sizes.is_empty() { self.sizes(extent) } else { extent.sizes.clone() };
-        Order { programs, effort, sizes, orders, products, depths, pin: Vec::new(), line: None }
+        let (memory, pin, line) = (Memory::Ordinary, Vec::new(), None);
+        Order { programs, effort, memory, sizes, orders, products, depths, pin, line }
+    }
+
+    /// Where messages are to lie, and what of that cannot be.
+    fn memories(self, extent: &Extent) -> (Vec<Memory>, Vec<String>) {
+        let mut memories = extent.memory.clone();
+        if memories.is_empty() {
+            memories.push(Memory::Ordinary);
+        }
+        let fits = matches!(self, Self::Latency | Self::Bandwidth | Self::Bibw | Self::Overlap);
+        if fits || !memories.contains(&Memory::Allocated) {
+            return (memories, Vec::new());
+        }
+        memories.retain(|memory| *memory == Memory::Ordinary);
+        (memories, vec![format!("{} has no --memory allocated", self.name())])
     }
 
     /// Orders of matrices that `ranks` ranks can divide among them.
@@ -207,6 +231,9 @@ pub fn arguments(order: &Order) -> Vec<String> {
     for (option, numbers) in lists.into_iter().filter(|(_, numbers)| !numbers.is_empty()) {
         words.extend([option.to_owned(), list(numbers)]);
     }
+    if order.memory == Memory::Allocated {
+        words.extend(["--memory", "allocated"].map(str::to_owned));
+    }
     if let Some(line) = &order.line {
         words.extend(["--line".to_owned(), line.display().to_string()]);
     }
@@ -251,6 +278,20 @@ mod tests {
     }
 
     #[test]
+    fn allocated_memory_is_a_configuration_of_its_own() {
+        let memory = vec![Memory::Allocated, Memory::Ordinary];
+        let extent = Extent { memory, ..Extent::default() };
+        let names = |benchmark| {
+            let all: Vec<Configuration> = of(benchmark, &extent);
+            all.iter().map(Configuration::name).collect::<Vec<_>>()
+        };
+        assert_eq!(names(Benchmark::Latency), ["latency-allocated", "latency"]);
+        assert_eq!(names(Benchmark::Rate), ["rate"]);
+        let (_, refused) = Benchmark::Matrix.configurations(&extent);
+        assert_eq!(refused, ["matrix has no --memory allocated"]);
+    }
+
+    #[test]
     fn matrices_by_number_of_ranks() {
         let own: Vec<_> = of(Benchmark::Matrix, &Extent::default())
             .into_iter()
@@ -263,8 +304,10 @@ mod tests {
 
     #[test]
     fn a_worker_reads_the_order_that_was_written() {
+        let memory = vec![Memory::Ordinary, Memory::Allocated];
+        let extent = Extent { memory, ..Extent::default() };
         for benchmark in Benchmark::value_variants() {
-            for configuration in of(*benchmark, &Extent::default()) {
+            for configuration in of(*benchmark, &extent) {
                 let words = arguments(&configuration.order);
                 let read = Order::try_parse_from(std::iter::once("worker".to_owned()).chain(words));
                 assert_eq!(read.expect("legal"), configuration.order);

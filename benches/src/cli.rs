@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use clap::{Parser, ValueEnum};
 use mpj::BackendChoice;
+use mpj_bench_programs::Memory;
 
 use crate::catalogue::Benchmark;
 
@@ -38,6 +39,9 @@ pub struct Options {
     /// Message sizes instead of each benchmark's own: 1,64K or 8..1M
     #[arg(long, value_name = "S", value_delimiter = ',', value_parser = sizes)]
     sizes: Vec<Numbers>,
+    /// Where the messages of latency, bandwidth, bibw and overlap lie; each has tables of its own
+    #[arg(long, value_name = "M", value_delimiter = ',', default_value = "ordinary")]
+    pub memory: Vec<Memory>,
     /// Orders N of matrices instead of the benchmark's own: 64,1024 or 64..1K
     #[arg(long, value_name = "S", value_delimiter = ',', value_parser = orders)]
     orders: Vec<Numbers>,
@@ -57,7 +61,7 @@ pub struct Options {
     #[arg(long, value_name = "FILE")]
     pub baseline: Option<PathBuf>,
     /// Measure nothing; show this earlier run, a file of --json
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["what", "peer", "json", "np", "backend", "launches", "sizes", "orders", "quick"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["what", "peer", "json", "np", "backend", "launches", "memory", "sizes", "orders", "quick"])]
     pub from: Option<PathBuf>,
     /// Also print minimum, 99th percentile, mean and number of raw figures
     #[arg(long)]

@@ -73,7 +73,7 @@ pub struct Launch {
     pub round: usize,
     /// [`RuntimeInfo::id`].
     pub runtime: String,
-    /// What it ran: `latency`, `matrix`.
+    /// What it ran: `latency`, `latency-allocated`, `matrix`.
     pub benchmark: String,
     /// How many ranks.
     pub ranks: usize,

@@ -31,6 +31,11 @@ impl<'world> OverMpj<'world> {
 }
 
 impl Runtime for OverMpj<'_> {
+    type Allocated<'runtime>
+        = mpj::Buffer<u8>
+    where
+        Self: 'runtime;
+
     fn library(&self) -> String {
         concat!("mpj ", env!("CARGO_PKG_VERSION")).to_owned()
     }
@@ -52,6 +57,10 @@ impl Runtime for OverMpj<'_> {
     #[inline]
     fn size(&self) -> usize {
         self.world.size()
+    }
+
+    fn allocate(&self, len: usize) -> Result<mpj::Buffer<u8>, Failure> {
+        mpj::alloc_buffer(len).map_err(Failure::new)
     }
 
     #[inline]

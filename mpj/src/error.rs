@@ -25,6 +25,20 @@ pub enum Error {
         /// Its length.
         bytes: usize,
     },
+    /// There is no memory for a buffer.
+    #[error(
+        "no memory for a buffer of {len} elements of {size} bytes each: {}; make it shorter, or free \
+         others first",
+        std::io::Error::from_raw_os_error(*.errno)
+    )]
+    Buffer {
+        /// How many elements were asked for.
+        len: usize,
+        /// Size of an element.
+        size: usize,
+        /// The number of the system's reason.
+        errno: i32,
+    },
     /// Requests of several jobs were mixed in one call.
     #[error(
         "the requests of one wait belong to different jobs; wait for those of each job by itself"
@@ -39,6 +53,7 @@ impl Error {
             Self::Device(error) => error.class(),
             Self::Count { .. } => mpjdev::ErrorClass::Truncate,
             Self::Memory { .. } => mpjdev::ErrorClass::Other,
+            Self::Buffer { .. } => mpjdev::ErrorClass::NoMem,
             Self::Mixed => mpjdev::ErrorClass::Request,
         }
     }

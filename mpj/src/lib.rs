@@ -27,7 +27,8 @@
 //! Blocking calls borrow their buffer. Non-blocking ones come in two shapes, neither of which lets
 //! a buffer be touched or freed while it is in use: *owning* ones take a `Vec` and give it back from
 //! [`Request::wait`]; *scoped* ones ([`Communicator::scope`]) borrow, and are complete when the
-//! scope ends. Elements are any plain old data: see [`Datatype`].
+//! scope ends. Elements are any plain old data: see [`Datatype`]. Any slice will do; long messages are
+//! fastest from memory of [`alloc_buffer`].
 //!
 //! # Ends
 //!
@@ -38,6 +39,7 @@
 
 #![deny(unsafe_code)]
 
+mod buffer;
 mod collective;
 mod communicator;
 mod datatype;
@@ -51,6 +53,7 @@ mod selector;
 mod status;
 mod world;
 
+pub use buffer::{Buffer, Pages, alloc_buffer};
 pub use bytemuck::{self, Pod, Zeroable};
 pub use communicator::Communicator;
 pub use datatype::Datatype;

@@ -20,6 +20,7 @@ use transport_lapi::{Context, LapiError, RecvRegion, SendRegion, Session, Sessio
 use crate::backend::{self, Backend, Outbound, eager::Eager, rendezvous::Rendezvous};
 use crate::envelope;
 use crate::error::Error;
+use crate::huge;
 use crate::matching::Pattern;
 use crate::request::{self, Handle, Operation, Posted, Request};
 use crate::select::{Protocol, Table};
@@ -294,7 +295,10 @@ impl<A: Adapter> Device<A> {
         session: &mut Session<A, State>,
         message: Outbound,
     ) -> Result<Handle, LapiError> {
-        match self.options.table.protocol(message.data.len()) {
+        let data = message.data;
+        // Where Get is made of active messages it gains nothing from huge pages.
+        let is_huge = || session.get_kind().is_some() && huge::holds(data.addr(), data.len());
+        match self.options.table.protocol_from(data.len(), is_huge) {
             Protocol::Eager => Eager::send(session, message),
             Protocol::Rendezvous => Rendezvous::send(session, message),
         }

@@ -129,6 +129,8 @@ pub enum ErrorClass {
     Request,
     /// MPI_ERR_PROC_FAILED of the fault tolerance chapter: a rank of the job is gone.
     ProcFailed,
+    /// MPI_ERR_NO_MEM.
+    NoMem,
     /// MPI_ERR_OTHER.
     Other,
     /// MPI_ERR_INTERN: a peer or the system broke a rule.

@@ -27,6 +27,7 @@ mod dump;
 mod early;
 mod envelope;
 mod error;
+mod huge;
 pub mod matching;
 mod probe;
 mod request;
@@ -40,6 +41,7 @@ pub mod wireup;
 
 pub use device::{Device, Mode, Options};
 pub use error::{Error, ErrorClass, PeerError};
+pub use huge::HugeRange;
 pub use probe::Message;
 pub use request::Request;
 pub use select::{Protocol, Table, TableError};

@@ -1,7 +1,8 @@
 //! Which protocol carries a message: a table of size ranges, as PAMI selects algorithms.
 //!
 //! The table has ascending upper bounds; the range of a message is the number of bounds that are
-//! smaller than its size (the bound itself belongs to its range). The last range has no bound.
+//! smaller than its size (the bound itself belongs to its range). The last range has no bound. Data
+//! that lie in huge pages have one bound of their own, from which on they are fetched.
 
 use transport_lapi::config::BackendChoice;
 
@@ -19,11 +20,19 @@ pub enum Protocol {
 /// without a posted receive would take is no longer reasonable.
 const EAGER_UP_TO: usize = 16 << 20;
 
+/// Messages from huge pages of at least this many bytes are fetched by default: the kernel finds its
+/// way through such pages so much faster that one copy beats the pipeline's two.
+const HUGE_FROM: usize = 256 << 10;
+
 /// Protocols by message size.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Table {
     bounds: Vec<usize>,
     protocols: Vec<Protocol>,
+    /// From here on data in huge pages are fetched, whatever the ranges say.
+    huge_from: usize,
+    /// Up to here the first protocol carries a message, wherever its data lie.
+    short: usize,
 }
 
 /// Why a table was refused.
@@ -66,20 +75,53 @@ impl Table {
         if let Some(index) = (1..bounds.len()).find(|&i| bounds[i - 1] >= bounds[i]) {
             return Err(TableError::Order { index });
         }
-        Ok(Self { bounds, protocols })
+        let short = bounds.first().copied().unwrap_or(usize::MAX);
+        Ok(Self { bounds, protocols, huge_from: usize::MAX, short })
     }
 
-    /// The table of a backend choice.
+    /// This table, but data of at least `bytes` bytes (at least 1) that lie in huge pages go by
+    /// rendezvous.
+    ///
+    /// ```
+    /// use mpjdev::{Protocol::Eager, Table};
+    /// let table = Table::new(vec![], vec![Eager])?.with_huge_from(100_000);
+    /// assert_eq!((table.protocol(200_000), table.huge_from()), (Eager, Some(100_000)));
+    /// # Ok::<(), mpjdev::TableError>(())
+    /// ```
+    pub fn with_huge_from(self, bytes: usize) -> Self {
+        let huge_from = bytes.max(1);
+        Self { huge_from, short: self.short.min(huge_from - 1), ..self }
+    }
+
+    /// The table of a backend choice. That of a forced backend does not look where data lie.
     pub fn of(choice: BackendChoice) -> Self {
-        let (bounds, protocols) = match choice {
-            BackendChoice::Eager => (vec![], vec![Protocol::Eager]),
-            BackendChoice::Rendezvous => (vec![], vec![Protocol::Rendezvous]),
-            BackendChoice::Auto => (vec![EAGER_UP_TO], vec![Protocol::Eager, Protocol::Rendezvous]),
-        };
-        Self { bounds, protocols }
+        let table = |bounds, protocols| Self::new(bounds, protocols).expect("it is well-formed");
+        match choice {
+            BackendChoice::Eager => table(vec![], vec![Protocol::Eager]),
+            BackendChoice::Rendezvous => table(vec![], vec![Protocol::Rendezvous]),
+            BackendChoice::Auto => {
+                table(vec![EAGER_UP_TO], vec![Protocol::Eager, Protocol::Rendezvous])
+                    .with_huge_from(HUGE_FROM)
+            }
+        }
     }
 
-    /// The protocol for a message of `len` bytes.
+    /// From how many bytes on data in huge pages go by rendezvous, if they do.
+    pub fn huge_from(&self) -> Option<usize> {
+        Some(self.huge_from).filter(|&bytes| bytes < usize::MAX)
+    }
+
+    /// The protocol for a message of `len` bytes; of a long one `is_huge` says whether its data lie
+    /// in huge pages that Get can read.
+    #[inline]
+    pub(crate) fn protocol_from(&self, len: usize, is_huge: impl FnOnce() -> bool) -> Protocol {
+        if len <= self.short {
+            return self.protocols[0];
+        }
+        if len >= self.huge_from && is_huge() { Protocol::Rendezvous } else { self.protocol(len) }
+    }
+
+    /// The protocol for a message of `len` bytes from ordinary pages.
     #[inline]
     pub fn protocol(&self, len: usize) -> Protocol {
         let range: usize = self.bounds.iter().map(|&bound| usize::from(len > bound)).sum();
@@ -152,5 +194,32 @@ mod tests {
     fn a_forced_backend_has_one_range() {
         let table = Table::of(BackendChoice::Rendezvous);
         assert_eq!(table.ranges().collect::<Vec<_>>(), [(None, Rendezvous)]);
+        let eager = Table::of(BackendChoice::Eager);
+        assert_eq!(eager.protocol_from(1 << 40, || true), Eager);
+        assert_eq!(eager.huge_from(), None);
+    }
+
+    #[test]
+    fn long_data_in_huge_pages_are_fetched() {
+        for (bounds, protocols) in [
+            (vec![], vec![Eager]),
+            (vec![50], vec![Eager, Eager]),
+            (vec![1000], vec![Eager, Rendezvous]),
+        ] {
+            let ordinary = Table::new(bounds, protocols).unwrap();
+            let table = ordinary.clone().with_huge_from(100);
+            for len in [0, 1, 50, 51, 99, 100, 101, 1000, 1001, usize::MAX] {
+                let expected = if len >= 100 { Rendezvous } else { Eager };
+                assert_eq!(table.protocol_from(len, || true), expected, "{len} bytes, huge");
+                assert_eq!(table.protocol_from(len, || false), ordinary.protocol(len), "{len}");
+            }
+        }
+    }
+
+    #[test]
+    fn nobody_asks_where_short_data_lie() {
+        let table = Table::of(BackendChoice::Auto);
+        let from = table.huge_from().unwrap();
+        assert_eq!(table.protocol_from(from - 1, || unreachable!("it is short")), Eager);
     }
 }

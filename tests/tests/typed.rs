@@ -9,6 +9,8 @@ use std::time::Duration;
 use mpj::local::{self, LocalError};
 use mpj::{Communicator, Options, World};
 
+#[path = "typed/buffers.rs"]
+mod buffers;
 #[path = "typed/collective.rs"]
 mod collective;
 #[path = "typed/elements.rs"]

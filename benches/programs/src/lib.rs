@@ -20,7 +20,7 @@ pub mod runtime;
 pub mod series;
 pub mod worker;
 
-pub use order::{Order, Program};
+pub use order::{Memory, Order, Program};
 pub use record::{Library, Record, Sample};
 pub use runtime::{Failure, Post, Runtime, Source};
 pub use series::{Better, Series, Unit, X};

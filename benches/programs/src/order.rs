@@ -14,6 +14,9 @@ pub struct Order {
     /// How much is spent on one point
     #[command(flatten)]
     pub effort: Effort,
+    /// Where the messages of latency, bandwidth, bibw and overlap lie
+    #[arg(long, value_enum, default_value_t)]
+    pub memory: Memory,
     /// Message sizes in bytes, for the programs that take sizes
     #[arg(long, value_delimiter = ',', default_value = "8")]
     pub sizes: Vec<usize>,
@@ -52,6 +55,27 @@ fn at_least_one(text: &str) -> Result<usize, String> {
 impl Default for Effort {
     fn default() -> Self {
         Self { batches: 10, budget: 10.0 }
+    }
+}
+
+/// Where messages lie.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub enum Memory {
+    /// In ordinary memory of the process
+    #[default]
+    Ordinary,
+    /// In memory that the library allocates: MPI_Alloc_mem, mpj::alloc_buffer
+    Allocated,
+}
+
+impl Memory {
+    /// The name of the series `id` for messages that lie here: figures of different memory are not of
+    /// one series.
+    pub fn series(self, id: &str) -> String {
+        match self {
+            Self::Ordinary => id.to_owned(),
+            Self::Allocated => format!("{id}-allocated"),
+        }
     }
 }
 

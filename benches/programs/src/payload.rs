@@ -4,7 +4,8 @@ use std::ops::{Deref, DerefMut};
 
 use bytemuck::Pod;
 
-use crate::runtime::Failure;
+use crate::order::Memory;
+use crate::runtime::{Failure, Runtime};
 
 /// Where buffers begin, in bytes.
 const PAGE: usize = 4096;
@@ -38,6 +39,50 @@ impl<T> Deref for Buffer<T> {
 impl<T> DerefMut for Buffer<T> {
     fn deref_mut(&mut self) -> &mut [T] {
         &mut self.elements[self.start..][..self.len]
+    }
+}
+
+/// Bytes in the memory that was ordered.
+#[derive(Debug)]
+pub enum Payload<A> {
+    /// In a [`Buffer`].
+    Ordinary(Buffer<u8>),
+    /// In memory of the library.
+    Allocated(A),
+}
+
+/// `len` zeros. Where single messages are timed, borrow them once before.
+///
+/// # Errors
+/// The library's.
+pub fn zeroed<R: Runtime>(
+    runtime: &R,
+    memory: Memory,
+    len: usize,
+) -> Result<Payload<R::Allocated<'_>>, Failure> {
+    Ok(match memory {
+        Memory::Ordinary => Payload::Ordinary(Buffer::zeroed(len)),
+        Memory::Allocated => Payload::Allocated(runtime.allocate(len)?),
+    })
+}
+
+impl<A: DerefMut<Target = [u8]>> Deref for Payload<A> {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match self {
+            Self::Ordinary(buffer) => buffer,
+            Self::Allocated(memory) => memory,
+        }
+    }
+}
+
+impl<A: DerefMut<Target = [u8]>> DerefMut for Payload<A> {
+    fn deref_mut(&mut self) -> &mut [u8] {
+        match self {
+            Self::Ordinary(buffer) => buffer,
+            Self::Allocated(memory) => memory,
+        }
     }
 }
 

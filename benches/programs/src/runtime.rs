@@ -1,10 +1,16 @@
 //! What the programs ask of a message-passing library: the few calls that every one has.
 
 use std::fmt;
+use std::ops::DerefMut;
 
 /// A library, seen from one rank of one job. Errors of the library are for the user's eyes alone, so
 /// they are texts.
 pub trait Runtime {
+    /// Memory from [`Runtime::allocate`].
+    type Allocated<'runtime>: DerefMut<Target = [u8]>
+    where
+        Self: 'runtime;
+
     /// The library and its version, as it calls itself: `Open MPI 4.1.4`.
     fn library(&self) -> String;
 
@@ -25,23 +31,29 @@ pub trait Runtime {
     /// How many ranks the job has.
     fn size(&self) -> usize;
 
-    /// Sends `data` (MPI_Send).
+    /// Memory for `len` bytes of messages, zeroed (MPI_Alloc_mem).
     ///
     /// # Errors
     /// The library's, as a text. So it is for all other calls.
+    fn allocate(&self, len: usize) -> Result<Self::Allocated<'_>, Failure>;
+
+    /// Sends `data` (MPI_Send).
+    ///
+    /// # Errors
+    /// As [`Runtime::allocate`].
     fn send(&self, data: &[u8], to: usize, tag: i32) -> Result<(), Failure>;
 
     /// Receives into `buffer` (MPI_Recv, without a status: no program needs one).
     ///
     /// # Errors
-    /// As [`Runtime::send`].
+    /// As [`Runtime::allocate`].
     fn recv(&self, buffer: &mut [u8], from: Source, tag: i32) -> Result<(), Failure>;
 
     /// Starts every operation of `posts` in their order (MPI_Isend, MPI_Irecv), runs `meanwhile`,
     /// then waits for all of them (MPI_Waitall). If `meanwhile` fails, so does the call.
     ///
     /// # Errors
-    /// As [`Runtime::send`].
+    /// As [`Runtime::allocate`].
     fn start_all<'buffer, R>(
         &self,
         posts: impl IntoIterator<Item = Post<'buffer>>,
@@ -51,7 +63,7 @@ pub trait Runtime {
     /// Waits until every rank is here (MPI_Barrier).
     ///
     /// # Errors
-    /// As [`Runtime::send`].
+    /// As [`Runtime::allocate`].
     fn barrier(&self) -> Result<(), Failure>;
 
     /// Whether `broadcast`, `allreduce` and `alltoall` are the library's own calls. If not, they are
@@ -61,20 +73,20 @@ pub trait Runtime {
     /// Gives the bytes of `root` to every rank (MPI_Bcast).
     ///
     /// # Errors
-    /// As [`Runtime::send`].
+    /// As [`Runtime::allocate`].
     fn broadcast(&self, buffer: &mut [u8], root: usize) -> Result<(), Failure>;
 
     /// Replaces `values` by the sums over all ranks, element by element (MPI_Allreduce, MPI_SUM).
     ///
     /// # Errors
-    /// As [`Runtime::send`].
+    /// As [`Runtime::allocate`].
     fn allreduce(&self, values: &mut [f64]) -> Result<(), Failure>;
 
     /// Sends the block `j` of `data` to rank `j`, whose block goes to place `j` of `into`; both have
     /// `size` blocks of the same length (MPI_Alltoall).
     ///
     /// # Errors
-    /// As [`Runtime::send`].
+    /// As [`Runtime::allocate`].
     fn alltoall(&self, data: &[u8], into: &mut [u8]) -> Result<(), Failure>;
 
     /// Seconds since an arbitrary moment (MPI_Wtime).

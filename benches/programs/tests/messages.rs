@@ -2,7 +2,7 @@
 
 mod support;
 
-use mpj_bench_programs::{Order, Program};
+use mpj_bench_programs::{Memory, Order, Program};
 
 use support::{Fault, fails, measures, order, run};
 
@@ -44,6 +44,24 @@ fn long_streams_have_short_windows() {
 fn overlap_is_measured() {
     measures(2, &with_sizes(Program::Overlap), &over_sizes("overlap"));
     measures(3, &with_sizes(Program::Overlap), &over_sizes("overlap"));
+}
+
+#[test]
+fn allocated_memory_has_series_of_its_own() {
+    let programs = [
+        (Program::Latency, "latency-allocated"),
+        (Program::Bandwidth, "bandwidth-allocated"),
+        (Program::Bibw, "bibw-allocated"),
+        (Program::Overlap, "overlap-allocated"),
+        (Program::Matching, "matching-posted"),
+    ];
+    for (program, series) in programs {
+        let order = Order { memory: Memory::Allocated, ..order(program) };
+        let samples = run(2, &order, Fault::None).expect("the order is legal");
+        assert_eq!(samples[0].series, series);
+    }
+    let order = Order { memory: Memory::Allocated, ..order(Program::Latency) };
+    fails(2, &order, Fault::Every, "wrong payload");
 }
 
 #[test]

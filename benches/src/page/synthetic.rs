@@ -114,6 +114,7 @@ fn points(series: &Series, ranks: usize) -> Vec<usize> {
         }
         (X::Bytes, "overlap") => powers(10, 22).step_by(2).collect(),
         (X::Bytes, "bandwidth" | "bibw") => powers(0, 22).collect(),
+        (X::Bytes, allocated) if allocated.ends_with("-allocated") => powers(16, 22).collect(),
         (X::Bytes, _) => powers(3, 20).collect(),
         (X::Depth, _) => vec![1, 10, 100, 1000, 10_000],
         (X::Order, "matrix-f32" | "matrix-f64") => powers(0, 11).collect(),

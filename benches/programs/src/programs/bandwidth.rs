@@ -3,9 +3,11 @@
 //! Every message of a window is received into a place of its own. So that the places of long
 //! messages do not ask for more memory than a machine has, the window shrinks above 1 MiB.
 
-use crate::order::Order;
+use std::ops::DerefMut;
+
+use crate::order::{Memory, Order};
 use crate::pace;
-use crate::payload::{self, Buffer};
+use crate::payload::{self, Payload};
 use crate::runtime::{Failure, Post, Runtime, Source};
 use crate::worker::{Sink, needs_two};
 
@@ -26,10 +28,10 @@ const ANSWER: i32 = 2;
 pub fn one_way<R: Runtime>(runtime: &R, order: &Order, sink: &mut Sink<'_>) -> Result<(), Failure> {
     needs_two(runtime, "bandwidth")?;
     for &size in order.sizes.iter().filter(|&&size| size > 0) {
-        let mut stream = Stream::new(size);
+        let mut stream = Stream::new(runtime, order.memory, size)?;
         let seconds = stream.measure(runtime, order, &[1], Stream::one_way)?;
         let bytes = (size * stream.window) as f64;
-        sink.sample("bandwidth", size, rates(&seconds, bytes / 1e6));
+        sink.sample(&order.memory.series("bandwidth"), size, rates(&seconds, bytes / 1e6));
     }
     Ok(())
 }
@@ -45,10 +47,10 @@ pub fn both_ways<R: Runtime>(
 ) -> Result<(), Failure> {
     needs_two(runtime, "bibw")?;
     for &size in order.sizes.iter().filter(|&&size| size > 0) {
-        let mut stream = Stream::new(size);
+        let mut stream = Stream::new(runtime, order.memory, size)?;
         let seconds = stream.measure(runtime, order, &[0, 1], Stream::both_ways)?;
         let bytes = (2 * size * stream.window) as f64;
-        sink.sample("bibw", size, rates(&seconds, bytes / 1e6));
+        sink.sample(&order.memory.series("bibw"), size, rates(&seconds, bytes / 1e6));
     }
     Ok(())
 }
@@ -59,7 +61,7 @@ pub fn both_ways<R: Runtime>(
 /// As [`one_way`].
 pub fn rate<R: Runtime>(runtime: &R, order: &Order, sink: &mut Sink<'_>) -> Result<(), Failure> {
     needs_two(runtime, "rate")?;
-    let mut stream = Stream::new(RATE_BYTES);
+    let mut stream = Stream::new(runtime, Memory::Ordinary, RATE_BYTES)?;
     let seconds = stream.measure(runtime, order, &[1], Stream::one_way)?;
     sink.sample("rate", RATE_BYTES, rates(&seconds, stream.window as f64 / 1e6));
     Ok(())
@@ -71,17 +73,22 @@ fn rates(seconds: &[f64], per_window: f64) -> Vec<f64> {
 }
 
 /// The messages of one size.
-struct Stream {
+struct Stream<A> {
     size: usize,
     window: usize,
-    out: Buffer<u8>,
-    places: Buffer<u8>,
+    out: Payload<A>,
+    places: Payload<A>,
 }
 
-impl Stream {
-    fn new(size: usize) -> Self {
+impl<'runtime, A: DerefMut<Target = [u8]>> Stream<A> {
+    fn new<R>(runtime: &'runtime R, memory: Memory, size: usize) -> Result<Self, Failure>
+    where
+        R: Runtime<Allocated<'runtime> = A>,
+    {
         let window = WINDOW.min((MOST_BYTES / size).max(2));
-        Self { size, window, out: Buffer::zeroed(size), places: Buffer::zeroed(size * window) }
+        let out = payload::zeroed(runtime, memory, size)?;
+        let places = payload::zeroed(runtime, memory, size * window)?;
+        Ok(Self { size, window, out, places })
     }
 
     /// Seconds per window, batch by batch; what the `receivers` have got is checked.

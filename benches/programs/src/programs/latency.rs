@@ -2,7 +2,7 @@
 
 use crate::order::Order;
 use crate::pace;
-use crate::payload::{self, Buffer};
+use crate::payload;
 use crate::runtime::{Failure, Runtime, Source};
 use crate::worker::{Sink, needs_two};
 
@@ -16,30 +16,28 @@ const PONG: i32 = 2;
 pub fn run<R: Runtime>(runtime: &R, order: &Order, sink: &mut Sink<'_>) -> Result<(), Failure> {
     needs_two(runtime, "latency")?;
     for &size in &order.sizes {
-        let mut buffers = Buffers::new(size);
+        let mut out = payload::zeroed(runtime, order.memory, size)?;
+        let mut back = payload::zeroed(runtime, order.memory, size)?;
+        let mut buffers = Buffers { out: &mut out, back: &mut back };
         check_round_trip(runtime, &mut buffers)?;
         let seconds = pace::measure(runtime, &order.effort, || buffers.round_trip(runtime))?;
         check_round_trip(runtime, &mut buffers)?;
-        sink.sample("latency", size, seconds.iter().map(|seconds| seconds * 1e6 / 2.0).collect());
+        let one_way = seconds.iter().map(|seconds| seconds * 1e6 / 2.0).collect();
+        sink.sample(&order.memory.series("latency"), size, one_way);
     }
     Ok(())
 }
 
 /// What goes out and where the answer comes in.
-struct Buffers {
-    out: Buffer<u8>,
-    back: Buffer<u8>,
+struct Buffers<'a> {
+    out: &'a mut [u8],
+    back: &'a mut [u8],
 }
 
-impl Buffers {
-    /// Buffers of `size` bytes.
-    fn new(size: usize) -> Self {
-        Self { out: Buffer::zeroed(size), back: Buffer::zeroed(size) }
-    }
-
+impl Buffers<'_> {
     #[inline]
     fn round_trip<R: Runtime>(&mut self, runtime: &R) -> Result<(), Failure> {
-        round_trip(runtime, &self.out, &mut self.back)
+        round_trip(runtime, self.out, self.back)
     }
 }
 
@@ -64,10 +62,10 @@ pub fn round_trip<R: Runtime>(runtime: &R, out: &[u8], back: &mut [u8]) -> Resul
 }
 
 /// A round trip whose payloads are checked.
-fn check_round_trip<R: Runtime>(runtime: &R, buffers: &mut Buffers) -> Result<(), Failure> {
+fn check_round_trip<R: Runtime>(runtime: &R, buffers: &mut Buffers<'_>) -> Result<(), Failure> {
     let (rank, seed) = (runtime.rank() as u64, buffers.out.len() as u64);
-    payload::fill(&mut buffers.out, 2 * seed + rank);
+    payload::fill(buffers.out, 2 * seed + rank);
     buffers.back.fill(0);
     buffers.round_trip(runtime)?;
-    if rank < 2 { payload::check(&buffers.back, 2 * seed + (1 - rank)) } else { Ok(()) }
+    if rank < 2 { payload::check(buffers.back, 2 * seed + (1 - rank)) } else { Ok(()) }
 }

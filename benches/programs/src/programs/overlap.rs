@@ -10,7 +10,7 @@ use std::hint::black_box;
 
 use crate::order::Order;
 use crate::pace;
-use crate::payload::{self, Buffer};
+use crate::payload;
 use crate::runtime::{Failure, Post, Runtime, Source};
 use crate::worker::{Sink, needs_two};
 
@@ -25,7 +25,7 @@ pub fn run<R: Runtime>(runtime: &R, order: &Order, sink: &mut Sink<'_>) -> Resul
     needs_two(runtime, "overlap")?;
     let per_turn = computation(1 << 16) / f64::from(1 << 16);
     for &size in order.sizes.iter().filter(|&&size| size > 0) {
-        let mut buffer = Buffer::zeroed(size);
+        let mut buffer = payload::zeroed(runtime, order.memory, size)?;
         payload::fill(&mut buffer, if runtime.rank() == 0 { 7 } else { 0 });
         let alone = pace::measure(runtime, &order.effort, || exchange(runtime, &mut buffer, 0))?;
         let transfer = pace::of_rank_0(runtime, middle(&alone))?;
@@ -37,7 +37,7 @@ pub fn run<R: Runtime>(runtime: &R, order: &Order, sink: &mut Sink<'_>) -> Resul
         }
         let share = |both: &f64| 100.0 * (transfer + compute - both) / transfer.min(compute);
         let shares = both.iter().map(|both| share(both).clamp(0.0, 100.0)).collect();
-        sink.sample("overlap", size, shares);
+        sink.sample(&order.memory.series("overlap"), size, shares);
     }
     Ok(())
 }

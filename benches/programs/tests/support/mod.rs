@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use mpj_bench_programs::order::Effort;
 use mpj_bench_programs::{
-    Failure, Order, Post, Program, Record, Runtime, Sample, Series, Source, Unit, worker,
+    Failure, Memory, Order, Post, Program, Record, Runtime, Sample, Series, Source, Unit, worker,
 };
 
 /// How long a receive waits before the test has failed.
@@ -38,6 +38,7 @@ pub fn order(program: Program) -> Order {
     Order {
         programs: vec![program],
         effort: Effort { batches: 2, budget: 0.1 },
+        memory: Memory::Ordinary,
         sizes: vec![8],
         orders: vec![12],
         products: vec![12, 24],
@@ -198,6 +199,11 @@ impl Threads<'_> {
 }
 
 impl Runtime for Threads<'_> {
+    type Allocated<'runtime>
+        = Vec<u8>
+    where
+        Self: 'runtime;
+
     fn library(&self) -> String {
         "threads".to_owned()
     }
@@ -208,6 +214,10 @@ impl Runtime for Threads<'_> {
 
     fn size(&self) -> usize {
         self.ranks
+    }
+
+    fn allocate(&self, len: usize) -> Result<Vec<u8>, Failure> {
+        Ok(vec![0; len])
     }
 
     fn send(&self, data: &[u8], to: usize, tag: i32) -> Result<(), Failure> {

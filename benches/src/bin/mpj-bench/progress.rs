@@ -39,7 +39,7 @@ impl Progress {
 
 impl Watcher for Progress {
     fn begins(&mut self, round: usize, configuration: &Configuration, contender: &Contender) {
-        let name = configuration.benchmark.name();
+        let name = configuration.name();
         self.now = format!("round {}: {name}, {}", round + 1, contender.info.label);
         self.bar.set_message(self.now.clone());
         // More rounds than planned may be needed.

@@ -227,6 +227,7 @@ fn configurations(
     let extent = Extent {
         quick: options.quick,
         ranks: options.np.clone(),
+        memory: options.memory.clone(),
         sizes: options.sizes(),
         orders: options.orders(),
         thresholds,

@@ -1,0 +1,206 @@
+//! Memory for messages: zeroed elements in a mapping of their own, on huge pages where the kernel has
+//! them (MPI-4 section 9.2).
+//!
+//! A buffer of at least [`HUGE_FROM`] bytes begins on a huge page and takes whole ones. All of it is
+//! touched when it is made: only pages that are there are huge or not, and the first message is as
+//! fast as the next ones. Behind the memory lies a page that nobody may touch; it also keeps the
+//! kernel from joining the mappings of two buffers, of which it tells pages only together.
+//!
+//! - U1: a [`Mapping`] covers address space that this module has mapped and nobody else uses, from
+//!   the making to the drop, which unmaps it.
+//! - U2: the elements of a [`Buffer`] lie in the writable part of its mapping, aligned, or have no
+//!   bytes; they were zeroed by the kernel, and any bytes are a valid element. Only borrows of the
+//!   buffer give access to them.
+
+#![allow(unsafe_code, reason = "maps memory and lends it as slices")]
+
+mod pages;
+
+use std::ffi::c_void;
+use std::fmt;
+use std::marker::PhantomData;
+use std::ops::{Deref, DerefMut};
+use std::ptr::{self, NonNull};
+
+use mpjdev::HugeRange;
+use rustix::io::Errno;
+use rustix::mm::{Advice, MapFlags, MprotectFlags, ProtFlags};
+
+pub use self::pages::Pages;
+use crate::datatype::Datatype;
+use crate::error::Error;
+
+/// Length of a huge page. Where it is another one, buffers are on ordinary pages.
+const HUGE_PAGE: usize = 2 << 20;
+/// From this many bytes on a buffer takes huge pages: shorter messages gain nothing by them.
+const HUGE_FROM: usize = 128 << 10;
+
+/// Elements in memory that is good for messages; made by [`alloc_buffer`], freed when dropped. It is
+/// used as the slice that it dereferences to, by any call that borrows its buffer.
+pub struct Buffer<T: Datatype> {
+    start: NonNull<T>,
+    len: usize,
+    pages: Pages,
+    /// Goes before the memory does.
+    _huge: Option<HugeRange>,
+    /// `None` if there are no bytes.
+    _memory: Option<Mapping>,
+    elements: PhantomData<T>,
+}
+
+// SAFETY: U2: a buffer owns its elements, as a `Vec` does, and those may change threads.
+unsafe impl<T: Datatype> Send for Buffer<T> {}
+// SAFETY: as above; a shared buffer gives shared elements only.
+unsafe impl<T: Datatype> Sync for Buffer<T> {}
+
+/// Memory for `len` zeroed elements (MPI_Alloc_mem), on huge pages where the kernel has them.
+///
+/// Rendezvous reads huge pages several times faster than ordinary ones: `auto` sends long messages
+/// that lie in such a buffer in that way. A buffer of 128 KiB or more takes whole huge pages of 2 MiB:
+/// one for a few long messages, not many for short ones. The memory is taken at once, not when it is
+/// first used.
+///
+/// # Errors
+/// [`Error::Buffer`] if there is not so much memory.
+///
+/// ```
+/// mpj::local::run(2, |world| {
+///     let mut field = mpj::alloc_buffer::<f64>(100_000).unwrap();
+///     if world.rank() == 0 {
+///         field.fill(1.5);
+///         world.send(&field, 1, 0).unwrap();
+///     } else {
+///         world.recv(&mut field, 0, 0).unwrap();
+///         assert_eq!(field[99_999], 1.5);
+///     }
+/// })?;
+/// # Ok::<(), mpj::local::LocalError>(())
+/// ```
+pub fn alloc_buffer<T: Datatype>(len: usize) -> Result<Buffer<T>, Error> {
+    let size = size_of::<T>();
+    let bytes = len.checked_mul(size).filter(|&bytes| bytes <= isize::MAX as usize);
+    let allocated = bytes.ok_or(Errno::NOMEM).and_then(|bytes| allocate(len, bytes));
+    allocated.map_err(|errno| Error::Buffer { len, size, errno: errno.raw_os_error() })
+}
+
+fn allocate<T: Datatype>(len: usize, bytes: usize) -> rustix::io::Result<Buffer<T>> {
+    if bytes == 0 {
+        let (start, pages) = (NonNull::dangling(), Pages::Ordinary);
+        return Ok(Buffer { start, len, pages, _huge: None, _memory: None, elements: PhantomData });
+    }
+    let page = rustix::param::page_size();
+    let takes_huge = bytes >= HUGE_FROM;
+    let unit = if takes_huge { HUGE_PAGE.max(page) } else { page };
+    let room = bytes.checked_next_multiple_of(unit).ok_or(Errno::NOMEM)?;
+    // A want of memory that shows when pages are touched ends the process.
+    if pages::available().is_some_and(|available| room as u64 > available) {
+        return Err(Errno::NOMEM);
+    }
+    let mut memory = Mapping::reserve(room, page, unit.max(align_of::<T>()))?;
+    memory.open(room, takes_huge)?;
+    memory.touch(room, page);
+    let from = memory.start.addr().get() as u64;
+    let range = from..from + room as u64;
+    let pages = if takes_huge { pages::of(&range) } else { Pages::Ordinary };
+    let huge = (pages == Pages::Huge).then(|| HugeRange::declare(range));
+    let (start, memory) = (memory.start.cast(), Some(memory));
+    Ok(Buffer { start, len, pages, _huge: huge, _memory: memory, elements: PhantomData })
+}
+
+impl<T: Datatype> Buffer<T> {
+    /// What the buffer lies on, as the kernel said when it was made.
+    pub fn pages(&self) -> Pages {
+        self.pages
+    }
+}
+
+impl<T: Datatype> Deref for Buffer<T> {
+    type Target = [T];
+
+    #[inline]
+    fn deref(&self) -> &[T] {
+        // SAFETY: U2.
+        unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.len) }
+    }
+}
+
+impl<T: Datatype> DerefMut for Buffer<T> {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut [T] {
+        // SAFETY: U2; the borrow is exclusive.
+        unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.len) }
+    }
+}
+
+impl<T: Datatype> fmt::Debug for Buffer<T> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut buffer = formatter.debug_struct("Buffer");
+        buffer.field("len", &self.len).field("pages", &self.pages).finish_non_exhaustive()
+    }
+}
+
+/// Address space of this process, unmapped when dropped (U1).
+struct Mapping {
+    start: NonNull<u8>,
+    len: usize,
+}
+
+impl Mapping {
+    /// Address space for `room` bytes, aligned, and for the page behind them. Nothing of it may be
+    /// touched yet.
+    fn reserve(room: usize, page: usize, align: usize) -> rustix::io::Result<Self> {
+        let kept = room.checked_add(page).ok_or(Errno::NOMEM)?;
+        let len = kept.checked_add(align - page).ok_or(Errno::NOMEM)?;
+        let flags = MapFlags::PRIVATE;
+        // SAFETY: the kernel chooses the place, so nothing is replaced.
+        let base =
+            unsafe { rustix::mm::mmap_anonymous(ptr::null_mut(), len, ProtFlags::empty(), flags) };
+        let base: *mut u8 = base?.cast();
+        let before = base.addr().next_multiple_of(align) - base.addr();
+        let start = base.wrapping_add(before);
+        unmap(base, before);
+        unmap(start.wrapping_add(kept), len - before - kept);
+        let start = NonNull::new(start).ok_or(Errno::NOMEM)?;
+        Ok(Self { start, len: kept })
+    }
+
+    /// Makes the first `room` bytes memory.
+    fn open(&mut self, room: usize, is_huge: bool) -> rustix::io::Result<()> {
+        let (start, flags) = (self.start(), MprotectFlags::READ | MprotectFlags::WRITE);
+        // SAFETY: U1; nobody has borrowed anything of it yet.
+        unsafe { rustix::mm::mprotect(start, room, flags) }?;
+        if is_huge {
+            // SAFETY: as above; the advice changes no contents. A kernel that has no huge pages
+            // refuses it, and gives ordinary ones.
+            let _ = unsafe { rustix::mm::madvise(start, room, Advice::LinuxHugepage) };
+        }
+        Ok(())
+    }
+
+    /// Has the kernel put a page behind every address of the first `room` bytes, which are open.
+    fn touch(&mut self, room: usize, page: usize) {
+        for offset in (0..room).step_by(page) {
+            // SAFETY: U1, and the bytes are open; they are zero and stay so.
+            unsafe { self.start.add(offset).write_volatile(0) };
+        }
+    }
+
+    fn start(&self) -> *mut c_void {
+        self.start.as_ptr().cast()
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        unmap(self.start.as_ptr(), self.len);
+    }
+}
+
+/// Gives back address space of [`Mapping`] that nobody uses any more. The kernel may have no memory
+/// to note that; the space stays taken then.
+fn unmap(start: *mut u8, len: usize) {
+    if len > 0 {
+        // SAFETY: U1: the space is this module's, and its last borrow has ended, or there was none.
+        let _ = unsafe { rustix::mm::munmap(start.cast(), len) };
+    }
+}
