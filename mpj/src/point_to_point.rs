@@ -36,9 +36,18 @@ impl Communicator {
     ///
     /// # Errors
     /// No such rank, a negative tag; the device has failed, for example since a rank died.
+    #[inline]
     pub fn send<T: Datatype>(&self, data: &[T], dest: usize, tag: i32) -> Result<(), Error> {
-        let sent = self.device.send(send_region(data), dest, tag, self.context, Mode::Standard);
-        self.device.answer(sent)
+        if self.device.send_at_once(send_region(data), dest, tag, self.context) {
+            self.device.content();
+            return Ok(());
+        }
+        self.send_bytes(send_region(data), dest, tag, Mode::Standard)
+    }
+
+    #[inline(never)]
+    fn send_bytes(&self, data: SendRegion, dest: usize, tag: i32, mode: Mode) -> Result<(), Error> {
+        self.device.answer(self.device.send(data, dest, tag, self.context, mode))
     }
 
     /// Sends like [`Communicator::send`], and returns only when the receive has begun (MPI_Ssend).
@@ -46,8 +55,7 @@ impl Communicator {
     /// # Errors
     /// As [`Communicator::send`].
     pub fn ssend<T: Datatype>(&self, data: &[T], dest: usize, tag: i32) -> Result<(), Error> {
-        let sent = self.device.send(send_region(data), dest, tag, self.context, Mode::Synchronous);
-        self.device.answer(sent)
+        self.send_bytes(send_region(data), dest, tag, Mode::Synchronous)
     }
 
     /// Receives a message into `buffer` (MPI_Recv). It may be shorter than the buffer, whose rest is
@@ -62,8 +70,12 @@ impl Communicator {
         source: impl Into<Source>,
         tag: impl Into<Tag>,
     ) -> Result<Status, Error> {
-        let (source, tag) = (source.into().rank(), tag.into().value());
-        let received = self.device.recv(recv_region(buffer), source, tag, self.context);
+        self.recv_bytes(recv_region(buffer), source.into(), tag.into())
+    }
+
+    #[inline(never)]
+    fn recv_bytes(&self, into: RecvRegion, source: Source, tag: Tag) -> Result<Status, Error> {
+        let received = self.device.recv(into, source.rank(), tag.value(), self.context);
         self.device.answer(received).map(Status::from)
     }
 

@@ -15,7 +15,6 @@ use crate::envelope::{self, Fields};
 use crate::error::PeerError;
 use crate::request::{Handle, Operation};
 use crate::state::State;
-use crate::status::Status;
 
 /// A message to be sent, checked.
 #[derive(Debug, Clone, Copy)]
@@ -78,7 +77,7 @@ pub(crate) fn receive(
     early: u64,
     into: RecvRegion,
 ) -> u64 {
-    let key = state.requests.insert(Operation::Done(Status::CANCELLED));
+    let key = state.requests.insert(Operation::Cancelled);
     match state.early.get(early).map(|early| &early.body) {
         Some(EarlyBody::Eager { .. }) => eager::Eager::receive(state, outbox, early, key, into),
         Some(EarlyBody::Rendezvous { .. }) => {
@@ -160,8 +159,8 @@ fn left(state: &mut State, _: &mut Outbox<State>, info: u64) {
 fn end_send(state: &mut State, key: u64) {
     if let Some(sending) = state.requests.sending(key) {
         if !sending.leaving && !sending.unanswered {
-            let status = sending.status();
-            state.requests.end(key, Operation::Done(status));
+            let ended = sending.ended();
+            state.requests.end(key, ended);
         }
     }
 }

@@ -262,7 +262,6 @@ impl<A: Adapter> Device<A> {
     ///
     /// # Errors
     /// As [`Device::irecv`] and [`Device::iwait`].
-    #[inline]
     pub fn recv(
         &self,
         into: RecvRegion,
@@ -273,7 +272,13 @@ impl<A: Adapter> Device<A> {
         let pattern = self.pattern(source, tag, context)?;
         let mut session = self.session()?;
         let key = post(&mut session, into, pattern);
-        self.wait_ended(session, key)
+        // Most messages are there, or come soon, and end well.
+        let soon =
+            self.context.wait_soon(&mut session, |session| session.state.requests.take_done(key));
+        match soon {
+            Some(status) => Ok(status),
+            None => self.wait_ended(session, key),
+        }
     }
 
     #[inline]
@@ -334,7 +339,7 @@ impl<A: Adapter> Device<A> {
         let cancelled =
             state.requests.is_posted(key) && state.matcher.cancel_posted(request::number(key));
         if cancelled {
-            state.requests.end(key, Operation::Done(Status::CANCELLED));
+            state.requests.end(key, Operation::Cancelled);
             session.wake();
         }
         Ok(cancelled)
@@ -486,7 +491,7 @@ impl<A: Adapter> Device<A> {
     }
 
     /// Waits for one operation on behalf of a caller that holds the session.
-    #[inline]
+    #[inline(never)]
     fn wait_ended(&self, session: SessionGuard<'_, A, State>, key: u64) -> Result<Status, Error> {
         self.wait_from(session, |session| session.state.requests.take_ended(key))?
     }

@@ -85,6 +85,6 @@ fn operation(state: &State, key: u64, operation: &Operation) -> Option<String> {
             let what = format!("receive from rank {source}, tag {tag}, {} bytes", into.len());
             Some(format!("{what} ({phase} a message of {len} bytes)"))
         }
-        Operation::Done(_) | Operation::Failed(_) => None,
+        Operation::Done { .. } | Operation::Cancelled | Operation::Failed(_) => None,
     }
 }

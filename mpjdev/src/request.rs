@@ -87,8 +87,11 @@ pub(crate) enum Operation {
     Posted(Posted),
     /// A receive whose message is coming.
     Taking(Taking),
-    /// Ended.
-    Done(Status),
+    /// Ended: source, tag and length. A status is made of them where it is needed, not copied as a
+    /// whole: these words were mostly written a moment before they are read, one by one.
+    Done { source: u32, tag: i32, bytes: usize },
+    /// Ended by being cancelled.
+    Cancelled,
     /// Ended with an error; the box keeps the other cases small.
     Failed(Box<Error>),
 }
@@ -109,8 +112,9 @@ pub(crate) struct Sending {
 }
 
 impl Sending {
-    pub fn status(&self) -> Status {
-        Status::new(self.dest, self.tag, self.len)
+    /// How the send ends.
+    pub fn ended(&self) -> Operation {
+        Operation::Done { source: self.dest, tag: self.tag, bytes: self.len }
     }
 }
 
@@ -152,7 +156,7 @@ pub(crate) fn received(source: u32, tag: i32, len: usize, capacity: usize) -> Op
     if len > capacity {
         return truncated(source, tag, len, capacity);
     }
-    Operation::Done(Status::new(source, tag, len))
+    Operation::Done { source, tag, bytes: len }
 }
 
 #[cold]
@@ -220,7 +224,7 @@ impl Requests {
         into.store(0, body);
         self.ended += 1;
         if body.len() <= into.len() {
-            *place = Operation::Done(Status::new(source, tag, body.len()));
+            *place = Operation::Done { source, tag, bytes: body.len() };
         } else {
             *place = truncated(source, tag, body.len(), into.len());
         }
@@ -249,29 +253,35 @@ impl Requests {
         }
     }
 
+    /// The status of an operation that has ended well; it is forgotten.
+    #[inline(always)]
+    pub fn take_done(&mut self, key: u64) -> Option<Status> {
+        self.slab.take_if(key, |operation| match *operation {
+            Operation::Done { source, tag, bytes } => Some(Status::new(source, tag, bytes)),
+            _ => None,
+        })
+    }
+
     /// The outcome of an operation that has ended; it is forgotten. An unknown key is an outcome
     /// too.
     #[inline(always)]
     pub fn take_ended(&mut self, key: u64) -> Option<Result<Status, Error>> {
-        let done = |operation: &Operation| match operation {
-            Operation::Done(status) => Some(*status),
-            _ => None,
-        };
-        match self.slab.take_if(key, done) {
+        match self.take_done(key) {
             Some(status) => Some(Ok(status)),
-            None => self.take_failed(key),
+            None => self.take_otherwise(key),
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn take_failed(&mut self, key: u64) -> Option<Result<Status, Error>> {
+    fn take_otherwise(&mut self, key: u64) -> Option<Result<Status, Error>> {
         match self.slab.get(key) {
-            Some(Operation::Failed(_)) | None => {}
+            Some(Operation::Failed(_) | Operation::Cancelled) | None => {}
             Some(_) => return None,
         }
         match self.slab.remove(key) {
             Some(Operation::Failed(error)) => Some(Err(*error)),
+            Some(Operation::Cancelled) => Some(Ok(Status::CANCELLED)),
             _ => Some(Err(Error::Request)),
         }
     }
@@ -279,7 +289,9 @@ impl Requests {
     /// Keeps `buffer` until the operation ends, then forgets both.
     pub fn detach(&mut self, key: u64, buffer: Box<dyn Any + Send>) {
         match self.slab.get(key) {
-            Some(Operation::Done(_) | Operation::Failed(_)) => self.slab.discard(key),
+            Some(Operation::Done { .. } | Operation::Cancelled | Operation::Failed(_)) => {
+                self.slab.discard(key);
+            }
             Some(_) => drop(self.detached.insert(key, buffer)),
             None => {}
         }

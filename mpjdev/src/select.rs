@@ -128,14 +128,16 @@ impl Table {
         self.protocols[range]
     }
 
-    /// The length below which every message goes eagerly; 0 if the shortest ones do not.
+    /// The length below which every message goes eagerly, wherever its data lie; 0 if the shortest
+    /// ones do not.
     pub fn eager_below(&self) -> usize {
         let rendezvous = self.ranges().position(|(_, protocol)| protocol == Protocol::Rendezvous);
-        match rendezvous {
+        let below = match rendezvous {
             Some(0) => 0,
             Some(range) => self.bounds[range - 1].saturating_add(1),
             None => usize::MAX,
-        }
+        };
+        below.min(self.huge_from)
     }
 
     /// The ranges: upper bound (`None` for the last) and protocol.
@@ -180,6 +182,8 @@ mod tests {
         assert_eq!(table(vec![10, 20], vec![Eager, Rendezvous, Eager]), 11);
         assert_eq!(table(vec![10], vec![Rendezvous, Eager]), 0);
         assert_eq!(table(vec![], vec![Eager]), usize::MAX);
+        let huge = Table::new(vec![10], vec![Eager, Rendezvous]).unwrap().with_huge_from(7);
+        assert_eq!(huge.eager_below(), 7);
     }
 
     #[test]

@@ -15,7 +15,7 @@ mod contract;
 mod doorbell;
 mod header;
 mod layout;
-mod port;
+pub(crate) mod port;
 mod ring;
 mod segment;
 pub mod shm;

@@ -135,6 +135,31 @@ impl<A: Adapter, S> Context<A, S> {
         self.wait_from(self.session()?, ready)
     }
 
+    /// Makes progress for as long as a thread that waits does nothing but poll, or until `ready`
+    /// answers. `None` says nothing about the reason, which [`Context::wait_from`] then finds, and so
+    /// it does an error. As that, `ready` must not call this context.
+    #[inline(always)]
+    pub fn wait_soon<R>(
+        &self,
+        session: &mut SessionGuard<'_, A, S>,
+        mut ready: impl FnMut(&mut Session<A, S>) -> Option<R>,
+    ) -> Option<R> {
+        for turn in 0..self.pace.spins() {
+            session.round();
+            if let Some(answer) = ready(session) {
+                return Some(answer);
+            }
+            if session.trouble.is_some() || session.terminated {
+                break;
+            }
+            if turn % POLLS_PER_PAUSE == POLLS_PER_PAUSE - 1 {
+                std::hint::spin_loop();
+            }
+            session.0.bump();
+        }
+        None
+    }
+
     /// [`Context::wait`] for a caller that holds the session already, and has started there what it
     /// waits for.
     ///

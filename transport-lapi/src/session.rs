@@ -195,7 +195,7 @@ impl<A: Adapter, S> Session<A, S> {
     /// All that a round does, whatever goes wrong in between; the first error is kept. Mostly there is
     /// nothing but arrivals, and this is on the path of every message.
     #[inline(never)]
-    fn round(&mut self) -> usize {
+    pub(crate) fn round(&mut self) -> usize {
         let Self { state, adapter, engine, trouble, .. } = self;
         let mut done = match adapter.poll(BUDGET, &mut Dispatcher { state, engine, trouble }) {
             Ok(arrived) => arrived,

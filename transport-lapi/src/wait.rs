@@ -43,6 +43,12 @@ impl Pace {
         }
     }
 
+    /// Turns of polling that a wait begins with.
+    #[inline]
+    pub fn spins(self) -> u32 {
+        self.spins
+    }
+
     /// The step after `idle` turns without work.
     #[inline]
     pub fn step(self, idle: u32) -> Step {

@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use crate::adapter::{Adapter, AdapterError, Caps, Doorbell, Post, SHORT_HEAD, Sink, TaskId};
+use crate::adapters::port::Port;
 use crate::adapters::shm::ShmAdapter;
 use crate::adapters::threads::{self, ThreadsAdapter};
 use crate::bootstrap::{self, BootstrapError, Control, Membership, Start};
@@ -65,7 +66,7 @@ pub fn in_process(num_tasks: usize) -> Result<Vec<Native>, AdapterError> {
     Ok(threads::job(num_tasks)?.into_iter().map(Native::Threads).collect())
 }
 
-/// The adapter that a job on this host uses: one branch per call, no table of pointers.
+/// The adapter that a job on this host uses: one choice per call, no table of pointers.
 pub enum Native {
     /// Ranks are threads.
     Threads(ThreadsAdapter),
@@ -80,6 +81,14 @@ macro_rules! each {
             Native::Shm($adapter) => $call,
         }
     };
+}
+
+impl Native {
+    /// What both kinds have in common, so that what is on the path of every message is there once.
+    #[inline(always)]
+    fn port(&mut self) -> &mut Port {
+        each!(self, adapter => adapter.port())
+    }
 }
 
 impl Adapter for Native {
@@ -105,12 +114,12 @@ impl Adapter for Native {
 
     #[inline(always)]
     fn try_send_short(&mut self, target: TaskId, head: [u8; SHORT_HEAD], body: &[u8]) -> bool {
-        each!(self, adapter => adapter.try_send_short(target, head, body))
+        self.port().try_send_short(target, head, body)
     }
 
     #[inline(always)]
     fn poll<K: Sink>(&mut self, budget: usize, sink: &mut K) -> Result<usize, AdapterError> {
-        each!(self, adapter => adapter.poll(budget, sink))
+        self.port().poll(budget, sink)
     }
 
     fn expose(&mut self, key: u64, region: SendRegion) {

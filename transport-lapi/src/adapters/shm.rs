@@ -71,6 +71,13 @@ impl ShmAdapter {
     }
 }
 
+impl ShmAdapter {
+    #[inline(always)]
+    pub(crate) fn port(&mut self) -> &mut Port {
+        &mut self.port
+    }
+}
+
 impl Adapter for ShmAdapter {
     fn caps(&self) -> Caps {
         Caps {

@@ -50,6 +50,11 @@ pub fn job(num_tasks: usize) -> Result<Vec<ThreadsAdapter>, AdapterError> {
 }
 
 impl ThreadsAdapter {
+    #[inline(always)]
+    pub(crate) fn port(&mut self) -> &mut Port {
+        &mut self.port
+    }
+
     fn mine(&self) -> &Exposed {
         &self.exposed[self.port.task() as usize]
     }
