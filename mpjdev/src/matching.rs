@@ -237,7 +237,7 @@ struct Receive {
 
 impl Receive {
     fn pattern(&self) -> Pattern {
-        let Key { context, source, tag } = self.key;
+        let (context, source, tag) = self.key.parts();
         let class = self.class as usize;
         Pattern {
             context,
@@ -258,18 +258,22 @@ impl Links for Receives {
 
 impl Receives {
     #[inline(always)]
-    fn set(&mut self, number: u32, receive: Receive) {
-        match self.0.get_mut(number as usize) {
-            Some(place) => *place = receive,
-            None => self.grow(number, receive),
+    fn set(&mut self, number: u32, serial: u64, class: usize, key: Key) {
+        if number as usize >= self.0.len() {
+            self.grow(number, key);
         }
+        let place = &mut self.0[number as usize];
+        place.serial = serial;
+        place.key = key;
+        place.class = class as u32;
     }
 
+    /// Room for this number. What stands in the new places says only that nothing waits there.
     #[cold]
     #[inline(never)]
-    fn grow(&mut self, number: u32, receive: Receive) {
-        self.0.resize(number as usize, Receive { serial: FREE, ..receive });
-        self.0.push(receive);
+    fn grow(&mut self, number: u32, key: Key) {
+        let nothing = Receive { serial: FREE, link: Link::NONE, key, class: 0 };
+        self.0.resize(number as usize + 1, nothing);
     }
 
     fn in_order(&self) -> impl Iterator<Item = (u32, Pattern)> {
@@ -291,8 +295,7 @@ impl Posted {
     #[inline(always)]
     fn push(&mut self, serial: u64, pattern: Pattern, number: u32) {
         let (class, key) = classify(&pattern);
-        let receive = Receive { serial, link: Link::NONE, key, class: class as u32 };
-        self.receives.set(number, receive);
+        self.receives.set(number, serial, class, key);
         self.len += 1;
         if self.len == 1 {
             self.lone = number;
@@ -444,20 +447,14 @@ impl<E: Copy> Early<E> {
 fn classify(pattern: &Pattern) -> (usize, Key) {
     let any_source = if pattern.source.is_none() { ANY_SOURCE } else { EXACT };
     let any_tag = if pattern.tag.is_none() { ANY_TAG } else { EXACT };
-    let key = Key {
-        context: pattern.context,
-        source: pattern.source.unwrap_or(0),
-        tag: pattern.tag.unwrap_or(0),
-    };
+    let key = Key::new(pattern.context, pattern.source.unwrap_or(0), pattern.tag.unwrap_or(0));
     (any_source | any_tag, key)
 }
 
 /// Key under which the patterns of `class` that fit this envelope are queued.
 #[inline(always)]
 fn key_of(envelope: &Envelope, class: usize) -> Key {
-    Key {
-        context: envelope.context,
-        source: if class & ANY_SOURCE == 0 { envelope.source } else { 0 },
-        tag: if class & ANY_TAG == 0 { envelope.tag } else { 0 },
-    }
+    let source = if class & ANY_SOURCE == 0 { envelope.source } else { 0 };
+    let tag = if class & ANY_TAG == 0 { envelope.tag } else { 0 };
+    Key::new(envelope.context, source, tag)
 }

@@ -12,19 +12,31 @@ use super::slab::{Link, Links, NIL};
 /// Empty queues are not looked for before a lane has this many queues.
 const SWEEP_FLOOR: usize = 64;
 
-/// Context, source and tag; a wildcard of the lane's class is 0 in every key of that lane.
+/// Context, source and tag; a wildcard of the lane's class is 0 in every key of that lane. Two words,
+/// since keys are compared and hashed on the path of every message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Key {
-    pub context: u32,
-    pub source: u32,
-    pub tag: i32,
+    /// Source in the upper half, tag in the lower one.
+    from: u64,
+    context: u32,
+}
+
+impl Key {
+    #[inline(always)]
+    pub fn new(context: u32, source: u32, tag: i32) -> Self {
+        Self { from: u64::from(source) << 32 | u64::from(tag as u32), context }
+    }
+
+    /// Context, source and tag.
+    pub fn parts(self) -> (u32, u32, i32) {
+        (self.context, (self.from >> 32) as u32, self.from as u32 as i32)
+    }
 }
 
 impl std::hash::Hash for Key {
-    /// Two words instead of three fields: the hash is on the path of every message.
     #[inline]
     fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
-        state.write_u64(u64::from(self.source) << 32 | u64::from(self.tag as u32));
+        state.write_u64(self.from);
         state.write_u32(self.context);
     }
 }
