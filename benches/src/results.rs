@@ -262,7 +262,7 @@ fn rows(out: &mut String, header: &Header, view: &View, what: &str) {
 /// The pairs that have columns: the principal one of ours with each peer, or the backends.
 fn shown_pairs(header: &Header) -> Vec<Pair> {
     let has_peers = header.runtimes.iter().any(|runtime| !runtime.ours);
-    let principal = findings::principal(header);
+    let principal = analysis::principal(header);
     pairs(header).into_iter().filter(|pair| !has_peers || Some(pair.ours()) == principal).collect()
 }
 

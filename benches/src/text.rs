@@ -112,12 +112,12 @@ pub fn details(view: &View, header: &Header) -> String {
         grid.under(&runtime.label)
     });
     let pairs = analysis::pairs(header).into_iter().map(|(ours, peer)| {
-        let heads = ["ratio", "95 % interval", "pairs", "other face"];
+        let heads = ["ratio", "95 % interval", "pairs", "left out"];
         let mut grid = Grid::new(table.series.x.head(), &heads.map(str::to_owned));
         let ratios = table.rows.iter().filter_map(|row| Some((row.x, row.ratio(ours, peer)?)));
         for (x, ratio) in ratios {
             let [median, interval] = ratio_words(Some(ratio));
-            let words = [median, interval, ratio.pairs.to_string(), ratio.dropped.to_string()];
+            let words = [median, interval, ratio.pairs.to_string(), ratio.alone.to_string()];
             grid.row(x, &words, &[said(ratio)]);
         }
         grid.under(&pair_name(header, ours, peer))

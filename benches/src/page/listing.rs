@@ -74,8 +74,8 @@ fn ratio(out: &mut String, header: &Header, view: &View, row: &Row, pair: Pair) 
 
 fn pairs(of: &Ratio) -> String {
     let plural = if of.pairs == 1 { "" } else { "s" };
-    let dropped = if of.dropped > 0 { format!(", {} left out", of.dropped) } else { String::new() };
-    format!("{} pair{plural}{dropped}", of.pairs)
+    let alone = if of.alone > 0 { format!(", {} left out", of.alone) } else { String::new() };
+    format!("{} pair{plural}{alone}", of.pairs)
 }
 
 fn class(verdict: Verdict) -> &'static str {

@@ -15,7 +15,7 @@ fn estimate_of(median: f64) -> Estimate {
 
 fn ratio_of(ours: usize, peer: usize, median: f64, verdict: Verdict) -> Ratio {
     let interval = Some((median * 0.99, median * 1.01));
-    Ratio { ours, peer, median, interval, pairs: 6, dropped: 0, verdict }
+    Ratio { ours, peer, median, interval, pairs: 6, alone: 0, verdict }
 }
 
 /// A view of latency with runtimes auto and mpich, and this verdict and ratio at each size.
