@@ -192,6 +192,12 @@ impl Row {
         best.map(|(place, _)| place)
     }
 
+    /// The one of two runtimes with the better median at this point; `None` if one was not measured.
+    pub fn better(&self, better: Better, [one, other]: [usize; 2]) -> Option<usize> {
+        let other_wins = beats(better, self.median(other)?, self.median(one)?);
+        Some(if other_wins { other } else { one })
+    }
+
     /// The ratio of this pair, if it was measured.
     pub fn ratio(&self, ours: usize, peer: usize) -> Option<&Ratio> {
         self.ratios.iter().find(|ratio| ratio.ours == ours && ratio.peer == peer)
@@ -301,7 +307,8 @@ pub fn overall(run: &Run, table: &Table, ours: usize, peer: usize) -> Option<Rat
     Some(Ratio { ours, peer, median, interval, pairs, alone, verdict })
 }
 
-fn side_of_1(interval: Option<(f64, f64)>) -> Verdict {
+/// What the interval of a ratio allows to say.
+pub fn side_of_1(interval: Option<(f64, f64)>) -> Verdict {
     match interval {
         Some((_, high)) if high < 1.0 => Verdict::Faster,
         Some((low, _)) if low > 1.0 => Verdict::Slower,

@@ -4,8 +4,10 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use mpj::BackendChoice;
+use mpj_bench_programs::order::THEN;
 
-use crate::catalogue::{self, Configuration};
+use crate::bundle::Bundle;
+use crate::catalogue;
 use crate::model::{RuntimeInfo, SELF};
 use crate::peers::Peer;
 
@@ -55,17 +57,12 @@ impl Contender {
 
     /// The command of one launch. Ranks stay each on one of `processors` if there are enough.
     /// Through the file at `line` they measure the raw cache line then.
-    pub fn command(
-        &self,
-        configuration: &Configuration,
-        processors: &[usize],
-        line: Option<PathBuf>,
-    ) -> Command {
-        let ranks = configuration.ranks;
+    pub fn command(&self, bundle: &Bundle, processors: &[usize], line: Option<PathBuf>) -> Command {
+        let ranks = bundle.ranks();
         let oversubscribed = ranks > processors.len();
-        let mut order = configuration.order.clone();
+        let mut orders: Vec<_> = bundle.orders().cloned().collect();
         if !oversubscribed {
-            (order.pin, order.line) = (processors[..ranks].to_vec(), line);
+            (orders[0].pin, orders[0].line) = (processors[..ranks].to_vec(), line);
         }
         let mut command = match &self.kind {
             Kind::Peer { peer, worker } => peer.command(ranks, oversubscribed, worker),
@@ -76,7 +73,8 @@ impl Contender {
                 command
             }
         };
-        command.args(catalogue::arguments(&order));
+        let words: Vec<_> = orders.iter().map(catalogue::arguments).collect();
+        command.args(words.join(&THEN.to_owned()));
         command
     }
 }

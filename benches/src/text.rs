@@ -8,8 +8,8 @@ use mpj_bench_programs::Unit;
 
 use crate::analysis::{self, Estimate, Ratio, Row, Table, Verdict};
 use crate::model::{Header, Run};
-use crate::results::facts;
 pub use crate::results::wording::{count, figure, ratio as times};
+use crate::results::{facts, targets};
 use crate::views::View;
 
 /// Width of the first column, as that of OSU.
@@ -124,6 +124,18 @@ pub fn details(view: &View, header: &Header) -> String {
     });
     let blocks: String = blocks.chain(pairs).collect();
     format!("{}{blocks}{}", remarks(&[title]), star(table))
+}
+
+/// How far the goals are reached that were measured; nothing without peers.
+pub fn goals(run: &Run) -> String {
+    let sentences = targets::sentences(run);
+    if sentences.is_empty() {
+        return String::new();
+    }
+    let heading = format!("{}.", targets::HEADING);
+    let others = targets::beyond_backends(run);
+    let rest = std::iter::once(targets::NOTE).chain(others.as_deref()).flat_map(wrapped);
+    remarks(&std::iter::once(heading).chain(sentences).chain(rest).collect::<Vec<_>>()) + "\n"
 }
 
 /// What the machine did during the launches, and which launches failed.

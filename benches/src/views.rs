@@ -42,13 +42,14 @@ fn ranks(number: usize) -> String {
 const OFTEN: f64 = 0.25;
 
 /// For each table, by its place in [`analysis::tables`]: the faces that it is shown for. None where
-/// faces do not matter; else those of which there are enough pairs, or the one that was seen most.
+/// faces do not matter; else those of which there are half of enough pairs, so that some points may
+/// have enough, or the one that was caught best.
 fn faces(run: &Run) -> Vec<Vec<Face>> {
     let enough = enough(run);
     let of_table = |catch: Option<Catch>| {
         let Some(Catch { pairs, .. }) = catch else { return Vec::new() };
         let most = pairs[0].max(pairs[1]);
-        let shown = |count: usize| count >= enough || (most < enough && count == most && count > 0);
+        let shown = |count: usize| 2 * count >= enough || (count == most && count > 0);
         let counts = [Face::Near, Face::Far].into_iter().zip(pairs);
         counts.filter(|(_, count)| shown(*count)).map(|(face, _)| face).collect()
     };

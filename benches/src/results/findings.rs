@@ -100,7 +100,8 @@ pub fn counted(views: &[View]) -> Vec<View> {
     parts.filter(|part| !part.table.rows.is_empty()).collect()
 }
 
-fn counted_of(table: &Table) -> Table {
+/// A table with only those of its sizes that are counted.
+pub fn counted_of(table: &Table) -> Table {
     let counts = |row: &Row| row.x == 0 || row.x.is_power_of_two();
     let mut table = table.clone();
     if table.series.x == X::Bytes && table.rows.iter().any(counts) {
