@@ -1,5 +1,6 @@
 //! What is compared: each backend of mpj under `mpjrun`, each peer under its own launcher.
 
+use std::collections::HashSet;
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -12,21 +13,21 @@ use crate::model::{RuntimeInfo, SELF};
 use crate::peers::Peer;
 
 /// One runtime that takes part.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Contender {
     /// Its names.
     pub info: RuntimeInfo,
     kind: Kind,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 enum Kind {
     Mpj { programs: Programs, backend: BackendChoice },
     Peer { peer: Peer, worker: PathBuf },
 }
 
 /// The built programs that measure mpj.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Programs {
     /// `mpjrun`.
     pub launcher: PathBuf,
@@ -85,5 +86,31 @@ pub fn name_of(backend: BackendChoice) -> &'static str {
         BackendChoice::Auto => "auto",
         BackendChoice::Eager => "eager",
         BackendChoice::Rendezvous => "rendezvous",
+    }
+}
+
+/// Tells names apart that are the same: the second and all further ones take the form with a number.
+pub fn number<'a>(
+    names: impl IntoIterator<Item = &'a mut String>,
+    form: fn(name: &str, nth: usize) -> String,
+) {
+    let mut seen = HashSet::new();
+    for name in names {
+        let forms = std::iter::once(name.clone()).chain((2..).map(|nth| form(name, nth)));
+        let free = forms.into_iter().find(|it| !seen.contains(it));
+        *name = free.expect("there are more numbers than names");
+        seen.insert(name.clone());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_are_the_same_get_numbers() {
+        let mut names = ["a", "b", "a", "a-2", "a"].map(str::to_owned);
+        number(&mut names, |name, nth| format!("{name}-{nth}"));
+        assert_eq!(names, ["a", "b", "a-2", "a-2-2", "a-3"]);
     }
 }

@@ -67,8 +67,8 @@ pub fn html(run: &Run, tables: &[Table]) -> String {
 }
 
 fn targets(out: &mut String, run: &Run) {
-    put(out, format_args!("<section id=\"goals\"><h2>{}</h2>", targets::HEADING));
-    put(out, format_args!("<p class=\"note\">{}</p>", Text(targets::NOTE)));
+    put(out, format_args!("<section id=\"goals\"><h2>{}</h2>", targets::heading(&run.header)));
+    put(out, format_args!("<p class=\"note\">{}</p>", Text(targets::note(&run.header))));
     out.push_str(&listing::targets(run));
     for sentence in targets::beyond_backends(run).into_iter().chain(targets::missing(run)) {
         put(out, format_args!("<p>{}</p>", Text(&sentence)));

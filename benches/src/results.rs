@@ -79,8 +79,8 @@ fn about(out: &mut String, run: &Run) {
 }
 
 fn targets(out: &mut String, run: &Run) {
-    line!(out, "## {}\n", targets::HEADING);
-    line!(out, "{}\n", cell(targets::NOTE));
+    line!(out, "## {}\n", targets::heading(&run.header));
+    line!(out, "{}\n", cell(targets::note(&run.header)));
     line!(out, "| {} |", targets::HEADS.join(" | "));
     line!(out, "|---|---|---:|---:|---|---:|---:|---|");
     for row in targets::rows(run) {

@@ -126,15 +126,16 @@ pub fn details(view: &View, header: &Header) -> String {
     format!("{}{blocks}{}", remarks(&[title]), star(table))
 }
 
-/// How far the goals are reached that were measured; nothing without peers.
+/// How far the goals are reached that were measured; nothing if none was.
 pub fn goals(run: &Run) -> String {
     let sentences = targets::sentences(run);
     if sentences.is_empty() {
         return String::new();
     }
-    let heading = format!("{}.", targets::HEADING);
+    let heading = format!("{}.", targets::heading(&run.header));
     let others = targets::beyond_backends(run);
-    let rest = std::iter::once(targets::NOTE).chain(others.as_deref()).flat_map(wrapped);
+    let rest =
+        std::iter::once(targets::note(&run.header)).chain(others.as_deref()).flat_map(wrapped);
     remarks(&std::iter::once(heading).chain(sentences).chain(rest).collect::<Vec<_>>()) + "\n"
 }
 

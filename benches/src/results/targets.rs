@@ -7,17 +7,29 @@ use mpj_bench_programs::series::SERIES;
 use super::{facts, wording};
 use crate::analysis;
 use crate::goals::{self, BEYOND_BACKENDS, Beside, Excess, Standing, Word};
-use crate::model::{Header, Run};
+use crate::model::{Header, Run, SELF};
 
 /// The heading of the goals.
-pub const HEADING: &str = "Against the best peer";
+pub fn heading(header: &Header) -> &'static str {
+    if has_peers(header) { "Against the best peer" } else { "Goals" }
+}
+
+fn has_peers(header: &Header) -> bool {
+    header.runtimes.iter().any(|runtime| !runtime.ours && runtime.id != SELF)
+}
 
 /// How the rows are to be read.
-pub const NOTE: &str = "Goals of this project, and how far this run reached them: the time of mpj auto by \
-                        that of the peer with the best median at the same point (one of another library, \
-                        another one at every point), each face of the machine by itself. Reached or \
-                        missed is said of the median at the worst point; its interval says how sure that \
-                        is. Pairs are those of the point that has the fewest.";
+pub fn note(header: &Header) -> &'static str {
+    if has_peers(header) { BESIDE_PEERS } else { ALONE }
+}
+
+const BESIDE_PEERS: &str = "Goals of this project, and how far this run reached them: the time of mpj auto \
+                            by that of the peer with the best median at the same point, each face of the \
+                            machine by itself; of message sizes, powers of two count. Reached or missed is \
+                            said of the median at the worst point; its interval says how sure that is. \
+                            Pairs are those of the point that has the fewest.";
+const ALONE: &str = "Goals of this project that take nothing to compare with, and how far this run reached \
+                     them, each face of the machine by itself.";
 
 /// The columns of [`rows`].
 pub const HEADS: [&str; 8] =
@@ -25,7 +37,10 @@ pub const HEADS: [&str; 8] =
 
 /// One row for each goal and face.
 pub fn rows(run: &Run) -> Vec<[String; 8]> {
-    goals::standings(run).iter().map(|standing| row(standing, &run.header)).collect()
+    let has_peers = has_peers(&run.header);
+    let standings = goals::standings(run).into_iter();
+    let standings = standings.filter(|it| has_peers || it.goal.beside == Beside::CacheLine);
+    standings.map(|standing| row(&standing, &run.header)).collect()
 }
 
 /// The goals in sentences, those that were measured: `Message rate, near: 0.301 [0.29, 0.31] at ...`.

@@ -11,7 +11,7 @@ use std::time::SystemTime;
 use mpj_bench::campaign::{self, Conduct};
 use mpj_bench::catalogue::{Configuration, Extent};
 use mpj_bench::cli::{Backend, Options};
-use mpj_bench::contender::{Contender, Programs};
+use mpj_bench::contender::{self, Contender, Programs};
 use mpj_bench::model::{FORMAT, Header, Run, SELF, Threshold};
 use mpj_bench::peers::{self, Peer};
 use mpj_bench::store::Writer;
@@ -117,6 +117,8 @@ fn introduce(
             Err(reason) => tell(format!("{id} does not start: {reason}")),
         }
     }
+    let labels = contenders.iter_mut().map(|contender| &mut contender.info.label);
+    contender::number(labels, |label, nth| format!("{label} ({nth})"));
     let mut seen = std::collections::HashSet::new();
     facts.retain(|fact| seen.insert(fact.clone()));
     facts.extend(method(options, &contenders));
@@ -194,9 +196,16 @@ fn candidates(
             Err(error) => tell(error.to_string()),
         }
     }
-    let mut seen = std::collections::HashSet::new();
-    candidates.retain(|candidate| seen.insert(candidate.info.id.clone()));
-    Ok(candidates)
+    let mut all: Vec<Contender> = Vec::new();
+    for candidate in candidates {
+        if all.contains(&candidate) {
+            tell(format!("{} is named twice: it takes part once", candidate.info.id));
+        } else {
+            all.push(candidate);
+        }
+    }
+    contender::number(all.iter_mut().map(|it| &mut it.info.id), |id, nth| format!("{id}-{nth}"));
+    Ok(all)
 }
 
 /// Finds a peer and builds its worker.
@@ -231,7 +240,7 @@ fn configurations(
         thresholds,
     };
     let mut all = Vec::new();
-    for benchmark in &options.what {
+    for benchmark in options.what() {
         let (configurations, refused) = benchmark.configurations(&extent);
         all.extend(configurations);
         refused.into_iter().for_each(&mut *tell);
