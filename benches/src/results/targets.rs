@@ -72,7 +72,7 @@ fn row(standing: &Standing, header: &Header) -> [String; 8] {
     [
         goal.name.to_owned(),
         text(face.map(|face| face.name().to_owned())),
-        text(goal.most.map(|most| wording::short(most))),
+        text(goal.most.map(wording::short)),
         text(worst.map(|worst| wording::ratio_with_interval(&worst.ratio))),
         text(place),
         text(standing.median().map(wording::ratio)),
