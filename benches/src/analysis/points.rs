@@ -153,19 +153,26 @@ impl Point<'_> {
         self.figures.iter().flatten().filter(|it| it.moment.sight == Sight::One(face)).count()
     }
 
-    /// How many pairs that saw this face every other runtime has with the principal one, at least; a
-    /// runtime that gave up early does not count. How many figures there are if there is no other.
+    /// How many pairs that saw this face every other runtime has with the principal one, at least. A
+    /// runtime that gave up early does not count; without any other, or without the principal one, it
+    /// is the figures that are counted.
     pub fn pairs_of(&self, face: Face, principal: usize) -> usize {
         let most = self.figures.iter().map(Vec::len).max().unwrap_or(0);
         let is_steady = |place: &usize| 2 * self.figures[*place].len() >= most;
-        let others = (0..self.figures.len()).filter(|place| *place != principal);
-        let saw = |place: usize| self.figures[principal][place].moment.sight == Sight::One(face);
-        let count = |other: usize| {
-            let partners = self.partners(principal, other);
-            partners.into_iter().filter(|(place, _)| saw(*place)).count()
+        let saw = |figure: &Figure<'_>| figure.moment.sight == Sight::One(face);
+        let steady: Vec<usize> = (0..self.figures.len()).filter(is_steady).collect();
+        let pairs = |other: &usize| {
+            let partners = self.partners(principal, *other).into_iter();
+            partners.filter(|(place, _)| saw(&self.figures[principal][*place])).count()
         };
-        let least = others.filter(is_steady).map(count).min();
-        least.unwrap_or_else(|| (0..self.figures[principal].len()).filter(|it| saw(*it)).count())
+        let figures = |place: &usize| self.figures[*place].iter().filter(|it| saw(it)).count();
+        let has_pairs = steady.contains(&principal) && steady.len() > 1;
+        let least = if has_pairs {
+            steady.iter().filter(|place| **place != principal).map(pairs).min()
+        } else {
+            steady.iter().map(figures).min()
+        };
+        least.unwrap_or(0)
     }
 
     /// Whether faces matter here.

@@ -227,6 +227,10 @@ fn what_is_caught_of_a_face_counts_by_pairs() {
     run.launches.retain(|launch| launch.runtime == "auto" || launch.round > 6);
     // The peer gave up; so there is no other, and figures count.
     assert_eq!(catches(&run)[0].map(|it| it.pairs), Some([2, 6]));
+    // And where it is ours that has no such call.
+    run.launches.retain(|launch| launch.runtime == "auto");
+    run.launches.iter_mut().for_each(|launch| launch.runtime = "openmpi".to_owned());
+    assert_eq!(catches(&run)[0].map(|it| it.pairs), Some([2, 6]));
     run.launches.iter_mut().for_each(|launch| launch.oversubscribed = true);
     assert_eq!(catches(&run), [None]);
 }

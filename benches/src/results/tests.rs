@@ -203,6 +203,8 @@ fn the_document_answers_and_stays_short() {
         "Latency, near: eager is faster at 0 to ",
         "Crossover by medians: rendezvous is not behind from 16K on.",
         "### mpj auto against MPICH 4.0.2",
+        "## Against the best peer",
+        "| Latency, 8 to 256 bytes | near | 0.6 | ",
         "## Where the first one is slower",
         "| mpj auto / Open MPI 4.1.4 |",
         "## Figures, near",
