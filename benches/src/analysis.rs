@@ -2,14 +2,16 @@
 //!
 //! - A launch counts as one value, the median of its raw figures; several such values of one launch
 //!   would not be independent. Estimates are made of these values, over all launches.
-//! - A ratio is made within a round, of two launches that saw the same face of the machine, and is one
-//!   of times: below 1 means that the first one is faster, also where the figures are rates. Launches
-//!   for which the face changed are left out and counted. A pair of which a figure is zero has no ratio.
+//! - A ratio is made of two launches that are neighbours in time and saw the same face of the machine
+//!   (`pairing`), and is one of times: below 1 means that the first one is faster, also where the
+//!   figures are rates. Launches without such a neighbour are left out and counted. A pair of which a
+//!   figure is zero has no ratio.
 //! - To say *faster* takes two things: the interval of the ratio lies wholly on one side of 1, and the
 //!   intervals of the two figures do not overlap. For the latter only the launches that are part of
 //!   pairs count, so that both saw the same faces equally often.
 //! - Launches that failed count with what they measured until then.
 
+mod pairing;
 mod points;
 #[cfg(test)]
 mod tests;
@@ -77,8 +79,9 @@ pub struct Ratio {
     pub interval: Option<(f64, f64)>,
     /// How many pairs.
     pub pairs: usize,
-    /// How many were left out since the machine changed its face between them.
-    pub dropped: usize,
+    /// How many launches of the first one were left out, since the other has none that was close in
+    /// time and saw the same face of the machine.
+    pub alone: usize,
     /// What may be said.
     pub verdict: Verdict,
 }
@@ -96,12 +99,16 @@ pub enum Verdict {
 
 /// All tables of a run: in the order of the list of series, then by ranks.
 pub fn tables(run: &Run) -> Vec<Table> {
-    let all_pairs = pairs(&run.header);
+    tables_with(run, &pairs(&run.header))
+}
+
+/// As [`tables`], with the ratios of these pairs, each by place in the header.
+pub fn tables_with(run: &Run, all_pairs: &[(usize, usize)]) -> Vec<Table> {
     let mut tables: Vec<Table> = Vec::new();
     for (place, point) in points::of(run, |_| true) {
         // A share is no time, and nothing is made of a ratio of shares.
         let is_share = place.series().unit == Unit::Percent;
-        let row = row(&place, &point, if is_share { &[] } else { &all_pairs });
+        let row = row(&place, &point, if is_share { &[] } else { all_pairs });
         match tables.last_mut() {
             Some(table) if place.is_in(table) => table.rows.push(row),
             _ => {
@@ -144,6 +151,12 @@ pub fn place_of(header: &Header, id: &str) -> Option<usize> {
     header.runtimes.iter().position(|runtime| runtime.id == id)
 }
 
+/// The one of ours that users get if they ask for nothing.
+pub fn principal(header: &Header) -> Option<usize> {
+    let first = || header.runtimes.iter().position(|runtime| runtime.ours);
+    place_of(header, "auto").or_else(first)
+}
+
 /// The ratio of times of two figures: below 1 if `ours` is the better one. `None` if it is no number
 /// that says anything, since one of the figures is zero.
 pub fn ratio_of_times(better: Better, ours: f64, peer: f64) -> Option<f64> {
@@ -177,6 +190,12 @@ impl Row {
         let best =
             medians.reduce(|best, next| if beats(better, next.1, best.1) { next } else { best });
         best.map(|(place, _)| place)
+    }
+
+    /// The one of two runtimes with the better median at this point; `None` if one was not measured.
+    pub fn better(&self, better: Better, [one, other]: [usize; 2]) -> Option<usize> {
+        let other_wins = beats(better, self.median(other)?, self.median(one)?);
+        Some(if other_wins { other } else { one })
     }
 
     /// The ratio of this pair, if it was measured.
@@ -221,35 +240,50 @@ pub fn speedups(table: &Table, header: &Header) -> Vec<Vec<(u64, f64)>> {
     (0..header.runtimes.len()).map(of_runtime).collect()
 }
 
-/// The samples that saw this face of the machine, before and after, with their launches.
+/// The launches with those of their samples that saw this face of the machine, before and after.
 pub fn by_face(run: &Run, face: Face) -> Run {
-    let of_face = |launch: &Launch| {
-        let seen = launch.samples.iter().filter(|it| launch.sight(it) == Sight::One(face));
-        Launch { samples: seen.cloned().collect(), ..launch.clone() }
-    };
-    let launches = run.launches.iter().map(of_face).filter(|launch| !launch.samples.is_empty());
-    Run { header: run.header.clone(), launches: launches.collect() }
+    by_sight(run, Sight::One(face))
 }
 
-/// For each table, by its place in [`tables`]: in how many rounds all runtimes saw this face, in the
-/// median of the points; `None` where faces do not matter.
-pub fn rounds_of(run: &Run, face: Face) -> Vec<Option<usize>> {
-    let mut counts: Vec<(points::Place, Vec<usize>, bool)> = Vec::new();
-    for (place, point) in points::of(run, |_| true) {
-        let (count, has_faces) = (point.rounds_of(face), point.has_faces());
-        match counts.last_mut() {
-            Some((first, counts, any)) if first.is_beside(&place) => {
-                counts.push(count);
-                *any |= has_faces;
-            }
-            _ => counts.push((place, vec![count], has_faces)),
-        }
-    }
-    let median = |mut counts: Vec<usize>| {
-        counts.sort_unstable();
-        counts[counts.len() / 2]
+/// The launches with those of their samples that saw this of the machine. Launches without any stay,
+/// since they took their time.
+pub fn by_sight(run: &Run, sight: Sight) -> Run {
+    let of_sight = |launch: &Launch| {
+        let seen = launch.samples.iter().filter(|it| launch.sight(it) == sight);
+        let samples = seen.cloned().collect();
+        let (runtime, benchmark) = (launch.runtime.clone(), launch.benchmark.clone());
+        Launch { runtime, benchmark, samples, failure: None, ..*launch }
     };
-    counts.into_iter().map(|(_, counts, any)| any.then(|| median(counts))).collect()
+    Run { header: run.header.clone(), launches: run.launches.iter().map(of_sight).collect() }
+}
+
+/// How well the machine's faces were caught by the launches of a table, each near, then far.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Catch {
+    /// How many pairs the principal runtime has with every other one, in the median of the points.
+    pub pairs: [usize; 2],
+    /// How many figures there are.
+    pub figures: [usize; 2],
+}
+
+/// For each table, by its place in [`tables`], what was caught of either face; `None` where faces do
+/// not matter.
+pub fn catches(run: &Run) -> Vec<Option<Catch>> {
+    const FACES: [Face; 2] = [Face::Near, Face::Far];
+    let principal = principal(&run.header).unwrap_or(0);
+    let points: Vec<_> = points::of(run, |_| true).into_iter().collect();
+    let of_table = |points: &[(points::Place, Point<'_>)]| {
+        let median = |face| {
+            let counts = points.iter().map(|(_, point)| point.pairs_of(face, principal));
+            let mut counts: Vec<usize> = counts.collect();
+            counts.sort_unstable();
+            counts[counts.len() / 2]
+        };
+        let figures = |face| points.iter().map(|(_, point)| point.seen(face)).sum();
+        let has_faces = points.iter().any(|(_, point)| point.has_faces());
+        has_faces.then(|| Catch { pairs: FACES.map(median), figures: FACES.map(figures) })
+    };
+    points.chunk_by(|one, other| one.0.is_beside(&other.0)).map(of_table).collect()
 }
 
 /// One ratio for all points of a table: per round the geometric mean of the ratios of the points, of
@@ -258,10 +292,10 @@ pub fn rounds_of(run: &Run, face: Face) -> Vec<Option<usize>> {
 /// The verdict rests on this interval alone, as there is no figure over all points to compare.
 pub fn overall(run: &Run, table: &Table, ours: usize, peer: usize) -> Option<Ratio> {
     let mut rounds = std::collections::BTreeMap::<usize, Vec<f64>>::new();
-    let mut dropped = 0;
+    let mut alone = 0;
     for (place, point) in points::of(run, |place| place.is_in(table)) {
         let paired = point.paired(place.series().better, ours, peer);
-        dropped += paired.dropped;
+        alone += paired.alone;
         for pair in paired.pairs {
             rounds.entry(pair.round).or_default().push(pair.ratio);
         }
@@ -270,10 +304,11 @@ pub fn overall(run: &Run, table: &Table, ours: usize, peer: usize) -> Option<Rat
     let interval = stats::interval(&means);
     let verdict = side_of_1(interval);
     let (median, pairs) = (stats::median(&means)?, means.len());
-    Some(Ratio { ours, peer, median, interval, pairs, dropped, verdict })
+    Some(Ratio { ours, peer, median, interval, pairs, alone, verdict })
 }
 
-fn side_of_1(interval: Option<(f64, f64)>) -> Verdict {
+/// What the interval of a ratio allows to say.
+pub fn side_of_1(interval: Option<(f64, f64)>) -> Verdict {
     match interval {
         Some((_, high)) if high < 1.0 => Verdict::Faster,
         Some((low, _)) if low > 1.0 => Verdict::Slower,

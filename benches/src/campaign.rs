@@ -1,13 +1,13 @@
 //! A whole run: who takes part, then round after round, launch after launch.
 //!
-//! In each round every configuration is launched once with every runtime, runtimes in random order
-//! and close together in time, with the raw cache-line ping-pong before and after each launch. A
-//! runtime that fails a configuration twice is not tried on it again, so that one that hangs does not
-//! use up the time of all others.
+//! In each round every bundle of configurations is launched once with every runtime, runtimes in random
+//! order and close together in time, with the raw cache-line ping-pong before and after each launch. A
+//! runtime that fails a bundle twice is not tried on it again, so that one that hangs does not use up
+//! the time of all others.
 //!
-//! Figures compare only within one face of the machine. So a configuration gets more rounds than
-//! planned until its figures have seen one face as often as planned, or as an interval takes; up to
-//! [`MOST_ROUNDS`] times the planned ones.
+//! Figures compare only within one face of the machine. So a bundle gets more rounds than planned until
+//! there are as many pairs of one face as rounds were planned, or as an interval takes, and of the other
+//! face too if it was seen often; up to [`MOST_ROUNDS`] times the planned ones.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,6 +16,7 @@ use std::time::Duration;
 
 use mpj_bench_programs::{Library, Memory, Order, Program, Record, Sample, Series};
 
+use crate::bundle::Bundle;
 use crate::cache_line::{self, LineFile};
 use crate::catalogue::{Benchmark, Configuration};
 use crate::contender::Contender;
@@ -26,7 +27,7 @@ use crate::views;
 /// What is told while it runs.
 pub trait Watcher {
     /// A launch begins.
-    fn begins(&mut self, round: usize, configuration: &Configuration, contender: &Contender);
+    fn begins(&mut self, round: usize, bundle: &Bundle, contender: &Contender);
     /// The launch has measured something.
     fn record(&mut self, record: &Record);
     /// A launch has ended, with these figures.
@@ -52,19 +53,19 @@ impl Conduct {
     fn launch(
         &self,
         contender: &Contender,
-        configuration: &Configuration,
+        bundle: &Bundle,
         watch: impl FnMut(&Record),
     ) -> Outcome {
         // Without it, the raw times beside the launch have to do.
         let line = LineFile::new().ok();
         let path = line.as_ref().map(LineFile::path);
-        let command = contender.command(configuration, &self.processors, path);
+        let command = contender.command(bundle, &self.processors, path);
         let mut outcome = launch::run(command, self.patience, &self.stop, watch);
         let ranks = outcome.library.as_ref().map(|library| library.ranks);
-        if ranks.is_some_and(|ranks| ranks != configuration.ranks) {
+        if ranks.is_some_and(|ranks| ranks != bundle.ranks()) {
             outcome.samples.clear();
             outcome.failure.get_or_insert_with(|| {
-                let (ranks, asked) = (ranks.unwrap_or_default(), configuration.ranks);
+                let (ranks, asked) = (ranks.unwrap_or_default(), bundle.ranks());
                 format!("the job has {ranks} ranks, not {asked}: launcher and library do not fit")
             });
         }
@@ -88,7 +89,7 @@ impl Conduct {
         let (memory, pin, line) = (Memory::Ordinary, vec![], None);
         let order = Order { programs, effort, memory, sizes, orders, products, depths, pin, line };
         let configuration = Configuration { benchmark: Benchmark::Startup, ranks, order };
-        let outcome = self.launch(contender, &configuration, |_| {});
+        let outcome = self.launch(contender, &configuration.into(), |_| {});
         match outcome {
             Outcome { failure: Some(reason), .. } => Err(reason),
             Outcome { library: Some(library), .. } => Ok(library),
@@ -97,16 +98,16 @@ impl Conduct {
     }
 }
 
-/// After so many failures a runtime is not tried again on a configuration.
+/// After so many failures a runtime is not tried again on a bundle.
 const MOST_FAILURES: usize = 2;
 
-/// Measures `configurations` with `contenders`, as many rounds as the header plans and the machine's
+/// Measures `bundles` with `contenders`, as many rounds as the header plans and the machine's
 /// changes of face make necessary, and returns what was measured until the end or until the user
 /// stopped it.
 pub fn run(
     conduct: &Conduct,
     header: &Header,
-    configurations: &[Configuration],
+    bundles: &[Bundle],
     contenders: &[Contender],
     seed: u64,
     watcher: &mut impl Watcher,
@@ -116,8 +117,8 @@ pub fn run(
     let mut failures: HashMap<(usize, String), usize> = HashMap::new();
     let mut raw = conduct.raw();
     for round in 0..header.rounds * MOST_ROUNDS {
-        for (place, configuration) in configurations.iter().enumerate() {
-            if round >= header.rounds && is_settled(header, configuration, &launches) {
+        for (place, bundle) in bundles.iter().enumerate() {
+            if round >= header.rounds && is_settled(header, bundle, &launches) {
                 continue;
             }
             for contender in lottery.shuffled(contenders) {
@@ -128,14 +129,14 @@ pub fn run(
                 if conduct.is_stopped() {
                     return launches;
                 }
-                watcher.begins(round, configuration, contender);
-                let outcome = conduct.launch(contender, configuration, |it| watcher.record(it));
+                watcher.begins(round, bundle, contender);
+                let outcome = conduct.launch(contender, bundle, |it| watcher.record(it));
                 let before = std::mem::replace(&mut raw, conduct.raw());
                 if outcome.failure.is_some() {
                     *failures.entry(attempt).or_default() += 1;
                 }
-                let mut launch = described(outcome, round, configuration, contender);
-                launch.oversubscribed = configuration.ranks > conduct.processors.len();
+                let mut launch = described(outcome, round, bundle, contender);
+                launch.oversubscribed = bundle.ranks() > conduct.processors.len();
                 launch.raw = before.zip(raw);
                 watcher.ended(&launch);
                 launches.push(launch);
@@ -145,29 +146,24 @@ pub fn run(
     launches
 }
 
-/// Whether the launches of a configuration saw one face often enough.
-fn is_settled(header: &Header, configuration: &Configuration, launches: &[Launch]) -> bool {
-    let name = configuration.name();
-    let own = launches.iter().filter(|it| it.benchmark == name && it.ranks == configuration.ranks);
+/// Whether the launches of a bundle caught the faces of the machine often enough.
+fn is_settled(header: &Header, bundle: &Bundle, launches: &[Launch]) -> bool {
+    let name = bundle.name();
+    let own = launches.iter().filter(|it| it.benchmark == name && it.ranks == bundle.ranks());
     views::is_settled(&Run { header: header.clone(), launches: own.cloned().collect() })
 }
 
-fn described(
-    outcome: Outcome,
-    round: usize,
-    configuration: &Configuration,
-    contender: &Contender,
-) -> Launch {
+fn described(outcome: Outcome, round: usize, bundle: &Bundle, contender: &Contender) -> Launch {
     let Outcome { seconds, mut samples, failure, .. } = outcome;
-    if configuration.benchmark == Benchmark::Startup && failure.is_none() {
+    if bundle.is_startup() && failure.is_none() {
         let startup = Series::named("startup").expect("it is in the table");
-        samples.push(Sample::new(startup, configuration.ranks, vec![seconds * 1e3]));
+        samples.push(Sample::new(startup, bundle.ranks(), vec![seconds * 1e3]));
     }
     Launch {
         round,
         runtime: contender.info.id.clone(),
-        benchmark: configuration.name(),
-        ranks: configuration.ranks,
+        benchmark: bundle.name(),
+        ranks: bundle.ranks(),
         oversubscribed: false,
         raw: None,
         seconds,

@@ -23,9 +23,9 @@ pub enum Benchmark {
     Wakeup,
     /// A match behind queues of 1 to 100,000
     Matching,
-    /// Job start, empty program, end; 2 to 64 ranks
+    /// Job start, empty program, end; 2 to 16 ranks
     Startup,
-    /// Collective calls, those that mpj has
+    /// Collective calls, those that mpj has; of 8 bytes on more than 2 ranks
     Collectives,
     /// Matrices: ping-pong, Cannon, SUMMA, transpose, Laplace, diffusion, flow
     Matrix,
@@ -77,9 +77,9 @@ impl Benchmark {
     pub fn configurations(self, extent: &Extent) -> (Vec<Configuration>, Vec<String>) {
         let (least, own): (usize, &[usize]) = match self {
             Self::Startup if extent.quick => (1, &[2, 4, 8]),
-            Self::Startup => (1, &[2, 4, 8, 16, 32, 64]),
+            Self::Startup => (1, &[2, 4, 8, 16]),
             Self::Matrix => (1, &[1, 2, 4]),
-            Self::Collectives => (2, &[2, 4]),
+            Self::Collectives => (2, &[2, 4, 8]),
             _ => (2, &[2]),
         };
         let asked = if extent.ranks.is_empty() { own } else { &extent.ranks };
@@ -129,7 +129,8 @@ impl Benchmark {
         let products = self.products(&orders, ranks, extent);
         let depths = [1, 10, 100, 1000, 10_000, 100_000];
         let depths = depths.into_iter().filter(|&depth| !quick || depth <= 1000).collect();
-        let sizes = if extent.sizes.is_empty() { self.sizes(extent) } else { extent.sizes.clone() };
+        let sizes =
+            if extent.sizes.is_empty() { self.sizes(ranks, extent) } else { extent.sizes.clone() };
         let (memory, pin, line) = (Memory::Ordinary, Vec::new(), None);
         Order { programs, effort, memory, sizes, orders, products, depths, pin, line }
     }
@@ -164,19 +165,18 @@ impl Benchmark {
         powers(1, if quick { 512 } else { 2048 }, if quick { 4 } else { 2 })
     }
 
-    fn sizes(self, extent: &Extent) -> Vec<usize> {
+    fn sizes(self, ranks: usize, extent: &Extent) -> Vec<usize> {
         let step = if extent.quick { 4 } else { 2 };
         let sizes = match self {
             Self::Latency => powers(1, 16 << 20, step),
             Self::Bandwidth | Self::Bibw => powers(1, 4 << 20, step),
             Self::Overlap => powers(1 << 10, 4 << 20, 4),
-            Self::Collectives => powers(8, 1 << 20, step),
+            Self::Collectives if ranks == 2 => powers(8, 1 << 20, step),
             _ => return vec![8],
         };
         let mut sizes: BTreeSet<usize> = sizes.into_iter().collect();
         if self == Self::Latency {
-            let around = |&bytes: &usize| [bytes.saturating_sub(1), bytes, bytes + 1];
-            sizes.extend(extent.thresholds.iter().flat_map(around));
+            sizes.extend(extent.thresholds.iter().flat_map(|&bytes| [bytes, bytes + 1]));
             sizes.insert(0);
         }
         sizes.into_iter().collect()
@@ -256,7 +256,7 @@ mod tests {
     fn sizes_stand_around_every_threshold() {
         let extent = Extent { thresholds: vec![300, 8192], ..Extent::default() };
         let sizes = &of(Benchmark::Latency, &extent)[0].order.sizes;
-        for expected in [0, 1, 8, 299, 300, 301, 8191, 8192, 8193, 16 << 20] {
+        for expected in [0, 1, 8, 300, 301, 8192, 8193, 16 << 20] {
             assert!(sizes.contains(&expected), "{expected} in {sizes:?}");
         }
         assert!(sizes.is_sorted());

@@ -20,9 +20,9 @@ const QUICK_ROUNDS: usize = 3;
 #[derive(Debug, Clone, Parser)]
 #[command(name = "cargo mpj bench", bin_name = "cargo mpj bench", version, max_term_width = 100)]
 pub struct Options {
-    /// What to measure
-    #[arg(value_name = "WHAT", required_unless_present = "from")]
-    pub what: Vec<Benchmark>,
+    /// What to measure [default: all but matching, which takes some libraries minutes]
+    #[arg(value_name = "WHAT")]
+    what: Vec<Benchmark>,
     /// Numbers of ranks; each benchmark's own if not given
     #[arg(long, short = 'n', value_name = "N", value_delimiter = ',', value_parser = ranks)]
     pub np: Vec<usize>,
@@ -96,6 +96,15 @@ impl From<Backend> for BackendChoice {
 }
 
 impl Options {
+    /// What to measure.
+    pub fn what(&self) -> Vec<Benchmark> {
+        if !self.what.is_empty() {
+            return self.what.clone();
+        }
+        let all = Benchmark::value_variants().iter().copied();
+        all.filter(|benchmark| *benchmark != Benchmark::Matching).collect()
+    }
+
     /// How many launches of each runtime per configuration.
     pub fn rounds(&self) -> usize {
         self.launches.unwrap_or(if self.quick { QUICK_ROUNDS } else { ROUNDS })
@@ -204,7 +213,14 @@ mod tests {
     fn an_unknown_benchmark_is_answered_with_the_known_ones() {
         let error = parse("latencie").expect_err("no such benchmark");
         assert!(error.contains("latency") && error.contains("matrix"), "{error}");
-        assert!(parse("").is_err());
+    }
+
+    #[test]
+    fn nothing_asked_for_is_all_but_the_longest() {
+        let all = parse("").expect("legal").what();
+        assert!(all.contains(&Benchmark::Startup) && !all.contains(&Benchmark::Matching));
+        assert_eq!(all.len() + 1, Benchmark::value_variants().len());
+        assert_eq!(parse("rate").expect("legal").what(), [Benchmark::Rate]);
     }
 
     #[test]

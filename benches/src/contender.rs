@@ -1,30 +1,33 @@
 //! What is compared: each backend of mpj under `mpjrun`, each peer under its own launcher.
 
+use std::collections::HashSet;
 use std::path::PathBuf;
 use std::process::Command;
 
 use mpj::BackendChoice;
+use mpj_bench_programs::order::THEN;
 
-use crate::catalogue::{self, Configuration};
+use crate::bundle::Bundle;
+use crate::catalogue;
 use crate::model::{RuntimeInfo, SELF};
 use crate::peers::Peer;
 
 /// One runtime that takes part.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Contender {
     /// Its names.
     pub info: RuntimeInfo,
     kind: Kind,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 enum Kind {
     Mpj { programs: Programs, backend: BackendChoice },
     Peer { peer: Peer, worker: PathBuf },
 }
 
 /// The built programs that measure mpj.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Programs {
     /// `mpjrun`.
     pub launcher: PathBuf,
@@ -55,17 +58,12 @@ impl Contender {
 
     /// The command of one launch. Ranks stay each on one of `processors` if there are enough.
     /// Through the file at `line` they measure the raw cache line then.
-    pub fn command(
-        &self,
-        configuration: &Configuration,
-        processors: &[usize],
-        line: Option<PathBuf>,
-    ) -> Command {
-        let ranks = configuration.ranks;
+    pub fn command(&self, bundle: &Bundle, processors: &[usize], line: Option<PathBuf>) -> Command {
+        let ranks = bundle.ranks();
         let oversubscribed = ranks > processors.len();
-        let mut order = configuration.order.clone();
+        let mut orders: Vec<_> = bundle.orders().cloned().collect();
         if !oversubscribed {
-            (order.pin, order.line) = (processors[..ranks].to_vec(), line);
+            (orders[0].pin, orders[0].line) = (processors[..ranks].to_vec(), line);
         }
         let mut command = match &self.kind {
             Kind::Peer { peer, worker } => peer.command(ranks, oversubscribed, worker),
@@ -76,7 +74,8 @@ impl Contender {
                 command
             }
         };
-        command.args(catalogue::arguments(&order));
+        let words: Vec<_> = orders.iter().map(catalogue::arguments).collect();
+        command.args(words.join(&THEN.to_owned()));
         command
     }
 }
@@ -87,5 +86,31 @@ pub fn name_of(backend: BackendChoice) -> &'static str {
         BackendChoice::Auto => "auto",
         BackendChoice::Eager => "eager",
         BackendChoice::Rendezvous => "rendezvous",
+    }
+}
+
+/// Tells names apart that are the same: the second and all further ones take the form with a number.
+pub fn number<'a>(
+    names: impl IntoIterator<Item = &'a mut String>,
+    form: fn(name: &str, nth: usize) -> String,
+) {
+    let mut seen = HashSet::new();
+    for name in names {
+        let forms = std::iter::once(name.clone()).chain((2..).map(|nth| form(name, nth)));
+        let free = forms.into_iter().find(|it| !seen.contains(it));
+        *name = free.expect("there are more numbers than names");
+        seen.insert(name.clone());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_are_the_same_get_numbers() {
+        let mut names = ["a", "b", "a", "a-2", "a"].map(str::to_owned);
+        number(&mut names, |name, nth| format!("{name}-{nth}"));
+        assert_eq!(names, ["a", "b", "a-2", "a-2-2", "a-3"]);
     }
 }

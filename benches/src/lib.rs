@@ -5,6 +5,7 @@
 //!  cli          what was asked for
 //!   │
 //!  catalogue    benchmarks ─► configurations        peers    system MPIs: find, build, start
+//!  bundle       configurations that share launches   │
 //!   │                                                 │
 //!  campaign     rounds of launches in random order ── contender
 //!   │   └─ launch, cache_line                        machine  facts for the header
@@ -12,7 +13,7 @@
 //!   │
 //!  analysis     estimates and ratios (stats), pure
 //!   │
-//!  views        one table for each face of the machine
+//!  views        one table for each face of the machine       goals    what this project wants
 //!   │
 //!  text, page, results, baseline                      what a reader sees
 //! ```
@@ -23,11 +24,13 @@
 
 pub mod analysis;
 pub mod baseline;
+pub mod bundle;
 pub mod cache_line;
 pub mod campaign;
 pub mod catalogue;
 pub mod cli;
 pub mod contender;
+pub mod goals;
 pub mod launch;
 pub mod machine;
 pub mod model;

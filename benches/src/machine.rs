@@ -1,7 +1,8 @@
-//! What a reader of figures has to know about the machine. Read from `/proc` and `/sys`; what is not
-//! there is left out.
+//! What a reader of figures has to know about the machine, and about the tree that was built. Read from
+//! `/proc` and `/sys`, and asked of git; what is not there is left out.
 
 use std::fs;
+use std::process::{Command, Stdio};
 
 use rustix::thread::{CpuSet, sched_getaffinity};
 
@@ -36,6 +37,7 @@ pub fn facts() -> Vec<(String, String)> {
         ("clock", line("/sys/devices/system/clocksource/clocksource0/current_clocksource")),
         ("load at the start", line("/proc/loadavg")),
         ("settings in the environment", settings()),
+        ("source tree", source_tree()),
     ];
     let known = facts.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
     known.collect()
@@ -64,6 +66,16 @@ fn settings() -> Option<String> {
     let is_setting = |variable: &str| PREFIXES.iter().any(|prefix| variable.starts_with(prefix));
     let set: Vec<_> = variables.filter(|variable| is_setting(variable)).collect();
     (!set.is_empty()).then(|| set.join(" "))
+}
+
+/// The commit that the source tree is at now, and whether files in it have been changed since. `cargo mpj
+/// bench` builds what it measures from it just before.
+fn source_tree() -> Option<String> {
+    let mut git = Command::new("git");
+    git.args(["-C", env!("CARGO_MANIFEST_DIR"), "describe", "--always", "--dirty=, changed"]);
+    let output = git.stdin(Stdio::null()).stderr(Stdio::null()).output().ok()?;
+    let said = String::from_utf8(output.stdout).ok()?;
+    output.status.success().then(|| said.trim().to_owned())
 }
 
 fn hypervisor() -> Option<String> {

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// The format of the files; a file with another number is refused.
 pub const FORMAT: u32 = 1;
 /// How many times the planned rounds there are at most.
-pub const MOST_ROUNDS: usize = 3;
+pub const MOST_ROUNDS: usize = 5;
 /// [`RuntimeInfo::id`] of mpj as its own peer.
 pub const SELF: &str = "self";
 /// A raw cache-line time below this many nanoseconds means that the two processors share a cache.
@@ -69,11 +69,12 @@ pub struct Threshold {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Launch {
-    /// Its round, from 0. Ratios are made of launches of the same round.
+    /// Its round, from 0. Ratios are made of launches of the same round or of neighbouring ones.
     pub round: usize,
     /// [`RuntimeInfo::id`].
     pub runtime: String,
-    /// What it ran: `latency`, `latency-allocated`, `matrix`.
+    /// What it ran: `matrix`, `latency-allocated`; `latency, bandwidth` if it ran several, one after the
+    /// other.
     pub benchmark: String,
     /// How many ranks.
     pub ranks: usize,

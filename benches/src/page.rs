@@ -24,7 +24,7 @@ use mpj_bench_programs::{Better, Series, Unit, X};
 use crate::analysis::Table;
 use crate::model::{Header, Run};
 use crate::results::findings::{self, Pair};
-use crate::results::{facts, wording};
+use crate::results::{facts, targets, wording};
 use crate::views::{self, View};
 use markup::Text;
 use plot::put;
@@ -55,6 +55,7 @@ pub fn html(run: &Run, tables: &[Table]) -> String {
     );
     out.push_str(&looks::marks());
     out.push_str(&about::title(header));
+    targets(&mut out, run);
     in_short(&mut out, header, &views);
     out.push_str(&about::run(run));
     let headings = PARTS.iter().map(|(heading, _)| *heading).chain([OTHERS]);
@@ -63,6 +64,16 @@ pub fn html(run: &Run, tables: &[Table]) -> String {
     }
     out.push_str("</body></html>\n");
     out
+}
+
+fn targets(out: &mut String, run: &Run) {
+    put(out, format_args!("<section id=\"goals\"><h2>{}</h2>", targets::heading(&run.header)));
+    put(out, format_args!("<p class=\"note\">{}</p>", Text(targets::note(&run.header))));
+    out.push_str(&listing::targets(run));
+    for sentence in targets::beyond_backends(run).into_iter().chain(targets::missing(run)) {
+        put(out, format_args!("<p>{}</p>", Text(&sentence)));
+    }
+    out.push_str("</section>");
 }
 
 fn in_short(out: &mut String, header: &Header, views: &[View]) {

@@ -5,6 +5,7 @@
 
 pub(crate) mod facts;
 pub(crate) mod findings;
+pub(crate) mod targets;
 #[cfg(test)]
 mod tests;
 pub(crate) mod wording;
@@ -32,6 +33,7 @@ pub fn markdown(run: &Run) -> String {
     let counted = findings::counted(&views);
     let mut out = String::from("# Results\n\n");
     about(&mut out, run);
+    targets(&mut out, run);
     answers(&mut out, header, &views);
     overview(&mut out, header, &counted);
     slower(&mut out, header, &counted);
@@ -74,6 +76,21 @@ fn about(out: &mut String, run: &Run) {
     }
     line!(out, "- Sizes are in bytes. The file that `--json` writes has every point and every raw");
     line!(out, "  figure; the page of `--html` has charts.\n");
+}
+
+fn targets(out: &mut String, run: &Run) {
+    line!(out, "## {}\n", targets::heading(&run.header));
+    line!(out, "{}\n", cell(targets::note(&run.header)));
+    line!(out, "| {} |", targets::HEADS.join(" | "));
+    line!(out, "|---|---|---:|---:|---|---:|---:|---|");
+    for row in targets::rows(run) {
+        line!(out, "| {} |", row.map(|text| cell(&text)).join(" | "));
+    }
+    line!(out);
+    for sentence in targets::beyond_backends(run).into_iter().chain(targets::missing(run)) {
+        line!(out, "- {}", cell(&sentence));
+    }
+    line!(out);
 }
 
 fn answers(out: &mut String, header: &Header, views: &[View]) {
@@ -262,7 +279,7 @@ fn rows(out: &mut String, header: &Header, view: &View, what: &str) {
 /// The pairs that have columns: the principal one of ours with each peer, or the backends.
 fn shown_pairs(header: &Header) -> Vec<Pair> {
     let has_peers = header.runtimes.iter().any(|runtime| !runtime.ours);
-    let principal = findings::principal(header);
+    let principal = analysis::principal(header);
     pairs(header).into_iter().filter(|pair| !has_peers || Some(pair.ours()) == principal).collect()
 }
 

@@ -8,8 +8,8 @@ use mpj_bench_programs::Unit;
 
 use crate::analysis::{self, Estimate, Ratio, Row, Table, Verdict};
 use crate::model::{Header, Run};
-use crate::results::facts;
 pub use crate::results::wording::{count, figure, ratio as times};
+use crate::results::{facts, targets};
 use crate::views::View;
 
 /// Width of the first column, as that of OSU.
@@ -112,18 +112,31 @@ pub fn details(view: &View, header: &Header) -> String {
         grid.under(&runtime.label)
     });
     let pairs = analysis::pairs(header).into_iter().map(|(ours, peer)| {
-        let heads = ["ratio", "95 % interval", "pairs", "other face"];
+        let heads = ["ratio", "95 % interval", "pairs", "left out"];
         let mut grid = Grid::new(table.series.x.head(), &heads.map(str::to_owned));
         let ratios = table.rows.iter().filter_map(|row| Some((row.x, row.ratio(ours, peer)?)));
         for (x, ratio) in ratios {
             let [median, interval] = ratio_words(Some(ratio));
-            let words = [median, interval, ratio.pairs.to_string(), ratio.dropped.to_string()];
+            let words = [median, interval, ratio.pairs.to_string(), ratio.alone.to_string()];
             grid.row(x, &words, &[said(ratio)]);
         }
         grid.under(&pair_name(header, ours, peer))
     });
     let blocks: String = blocks.chain(pairs).collect();
     format!("{}{blocks}{}", remarks(&[title]), star(table))
+}
+
+/// How far the goals are reached that were measured; nothing if none was.
+pub fn goals(run: &Run) -> String {
+    let sentences = targets::sentences(run);
+    if sentences.is_empty() {
+        return String::new();
+    }
+    let heading = format!("{}.", targets::heading(&run.header));
+    let others = targets::beyond_backends(run);
+    let rest =
+        std::iter::once(targets::note(&run.header)).chain(others.as_deref()).flat_map(wrapped);
+    remarks(&std::iter::once(heading).chain(sentences).chain(rest).collect::<Vec<_>>()) + "\n"
 }
 
 /// What the machine did during the launches, and which launches failed.

@@ -4,7 +4,7 @@
 //! their own is made once for each face that was seen often enough, from the samples that saw it;
 //! samples of a face that was not are left out.
 
-use crate::analysis::{self, Table};
+use crate::analysis::{self, Catch, Table};
 use crate::model::{Face, Run};
 use crate::stats;
 
@@ -38,36 +38,41 @@ fn ranks(number: usize) -> String {
     format!("{number} rank{}", if number == 1 { "" } else { "s" })
 }
 
+/// The part of the figures that a face has to have so that its pairs are waited for.
+const OFTEN: f64 = 0.25;
+
 /// For each table, by its place in [`analysis::tables`]: the faces that it is shown for. None where
-/// faces do not matter; else those of which there are enough rounds, or the one that was seen most.
+/// faces do not matter; else those of which there are half of enough pairs, so that some points may
+/// have enough, or the one that was caught best.
 fn faces(run: &Run) -> Vec<Vec<Face>> {
     let enough = enough(run);
-    let (near, far) = (seen(run, Face::Near), seen(run, Face::Far));
-    let of_table = |(near, far): (Option<usize>, Option<usize>)| {
-        let (Some(near), Some(far)) = (near, far) else { return Vec::new() };
-        let counts = [(Face::Near, near), (Face::Far, far)];
-        let most = near.max(far);
-        let shown = |count: usize| count >= enough || (most < enough && count == most && count > 0);
-        counts.into_iter().filter(|(_, count)| shown(*count)).map(|(face, _)| face).collect()
+    let of_table = |catch: Option<Catch>| {
+        let Some(Catch { pairs, .. }) = catch else { return Vec::new() };
+        let most = pairs[0].max(pairs[1]);
+        let shown = |count: usize| 2 * count >= enough || (count == most && count > 0);
+        let counts = [Face::Near, Face::Far].into_iter().zip(pairs);
+        counts.filter(|(_, count)| shown(*count)).map(|(face, _)| face).collect()
     };
-    near.into_iter().zip(far).map(of_table).collect()
+    analysis::catches(run).into_iter().map(of_table).collect()
 }
 
-fn seen(run: &Run, face: Face) -> Vec<Option<usize>> {
-    analysis::rounds_of(run, face)
-}
-
-/// How many rounds of one face are enough: those that an interval takes, if so many were planned.
+/// How many pairs of one face are enough: those that an interval takes, if so many rounds were planned.
 fn enough(run: &Run) -> usize {
     run.header.rounds.min(stats::FEWEST)
 }
 
-/// Whether every table of `run` has enough rounds of some face. It looks at counts alone, never at
-/// figures, so it may decide whether to go on measuring.
+/// Whether every table of `run` has enough pairs of some face, and of the other one if it was seen
+/// often. It looks at counts alone, never at figures, so it may decide whether to go on measuring.
 pub fn is_settled(run: &Run) -> bool {
-    let counts = seen(run, Face::Near).into_iter().zip(seen(run, Face::Far));
-    let mut counts = counts.filter_map(|(near, far)| near.max(far));
-    counts.all(|count| count >= enough(run))
+    let enough = enough(run);
+    let is_settled = |catch: Catch| {
+        let Catch { pairs, figures } = catch;
+        let all = (figures[0] + figures[1]) as f64;
+        let is_waited_for =
+            |place: usize| pairs[place] < enough && figures[place] as f64 >= OFTEN * all;
+        pairs.iter().any(|count| *count >= enough) && !(0..2).any(is_waited_for)
+    };
+    analysis::catches(run).into_iter().flatten().all(is_settled)
 }
 
 /// The tables of `run`, of which `tables` are [`analysis::tables`], as they are shown.

@@ -1,10 +1,13 @@
-//! What a worker is asked to measure: its command line.
+//! What a worker is asked to measure: its command line, which is one order or several.
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser, ValueEnum};
+use clap::{Args, CommandFactory, FromArgMatches, Parser, ValueEnum};
 
-/// One launch's task.
+/// The word between two orders of one launch.
+pub const THEN: &str = "then";
+
+/// A task of one launch.
 #[derive(Debug, Clone, PartialEq, Parser)]
 #[command(name = "mpj-bench worker", about = "Measures one library. Started by mpj-bench")]
 pub struct Order {
@@ -29,12 +32,30 @@ pub struct Order {
     /// Depths of the queues
     #[arg(long, value_delimiter = ',', default_value = "1")]
     pub depths: Vec<usize>,
-    /// Processors to stay on, that of rank 0 first; none for not staying anywhere
+    /// Processors to stay on, that of rank 0 first; none for not staying anywhere. Of the first order
     #[arg(long, value_delimiter = ',')]
     pub pin: Vec<usize>,
-    /// File through which ranks 0 and 1 measure the raw cache line beside every figure
+    /// File through which ranks 0 and 1 measure the raw cache line beside every figure. Of the first
+    /// order
     #[arg(long)]
     pub line: Option<PathBuf>,
+}
+
+impl Order {
+    /// The orders of a command line, first of all the name of the program; [`THEN`] stands between them.
+    ///
+    /// # Errors
+    /// The first order that is none.
+    pub fn several(words: impl IntoIterator<Item = String>) -> Result<Vec<Self>, clap::Error> {
+        let mut words = words.into_iter();
+        let program = words.next().unwrap_or_default();
+        let words: Vec<String> = words.collect();
+        let order = |words: &[String]| {
+            let line = std::iter::once(&program).chain(words);
+            Self::from_arg_matches(&Self::command().try_get_matches_from(line)?)
+        };
+        words.split(|word| word == THEN).map(order).collect()
+    }
 }
 
 /// How much is spent on one point.
@@ -114,4 +135,34 @@ pub enum Program {
     Diffusion,
     /// Flow of a gas in two dimensions.
     Flow,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn several(line: &str) -> Result<Vec<Order>, String> {
+        let words = line.split_whitespace().map(str::to_owned);
+        Order::several(words).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn orders_follow_one_another() {
+        let orders =
+            several("worker latency --sizes 1,2 then rate wakeup --batches 3").expect("legal");
+        assert_eq!(orders.len(), 2);
+        assert_eq!(
+            (&*orders[0].programs, &*orders[0].sizes),
+            (&[Program::Latency][..], &[1, 2][..])
+        );
+        assert_eq!(orders[1].programs, [Program::Rate, Program::Wakeup]);
+        assert_eq!(orders[1].effort.batches, 3);
+    }
+
+    #[test]
+    fn an_empty_or_unknown_order_is_refused() {
+        for wrong in ["worker", "worker rate then", "worker then rate", "worker rate then warp"] {
+            assert!(several(wrong).is_err(), "{wrong}");
+        }
+    }
 }

@@ -7,6 +7,11 @@ use crate::runtime::{Failure, Runtime};
 const MOST_ROUNDS: u64 = 1 << 24;
 /// Part of the budget that is spent on warming up.
 const WARM_UP: f64 = 0.2;
+/// So many budgets are spent where one round takes longer than its part of the budget, as long as there
+/// are [`FEWEST`] batches.
+const STRETCH: f64 = 3.0;
+/// As many batches there are at least, if as many are asked for.
+const FEWEST: f64 = 3.0;
 /// A first round that takes so many budgets is warm-up enough.
 const LONG: f64 = 20.0;
 
@@ -53,7 +58,8 @@ pub fn measure_together<R: Runtime>(
     })
 }
 
-/// Runs `batch` with growing numbers of rounds until the best number is known, then with that one.
+/// Runs `batch` with growing numbers of rounds until the best number is known, then with that one. There
+/// are fewer batches than asked for if a single round takes too long for that.
 fn batches<R: Runtime>(
     runtime: &R,
     effort: &Effort,
@@ -62,21 +68,28 @@ fn batches<R: Runtime>(
     let budget = effort.budget / 1e3;
     let mut rounds = 1;
     let mut spent = 0.0;
-    let best = loop {
+    let per_batch = loop {
         let seconds = batch(rounds)?.seconds;
         spent += seconds * rounds as f64;
         // The first round may be like no other, since it finds everything cold.
         let is_warm = rounds > 1 || spent > budget * LONG;
         let enough = is_warm && (spent >= budget * WARM_UP || rounds >= MOST_ROUNDS);
         let per_batch = budget / effort.batches as f64 / seconds;
-        let decision = if enough { -per_batch.clamp(1.0, MOST_ROUNDS as f64) } else { 0.0 };
+        let decision = if enough { -per_batch.clamp(1e-9, MOST_ROUNDS as f64) } else { 0.0 };
         let decision = of_rank_0(runtime, decision)?;
         if decision < 0.0 {
-            break -decision as u64;
+            break -decision;
         }
         rounds *= 2;
     };
-    (0..effort.batches).map(|_| batch(best)).collect()
+    let best = per_batch.max(1.0) as u64;
+    (0..fewer(effort.batches, per_batch)).map(|_| batch(best)).collect()
+}
+
+/// How many batches, where this many rounds fit into each.
+fn fewer(batches: usize, per_batch: f64) -> usize {
+    let asked = batches as f64;
+    (asked * per_batch * STRETCH).clamp(FEWEST.min(asked), asked) as usize
 }
 
 /// Times `rounds` rounds and their end.
@@ -105,4 +118,16 @@ pub fn of_rank_0<R: Runtime>(runtime: &R, value: f64) -> Result<f64, Failure> {
     let mut bytes = value.to_ne_bytes();
     runtime.broadcast(&mut bytes, 0)?;
     Ok(f64::from_ne_bytes(bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_rounds_are_repeated_less_often() {
+        let counts = [100.0, 1.0, 0.4, 0.2, 0.01].map(|per_batch| fewer(10, per_batch));
+        assert_eq!(counts, [10, 10, 10, 6, 3]);
+        assert_eq!([fewer(2, 0.01), fewer(1, 0.01)], [2, 1]);
+    }
 }

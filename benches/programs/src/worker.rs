@@ -41,23 +41,25 @@ impl Sink<'_> {
     }
 }
 
-/// Runs the programs of `order` on this rank; `emit` gets the records of rank 0. Collective.
+/// Runs the programs of `orders` on this rank; `emit` gets the records of rank 0. Collective.
 ///
 /// # Errors
 /// The first failure, of the library, of a check, or since the job does not fit the program.
 pub fn run<R: Runtime>(
     runtime: &R,
-    order: &Order,
+    orders: &[Order],
     emit: &mut dyn FnMut(&Record),
 ) -> Result<(), Failure> {
-    stay(order.pin.get(runtime.rank()).copied())?;
-    let line = order.line.as_deref().filter(|_| runtime.size() > 1 && runtime.rank() < 2);
+    let first = orders.first();
+    stay(first.and_then(|order| order.pin.get(runtime.rank()).copied()))?;
+    let line = first.and_then(|order| order.line.as_deref());
+    let line = line.filter(|_| runtime.size() > 1 && runtime.rank() < 2);
     let lines = line.map(SharedLines::open).transpose()?;
     let mut sink = Sink { emit, rank: runtime.rank(), lines, raw: None };
     let (name, ranks) = (runtime.library(), runtime.size());
     let (thresholds, facts) = (runtime.thresholds(), runtime.facts());
     sink.record(&Record::Library(Library { name, ranks, thresholds, facts }));
-    for &program in &order.programs {
+    for (order, program) in orders.iter().flat_map(programs_of) {
         let name = clap::ValueEnum::to_possible_value(&program).expect("no program is hidden");
         sink.record(&Record::Progress(name.get_name().to_owned()));
         runtime.barrier()?;
@@ -67,6 +69,11 @@ pub fn run<R: Runtime>(
     runtime.barrier()?;
     sink.record(&Record::Complete);
     Ok(())
+}
+
+/// The programs of an order, each with it.
+fn programs_of(order: &Order) -> impl Iterator<Item = (&Order, Program)> {
+    order.programs.iter().map(move |program| (order, *program))
 }
 
 fn run_one<R: Runtime>(

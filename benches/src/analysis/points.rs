@@ -1,11 +1,12 @@
 //! Launches sorted by point: every figure of a run with the launch that it is of, and the estimates
 //! and pairs that are made of the figures of one point. Called by `analysis` alone.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 
 use mpj_bench_programs::series::SERIES;
 use mpj_bench_programs::{Better, Series, X};
 
+use super::pairing::{self, Moment};
 use super::{Estimate, Ratio, Table, Verdict, apart, ratio_of_times, side_of_1};
 use crate::model::{Face, Launch, Run, Sight};
 use crate::stats;
@@ -49,17 +50,12 @@ pub struct Point<'a> {
 /// What one launch says of a point.
 #[derive(Debug, Clone)]
 pub struct Figure<'a> {
-    turn: Turn<'a>,
     launch: &'a Launch,
-    sight: Sight,
+    moment: Moment,
     /// The median of `raw`.
     value: f64,
     raw: &'a [f64],
 }
-
-/// What two launches share that are compared: the round, the benchmark, and how many such launches of
-/// the same runtime came before.
-type Turn<'a> = (usize, &'a str, usize);
 
 /// The points at the places that are `wanted`. Samples without a series of ours, without a runtime of
 /// the header or without values are left out.
@@ -69,13 +65,12 @@ pub fn of(run: &Run, wanted: impl Fn(&Place) -> bool) -> BTreeMap<Place, Point<'
     let runtimes = run.header.runtimes.iter().enumerate().map(|(place, it)| (&*it.id, place));
     let runtimes: HashMap<&str, usize> = runtimes.collect();
     let mut points = BTreeMap::<Place, Point<'_>>::new();
-    let mut before = HashMap::<(usize, &str, usize, usize), usize>::new();
+    // One launch follows the other.
+    let mut next = 0.0;
     for launch in &run.launches {
+        let at = next;
+        next += launch.seconds;
         let Some(&runtime) = runtimes.get(&*launch.runtime) else { continue };
-        let nth =
-            before.entry((launch.round, &launch.benchmark, launch.ranks, runtime)).or_default();
-        let turn = (launch.round, &*launch.benchmark, *nth);
-        *nth += 1;
         for sample in &launch.samples {
             let Some(&series) = series.get(&*sample.series) else { continue };
             let ranks = (SERIES[series].x != X::Ranks).then_some(launch.ranks);
@@ -88,8 +83,8 @@ pub fn of(run: &Run, wanted: impl Fn(&Place) -> bool) -> BTreeMap<Place, Point<'
             let figures = &mut point.figures[runtime];
             // A launch that measures a point twice is one launch: what it says first counts.
             if figures.last().is_none_or(|last| !std::ptr::eq(last.launch, launch)) {
-                let sight = launch.sight(sample);
-                figures.push(Figure { turn, launch, sight, value, raw: &sample.values });
+                let moment = Moment { round: launch.round, at, sight: launch.sight(sample) };
+                figures.push(Figure { launch, moment, value, raw: &sample.values });
             }
             point.oversubscribed |= launch.oversubscribed;
         }
@@ -115,16 +110,16 @@ pub fn estimate(figures: &[Figure<'_>]) -> Option<Estimate> {
 /// The figures of two runtimes at one point, launch by launch.
 #[derive(Debug, Default)]
 pub struct Paired {
-    /// Those that may be compared.
+    /// Those that are compared.
     pub pairs: Vec<Pair>,
-    /// How many may not, since the machine changed its face.
-    pub dropped: usize,
+    /// How many of the first one found no partner.
+    pub alone: usize,
 }
 
-/// Two figures that were measured together.
+/// Two figures that were measured close together.
 #[derive(Debug)]
 pub struct Pair {
-    /// When.
+    /// When, by that of the first one.
     pub round: usize,
     /// As [`Ratio::median`].
     pub ratio: f64,
@@ -132,43 +127,62 @@ pub struct Pair {
     peer: f64,
 }
 
-impl<'a> Point<'a> {
-    /// Pairs the launches of `ours` with those of `peer`.
-    pub fn paired(&self, better: Better, ours: usize, peer: usize) -> Paired {
-        let peers: HashMap<_, _> = self.figures[peer].iter().map(|it| (it.turn, it)).collect();
-        let mut paired = Paired::default();
-        for ours in &self.figures[ours] {
-            let Some(peer) = peers.get(&ours.turn) else { continue };
-            if !comparable(ours.sight, peer.sight) {
-                paired.dropped += 1;
-                continue;
-            }
-            let (round, ours, peer) = (ours.turn.0, ours.value, peer.value);
-            let ratio = ratio_of_times(better, ours, peer);
-            paired.pairs.extend(ratio.map(|ratio| Pair { round, ratio, ours, peer }));
-        }
-        paired
+impl Point<'_> {
+    /// The places of the figures of `ours` and of `peer` that belong together.
+    fn partners(&self, ours: usize, peer: usize) -> Vec<(usize, usize)> {
+        let moments = |place: usize| self.figures[place].iter().map(|figure| figure.moment);
+        let [ours, peer] = [ours, peer].map(|place| moments(place).collect::<Vec<_>>());
+        pairing::pairs(&ours, &peer)
     }
 
-    /// In how many rounds every runtime saw this face; those that gave up early do not count.
-    pub fn rounds_of(&self, face: Face) -> usize {
-        let most = self.figures.iter().map(Vec::len).max().unwrap_or(0);
-        let steady = self.figures.iter().filter(|figures| 2 * figures.len() >= most);
-        let turns = |figures: &Vec<Figure<'a>>| -> HashSet<Turn<'a>> {
-            let seen = figures.iter().filter(|figure| figure.sight == Sight::One(face));
-            seen.map(|figure| figure.turn).collect()
+    /// Pairs the launches of `ours` with those of `peer`.
+    pub fn paired(&self, better: Better, ours: usize, peer: usize) -> Paired {
+        let partners = self.partners(ours, peer);
+        let alone = self.figures[ours].len() - partners.len();
+        let pair = |(one, other): (usize, usize)| {
+            let (ours, peer) = (&self.figures[ours][one], &self.figures[peer][other]);
+            let (round, ours, peer) = (ours.moment.round, ours.value, peer.value);
+            let ratio = ratio_of_times(better, ours, peer)?;
+            Some(Pair { round, ratio, ours, peer })
         };
-        steady.map(turns).reduce(|all, it| &all & &it).map_or(0, |common| common.len())
+        Paired { pairs: partners.into_iter().filter_map(pair).collect(), alone }
+    }
+
+    /// How many figures of all runtimes saw this face.
+    pub fn seen(&self, face: Face) -> usize {
+        self.figures.iter().flatten().filter(|it| it.moment.sight == Sight::One(face)).count()
+    }
+
+    /// How many pairs that saw this face every other runtime has with the principal one, at least. A
+    /// runtime that gave up early does not count; without any other, or without the principal one, it
+    /// is the figures that are counted.
+    pub fn pairs_of(&self, face: Face, principal: usize) -> usize {
+        let most = self.figures.iter().map(Vec::len).max().unwrap_or(0);
+        let is_steady = |place: &usize| 2 * self.figures[*place].len() >= most;
+        let saw = |figure: &Figure<'_>| figure.moment.sight == Sight::One(face);
+        let steady: Vec<usize> = (0..self.figures.len()).filter(is_steady).collect();
+        let pairs = |other: &usize| {
+            let partners = self.partners(principal, *other).into_iter();
+            partners.filter(|(place, _)| saw(&self.figures[principal][*place])).count()
+        };
+        let figures = |place: &usize| self.figures[*place].iter().filter(|it| saw(it)).count();
+        let has_pairs = steady.contains(&principal) && steady.len() > 1;
+        let least = if has_pairs {
+            steady.iter().filter(|place| **place != principal).map(pairs).min()
+        } else {
+            steady.iter().map(figures).min()
+        };
+        least.unwrap_or(0)
     }
 
     /// Whether faces matter here.
     pub fn has_faces(&self) -> bool {
-        self.figures.iter().flatten().any(|figure| figure.sight != Sight::Any)
+        self.figures.iter().flatten().any(|figure| figure.moment.sight != Sight::Any)
     }
 
     /// The ratio of a pair of runtimes; `None` if no two of their launches may be compared.
     pub fn ratio(&self, better: Better, ours: usize, peer: usize) -> Option<Ratio> {
-        let Paired { pairs, dropped } = self.paired(better, ours, peer);
+        let Paired { pairs, alone } = self.paired(better, ours, peer);
         let values = |of: fn(&Pair) -> f64| pairs.iter().map(of).collect::<Vec<_>>();
         let ratios = values(|pair| pair.ratio);
         let interval = stats::interval(&ratios);
@@ -177,11 +191,6 @@ impl<'a> Point<'a> {
         let (side, figures) = (side_of_1(interval), apart(better, ours_interval, peer_interval));
         let verdict = if side == figures { side } else { Verdict::Open };
         let (median, pairs) = (stats::median(&ratios)?, pairs.len());
-        Some(Ratio { ours, peer, median, interval, pairs, dropped, verdict })
+        Some(Ratio { ours, peer, median, interval, pairs, alone, verdict })
     }
-}
-
-/// Whether the machine showed one face, the same to both, or it does not matter.
-fn comparable(one: Sight, other: Sight) -> bool {
-    one == other && one != Sight::Both
 }

@@ -131,14 +131,14 @@ fn one_launch_counts_once_at_a_point() {
 }
 
 #[test]
-fn ratios_are_made_within_rounds() {
+fn ratios_are_made_of_neighbours() {
     // The machine slows down tenfold in each round; the ratio stays.
     let run =
         duel(4, |round| 10.0_f64.powi(round as i32), |round| 2.0 * 10.0_f64.powi(round as i32));
     let ratio = only_ratio(&run);
     assert_eq!((ratio.ours, ratio.peer), (0, 1));
     assert_eq!((ratio.median, ratio.interval), (0.5, None));
-    assert_eq!((ratio.pairs, ratio.dropped, ratio.verdict), (4, 0, Verdict::Open));
+    assert_eq!((ratio.pairs, ratio.alone, ratio.verdict), (4, 0, Verdict::Open));
 }
 
 #[test]
@@ -176,10 +176,16 @@ fn faces_are_not_mixed() {
     for (pair, faces) in run.launches.chunks_mut(2).zip(faces) {
         (pair[0].raw, pair[1].raw) = faces;
     }
+    // The near ones of rounds 2 and 3 are neighbours.
     let ratio = only_ratio(&run);
-    assert_eq!((ratio.pairs, ratio.dropped), (3, 3));
-    assert_eq!(by_face(&run, Face::Near).launches.len(), 4);
-    assert_eq!(by_face(&run, Face::Far).launches.len(), 3);
+    assert_eq!((ratio.pairs, ratio.alone), (4, 2));
+    let figures = |sight| {
+        let run = by_sight(&run, sight);
+        assert_eq!(run.launches.len(), 12);
+        run.launches.iter().map(|launch| launch.samples.len()).sum::<usize>()
+    };
+    assert_eq!([Sight::One(Face::Near), Sight::One(Face::Far)].map(figures), [4, 3]);
+    assert_eq!([Sight::Both, Sight::Any].map(figures), [3, 2]);
     run.launches.iter_mut().for_each(|launch| launch.raw = MIXED);
     assert_eq!(only_row(&run).ratios, []);
     assert_eq!(only_row(&run).cells[0].as_ref().map(|cell| cell.launches), Some(6));
@@ -195,24 +201,45 @@ fn a_verdict_rests_on_the_paired_launches() {
     let cell = only_row(&run).cells[0].clone().expect("it was measured");
     assert_eq!(cell.interval, Some((1.0, 9.0)));
     let ratio = only_ratio(&run);
-    assert_eq!((ratio.pairs, ratio.dropped, ratio.verdict), (6, 6, Verdict::Faster));
+    assert_eq!((ratio.pairs, ratio.alone, ratio.verdict), (6, 6, Verdict::Faster));
 }
 
 #[test]
-fn several_launches_of_a_round_pair_in_order() {
+fn several_launches_of_a_round_pair_by_time() {
     let launches =
         [("auto", 1.0), ("auto", 6.0), ("openmpi", 4.0), ("openmpi", 3.0), ("auto", 9.0)];
     let launches = launches.map(|(runtime, value)| launch(0, runtime, "latency", 8, &[value]));
     let run = Run { header: header(&["auto", "openmpi"]), launches: launches.to_vec() };
     let ratio = only_ratio(&run);
-    assert_eq!((ratio.pairs, ratio.median), (2, (0.25 + 2.0) / 2.0));
+    assert_eq!((ratio.pairs, ratio.alone, ratio.median), (2, 1, (1.5 + 3.0) / 2.0));
+}
+
+#[test]
+fn what_is_caught_of_a_face_counts_by_pairs() {
+    let mut run = duel(8, |_| 1.0, |_| 2.0);
+    // One of them is near in the rounds 0 and 1, the other in 1 and 2.
+    for (place, launch) in run.launches.iter_mut().enumerate() {
+        let near = if place % 2 == 0 { 0..2 } else { 1..3 };
+        launch.raw = if near.contains(&launch.round) { NEAR } else { FAR };
+    }
+    let expected = Catch { pairs: [2, 6], figures: [4, 12] };
+    assert_eq!(catches(&run), [Some(expected)]);
+    run.launches.retain(|launch| launch.runtime == "auto" || launch.round > 6);
+    // The peer gave up; so there is no other, and figures count.
+    assert_eq!(catches(&run)[0].map(|it| it.pairs), Some([2, 6]));
+    // And where it is ours that has no such call.
+    run.launches.retain(|launch| launch.runtime == "auto");
+    run.launches.iter_mut().for_each(|launch| launch.runtime = "openmpi".to_owned());
+    assert_eq!(catches(&run)[0].map(|it| it.pairs), Some([2, 6]));
+    run.launches.iter_mut().for_each(|launch| launch.oversubscribed = true);
+    assert_eq!(catches(&run), [None]);
 }
 
 #[test]
 fn a_figure_of_zero_makes_no_ratio() {
     let zero_first = |round: usize| if round == 0 { 0.0 } else { 1.0 };
     let ratio = only_ratio(&duel(3, zero_first, |_| 2.0));
-    assert_eq!((ratio.pairs, ratio.dropped), (2, 0));
+    assert_eq!((ratio.pairs, ratio.alone), (2, 0));
     assert_eq!(only_ratio(&duel(3, |_| 2.0, zero_first)).pairs, 2);
     assert_eq!(only_row(&duel(3, |_| 0.0, |_| 0.0)).ratios, []);
 }
@@ -308,7 +335,7 @@ fn overall_is_made_of_geometric_means_of_rounds() {
     assert!((ratio.median - 1.0).abs() < 1e-12, "{ratio:?}");
     let (low, high) = ratio.interval.expect("there are six rounds");
     assert!((low - 1.0).abs() < 1e-12 && (high - 2.0).abs() < 1e-12, "{ratio:?}");
-    assert_eq!((ratio.pairs, ratio.dropped, ratio.verdict), (6, 0, Verdict::Open));
+    assert_eq!((ratio.pairs, ratio.alone, ratio.verdict), (6, 0, Verdict::Open));
     assert_eq!(overall(&by_face(&run, Face::Far), table, 0, 1), None);
 }
 

@@ -4,18 +4,17 @@
 
 use std::process::ExitCode;
 
-use clap::Parser;
 use mpj_bench::over_mpj::OverMpj;
 use mpj_bench_programs::{Failure, Order, Record, worker};
 
 fn main() -> ExitCode {
-    let order = Order::parse();
+    let orders = Order::several(std::env::args()).unwrap_or_else(|error| error.exit());
     let world = match mpj::init() {
         Ok(world) => world,
         Err(error) => return failed(&error.to_string()),
     };
     let measured = OverMpj::new(&world).map_err(Failure::new).and_then(|runtime| {
-        worker::run(&runtime, &order, &mut |record| println!("{}", record.line()))
+        worker::run(&runtime, &orders, &mut |record| println!("{}", record.line()))
     });
     match measured {
         Ok(()) => ExitCode::SUCCESS,

@@ -3,9 +3,9 @@
 use super::markup::Text;
 use super::plot::put;
 use crate::analysis::{Estimate, Ratio, Row, Verdict};
-use crate::model::Header;
+use crate::model::{Header, Run};
 use crate::results::findings::{self, Pair, Standing};
-use crate::results::wording;
+use crate::results::{targets, wording};
 use crate::views::View;
 
 /// All figures of a table, to be opened by the reader.
@@ -74,8 +74,8 @@ fn ratio(out: &mut String, header: &Header, view: &View, row: &Row, pair: Pair) 
 
 fn pairs(of: &Ratio) -> String {
     let plural = if of.pairs == 1 { "" } else { "s" };
-    let dropped = if of.dropped > 0 { format!(", {} left out", of.dropped) } else { String::new() };
-    format!("{} pair{plural}{dropped}", of.pairs)
+    let alone = if of.alone > 0 { format!(", {} left out", of.alone) } else { String::new() };
+    format!("{} pair{plural}{alone}", of.pairs)
 }
 
 fn class(verdict: Verdict) -> &'static str {
@@ -105,6 +105,29 @@ pub fn headlines(header: &Header, views: &[View]) -> String {
             put(&mut out, format_args!("<td>{figure}</td>"));
         }
         out.push_str("</tr>");
+    }
+    out.push_str("</tbody></table></div>");
+    out
+}
+
+/// The goals, one row for each and face.
+pub fn targets(run: &Run) -> String {
+    let mut out = String::from("<div class=\"scroll\"><table class=\"overview\"><thead><tr>");
+    for head in targets::HEADS {
+        put(&mut out, format_args!("<th>{head}</th>"));
+    }
+    out.push_str("</tr></thead><tbody>");
+    for [goal, texts @ .., so] in targets::rows(run) {
+        put(&mut out, format_args!("<tr><th>{}</th>", Text(&goal)));
+        for text in &texts {
+            put(&mut out, format_args!("<td>{}</td>", Text(text)));
+        }
+        let class = match &*so {
+            "reached" => "faster",
+            "missed" => "slower",
+            _ => "note",
+        };
+        put(&mut out, format_args!("<td class=\"{class}\">{so}</td></tr>"));
     }
     out.push_str("</tbody></table></div>");
     out

@@ -23,7 +23,9 @@ const METHOD: &[&str] = &[
      median of the launches. Its interval holds the true median with at least 95 % (order \
      statistics; it takes six launches).",
     "A ratio is one of times, also where figures are rates: below 1 means that the first one is \
-     faster. It is made of two launches of the same round that saw the same face of the machine.",
+     faster. It is made of pairs of launches, one of each, that are neighbours in \
+     time (those of one round first, then the closest, at most two rounds apart) and saw the same \
+     face of the machine; no launch is in two pairs.",
     "Faster or slower is said only if the interval of the ratio does not hold 1 and those of the two \
      figures do not overlap. All else is open.",
     "Of message sizes, only 0 and powers of two are counted and named in sentences; tables have the \

@@ -100,7 +100,8 @@ pub fn counted(views: &[View]) -> Vec<View> {
     parts.filter(|part| !part.table.rows.is_empty()).collect()
 }
 
-fn counted_of(table: &Table) -> Table {
+/// A table with only those of its sizes that are counted.
+pub fn counted_of(table: &Table) -> Table {
     let counts = |row: &Row| row.x == 0 || row.x.is_power_of_two();
     let mut table = table.clone();
     if table.series.x == X::Bytes && table.rows.iter().any(counts) {
@@ -234,7 +235,7 @@ pub fn answers(header: &Header, views: &[View]) -> Vec<Answer> {
     let backends = key.iter().filter_map(|view| backends(header, view));
     let mut answers = vec![answer("Eager or rendezvous".to_owned(), backends)];
     for peer in (0..header.runtimes.len()).filter(|place| !header.runtimes[*place].ours) {
-        let Some(ours) = principal(header) else { continue };
+        let Some(ours) = analysis::principal(header) else { continue };
         let pair = Pair::Of(ours, peer);
         let sentences = key.iter().filter_map(|view| against(header, view, pair));
         answers.push(answer(pair.name(header, "against"), sentences));
@@ -256,12 +257,6 @@ fn against(header: &Header, view: &View, pair: Pair) -> Option<String> {
 
 fn answer(heading: String, sentences: impl Iterator<Item = String>) -> Answer {
     Answer { heading, sentences: sentences.collect() }
-}
-
-/// The one of ours that users get if they ask for nothing.
-pub fn principal(header: &Header) -> Option<usize> {
-    let first = || header.runtimes.iter().position(|runtime| runtime.ours);
-    analysis::place_of(header, "auto").or_else(first)
 }
 
 /// One median of every runtime.

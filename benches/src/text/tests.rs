@@ -138,7 +138,7 @@ fn all_details() {
 1                         2.00          [2.00, 2.01]                2.00                2.01                2.00                   6                   6
 4096                  12376542  [12345678, 12407406]            12345678            12407406            12376542                   6                   6
 # auto/openmpi
-# Size                   ratio       95 % interval               pairs          other face
+# Size                   ratio       95 % interval               pairs            left out
 1                        0.500      [0.500, 0.500]                   6                   0  faster
 ";
     assert_eq!(details(&only_table(&run), &run.header), golden);

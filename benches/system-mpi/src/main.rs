@@ -9,13 +9,12 @@ mod name;
 
 use std::process::ExitCode;
 
-use clap::Parser;
 use mpj_bench_programs::{Order, Record, worker};
 
 use crate::mpi::SystemMpi;
 
 fn main() -> ExitCode {
-    let order = Order::parse();
+    let orders = Order::several(std::env::args()).unwrap_or_else(|error| error.exit());
     let mpi = match SystemMpi::init() {
         Ok(mpi) => mpi,
         Err(failure) => {
@@ -23,7 +22,7 @@ fn main() -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    match worker::run(&mpi, &order, &mut emit) {
+    match worker::run(&mpi, &orders, &mut emit) {
         Ok(()) => mpi.finalize(),
         Err(failure) => mpi.fail(&failure),
     }

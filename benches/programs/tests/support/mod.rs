@@ -51,13 +51,13 @@ pub fn order(program: Program) -> Order {
 /// Runs an order on so many ranks. Returns what rank 0 measured, or what failed first.
 pub fn run(ranks: usize, order: &Order, fault: Fault) -> Result<Vec<Sample>, Failure> {
     let (store, begin) = (Store::default(), Instant::now());
-    let mut records = Vec::new();
+    let (orders, mut records) = (std::slice::from_ref(order), Vec::new());
     thread::scope(|scope| {
         let rank = |rank| Threads { rank, ranks, store: &store, begin, fault: Cell::new(fault) };
         for other in (1..ranks).map(rank) {
-            scope.spawn(move || other.store.ends(worker::run(&other, order, &mut |_| {})));
+            scope.spawn(move || other.store.ends(worker::run(&other, orders, &mut |_| {})));
         }
-        store.ends(worker::run(&rank(0), order, &mut |record| records.push(record.clone())));
+        store.ends(worker::run(&rank(0), orders, &mut |record| records.push(record.clone())));
     });
     let inside = store.inside.into_inner().expect("no rank panics");
     if let Some(failure) = inside.failure {

@@ -1,8 +1,8 @@
 //! What the user sees while it is measured: a bar on a terminal, nothing elsewhere.
 
 use indicatif::{ProgressBar, ProgressStyle};
+use mpj_bench::bundle::Bundle;
 use mpj_bench::campaign::Watcher;
-use mpj_bench::catalogue::Configuration;
 use mpj_bench::contender::Contender;
 use mpj_bench::model::Launch;
 use mpj_bench::store::{StoreError, Writer};
@@ -38,8 +38,8 @@ impl Progress {
 }
 
 impl Watcher for Progress {
-    fn begins(&mut self, round: usize, configuration: &Configuration, contender: &Contender) {
-        let name = configuration.name();
+    fn begins(&mut self, round: usize, bundle: &Bundle, contender: &Contender) {
+        let name = bundle.name();
         self.now = format!("round {}: {name}, {}", round + 1, contender.info.label);
         self.bar.set_message(self.now.clone());
         // More rounds than planned may be needed.

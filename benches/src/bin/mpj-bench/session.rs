@@ -11,11 +11,11 @@ use std::time::SystemTime;
 use mpj_bench::campaign::{self, Conduct};
 use mpj_bench::catalogue::{Configuration, Extent};
 use mpj_bench::cli::{Backend, Options};
-use mpj_bench::contender::{Contender, Programs};
+use mpj_bench::contender::{self, Contender, Programs};
 use mpj_bench::model::{FORMAT, Header, Run, SELF, Threshold};
 use mpj_bench::peers::{self, Peer};
 use mpj_bench::store::Writer;
-use mpj_bench::{analysis, baseline, launch, machine, page, results, store, text, views};
+use mpj_bench::{analysis, baseline, bundle, launch, machine, page, results, store, text, views};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::progress::Progress;
@@ -75,17 +75,16 @@ fn measure(options: &Options, stop: &Arc<AtomicBool>) -> Result<(Run, usize), St
     };
     let (contenders, header) = introduce(options, &conduct, &mut tell)?;
     let thresholds = header.thresholds.iter().map(|threshold| threshold.bytes).collect();
-    let configurations = configurations(options, thresholds, &mut tell);
-    if contenders.is_empty() || configurations.is_empty() {
+    let bundles = bundle::bundles(configurations(options, thresholds, &mut tell));
+    if contenders.is_empty() || bundles.is_empty() {
         return Err("nothing is left to measure".to_owned());
     }
     let writer = options.json.as_deref().map(|path| Writer::create(path, &header)).transpose();
     let writer = writer.map_err(|error| error.to_string())?;
-    let launches = header.rounds * configurations.len() * contenders.len();
+    let launches = header.rounds * bundles.len() * contenders.len();
     let mut progress = Progress::new(launches, writer);
     let seed = options.seed;
-    let launches =
-        campaign::run(&conduct, &header, &configurations, &contenders, seed, &mut progress);
+    let launches = campaign::run(&conduct, &header, &bundles, &contenders, seed, &mut progress);
     progress.finish();
     Ok((Run { header, launches }, troubles + progress.complaints.len()))
 }
@@ -118,6 +117,8 @@ fn introduce(
             Err(reason) => tell(format!("{id} does not start: {reason}")),
         }
     }
+    let labels = contenders.iter_mut().map(|contender| &mut contender.info.label);
+    contender::number(labels, |label, nth| format!("{label} ({nth})"));
     let mut seen = std::collections::HashSet::new();
     facts.retain(|fact| seen.insert(fact.clone()));
     facts.extend(method(options, &contenders));
@@ -195,9 +196,16 @@ fn candidates(
             Err(error) => tell(error.to_string()),
         }
     }
-    let mut seen = std::collections::HashSet::new();
-    candidates.retain(|candidate| seen.insert(candidate.info.id.clone()));
-    Ok(candidates)
+    let mut all: Vec<Contender> = Vec::new();
+    for candidate in candidates {
+        if all.contains(&candidate) {
+            tell(format!("{} is named twice: it takes part once", candidate.info.id));
+        } else {
+            all.push(candidate);
+        }
+    }
+    contender::number(all.iter_mut().map(|it| &mut it.info.id), |id, nth| format!("{id}-{nth}"));
+    Ok(all)
 }
 
 /// Finds a peer and builds its worker.
@@ -233,7 +241,7 @@ fn configurations(
         thresholds,
     };
     let mut all = Vec::new();
-    for benchmark in &options.what {
+    for benchmark in options.what() {
         let (configurations, refused) = benchmark.configurations(&extent);
         all.extend(configurations);
         refused.into_iter().for_each(&mut *tell);
@@ -255,6 +263,7 @@ fn show(options: &Options, run: &Run, then: Option<&Run>) -> Result<(), String> 
             out += &format!("{}\n", text::details(view, &run.header));
         }
     }
+    out += &text::goals(run);
     out += &text::launches_note(run);
     if let Some(then) = then {
         out += &baseline::text(run, then);

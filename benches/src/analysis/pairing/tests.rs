@@ -1,0 +1,165 @@
+//! Tests of the pairs: small ones by hand, and campaigns on a machine that is made up, which drifts,
+//! changes its face, and disturbs launches, where a runtime is compared with itself.
+
+use mpj_bench_programs::Sample;
+
+use super::*;
+use crate::analysis::{self, Verdict};
+use crate::model::{FORMAT, Face, Header, Launch, Run, RuntimeInfo};
+use crate::stats;
+
+const NEAR: Sight = Sight::One(Face::Near);
+const FAR: Sight = Sight::One(Face::Far);
+
+fn moments(of: &[(usize, f64, Sight)]) -> Vec<Moment> {
+    of.iter().map(|&(round, at, sight)| Moment { round, at, sight }).collect()
+}
+
+#[test]
+fn the_closest_ones_are_paired_first() {
+    let ours = moments(&[(0, 0.0, NEAR), (0, 5.0, NEAR), (1, 9.0, NEAR)]);
+    let peer = moments(&[(0, 4.0, NEAR), (1, 8.0, NEAR)]);
+    assert_eq!(pairs(&ours, &peer), [(1, 0), (2, 1)]);
+    assert_eq!(pairs(&peer, &ours), [(0, 1), (1, 2)]);
+    assert_eq!(pairs(&ours, &[]), []);
+}
+
+#[test]
+fn what_saw_something_else_or_is_too_far_away_is_not_paired() {
+    let ours =
+        moments(&[(0, 0.0, NEAR), (1, 1.0, FAR), (1, 2.0, Sight::Both), (2, 3.0, Sight::Any)]);
+    let peer =
+        moments(&[(0, 0.1, FAR), (1, 2.1, Sight::Both), (3, 9.0, NEAR), (2, 3.1, Sight::Any)]);
+    assert_eq!(pairs(&ours, &peer), [(1, 0), (3, 3)]);
+    let late = moments(&[(REACH, 9.0, NEAR)]);
+    assert_eq!(pairs(&ours, &late), [(0, 0)]);
+}
+
+/// Numbers that look random, the same in every run of the test.
+struct Noise(u64);
+
+impl Noise {
+    fn part(&mut self) -> f64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 11) as f64 / (1u64 << 53) as f64
+    }
+
+    /// Around 0 with deviation 1; the sum of twelve parts is close to a normal distribution.
+    fn deviation(&mut self) -> f64 {
+        (0..12).map(|_| self.part()).sum::<f64>() - 6.0
+    }
+}
+
+/// A machine over time.
+struct Machine {
+    noise: Noise,
+    face: Face,
+    /// The logarithm of how slow it is.
+    slowness: f64,
+}
+
+impl Machine {
+    /// Lets so many seconds pass. A face stays for 12 s in the mean, and the machine wanders by 3 %
+    /// in the root of a second, and gets slower by 1 % in 10 s.
+    fn pass(&mut self, seconds: f64) {
+        if self.noise.part() < seconds / 12.0 {
+            self.face = if self.face == Face::Near { Face::Far } else { Face::Near };
+        }
+        self.slowness += 0.03 * seconds.sqrt() * self.noise.deviation() + 0.001 * seconds;
+    }
+
+    /// What a launch takes to measure something that takes `time` on the machine when it is near.
+    fn figure(&mut self, time: f64) -> f64 {
+        let disturbed = if self.noise.part() < 0.1 { 1.5 } else { 1.0 };
+        let way = if self.face == Face::Near { 1.0 } else { 4.0 };
+        time * way * disturbed * (self.slowness + 0.05 * self.noise.deviation()).exp()
+    }
+
+    fn raw(&self) -> f64 {
+        if self.face == Face::Near { 55.0 } else { 250.0 }
+    }
+
+    fn launch(&mut self, round: usize, runtime: &str, time: f64) -> Launch {
+        let (before, seconds) = (self.raw(), 0.5 + self.noise.part());
+        let values = vec![self.figure(time)];
+        self.pass(seconds);
+        let raw = Some((before, self.raw()));
+        let sample = Sample { series: "latency".to_owned(), x: 8, values, raw: None };
+        Launch {
+            round,
+            runtime: runtime.to_owned(),
+            benchmark: "latency".to_owned(),
+            ranks: 2,
+            oversubscribed: false,
+            raw,
+            seconds,
+            failure: None,
+            samples: vec![sample],
+        }
+    }
+}
+
+/// A campaign of eight runtimes in random order, of which two are compared: `auto` and `self`, which
+/// takes as long by this factor.
+fn campaign(seed: u64, rounds: usize, factor: f64) -> Run {
+    let info =
+        |id: &str| RuntimeInfo { id: id.to_owned(), label: id.to_owned(), ours: id == "auto" };
+    let header = Header {
+        format: FORMAT,
+        command: String::new(),
+        started: String::new(),
+        machine: Vec::new(),
+        runtimes: ["auto", "self"].map(info).to_vec(),
+        thresholds: Vec::new(),
+        rounds,
+    };
+    let noise = Noise(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
+    let mut machine = Machine { noise, face: Face::Far, slowness: 0.0 };
+    let mut launches = Vec::new();
+    for round in 0..rounds {
+        let mut order = ["auto", "self", "a", "b", "c", "d", "e", "f"];
+        for last in (1..order.len()).rev() {
+            order.swap(last, (machine.noise.part() * (last + 1) as f64) as usize);
+        }
+        let time = |id: &str| if id == "self" { factor } else { 1.0 };
+        launches.extend(order.map(|id| machine.launch(round, id, time(id))));
+    }
+    Run { header, launches }
+}
+
+/// Of many campaigns in both faces: how many have an interval, how many of those hold `truth`, and how
+/// many say that the first one is faster.
+fn outcomes(factor: f64, truth: f64) -> [f64; 3] {
+    let mut counts = [0.0; 3];
+    for seed in 1..=600 {
+        let run = campaign(seed, 14, factor);
+        for face in [Face::Near, Face::Far] {
+            let tables = analysis::tables(&analysis::by_face(&run, face));
+            let ratio = tables.first().and_then(|table| table.rows[0].ratios.first().cloned());
+            let Some(ratio) = ratio.filter(|ratio| ratio.interval.is_some()) else { continue };
+            assert!(ratio.pairs >= stats::FEWEST);
+            let (low, high) = ratio.interval.expect("it was looked for");
+            counts[0] += 1.0;
+            counts[1] += f64::from(u8::from((low..=high).contains(&truth)));
+            counts[2] += f64::from(u8::from(ratio.verdict == Verdict::Faster));
+        }
+    }
+    counts
+}
+
+#[test]
+fn a_runtime_beside_itself_is_held_to_be_equal() {
+    let [intervals, holding, faster] = outcomes(1.0, 1.0);
+    assert!(intervals > 300.0, "too few intervals: {intervals}");
+    assert!(holding >= 0.945 * intervals, "{holding} of {intervals} hold 1");
+    assert!(faster <= 0.03 * intervals, "{faster} of {intervals} say faster");
+}
+
+#[test]
+fn a_difference_is_found_and_is_the_right_one() {
+    let [intervals, holding, faster] = outcomes(4.0, 0.25);
+    assert!(holding >= 0.945 * intervals, "{holding} of {intervals} hold the truth");
+    assert!(faster > 0.9 * intervals, "{faster} of {intervals} say faster");
+}
