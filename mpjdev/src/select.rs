@@ -3,93 +3,46 @@
 //! The table has ascending upper bounds; the range of a message is the number of bounds that are
 //! smaller than its size (the bound itself belongs to its range). The last range has no bound.
 
-use transport_lapi::config::BackendChoice;
-
-/// The two ways of carrying a message.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Protocol {
-    /// One Amsend carries envelope and data.
-    Eager,
-    /// Amsend carries the envelope, the receiver fetches the data with Get.
-    Rendezvous,
-}
-
-/// Messages up to this many bytes go eagerly by default: the copying pipeline keeps both processors
-/// busy and beats the one-copy Get on ordinary pages; above it, the early memory that a message
-/// without a posted receive would take is no longer reasonable.
-const EAGER_UP_TO: usize = 16 << 20;
+use transport_lapi::config::{BackendChoice, Protocol, Ranges, RangesError, Tuning};
 
 /// Protocols by message size.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Table {
-    bounds: Vec<usize>,
-    protocols: Vec<Protocol>,
-}
-
-/// Why a table was refused.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum TableError {
-    /// There must be one protocol more than there are bounds.
-    #[error("{bounds} bounds need {} protocols, not {protocols}", .bounds + 1)]
-    Count {
-        /// How many bounds there are.
-        bounds: usize,
-        /// How many protocols there are.
-        protocols: usize,
-    },
-    /// The bounds must be strictly ascending.
-    #[error("bound {index} is not larger than the one before it")]
-    Order {
-        /// The place of the bound that is not.
-        index: usize,
-    },
-}
+pub struct Table(Ranges<Protocol>);
 
 impl Table {
     /// A table of `bounds` (bytes, inclusive) and one protocol more.
     ///
     /// # Errors
-    /// [`TableError`] if the counts do not fit or the bounds are not strictly ascending.
+    /// [`RangesError`] if the counts do not fit or the bounds are not strictly ascending.
     ///
     /// ```
     /// use mpjdev::{Protocol::*, Table};
     /// let table = Table::new(vec![100], vec![Eager, Rendezvous])?;
     /// assert_eq!((table.protocol(100), table.protocol(101)), (Eager, Rendezvous));
-    /// # Ok::<(), mpjdev::TableError>(())
+    /// # Ok::<(), mpjdev::RangesError>(())
     /// ```
-    pub fn new(bounds: Vec<usize>, protocols: Vec<Protocol>) -> Result<Self, TableError> {
-        if protocols.len() != bounds.len() + 1 {
-            let (bounds, protocols) = (bounds.len(), protocols.len());
-            return Err(TableError::Count { bounds, protocols });
-        }
-        if let Some(index) = (1..bounds.len()).find(|&i| bounds[i - 1] >= bounds[i]) {
-            return Err(TableError::Order { index });
-        }
-        Ok(Self { bounds, protocols })
+    pub fn new(bounds: Vec<usize>, protocols: Vec<Protocol>) -> Result<Self, RangesError> {
+        Ranges::new(bounds, protocols).map(Self)
     }
 
-    /// The table of a backend choice.
-    pub fn of(choice: BackendChoice) -> Self {
-        let (bounds, protocols) = match choice {
-            BackendChoice::Eager => (vec![], vec![Protocol::Eager]),
-            BackendChoice::Rendezvous => (vec![], vec![Protocol::Rendezvous]),
-            BackendChoice::Auto => (vec![EAGER_UP_TO], vec![Protocol::Eager, Protocol::Rendezvous]),
-        };
-        Self { bounds, protocols }
+    /// The table of a backend choice; where it is by size, that of the tuning.
+    pub fn of(choice: BackendChoice, tuning: &Tuning) -> Self {
+        Self(match choice {
+            BackendChoice::Eager => Ranges::all(Protocol::Eager),
+            BackendChoice::Rendezvous => Ranges::all(Protocol::Rendezvous),
+            BackendChoice::Auto => tuning.protocols().clone(),
+        })
     }
 
     /// The protocol for a message of `len` bytes.
     #[inline]
     pub fn protocol(&self, len: usize) -> Protocol {
-        let range: usize = self.bounds.iter().map(|&bound| usize::from(len > bound)).sum();
-        self.protocols[range]
+        self.0.of(len)
     }
 
     /// The ranges: upper bound (`None` for the last) and protocol.
     pub fn ranges(&self) -> impl Iterator<Item = (Option<usize>, Protocol)> {
-        let bounds = self.bounds.iter().copied().map(Some).chain([None]);
-        bounds.zip(self.protocols.iter().copied())
+        self.0.iter()
     }
 }
 
@@ -124,14 +77,14 @@ mod tests {
     #[test]
     fn bad_tables_are_refused() {
         let count = Table::new(vec![1], vec![Eager]);
-        assert_eq!(count, Err(TableError::Count { bounds: 1, protocols: 1 }));
+        assert_eq!(count, Err(RangesError::Count { bounds: 1, values: 1 }));
         let order = Table::new(vec![5, 5], vec![Eager; 3]);
-        assert_eq!(order, Err(TableError::Order { index: 1 }));
+        assert_eq!(order, Err(RangesError::Order { bound: 5, before: 5 }));
     }
 
     #[test]
     fn a_forced_backend_has_one_range() {
-        let table = Table::of(BackendChoice::Rendezvous);
+        let table = Table::of(BackendChoice::Rendezvous, &Tuning::default());
         assert_eq!(table.ranges().collect::<Vec<_>>(), [(None, Rendezvous)]);
     }
 }

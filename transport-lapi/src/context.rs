@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use parking_lot::{Mutex, MutexGuard};
 
 use crate::adapter::{Adapter, Doorbell, TaskId};
-use crate::config::WaitMode;
+use crate::config::{Tuning, WaitMode};
 use crate::counter::CounterId;
 use crate::engine::Engine;
 use crate::error::LapiError;
@@ -82,10 +82,12 @@ fn thread_mark() -> usize {
 }
 
 /// How a context behaves.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Options {
     /// How waiting threads spend their time.
     pub wait: WaitMode,
+    /// How long messages are cut, and how long a wait spins.
+    pub tuning: Tuning,
 }
 
 /// One task's window on the job; LAPI calls it a handle. Shared by all threads of the task.
@@ -109,13 +111,13 @@ impl<A: Adapter, S> Context<A, S> {
         let bell = adapter.doorbell();
         let session = Session {
             state,
-            engine: Engine::new(&adapter),
+            engine: Engine::new(&adapter, options.tuning.pieces()),
             adapter,
             bell: bell.clone(),
             sleeping: 0,
             terminated: false,
         };
-        let pace = Pace::new(options.wait, num_tasks, cores);
+        let pace = Pace::new(options.wait, options.tuning.spin(), num_tasks, cores);
         let owner = AtomicUsize::new(0);
         Self { session: Mutex::new(session), owner, bell, pace, task, num_tasks }
     }

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use crate::adapter::{Adapter, Doorbell, Frame, TaskId};
 use crate::amsend::Outgoing;
 use crate::completion::{CompletionThread, Due};
+use crate::config::Pieces;
 use crate::error::{LapiError, Violation};
 use crate::handler::{Arrival, Completion, HeaderAction, HeaderHandler, MAX_HANDLERS};
 use crate::outbox::Outbox;
@@ -44,11 +45,11 @@ struct Incoming<S> {
 }
 
 impl<S> Engine<S> {
-    pub fn new<A: Adapter>(adapter: &A) -> Self {
+    pub fn new<A: Adapter>(adapter: &A, pieces: &Pieces) -> Self {
         let num_tasks = adapter.num_tasks();
         Self {
             task: adapter.task(),
-            outbox: Outbox::new(num_tasks, adapter.caps()),
+            outbox: Outbox::new(num_tasks, adapter.caps(), pieces),
             handlers: vec![None; MAX_HANDLERS].into(),
             barrier: [0; BARRIER_ROUNDS],
             incoming: std::iter::repeat_with(|| None).take(num_tasks).collect(),

@@ -7,6 +7,7 @@ use crate::adapter::{Adapter, Caps, TaskId};
 use crate::amsend::{
     Message, Offer, OnOrigin, Outgoing, Payload, check_handler, check_target, check_uhdr,
 };
+use crate::config::Pieces;
 use crate::counter::Counters;
 use crate::error::LapiError;
 use crate::get::{Gets, Regions};
@@ -17,6 +18,8 @@ use crate::wire::Packet;
 /// and the dispatcher sends.
 pub struct Outbox<S> {
     pub(crate) caps: Caps,
+    /// How long messages are cut, within what the adapter's frames take.
+    pub(crate) pieces: Pieces,
     pub(crate) lanes: Vec<Lane<S>>,
     /// Operations in all lanes together.
     pub(crate) queued: usize,
@@ -39,10 +42,11 @@ pub(crate) struct Lane<S> {
 }
 
 impl<S> Outbox<S> {
-    pub(crate) fn new(num_tasks: usize, caps: Caps) -> Self {
+    pub(crate) fn new(num_tasks: usize, caps: Caps, pieces: &Pieces) -> Self {
         let lane = || Lane { queue: VecDeque::new(), next_msg: 0, dirty: false, fences: 0 };
         Self {
             caps,
+            pieces: pieces.within(caps.max_body),
             lanes: std::iter::repeat_with(lane).take(num_tasks).collect(),
             queued: 0,
             counters: Counters::default(),
@@ -163,7 +167,7 @@ impl<S> Outbox<S> {
             let Some(front) = queue.front_mut() else {
                 return Ok(frames);
             };
-            match front.offer(adapter, target, next_msg, &self.regions)? {
+            match front.offer(adapter, target, next_msg, &self.regions, &self.pieces)? {
                 Offer::Full => return Ok(frames),
                 Offer::Part => frames += 1,
                 Offer::Last => {

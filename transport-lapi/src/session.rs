@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::adapter::{Adapter, AdapterError, Doorbell, Post, TaskId};
-use crate::amsend::{Amsend, Message, OnOrigin, Outgoing, Payload, Sent, single_limit};
+use crate::amsend::{Amsend, Message, OnOrigin, Outgoing, Payload, Sent};
 use crate::counter::CounterId;
 use crate::engine::Engine;
 use crate::error::LapiError;
@@ -75,7 +75,7 @@ impl<A: Adapter, S> Session<A, S> {
         let outbox = &mut self.engine.outbox;
         call.check(outbox.lanes.len())?;
         let lane = &mut outbox.lanes[call.target as usize];
-        if !lane.queue.is_empty() || call.udata.len() > single_limit(&outbox.caps) {
+        if !lane.queue.is_empty() || call.udata.len() > outbox.pieces.whole() {
             return Ok(false);
         }
         let (handler, counters, uhdr) = (call.handler, call.counters(), call.uhdr);
