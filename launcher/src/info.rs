@@ -28,6 +28,14 @@ pub struct Asked {
     pub exports: Vec<Export>,
 }
 
+impl Asked {
+    /// The value that `-x` gives a variable.
+    fn exported(&self, name: &str) -> Option<String> {
+        let export = self.exports.iter().rev().find(|export| export.name == name)?;
+        Some(export.value.as_ref()?.to_string_lossy().into_owned())
+    }
+}
+
 /// A line of the table of settings.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Row {
@@ -41,7 +49,7 @@ struct Row {
 /// # Errors
 /// [`LaunchError::Setting`] and [`LaunchError::Tuning`], as a job with these settings would meet them.
 pub fn text(asked: &Asked) -> Result<String, LaunchError> {
-    let settings = Settings::from_env()?;
+    let settings = Settings::from_env_after(&|name| asked.exported(name))?;
     let tuned = tuning_file::load(&tuning_source(&asked.exports))?;
     let backend = asked.backend.unwrap_or(settings.backend);
     let ranks = asked.ranks.unwrap_or_else(default_ranks);
@@ -74,9 +82,8 @@ fn setting(asked: &Asked, name: &str, default: &str) -> Row {
     if let Some(backend) = asked.backend.filter(|_| name == BACKEND.name) {
         return row(name, backend.word().to_owned(), "command line (--backend)");
     }
-    let exported = asked.exports.iter().rev().find(|export| export.name == name);
-    if let Some(value) = exported.and_then(|export| export.value.as_ref()) {
-        return row(name, value.to_string_lossy().into_owned(), "command line (-x)");
+    if let Some(value) = asked.exported(name) {
+        return row(name, value, "command line (-x)");
     }
     match config::inherited(name) {
         Some(value) => row(name, value.to_string_lossy().into_owned(), "environment"),
@@ -139,10 +146,13 @@ fn ways(tuning: &Tuning, backend: BackendChoice, max_body: usize) -> Vec<String>
     bounds.sort_unstable();
     bounds.retain(|&bound| way(bound) != way(bound + 1));
     bounds.dedup();
-    let mut lines: Vec<_> =
-        bounds.iter().map(|&bound| format!("up to {bound:>10} bytes: {}", way(bound))).collect();
-    let last = bounds.last().map_or(0, |bound| bound + 1);
-    lines.push(format!("{:<22}: {}", if last == 0 { "any length" } else { "longer" }, way(last)));
+    let line = |range: String, len| format!("{range:<22}  {}", way(len));
+    let up_to = |&bound: &usize| line(format!("up to {bound} bytes"), bound);
+    let mut lines: Vec<_> = bounds.iter().map(up_to).collect();
+    lines.push(match bounds.last() {
+        Some(bound) => line("longer".to_owned(), bound + 1),
+        None => line("any length".to_owned(), 0),
+    });
     lines
 }
 
@@ -155,20 +165,20 @@ mod tests {
         let tuning = Tuning::default();
         let lines = ways(&tuning, BackendChoice::Auto, 64 << 10);
         let expected = [
-            "up to       8192 bytes: eager, as one frame",
-            "up to      32768 bytes: eager, in pieces of 8192",
-            "up to     131072 bytes: eager, in pieces of 16384",
-            "up to     524288 bytes: eager, in pieces of 32768",
-            "up to   16777216 bytes: eager, in pieces of 65536",
-            "longer                : rendezvous",
+            "up to 8192 bytes        eager, as one frame",
+            "up to 32768 bytes       eager, in pieces of 8192",
+            "up to 131072 bytes      eager, in pieces of 16384",
+            "up to 524288 bytes      eager, in pieces of 32768",
+            "up to 16777216 bytes    eager, in pieces of 65536",
+            "longer                  rendezvous",
         ];
         assert_eq!(lines, expected);
         let rendezvous = ways(&tuning, BackendChoice::Rendezvous, 64 << 10);
-        assert_eq!(rendezvous, ["any length            : rendezvous"]);
+        assert_eq!(rendezvous, ["any length              rendezvous"]);
         let short = ways(&tuning, BackendChoice::Eager, 8 << 10);
         let expected = [
-            "up to       8192 bytes: eager, as one frame",
-            "longer                : eager, in pieces of 8192",
+            "up to 8192 bytes        eager, as one frame",
+            "longer                  eager, in pieces of 8192",
         ];
         assert_eq!(short, expected);
     }

@@ -252,6 +252,14 @@ impl Settings {
         Self::from_lookup(&environment)
     }
 
+    /// The same where `given` counts for more than the environment: what a launcher passes on.
+    ///
+    /// # Errors
+    /// As [`Settings::from_env`].
+    pub fn from_env_after(given: &dyn Fn(&str) -> Option<String>) -> Result<Self, ConfigError> {
+        Self::from_lookup(&|name| given(name).or_else(|| environment(name)))
+    }
+
     fn from_lookup(lookup: Lookup<'_>) -> Result<Self, ConfigError> {
         let default = Self::default();
         Ok(Self {
