@@ -17,7 +17,7 @@ use mpj_bench::tune::plan::{self, Plan};
 use mpj_bench::tune::trial::Bench;
 use mpj_bench::tune::verdict::{Verdict, judge, sights};
 use mpj_bench::tune::{choice, verdict};
-use mpj_bench::{launch, machine};
+use mpj_bench::{launch, machine, stats};
 use mpj_launcher::machine::Machine;
 use mpj_launcher::tuning_file;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -133,8 +133,11 @@ fn measure(bench: &Bench, built_in: &Tuning) -> Result<Tuning, String> {
     let bar = progress("spin", 2 * bench.rounds);
     let waiting = bench.waiting(&tuning, || bar.inc(1));
     bar.finish_and_clear();
-    let (turn, wake_up) = waiting?;
-    let spin = choice::spin(&tuning, turn, wake_up);
+    let waiting = waiting?;
+    let (turns, wake_ups): (Vec<f64>, Vec<f64>) = waiting.iter().copied().unzip();
+    let median = |values: &[f64]| stats::median(values).unwrap_or_default();
+    let (turn, wake_up) = (median(&turns), median(&wake_ups));
+    let spin = choice::spin(&tuning, &waiting);
     println!(
         "spin: a turn takes {:.0} ns, a wake-up {wake_up:.0} us; {spin} turns last {:.0} us: {}",
         turn * 1e3,

@@ -2,6 +2,8 @@
 
 use transport_lapi::config::{Pieces, Protocol, Ranges, Tuning};
 
+use crate::stats;
+
 /// The smallest and the largest message at which protocols are compared, in bytes.
 pub const SIZES: (usize, usize) = (256, 64 << 20);
 
@@ -84,12 +86,18 @@ pub fn pieces(tuning: &Tuning, whole: f64, ranges: &[f64]) -> Pieces {
 }
 
 /// How many turns a waiting rank spins: those of `tuning`, unless they last much longer or shorter than
-/// they should, where a turn takes `turn` and a wake-up `wake_up` microseconds.
-pub fn spin(tuning: &Tuning, turn: f64, wake_up: f64) -> u32 {
+/// they should, whichever end of the interval is the right one. `rounds` says of each round how many
+/// microseconds a turn took, and a wake-up.
+pub fn spin(tuning: &Tuning, rounds: &[(f64, f64)]) -> u32 {
     let now = f64::from(tuning.spin());
-    let suits = WAKE_UPS * wake_up / turn;
-    let is_known = suits.is_finite() && suits > 0.0;
-    if !is_known || (now / SLACK..=now * SLACK).contains(&suits) {
+    // A turn that took no time was not seen.
+    let seen = rounds.iter().filter(|(turn, _)| *turn > 0.0);
+    let suits: Vec<f64> = seen.map(|(turn, wake_up)| WAKE_UPS * wake_up / turn).collect();
+    let (Some((least, most)), Some(suits)) = (stats::interval(&suits), stats::median(&suits))
+    else {
+        return tuning.spin();
+    };
+    if most >= now / SLACK && least <= now * SLACK {
         return tuning.spin();
     }
     let doublings = (suits / now).log2().round();
@@ -154,12 +162,21 @@ mod tests {
 
     #[test]
     fn a_spin_that_lasts_about_as_long_as_it_should_stays() {
-        let of = |turn, wake_up| spin(&Tuning::default(), turn, wake_up);
+        let of = |turn, wake_up| spin(&Tuning::default(), &[(turn, wake_up); 6]);
         assert_eq!(of(0.025, 40.0), 4000);
         assert_eq!((of(0.01, 40.0), of(0.06, 40.0)), (4000, 4000));
         assert_eq!((of(0.025, 400.0), of(0.25, 40.0)), (32_000, 250));
         assert_eq!((of(1e-9, 1e9), of(1e9, 1.0)), (1_000_000, 125));
         assert_eq!((of(0.0, 1.0), of(-1.0, 1.0), of(f64::NAN, 1.0)), (4000, 4000, 4000));
+    }
+
+    #[test]
+    fn rounds_that_disagree_leave_the_spin_as_it_is() {
+        let mut rounds = [(0.025, 4000.0); 8];
+        assert_ne!(spin(&Tuning::default(), &rounds), 4000);
+        rounds[3] = (0.025, 40.0);
+        assert_eq!(spin(&Tuning::default(), &rounds), 4000);
+        assert_eq!(spin(&Tuning::default(), &[(0.025, 4000.0); 5]), 4000, "no interval");
     }
 
     proptest! {

@@ -28,8 +28,8 @@ use crate::stats;
 use crate::tune::plan::{Arm, Plan};
 use crate::tune::verdict::{Aspect, Flow, Pairs, sights};
 
-/// What is spent on one size in one launch.
-const EFFORT: Effort = Effort { batches: 3, budget: 1.5 };
+/// What is spent on one size in one launch; the best batch counts, which is one that nothing disturbed.
+const EFFORT: Effort = Effort { batches: 5, budget: 2.0 };
 /// Wake-ups in one launch.
 const WAKE_UPS: Effort = Effort { batches: 10, budget: 0.0 };
 /// How many times the planned rounds there are at most, where the machine changes its face too often.
@@ -100,35 +100,39 @@ impl Bench {
         Ok(pairs)
     }
 
-    /// Microseconds that a turn of polling takes, and that a wake-up does.
+    /// Microseconds that a turn of polling takes, and that a wake-up does, in each round.
     ///
     /// # Errors
     /// Why a launch failed: one line.
-    pub fn waiting(&self, tuning: &Tuning, mut watch: impl FnMut()) -> Result<(f64, f64), String> {
+    pub fn waiting(
+        &self,
+        tuning: &Tuning,
+        mut watch: impl FnMut(),
+    ) -> Result<Vec<(f64, f64)>, String> {
         let arm = |spin| {
             let (protocols, pieces) = (tuning.protocols().clone(), tuning.pieces().clone());
             let tuning = Tuning::new(protocols, pieces, spin).expect("a spin within the limits");
             Arm { backend: BackendChoice::Auto, tuning }
         };
         let arms = prepared(&SPINS.map(arm))?;
-        let (mut turns, mut wake_ups) = (Vec::new(), Vec::new());
+        let mut rounds = Vec::new();
         for _ in 0..self.rounds {
-            let mut busy = [0.0; 2];
+            let (mut busy, mut wake_up) = ([0.0; 2], f64::INFINITY);
             for (arm, busy) in arms.iter().zip(&mut busy) {
                 let samples = self.run(arm, vec![Program::Wakeup], WAKE_UPS, &[8])?;
                 let figure = |series: &str| {
                     let sample = samples.iter().find(|sample| sample.series == series);
-                    sample.and_then(|sample| stats::median(&sample.values))
+                    sample.map_or(&[][..], |sample| &sample.values)
                 };
-                let (delay, share) = figure("wakeup").zip(figure("wakeup-cpu")).unwrap_or_default();
+                let delay = stats::median(figure("wakeup")).unwrap_or_default();
+                let share = stats::median(figure("wakeup-cpu")).unwrap_or_default();
                 *busy = share / 100.0 * (BLOCKED.as_secs_f64() * 1e6 + delay);
-                wake_ups.push(delay);
+                wake_up = figure("wakeup").iter().copied().fold(wake_up, f64::min);
                 watch();
             }
-            turns.push((busy[1] - busy[0]) / f64::from(SPINS[1] - SPINS[0]));
+            rounds.push(((busy[1] - busy[0]) / f64::from(SPINS[1] - SPINS[0]), wake_up));
         }
-        let median = |values: &[f64]| stats::median(values).unwrap_or_default();
-        Ok((median(&turns), median(&wake_ups)))
+        Ok(rounds)
     }
 
     /// How many launches a plan takes if the machine keeps its face.
@@ -195,12 +199,15 @@ fn by_aspect(samples: &[Sample]) -> Measured {
 fn timed(sample: &Sample) -> Option<(Aspect, (f64, Face))> {
     let (before, after) = sample.raw?;
     let face = Face::of(before);
-    let median = stats::median(&sample.values).filter(|median| *median > 0.0)?;
+    let values = sample.values.iter().copied();
     let (flow, time) = match sample.series.as_str() {
-        "latency" => (Flow::Single, median),
-        "bandwidth" => (Flow::Stream, 1.0 / median),
+        "latency" => (Flow::Single, values.fold(f64::INFINITY, f64::min)),
+        "bandwidth" => (Flow::Stream, 1.0 / values.fold(0.0, f64::max)),
         _ => return None,
     };
+    if !time.is_normal() {
+        return None;
+    }
     (face == Face::of(after)).then_some(((flow, sample.x as usize), (time, face)))
 }
 
@@ -230,6 +237,7 @@ mod tests {
         assert_eq!(timed(&sample("latency", 2.0, Some((50.0, 300.0)))), None);
         assert_eq!(timed(&sample("latency", 2.0, None)), None);
         assert_eq!(timed(&sample("rate", 2.0, near)), None);
+        assert_eq!(timed(&Sample { values: vec![], ..sample("latency", 1.0, near) }), None);
     }
 
     #[test]
