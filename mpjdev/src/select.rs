@@ -83,6 +83,14 @@ mod tests {
     }
 
     #[test]
+    fn by_size_means_as_tuned() {
+        let tuning: Tuning = "rendezvous<=512,eager;4096;4096;20".parse().unwrap();
+        let table = Table::of(BackendChoice::Auto, &tuning);
+        assert_eq!((table.protocol(512), table.protocol(513)), (Rendezvous, Eager));
+        assert_eq!(Table::of(BackendChoice::Eager, &tuning).protocol(512), Eager);
+    }
+
+    #[test]
     fn a_forced_backend_has_one_range() {
         let table = Table::of(BackendChoice::Rendezvous, &Tuning::default());
         assert_eq!(table.ranges().collect::<Vec<_>>(), [(None, Rendezvous)]);
