@@ -18,6 +18,8 @@
 //!  text, page, results, baseline                      what a reader sees
 //! ```
 //!
+//! [`tune`] finds the values that suit the machine, with launches of the same kind.
+//!
 //! What a launch runs is in `mpj-bench-programs`; [`over_mpj`] binds it to mpj.
 
 #![forbid(unsafe_code)]
@@ -41,4 +43,5 @@ pub mod results;
 pub mod stats;
 pub mod store;
 pub mod text;
+pub mod tune;
 pub mod views;

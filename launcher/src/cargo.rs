@@ -40,6 +40,8 @@ pub enum Request {
     Run(RunRequest),
     /// `cargo mpj bench`: the words that follow are for the benchmark program.
     Bench(Vec<OsString>),
+    /// `cargo mpj tune`: likewise for the program that tunes.
+    Tune(Vec<OsString>),
 }
 
 /// What `cargo mpj run` was asked for.
@@ -78,6 +80,13 @@ enum Mpj {
         #[arg(value_name = "ARGS", trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<OsString>,
     },
+    /// Measures which values suit this machine and writes them down; `cargo mpj tune --help` says more
+    #[command(disable_help_flag = true)]
+    Tune {
+        /// Options
+        #[arg(value_name = "ARGS", trailing_var_arg = true, allow_hyphen_values = true)]
+        args: Vec<OsString>,
+    },
 }
 
 /// Parses the command line of `cargo-mpj`, as cargo gives it: program name, `mpj`, and the rest.
@@ -98,6 +107,7 @@ pub fn parse(command_line: impl IntoIterator<Item = OsString>) -> Result<Request
             Request::Run(RunRequest { selection, options, args })
         }
         Mpj::Bench { args } => Request::Bench(args),
+        Mpj::Tune { args } => Request::Tune(args),
     })
 }
 
@@ -112,11 +122,12 @@ impl RunRequest {
     }
 }
 
-/// Builds the benchmark program and what it starts, and returns its path.
+/// Builds the program `name` of the benchmarks, which is `mpj-bench` or `mpj-tune`, and what it starts,
+/// and returns its path.
 ///
 /// # Errors
 /// [`CargoError`].
-pub fn build_bench(folder: &Path) -> Result<PathBuf, CargoError> {
+pub fn build_bench(name: &str, folder: &Path) -> Result<PathBuf, CargoError> {
     let release = true;
     let own = |package: &str, name: &str| Selection {
         release,
@@ -126,7 +137,7 @@ pub fn build_bench(folder: &Path) -> Result<PathBuf, CargoError> {
     };
     build(&own("mpj-launcher", "mpjrun"), folder)?;
     build(&own("mpj-bench", "mpj-bench-rank"), folder)?;
-    build(&own("mpj-bench", "mpj-bench"), folder)
+    build(&own("mpj-bench", name), folder)
 }
 
 /// Why there is no program to run.

@@ -10,6 +10,7 @@ use clap::{Args, Parser};
 use transport_lapi::adapters::MAX_TASKS;
 use transport_lapi::config::{BackendChoice, Keyword, SETTINGS};
 
+use crate::info::Asked;
 use crate::job::{Export, JobSpec};
 
 /// Options of a job, the same for `mpjrun` and `cargo mpj run`.
@@ -66,9 +67,21 @@ impl JobOptions {
 struct Mpjrun {
     #[command(flatten)]
     options: JobOptions,
+    /// Run nothing; print every setting and where it is from, the adapter, and how messages travel
+    #[arg(long, conflicts_with = "command")]
+    info: bool,
     /// The program, looked up in PATH if it has no slash, and its arguments, passed on as they are
-    #[arg(value_names = ["PROGRAM", "ARGS"], num_args = 1.., required = true, trailing_var_arg = true)]
+    #[arg(value_names = ["PROGRAM", "ARGS"], num_args = 1.., required_unless_present = "info", trailing_var_arg = true)]
     command: Vec<OsString>,
+}
+
+/// What `mpjrun` was asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Request {
+    /// To run a job.
+    Run(JobSpec),
+    /// To say what would be in force.
+    Info(Asked),
 }
 
 /// Parses the command line of `mpjrun`, program name included.
@@ -77,11 +90,16 @@ struct Mpjrun {
 /// clap's error, which also carries the texts of `--help` and `--version`.
 pub fn parse_mpjrun(
     command_line: impl IntoIterator<Item = OsString>,
-) -> Result<JobSpec, clap::Error> {
-    let Mpjrun { options, mut command } = Mpjrun::try_parse_from(accept_np(command_line))?;
+) -> Result<Request, clap::Error> {
+    let Mpjrun { options, info, mut command } = Mpjrun::try_parse_from(accept_np(command_line))?;
+    if info {
+        let JobOptions { ranks, backend, export: exports, .. } = options;
+        let backend = backend.as_deref().and_then(BackendChoice::from_word);
+        return Ok(Request::Info(Asked { ranks, backend, exports }));
+    }
     let args = command.split_off(1);
     let program = command.pop().expect("clap requires at least one word");
-    Ok(options.job(program, args))
+    Ok(Request::Run(options.job(program, args)))
 }
 
 /// Rewrites `-np 2` and `-np2`, which other launchers take, to `-n`. Only among the launcher's own options: what
@@ -114,7 +132,8 @@ fn without_p(word: OsString) -> OsString {
     }
 }
 
-fn default_ranks() -> usize {
+/// As many as there are processors for this process.
+pub(crate) fn default_ranks() -> usize {
     std::thread::available_parallelism().map_or(1, |cores| cores.get().min(MAX_TASKS))
 }
 

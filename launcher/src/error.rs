@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use transport_lapi::adapter::AdapterError;
 use transport_lapi::config::ConfigError;
 
+use crate::tuning_file::TuningFileError;
+
 /// Why no rank was started, or not all of them.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -43,6 +45,9 @@ pub enum LaunchError {
     /// A setting in the environment is not legal: every rank would refuse it.
     #[error(transparent)]
     Setting(#[from] ConfigError),
+    /// The file of tuned values is not usable.
+    #[error(transparent)]
+    Tuning(#[from] TuningFileError),
     /// The job segment could not be made.
     #[error(transparent)]
     Segment(#[from] AdapterError),
@@ -74,7 +79,10 @@ impl LaunchError {
         match self {
             Self::NotFound { .. } => 127,
             Self::NotExecutable { .. } => 126,
-            Self::WorkingFolder { .. } | Self::UnsetVariable { .. } | Self::Setting(_) => 2,
+            Self::WorkingFolder { .. }
+            | Self::UnsetVariable { .. }
+            | Self::Setting(_)
+            | Self::Tuning(_) => 2,
             Self::Segment(_) | Self::System { .. } | Self::Spawn { .. } => 125,
         }
     }

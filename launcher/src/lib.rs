@@ -6,7 +6,9 @@
 //! inherited by descriptor, as `transport_lapi::bootstrap` lays down.
 //!
 //! ```text
-//!  cli, cargo          what was asked for
+//!  cli, cargo          what was asked for ──── info: what would be in force
+//!      │
+//!  tuning_file         the values tuned to this machine
 //!      │
 //!  spawn               one process per rank, each leading its own process group
 //!      │
@@ -23,10 +25,13 @@ pub mod cargo;
 pub mod cli;
 mod error;
 mod exits;
+pub mod info;
 pub mod job;
+pub mod machine;
 mod output;
 mod rank;
 mod spawn;
 mod stdin;
+pub mod tuning_file;
 
 pub use error::LaunchError;

@@ -2,20 +2,30 @@
 
 #![allow(clippy::print_stderr, reason = "a program talks to its user")]
 
+use std::io::Write;
 use std::process::ExitCode;
 
-use mpj_launcher::{cli, job};
+use mpj_launcher::cli::Request;
+use mpj_launcher::{LaunchError, cli, info, job};
 
 fn main() -> ExitCode {
-    let spec = match cli::parse_mpjrun(std::env::args_os()) {
-        Ok(spec) => spec,
+    let answer = match cli::parse_mpjrun(std::env::args_os()) {
+        Ok(Request::Run(spec)) => job::run(&spec),
+        Ok(Request::Info(asked)) => tell(&asked),
         Err(error) => error.exit(),
     };
-    match job::run(&spec) {
+    match answer {
         Ok(code) => ExitCode::from(code),
         Err(error) => {
             eprintln!("mpjrun: {error}");
             ExitCode::from(error.exit_code())
         }
     }
+}
+
+fn tell(asked: &info::Asked) -> Result<u8, LaunchError> {
+    let text = info::text(asked)?;
+    // A reader that has seen enough closes the pipe.
+    let written = std::io::stdout().write_all(text.as_bytes());
+    Ok(u8::from(written.is_err()))
 }

@@ -20,22 +20,24 @@ use transport_lapi::bootstrap::control::control_pair;
 use transport_lapi::bootstrap::signals::Mask;
 use transport_lapi::bootstrap::spawn::{DescriptorLimit, prepare};
 use transport_lapi::bootstrap::{monotonic_nanos, rank_environment};
-use transport_lapi::config::{self, Settings};
+use transport_lapi::config::{self, Settings, Tuning, TuningSource};
 
 use crate::LaunchError;
 use crate::exits::Ending;
 use crate::job::{Export, JobSpec};
 use crate::rank::Rank;
 use crate::stdin::{self, TerminalInput};
+use crate::tuning_file;
 
 /// A job description, checked against the system.
 pub(crate) struct Prepared<'a> {
     spec: &'a JobSpec,
     program: PathBuf,
     environment: Vec<(OsString, OsString)>,
+    tuning: Tuning,
 }
 
-/// Checks the program, the folder, the exported variables and the settings.
+/// Checks the program, the folder, the exported variables, the settings and the tuned values.
 pub(crate) fn check(spec: &JobSpec) -> Result<Prepared<'_>, LaunchError> {
     Settings::from_env()?;
     let program = find_program(&spec.program, config::inherited("PATH"))?;
@@ -48,7 +50,19 @@ pub(crate) fn check(spec: &JobSpec) -> Result<Prepared<'_>, LaunchError> {
         let (name, value) = config::backend_entry(backend);
         environment.push((name.into(), value.into()));
     }
-    Ok(Prepared { spec, program, environment })
+    let tuning = tuning_file::load(&tuning_source(&spec.exports))?.tuning;
+    Ok(Prepared { spec, program, environment, tuning })
+}
+
+/// Where the tuned values of a job with these `exports` are from: `-x` counts for more than the
+/// launcher's own environment.
+pub(crate) fn tuning_source(exports: &[Export]) -> TuningSource {
+    let mut exports = exports.iter().rev();
+    let exported = exports.find(|export| export.name == config::TUNING.name);
+    match exported.and_then(|export| export.value.as_deref()) {
+        Some(value) => TuningSource::named(value),
+        None => TuningSource::from_env(),
+    }
 }
 
 impl Prepared<'_> {
@@ -70,7 +84,8 @@ impl Prepared<'_> {
             let mut command = self.command(std::mem::replace(&mut input, Stdio::null()));
             let task = rank as TaskId;
             let (segment, control) = (segment.as_fd(), control.as_fd());
-            command.envs(rank_environment(task, self.spec.ranks, &job, segment, control));
+            let (ranks_of_job, tuning) = (self.spec.ranks, &self.tuning);
+            command.envs(rank_environment(task, ranks_of_job, &job, segment, control, tuning));
             prepare(&mut command, segment, control, &limit, mask);
             let label = self.spec.label.then(|| format!("[{rank}] "));
             let child = command.spawn().map_err(failed)?;

@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use transport_lapi::adapter::{Adapter, Doorbell, GetKind};
-use transport_lapi::config::{BackendChoice, Settings, WaitMode};
+use transport_lapi::config::{BackendChoice, Protocol, Settings, Tuning, WaitMode};
 use transport_lapi::{Context, LapiError, RecvRegion, SendRegion, Session, SessionGuard, Step};
 
 use crate::backend::{self, Backend, Outbound, eager::Eager, rendezvous::Rendezvous};
@@ -23,7 +23,7 @@ use crate::error::Error;
 use crate::huge;
 use crate::matching::Pattern;
 use crate::request::{self, Handle, Operation, Posted, Request};
-use crate::select::{Protocol, Table};
+use crate::select::Table;
 use crate::state::State;
 use crate::stats::Stats;
 use crate::status::Status;
@@ -47,27 +47,30 @@ pub struct Options {
     pub early_limit: usize,
     /// How waiting threads spend their time.
     pub wait: WaitMode,
+    /// How long eager messages are cut, and how long a wait spins. Its protocols are in the table.
+    pub tuning: Tuning,
 }
 
 impl Options {
-    /// The options that the settings describe.
-    pub fn from_settings(settings: &Settings) -> Self {
+    /// The options that settings and tuned values describe.
+    pub fn new(settings: &Settings, tuning: Tuning) -> Self {
         Self {
-            table: Table::of(settings.backend),
+            table: Table::of(settings.backend, &tuning),
             early_limit: settings.early_limit,
             wait: settings.wait,
+            tuning,
         }
     }
 
     /// The default options with this backend.
     pub fn with_backend(backend: BackendChoice) -> Self {
-        Self { table: Table::of(backend), ..Self::default() }
+        Self::new(&Settings { backend, ..Settings::default() }, Tuning::default())
     }
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self::from_settings(&Settings::default())
+        Self::new(&Settings::default(), Tuning::default())
     }
 }
 
@@ -98,7 +101,8 @@ impl<A: Adapter> Device<A> {
     pub fn new(adapter: A, options: Options) -> Result<Self, Error> {
         let state = State::new(adapter.num_tasks(), options.early_limit);
         let bell = adapter.doorbell();
-        let transport = transport_lapi::Options { wait: options.wait };
+        let transport =
+            transport_lapi::Options { wait: options.wait, tuning: options.tuning.clone() };
         let context = Context::init(adapter, state, transport);
         backend::register(&mut *context.session()?)?;
         let number = DEVICES.fetch_add(1, Ordering::Relaxed);

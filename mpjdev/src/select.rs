@@ -4,21 +4,7 @@
 //! smaller than its size (the bound itself belongs to its range). The last range has no bound. Data
 //! that lie in huge pages have one bound of their own, from which on they are fetched.
 
-use transport_lapi::config::BackendChoice;
-
-/// The two ways of carrying a message.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Protocol {
-    /// One Amsend carries envelope and data.
-    Eager,
-    /// Amsend carries the envelope, the receiver fetches the data with Get.
-    Rendezvous,
-}
-
-/// Messages up to this many bytes go eagerly by default: the copying pipeline keeps both processors
-/// busy and beats the one-copy Get on ordinary pages; above it, the early memory that a message
-/// without a posted receive would take is no longer reasonable.
-const EAGER_UP_TO: usize = 16 << 20;
+use transport_lapi::config::{BackendChoice, Protocol, Ranges, RangesError, Tuning};
 
 /// Messages from huge pages of at least this many bytes are fetched by default: the kernel finds its
 /// way through such pages so much faster that one copy beats the pipeline's two.
@@ -27,56 +13,25 @@ const HUGE_FROM: usize = 256 << 10;
 /// Protocols by message size.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Table {
-    bounds: Vec<usize>,
-    protocols: Vec<Protocol>,
+    ranges: Ranges<Protocol>,
     /// From here on data in huge pages are fetched, whatever the ranges say.
     huge_from: usize,
-    /// Up to here the first protocol carries a message, wherever its data lie.
-    short: usize,
-}
-
-/// Why a table was refused.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum TableError {
-    /// There must be one protocol more than there are bounds.
-    #[error("{bounds} bounds need {} protocols, not {protocols}", .bounds + 1)]
-    Count {
-        /// How many bounds there are.
-        bounds: usize,
-        /// How many protocols there are.
-        protocols: usize,
-    },
-    /// The bounds must be strictly ascending.
-    #[error("bound {index} is not larger than the one before it")]
-    Order {
-        /// The place of the bound that is not.
-        index: usize,
-    },
 }
 
 impl Table {
     /// A table of `bounds` (bytes, inclusive) and one protocol more.
     ///
     /// # Errors
-    /// [`TableError`] if the counts do not fit or the bounds are not strictly ascending.
+    /// [`RangesError`] if the counts do not fit or the bounds are not strictly ascending.
     ///
     /// ```
     /// use mpjdev::{Protocol::*, Table};
     /// let table = Table::new(vec![100], vec![Eager, Rendezvous])?;
     /// assert_eq!((table.protocol(100), table.protocol(101)), (Eager, Rendezvous));
-    /// # Ok::<(), mpjdev::TableError>(())
+    /// # Ok::<(), mpjdev::RangesError>(())
     /// ```
-    pub fn new(bounds: Vec<usize>, protocols: Vec<Protocol>) -> Result<Self, TableError> {
-        if protocols.len() != bounds.len() + 1 {
-            let (bounds, protocols) = (bounds.len(), protocols.len());
-            return Err(TableError::Count { bounds, protocols });
-        }
-        if let Some(index) = (1..bounds.len()).find(|&i| bounds[i - 1] >= bounds[i]) {
-            return Err(TableError::Order { index });
-        }
-        let short = bounds.first().copied().unwrap_or(usize::MAX);
-        Ok(Self { bounds, protocols, huge_from: usize::MAX, short })
+    pub fn new(bounds: Vec<usize>, protocols: Vec<Protocol>) -> Result<Self, RangesError> {
+        Ranges::new(bounds, protocols).map(Self::from)
     }
 
     /// This table, but data of at least `bytes` bytes (at least 1) that lie in huge pages go by
@@ -86,23 +41,19 @@ impl Table {
     /// use mpjdev::{Protocol::Eager, Table};
     /// let table = Table::new(vec![], vec![Eager])?.with_huge_from(100_000);
     /// assert_eq!((table.protocol(200_000), table.huge_from()), (Eager, Some(100_000)));
-    /// # Ok::<(), mpjdev::TableError>(())
+    /// # Ok::<(), mpjdev::RangesError>(())
     /// ```
     pub fn with_huge_from(self, bytes: usize) -> Self {
-        let huge_from = bytes.max(1);
-        Self { huge_from, short: self.short.min(huge_from - 1), ..self }
+        Self { huge_from: bytes.max(1), ..self }
     }
 
-    /// The table of a backend choice. That of a forced backend does not look where data lie.
-    pub fn of(choice: BackendChoice) -> Self {
-        let table = |bounds, protocols| Self::new(bounds, protocols).expect("it is well-formed");
+    /// The table of a backend choice; where it is by size, that of the tuning. That of a forced backend
+    /// does not look where data lie.
+    pub fn of(choice: BackendChoice, tuning: &Tuning) -> Self {
         match choice {
-            BackendChoice::Eager => table(vec![], vec![Protocol::Eager]),
-            BackendChoice::Rendezvous => table(vec![], vec![Protocol::Rendezvous]),
-            BackendChoice::Auto => {
-                table(vec![EAGER_UP_TO], vec![Protocol::Eager, Protocol::Rendezvous])
-                    .with_huge_from(HUGE_FROM)
-            }
+            BackendChoice::Eager => Ranges::all(Protocol::Eager).into(),
+            BackendChoice::Rendezvous => Ranges::all(Protocol::Rendezvous).into(),
+            BackendChoice::Auto => Self::from(tuning.protocols().clone()).with_huge_from(HUGE_FROM),
         }
     }
 
@@ -115,17 +66,18 @@ impl Table {
     /// in huge pages that Get can read.
     #[inline]
     pub(crate) fn protocol_from(&self, len: usize, is_huge: impl FnOnce() -> bool) -> Protocol {
-        if len <= self.short {
-            return self.protocols[0];
-        }
         if len >= self.huge_from && is_huge() { Protocol::Rendezvous } else { self.protocol(len) }
     }
 
-    /// The protocol for a message of `len` bytes from ordinary pages.
+    /// The protocol for a message of `len` bytes.
     #[inline]
     pub fn protocol(&self, len: usize) -> Protocol {
-        let range: usize = self.bounds.iter().map(|&bound| usize::from(len > bound)).sum();
-        self.protocols[range]
+        self.ranges.of(len)
+    }
+
+    /// The ranges: upper bound (`None` for the last) and protocol.
+    pub fn ranges(&self) -> impl Iterator<Item = (Option<usize>, Protocol)> {
+        self.ranges.iter()
     }
 
     /// The length below which every message goes eagerly, wherever its data lie; 0 if the shortest
@@ -134,16 +86,16 @@ impl Table {
         let rendezvous = self.ranges().position(|(_, protocol)| protocol == Protocol::Rendezvous);
         let below = match rendezvous {
             Some(0) => 0,
-            Some(range) => self.bounds[range - 1].saturating_add(1),
+            Some(range) => self.ranges.bounds()[range - 1].saturating_add(1),
             None => usize::MAX,
         };
         below.min(self.huge_from)
     }
+}
 
-    /// The ranges: upper bound (`None` for the last) and protocol.
-    pub fn ranges(&self) -> impl Iterator<Item = (Option<usize>, Protocol)> {
-        let bounds = self.bounds.iter().copied().map(Some).chain([None]);
-        bounds.zip(self.protocols.iter().copied())
+impl From<Ranges<Protocol>> for Table {
+    fn from(ranges: Ranges<Protocol>) -> Self {
+        Self { ranges, huge_from: usize::MAX }
     }
 }
 
@@ -176,6 +128,28 @@ mod tests {
     }
 
     #[test]
+    fn bad_tables_are_refused() {
+        let count = Table::new(vec![1], vec![Eager]);
+        assert_eq!(count, Err(RangesError::Count { bounds: 1, values: 1 }));
+        let order = Table::new(vec![5, 5], vec![Eager; 3]);
+        assert_eq!(order, Err(RangesError::Order { bound: 5, before: 5 }));
+    }
+
+    #[test]
+    fn by_size_means_as_tuned() {
+        let tuning: Tuning = "rendezvous<=512,eager;4096;4096;20".parse().unwrap();
+        let table = Table::of(BackendChoice::Auto, &tuning);
+        assert_eq!((table.protocol(512), table.protocol(513)), (Rendezvous, Eager));
+        assert_eq!(Table::of(BackendChoice::Eager, &tuning).protocol(512), Eager);
+    }
+
+    #[test]
+    fn a_forced_backend_has_one_range() {
+        let table = Table::of(BackendChoice::Rendezvous, &Tuning::default());
+        assert_eq!(table.ranges().collect::<Vec<_>>(), [(None, Rendezvous)]);
+    }
+
+    #[test]
     fn short_messages_know_that_they_are_eager() {
         let table = |bounds, protocols| Table::new(bounds, protocols).unwrap().eager_below();
         assert_eq!(table(vec![10, 20], vec![Eager, Eager, Rendezvous]), 21);
@@ -184,23 +158,6 @@ mod tests {
         assert_eq!(table(vec![], vec![Eager]), usize::MAX);
         let huge = Table::new(vec![10], vec![Eager, Rendezvous]).unwrap().with_huge_from(7);
         assert_eq!(huge.eager_below(), 7);
-    }
-
-    #[test]
-    fn bad_tables_are_refused() {
-        let count = Table::new(vec![1], vec![Eager]);
-        assert_eq!(count, Err(TableError::Count { bounds: 1, protocols: 1 }));
-        let order = Table::new(vec![5, 5], vec![Eager; 3]);
-        assert_eq!(order, Err(TableError::Order { index: 1 }));
-    }
-
-    #[test]
-    fn a_forced_backend_has_one_range() {
-        let table = Table::of(BackendChoice::Rendezvous);
-        assert_eq!(table.ranges().collect::<Vec<_>>(), [(None, Rendezvous)]);
-        let eager = Table::of(BackendChoice::Eager);
-        assert_eq!(eager.protocol_from(1 << 40, || true), Eager);
-        assert_eq!(eager.huge_from(), None);
     }
 
     #[test]
@@ -218,12 +175,5 @@ mod tests {
                 assert_eq!(table.protocol_from(len, || false), ordinary.protocol(len), "{len}");
             }
         }
-    }
-
-    #[test]
-    fn nobody_asks_where_short_data_lie() {
-        let table = Table::of(BackendChoice::Auto);
-        let from = table.huge_from().unwrap();
-        assert_eq!(table.protocol_from(from - 1, || unreachable!("it is short")), Eager);
     }
 }

@@ -27,8 +27,8 @@ pub struct Job {
 /// be used.
 pub fn join() -> Result<Job, Error> {
     let settings = Settings::from_env().map_err(WireupError::from)?;
-    let Joined { adapter, control, get_report } = wireup::connect(&settings)?;
-    let device = Device::new(adapter, Options::from_settings(&settings))?;
+    let Joined { adapter, control, get_report, tuning } = wireup::connect(&settings)?;
+    let device = Device::new(adapter, Options::new(&settings, tuning))?;
     Ok(Job { device, control, get_report })
 }
 

@@ -36,7 +36,7 @@ pub struct Outcome {
 ///
 /// When the launcher cannot be built or started, or does not end within [`LIMIT`].
 pub fn mpjrun(args: &[&str]) -> Outcome {
-    run(Command::new(mpjrun_path()).args(args))
+    run(Command::new(mpjrun_path()).args(args).env("MPJ_TUNING", "none"))
 }
 
 /// Runs a command to its end, without input.

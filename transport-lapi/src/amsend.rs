@@ -4,7 +4,10 @@
 //! else becomes an [`Outgoing`] in the lane of its target. A lane is a FIFO, and a frame is offered
 //! only from its front: this is what keeps header handlers in the order of sending.
 
+use std::cmp::Ordering;
+
 use crate::adapter::{Adapter, Caps, Post, TaskId};
+use crate::config::Pieces;
 use crate::counter::{CounterId, Counters};
 use crate::error::LapiError;
 use crate::get::Regions;
@@ -13,9 +16,6 @@ use crate::outbox::Outbox;
 use crate::query::Step;
 use crate::region::SendRegion;
 use crate::wire::{BASE, MAX_UHDR, Packet, RemoteCounters};
-
-/// Messages up to this many bytes travel as one frame.
-const ONE_SHOT: usize = 8 << 10;
 
 /// The parameters of LAPI_Amsend.
 pub struct Amsend<'a, S> {
@@ -189,38 +189,22 @@ impl Payload {
     }
 }
 
-/// Largest message that goes as one frame.
-#[inline]
-pub(crate) fn single_limit(caps: &Caps) -> usize {
-    ONE_SHOT.min(caps.max_body)
-}
-
-/// Size of the pieces of a message of `len` bytes: small enough that both ends work at once, large
-/// enough that the cost of a piece does not show.
-fn chunk(len: u64, caps: &Caps) -> usize {
-    let range = PIECES.iter().find(|(up_to, _)| len <= *up_to);
-    range.map_or(LARGEST_PIECE, |(_, piece)| *piece).min(caps.max_body)
-}
-
-/// Lengths up to which messages are cut into pieces of which size.
-const PIECES: [(u64, usize); 3] =
-    [(32 << 10, 8 << 10), (128 << 10, 16 << 10), (512 << 10, 32 << 10)];
-/// Size of the pieces of longer messages.
-const LARGEST_PIECE: usize = 64 << 10;
-
 /// The lengths, ascending, above which a message with a user header of `uhdr` bytes travels in
 /// another way.
-pub(crate) fn steps(uhdr: usize, caps: &Caps) -> Vec<Step> {
+pub(crate) fn steps(uhdr: usize, caps: &Caps, pieces: &Pieces) -> Vec<Step> {
     let cell = caps.max_inline.saturating_sub(BASE + uhdr);
     let mut steps = vec![
         Step { bytes: cell, above: "beside the cell of the ring" },
-        Step { bytes: single_limit(caps), above: "in pieces" },
+        Step { bytes: pieces.whole(), above: "in pieces" },
     ];
-    let pieces = PIECES.iter().map(|(up_to, _)| *up_to as usize);
-    let longer = pieces.map(|bytes| Step { bytes, above: "in larger pieces" });
-    steps.extend(
-        longer.filter(|step| chunk(step.bytes as u64 + 1, caps) > chunk(step.bytes as u64, caps)),
-    );
+    steps.extend(pieces.sizes().bounds().iter().filter_map(|&bytes| {
+        let above = match pieces.size(bytes + 1).cmp(&pieces.size(bytes)) {
+            Ordering::Greater => "in larger pieces",
+            Ordering::Less => "in smaller pieces",
+            Ordering::Equal => return None,
+        };
+        Some(Step { bytes, above })
+    }));
     steps
 }
 
@@ -242,19 +226,20 @@ impl<S> Outgoing<S> {
         target: TaskId,
         next_msg: &mut u32,
         regions: &Regions,
+        pieces: &Pieces,
     ) -> Result<Offer, LapiError> {
         match self {
-            Self::Message(message) => message.offer(adapter, target, next_msg),
+            Self::Message(message) => message.offer(adapter, target, next_msg, pieces),
             Self::Control(packet) => {
                 let post = adapter.try_send(target, packet.encode().bytes(), &[])?;
                 Ok(if post == Post::Full { Offer::Full } else { Offer::Last })
             }
             Self::GetReply { ticket, key, offset, len, sent } => {
-                let caps = adapter.caps();
-                let part = (chunk(*len, &caps) as u64).min(*len - *sent);
+                let whole = usize::try_from(*len).unwrap_or(usize::MAX);
+                let part = (pieces.size(whole) as u64).min(*len - *sent);
                 let Some(region) = regions.part(*key, *offset + *sent, part) else {
                     *self = Self::Control(Packet::GetRefused { ticket: *ticket });
-                    return self.offer(adapter, target, next_msg, regions);
+                    return self.offer(adapter, target, next_msg, regions, pieces);
                 };
                 let head = Packet::GetData { ticket: *ticket, offset: *sent }.encode();
                 if adapter.try_send(target, head.bytes(), region.bytes())? == Post::Full {
@@ -273,13 +258,13 @@ impl<S> Message<S> {
         adapter: &mut A,
         target: TaskId,
         next_msg: &mut u32,
+        pieces: &Pieces,
     ) -> Result<Offer, LapiError> {
-        let caps = adapter.caps();
         let data = self.data.bytes();
         let total = data.len();
         let (handler, counters, uhdr) = (self.handler, self.counters, &self.uhdr[..self.uhdr_len]);
-        let whole = total <= single_limit(&caps);
-        let part = if whole { total } else { chunk(total as u64, &caps).min(total - self.sent) };
+        let whole = total <= pieces.whole();
+        let part = if whole { total } else { pieces.size(total).min(total - self.sent) };
         let packet = if whole {
             Packet::Single { handler, counters, uhdr }
         } else if self.sent == 0 {

@@ -22,7 +22,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::adapter::TaskId;
 use crate::adapters::MAX_TASKS;
-use crate::config::{self, ForeignLauncher, JobVariables, Settings};
+use crate::config::{self, ForeignLauncher, JobVariables, Settings, Tuning};
 
 pub use control::Control;
 
@@ -48,6 +48,8 @@ pub struct Membership {
     pub segment: OwnedFd,
     /// The line to the launcher.
     pub control: Control,
+    /// The tuned values of the job.
+    pub tuning: Tuning,
 }
 
 /// Why a process could not find its job.
@@ -129,8 +131,8 @@ pub fn detect(settings: &Settings) -> Result<Start, BootstrapError> {
     let (segment, control) = take_once(&TAKEN, &seat)?;
     let control = Control::new(seat.task, control);
     control.end_with_launcher().map_err(|source| BootstrapError::Watch { source })?;
-    let Seat { task, num_tasks, job, .. } = seat;
-    Ok(Start::Launched(Membership { task, num_tasks, job, segment, control }))
+    let Seat { task, num_tasks, job, tuning, .. } = seat;
+    Ok(Start::Launched(Membership { task, num_tasks, job, segment, control, tuning }))
 }
 
 /// Takes the descriptors of `seat`, unless they have been `taken` (B2). A refusal leaves them where
@@ -145,14 +147,15 @@ fn take_once(taken: &AtomicBool, seat: &Seat) -> Result<(OwnedFd, OwnedFd), Boot
 }
 
 /// The environment of rank `task` of the job called `job`, whose inherited descriptors are
-/// `segment` and `control`. See [`spawn::prepare`] for passing the descriptors themselves.
+/// `segment` and `control`; its tuned values are the same on every rank. See [`spawn::prepare`] for passing the descriptors themselves.
 pub fn rank_environment(
     task: TaskId,
     num_tasks: usize,
     job: &str,
     segment: BorrowedFd<'_>,
     control: BorrowedFd<'_>,
-) -> [(&'static str, String); 6] {
+    tuning: &Tuning,
+) -> [(&'static str, String); 7] {
     [
         (config::RANK, task.to_string()),
         (config::SIZE, num_tasks.to_string()),
@@ -160,6 +163,7 @@ pub fn rank_environment(
         (config::JOB, job.to_owned()),
         (config::SHM_FD, segment.as_raw_fd().to_string()),
         (config::CTRL_FD, control.as_raw_fd().to_string()),
+        (config::TUNED, tuning.to_string()),
     ]
 }
 
@@ -180,6 +184,7 @@ struct Seat {
     job: String,
     segment: i32,
     control: i32,
+    tuning: Tuning,
 }
 
 impl Seat {
@@ -192,15 +197,29 @@ impl Seat {
         let descriptors = 3..=i32::MAX as usize;
         let segment = number(config::SHM_FD, &variables.segment, descriptors.clone(), expected)?;
         let control = number(config::CTRL_FD, &variables.control, descriptors, expected)?;
-        let job = variables.job.clone().ok_or(BootstrapError::Missing { variable: config::JOB })?;
+        let job = given(config::JOB, &variables.job)?.clone();
+        let tuned = given(config::TUNED, &variables.tuned)?;
+        let tuning = tuned.parse().map_err(|_| BootstrapError::Malformed {
+            variable: config::TUNED,
+            value: tuned.clone(),
+            expected: "what mpjrun writes there",
+        })?;
         Ok(Self {
             task: task as TaskId,
             num_tasks,
             job,
             segment: segment as i32,
             control: control as i32,
+            tuning,
         })
     }
+}
+
+fn given<'a>(
+    variable: &'static str,
+    value: &'a Option<String>,
+) -> Result<&'a String, BootstrapError> {
+    value.as_ref().ok_or(BootstrapError::Missing { variable })
 }
 
 fn number(
@@ -209,7 +228,7 @@ fn number(
     legal: std::ops::RangeInclusive<usize>,
     expected: &'static str,
 ) -> Result<usize, BootstrapError> {
-    let value = value.as_ref().ok_or(BootstrapError::Missing { variable })?;
+    let value = given(variable, value)?;
     let number = value.parse().ok().filter(|number| legal.contains(number));
     number.ok_or_else(|| BootstrapError::Malformed { variable, value: value.clone(), expected })
 }

@@ -8,6 +8,13 @@
 //! - E2: an empty value means the same as an unset variable.
 
 use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+
+mod ranges;
+mod tuning;
+
+pub use ranges::{MAX_RANGES, Ranges, RangesError};
+pub use tuning::{Legal, NotATuning, Pieces, Protocol, Tuning, TuningError};
 
 /// One row of the manual.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,7 +29,8 @@ pub struct Setting {
     pub meaning: &'static str,
 }
 
-const BACKEND: Setting = Setting {
+/// `MPJ_BACKEND`.
+pub const BACKEND: Setting = Setting {
     name: "MPJ_BACKEND",
     default: "auto",
     legal: "auto, eager, rendezvous",
@@ -46,6 +54,14 @@ const EARLY_LIMIT: Setting = Setting {
     legal: "a number of bytes, with suffix K, M or G for powers of 1024",
     meaning: "memory for messages that arrive before their receive, per peer",
 };
+/// `MPJ_TUNING`.
+pub const TUNING: Setting = Setting {
+    name: "MPJ_TUNING",
+    default: "user",
+    legal: "user, none, or the path of a file",
+    meaning: "values tuned to this machine, read by mpjrun: those of mpj/tuning.toml in the user's \
+              configuration folder if it is there, those built in, or those of a file",
+};
 const SINGLETON: Setting = Setting {
     name: "MPJ_SINGLETON",
     default: "0",
@@ -54,7 +70,7 @@ const SINGLETON: Setting = Setting {
 };
 
 /// Every setting a user may give, in the order of the manual.
-pub const SETTINGS: [Setting; 5] = [BACKEND, GET, WAIT, EARLY_LIMIT, SINGLETON];
+pub const SETTINGS: [Setting; 6] = [BACKEND, GET, WAIT, EARLY_LIMIT, TUNING, SINGLETON];
 
 /// Rank of this process, set by the launcher.
 pub(crate) const RANK: &str = "MPJ_RANK";
@@ -68,6 +84,8 @@ pub(crate) const JOB: &str = "MPJ_JOB";
 pub(crate) const SHM_FD: &str = "MPJ_SHM_FD";
 /// Number of the inherited descriptor of the control socket, set by the launcher.
 pub(crate) const CTRL_FD: &str = "MPJ_CTRL_FD";
+/// The tuned values of the job as one word, set by the launcher.
+pub(crate) const TUNED: &str = "MPJ_TUNED";
 
 /// A setting whose legal values are a few words.
 pub trait Keyword: Copy + PartialEq + Sized + 'static {
@@ -137,6 +155,51 @@ impl Keyword for WaitMode {
         &[("spin", Self::Spin), ("adaptive", Self::Adaptive), ("block", Self::Block)];
 }
 
+/// `MPJ_TUNING`: where the launcher finds the tuned values.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum TuningSource {
+    /// The file of the user, if it is there.
+    #[default]
+    User,
+    /// Nowhere: what is built in.
+    BuiltIn,
+    /// This file.
+    File(PathBuf),
+}
+
+impl TuningSource {
+    /// What a value of `MPJ_TUNING` means. A file called `none` or `user` is named `./none`.
+    pub fn named(value: &OsStr) -> Self {
+        match value.to_str() {
+            Some("" | "user") => Self::User,
+            Some("none") => Self::BuiltIn,
+            _ => Self::File(value.into()),
+        }
+    }
+
+    /// The source that this process's environment names.
+    pub fn from_env() -> Self {
+        inherited(TUNING.name).map_or(Self::User, |value| Self::named(&value))
+    }
+}
+
+/// The environment entry that makes a launcher take the tuned values from `file`.
+pub fn tuning_entry(file: &Path) -> (&'static str, &OsStr) {
+    (TUNING.name, file.as_os_str())
+}
+
+/// Where the user's own tuned values are kept: below `XDG_CONFIG_HOME`, or else below `.config` in
+/// `HOME`. `None` where neither is set to an absolute path.
+pub fn user_tuning_file() -> Option<PathBuf> {
+    tuning_file_in(&|name| inherited(name))
+}
+
+fn tuning_file_in(lookup: &dyn Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
+    let folder = |name| lookup(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let home = || Some(folder("HOME")?.join(".config"));
+    Some(folder("XDG_CONFIG_HOME").or_else(home)?.join("mpj/tuning.toml"))
+}
+
 /// The settings of one process, parsed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
@@ -189,6 +252,14 @@ impl Settings {
         Self::from_lookup(&environment)
     }
 
+    /// The same where `given` counts for more than the environment: what a launcher passes on.
+    ///
+    /// # Errors
+    /// As [`Settings::from_env`].
+    pub fn from_env_after(given: &dyn Fn(&str) -> Option<String>) -> Result<Self, ConfigError> {
+        Self::from_lookup(&|name| given(name).or_else(|| environment(name)))
+    }
+
     fn from_lookup(lookup: Lookup<'_>) -> Result<Self, ConfigError> {
         let default = Self::default();
         Ok(Self {
@@ -207,7 +278,7 @@ pub fn backend_entry(backend: BackendChoice) -> (&'static str, &'static str) {
 }
 
 /// A variable of this process's environment; `None` where it is unset or empty (E2). For what the
-/// launcher takes from its caller for itself: `PATH` and `CARGO`.
+/// launcher takes from its caller for itself: `PATH`, `CARGO`, and what it shows of the settings.
 pub fn inherited(name: impl AsRef<OsStr>) -> Option<OsString> {
     std::env::var_os(name).filter(|value| !value.is_empty())
 }
@@ -226,6 +297,7 @@ pub(crate) struct JobVariables {
     pub(crate) job: Option<String>,
     pub(crate) segment: Option<String>,
     pub(crate) control: Option<String>,
+    pub(crate) tuned: Option<String>,
 }
 
 impl JobVariables {
@@ -240,6 +312,7 @@ impl JobVariables {
             job: lookup(JOB),
             segment: lookup(SHM_FD),
             control: lookup(CTRL_FD),
+            tuned: lookup(TUNED),
         }
     }
 }

@@ -13,7 +13,7 @@ use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
 use crate::adapter::{Adapter, Doorbell, TaskId};
-use crate::config::WaitMode;
+use crate::config::{Tuning, WaitMode};
 use crate::counter::CounterId;
 use crate::engine::Engine;
 use crate::error::LapiError;
@@ -45,10 +45,12 @@ impl<A: Adapter, S> DerefMut for SessionGuard<'_, A, S> {
 }
 
 /// How a context behaves.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Options {
     /// How waiting threads spend their time.
     pub wait: WaitMode,
+    /// How long messages are cut, and how long a wait spins.
+    pub tuning: Tuning,
 }
 
 /// One task's window on the job; LAPI calls it a handle. Shared by all threads of the task.
@@ -70,14 +72,14 @@ impl<A: Adapter, S> Context<A, S> {
         let bell = adapter.doorbell();
         let session = Session {
             state,
-            engine: Engine::new(&adapter),
+            engine: Engine::new(&adapter, options.tuning.pieces()),
             adapter,
             bell: bell.clone(),
             sleeping: 0,
             trouble: None,
             terminated: false,
         };
-        let pace = Pace::new(options.wait, num_tasks, cores);
+        let pace = Pace::new(options.wait, options.tuning.spin(), num_tasks, cores);
         Self { session: Lock::new(session), bell, pace, task, num_tasks }
     }
 

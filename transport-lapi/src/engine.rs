@@ -12,6 +12,7 @@ use std::sync::Arc;
 use crate::adapter::{Adapter, Doorbell, Frame, SHORT_HEAD, Sink, TaskId};
 use crate::amsend::Outgoing;
 use crate::completion::{CompletionThread, Due};
+use crate::config::Pieces;
 use crate::error::{LapiError, Violation};
 use crate::handler::{
     Arrival, Completion, HeaderAction, HeaderHandler, MAX_HANDLERS, ShortHandler,
@@ -89,11 +90,11 @@ struct Incoming<S> {
 }
 
 impl<S> Engine<S> {
-    pub fn new<A: Adapter>(adapter: &A) -> Self {
+    pub fn new<A: Adapter>(adapter: &A, pieces: &Pieces) -> Self {
         let num_tasks = adapter.num_tasks();
         Self {
             task: adapter.task(),
-            outbox: Outbox::new(num_tasks, adapter.caps()),
+            outbox: Outbox::new(num_tasks, adapter.caps(), pieces),
             handlers: Box::new([None; MAX_HANDLERS]),
             short: Box::new([None; MAX_HANDLERS]),
             barrier: [0; BARRIER_ROUNDS],

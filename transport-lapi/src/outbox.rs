@@ -6,8 +6,8 @@ use std::collections::VecDeque;
 use crate::adapter::{Adapter, Caps, TaskId};
 use crate::amsend::{
     Message, Offer, OnOrigin, Outgoing, Payload, check_handler, check_target, check_uhdr,
-    single_limit,
 };
+use crate::config::Pieces;
 use crate::counter::Counters;
 use crate::error::LapiError;
 use crate::get::{Gets, Regions};
@@ -18,8 +18,8 @@ use crate::wire::Packet;
 /// and the dispatcher sends.
 pub struct Outbox<S> {
     pub(crate) caps: Caps,
-    /// Largest message that goes as one frame.
-    pub(crate) single_limit: usize,
+    /// How long messages are cut, within what the adapter's frames take.
+    pub(crate) pieces: Pieces,
     pub(crate) lanes: Vec<Lane<S>>,
     /// Operations in all lanes together.
     pub(crate) queued: usize,
@@ -42,11 +42,11 @@ pub(crate) struct Lane<S> {
 }
 
 impl<S> Outbox<S> {
-    pub(crate) fn new(num_tasks: usize, caps: Caps) -> Self {
+    pub(crate) fn new(num_tasks: usize, caps: Caps, pieces: &Pieces) -> Self {
         let lane = || Lane { queue: VecDeque::new(), next_msg: 0, dirty: false, fences: 0 };
         Self {
             caps,
-            single_limit: single_limit(&caps),
+            pieces: pieces.within(caps.max_body),
             lanes: std::iter::repeat_with(lane).take(num_tasks).collect(),
             queued: 0,
             counters: Counters::default(),
@@ -167,7 +167,7 @@ impl<S> Outbox<S> {
             let Some(front) = queue.front_mut() else {
                 return Ok(frames);
             };
-            match front.offer(adapter, target, next_msg, &self.regions)? {
+            match front.offer(adapter, target, next_msg, &self.regions, &self.pieces)? {
                 Offer::Full => return Ok(frames),
                 Offer::Part => frames += 1,
                 Offer::Last => {

@@ -49,7 +49,7 @@ impl<A: Adapter, S> Session<A, S> {
     /// The lengths of `udata`, ascending, above which an amsend with a user header of `uhdr` bytes
     /// travels in another way.
     pub fn steps(&self, uhdr: usize) -> Vec<Step> {
-        amsend::steps(uhdr, &self.adapter.caps())
+        amsend::steps(uhdr, &self.adapter.caps(), &self.engine.outbox.pieces)
     }
 
     /// Name of the adapter.

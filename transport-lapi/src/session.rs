@@ -94,9 +94,9 @@ impl<A: Adapter, S> Session<A, S> {
         uhdr: [u8; 8],
         udata: SendRegion,
     ) -> bool {
-        let Outbox { lanes, single_limit, .. } = &mut self.engine.outbox;
+        let Outbox { lanes, pieces, .. } = &mut self.engine.outbox;
         let Some(lane) = lanes.get_mut(target as usize) else { return false };
-        let wellformed = handler != 0 && udata.len() <= *single_limit && !udata.is_null();
+        let wellformed = handler != 0 && udata.len() <= pieces.whole() && !udata.is_null();
         if !wellformed || !lane.queue.is_empty() {
             return false;
         }
@@ -111,7 +111,7 @@ impl<A: Adapter, S> Session<A, S> {
         let outbox = &mut self.engine.outbox;
         call.check(outbox.lanes.len())?;
         let lane = &mut outbox.lanes[call.target as usize];
-        if !lane.queue.is_empty() || call.udata.len() > outbox.single_limit {
+        if !lane.queue.is_empty() || call.udata.len() > outbox.pieces.whole() {
             return Ok(false);
         }
         let (handler, counters, uhdr) = (call.handler, call.counters(), call.uhdr);

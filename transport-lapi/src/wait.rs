@@ -6,9 +6,7 @@
 
 use crate::config::WaitMode;
 
-/// Turns of polling before the first yield, when every task has a processor.
-const LONG_SPIN: u32 = 4_000;
-/// The same with more tasks than processors, and between two yields.
+/// Turns of polling before the first yield with more tasks than processors, and between two yields.
 const SHORT_SPIN: u32 = 20;
 /// Yields before the sleep.
 const YIELDS: u32 = 50;
@@ -33,9 +31,10 @@ pub(crate) struct Pace {
 }
 
 impl Pace {
-    /// The pace for a job of `tasks` on `cores` processors.
-    pub fn new(mode: WaitMode, tasks: usize, cores: usize) -> Self {
-        let spins = if tasks <= cores { LONG_SPIN } else { SHORT_SPIN };
+    /// The pace for a job of `tasks` on `cores` processors, with `long_spin` turns of polling before
+    /// the first yield when every task has one.
+    pub fn new(mode: WaitMode, long_spin: u32, tasks: usize, cores: usize) -> Self {
+        let spins = if tasks <= cores { long_spin } else { SHORT_SPIN };
         match mode {
             WaitMode::Spin => Self { spins, yields: YIELDS, sleeps: false },
             WaitMode::Adaptive => Self { spins, yields: YIELDS, sleeps: true },
@@ -67,6 +66,8 @@ impl Pace {
 mod tests {
     use super::*;
 
+    const LONG_SPIN: u32 = 4_000;
+
     fn steps(pace: Pace, turns: u32) -> (usize, usize, usize) {
         let count = |step| (0..turns).filter(|&idle| pace.step(idle) == step).count();
         (count(Step::Spin), count(Step::Yield), count(Step::Sleep))
@@ -77,21 +78,21 @@ mod tests {
         let long = LONG_SPIN as usize;
         let yields = YIELDS as usize;
         let turns = LONG_SPIN + YIELDS * (SHORT_SPIN + 1) + 7;
-        let (spin, yielded, slept) = steps(Pace::new(WaitMode::Adaptive, 2, 2), turns);
+        let (spin, yielded, slept) = steps(Pace::new(WaitMode::Adaptive, LONG_SPIN, 2, 2), turns);
         assert_eq!((spin, yielded, slept), (long + yields * SHORT_SPIN as usize, yields, 7));
     }
 
     #[test]
     fn oversubscribed_tasks_hardly_spin() {
-        let pace = Pace::new(WaitMode::Adaptive, 3, 2);
+        let pace = Pace::new(WaitMode::Adaptive, LONG_SPIN, 3, 2);
         assert_eq!(pace.step(SHORT_SPIN), Step::Yield);
         assert_eq!(pace.step(SHORT_SPIN - 1), Step::Spin);
     }
 
     #[test]
     fn block_sleeps_at_once_and_spin_never() {
-        assert_eq!(Pace::new(WaitMode::Block, 2, 2).step(0), Step::Sleep);
-        let (_, _, slept) = steps(Pace::new(WaitMode::Spin, 9, 2), 100_000);
+        assert_eq!(Pace::new(WaitMode::Block, LONG_SPIN, 2, 2).step(0), Step::Sleep);
+        let (_, _, slept) = steps(Pace::new(WaitMode::Spin, LONG_SPIN, 9, 2), 100_000);
         assert_eq!(slept, 0);
     }
 }

@@ -10,7 +10,7 @@ use crate::adapters::port::Port;
 use crate::adapters::shm::ShmAdapter;
 use crate::adapters::threads::{self, ThreadsAdapter};
 use crate::bootstrap::{self, BootstrapError, Control, Membership, Start};
-use crate::config::{ConfigError, Settings};
+use crate::config::{ConfigError, Settings, Tuning};
 use crate::region::{RecvRegion, RemoteRegion, SendRegion};
 
 /// Why a task could not join its job.
@@ -36,6 +36,9 @@ pub struct Joined {
     pub control: Option<Control>,
     /// How gets are done, in words, for reports.
     pub get_report: String,
+    /// The tuned values of the job. A job of one task, which talks to itself alone, has those that are
+    /// built in.
+    pub tuning: Tuning,
 }
 
 /// Joins the job that the environment describes, or makes a job of one task. Blocks until every
@@ -47,13 +50,15 @@ pub fn connect(settings: &Settings) -> Result<Joined, WireupError> {
     match bootstrap::detect(settings)? {
         Start::Singleton => {
             let adapter = Native::Threads(threads::job(1)?.remove(0));
-            Ok(Joined { adapter, control: None, get_report: "memory copy".to_owned() })
+            let (get_report, tuning) = ("memory copy".to_owned(), Tuning::default());
+            Ok(Joined { adapter, control: None, get_report, tuning })
         }
-        Start::Launched(Membership { task, num_tasks, segment, control, .. }) => {
+        Start::Launched(Membership { task, num_tasks, segment, control, tuning, .. }) => {
             control.joined();
             let shm = ShmAdapter::attach(segment, task, num_tasks, settings.get)?;
             let get_report = shm.get_report();
-            Ok(Joined { adapter: Native::Shm(shm), control: Some(control), get_report })
+            let (adapter, control) = (Native::Shm(shm), Some(control));
+            Ok(Joined { adapter, control, get_report, tuning })
         }
     }
 }

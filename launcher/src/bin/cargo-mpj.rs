@@ -1,5 +1,5 @@
 //! `cargo mpj run` builds a program of the workspace and runs it as the ranks of one job;
-//! `cargo mpj bench` builds the benchmarks and becomes them.
+//! `cargo mpj bench` and `cargo mpj tune` build the benchmarks and become them.
 
 #![allow(clippy::print_stderr, reason = "a program talks to its user")]
 
@@ -14,7 +14,8 @@ use mpj_launcher::{cargo, job};
 fn main() -> ExitCode {
     let answer = match cargo::parse(std::env::args_os()) {
         Ok(Request::Run(request)) => run(request),
-        Ok(Request::Bench(words)) => bench(&words),
+        Ok(Request::Bench(words)) => become_one("mpj-bench", &words),
+        Ok(Request::Tune(words)) => become_one("mpj-tune", &words),
         Err(error) => error.exit(),
     };
     answer.unwrap_or_else(|error| {
@@ -34,8 +35,8 @@ fn run(request: RunRequest) -> Result<ExitCode, CargoError> {
     })
 }
 
-/// Becomes the benchmark program, so that signals reach it and its exit code is the user's.
-fn bench(words: &[OsString]) -> Result<ExitCode, CargoError> {
-    let program = cargo::build_bench(Path::new("."))?;
+/// Becomes this program of the benchmarks, so that signals reach it and its exit code is the user's.
+fn become_one(name: &str, words: &[OsString]) -> Result<ExitCode, CargoError> {
+    let program = cargo::build_bench(name, Path::new("."))?;
     Err(CargoError::Bench(Command::new(program).args(words).exec()))
 }

@@ -56,6 +56,13 @@ fn the_words_after_bench_are_passed_on() {
 }
 
 #[test]
+fn the_words_after_tune_are_passed_on() {
+    let parsed = parse(words("cargo-mpj mpj tune --dry-run --help")).expect("legal");
+    let Request::Tune(passed) = parsed else { panic!("the subcommand is tune") };
+    assert_eq!(passed, words("--dry-run --help"));
+}
+
+#[test]
 fn the_command_line_of_cargo() {
     let line =
         "cargo-mpj mpj run -np 3 --release --example matmul --backend eager -l -- --size 9 -np";

@@ -9,7 +9,10 @@ fn words(line: &str) -> Vec<OsString> {
 }
 
 fn parse(line: &str) -> Result<JobSpec, clap::Error> {
-    parse_mpjrun(words(&format!("mpjrun {line}")))
+    match parse_mpjrun(words(&format!("mpjrun {line}")))? {
+        Request::Run(spec) => Ok(spec),
+        Request::Info(asked) => panic!("{line} asks for {asked:?}"),
+    }
 }
 
 fn refusal(line: &str) -> (ErrorKind, String) {
@@ -37,6 +40,15 @@ fn every_option_is_taken() {
         needless: Vec::new(),
     };
     assert_eq!(spec, expected);
+}
+
+#[test]
+fn info_needs_no_program_and_takes_none() {
+    let parsed = parse_mpjrun(words("mpjrun -np 3 --info --backend eager")).expect("legal");
+    let (ranks, backend) = (Some(3), Some(BackendChoice::Eager));
+    assert_eq!(parsed, Request::Info(Asked { ranks, backend, exports: Vec::new() }));
+    assert_eq!(refusal("--info prog").0, ErrorKind::ArgumentConflict);
+    assert_eq!(parse("prog --info").expect("the program's own business").args, words("--info"));
 }
 
 #[test]

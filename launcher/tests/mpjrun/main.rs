@@ -6,3 +6,4 @@ mod exits;
 mod output;
 mod support;
 mod terminal;
+mod tuning;

@@ -64,10 +64,10 @@ pub struct Running {
     err: Option<JoinHandle<Vec<u8>>>,
 }
 
-/// `mpjrun` with these words.
+/// `mpjrun` with these words, whatever tuned values this user has.
 pub fn command<W: AsRef<OsStr>>(words: impl IntoIterator<Item = W>) -> Command {
     let mut command = Command::new(MPJRUN);
-    command.args(words).stdin(Stdio::null());
+    command.args(words).stdin(Stdio::null()).env("MPJ_TUNING", "none");
     command
 }
 

@@ -35,7 +35,10 @@ const BELOW_THE_SEAM: &[&str] = &[
 const JOB_CONTRACT: &[&str] = &[
     "transport_lapi::TaskId",
     "transport_lapi::adapter::AdapterError",
+    "transport_lapi::adapter::Caps",
     "transport_lapi::adapters::MAX_TASKS",
+    "transport_lapi::adapters::segment_bytes",
+    "transport_lapi::adapters::shm::caps_of",
     "transport_lapi::adapters::shm::create_segment",
     "transport_lapi::bootstrap",
     "transport_lapi::config",
@@ -67,7 +70,8 @@ pub const LAYERS: &[Layer] = &[
 ];
 
 /// Crates of others that one place alone may use, so that they can be replaced there.
-const FENCED: &[(&str, &str)] = &[("bincode", "transport-lapi/src/bootstrap/control")];
+const FENCED: &[(&str, &str)] =
+    &[("bincode", "transport-lapi/src/bootstrap/control"), ("toml", "launcher/src/tuning_file")];
 
 /// A fenced crate is used inside its fence only.
 pub fn fences(source: &Source) -> Vec<Finding> {

@@ -78,6 +78,16 @@ impl ShmAdapter {
     }
 }
 
+/// What the adapter of a job of `num_tasks` tasks can do, as far as it is known before the tasks have
+/// agreed on how one-sided reads are done.
+///
+/// # Errors
+/// [`AdapterError::TaskCount`].
+pub fn caps_of(num_tasks: usize) -> Result<Caps, AdapterError> {
+    let max_body = Layout::new(num_tasks)?.max_body();
+    Ok(Caps { name: "shm", max_head: MAX_HEAD, max_inline: CELL_DATA, max_body, get: None })
+}
+
 impl Adapter for ShmAdapter {
     fn caps(&self) -> Caps {
         Caps {

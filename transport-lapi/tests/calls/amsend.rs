@@ -6,7 +6,7 @@ use transport_lapi::config::WaitMode;
 use transport_lapi::wireup::Native;
 use transport_lapi::{
     Amsend, Arrival, Completion, Context, ForeignBytes, HeaderAction, InlineHandler, MAX_UHDR,
-    OnOrigin, Outbox, Query, Sent,
+    OnOrigin, Options, Outbox, Query, Sent,
 };
 
 use crate::support::buffers::{Landing, pattern, source};
@@ -390,4 +390,36 @@ fn queries_describe_the_task_and_its_limits() {
             },
         );
     }
+}
+
+#[test]
+fn messages_are_cut_as_tuned() {
+    let tuning = "eager;4096;8192<=16384,4096;20".parse().expect("legal");
+    let options = Options { tuning, ..Options::default() };
+    let adapters = Kind::Threads.adapters(1);
+    run_with(
+        adapters,
+        options,
+        |_| Vec::new(),
+        |context: &Arc<Context<Native, Vec<bool>>>| {
+            let whole = |seen: &mut Vec<bool>, message: Arrival<'_>| {
+                seen.push(message.data.is_some());
+                HeaderAction::Drop
+            };
+            context.session().unwrap().addr_set(1, whole).unwrap();
+            for len in [4096, 4097] {
+                let message = source(pattern(1, len));
+                let sent =
+                    context.session().unwrap().amsend(Amsend::new(0, 1, &[], message)).unwrap();
+                assert_eq!(sent == Sent::Now, len == 4096);
+            }
+            context.wait(|session| (session.state.len() == 2).then_some(())).unwrap();
+            let session = context.session().unwrap();
+            assert_eq!(session.state, [true, false]);
+            let steps = session.steps(0);
+            let above =
+                |bytes| steps.iter().find(|step| step.bytes == bytes).map(|step| step.above);
+            assert_eq!((above(4096), above(16384)), (Some("in pieces"), Some("in smaller pieces")));
+        },
+    );
 }

@@ -55,7 +55,7 @@ fn attach(num_tasks: usize, get: GetMode) -> Vec<Native> {
 
 /// Options with this way of waiting.
 pub fn waiting(wait: WaitMode) -> Options {
-    Options { wait }
+    Options { wait, ..Options::default() }
 }
 
 /// Runs `body` on every task of a job, under a watchdog, and returns the answers in the order of
@@ -78,7 +78,7 @@ where
         let member = |adapter: A| {
             let alarm = Alarm(adapter.doorbell());
             let state = state(adapter.task());
-            (alarm, Arc::new(Context::init(adapter, state, options)))
+            (alarm, Arc::new(Context::init(adapter, state, options.clone())))
         };
         let members: Vec<_> = adapters.into_iter().map(member).collect();
         thread::scope(|scope| {

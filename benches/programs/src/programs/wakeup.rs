@@ -15,7 +15,7 @@ use crate::runtime::{Failure, Runtime, Source};
 use crate::worker::{Sink, needs_two};
 
 /// How long rank 1 has been blocked when the message is sent.
-const BLOCKED: Duration = Duration::from_millis(4);
+pub const BLOCKED: Duration = Duration::from_millis(4);
 /// Length of the message: the moment at which it was sent.
 const BYTES: usize = 8;
 

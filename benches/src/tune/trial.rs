@@ -1,0 +1,256 @@
+//! The launches: built-in values and alternatives in turn, and what two that follow each other have in
+//! common. Ratios are made of samples of one round that saw the same face of the machine, before and
+//! after, by the raw cache-line time that the ranks measure beside every figure.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::fd::AsRawFd;
+use std::path::PathBuf;
+use std::process::Command;
+
+use mpj::BackendChoice;
+use mpj_bench_programs::order::Effort;
+use mpj_bench_programs::programs::wakeup::BLOCKED;
+use mpj_bench_programs::{Memory, Order, Program, Sample};
+use mpj_launcher::machine::Machine;
+use mpj_launcher::tuning_file;
+use rustix::fs::{MemfdFlags, memfd_create};
+use transport_lapi::config::{SETTINGS, Tuning, tuning_entry};
+
+use crate::cache_line::LineFile;
+use crate::campaign::Conduct;
+use crate::catalogue::{Benchmark, Configuration};
+use crate::contender::{Contender, Programs};
+use crate::launch;
+use crate::model::Face;
+use crate::stats;
+use crate::tune::plan::{Arm, Plan};
+use crate::tune::verdict::{Aspect, Flow, Pairs, sights};
+
+/// What is spent on one size in one launch; the best batch counts, which is one that nothing disturbed.
+const EFFORT: Effort = Effort { batches: 5, budget: 2.0 };
+/// Wake-ups in one launch.
+const WAKE_UPS: Effort = Effort { batches: 10, budget: 0.0 };
+/// How many times the planned rounds there are at most, where the machine changes its face too often.
+const MOST_ROUNDS: usize = 3;
+/// Early memory that lets the longest messages that are compared go eagerly.
+const EARLY_LIMIT: &str = "256M";
+/// The two spins whose difference tells how long a turn takes.
+const SPINS: [u32; 2] = [1_000, 16_000];
+
+/// The job of 2 ranks that is launched again and again.
+#[derive(Debug)]
+pub struct Bench {
+    /// The built programs.
+    pub programs: Programs,
+    /// How launches are made.
+    pub conduct: Conduct,
+    /// Rounds that are planned.
+    pub rounds: usize,
+}
+
+/// Values to launch with, in a file without a name.
+struct Prepared {
+    backend: BackendChoice,
+    file: File,
+}
+
+impl Prepared {
+    fn new(arm: &Arm) -> io::Result<Self> {
+        let mut file = File::from(memfd_create(c"mpj-tune", MemfdFlags::CLOEXEC)?);
+        file.write_all(tuning_file::text(&arm.tuning, &Machine::here()).as_bytes())?;
+        Ok(Self { backend: arm.backend, file })
+    }
+
+    /// The path at which other processes of this user find the file.
+    fn path(&self) -> PathBuf {
+        format!("/proc/{}/fd/{}", std::process::id(), self.file.as_raw_fd()).into()
+    }
+}
+
+impl Bench {
+    /// Carries `plan` out; `watch` is told after every launch. Returns the pairs of each question.
+    ///
+    /// # Errors
+    /// Why a launch failed: one line.
+    pub fn answer(&self, plan: &Plan, mut watch: impl FnMut()) -> Result<Vec<Pairs>, String> {
+        let arms = prepared(&plan.arms)?;
+        let mut pairs = vec![Pairs::default(); plan.questions.len()];
+        for round in 0..self.rounds * MOST_ROUNDS {
+            for sizes in &plan.groups {
+                if round >= self.rounds && is_settled(plan, sizes, &pairs) {
+                    continue;
+                }
+                let mut measured = vec![BTreeMap::new(); arms.len()];
+                // Another one is the first each time: what comes first finds the machine otherwise.
+                for place in 0..arms.len() {
+                    let arm = (place + round) % arms.len();
+                    measured[arm] = by_aspect(&self.launch(&arms[arm], sizes)?);
+                    watch();
+                }
+                for (question, pairs) in plan.questions.iter().zip(&mut pairs) {
+                    let (before, after) = (question.built_in, question.alternative);
+                    for &aspect in &question.aspects {
+                        add(pairs, aspect, &measured[before], &measured[after]);
+                    }
+                }
+            }
+        }
+        Ok(pairs)
+    }
+
+    /// Microseconds that a turn of polling takes, and that a wake-up does, in each round.
+    ///
+    /// # Errors
+    /// Why a launch failed: one line.
+    pub fn waiting(
+        &self,
+        tuning: &Tuning,
+        mut watch: impl FnMut(),
+    ) -> Result<Vec<(f64, f64)>, String> {
+        let arm = |spin| {
+            let (protocols, pieces) = (tuning.protocols().clone(), tuning.pieces().clone());
+            let tuning = Tuning::new(protocols, pieces, spin).expect("a spin within the limits");
+            Arm { backend: BackendChoice::Auto, tuning }
+        };
+        let arms = prepared(&SPINS.map(arm))?;
+        let mut rounds = Vec::new();
+        for _ in 0..self.rounds {
+            let (mut busy, mut wake_up) = ([0.0; 2], f64::INFINITY);
+            for (arm, busy) in arms.iter().zip(&mut busy) {
+                let samples = self.run(arm, vec![Program::Wakeup], WAKE_UPS, &[8])?;
+                let figure = |series: &str| {
+                    let sample = samples.iter().find(|sample| sample.series == series);
+                    sample.map_or(&[][..], |sample| &sample.values)
+                };
+                let delay = stats::median(figure("wakeup")).unwrap_or_default();
+                let share = stats::median(figure("wakeup-cpu")).unwrap_or_default();
+                *busy = share / 100.0 * (BLOCKED.as_secs_f64() * 1e6 + delay);
+                wake_up = figure("wakeup").iter().copied().fold(wake_up, f64::min);
+                watch();
+            }
+            rounds.push(((busy[1] - busy[0]) / f64::from(SPINS[1] - SPINS[0]), wake_up));
+        }
+        Ok(rounds)
+    }
+
+    /// How many launches a plan takes if the machine keeps its face.
+    pub fn launches(&self, plan: &Plan) -> usize {
+        self.rounds * plan.groups.len() * plan.arms.len()
+    }
+
+    fn launch(&self, arm: &Prepared, sizes: &[usize]) -> Result<Vec<Sample>, String> {
+        self.run(arm, vec![Program::Latency, Program::Bandwidth], EFFORT, sizes)
+    }
+
+    fn run(
+        &self,
+        arm: &Prepared,
+        programs: Vec<Program>,
+        effort: Effort,
+        sizes: &[usize],
+    ) -> Result<Vec<Sample>, String> {
+        let (orders, products, depths) = (vec![], vec![], vec![]);
+        let (sizes, memory) = (sizes.to_vec(), Memory::Ordinary);
+        let order =
+            Order { programs, effort, memory, sizes, orders, products, depths, pin, line: None };
+        let configuration = Configuration { benchmark: Benchmark::Latency, ranks: 2, order };
+        let line = LineFile::new().map_err(|error| format!("cannot make a file: {error}"))?;
+        let contender = Contender::mpj(&self.programs, arm.backend);
+        let processors = &self.conduct.processors;
+        let mut command = contender.command(&configuration.into(), processors, Some(line.path()));
+        settle(&mut command, &arm.path());
+        let Conduct { patience, stop, .. } = &self.conduct;
+        let outcome = launch::run(command, *patience, stop, |_| {});
+        outcome.failure.map_or(Ok(outcome.samples), Err)
+    }
+}
+
+/// Values from `file`, and no others of the user.
+fn settle(command: &mut Command, file: &std::path::Path) {
+    for setting in SETTINGS {
+        command.env_remove(setting.name);
+    }
+    let (name, value) = tuning_entry(file);
+    command.env(name, value).env("MPJ_EARLY_LIMIT", EARLY_LIMIT);
+}
+
+fn prepared(arms: &[Arm]) -> Result<Vec<Prepared>, String> {
+    let prepared: io::Result<_> = arms.iter().map(Prepared::new).collect();
+    prepared.map_err(|error| format!("cannot make a file: {error}"))
+}
+
+/// Whether the questions about some of `sizes` have seen one face often enough.
+fn is_settled(plan: &Plan, sizes: &[usize], pairs: &[Pairs]) -> bool {
+    plan.questions.iter().zip(pairs).all(|(question, pairs)| {
+        let concerns = question.aspects.iter().any(|aspect| sizes.contains(&aspect.1));
+        !concerns || !sights(pairs, &question.aspects).is_empty()
+    })
+}
+
+/// What a launch measured: time per aspect, in any unit, and the face of the machine, if it was one.
+type Measured = BTreeMap<Aspect, (f64, Face)>;
+
+fn by_aspect(samples: &[Sample]) -> Measured {
+    samples.iter().filter_map(timed).collect()
+}
+
+fn timed(sample: &Sample) -> Option<(Aspect, (f64, Face))> {
+    let (before, after) = sample.raw?;
+    let face = Face::of(before);
+    let values = sample.values.iter().copied();
+    let (flow, time) = match sample.series.as_str() {
+        "latency" => (Flow::Single, values.fold(f64::INFINITY, f64::min)),
+        "bandwidth" => (Flow::Stream, 1.0 / values.fold(0.0, f64::max)),
+        _ => return None,
+    };
+    if !time.is_normal() {
+        return None;
+    }
+    (face == Face::of(after)).then_some(((flow, sample.x as usize), (time, face)))
+}
+
+fn add(pairs: &mut Pairs, aspect: Aspect, built_in: &Measured, alternative: &Measured) {
+    if let (Some(before), Some(after)) = (built_in.get(&aspect), alternative.get(&aspect)) {
+        if before.1 == after.1 {
+            pairs.add(aspect, before.1, after.0 / before.0);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample(series: &str, value: f64, raw: Option<(f64, f64)>) -> Sample {
+        Sample { series: series.to_owned(), x: 64, values: vec![value], raw }
+    }
+
+    #[test]
+    fn a_sample_without_one_face_tells_nothing() {
+        let near = Some((50.0, 60.0));
+        let single = (Flow::Single, 64);
+        assert_eq!(timed(&sample("latency", 2.0, near)), Some((single, (2.0, Face::Near))));
+        let stream = (Flow::Stream, 64);
+        assert_eq!(timed(&sample("bandwidth", 2.0, near)), Some((stream, (0.5, Face::Near))));
+        assert_eq!(timed(&sample("latency", 2.0, Some((50.0, 300.0)))), None);
+        assert_eq!(timed(&sample("latency", 2.0, None)), None);
+        assert_eq!(timed(&sample("rate", 2.0, near)), None);
+        assert_eq!(timed(&Sample { values: vec![], ..sample("latency", 1.0, near) }), None);
+    }
+
+    #[test]
+    fn only_samples_of_the_same_face_make_a_pair() {
+        let aspect = (Flow::Single, 64);
+        let of = |value, raw| by_aspect(&[sample("latency", value, Some((raw, raw)))]);
+        let mut pairs = Pairs::default();
+        for _ in 0..6 {
+            add(&mut pairs, aspect, &of(2.0, 50.0), &of(1.0, 50.0));
+            add(&mut pairs, aspect, &of(2.0, 50.0), &of(9.0, 300.0));
+        }
+        let seen = sights(&pairs, &[aspect]);
+        assert_eq!(seen.len(), 1);
+        assert_eq!((seen[0].face, seen[0].pairs, seen[0].mean), (Face::Near, 6, 0.5));
+    }
+}

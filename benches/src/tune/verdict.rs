@@ -1,0 +1,197 @@
+//! Whether an alternative is better than the built-in value. Pure.
+//!
+//! A message-passing program needs short times for single messages and for streams of them. So an
+//! alternative is judged by both at once, at every size that it concerns: by the geometric mean of
+//! the medians, each of them counting the same. It is taken if, on every face of the machine that was
+//! seen often enough,
+//!
+//! - T1: the mean is better by the margin;
+//! - T2: so are, in the mean, the unfavourable ends of the intervals, if only just;
+//! - T3: no single one is worse than noise explains.
+
+use std::collections::BTreeMap;
+
+use crate::model::Face;
+use crate::stats;
+
+/// An alternative has to take at most this part of the time.
+pub const MARGIN: f64 = 0.92;
+/// A single median may be so much worse at most.
+pub const TOLERANCE: f64 = 1.02;
+
+/// What is timed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Flow {
+    /// One message there and one back.
+    Single,
+    /// A window of messages one way.
+    Stream,
+}
+
+/// One of the things that an alternative is judged by: messages of so many bytes, in this way.
+pub type Aspect = (Flow, usize);
+
+/// Ratios of times, alternative by built-in, of launches that followed each other on one face.
+#[derive(Debug, Clone, Default)]
+pub struct Pairs {
+    ratios: BTreeMap<(Aspect, bool), Vec<f64>>,
+}
+
+impl Pairs {
+    /// One more pair.
+    pub fn add(&mut self, aspect: Aspect, face: Face, ratio: f64) {
+        self.ratios.entry((aspect, face == Face::Near)).or_default().push(ratio);
+    }
+
+    fn of(&self, aspect: Aspect, face: Face) -> &[f64] {
+        self.ratios.get(&(aspect, face == Face::Near)).map_or(&[], Vec::as_slice)
+    }
+}
+
+/// What the pairs of one face say.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Sight {
+    /// The face.
+    pub face: Face,
+    /// The fewest pairs of an aspect.
+    pub pairs: usize,
+    /// Geometric mean of the medians: time of the alternative by time of the built-in value.
+    pub mean: f64,
+    /// Geometric mean of the upper ends of the 95 % intervals.
+    pub upper: f64,
+    /// The worst median.
+    pub worst: f64,
+}
+
+/// What came of an alternative.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// It is taken, if no other one suits better.
+    Better,
+    /// No face was seen often enough.
+    TooFew,
+    /// Against T1.
+    Margin,
+    /// Against T2.
+    Uncertain,
+    /// Against T3.
+    OneSided,
+}
+
+impl Verdict {
+    /// In words.
+    pub fn text(self) -> &'static str {
+        match self {
+            Self::Better => "better",
+            Self::TooFew => "kept: too few pairs on one face",
+            Self::Margin => "kept: not better by 8 %",
+            Self::Uncertain => "kept: may be chance",
+            Self::OneSided => "kept: worse for single messages, streams, or some size",
+        }
+    }
+}
+
+/// The faces that were seen often enough for all `aspects`.
+pub fn sights(pairs: &Pairs, aspects: &[Aspect]) -> Vec<Sight> {
+    [Face::Near, Face::Far].into_iter().filter_map(|face| sight(pairs, aspects, face)).collect()
+}
+
+fn sight(pairs: &Pairs, aspects: &[Aspect], face: Face) -> Option<Sight> {
+    let ratios: Vec<&[f64]> = aspects.iter().map(|&aspect| pairs.of(aspect, face)).collect();
+    let medians: Option<Vec<f64>> = ratios.iter().map(|values| stats::median(values)).collect();
+    let medians = medians?;
+    let uppers: Option<Vec<f64>> =
+        ratios.iter().map(|values| Some(stats::interval(values)?.1)).collect();
+    Some(Sight {
+        face,
+        pairs: ratios.iter().map(|values| values.len()).min()?,
+        mean: stats::geometric_mean(&medians)?,
+        upper: stats::geometric_mean(&uppers?)?,
+        worst: medians.iter().copied().fold(0.0, f64::max),
+    })
+}
+
+/// The verdict on what all sights of an alternative say.
+pub fn judge(sights: &[Sight]) -> Verdict {
+    let any = |fails: fn(&Sight) -> bool| sights.iter().any(fails);
+    if sights.is_empty() {
+        Verdict::TooFew
+    } else if any(|sight| sight.mean > MARGIN) {
+        Verdict::Margin
+    } else if any(|sight| sight.upper >= 1.0) {
+        Verdict::Uncertain
+    } else if any(|sight| sight.worst > TOLERANCE) {
+        Verdict::OneSided
+    } else {
+        Verdict::Better
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const BOTH: [Aspect; 2] = [(Flow::Single, 1024), (Flow::Stream, 1024)];
+
+    /// Pairs of both aspects: `single` and `stream` times what chance does.
+    fn pairs(face: Face, single: f64, stream: f64, chance: &[f64]) -> Pairs {
+        let mut pairs = Pairs::default();
+        for factor in chance {
+            pairs.add(BOTH[0], face, single * factor);
+            pairs.add(BOTH[1], face, stream * factor);
+        }
+        pairs
+    }
+
+    fn verdict(pairs: &Pairs) -> Verdict {
+        judge(&sights(pairs, &BOTH))
+    }
+
+    const CALM: [f64; 8] = [0.97, 1.01, 0.99, 1.0, 1.02, 1.0, 0.98, 1.03];
+
+    #[test]
+    fn a_clear_gain_is_better_and_each_rule_keeps_the_built_in_value() {
+        let of = |single, stream| verdict(&pairs(Face::Near, single, stream, &CALM));
+        assert_eq!(of(0.8, 0.8), Verdict::Better);
+        assert_eq!(of(0.8, 1.0), Verdict::Better, "streams as before");
+        assert_eq!(of(0.95, 0.95), Verdict::Margin);
+        assert_eq!(of(0.5, 1.2), Verdict::OneSided);
+        let wild = pairs(Face::Near, 0.9, 0.9, &[0.5, 0.8, 0.9, 1.0, 1.0, 1.2, 1.3, 1.5]);
+        assert_eq!(verdict(&wild), Verdict::Uncertain);
+        assert_eq!(verdict(&pairs(Face::Near, 0.5, 0.5, &CALM[..5])), Verdict::TooFew);
+    }
+
+    #[test]
+    fn one_face_that_disagrees_is_enough_to_keep_it() {
+        let mut both = pairs(Face::Near, 0.7, 0.7, &CALM);
+        both.ratios.extend(pairs(Face::Far, 1.0, 1.0, &CALM).ratios);
+        assert_eq!(verdict(&both), Verdict::Margin);
+        let mut rare = pairs(Face::Near, 0.7, 0.7, &CALM);
+        rare.ratios.extend(pairs(Face::Far, 1.0, 1.0, &CALM[..5]).ratios);
+        assert_eq!(verdict(&rare), Verdict::Better, "five pairs have no interval");
+    }
+
+    /// A factor that chance puts on a ratio: mostly small, at times large.
+    fn chance() -> impl Strategy<Value = f64> {
+        prop_oneof![4 => 0.95..1.05, 1 => 0.5..2.0]
+    }
+
+    proptest! {
+        /// Noise around equality, outliers in both directions included, moves nothing, unless more than
+        /// half of the values lie far on one side.
+        #[test]
+        fn noise_moves_nothing(chance in prop::collection::vec(chance(), 10..30)) {
+            let low = chance.iter().filter(|factor| **factor < 0.95).count();
+            prop_assume!(low * 2 < chance.len());
+            prop_assert_ne!(verdict(&pairs(Face::Near, 1.0, 1.0, &chance)), Verdict::Better);
+        }
+
+        /// Half of the time is noticed in spite of the outliers.
+        #[test]
+        fn a_large_gain_is_found(chance in prop::collection::vec(0.8..1.25, 10..30)) {
+            prop_assert_eq!(verdict(&pairs(Face::Far, 0.5, 0.5, &chance)), Verdict::Better);
+        }
+    }
+}

@@ -1,0 +1,201 @@
+//! `mpjrun --info`: what would be in force for a job, as plain text: every setting with its origin,
+//! the adapter, and how messages of which size travel.
+
+use std::fmt::Write;
+
+use transport_lapi::adapter::Caps;
+use transport_lapi::adapters::segment_bytes;
+use transport_lapi::adapters::shm::caps_of;
+use transport_lapi::config::{
+    self, BACKEND, BackendChoice, Keyword, Protocol, SETTINGS, Settings, Tuning,
+};
+
+use crate::LaunchError;
+use crate::cli::default_ranks;
+use crate::job::Export;
+use crate::machine::Machine;
+use crate::spawn::tuning_source;
+use crate::tuning_file::{self, Tuned};
+
+/// The part of a command line that `--info` tells about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Asked {
+    /// `-n`.
+    pub ranks: Option<usize>,
+    /// `--backend`.
+    pub backend: Option<BackendChoice>,
+    /// `-x`.
+    pub exports: Vec<Export>,
+}
+
+impl Asked {
+    /// The value that `-x` gives a variable.
+    fn exported(&self, name: &str) -> Option<String> {
+        let export = self.exports.iter().rev().find(|export| export.name == name)?;
+        Some(export.value.as_ref()?.to_string_lossy().into_owned())
+    }
+}
+
+/// A line of the table of settings.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Row {
+    name: String,
+    value: String,
+    origin: String,
+}
+
+/// The text for what was `asked`, with the environment of this process.
+///
+/// # Errors
+/// [`LaunchError::Setting`] and [`LaunchError::Tuning`], as a job with these settings would meet them.
+pub fn text(asked: &Asked) -> Result<String, LaunchError> {
+    let settings = Settings::from_env_after(&|name| asked.exported(name))?;
+    let tuned = tuning_file::load(&tuning_source(&asked.exports))?;
+    let backend = asked.backend.unwrap_or(settings.backend);
+    let ranks = asked.ranks.unwrap_or_else(default_ranks);
+    let mut rows = vec![row_of_ranks(asked, ranks)];
+    rows.extend(SETTINGS.iter().map(|row| setting(asked, row.name, row.default)));
+    rows.extend(rows_of_tuning(&tuned));
+    let (caps, bytes) = (caps_of(ranks)?, segment_bytes(ranks)?);
+    let mut text = format!("mpjrun {}\nmachine: {}\n", env!("CARGO_PKG_VERSION"), Machine::here());
+    text += "\nsettings\n";
+    text += &table(&rows);
+    text += &adapter(&caps, ranks, bytes);
+    text += "\nmessages\n";
+    for way in ways(&tuned.tuning, backend, caps.max_body) {
+        text += &format!("  {way}\n");
+    }
+    text += "  an eager message that costs more than half of MPJ_EARLY_LIMIT goes by rendezvous\n";
+    Ok(text)
+}
+
+fn row(name: &str, value: String, origin: &str) -> Row {
+    Row { name: name.to_owned(), value, origin: origin.to_owned() }
+}
+
+fn row_of_ranks(asked: &Asked, ranks: usize) -> Row {
+    let origin = if asked.ranks.is_some() { "command line (-n)" } else { "default" };
+    row("ranks", ranks.to_string(), origin)
+}
+
+fn setting(asked: &Asked, name: &str, default: &str) -> Row {
+    if let Some(backend) = asked.backend.filter(|_| name == BACKEND.name) {
+        return row(name, backend.word().to_owned(), "command line (--backend)");
+    }
+    if let Some(value) = asked.exported(name) {
+        return row(name, value, "command line (-x)");
+    }
+    match config::inherited(name) {
+        Some(value) => row(name, value.to_string_lossy().into_owned(), "environment"),
+        None => row(name, default.to_owned(), "default"),
+    }
+}
+
+fn rows_of_tuning(tuned: &Tuned) -> Vec<Row> {
+    let Tuned { tuning, file } = tuned;
+    let origin = match file {
+        Some(path) => format!("tuning file {}", path.display()),
+        None => "default".to_owned(),
+    };
+    let word = tuning.to_string();
+    let mut fields = word.split(';');
+    let mut field = || fields.next().unwrap_or_default().replace(',', ", ");
+    let names = ["protocols", "pieces.whole_up_to", "pieces", "wait.spin"];
+    names.map(|name| row(name, field(), &origin)).into()
+}
+
+/// The rows, the columns aligned.
+fn table(rows: &[Row]) -> String {
+    let width = |text: fn(&Row) -> &str| rows.iter().map(|row| text(row).len()).max().unwrap_or(0);
+    let (names, values) = (width(|row| &row.name), width(|row| &row.value));
+    let mut text = String::new();
+    for Row { name, value, origin } in rows {
+        writeln!(text, "  {name:names$}  {value:values$}  {origin}").expect("strings grow");
+    }
+    text
+}
+
+fn adapter(caps: &Caps, ranks: usize, bytes: usize) -> String {
+    let Caps { name, max_inline, max_body, .. } = caps;
+    let plural = if ranks == 1 { "" } else { "s" };
+    format!(
+        "\nadapter {name}\n  \
+           segment for {ranks} rank{plural}: {bytes} bytes, of which a job takes what it touches\n  \
+           a cell carries {max_inline} bytes beside its envelope, a frame up to {max_body}\n  \
+           get: process_vm_readv where the ranks are allowed to, probed when the job starts, else \
+         active messages\n"
+    )
+}
+
+/// How messages travel, one line per range of sizes, the backend's choice and the adapter's longest
+/// frame taken into account.
+fn ways(tuning: &Tuning, backend: BackendChoice, max_body: usize) -> Vec<String> {
+    let pieces = tuning.pieces();
+    let whole = pieces.whole().min(max_body);
+    let protocol = |len| match backend {
+        BackendChoice::Auto => tuning.protocols().of(len),
+        BackendChoice::Eager => Protocol::Eager,
+        BackendChoice::Rendezvous => Protocol::Rendezvous,
+    };
+    let way = |len: usize| match protocol(len) {
+        Protocol::Rendezvous => "rendezvous".to_owned(),
+        Protocol::Eager if len <= whole => "eager, as one frame".to_owned(),
+        Protocol::Eager => format!("eager, in pieces of {}", pieces.size(len).min(max_body)),
+    };
+    let mut bounds = [tuning.protocols().bounds(), pieces.sizes().bounds(), &[whole]].concat();
+    bounds.sort_unstable();
+    bounds.retain(|&bound| way(bound) != way(bound + 1));
+    bounds.dedup();
+    let line = |range: String, len| format!("{range:<22}  {}", way(len));
+    let up_to = |&bound: &usize| line(format!("up to {bound} bytes"), bound);
+    let mut lines: Vec<_> = bounds.iter().map(up_to).collect();
+    lines.push(match bounds.last() {
+        Some(bound) => line("longer".to_owned(), bound + 1),
+        None => line("any length".to_owned(), 0),
+    });
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_change_of_the_way_is_one_line() {
+        let tuning = Tuning::default();
+        let lines = ways(&tuning, BackendChoice::Auto, 64 << 10);
+        let expected = [
+            "up to 8192 bytes        eager, as one frame",
+            "up to 32768 bytes       eager, in pieces of 8192",
+            "up to 131072 bytes      eager, in pieces of 16384",
+            "up to 524288 bytes      eager, in pieces of 32768",
+            "up to 16777216 bytes    eager, in pieces of 65536",
+            "longer                  rendezvous",
+        ];
+        assert_eq!(lines, expected);
+        let rendezvous = ways(&tuning, BackendChoice::Rendezvous, 64 << 10);
+        assert_eq!(rendezvous, ["any length              rendezvous"]);
+        let short = ways(&tuning, BackendChoice::Eager, 8 << 10);
+        let expected = [
+            "up to 8192 bytes        eager, as one frame",
+            "longer                  eager, in pieces of 8192",
+        ];
+        assert_eq!(short, expected);
+    }
+
+    #[test]
+    fn the_command_line_counts_for_more_than_the_default() {
+        let exports = vec![
+            Export { name: "MPJ_NOWHERE".into(), value: Some("1".into()) },
+            Export { name: "MPJ_NOWHERE".into(), value: Some("2".into()) },
+        ];
+        let asked = Asked { ranks: Some(3), backend: Some(BackendChoice::Eager), exports };
+        let given = setting(&asked, "MPJ_BACKEND", "auto");
+        assert_eq!(given, row("MPJ_BACKEND", "eager".to_owned(), "command line (--backend)"));
+        let last = setting(&asked, "MPJ_NOWHERE", "0");
+        assert_eq!(last, row("MPJ_NOWHERE", "2".to_owned(), "command line (-x)"));
+        let unset = Asked { exports: Vec::new(), ..asked };
+        let default = setting(&unset, "MPJ_NOWHERE", "0");
+        assert_eq!(default, row("MPJ_NOWHERE", "0".to_owned(), "default"));
+    }
+}

@@ -1,0 +1,257 @@
+//! The file of tuned values: a table in TOML, written by `cargo mpj tune`, read by the launcher once
+//! per job. Nothing else knows its form.
+//!
+//! - F1: a file is taken whole or refused: damaged, incomplete, with fields that are not known, with
+//!   values outside their limits, or of another machine. There is no falling back.
+
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use transport_lapi::config::{
+    self, Pieces, Protocol, Ranges, RangesError, Tuning, TuningError, TuningSource,
+};
+
+use crate::machine::Machine;
+
+/// The format that this version reads and writes.
+const FORMAT: u32 = 1;
+/// Longest file, in bytes; those that are written have a tenth of it.
+const MAX_FILE: u64 = 16 << 10;
+/// What a file begins with.
+const HEAD: &str = "\
+# Values tuned to one machine, written by `cargo mpj tune`. `mpjrun --info` shows what they come to;
+# MPJ_TUNING=none leaves them out.
+";
+/// What can be done about a file that is refused.
+const REMEDY: &str = "measure again with `cargo mpj tune`, or set MPJ_TUNING=none for the built-in \
+                      values";
+
+/// The tuned values in force, and the file that they are from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tuned {
+    /// The values.
+    pub tuning: Tuning,
+    /// `None` for those that are built in.
+    pub file: Option<PathBuf>,
+}
+
+/// Why a file was refused.
+#[derive(Debug, thiserror::Error)]
+#[error("tuning file {}: {problem}", path.display())]
+pub struct TuningFileError {
+    /// The file.
+    pub path: PathBuf,
+    /// What is wrong.
+    #[source]
+    pub problem: Problem,
+}
+
+/// What is wrong with a file of tuned values.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Problem {
+    /// The system refused to read it.
+    #[error("cannot be read: {0}; {REMEDY}")]
+    Read(io::Error),
+    /// The system refused to write it.
+    #[error("cannot be written: {0}; name another file with --output")]
+    Write(io::Error),
+    /// It is no such file.
+    #[error("longer than {MAX_FILE} bytes; {REMEDY}")]
+    TooLong,
+    /// A line is not as it should be.
+    #[error("line {line}: {what}; {REMEDY}")]
+    Line {
+        /// Its number, from 1.
+        line: usize,
+        /// What is wrong with it.
+        what: String,
+    },
+    /// It is of another version.
+    #[error("format {0}, this version reads format {FORMAT}; {REMEDY}")]
+    Format(i64),
+    /// It was measured somewhere else.
+    #[error("measured on {there}, this is {here}; {REMEDY}")]
+    Foreign {
+        /// The machine it was measured on.
+        there: Machine,
+        /// This machine.
+        here: Machine,
+    },
+    /// A value is outside its limits.
+    #[error("{0}; {REMEDY}")]
+    Value(#[from] TuningError),
+}
+
+/// The fields of a file; `bounds` are upper bounds of message sizes in bytes, and there is one value
+/// more.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Table {
+    format: u32,
+    machine: Machine,
+    protocols: Protocols,
+    pieces: Cuts,
+    wait: Wait,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Protocols {
+    bounds: Vec<usize>,
+    r#use: Vec<Word>,
+}
+
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Word {
+    Eager,
+    Rendezvous,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Cuts {
+    whole_up_to: usize,
+    bounds: Vec<usize>,
+    bytes: Vec<usize>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Wait {
+    spin: u32,
+}
+
+/// All that is read before the format is known.
+#[derive(Deserialize)]
+struct Version {
+    format: Option<i64>,
+}
+
+/// The values that `source` names. A user without a file has the built-in ones.
+///
+/// # Errors
+/// [`TuningFileError`] for a file that is refused, also if it is the user's own (F1), and for one that
+/// was named and is not there.
+pub fn load(source: &TuningSource) -> Result<Tuned, TuningFileError> {
+    let built_in = Tuned { tuning: Tuning::default(), file: None };
+    let path = match source {
+        TuningSource::BuiltIn => return Ok(built_in),
+        TuningSource::File(path) => path.clone(),
+        TuningSource::User => match config::user_tuning_file() {
+            Some(path) if path.exists() => path,
+            _ => return Ok(built_in),
+        },
+    };
+    match read(&path, &Machine::here()) {
+        Ok(tuning) => Ok(Tuned { tuning, file: Some(path) }),
+        Err(problem) => Err(TuningFileError { path, problem }),
+    }
+}
+
+fn read(path: &Path, here: &Machine) -> Result<Tuning, Problem> {
+    let mut bytes = Vec::new();
+    let file = File::open(path).map_err(Problem::Read)?;
+    file.take(MAX_FILE + 1).read_to_end(&mut bytes).map_err(Problem::Read)?;
+    if bytes.len() as u64 > MAX_FILE {
+        return Err(Problem::TooLong);
+    }
+    let text = String::from_utf8(bytes).map_err(|error| {
+        let before = &error.as_bytes()[..error.utf8_error().valid_up_to()];
+        Problem::Line { line: line_at(before), what: "not text in UTF-8".to_owned() }
+    })?;
+    parse(&text, here)
+}
+
+/// Reads the text of a file.
+///
+/// # Errors
+/// The first rule that it breaks.
+pub fn parse(text: &str, here: &Machine) -> Result<Tuning, Problem> {
+    let at = |error: toml::de::Error| line_of(text, error.span(), error.message());
+    // The number first: a file of another format may have other fields.
+    let version: Version = toml::from_str(text).map_err(at)?;
+    match version.format {
+        Some(format) if format != i64::from(FORMAT) => return Err(Problem::Format(format)),
+        _ => {}
+    }
+    let Table { machine, protocols, pieces, wait, .. } = toml::from_str(text).map_err(at)?;
+    if machine != *here {
+        return Err(Problem::Foreign { there: machine, here: here.clone() });
+    }
+    let ranges = |field| move |source: RangesError| TuningError::Ranges { field, source };
+    let words = protocols.r#use.into_iter().map(|word| match word {
+        Word::Eager => Protocol::Eager,
+        Word::Rendezvous => Protocol::Rendezvous,
+    });
+    let protocols = Ranges::new(protocols.bounds, words.collect()).map_err(ranges("protocols"))?;
+    let sizes = Ranges::new(pieces.bounds, pieces.bytes).map_err(ranges("pieces"))?;
+    let pieces = Pieces::new(pieces.whole_up_to, sizes)?;
+    Ok(Tuning::new(protocols, pieces, wait.spin)?)
+}
+
+fn line_of(text: &str, span: Option<Range<usize>>, what: &str) -> Problem {
+    // What is missing is missing at the end.
+    let at = span.filter(|span| !span.is_empty()).map_or(text.len(), |span| span.start);
+    let line = line_at(&text.as_bytes()[..at.min(text.len())]);
+    Problem::Line { line, what: what.replace('\n', ", ") }
+}
+
+/// Number of the line behind these bytes.
+fn line_at(before: &[u8]) -> usize {
+    1 + before.iter().filter(|byte| **byte == b'\n').count()
+}
+
+/// The text of the file for `tuning`, measured on `machine`.
+pub fn text(tuning: &Tuning, machine: &Machine) -> String {
+    let words = tuning.protocols().values().iter().map(|protocol| match protocol {
+        Protocol::Eager => Word::Eager,
+        Protocol::Rendezvous => Word::Rendezvous,
+    });
+    let sizes = tuning.pieces().sizes();
+    let table = Table {
+        format: FORMAT,
+        machine: machine.clone(),
+        protocols: Protocols {
+            bounds: tuning.protocols().bounds().to_vec(),
+            r#use: words.collect(),
+        },
+        pieces: Cuts {
+            whole_up_to: tuning.pieces().whole(),
+            bounds: sizes.bounds().to_vec(),
+            bytes: sizes.values().to_vec(),
+        },
+        wait: Wait { spin: tuning.spin() },
+    };
+    let table = toml::to_string(&table).expect("numbers below 2^31 and texts have a form in TOML");
+    format!("{HEAD}{table}")
+}
+
+/// Writes the file for `tuning`, measured on `machine`, together with its folder. A file that is there
+/// is replaced as a whole.
+///
+/// # Errors
+/// [`Problem::Write`].
+pub fn write(path: &Path, tuning: &Tuning, machine: &Machine) -> Result<(), TuningFileError> {
+    let failed =
+        |source| TuningFileError { path: path.to_owned(), problem: Problem::Write(source) };
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    folder.map_or(Ok(()), fs::create_dir_all).map_err(failed)?;
+    let mut beside = path.as_os_str().to_owned();
+    beside.push(format!(".{}", std::process::id()));
+    let written = File::create(&beside)
+        .and_then(|mut file| file.write_all(text(tuning, machine).as_bytes()))
+        .and_then(|()| fs::rename(&beside, path));
+    written.map_err(|error| {
+        // The half of a file is of no use; that it cannot be removed either is no further news.
+        let _ = fs::remove_file(&beside);
+        failed(error)
+    })
+}
+
+#[cfg(test)]
+mod tests;
