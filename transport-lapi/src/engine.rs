@@ -13,6 +13,7 @@ use crate::adapter::{Adapter, Doorbell, Frame, TaskId};
 use crate::amsend::Outgoing;
 use crate::completion::{CompletionThread, Due};
 use crate::error::{LapiError, Violation};
+use crate::get::GetPart;
 use crate::handler::{Arrival, Completion, HeaderAction, HeaderHandler, MAX_HANDLERS};
 use crate::outbox::Outbox;
 use crate::region::{ForeignBytes, RecvRegion};
@@ -233,7 +234,7 @@ impl<S> Engine<S> {
     #[inline]
     pub fn is_idle(&self) -> bool {
         let Outbox { queued, gets, .. } = &self.outbox;
-        *queued == 0 && !gets.has_direct() && self.thread.is_none()
+        *queued == 0 && !gets.has_turns() && self.thread.is_none()
     }
 
     /// Counts for the completion handlers that have returned on the thread; returns how many.
@@ -281,6 +282,10 @@ impl<S> Engine<S> {
             }
             Packet::GetData { ticket, offset } => {
                 self.outbox.get_data(state, ticket, origin, offset, body)?;
+            }
+            Packet::GetShare { number, key, offset, len } => {
+                let part = GetPart { key, offset, len };
+                self.outbox.offered(origin, number, part)?;
             }
             Packet::GetRefused { ticket } => return Err(self.outbox.gets.refused(ticket, origin)),
             Packet::Fence => self.outbox.push(origin, Outgoing::Control(Packet::FenceAck)),

@@ -9,7 +9,7 @@ use crate::amsend::{
 };
 use crate::counter::Counters;
 use crate::error::LapiError;
-use crate::get::{Gets, Regions};
+use crate::get::{Gets, Regions, Way};
 use crate::region::{RecvRegion, RemoteRegion, SendRegion};
 use crate::wire::Packet;
 
@@ -36,11 +36,19 @@ pub(crate) struct Lane<S> {
     pub dirty: bool,
     /// Fence answers that are due.
     pub fences: u32,
+    /// Whether a get from this target is under way in which it may help.
+    pub shares_get: bool,
 }
 
 impl<S> Outbox<S> {
     pub(crate) fn new(num_tasks: usize, caps: Caps) -> Self {
-        let lane = || Lane { queue: VecDeque::new(), next_msg: 0, dirty: false, fences: 0 };
+        let lane = || Lane {
+            queue: VecDeque::new(),
+            next_msg: 0,
+            dirty: false,
+            fences: 0,
+            shares_get: false,
+        };
         Self {
             caps,
             lanes: std::iter::repeat_with(lane).take(num_tasks).collect(),
@@ -99,7 +107,8 @@ impl<S> Outbox<S> {
             return Err(LapiError::DataLen { offset, len, limit: remote.len });
         }
         let direct = self.caps.get.is_some() || len == 0;
-        let ticket = self.gets.add(target, remote, offset, into, on_origin, direct);
+        let way = if direct { Way::Direct } else { Way::Messages };
+        let ticket = self.gets.add(target, remote, offset, into, on_origin, way);
         if !direct {
             let request = Packet::GetRequest { ticket, key: remote.key, offset, len };
             self.push(target, Outgoing::Control(request));
@@ -136,6 +145,7 @@ impl<S> Outbox<S> {
     pub(crate) fn abandon<A: Adapter>(&mut self, adapter: &mut A) {
         self.lanes.iter_mut().for_each(|lane| lane.queue.clear());
         self.queued = 0;
+        self.end_shared(adapter);
         self.gets = Gets::default();
         self.concealed.extend(self.regions.clear());
         self.conceal(adapter);

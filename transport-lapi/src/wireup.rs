@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use crate::adapter::{Adapter, AdapterError, Caps, Doorbell, Frame, Post, TaskId};
+use crate::adapter::{Adapter, AdapterError, Advance, Caps, Doorbell, Frame, Post, TaskId};
 use crate::adapters::shm::ShmAdapter;
 use crate::adapters::threads::{self, ThreadsAdapter};
 use crate::bootstrap::{self, BootstrapError, Control, Membership, Start};
@@ -127,6 +127,28 @@ impl Adapter for Native {
         into: RecvRegion,
     ) -> Result<(), AdapterError> {
         each!(self, adapter => adapter.get(target, remote, offset, into))
+    }
+
+    fn share(
+        &mut self,
+        target: TaskId,
+        remote: RemoteRegion,
+        offset: u64,
+        into: RecvRegion,
+    ) -> Option<u32> {
+        each!(self, adapter => adapter.share(target, remote, offset, into))
+    }
+
+    fn advance(&mut self, target: TaskId) -> Result<Advance, AdapterError> {
+        each!(self, adapter => adapter.advance(target))
+    }
+
+    fn unshare(&mut self, target: TaskId) {
+        each!(self, adapter => adapter.unshare(target));
+    }
+
+    fn help(&mut self, origin: TaskId, number: u32, from: SendRegion) -> bool {
+        each!(self, adapter => adapter.help(origin, number, from))
     }
 
     fn doorbell(&self) -> Arc<dyn Doorbell> {

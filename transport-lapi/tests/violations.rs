@@ -13,7 +13,7 @@ use transport_lapi::{
 use support::buffers::{Landing, pattern, source};
 use support::frames::{
     BARRIER, BODY, COMPLETE, COUNTERS, FENCE, FENCE_ACK, FIRST, GET_DATA, GET_REFUSED, GET_REQUEST,
-    Head, SINGLE, number, received,
+    GET_SHARE, Head, SINGLE, number, received,
 };
 use support::job::Kind;
 use support::watchdog::watch;
@@ -124,11 +124,11 @@ fn truncated_heads() {
 
 #[test]
 fn unknown_kinds() {
-    for kind in [0, 11, 42, 0x7F, COUNTERS, COUNTERS | 0x7F] {
+    for kind in [0, 12, 42, 0x7F, COUNTERS, COUNTERS | 0x7F] {
         refused(&Head::new(kind, 0, 0), &[], WireError::UnknownKind(kind));
     }
     let with_fields = |kind| Head::new(kind, 0, 0).field(0).field(0).field(0);
-    for kind in BODY..=BARRIER {
+    for kind in BODY..=GET_SHARE {
         let kind = kind | COUNTERS;
         refused(&with_fields(kind), &[], WireError::UnknownKind(kind));
     }
