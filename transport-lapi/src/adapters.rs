@@ -7,7 +7,8 @@
 //!
 //! Both are shells around one `port`, which knows the rings (`ring`, `bulk`) and the bells
 //! (`doorbell`) of a `segment`, laid out by `layout`; in long gets both ends copy (`share`). Adapters do not know each other, and know nothing
-//! above [`crate::adapter`]. Models under loom exercise the rings and the bells without a segment.
+//! above [`crate::adapter`]. Models under loom exercise the rings, the bells and shared gets without a
+//! segment.
 
 mod bulk;
 #[cfg(test)]

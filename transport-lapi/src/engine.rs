@@ -13,7 +13,7 @@ use crate::adapter::{Adapter, Doorbell, Frame, TaskId};
 use crate::amsend::Outgoing;
 use crate::completion::{CompletionThread, Due};
 use crate::error::{LapiError, Violation};
-use crate::get::GetPart;
+use crate::get::Offered;
 use crate::handler::{Arrival, Completion, HeaderAction, HeaderHandler, MAX_HANDLERS};
 use crate::outbox::Outbox;
 use crate::region::{ForeignBytes, RecvRegion};
@@ -284,8 +284,7 @@ impl<S> Engine<S> {
                 self.outbox.get_data(state, ticket, origin, offset, body)?;
             }
             Packet::GetShare { number, key, offset, len } => {
-                let part = GetPart { key, offset, len };
-                self.outbox.offered(origin, number, part)?;
+                self.outbox.offered(origin, Offered { number, key, offset, len })?;
             }
             Packet::GetRefused { ticket } => return Err(self.outbox.gets.refused(ticket, origin)),
             Packet::Fence => self.outbox.push(origin, Outgoing::Control(Packet::FenceAck)),

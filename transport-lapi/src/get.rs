@@ -2,10 +2,10 @@
 //!
 //! Where the adapter reads another task's memory itself, a get is carried out in slices by
 //! progress, so that a long one does not keep the task from its other messages. A target that makes
-//! progress meanwhile helps with long ones: it is told of them, and both ends copy slices until none
-//! is left (the *shared get*; A7 of [`crate::adapter`]). Elsewhere the transport builds it from active
-//! messages: a request, and data packets that the target sends out of the registered region (the
-//! *reference get*).
+//! progress meanwhile, and has no get of its own to copy, helps with long ones: it is told of them, and
+//! both ends copy slices until none is left (the *shared get*; A7 of [`crate::adapter`]). Elsewhere the
+//! transport builds it from active messages: a request, and data packets that the target sends out of
+//! the registered region (the *reference get*).
 
 use std::collections::VecDeque;
 
@@ -19,9 +19,10 @@ use crate::wire::Packet;
 /// Bytes that one turn of progress reads for one get.
 const SLICE: usize = 256 << 10;
 
-/// Gets of at least this many bytes are shared. One at a time from each target; the others wait for
-/// it, since the target can help with one only.
-const SHARED_FROM: usize = 64 << 10;
+/// Gets of at least this many bytes are shared: below, what the ends tell each other costs more than
+/// the help brings. One at a time from each target; the others wait for it, since the target can help
+/// with one only.
+const SHARED_FROM: usize = 256 << 10;
 
 /// The gets under way at their origin, and those of others that this task helps with.
 pub(crate) struct Gets<S> {
@@ -35,13 +36,14 @@ pub(crate) struct Gets<S> {
 enum Turn {
     /// A get of this task, by its ticket.
     Own(u32),
-    /// A get of another task, which this one helps with.
-    Help { origin: TaskId, number: u32, part: GetPart },
+    /// The get that this task has offered; its [`Lane`](crate::outbox::Lane) has the offer.
+    Help(TaskId),
 }
 
-/// What a get reads: a part of a registered region, as the origin claims it.
+/// A get of another task with which this one may help, as its origin claims it.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct GetPart {
+pub(crate) struct Offered {
+    pub number: u32,
     pub key: u64,
     pub offset: u64,
     pub len: u64,
@@ -170,18 +172,41 @@ impl<S> Outbox<S> {
         adapter: &mut A,
         state: &mut S,
     ) -> Result<usize, LapiError> {
-        let mut done = 0;
+        let (mut done, mut offers) = (0, 0);
         for _ in 0..self.gets.turns.len() {
-            let moved = match self.gets.turns.pop_front() {
-                Some(Turn::Own(ticket)) => self.advance_own(adapter, state, ticket)?,
-                Some(Turn::Help { origin, number, part }) => {
-                    self.help(adapter, origin, number, part)
+            match self.gets.turns.pop_front() {
+                Some(Turn::Own(ticket)) => {
+                    done += usize::from(self.advance_own(adapter, state, ticket)?);
+                }
+                Some(Turn::Help(origin)) => {
+                    self.gets.turns.push_back(Turn::Help(origin));
+                    offers += 1;
                 }
                 None => break,
-            };
-            done += usize::from(moved);
+            }
+        }
+        // Two tasks that read from each other have enough to do: help would only move the work.
+        if done == 0 && offers > 0 {
+            done = self.help_others(adapter);
         }
         Ok(done)
+    }
+
+    /// Copies a slice of every get that this task helps with; returns how many.
+    fn help_others<A: Adapter>(&mut self, adapter: &mut A) -> usize {
+        let mut done = 0;
+        for _ in 0..self.gets.turns.len() {
+            match self.gets.turns.pop_front() {
+                Some(Turn::Help(origin)) if self.help(adapter, origin) => {
+                    self.gets.turns.push_back(Turn::Help(origin));
+                    done += 1;
+                }
+                Some(Turn::Help(origin)) => self.lanes[origin as usize].offer = None,
+                Some(own) => self.gets.turns.push_back(own),
+                None => break,
+            }
+        }
+        done
     }
 
     /// One turn of a get of this task. Returns whether anything was done.
@@ -234,40 +259,32 @@ impl<S> Outbox<S> {
     }
 
     /// One turn of a get of another task. Returns whether a slice was copied.
-    fn help<A: Adapter>(
-        &mut self,
-        adapter: &mut A,
-        origin: TaskId,
-        number: u32,
-        part: GetPart,
-    ) -> bool {
+    fn help<A: Adapter>(&mut self, adapter: &mut A, origin: TaskId) -> bool {
+        let Some(Offered { number, key, offset, len }) = self.lanes[origin as usize].offer else {
+            return false;
+        };
         // The registration may have ended since the last turn.
-        let region = self.regions.part(part.key, part.offset, part.len);
-        let helped = region.is_some_and(|region| adapter.help(origin, number, region));
-        if helped {
-            self.gets.turns.push_back(Turn::Help { origin, number, part });
-        }
-        helped
+        let region = self.regions.part(key, offset, len);
+        region.is_some_and(|region| adapter.help(origin, number, region))
     }
 
-    /// Another task has begun a get with which this one may help.
-    pub(crate) fn offered(
-        &mut self,
-        origin: TaskId,
-        number: u32,
-        part: GetPart,
-    ) -> Result<(), Violation> {
-        let GetPart { key, offset, len } = part;
+    /// Another task has begun a get with which this one may help. A task offers one at a time, so an
+    /// older offer is over.
+    pub(crate) fn offered(&mut self, origin: TaskId, offer: Offered) -> Result<(), Violation> {
+        let Offered { key, offset, len, .. } = offer;
         if len == 0 || self.regions.part(key, offset, len).is_none() {
             return Err(Violation::UnregisteredGet { offset, len });
         }
-        self.gets.turns.push_back(Turn::Help { origin, number, part });
+        if self.lanes[origin as usize].offer.replace(offer).is_none() {
+            self.gets.turns.push_back(Turn::Help(origin));
+        }
         Ok(())
     }
 
-    /// Ends the shared gets of this task: nobody writes into their regions any more.
+    /// Ends this task's part in shared gets: nobody writes into the regions of its own any more.
     pub(crate) fn end_shared<A: Adapter>(&mut self, adapter: &mut A) {
         for (target, lane) in self.lanes.iter_mut().enumerate() {
+            lane.offer = None;
             if std::mem::take(&mut lane.shares_get) {
                 adapter.unshare(target as TaskId);
             }

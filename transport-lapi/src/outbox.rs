@@ -9,7 +9,7 @@ use crate::amsend::{
 };
 use crate::counter::Counters;
 use crate::error::LapiError;
-use crate::get::{Gets, Regions, Way};
+use crate::get::{Gets, Offered, Regions, Way};
 use crate::region::{RecvRegion, RemoteRegion, SendRegion};
 use crate::wire::Packet;
 
@@ -38,6 +38,8 @@ pub(crate) struct Lane<S> {
     pub fences: u32,
     /// Whether a get from this target is under way in which it may help.
     pub shares_get: bool,
+    /// A get by this target with which this task may help.
+    pub offer: Option<Offered>,
 }
 
 impl<S> Outbox<S> {
@@ -48,6 +50,7 @@ impl<S> Outbox<S> {
             dirty: false,
             fences: 0,
             shares_get: false,
+            offer: None,
         };
         Self {
             caps,

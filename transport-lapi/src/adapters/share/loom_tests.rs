@@ -1,7 +1,7 @@
 //! Models of a shared get: every interleaving of its origin and its target.
 //!
-//! The bytes of a slice are a cell of loom's, which reports it when the origin looks at a slice, or
-//! gives it back, while the target may write it.
+//! A unit is a cell of loom's, which reports it when the origin looks at one that the target may still
+//! write.
 
 use std::sync::Arc;
 
@@ -10,34 +10,40 @@ use loom::thread;
 use super::*;
 use crate::sync::UnsafeCell;
 
-const SLICES: u32 = 2;
+const UNITS: usize = 2;
 
 struct Job {
     words: Words,
-    /// What each slice holds in the origin's memory: the number of the get that wrote it.
-    slices: [UnsafeCell<u32>; SLICES as usize],
+    /// What each unit holds in the origin's memory: the number of the get that wrote it.
+    units: [UnsafeCell<u32>; UNITS],
 }
 
 impl Job {
     fn new() -> Arc<Self> {
         let zero = || AtomicU64::new(0);
         let words = Words { claims: zero(), done: zero(), addr: zero(), len: zero() };
-        Arc::new(Self { words, slices: [UnsafeCell::new(0), UnsafeCell::new(0)] })
+        Arc::new(Self { words, units: [UnsafeCell::new(0), UnsafeCell::new(0)] })
     }
 
-    fn write(&self, slice: u32, number: u32) {
-        // SAFETY: the model: loom reports it unless U1 and U2 make the slice this thread's.
-        self.slices[slice as usize].with_mut(|at| unsafe { *at = number });
+    fn write(&self, slice: Slice, number: u32) {
+        for unit in slice.first..slice.first + slice.units {
+            // SAFETY: the model: loom reports it unless U1 and U2 make the unit this thread's.
+            self.units[usize::from(unit)].with_mut(|at| unsafe { *at = number });
+        }
     }
 
-    /// What the origin sees when the get has ended: the slice is its own again.
-    fn look(&self, slice: u32) -> u32 {
-        // SAFETY: as in `write`; as a write, so that any later one of the target is reported.
-        self.slices[slice as usize].with_mut(|at| unsafe { *at })
+    /// What the origin sees when the get has ended: the units are its own again.
+    fn look(&self) -> [u32; UNITS] {
+        // SAFETY: as in `write`; lent as for a write, so that any later one of the target is reported.
+        [0, 1].map(|unit: usize| self.units[unit].with_mut(|at| unsafe { *at }))
+    }
+
+    fn measure() -> Measure {
+        Measure::of(UNITS * UNIT)
     }
 
     fn open(&self, number: u32) -> Opened {
-        Opened::new(&self.words, number, number.into(), 9, SLICES)
+        Opened::new(&self.words, number, number.into(), Self::measure())
     }
 
     /// The origin carries a get out to its end.
@@ -53,12 +59,12 @@ impl Job {
 
     /// The target helps with a get once, if it still can.
     fn help(&self, number: u32, hand_back: bool) {
-        if let Some((slice, addr)) = claim(&self.words, number, 9, SLICES) {
+        if let Some((slice, addr)) = claim(&self.words, number, Self::measure()) {
             assert_eq!(addr, number.into(), "the place is of this get (U3)");
             if !hand_back {
                 self.write(slice, number);
             }
-            finish(&self.words, hand_back.then_some(slice));
+            finish(&self.words, slice, !hand_back);
         }
     }
 }
@@ -78,13 +84,9 @@ fn loom_every_slice_is_copied_and_given_back_once() {
             }
         });
         job.carry_out(1, first);
-        for slice in 0..SLICES {
-            assert_eq!(job.look(slice), 1);
-        }
+        assert_eq!(job.look(), [1; UNITS]);
         job.carry_out(2, job.open(2));
-        for slice in 0..SLICES {
-            assert_eq!(job.look(slice), 2);
-        }
+        assert_eq!(job.look(), [2; UNITS]);
         target.join().expect("the target does not panic");
     });
 }
@@ -100,9 +102,7 @@ fn loom_a_slice_handed_back_is_copied_by_the_origin() {
             move || job.help(1, true)
         });
         job.carry_out(1, opened);
-        for slice in 0..SLICES {
-            assert_eq!(job.look(slice), 1);
-        }
+        assert_eq!(job.look(), [1; UNITS]);
         target.join().expect("the target does not panic");
     });
 }
@@ -127,9 +127,7 @@ fn loom_a_get_that_was_closed_is_written_by_nobody() {
         while !opened.is_settled(&job.words) {
             thread::yield_now();
         }
-        for slice in 0..SLICES {
-            job.look(slice);
-        }
+        job.look();
         target.join().expect("the target does not panic");
     });
 }
