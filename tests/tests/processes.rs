@@ -83,6 +83,15 @@ fn a_rank_that_fails_after_all_have_joined() {
     failing_job(2, &["after", "abort", "1"], 134, &["signal 6 (SIGABRT)", other]);
 }
 
+/// Either end of a long message that both of them copy.
+#[test]
+fn a_rank_that_is_killed_amid_long_messages() {
+    for (who, other) in [("0", "1"), ("1", "0")] {
+        let other = format!("rank {other}: joined, still running; ended by mpjrun");
+        failing_job(2, &["amid", "kill", who], 137, &["signal 9 (SIGKILL)", &other]);
+    }
+}
+
 #[test]
 fn a_panic_is_told_with_its_text_and_place_and_decides() {
     let place = "it panicked at tests/src/bin/rank.rs:";

@@ -8,8 +8,8 @@
 //! The conformance suite in `tests/src/conformance/adapter.rs` checks this contract:
 //!
 //! - A1: frames from one origin to one target arrive whole, once, and in the order offered.
-//! - A2: no method blocks, and none calls back into the transport. [`Adapter::conceal`] alone may
-//!   wait, for a copy out of the region that is under way.
+//! - A2: no method blocks, and none calls back into the transport. [`Adapter::conceal`] may wait for
+//!   a copy out of the region that is under way, and what ends a shared get early for one into it.
 //! - A3: [`Post::Full`] took nothing. The caller polls and offers the same frame again.
 //! - A4: after [`Post::Taken`] the frame reaches its target as long as the target polls, even when
 //!   the sender never calls the adapter again.
@@ -17,6 +17,11 @@
 //!   woken by every later `try_send` to it.
 //! - A6: a task whose last `try_send` to a target answered [`Post::Full`] after it had announced is
 //!   woken when there is room: room is given back as the target polls.
+//! - A7: a shared get lasts from [`Adapter::share`] until [`Adapter::advance`] answered
+//!   [`Advance::Complete`] or an error, or [`Adapter::unshare`] returned. Outside of that time nobody
+//!   writes into its region, and the target reads its own memory inside of [`Adapter::help`] only. The
+//!   get completes whether the target helps or not; a task that announced while it was
+//!   [`Advance::Waiting`] is woken.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -58,6 +63,18 @@ pub enum Post {
     Taken,
     /// No room now; nothing was taken.
     Full,
+}
+
+/// Answer of [`Adapter::advance`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[must_use]
+pub enum Advance {
+    /// A slice was copied.
+    Copied,
+    /// Nothing is left to do here, but the target is still copying.
+    Waiting,
+    /// All bytes are there.
+    Complete,
 }
 
 /// One frame as it arrives.
@@ -156,7 +173,7 @@ pub enum AdapterError {
     },
 }
 
-/// Moves frames between tasks. See the module's contract A1 to A6.
+/// Moves frames between tasks. See the module's contract A1 to A7.
 pub trait Adapter: Send + 'static {
     /// What this adapter can do.
     fn caps(&self) -> Caps;
@@ -205,6 +222,38 @@ pub trait Adapter: Send + 'static {
         offset: u64,
         into: RecvRegion,
     ) -> Result<(), AdapterError>;
+
+    /// Begins a get as [`Adapter::get`] does it, in which the target may copy too, and returns the
+    /// number that the caller tells the target for its [`Adapter::help`]. `None` where that is not
+    /// possible, and while another one from the same target is under way (A7).
+    fn share(
+        &mut self,
+        target: TaskId,
+        remote: RemoteRegion,
+        offset: u64,
+        into: RecvRegion,
+    ) -> Option<u32> {
+        let _ = (target, remote, offset, into);
+        None
+    }
+
+    /// Carries on the get that [`Adapter::share`] began: copies a slice, if one is left.
+    fn advance(&mut self, target: TaskId) -> Result<Advance, AdapterError> {
+        unreachable!("no get from task {target} is shared where `share` begins none")
+    }
+
+    /// Ends the get that [`Adapter::share`] began, complete or not; without one, does nothing.
+    fn unshare(&mut self, target: TaskId) {
+        let _ = target;
+    }
+
+    /// Copies a slice of get `number` of `origin`, whose source is `from`, into that task's memory.
+    /// `false` when there is nothing to copy any more, or that is not possible: the origin does it
+    /// then.
+    fn help(&mut self, origin: TaskId, number: u32, from: SendRegion) -> bool {
+        let _ = (origin, number, from);
+        false
+    }
 
     /// The handle on which threads of this task sleep, and which peers ring.
     fn doorbell(&self) -> Arc<dyn Doorbell>;

@@ -6,8 +6,9 @@
 //! | [`shm`] | processes of one host | one sealed memfd | `process_vm_readv`, where allowed |
 //!
 //! Both are shells around one `port`, which knows the rings (`ring`, `bulk`) and the bells
-//! (`doorbell`) of a `segment`, laid out by `layout`. Adapters do not know each other, and know nothing
-//! above [`crate::adapter`]. Models under loom exercise the rings and the bells without a segment.
+//! (`doorbell`) of a `segment`, laid out by `layout`; in long gets both ends copy (`share`). Adapters do not know each other, and know nothing
+//! above [`crate::adapter`]. Models under loom exercise the rings, the bells and shared gets without a
+//! segment.
 
 mod bulk;
 #[cfg(test)]
@@ -18,6 +19,7 @@ mod layout;
 pub(crate) mod port;
 mod ring;
 mod segment;
+mod share;
 pub mod shm;
 pub mod threads;
 

@@ -7,7 +7,7 @@
 //! - C3: a thread that made progress while others of the same task sleep rings the bell, since what
 //!   it took in may be what they wait for.
 //! - C4: a handler that calls the context of its own dispatcher is told so instead of waiting for a
-//!   lock that its own thread holds (U5 of [`crate::lock`]).
+//!   lock that its own thread holds (X5 of [`crate::lock`]).
 
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;

@@ -14,6 +14,7 @@ use crate::amsend::Outgoing;
 use crate::completion::{CompletionThread, Due};
 use crate::config::Pieces;
 use crate::error::{LapiError, Violation};
+use crate::get::Offered;
 use crate::handler::{
     Arrival, Completion, HeaderAction, HeaderHandler, MAX_HANDLERS, ShortHandler,
 };
@@ -275,7 +276,7 @@ impl<S> Engine<S> {
     #[inline]
     pub fn is_idle(&self) -> bool {
         let Outbox { queued, gets, .. } = &self.outbox;
-        *queued == 0 && !gets.has_direct() && self.thread.is_none()
+        *queued == 0 && !gets.has_turns() && self.thread.is_none()
     }
 
     /// Counts for the completion handlers that have returned on the thread; returns how many.
@@ -323,6 +324,9 @@ impl<S> Engine<S> {
             }
             Packet::GetData { ticket, offset } => {
                 self.outbox.get_data(state, ticket, origin, offset, body)?;
+            }
+            Packet::GetShare { number, key, offset, len } => {
+                self.outbox.offered(origin, Offered { number, key, offset, len })?;
             }
             Packet::GetRefused { ticket } => return Err(self.outbox.gets.refused(ticket, origin)),
             Packet::Fence => self.outbox.push(origin, Outgoing::Control(Packet::FenceAck)),

@@ -1,27 +1,52 @@
 //! LAPI_Get at its origin, and the regions that a task lets others read.
 //!
 //! Where the adapter reads another task's memory itself, a get is carried out in slices by
-//! progress, so that a long one does not keep the task from its other messages. Elsewhere the
-//! transport builds it from active messages: a request, and data packets that the target sends out
-//! of the registered region (the *reference get*).
+//! progress, so that a long one does not keep the task from its other messages. A target that makes
+//! progress meanwhile, and has no get of its own to copy, helps with long ones: it is told of them, and
+//! both ends copy slices until none is left (the *shared get*; A7 of [`crate::adapter`]). Elsewhere the
+//! transport builds it from active messages: a request, and data packets that the target sends out of
+//! the registered region (the *reference get*).
 
 use std::collections::VecDeque;
 
-use crate::adapter::{Adapter, TaskId};
-use crate::amsend::OnOrigin;
+use crate::adapter::{Adapter, AdapterError, Advance, TaskId};
+use crate::amsend::{OnOrigin, Outgoing};
 use crate::error::{LapiError, Violation};
 use crate::outbox::Outbox;
 use crate::region::{ForeignBytes, RecvRegion, RemoteRegion, SendRegion};
+use crate::wire::Packet;
 
 /// Bytes that one turn of progress reads for one get.
 const SLICE: usize = 256 << 10;
 
-/// The gets under way at their origin.
+/// Gets of at least this many bytes are shared: below, what the ends tell each other costs more than
+/// the help brings. One at a time from each target; the others wait for it, since the target can help
+/// with one only.
+const SHARED_FROM: usize = 256 << 10;
+
+/// The gets under way at their origin, and those of others that this task helps with.
 pub(crate) struct Gets<S> {
     slots: Vec<Option<Get<S>>>,
     free: Vec<u32>,
-    /// Gets that this task carries out itself, in turn.
-    direct: VecDeque<u32>,
+    /// What this task has to copy, in turn.
+    turns: VecDeque<Turn>,
+}
+
+/// One of the gets that progress carries on.
+enum Turn {
+    /// A get of this task, by its ticket.
+    Own(u32),
+    /// The get that this task has offered; its [`Lane`](crate::outbox::Lane) has the offer.
+    Help(TaskId),
+}
+
+/// A get of another task with which this one may help, as its origin claims it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Offered {
+    pub number: u32,
+    pub key: u64,
+    pub offset: u64,
+    pub len: u64,
 }
 
 struct Get<S> {
@@ -31,13 +56,23 @@ struct Get<S> {
     into: RecvRegion,
     stored: usize,
     on_origin: OnOrigin<S>,
-    /// Carried out here: no peer has anything to say about it.
-    direct: bool,
+    way: Way,
+}
+
+/// Who carries a get out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Way {
+    /// The target, with data packets.
+    Messages,
+    /// This task. No peer has anything to say about it.
+    Direct,
+    /// Both.
+    Shared,
 }
 
 impl<S> Default for Gets<S> {
     fn default() -> Self {
-        Self { slots: Vec::new(), free: Vec::new(), direct: VecDeque::new() }
+        Self { slots: Vec::new(), free: Vec::new(), turns: VecDeque::new() }
     }
 }
 
@@ -50,16 +85,16 @@ impl<S> Gets<S> {
         offset: u64,
         into: RecvRegion,
         on_origin: OnOrigin<S>,
-        direct: bool,
+        way: Way,
     ) -> u32 {
-        let get = Get { target, remote, offset, into, stored: 0, on_origin, direct };
+        let get = Get { target, remote, offset, into, stored: 0, on_origin, way };
         let ticket = self.free.pop().unwrap_or_else(|| {
             self.slots.push(None);
             self.slots.len() as u32 - 1
         });
         self.slots[ticket as usize] = Some(get);
-        if direct {
-            self.direct.push_back(ticket);
+        if way != Way::Messages {
+            self.turns.push_back(Turn::Own(ticket));
         }
         ticket
     }
@@ -69,10 +104,10 @@ impl<S> Gets<S> {
         self.slots.len() - self.free.len()
     }
 
-    /// Whether progress has something to read.
+    /// Whether progress has something to copy.
     #[inline]
-    pub fn has_direct(&self) -> bool {
-        !self.direct.is_empty()
+    pub fn has_turns(&self) -> bool {
+        !self.turns.is_empty()
     }
 
     fn remove(&mut self, ticket: u32) -> Option<Get<S>> {
@@ -83,7 +118,8 @@ impl<S> Gets<S> {
 
     fn slot(&mut self, ticket: u32, target: TaskId) -> Result<&mut Get<S>, Violation> {
         let slot = self.slots.get_mut(ticket as usize).and_then(Option::as_mut);
-        slot.filter(|get| get.target == target && !get.direct).ok_or(Violation::StrayGet { ticket })
+        let asked = slot.filter(|get| get.target == target && get.way == Way::Messages);
+        asked.ok_or(Violation::StrayGet { ticket })
     }
 
     /// Stores a data packet of a reference get. Says whether that was the last one.
@@ -115,37 +151,144 @@ impl<S> Gets<S> {
     }
 }
 
+impl<S> Get<S> {
+    /// Reads the next slice of a get that this task carries out alone.
+    fn read_slice<A: Adapter>(&mut self, adapter: &mut A) -> Result<Advance, AdapterError> {
+        let slice = self.into.part(self.stored, SLICE);
+        if !slice.is_empty() {
+            let offset = self.offset + self.stored as u64;
+            adapter.get(self.target, self.remote, offset, slice)?;
+            self.stored += slice.len();
+        }
+        let complete = self.stored == self.into.len();
+        Ok(if complete { Advance::Complete } else { Advance::Copied })
+    }
+}
+
 impl<S> Outbox<S> {
-    /// Carries out a slice of every get that the adapter can read itself; returns how many.
+    /// Copies a slice of every get that this task carries out or helps with; returns how many.
     pub(crate) fn advance_gets<A: Adapter>(
         &mut self,
         adapter: &mut A,
         state: &mut S,
     ) -> Result<usize, LapiError> {
-        let turns = self.gets.direct.len();
-        for _ in 0..turns {
-            let Some(ticket) = self.gets.direct.pop_front() else {
-                break;
-            };
-            let Some(get) = self.gets.slots[ticket as usize].as_mut() else {
-                continue;
-            };
-            let slice = get.into.part(get.stored, SLICE);
-            if !slice.is_empty() {
-                let offset = get.offset + get.stored as u64;
-                if let Err(error) = adapter.get(get.target, get.remote, offset, slice) {
-                    self.gets.remove(ticket);
-                    return Err(error.into());
+        let (mut done, mut offers) = (0, 0);
+        for _ in 0..self.gets.turns.len() {
+            match self.gets.turns.pop_front() {
+                Some(Turn::Own(ticket)) => {
+                    done += usize::from(self.advance_own(adapter, state, ticket)?);
                 }
-                get.stored += slice.len();
-            }
-            if get.stored == get.into.len() {
-                self.complete_get(ticket, state);
-            } else {
-                self.gets.direct.push_back(ticket);
+                Some(Turn::Help(origin)) => {
+                    self.gets.turns.push_back(Turn::Help(origin));
+                    offers += 1;
+                }
+                None => break,
             }
         }
-        Ok(turns)
+        // Two tasks that read from each other have enough to do: help would only move the work.
+        if done == 0 && offers > 0 {
+            done = self.help_others(adapter);
+        }
+        Ok(done)
+    }
+
+    /// Copies a slice of every get that this task helps with; returns how many.
+    fn help_others<A: Adapter>(&mut self, adapter: &mut A) -> usize {
+        let mut done = 0;
+        for _ in 0..self.gets.turns.len() {
+            match self.gets.turns.pop_front() {
+                Some(Turn::Help(origin)) if self.help(adapter, origin) => {
+                    self.gets.turns.push_back(Turn::Help(origin));
+                    done += 1;
+                }
+                Some(Turn::Help(origin)) => self.lanes[origin as usize].offer = None,
+                Some(own) => self.gets.turns.push_back(own),
+                None => break,
+            }
+        }
+        done
+    }
+
+    /// One turn of a get of this task. Returns whether anything was done.
+    fn advance_own<A: Adapter>(
+        &mut self,
+        adapter: &mut A,
+        state: &mut S,
+        ticket: u32,
+    ) -> Result<bool, LapiError> {
+        let Some(get) = self.gets.slots[ticket as usize].as_mut() else {
+            return Ok(false);
+        };
+        let lane = &mut self.lanes[get.target as usize];
+        if get.way == Way::Direct && get.stored == 0 && get.into.len() >= SHARED_FROM {
+            if lane.shares_get {
+                self.gets.turns.push_back(Turn::Own(ticket));
+                return Ok(false);
+            }
+            if let Some(number) = adapter.share(get.target, get.remote, get.offset, get.into) {
+                (get.way, lane.shares_get) = (Way::Shared, true);
+                let (key, offset, len) = (get.remote.key, get.offset, get.into.len() as u64);
+                let (target, offer) = (get.target, Packet::GetShare { number, key, offset, len });
+                // It goes out in this round, so the first slice waits for the next one.
+                self.push(target, Outgoing::Control(offer));
+                self.gets.turns.push_back(Turn::Own(ticket));
+                return Ok(true);
+            }
+        }
+        let advanced = match get.way {
+            Way::Shared => adapter.advance(get.target),
+            Way::Direct | Way::Messages => get.read_slice(adapter),
+        };
+        if !matches!(advanced, Ok(Advance::Copied | Advance::Waiting)) && get.way == Way::Shared {
+            lane.shares_get = false;
+        }
+        match advanced {
+            Ok(Advance::Complete) => {
+                self.complete_get(ticket, state);
+                Ok(true)
+            }
+            Ok(advance) => {
+                self.gets.turns.push_back(Turn::Own(ticket));
+                Ok(advance == Advance::Copied)
+            }
+            Err(error) => {
+                self.gets.remove(ticket);
+                Err(error.into())
+            }
+        }
+    }
+
+    /// One turn of a get of another task. Returns whether a slice was copied.
+    fn help<A: Adapter>(&mut self, adapter: &mut A, origin: TaskId) -> bool {
+        let Some(Offered { number, key, offset, len }) = self.lanes[origin as usize].offer else {
+            return false;
+        };
+        // The registration may have ended since the last turn.
+        let region = self.regions.part(key, offset, len);
+        region.is_some_and(|region| adapter.help(origin, number, region))
+    }
+
+    /// Another task has begun a get with which this one may help. A task offers one at a time, so an
+    /// older offer is over.
+    pub(crate) fn offered(&mut self, origin: TaskId, offer: Offered) -> Result<(), Violation> {
+        let Offered { key, offset, len, .. } = offer;
+        if len == 0 || self.regions.part(key, offset, len).is_none() {
+            return Err(Violation::UnregisteredGet { offset, len });
+        }
+        if self.lanes[origin as usize].offer.replace(offer).is_none() {
+            self.gets.turns.push_back(Turn::Help(origin));
+        }
+        Ok(())
+    }
+
+    /// Ends this task's part in shared gets: nobody writes into the regions of its own any more.
+    pub(crate) fn end_shared<A: Adapter>(&mut self, adapter: &mut A) {
+        for (target, lane) in self.lanes.iter_mut().enumerate() {
+            lane.offer = None;
+            if std::mem::take(&mut lane.shares_get) {
+                adapter.unshare(target as TaskId);
+            }
+        }
     }
 
     /// A data packet of a reference get has come.

@@ -6,27 +6,27 @@
 //! from then on everybody goes through the mutex, the gate. Giving a bias and taking it back happen
 //! inside the gate.
 //!
-//! - U1: `bias` goes from nobody to the mark of one thread, and from there to the same mark, revoked;
-//!   only a failed fence (U4) puts it back to the mark. Only who holds the gate stores it.
-//! - U2: `held` is stored by the owner only, so the owner's own reads of it are exact. The owner holds
+//! - X1: `bias` goes from nobody to the mark of one thread, and from there to the same mark, revoked;
+//!   only a failed fence (X4) puts it back to the mark. Only who holds the gate stores it.
+//! - X2: `held` is stored by the owner only, so the owner's own reads of it are exact. The owner holds
 //!   the lock by bias while `held` is set and it has seen its bias unrevoked after setting it. What
 //!   runs in [`Guard::unlocked`] does not take the lock: it is a pause.
-//! - U3: a revoker and the owner are never inside together. The owner sets `held`, fences, then looks
+//! - X3: a revoker and the owner are never inside together. The owner sets `held`, fences, then looks
 //!   at the bias; the revoker revokes the bias, fences, then looks at `held`. Two full fences have an
 //!   order. If the owner's is first, the revoker sees `held`, and waits until the owner has let go
 //!   or has backed off; if the revoker's is first, the owner sees the revocation and backs off. The
 //!   owner's fence may be a light one, as Y3 of [`crate::sync`] says for each of its executions. Where
 //!   light fences cannot be had, there is no bias from the start.
-//! - U4: a heavy fence that fails has ordered nothing. The revoker then enters nothing, puts the bias
+//! - X4: a heavy fence that fails has ordered nothing. The revoker then enters nothing, puts the bias
 //!   back and reports. An owner that has seen the revocation meanwhile waits at the gate, finds its
 //!   bias there, and holds by bias again: it sets `held` before it leaves the gate, and revokers come
 //!   through the gate.
-//! - U5: nobody waits for itself. `holder` is the mark of the thread that holds by the gate; only that
-//!   thread stores its mark there. With U2, a thread knows whether it holds the lock already, also
+//! - X5: nobody waits for itself. `holder` is the mark of the thread that holds by the gate; only that
+//!   thread stores its mark there. With X2, a thread knows whether it holds the lock already, also
 //!   while a revoker waits for it.
-//! - U6: who has given way inside the gate (`away`) comes back through the gate, whoever was there
+//! - X6: who has given way inside the gate (`away`) comes back through the gate, whoever was there
 //!   meanwhile: no bias is given while somebody is away.
-//! - U7: the mark of a thread that has ended may belong to a new one, which then owns its bias. It
+//! - X7: the mark of a thread that has ended may belong to a new one, which then owns its bias. It
 //!   acquires `held` as the ended one released it.
 
 #![allow(unsafe_code, reason = "a lock lends its value to whoever holds it")]
@@ -49,29 +49,29 @@ const REVOKED: usize = 1;
 /// As often in a row a thread takes the lock until it gets the bias: whoever sets a context up for
 /// another thread shall not get it.
 const TURNS: u32 = if cfg!(loom) { 1 } else { 16 };
-/// Models know no asymmetric fences (U3).
+/// Models know no asymmetric fences (X3).
 const FENCES: Fences = if cfg!(loom) { Fences::Symmetric } else { Fences::Asymmetric };
 
 /// A value that one thread at a time can reach.
 pub(crate) struct Lock<T> {
-    /// Whose lock it is without the gate (U1).
+    /// Whose lock it is without the gate (X1).
     bias: AtomicUsize,
-    /// Whether the owner is inside, by bias (U2).
+    /// Whether the owner is inside, by bias (X2).
     held: AtomicBool,
-    /// Who is inside, by the gate (U5).
+    /// Who is inside, by the gate (X5).
     holder: AtomicUsize,
     gate: Mutex<Turns>,
     value: UnsafeCell<T>,
 }
 
-// SAFETY: U3: a guard is the only way to the value, and one thread has one.
+// SAFETY: X3: a guard is the only way to the value, and one thread has one.
 unsafe impl<T: Send> Sync for Lock<T> {}
 
 /// Who came through the gate, to see whether one thread uses the lock alone.
 struct Turns {
     last: usize,
     in_a_row: u32,
-    /// Threads that have given way and will come back (U6).
+    /// Threads that have given way and will come back (X6).
     away: u32,
 }
 
@@ -115,7 +115,7 @@ impl<T> Lock<T> {
         self.enter_by_gate(mine)
     }
 
-    /// The owner's entry, or its retreat (U3).
+    /// The owner's entry, or its retreat (X3).
     #[inline(always)]
     fn enter_by_bias(&self, mine: usize) -> bool {
         self.held.store(true, Ordering::Relaxed);
@@ -132,7 +132,7 @@ impl<T> Lock<T> {
         self.held.store(false, Ordering::Release); // SYNC: held
     }
 
-    /// Acquires what the owner did inside: for a revoker, and for the next owner of the mark (U7).
+    /// Acquires what the owner did inside: for a revoker, and for the next owner of the mark (X7).
     #[inline(always)]
     fn is_held(&self) -> bool {
         self.held.load(Ordering::Acquire) // SYNC: held
@@ -152,13 +152,13 @@ impl<T> Lock<T> {
         Ok(Guard::new(self, self.settle(gate, mine)))
     }
 
-    /// Whether this thread holds the lock already (U5).
+    /// Whether this thread holds the lock already (X5).
     fn is_inside(&self, mine: usize) -> bool {
         let is_owner = self.bias.load(Ordering::Relaxed) & !REVOKED == mine;
         (is_owner && self.is_held()) || self.holder.load(Ordering::Relaxed) == mine
     }
 
-    /// What holds the lock for a thread that has come through the gate: its bias (U4), else the gate.
+    /// What holds the lock for a thread that has come through the gate: its bias (X4), else the gate.
     fn settle<'a>(
         &self,
         gate: MutexGuard<'a, Turns>,
@@ -189,7 +189,7 @@ impl<T> Lock<T> {
         Ok(())
     }
 
-    /// Lets others through the gate while `body` runs (U6).
+    /// Lets others through the gate while `body` runs (X6).
     fn give_gate<'a>(
         &self,
         gate: &mut MutexGuard<'a, Turns>,
@@ -238,7 +238,7 @@ impl<'a, T> Guard<'a, T> {
         }
     }
 
-    /// Runs `body`, a pause, without the lock (U2).
+    /// Runs `body`, a pause, without the lock (X2).
     pub(crate) fn unlocked(&mut self, body: impl FnOnce()) {
         match &mut self.gate {
             Some(gate) => self.lock.give_gate(gate, |gate| MutexGuard::unlocked(gate, body)),
@@ -256,7 +256,7 @@ impl<T> Deref for Guard<'_, T> {
 
     #[inline(always)]
     fn deref(&self) -> &T {
-        // SAFETY: U3: nobody else is inside while this guard lives, and it lends by its own borrow.
+        // SAFETY: X3: nobody else is inside while this guard lives, and it lends by its own borrow.
         unsafe { &*self.lock.value.get() }
     }
 }
@@ -264,7 +264,7 @@ impl<T> Deref for Guard<'_, T> {
 impl<T> DerefMut for Guard<'_, T> {
     #[inline(always)]
     fn deref_mut(&mut self) -> &mut T {
-        // SAFETY: U3, as above; the guard is borrowed exclusively.
+        // SAFETY: X3, as above; the guard is borrowed exclusively.
         unsafe { &mut *self.lock.value.get() }
     }
 }

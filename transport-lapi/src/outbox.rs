@@ -10,7 +10,7 @@ use crate::amsend::{
 use crate::config::Pieces;
 use crate::counter::Counters;
 use crate::error::LapiError;
-use crate::get::{Gets, Regions};
+use crate::get::{Gets, Offered, Regions, Way};
 use crate::region::{RecvRegion, RemoteRegion, SendRegion};
 use crate::wire::Packet;
 
@@ -39,11 +39,22 @@ pub(crate) struct Lane<S> {
     pub dirty: bool,
     /// Fence answers that are due.
     pub fences: u32,
+    /// Whether a get from this target is under way in which it may help.
+    pub shares_get: bool,
+    /// A get by this target with which this task may help.
+    pub offer: Option<Offered>,
 }
 
 impl<S> Outbox<S> {
     pub(crate) fn new(num_tasks: usize, caps: Caps, pieces: &Pieces) -> Self {
-        let lane = || Lane { queue: VecDeque::new(), next_msg: 0, dirty: false, fences: 0 };
+        let lane = || Lane {
+            queue: VecDeque::new(),
+            next_msg: 0,
+            dirty: false,
+            fences: 0,
+            shares_get: false,
+            offer: None,
+        };
         Self {
             caps,
             pieces: pieces.within(caps.max_body),
@@ -103,7 +114,8 @@ impl<S> Outbox<S> {
             return Err(LapiError::DataLen { offset, len, limit: remote.len });
         }
         let direct = self.caps.get.is_some() || len == 0;
-        let ticket = self.gets.add(target, remote, offset, into, on_origin, direct);
+        let way = if direct { Way::Direct } else { Way::Messages };
+        let ticket = self.gets.add(target, remote, offset, into, on_origin, way);
         if !direct {
             let request = Packet::GetRequest { ticket, key: remote.key, offset, len };
             self.push(target, Outgoing::Control(request));
@@ -140,6 +152,7 @@ impl<S> Outbox<S> {
     pub(crate) fn abandon<A: Adapter>(&mut self, adapter: &mut A) {
         self.lanes.iter_mut().for_each(|lane| lane.queue.clear());
         self.queued = 0;
+        self.end_shared(adapter);
         self.gets = Gets::default();
         self.concealed.extend(self.regions.clear());
         self.conceal(adapter);

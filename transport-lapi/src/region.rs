@@ -6,7 +6,8 @@
 //! - G1: the memory of a [`SendRegion`] stays allocated and is not written until the operation that
 //!   took it reports that the origin buffer is reusable (origin counter, or release of the region).
 //! - G2: the memory of a [`RecvRegion`] stays allocated and is touched by nobody else until the
-//!   operation that took it reports completion.
+//!   operation that took it reports completion. The target that helps with a get acts for the
+//!   operation (A7 of [`crate::adapter`]).
 //! - G3: the memory of a [`ForeignBytes`] stays mapped for its lifetime, but a peer may write it at
 //!   any moment. It is therefore never borrowed as a slice: it is copied, and the copy is checked.
 
@@ -58,6 +59,11 @@ impl SendRegion {
     #[inline]
     pub const fn is_empty(&self) -> bool {
         self.len == 0
+    }
+
+    /// The first byte.
+    pub(crate) fn as_ptr(&self) -> *const u8 {
+        self.ptr
     }
 
     /// Address of the first byte in this task.

@@ -2,29 +2,50 @@
 //!
 //! Used by [`crate::adapters`] only.
 //!
-//! - C1: `process_vm_readv` writes only into the local vector that it is given, at most its length;
-//!   whatever is wrong with the remote address is an error, never a fault.
+//! - C1: `process_vm_readv` writes only into the local vector that it is given, at most its length,
+//!   and `process_vm_writev` only reads it; whatever is wrong with the remote address is an error,
+//!   never a fault.
 
 #![allow(unsafe_code, reason = "libc calls and a processor intrinsic")]
 
 use std::io;
 
-use crate::region::RecvRegion;
+use crate::region::{RecvRegion, SendRegion};
 
 /// Reads memory of process `pid` at `addr` into the start of `into`, and returns how many bytes
 /// came: possibly fewer than asked for, never 0 for a non-empty region.
 pub(crate) fn process_vm_readv(pid: i32, addr: u64, into: RecvRegion) -> io::Result<usize> {
-    let Ok(addr) = usize::try_from(addr) else {
-        return Err(io::Error::from_raw_os_error(libc::EFAULT));
-    };
     let local = libc::iovec { iov_base: into.as_mut_ptr().cast(), iov_len: into.len() };
-    let remote =
-        libc::iovec { iov_base: std::ptr::without_provenance_mut(addr), iov_len: into.len() };
+    let remote = elsewhere(addr, into.len())?;
     // SAFETY: `into` is writable by us alone (G2 of `crate::region`), and C1.
-    let read = unsafe { libc::process_vm_readv(pid, &local, 1, &remote, 1, 0) };
-    match usize::try_from(read) {
-        Ok(0) if !into.is_empty() => Err(io::Error::from_raw_os_error(libc::EFAULT)),
-        Ok(read) => Ok(read),
+    moved(unsafe { libc::process_vm_readv(pid, &local, 1, &remote, 1, 0) }, into.len())
+}
+
+/// Writes the start of `from` into memory of process `pid` at `addr`, and returns how many bytes
+/// went: possibly fewer than asked for, never 0 for a non-empty region.
+pub(crate) fn process_vm_writev(pid: i32, addr: u64, from: SendRegion) -> io::Result<usize> {
+    let local = libc::iovec { iov_base: from.as_ptr().cast_mut().cast(), iov_len: from.len() };
+    let remote = elsewhere(addr, from.len())?;
+    // SAFETY: `from` is readable (G1 of `crate::region`), and C1. The other process, which may be
+    // this one in tests, lets us write there until we have said that we are done (U2).
+    moved(unsafe { libc::process_vm_writev(pid, &local, 1, &remote, 1, 0) }, from.len())
+}
+
+/// Memory of another process, as these calls want it described.
+fn elsewhere(addr: u64, len: usize) -> io::Result<libc::iovec> {
+    match usize::try_from(addr) {
+        Ok(addr) => {
+            Ok(libc::iovec { iov_base: std::ptr::without_provenance_mut(addr), iov_len: len })
+        }
+        Err(_) => Err(io::Error::from_raw_os_error(libc::EFAULT)),
+    }
+}
+
+/// What such a call has answered, for `len` bytes.
+fn moved(answer: isize, len: usize) -> io::Result<usize> {
+    match usize::try_from(answer) {
+        Ok(0) if len > 0 => Err(io::Error::from_raw_os_error(libc::EFAULT)),
+        Ok(moved) => Ok(moved),
         Err(_) => Err(io::Error::last_os_error()),
     }
 }

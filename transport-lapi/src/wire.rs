@@ -7,7 +7,7 @@
 //!  0      kind (low 7 bits), bit 7: counters follow
 //!  1      handler index, or barrier round
 //!  2..4   uhdr length in bytes
-//!  4..8   message number, get ticket, counter index or epoch
+//!  4..8   number of a message or shared get, get ticket, counter index or epoch
 //!  8..16  counters, if announced: target counter + 1, completion counter + 1 (0: none)
 //!  ...    u64 fields of the kind: total length, offset, key, length
 //!  ...    uhdr
@@ -37,6 +37,7 @@ const GET_REFUSED: u8 = 7;
 const FENCE: u8 = 8;
 const FENCE_ACK: u8 = 9;
 const BARRIER: u8 = 10;
+const GET_SHARE: u8 = 11;
 
 /// Why a packet was refused. One variant per violation; each has a test that provokes exactly it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -112,6 +113,8 @@ pub(crate) enum Packet<'a> {
     GetData { ticket: u32, offset: u64 },
     /// The region is not registered.
     GetRefused { ticket: u32 },
+    /// A get by the adapter of this part of the region: please help with it.
+    GetShare { number: u32, key: u64, offset: u64, len: u64 },
     /// Please answer once everything before this has been stored.
     Fence,
     /// Everything before the fence has been stored.
@@ -221,6 +224,12 @@ impl Packet<'_> {
                 head.field(offset);
             }
             Packet::GetRefused { ticket } => head.base(GET_REFUSED, 0, 0, ticket),
+            Packet::GetShare { number, key, offset, len } => {
+                head.base(GET_SHARE, 0, 0, number);
+                head.field(key);
+                head.field(offset);
+                head.field(len);
+            }
             Packet::Fence => head.base(FENCE, 0, 0, 0),
             Packet::FenceAck => head.base(FENCE_ACK, 0, 0, 0),
             Packet::Barrier { round } => head.base(BARRIER, round, 0, 0),
@@ -301,6 +310,10 @@ pub(crate) fn decode(head: &[u8], body: usize) -> Result<Packet<'_>, WireError> 
         }
         GET_DATA => Packet::GetData { ticket: number, offset: reader.u64()? },
         GET_REFUSED => Packet::GetRefused { ticket: number },
+        GET_SHARE => {
+            let (key, offset, len) = (reader.u64()?, reader.u64()?, reader.u64()?);
+            Packet::GetShare { number, key, offset, len }
+        }
         FENCE => Packet::Fence,
         FENCE_ACK => Packet::FenceAck,
         BARRIER => Packet::Barrier { round: handler },
@@ -382,6 +395,7 @@ mod tests {
                 Packet::GetRequest { ticket, key, offset, len },
                 Packet::GetData { ticket, offset },
                 Packet::GetRefused { ticket },
+                Packet::GetShare { number: ticket, key, offset, len },
                 Packet::Fence,
                 Packet::FenceAck,
                 Packet::Barrier { round },

@@ -5,7 +5,9 @@
 
 use std::sync::Arc;
 
-use crate::adapter::{Adapter, AdapterError, Caps, Doorbell, Post, SHORT_HEAD, Sink, TaskId};
+use crate::adapter::{
+    Adapter, AdapterError, Advance, Caps, Doorbell, Post, SHORT_HEAD, Sink, TaskId,
+};
 use crate::adapters::port::Port;
 use crate::adapters::shm::ShmAdapter;
 use crate::adapters::threads::{self, ThreadsAdapter};
@@ -143,6 +145,28 @@ impl Adapter for Native {
         into: RecvRegion,
     ) -> Result<(), AdapterError> {
         each!(self, adapter => adapter.get(target, remote, offset, into))
+    }
+
+    fn share(
+        &mut self,
+        target: TaskId,
+        remote: RemoteRegion,
+        offset: u64,
+        into: RecvRegion,
+    ) -> Option<u32> {
+        each!(self, adapter => adapter.share(target, remote, offset, into))
+    }
+
+    fn advance(&mut self, target: TaskId) -> Result<Advance, AdapterError> {
+        each!(self, adapter => adapter.advance(target))
+    }
+
+    fn unshare(&mut self, target: TaskId) {
+        each!(self, adapter => adapter.unshare(target));
+    }
+
+    fn help(&mut self, origin: TaskId, number: u32, from: SendRegion) -> bool {
+        each!(self, adapter => adapter.help(origin, number, from))
     }
 
     fn doorbell(&self) -> Arc<dyn Doorbell> {

@@ -238,17 +238,20 @@ fn truncated_and_corrupted_frames_are_noticed() {
 fn damaged_control_packets_do_no_harm() {
     for seed in 0..60 {
         watch(move || {
-            let mut adapters = faulty(Kind::ShmAm, 2, seed, DAMAGED);
+            let kind = Kind::ALL[seed as usize % Kind::ALL.len()];
+            // Where the adapter reads by itself, a long get asks for help in a packet.
+            let len = if kind == Kind::ShmAm { 10_000 } else { 300_000 };
+            let mut adapters = faulty(kind, 2, seed, DAMAGED);
             let other = Context::init(adapters.remove(1), Witness::default(), Options::default());
             let one = Context::init(adapters.remove(0), Witness::default(), Options::default());
-            let region = other.session().unwrap().register(source(pattern(1, 50_000))).unwrap();
+            let region = other.session().unwrap().register(source(pattern(1, 350_000))).unwrap();
             let counter = one.session().unwrap().counter();
             other.session().unwrap().addr_set(1, witness).unwrap();
             let mut errors = 0;
-            let landing = Landing::new(50_000);
+            let landing = Landing::new(350_000);
             for round in 0..30_u64 {
                 let mut session = one.session().unwrap();
-                let into = landing.region(10_000);
+                let into = landing.region(len);
                 session.get(1, region, round, into, OnOrigin::Counter(counter)).unwrap();
                 let mut call = Amsend::new(1, 1, &[], source(pattern(round, 9_000)));
                 call.cmpl_cntr = Some(counter);
@@ -257,7 +260,7 @@ fn damaged_control_packets_do_no_harm() {
                 errors += settle(&one, &other).len();
             }
             assert!(errors > 0, "seed {seed}: faults were met");
-            assert!(landing.contents(10_000).1, "seed {seed}: nothing is written behind a region");
+            assert!(landing.contents(len).1, "seed {seed}: nothing is written behind a region");
         });
     }
 }

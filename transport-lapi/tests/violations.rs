@@ -13,7 +13,7 @@ use transport_lapi::{
 use support::buffers::{Landing, pattern, source};
 use support::frames::{
     BARRIER, BODY, COMPLETE, COUNTERS, FENCE, FENCE_ACK, FIRST, GET_DATA, GET_REFUSED, GET_REQUEST,
-    Head, SINGLE, number, received,
+    GET_SHARE, Head, SINGLE, number, received,
 };
 use support::job::Kind;
 use support::watchdog::watch;
@@ -47,7 +47,12 @@ struct Scene {
 impl Scene {
     /// Task 0 of three, which reads others' memory by active messages; the peer is task 1.
     fn new() -> Self {
-        let mut adapters = Kind::ShmAm.adapters(3);
+        Self::over(Kind::ShmAm)
+    }
+
+    /// The same over any adapter.
+    fn over(kind: Kind) -> Self {
+        let mut adapters = kind.adapters(3);
         let peer = adapters.remove(1);
         let inbox = Inbox { landing: Landing::new(LONG), complete: Vec::new() };
         let context = Context::init(adapters.remove(0), inbox, Options::default());
@@ -119,16 +124,17 @@ fn truncated_heads() {
     truncated(Head::new(GET_DATA, 0, 1).field(0).cut(12), 16);
     truncated(Head::new(GET_REQUEST, 0, 1), 16);
     truncated(Head::new(GET_REQUEST, 0, 1).field(0), 24);
+    truncated(Head::new(GET_SHARE, 0, 1).field(0).field(0), 32);
     truncated(Head::new(GET_REQUEST, 0, 1).field(0).field(0).field(0).cut(31), 32);
 }
 
 #[test]
 fn unknown_kinds() {
-    for kind in [0, 11, 42, 0x7F, COUNTERS, COUNTERS | 0x7F] {
+    for kind in [0, 12, 42, 0x7F, COUNTERS, COUNTERS | 0x7F] {
         refused(&Head::new(kind, 0, 0), &[], WireError::UnknownKind(kind));
     }
     let with_fields = |kind| Head::new(kind, 0, 0).field(0).field(0).field(0);
-    for kind in BODY..=BARRIER {
+    for kind in BODY..=GET_SHARE {
         let kind = kind | COUNTERS;
         refused(&with_fields(kind), &[], WireError::UnknownKind(kind));
     }
@@ -369,6 +375,31 @@ fn gets_of_unregistered_memory() {
     let data = pattern(1, 100)[40..].to_vec();
     assert_eq!(received(&mut scene.peer), [(Head::new(GET_DATA, 0, 32).field(0).0, data)]);
     scene.expect_service();
+}
+
+/// Help is asked for with memory that is not registered, and for gets that there are none of.
+#[test]
+fn offers_of_gets_that_are_none() {
+    for kind in Kind::ALL {
+        let mut scene = Scene::over(kind);
+        let bytes = source(pattern(1, 100));
+        let region = scene.context.session().unwrap().register(bytes).unwrap();
+        for (key, offset, len) in
+            [(region.key, 0, 101), (region.key, 0, 0), (region.key, u64::MAX, 2), (77, 0, 1)]
+        {
+            let offer = Head::new(GET_SHARE, 0, 1).field(key).field(offset).field(len);
+            scene.expect(&offer, &[], Violation::UnregisteredGet { offset, len });
+        }
+        for number in [0, 1, u32::MAX] {
+            let offer = Head::new(GET_SHARE, 0, number).field(region.key).field(0).field(100);
+            scene.packet(&offer, &[]);
+            scene.packet(&offer, &[]);
+            scene.progress();
+            let idle = scene.context.session().unwrap().progress();
+            assert_eq!(idle.expect("nothing is wrong"), 0, "{kind:?}: the offer is forgotten");
+        }
+        scene.expect_service();
+    }
 }
 
 /// The registration ends while the answer is under way: the rest is refused, not read.

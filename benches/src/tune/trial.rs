@@ -152,7 +152,7 @@ impl Bench {
         sizes: &[usize],
     ) -> Result<Vec<Sample>, String> {
         let (orders, products, depths) = (vec![], vec![], vec![]);
-        let (sizes, memory) = (sizes.to_vec(), Memory::Ordinary);
+        let (sizes, memory, pin) = (sizes.to_vec(), Memory::Ordinary, vec![]);
         let order =
             Order { programs, effort, memory, sizes, orders, products, depths, pin, line: None };
         let configuration = Configuration { benchmark: Benchmark::Latency, ranks: 2, order };

@@ -2,7 +2,8 @@
 //!
 //! `rank WHEN HOW WHO`: rank WHO misbehaves in the way HOW `before` it joins, `during` the joining
 //! (the last rank never comes, so that the others wait for it), or `after` all have joined. The
-//! other ranks are blocked in a receive from WHO at that time. `rank idle` blocks for ever in every
+//! other ranks are blocked in a receive from WHO at that time. `amid` is for two ranks, which copy long
+//! messages meanwhile. `rank idle` blocks for ever in every
 //! rank, `rank well` does everything right.
 //!
 //! `rank error-...` meets an error of the library and returns it from main, or deals with it;
@@ -35,6 +36,7 @@ fn main() -> ExitCode {
         ["before", how, who] => before(how, who),
         ["during", how, who] => during(how, who),
         ["after", how, who] => after(how, who),
+        ["amid", how, who] => amid(how, who),
         _ => return ExitCode::from(2),
     };
     match outcome {
@@ -49,6 +51,28 @@ fn main() -> ExitCode {
 /// The rank that this process will be, known before it joins.
 fn future_rank() -> String {
     inherited("MPJ_RANK").unwrap_or_default().to_string_lossy().into_owned()
+}
+
+/// Rank WHO misbehaves while it and its neighbour copy long messages.
+fn amid(how: &str, who: &str) -> Result<(), mpj::Error> {
+    let world = mpj::init()?;
+    let other = (world.rank() + 1) % world.size();
+    let mut message = vec![0u8; 40 << 20];
+    for round in 0.. {
+        if world.rank().to_string() == who && round == 1 {
+            let how = how.to_owned();
+            std::thread::spawn(move || {
+                std::thread::sleep(Duration::from_millis(10));
+                misbehave(&how);
+            });
+        }
+        if world.rank() == 0 {
+            world.send(&message, other, 0)?;
+        } else {
+            world.recv(&mut message, other, 0)?;
+        }
+    }
+    Ok(())
 }
 
 fn idle() -> Result<(), mpj::Error> {

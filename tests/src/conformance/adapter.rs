@@ -1,8 +1,8 @@
-//! The contract of [`transport_lapi::adapter`], A1 to A5, for any adapter.
+//! The contract of [`transport_lapi::adapter`], A1 to A5 and A7, for any adapter.
 //!
 //! Every check takes a maker of jobs: given a number of tasks, it returns their adapters in order.
 //! [`crate::adapter_conformance`] makes tests of the checks, and `tests/adapters.rs` lists the
-//! adapters. An adapter that holds frames back until their sender polls keeps A1 to A3 only, which
+//! adapters. An adapter that holds frames back until their sender polls keeps A1 to A3 and A7 only, which
 //! the macro is told with `while sender polls`.
 //!
 //! That no method calls back into the transport (A2) needs no check: an adapter is given nothing to
@@ -16,9 +16,11 @@ use super::Numbers;
 
 mod bell;
 mod delivery;
+mod share;
 
 pub use bell::*;
 pub use delivery::*;
+pub use share::*;
 
 /// Makes a job of so many tasks.
 pub type Maker<A> = fn(usize) -> Vec<A>;
@@ -51,6 +53,11 @@ macro_rules! adapter_conformance {
             a_ring_filled_to_the_last_line_keeps_its_frames
             a_full_ring_takes_the_frame_when_it_was_polled
             a_full_ring_holds_up_nobody_else
+            a_target_that_does_nothing_costs_nothing
+            both_ends_of_a_shared_get_copy
+            a_task_that_waits_for_help_is_woken
+            a_shared_get_that_was_ended_is_written_by_nobody
+            help_that_fits_no_get_is_none
         }
     };
     (@alone $make:expr) => {

@@ -37,8 +37,10 @@ pub const UNSAFE_FILES: &[&str] = &[
     "transport-lapi/src/region.rs",
     "transport-lapi/src/sys.rs",
     // Tests of calls that take borrowed memory, or that write what a hostile peer would.
+    "tests/src/conformance/adapter/share.rs",
     "tests/src/conformance/device/rank.rs",
     "transport-lapi/src/adapters/port/tests.rs",
+    "transport-lapi/src/adapters/share/loom_tests.rs",
     "transport-lapi/src/adapters/shm/tests.rs",
     "transport-lapi/src/adapters/threads/tests.rs",
     "transport-lapi/tests/support/buffers.rs",

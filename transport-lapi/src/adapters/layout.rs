@@ -1,11 +1,12 @@
 //! Where everything lies in a job segment; arithmetic only.
 //!
 //! A segment holds, in this order: the header page, one block per task, and for every ordered pair
-//! of tasks, a task with itself included, its indices, its cells and its bulk area. The pairs of one
+//! of tasks, a task with itself included, its indices, its words for a shared get, its cells and its
+//! bulk area. The pairs of one
 //! target lie together, so that what a task polls is contiguous.
 //!
 //! - L1: the parts do not overlap, and the last one ends at [`Layout::bytes`].
-//! - L2: header, indices and task blocks start on a multiple of [`SEPARATION`], cells and bulk areas
+//! - L2: header, task blocks, indices and words start on a multiple of [`SEPARATION`], cells and bulk areas
 //!   on a multiple of [`LINE`].
 //! - L3: the number of cells and the size of a bulk area are powers of two.
 
@@ -28,6 +29,9 @@ pub(crate) const TASK_BYTES: usize = 2 * SEPARATION;
 
 /// Size of one pair's indices.
 pub(crate) const INDICES_BYTES: usize = SEPARATION;
+
+/// Size of the words by which one pair shares a get.
+pub(crate) const SHARE_BYTES: usize = SEPARATION;
 
 /// Size of one cell.
 pub(crate) const CELL_BYTES: usize = 5 * LINE;
@@ -92,10 +96,16 @@ impl Layout {
         self.task_at(self.tasks) + self.pair(origin, target) * INDICES_BYTES
     }
 
+    /// Where the pair's words for a shared get start.
+    pub(crate) const fn share_at(&self, origin: usize, target: usize) -> usize {
+        let all_indices = self.tasks * self.tasks * INDICES_BYTES;
+        self.indices_at(0, 0) + all_indices + self.pair(origin, target) * SHARE_BYTES
+    }
+
     /// Where the cells of the pair start.
     pub(crate) const fn cells_at(&self, origin: usize, target: usize) -> usize {
-        let all_indices = self.tasks * self.tasks * INDICES_BYTES;
-        self.indices_at(0, 0) + all_indices + self.pair(origin, target) * self.cells * CELL_BYTES
+        let all_shares = self.tasks * self.tasks * SHARE_BYTES;
+        self.share_at(0, 0) + all_shares + self.pair(origin, target) * self.cells * CELL_BYTES
     }
 
     /// Where the bulk area of the pair starts.
@@ -144,6 +154,7 @@ mod tests {
             for origin in 0..layout.tasks() {
                 let cells = layout.cells() * CELL_BYTES;
                 parts.push(part(layout.indices_at(origin, target), INDICES_BYTES, SEPARATION));
+                parts.push(part(layout.share_at(origin, target), SHARE_BYTES, SEPARATION));
                 parts.push(part(layout.cells_at(origin, target), cells, LINE));
                 parts.push(part(layout.bulk_at(origin, target), layout.bulk(), LINE));
             }

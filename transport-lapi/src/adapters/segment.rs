@@ -23,6 +23,7 @@ use crate::adapters::bulk::Line;
 use crate::adapters::doorbell::Bell;
 use crate::adapters::layout::{HEADER_BYTES, LINE, Layout, SEPARATION, TASK_BYTES};
 use crate::adapters::ring::{Cell, Indices, Ring};
+use crate::adapters::share::Words;
 use crate::sync::FutexWord;
 
 /// What concerns the whole job: the second line pair of the header page, behind the facts.
@@ -65,6 +66,7 @@ pub(crate) struct WireupLine {
 const _: () = assert!(cfg!(loom) || SEPARATION + size_of::<JobBlock>() <= HEADER_BYTES);
 const _: () = assert!(cfg!(loom) || size_of::<TaskBlock>() == TASK_BYTES);
 const _: () = assert!(align_of::<TaskBlock>() <= SEPARATION && align_of::<Indices>() <= SEPARATION);
+const _: () = assert!(align_of::<Words>() <= SEPARATION);
 const _: () = assert!(align_of::<Cell>() <= LINE && align_of::<Line>() <= LINE);
 
 /// Where the bytes come from, and how they go back.
@@ -147,6 +149,13 @@ impl Segment {
             indices: self.view(self.layout.indices_at(origin, target)),
             bulk: self.views(self.layout.bulk_at(origin, target), self.layout.bulk() / LINE),
         }
+    }
+
+    /// The words by which `origin` shares a get with its `target`.
+    pub(crate) fn share(&self, origin: usize, target: usize) -> &Words {
+        let tasks = self.layout.tasks();
+        assert!(origin < tasks && target < tasks, "tasks of a job are numbered below its size");
+        self.view(self.layout.share_at(origin, target))
     }
 
     /// The address of `len` bytes from `at` on, for the kernel.

@@ -2,30 +2,44 @@
 //!
 //! The launcher makes one sealed memfd with [`create_segment`] and every rank inherits it by
 //! descriptor: there is no name to leak or to squat. [`ShmAdapter::attach`] maps it and waits for the
-//! other tasks. One-sided reads are `process_vm_readv`, after a probe on which all tasks agree.
+//! other tasks. One-sided reads are `process_vm_readv`, after a probe on which all tasks agree; in long
+//! ones the target helps with `process_vm_writev`, for which the kernel asks for the same rights. Where
+//! a filter of system calls refuses it all the same, the origin reads everything.
+//!
+//! - V2: the number of a process that is gone is not given to another one while the job runs in which
+//!   a get may still be open to it: whoever watches over the tasks ends the job with the first of them.
 
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
+
 use crate::adapter::{
-    Adapter, AdapterError, Caps, Doorbell, GetKind, Post, SHORT_HEAD, Sink, TaskId,
+    Adapter, AdapterError, Advance, Caps, Doorbell, GetKind, Post, SHORT_HEAD, Sink, TaskId,
 };
 use crate::adapters::layout::Layout;
 use crate::adapters::port::{Port, declare_lost};
 use crate::adapters::ring::{CELL_DATA, MAX_HEAD};
+use crate::adapters::share::Shares;
 use crate::config::GetMode;
-use crate::region::{RecvRegion, RemoteRegion};
+use crate::region::{RecvRegion, RemoteRegion, SendRegion};
 use crate::sys;
 
 mod mapping;
 mod wireup;
+
+/// How long a look at a process that has not ended lasts.
+const A_LITTLE: Timespec = Timespec { tv_sec: 0, tv_nsec: 1_000_000 };
 
 pub use mapping::create_segment;
 
 /// One task of a job whose tasks are processes.
 pub struct ShmAdapter {
     port: Port,
+    shares: Shares,
     /// Processes of the tasks, read once at wireup.
     pids: Vec<i32>,
     /// Why one-sided reads are not used, if they are not.
@@ -58,8 +72,9 @@ impl ShmAdapter {
         wireup::claim(&segment, task)?;
         let agreed =
             wireup::agree(&segment, task, get).inspect_err(|_| declare_lost(&segment, task))?;
-        let port = Port::new(segment, task, agreed.fences);
-        Ok(Self { port, pids: agreed.pids, without_get: agreed.without_get })
+        let port = Port::new(Arc::clone(&segment), task, agreed.fences);
+        let shares = Shares::new(segment, task, agreed.fences);
+        Ok(Self { port, shares, pids: agreed.pids, without_get: agreed.without_get })
     }
 
     /// How one-sided reads are done, and why, for reports.
@@ -129,19 +144,36 @@ impl Adapter for ShmAdapter {
         offset: u64,
         into: RecvRegion,
     ) -> Result<(), AdapterError> {
-        let failed = |reason| AdapterError::GetFailed { target, len: into.len(), reason };
+        read(self.pids[target as usize], target, remote.addr.wrapping_add(offset), into)
+    }
+
+    fn share(
+        &mut self,
+        target: TaskId,
+        remote: RemoteRegion,
+        offset: u64,
+        into: RecvRegion,
+    ) -> Option<u32> {
+        self.without_get.is_none().then(|| self.shares.begin(target, remote, offset, into))?
+    }
+
+    fn advance(&mut self, target: TaskId) -> Result<Advance, AdapterError> {
         let pid = self.pids[target as usize];
-        let mut done = 0;
-        while done < into.len() {
-            let rest = into.part(done, into.len() - done);
-            let addr = remote.addr.wrapping_add(offset).wrapping_add(done as u64);
-            match sys::process_vm_readv(pid, addr, rest) {
-                Ok(read) => done += read,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(failed(error)),
-            }
-        }
-        Ok(())
+        let read = |remote: RemoteRegion, offset, into| {
+            read(pid, target, remote.addr.wrapping_add(offset), into)
+        };
+        self.shares.advance(target, read, || is_gone(pid))
+    }
+
+    fn unshare(&mut self, target: TaskId) {
+        let pid = self.pids[target as usize];
+        self.shares.end(target, || is_gone(pid));
+    }
+
+    fn help(&mut self, origin: TaskId, number: u32, from: SendRegion) -> bool {
+        let pid = self.pids[origin as usize];
+        let write = |addr: u64, at, from| write(pid, addr.wrapping_add(at as u64), from);
+        self.shares.help(origin, number, from, write)
     }
 
     fn doorbell(&self) -> Arc<dyn Doorbell> {
@@ -150,6 +182,51 @@ impl Adapter for ShmAdapter {
 
     fn lost(&self) -> Option<TaskId> {
         self.port.lost()
+    }
+}
+
+/// Fills `into` from `addr` on in the memory of `target`, which is process `pid`.
+fn read(pid: i32, target: TaskId, addr: u64, into: RecvRegion) -> Result<(), AdapterError> {
+    let failed = |reason| AdapterError::GetFailed { target, len: into.len(), reason };
+    let read = |done| {
+        let rest = into.part(done, into.len() - done);
+        sys::process_vm_readv(pid, addr.wrapping_add(done as u64), rest)
+    };
+    in_full(into.len(), read).map_err(failed)
+}
+
+/// Writes `from` into the memory of process `pid` from `addr` on.
+fn write(pid: i32, addr: u64, from: SendRegion) -> io::Result<()> {
+    in_full(from.len(), |done| {
+        let rest = from.part(done, from.len() - done);
+        sys::process_vm_writev(pid, addr.wrapping_add(done as u64), rest)
+    })
+}
+
+/// Repeats a call that moves some of `len` bytes, given how many have been moved.
+fn in_full(len: usize, mut call: impl FnMut(usize) -> io::Result<usize>) -> io::Result<()> {
+    let mut done = 0;
+    while done < len {
+        match call(done) {
+            Ok(moved) => done += moved,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+/// Whether process `pid` has ended, so that it writes nothing any more. Waits a little for that.
+fn is_gone(pid: i32) -> bool {
+    let Some(pid) = Pid::from_raw(pid) else {
+        return true;
+    };
+    match pidfd_open(pid, PidfdFlags::empty()) {
+        Ok(pidfd) => {
+            let mut ended = [PollFd::new(&pidfd, PollFlags::IN)];
+            matches!(poll(&mut ended, Some(&A_LITTLE)), Ok(1..))
+        }
+        Err(errno) => errno == Errno::SRCH,
     }
 }
 

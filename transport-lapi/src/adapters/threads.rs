@@ -2,21 +2,23 @@
 //!
 //! The rings are those of [`crate::adapters::shm`], on heap memory, so that doc tests, unit tests
 //! and Miri run the same code as a job of processes. One-sided reads copy out of regions that their
-//! owners have exposed in a table.
+//! owners have exposed in a table; whoever helps with one finds in another table where the bytes go.
 
 use std::collections::HashMap;
+use std::io;
 use std::sync::Arc;
 
-use parking_lot::RwLock;
+use parking_lot::{Mutex, RwLock};
 
 use crate::adapter::{
-    Adapter, AdapterError, Caps, Doorbell, GetKind, Post, SHORT_HEAD, Sink, TaskId,
+    Adapter, AdapterError, Advance, Caps, Doorbell, GetKind, Post, SHORT_HEAD, Sink, TaskId,
 };
 use crate::adapters::doorbell::Fences;
 use crate::adapters::layout::Layout;
 use crate::adapters::port::Port;
 use crate::adapters::ring::{CELL_DATA, MAX_HEAD};
 use crate::adapters::segment::Segment;
+use crate::adapters::share::Shares;
 use crate::region::{ForeignBytes, RecvRegion, RemoteRegion, SendRegion};
 use crate::sync::register_light_fences;
 
@@ -24,11 +26,18 @@ use crate::sync::register_light_fences;
 /// is not read any more.
 type Exposed = RwLock<HashMap<u64, SendRegion>>;
 
+/// Where the bytes of one pair's shared get go. The last one stays there: who may write into it, and
+/// when, the words of the get say.
+type Landing = Mutex<RecvRegion>;
+
 /// One task of a job whose tasks are threads.
 pub struct ThreadsAdapter {
     port: Port,
+    shares: Shares,
     /// By owner.
     exposed: Arc<[Exposed]>,
+    /// By origin, then target.
+    landings: Arc<[Landing]>,
 }
 
 /// Makes a job of `num_tasks` threads: one adapter for each, in the order of their numbers.
@@ -42,9 +51,13 @@ pub fn job(num_tasks: usize) -> Result<Vec<ThreadsAdapter>, AdapterError> {
         Err(_) => Fences::Symmetric,
     };
     let exposed: Arc<[Exposed]> = (0..num_tasks).map(|_| Exposed::default()).collect();
+    let landing = |_| Landing::new(RecvRegion::EMPTY);
+    let landings: Arc<[Landing]> = (0..num_tasks * num_tasks).map(landing).collect();
     let adapter = |task| ThreadsAdapter {
         port: Port::new(Arc::clone(&segment), task, fences),
+        shares: Shares::new(Arc::clone(&segment), task, fences),
         exposed: Arc::clone(&exposed),
+        landings: Arc::clone(&landings),
     };
     Ok((0..num_tasks as TaskId).map(adapter).collect())
 }
@@ -58,6 +71,38 @@ impl ThreadsAdapter {
     fn mine(&self) -> &Exposed {
         &self.exposed[self.port.task() as usize]
     }
+}
+
+/// Copies out of a region that `target` has exposed.
+fn read(
+    exposed: &Exposed,
+    target: TaskId,
+    remote: RemoteRegion,
+    offset: u64,
+    into: RecvRegion,
+) -> Result<(), AdapterError> {
+    let refused = |reason| AdapterError::GetFailed {
+        target,
+        len: into.len(),
+        reason: io::Error::new(io::ErrorKind::InvalidInput, reason),
+    };
+    let exposed = exposed.read();
+    let region = exposed
+        .get(&remote.key)
+        .ok_or_else(|| refused("the task has exposed no region under this key"))?;
+    let end = offset.checked_add(into.len() as u64);
+    if region.is_null() || end.is_none_or(|end| end > region.len() as u64) {
+        return Err(refused("the range does not lie inside the exposed region"));
+    }
+    let part = region.part(offset as usize, into.len());
+    into.store(0, ForeignBytes::from_slice(part.bytes()));
+    Ok(())
+}
+
+/// Waits a little for a thread that copies: threads are not gone in the middle of it.
+fn is_gone() -> bool {
+    std::thread::yield_now();
+    false
 }
 
 impl Adapter for ThreadsAdapter {
@@ -109,22 +154,42 @@ impl Adapter for ThreadsAdapter {
         offset: u64,
         into: RecvRegion,
     ) -> Result<(), AdapterError> {
-        let refused = |reason| AdapterError::GetFailed {
-            target,
-            len: into.len(),
-            reason: std::io::Error::new(std::io::ErrorKind::InvalidInput, reason),
+        read(&self.exposed[target as usize], target, remote, offset, into)
+    }
+
+    fn share(
+        &mut self,
+        target: TaskId,
+        remote: RemoteRegion,
+        offset: u64,
+        into: RecvRegion,
+    ) -> Option<u32> {
+        let tasks = self.port.num_tasks();
+        // Locked until it is right: who knows the number finds the region.
+        let mut landing = self.landings[self.port.task() as usize * tasks + target as usize].lock();
+        let number = self.shares.begin(target, remote, offset, into)?;
+        *landing = into;
+        Some(number)
+    }
+
+    fn advance(&mut self, target: TaskId) -> Result<Advance, AdapterError> {
+        let exposed = &self.exposed[target as usize];
+        let read = |remote, offset, into| read(exposed, target, remote, offset, into);
+        self.shares.advance(target, read, is_gone)
+    }
+
+    fn unshare(&mut self, target: TaskId) {
+        self.shares.end(target, is_gone);
+    }
+
+    fn help(&mut self, origin: TaskId, number: u32, from: SendRegion) -> bool {
+        let tasks = self.port.num_tasks();
+        let into = *self.landings[origin as usize * tasks + self.port.task() as usize].lock();
+        let write = |_, at: usize, from: SendRegion| {
+            into.part(at, from.len()).store(0, ForeignBytes::from_slice(from.bytes()));
+            Ok(())
         };
-        let exposed = self.exposed[target as usize].read();
-        let region = exposed
-            .get(&remote.key)
-            .ok_or_else(|| refused("the task has exposed no region under this key"))?;
-        let end = offset.checked_add(into.len() as u64);
-        if region.is_null() || end.is_none_or(|end| end > region.len() as u64) {
-            return Err(refused("the range does not lie inside the exposed region"));
-        }
-        let part = region.part(offset as usize, into.len());
-        into.store(0, ForeignBytes::from_slice(part.bytes()));
-        Ok(())
+        self.shares.help(origin, number, from, write)
     }
 
     fn doorbell(&self) -> Arc<dyn Doorbell> {

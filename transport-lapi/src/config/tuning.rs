@@ -4,7 +4,7 @@
 //! The launcher reads them from a file, once per job, and passes them to the ranks as one word
 //! ([`Tuning::to_string`]), which they parse and check again: all ranks of a job have the same.
 //!
-//! - U1: a [`Tuning`] keeps the limits below, however it was made.
+//! - I1: a [`Tuning`] keeps the limits below, however it was made.
 
 use std::fmt;
 use std::str::FromStr;
@@ -138,7 +138,7 @@ impl Default for Pieces {
     }
 }
 
-/// The tuned values of a job (U1). The default is what is built in.
+/// The tuned values of a job (I1). The default is what is built in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tuning {
     protocols: Ranges<Protocol>,

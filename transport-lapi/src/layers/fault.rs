@@ -8,7 +8,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use crate::adapter::{Adapter, AdapterError, Caps, Doorbell, Frame, Post, Sink, TaskId};
+use crate::adapter::{Adapter, AdapterError, Advance, Caps, Doorbell, Frame, Post, Sink, TaskId};
 use crate::region::{RecvRegion, RemoteRegion, SendRegion};
 
 /// How often each fault happens, in frames of a thousand.
@@ -165,6 +165,32 @@ impl<A: Adapter> Adapter for FaultAdapter<A> {
             return Err(AdapterError::PeerLost { task: target });
         }
         self.inner.get(target, remote, offset, into)
+    }
+
+    fn share(
+        &mut self,
+        target: TaskId,
+        remote: RemoteRegion,
+        offset: u64,
+        into: RecvRegion,
+    ) -> Option<u32> {
+        self.inner.share(target, remote, offset, into)
+    }
+
+    fn advance(&mut self, target: TaskId) -> Result<Advance, AdapterError> {
+        if self.gone() == Some(target) {
+            self.inner.unshare(target);
+            return Err(AdapterError::PeerLost { task: target });
+        }
+        self.inner.advance(target)
+    }
+
+    fn unshare(&mut self, target: TaskId) {
+        self.inner.unshare(target);
+    }
+
+    fn help(&mut self, origin: TaskId, number: u32, from: SendRegion) -> bool {
+        self.inner.help(origin, number, from)
     }
 
     fn doorbell(&self) -> Arc<dyn Doorbell> {

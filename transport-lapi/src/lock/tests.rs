@@ -77,7 +77,7 @@ fn who_sets_up_for_another_thread_does_not_get_the_bias() {
     thread::scope(|scope| scope.spawn(other).join()).expect("the other thread got the bias");
 }
 
-/// Who has given way comes back without asking, so nobody may have the bias then (U6).
+/// Who has given way comes back without asking, so nobody may have the bias then (X6).
 #[test]
 fn nobody_gets_the_bias_while_a_thread_pauses_inside_the_gate() {
     let lock = Lock::new(0);
@@ -110,7 +110,7 @@ fn a_thread_that_is_inside_is_told() {
     });
 }
 
-/// Between the revocation and its leaving the owner must not queue behind who waits for it (U5).
+/// Between the revocation and its leaving the owner must not queue behind who waits for it (X5).
 #[test]
 fn the_owner_is_told_while_a_revoker_waits_for_it() {
     watch(|| {
@@ -160,7 +160,7 @@ fn an_owner_that_pauses_lets_another_thread_in() {
     });
 }
 
-/// U4, also for an owner that has seen the revocation and waits at the gate.
+/// X4, also for an owner that has seen the revocation and waits at the gate.
 #[test]
 fn a_failed_fence_leaves_the_owner_its_bias() {
     if !can_be_biased() {

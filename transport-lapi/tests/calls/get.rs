@@ -4,7 +4,8 @@ use std::sync::{Arc, Mutex};
 
 use transport_lapi::wireup::Native;
 use transport_lapi::{
-    Amsend, Arrival, Context, HeaderAction, OnOrigin, Outbox, RecvRegion, RemoteRegion, SendRegion,
+    Amsend, Arrival, Context, HeaderAction, OnOrigin, Options, Outbox, RecvRegion, RemoteRegion,
+    SendRegion,
 };
 
 use crate::support::buffers::{Landing, pattern, source};
@@ -51,7 +52,8 @@ fn every_length_and_offset_is_read() {
                 let counter = context.session().unwrap().counter();
                 let peer = 1 - context.task();
                 let landing = Landing::new(REGION);
-                let lengths = [1, 7, 8, 64, 304, 4096, 8192, 8193, 65_536, 65_537, 300_000, REGION];
+                let lengths =
+                    [1, 7, 8, 64, 304, 4096, 8192, 8193, 65_536, 262_143, 262_144, 600_001, REGION];
                 for len in lengths {
                     for offset in [0, 1, 63, 4095, REGION - len] {
                         if offset + len > REGION {
@@ -122,6 +124,88 @@ fn a_task_reads_itself() {
                 end(context, &board);
             },
         );
+    }
+}
+
+/// A reader and an owner in one thread, the owner's memory registered.
+fn pair(kind: Kind) -> (Context<Native, ()>, Context<Native, ()>, RemoteRegion) {
+    let mut adapters = kind.adapters(2).into_iter();
+    let mut member = || Context::init(adapters.next().expect("two tasks"), (), Options::default());
+    let (reader, owner) = (member(), member());
+    let region = owner.session().unwrap().register(source(pattern(3, REGION))).unwrap();
+    (reader, owner, region)
+}
+
+/// The owner takes its half of the work when it makes progress, and none is waited for when it does
+/// not.
+#[test]
+fn an_owner_helps_if_it_makes_progress() {
+    for kind in [Kind::Threads, Kind::Shm] {
+        for helps in [true, false] {
+            let (reader, owner, region) = pair(kind);
+            let landing = Landing::new(REGION);
+            let counter = reader.session().unwrap().counter();
+            let (told, into) = (OnOrigin::Counter(counter), landing.region(REGION));
+            reader.session().unwrap().get(1, region, 0, into, told).unwrap();
+            assert_eq!(reader.session().unwrap().progress().unwrap(), 2, "begins, and tells");
+            let mut slices = 0;
+            while helps && owner.session().unwrap().progress().unwrap() > 0 {
+                slices += 1;
+            }
+            assert_eq!(slices > 2, helps && owner.session().unwrap().get_kind().is_some());
+            assert_eq!(landing.holds(pattern(3, REGION)), helps, "{kind:?}: the owner does all");
+            reader.waitcntr(counter, 1).unwrap();
+            assert!(landing.holds(pattern(3, REGION)), "{kind:?}");
+            while owner.session().unwrap().progress().unwrap() > 0 {}
+        }
+    }
+}
+
+/// A registration that ends, or a reader that gives up: nothing is written afterwards.
+#[test]
+fn help_ends_with_the_registration_and_with_the_reader() {
+    for kind in [Kind::Threads, Kind::Shm] {
+        for owner_ends in [true, false] {
+            let (reader, owner, region) = pair(kind);
+            let landing = Landing::new(REGION);
+            let into = landing.region(REGION);
+            reader.session().unwrap().get(1, region, 0, into, OnOrigin::None).unwrap();
+            reader.session().unwrap().progress().unwrap();
+            assert_eq!(owner.session().unwrap().progress().unwrap(), 2, "the packet and a slice");
+            if owner_ends {
+                owner.session().unwrap().deregister(region);
+            } else {
+                reader.session().unwrap().abandon();
+            }
+            landing.wipe();
+            while owner.session().unwrap().progress().unwrap() > 0 {}
+            assert!(landing.holds(&[]), "{kind:?}: nothing is written");
+        }
+    }
+}
+
+/// Long gets from one owner end in the order in which they were started; a short one does not wait
+/// for them.
+#[test]
+fn long_gets_wait_for_each_other_and_short_ones_for_none() {
+    fn told(told: &mut Vec<u64>, _: &mut Outbox<Vec<u64>>, info: u64) {
+        told.push(info);
+    }
+    for kind in [Kind::Threads, Kind::Shm] {
+        let mut adapters = kind.adapters(2);
+        let owner = Context::init(adapters.remove(1), (), Options::default());
+        let reader = Context::init(adapters.remove(0), Vec::new(), Options::default());
+        let region = owner.session().unwrap().register(source(pattern(4, REGION))).unwrap();
+        let landings = [REGION, REGION / 2, REGION, 8].map(Landing::new);
+        for (info, (landing, len)) in
+            landings.iter().zip([REGION, REGION / 2, REGION, 8]).enumerate()
+        {
+            let told = OnOrigin::Handler(told, info as u64);
+            reader.session().unwrap().get(1, region, 0, landing.region(len), told).unwrap();
+        }
+        reader.wait(|session| (session.state.len() == 4).then_some(())).unwrap();
+        assert_eq!(reader.session().unwrap().state, [3, 0, 1, 2], "{kind:?}");
+        assert!(landings[2].holds(pattern(4, REGION)));
     }
 }
 

@@ -24,6 +24,8 @@ pub const FENCE: u8 = 8;
 pub const FENCE_ACK: u8 = 9;
 /// A round of the barrier.
 pub const BARRIER: u8 = 10;
+/// A get by the adapter, with which the target may help.
+pub const GET_SHARE: u8 = 11;
 /// Counters follow.
 pub const COUNTERS: u8 = 0x80;
 

@@ -89,6 +89,54 @@ fn reads_memory_one_sidedly_where_it_says_so() {
     job[1].get(0, nowhere, 0, RecvRegion::EMPTY).unwrap();
 }
 
+/// U6: a target that is killed in the middle of a slice is waited for until then, and no longer.
+#[test]
+fn a_shared_get_ends_with_a_target_that_is_gone() {
+    let mut job = make(2);
+    let mut target = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+    job[0].pids[1] = target.id() as i32;
+    let mut landing = vec![0; 1 << 20];
+    // SAFETY: G2 of `crate::region`: the landing is local, and the get ends before it does.
+    let into = unsafe { RecvRegion::new(landing.as_mut_ptr(), landing.len()) };
+    let remote = RemoteRegion { addr: 1 << 20, len: 1 << 20, key: 0 };
+    let Some(number) = job[0].share(1, remote, 0, into) else {
+        target.kill().unwrap();
+        target.wait().unwrap();
+        return;
+    };
+    job[0].shares.claim_in_the_name_of_target(1, number);
+    assert!(!is_gone(job[0].pids[1]));
+    thread::scope(|scope| {
+        let ending = scope.spawn(|| job[0].unshare(1));
+        thread::sleep(Duration::from_millis(20));
+        assert!(!ending.is_finished(), "what the target writes is waited for");
+        target.kill().unwrap();
+        ending.join().expect("the end of a get does not panic");
+    });
+    target.wait().unwrap();
+}
+
+/// The system refuses to write into the origin's memory: the origin copies all.
+#[test]
+fn a_refused_write_leaves_the_slice_to_the_origin() {
+    let mut job = make(2);
+    let bytes = vec![7; 1 << 20];
+    let mut landing = vec![0; 1 << 20];
+    // SAFETY: G1 and G2 of `crate::region`: both are local, and the get ends before they do.
+    let (from, into) = unsafe {
+        let from = SendRegion::new(bytes.as_ptr(), bytes.len());
+        (from, RecvRegion::new(landing.as_mut_ptr(), landing.len()))
+    };
+    let remote = RemoteRegion { addr: from.addr(), len: bytes.len() as u64, key: 0 };
+    let Some(number) = job[0].share(1, remote, 0, into) else { return };
+    let origin = std::mem::replace(&mut job[1].pids[0], i32::MAX);
+    assert!(!job[1].help(0, number, from), "there is no such process");
+    job[1].pids[0] = origin;
+    assert!(!job[1].help(0, number, from), "a task that was refused once helps no more");
+    while job[0].advance(1).unwrap() != Advance::Complete {}
+    assert_eq!(landing, bytes);
+}
+
 #[test]
 fn refuses_a_task_number_outside_of_the_job() {
     let fd = create_segment(2).unwrap();

@@ -1,0 +1,172 @@
+//! A7: shared gets are complete and right whether the target helps or not, and when they have ended
+//! nobody writes. An adapter that shares none answers so from the start, and passes.
+//!
+//! - T3: a region of these checks is of a buffer that is never freed, and its check touches the buffer
+//!   only while no get writes it.
+
+#![allow(unsafe_code, reason = "makes the regions that gets read and write")]
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use transport_lapi::adapter::{Adapter, Advance, TaskId};
+use transport_lapi::{RecvRegion, RemoteRegion, SendRegion};
+
+use super::{Maker, Numbers};
+
+/// Key under which the target exposes its memory.
+const KEY: u64 = 9;
+/// What a buffer holds before anything arrives.
+const BLANK: u8 = 0xA5;
+/// How long a sleeper sleeps that nobody wakes.
+const ASLEEP: Duration = Duration::from_secs(15);
+
+/// Task 0 reads memory of task 1.
+struct Scene<A> {
+    origin: A,
+    target: A,
+    source: &'static [u8],
+    landing: RecvRegion,
+    start: *mut u8,
+}
+
+impl<A: Adapter> Scene<A> {
+    fn new(make: Maker<A>, len: usize) -> Self {
+        let mut job = make(2);
+        let source: &'static [u8] = Box::leak(Numbers(len as u64).bytes(len).into_boxed_slice());
+        let start = Box::leak(vec![BLANK; len].into_boxed_slice()).as_mut_ptr();
+        // SAFETY: T3, which keeps G2.
+        let landing = unsafe { RecvRegion::new(start, len) };
+        let mut target = job.remove(1);
+        target.expose(KEY, send_region(source));
+        Self { origin: job.remove(0), target, source, landing, start }
+    }
+
+    fn share(&mut self) -> Option<u32> {
+        let addr = send_region(self.source).addr();
+        let remote = RemoteRegion { addr, len: self.source.len() as u64, key: KEY };
+        self.origin.share(1, remote, 0, self.landing)
+    }
+
+    fn advance(&mut self) -> Advance {
+        self.origin.advance(1).expect("the memory can be read")
+    }
+
+    fn help(&mut self, number: u32) -> bool {
+        self.target.help(0, number, send_region(self.source))
+    }
+
+    /// What has arrived, once nobody writes any more.
+    fn landed(&self) -> &[u8] {
+        // SAFETY: T3.
+        unsafe { std::slice::from_raw_parts(self.start, self.source.len()) }
+    }
+}
+
+fn send_region(bytes: &'static [u8]) -> SendRegion {
+    // SAFETY: T3, which keeps G1.
+    unsafe { SendRegion::new(bytes.as_ptr(), bytes.len()) }
+}
+
+/// The origin alone copies everything; help that comes later finds nothing.
+pub fn a_target_that_does_nothing_costs_nothing<A: Adapter>(make: Maker<A>) {
+    for len in [65_537, 200_000, 3_000_001] {
+        let mut scene = Scene::new(make, len);
+        let Some(number) = scene.share() else { return };
+        assert_eq!(scene.share(), None, "one at a time");
+        while scene.advance() != Advance::Complete {}
+        assert!(scene.landed() == scene.source, "{len} bytes");
+        assert!(!scene.help(number), "nothing is left");
+        assert!(scene.share().is_some(), "the next one can begin");
+        scene.origin.unshare(1);
+    }
+}
+
+/// The ends take turns, in many orders.
+pub fn both_ends_of_a_shared_get_copy<A: Adapter>(make: Maker<A>) {
+    let mut numbers = Numbers(5);
+    for round in 0..20 {
+        let mut scene = Scene::new(make, 70_000 + numbers.below(2_000_000));
+        let Some(number) = scene.share() else { return };
+        assert!(scene.help(number), "round {round}: something is left");
+        loop {
+            if numbers.below(2) == 0 {
+                scene.help(number);
+            } else if scene.advance() == Advance::Complete {
+                break;
+            }
+        }
+        assert!(scene.landed() == scene.source, "round {round}");
+    }
+}
+
+/// Two threads copy at once, and the origin sleeps whenever the target has the rest.
+pub fn a_task_that_waits_for_help_is_woken<A: Adapter>(make: Maker<A>) {
+    let mut scene = Scene::new(make, 300_000);
+    let bell = scene.origin.doorbell();
+    for _ in 0..200 {
+        let Some(number) = scene.share() else { return };
+        let Scene { origin, target, source, .. } = &mut scene;
+        thread::scope(|scope| {
+            scope.spawn(|| while target.help(0, number, send_region(source)) {});
+            loop {
+                let ticket = bell.announce();
+                match origin.advance(1).expect("the memory can be read") {
+                    Advance::Waiting => {
+                        let start = std::time::Instant::now();
+                        bell.sleep(ticket, Some(ASLEEP));
+                        assert!(start.elapsed() < ASLEEP, "slept through the end of the get");
+                        continue;
+                    }
+                    Advance::Copied => bell.retract(),
+                    Advance::Complete => break bell.retract(),
+                }
+            }
+        });
+        assert!(scene.landed() == scene.source);
+    }
+}
+
+/// The origin gives up while the target copies. What is written after that would be seen.
+pub fn a_shared_get_that_was_ended_is_written_by_nobody<A: Adapter>(make: Maker<A>) {
+    let mut scene = Scene::new(make, 2_000_000);
+    for _ in 0..50 {
+        let Some(number) = scene.share() else { return };
+        let Scene { origin, target, source, start, .. } = &mut scene;
+        let ended = AtomicBool::new(false);
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                while !ended.load(Ordering::Relaxed) {
+                    target.help(0, number, send_region(source));
+                }
+            });
+            let _ = origin.advance(1).expect("the memory can be read");
+            origin.unshare(1);
+            // SAFETY: T3: the get has ended.
+            unsafe { start.write_bytes(BLANK, source.len()) };
+            thread::yield_now();
+            // SAFETY: as above.
+            let landed = unsafe { std::slice::from_raw_parts(*start, source.len()) };
+            let blank = landed.iter().all(|&byte| byte == BLANK);
+            ended.store(true, Ordering::Relaxed);
+            assert!(blank, "somebody wrote after the end");
+        });
+    }
+}
+
+/// Numbers of other gets, lengths that do not fit, gets that there are none of.
+pub fn help_that_fits_no_get_is_none<A: Adapter>(make: Maker<A>) {
+    let mut scene = Scene::new(make, 100_000);
+    assert!(!scene.help(0) && !scene.help(1), "before any get");
+    let Some(number) = scene.share() else { return };
+    assert!(!scene.help(number.wrapping_add(1)) && !scene.help(number.wrapping_sub(1)));
+    assert!(!scene.target.help(0, number, send_region(&scene.source[1..])));
+    assert!(!scene.target.help(1 as TaskId, number, send_region(scene.source)), "of one's own");
+    scene.origin.unshare(1);
+    scene.origin.unshare(1);
+    assert!(scene.landed().iter().all(|&byte| byte == BLANK), "nothing was copied");
+    let region = scene.landing;
+    let own = RemoteRegion { addr: 64, len: 100_000, key: KEY };
+    assert_eq!(scene.origin.share(0, own, 0, region), None, "a task does not help itself");
+}

@@ -1,0 +1,427 @@
+//! A get that both of its ends carry out: how they divide it.
+//!
+//! Either end claims a slice of the bytes and copies it: the origin reads it out of the target's memory
+//! and goes up from the beginning, the target writes it into the origin's and comes down from the end.
+//! So each end works on one stretch, and on about the same one if a program repeats itself. A target
+//! that computes costs nothing, since the origin claims everything; one that makes progress takes half
+//! of the work. Each ordered pair of tasks has [`Words`] for one such get. Both adapters use
+//! [`Shares`], and differ in how they copy.
+//!
+//! - U1: bytes are claimed by one end. [`Words::claims`] holds the number of the get and what is left
+//!   between the two ends; a claim is a compare-exchange of all that. The origin alone sets another
+//!   number, and it closes by claiming all that is left.
+//! - U2: the target writes only what it has claimed, and counts it when it is written. The origin knows
+//!   how much the target has claimed: all but its own. When the count has come to that and nothing is
+//!   left to claim, nobody writes any more. Only then does the get end, and only after that are the
+//!   words used for another one.
+//! - U3: where the bytes go is written before the number is, and stays until the get has ended. So
+//!   what a target has read between seeing the number and claiming a slice of it is of that get.
+//! - U4: a target that could not write hands its slice back with the count, and helps no more. The
+//!   origin copies it.
+//! - U5: what stands in the words is the peer's claim. It is checked before it is used; a count that
+//!   cannot be ends the get with an error.
+//! - U6: a get that ends early waits for what the target has claimed. A process that is gone writes
+//!   nothing; one that is stopped in the middle of a slice is waited for until it goes on or is gone.
+
+use std::io;
+use std::sync::Arc;
+
+use crate::adapter::{AdapterError, Advance, TaskId};
+use crate::adapters::doorbell::Fences;
+use crate::adapters::layout::SHARE_BYTES;
+use crate::adapters::segment::Segment;
+use crate::region::{RecvRegion, RemoteRegion, SendRegion};
+use crate::sync::{AtomicU64, Ordering};
+
+/// Claims are counted in units of this many bytes, or of more in a very long get. What an end begins
+/// costs as much as some ten thousand bytes, so smaller ones would not pay.
+const UNIT: usize = 32 << 10;
+/// Most units: a claim has 16 bits for each end.
+const MAX_UNITS: usize = u16::MAX as usize;
+/// Smallest slice that an end takes of the other's half, so that the origin of a get without help does
+/// not begin more often than it has to.
+const SMALLEST: usize = 128 << 10;
+/// Largest slice: a task looks for other messages after each.
+const LARGEST: usize = 512 << 10;
+
+/// How often the origin looks before it asks whether the target is gone.
+const LOOKS: u32 = 1_000;
+
+/// What both ends write: the only memory that they share for a get.
+#[repr(C, align(128))]
+pub(crate) struct Words {
+    /// See [`Claims`].
+    claims: AtomicU64,
+    /// See [`Done`]. Set to 0 by the origin before it opens, then written by the target only.
+    done: AtomicU64,
+    /// Where the bytes go in the origin's memory (U3).
+    addr: AtomicU64,
+    /// How many they are.
+    len: AtomicU64,
+}
+
+const _: () = assert!(cfg!(loom) || size_of::<Words>() == SHARE_BYTES);
+
+/// How a get is divided (U1).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Claims {
+    /// Number of the get; 32 bits.
+    number: u32,
+    /// Units that the origin has claimed, from the beginning; 16 bits.
+    low: u16,
+    /// Where the units begin that the target has claimed, up to the end; 16 bits.
+    high: u16,
+}
+
+impl Claims {
+    fn decode(word: u64) -> Self {
+        Self { number: (word >> 32) as u32, low: (word >> 16) as u16, high: word as u16 }
+    }
+
+    fn encode(self) -> u64 {
+        u64::from(self.number) << 32 | u64::from(self.low) << 16 | u64::from(self.high)
+    }
+
+    /// How many units an end claims next that has claimed `mine`: what is missing to its half, and of
+    /// the other's half the half of what is left.
+    fn share(self, mine: u16, measure: Measure) -> u16 {
+        let left = self.high - self.low;
+        let missing = measure.units.div_ceil(2).saturating_sub(mine);
+        let wanted = if missing > 0 { missing } else { measure.smallest.max(left / 2) };
+        wanted.min(measure.largest).min(left)
+    }
+}
+
+/// What a target has done: units in the low half; in the high half the slice that it handed back, its
+/// first unit and its length, or 0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Done {
+    units: u32,
+    handed_back: Option<Slice>,
+}
+
+impl Done {
+    fn decode(word: u64) -> Self {
+        let slice = Slice { first: (word >> 48) as u16, units: (word >> 32) as u16 };
+        Self { units: word as u32, handed_back: (slice.units > 0).then_some(slice) }
+    }
+
+    fn encode(self) -> u64 {
+        let back = self.handed_back.unwrap_or(Slice { first: 0, units: 0 });
+        u64::from(back.first) << 48 | u64::from(back.units) << 32 | u64::from(self.units)
+    }
+}
+
+/// Units that one end has claimed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Slice {
+    first: u16,
+    units: u16,
+}
+
+/// How the bytes of a get are counted; the same at both ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Measure {
+    len: usize,
+    unit: usize,
+    units: u16,
+    /// Units of the smallest slice and of the largest one.
+    smallest: u16,
+    largest: u16,
+}
+
+impl Measure {
+    fn of(len: usize) -> Self {
+        let unit = len.div_ceil(MAX_UNITS).max(1).next_multiple_of(UNIT);
+        let units = len.div_ceil(unit) as u16;
+        let slice = |bytes: usize| (bytes / unit).max(1) as u16;
+        Self { len, unit, units, smallest: slice(SMALLEST), largest: slice(LARGEST) }
+    }
+
+    /// Where the bytes of a slice begin, and how many they are.
+    fn bytes(self, slice: Slice) -> (usize, usize) {
+        let begin = self.unit * usize::from(slice.first);
+        (begin, (self.unit * usize::from(slice.units)).min(self.len - begin))
+    }
+}
+
+/// The words hold what the protocol never writes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Damage;
+
+/// What the origin is to do next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Next {
+    /// Copy this slice.
+    Copy(Slice),
+    /// Nothing is left but what the target has claimed.
+    Wait,
+    /// All bytes are there.
+    Over,
+}
+
+/// The origin's end of one get.
+#[derive(Debug)]
+pub(crate) struct Opened {
+    number: u32,
+    measure: Measure,
+    /// Units that the origin has claimed.
+    mine: u16,
+    /// Whether the slice that was handed back is being copied, or has been.
+    taken_back: bool,
+}
+
+impl Opened {
+    /// Opens the words to claims. The get before, if any, has ended (U2).
+    pub(crate) fn new(words: &Words, number: u32, addr: u64, measure: Measure) -> Self {
+        words.done.store(0, Ordering::Relaxed);
+        words.addr.store(addr, Ordering::Relaxed);
+        words.len.store(measure.len as u64, Ordering::Relaxed);
+        let claims = Claims { number, low: 0, high: measure.units };
+        words.claims.store(claims.encode(), Ordering::Release); // SYNC: share opens
+        Self { number, measure, mine: 0, taken_back: false }
+    }
+
+    /// Claims a slice for the origin, or says what it waits for.
+    pub(crate) fn next(&mut self, words: &Words) -> Result<Next, Damage> {
+        loop {
+            let seen = words.claims.load(Ordering::Relaxed);
+            let claims = self.check(Claims::decode(seen))?;
+            if claims.low == claims.high {
+                return self.last(words, claims);
+            }
+            let slice = Slice { first: claims.low, units: claims.share(claims.low, self.measure) };
+            let claimed = Claims { low: claims.low + slice.units, ..claims };
+            // Relaxed: the origin reads nothing that a claim of the target publishes.
+            if exchange(&words.claims, seen, claimed) {
+                self.mine = claimed.low;
+                return Ok(Next::Copy(slice));
+            }
+        }
+    }
+
+    /// U5.
+    fn check(&self, claims: Claims) -> Result<Claims, Damage> {
+        let Claims { number, low, high } = claims;
+        let right = number == self.number && low == self.mine;
+        if right && low <= high && high <= self.measure.units { Ok(claims) } else { Err(Damage) }
+    }
+
+    /// All units are claimed.
+    fn last(&mut self, words: &Words, claims: Claims) -> Result<Next, Damage> {
+        let done = Done::decode(words.done.load(Ordering::Acquire)); // SYNC: share done
+        let theirs = self.measure.units - claims.high;
+        if done.units < theirs.into() {
+            return Ok(Next::Wait);
+        }
+        match done.handed_back {
+            _ if done.units > theirs.into() => Err(Damage),
+            Some(Slice { first, units })
+                if units > theirs || first > self.measure.units - units =>
+            {
+                Err(Damage)
+            }
+            Some(slice) if !self.taken_back => {
+                self.taken_back = true;
+                Ok(Next::Copy(slice))
+            }
+            _ => Ok(Next::Over),
+        }
+    }
+
+    /// Claims everything that is left, so that the target begins no further slice.
+    pub(crate) fn close(&mut self, words: &Words) -> Result<(), Damage> {
+        loop {
+            let seen = words.claims.load(Ordering::Relaxed);
+            let claims = self.check(Claims::decode(seen))?;
+            let closed = Claims { low: claims.high, ..claims };
+            if exchange(&words.claims, seen, closed) {
+                self.mine = closed.low;
+                return Ok(());
+            }
+        }
+    }
+
+    /// Whether nobody writes any more, after [`Opened::close`] (U2). Damaged words say nothing about
+    /// that, so they are not waited for.
+    pub(crate) fn is_settled(&mut self, words: &Words) -> bool {
+        !matches!(self.next(words), Ok(Next::Wait))
+    }
+}
+
+/// Replaces the claims, unless they have changed. Claims publish nothing: what must be seen was
+/// published by the opening or is published by the count.
+fn exchange(word: &AtomicU64, seen: u64, claims: Claims) -> bool {
+    let (taken, refused) = (Ordering::Relaxed, Ordering::Relaxed);
+    word.compare_exchange(seen, claims.encode(), taken, refused).is_ok()
+}
+
+/// The target claims a slice of get `number`, which must be of this measure: the slice, and the
+/// address where the bytes of the get go.
+pub(crate) fn claim(words: &Words, number: u32, measure: Measure) -> Option<(Slice, u64)> {
+    loop {
+        let seen = words.claims.load(Ordering::Acquire); // SYNC: share opens
+        let claims = Claims::decode(seen);
+        let Claims { low, high, .. } = claims;
+        let addr = words.addr.load(Ordering::Relaxed);
+        let len = words.len.load(Ordering::Relaxed);
+        let known = claims.number == number && len == measure.len as u64 && high <= measure.units;
+        if !known || low >= high {
+            return None;
+        }
+        let units = claims.share(measure.units - high, measure);
+        let claimed = Claims { high: high - units, ..claims };
+        if exchange(&words.claims, seen, claimed) {
+            return Some((Slice { first: claimed.high, units }, addr));
+        }
+    }
+}
+
+/// The target has written the slice that it claimed, or hands it back (U4).
+pub(crate) fn finish(words: &Words, slice: Slice, written: bool) {
+    let handed_back = (!written).then_some(slice);
+    let done = Done { units: slice.units.into(), handed_back };
+    words.done.fetch_add(done.encode(), Ordering::Release); // SYNC: share done
+}
+
+/// A get under way at its origin.
+struct Get {
+    opened: Opened,
+    remote: RemoteRegion,
+    offset: u64,
+    into: RecvRegion,
+}
+
+/// One task's part in shared gets: as their origin, one per target, and as the target of any.
+pub(crate) struct Shares {
+    task: TaskId,
+    fences: Fences,
+    /// By target.
+    gets: Vec<Option<Get>>,
+    /// Number of the last get.
+    last: u32,
+    /// Whether the system has refused a write: then this task helps no more.
+    refused: bool,
+    segment: Arc<Segment>,
+}
+
+impl Shares {
+    pub(crate) fn new(segment: Arc<Segment>, task: TaskId, fences: Fences) -> Self {
+        let gets = std::iter::repeat_with(|| None).take(segment.layout().tasks()).collect();
+        Self { task, fences, gets, last: 0, refused: false, segment }
+    }
+
+    /// See [`crate::adapter::Adapter::share`].
+    pub(crate) fn begin(
+        &mut self,
+        target: TaskId,
+        remote: RemoteRegion,
+        offset: u64,
+        into: RecvRegion,
+    ) -> Option<u32> {
+        let place = self.gets.get_mut(target as usize)?;
+        let measure = Measure::of(into.len());
+        if target == self.task || place.is_some() || measure.units < 2 {
+            return None;
+        }
+        self.last = self.last.wrapping_add(1);
+        let words = self.segment.share(self.task as usize, target as usize);
+        let opened = Opened::new(words, self.last, into.as_mut_ptr() as u64, measure);
+        *place = Some(Get { opened, remote, offset, into });
+        Some(self.last)
+    }
+
+    /// See [`crate::adapter::Adapter::advance`]. `read` copies out of the target's memory, `gone` says
+    /// whether the target will never write again.
+    pub(crate) fn advance(
+        &mut self,
+        target: TaskId,
+        read: impl FnOnce(RemoteRegion, u64, RecvRegion) -> Result<(), AdapterError>,
+        gone: impl FnMut() -> bool,
+    ) -> Result<Advance, AdapterError> {
+        let words = self.segment.share(self.task as usize, target as usize);
+        let place = &mut self.gets[target as usize];
+        let get = place.as_mut().expect("the transport advances gets that it has begun");
+        let copied = match get.opened.next(words) {
+            Ok(Next::Wait) => return Ok(Advance::Waiting),
+            Ok(Next::Over) => {
+                *place = None;
+                return Ok(Advance::Complete);
+            }
+            Ok(Next::Copy(slice)) => {
+                let (at, len) = get.opened.measure.bytes(slice);
+                read(get.remote, get.offset + at as u64, get.into.part(at, len))
+            }
+            Err(Damage) => {
+                let what = "the division of a get is not one that its ends make";
+                Err(AdapterError::Corrupt { origin: target, what })
+            }
+        };
+        if copied.is_err() {
+            self.end(target, gone);
+        }
+        copied.map(|()| Advance::Copied)
+    }
+
+    /// Ends the get from `target`, if there is one, and waits until nobody writes any more (U6).
+    pub(crate) fn end(&mut self, target: TaskId, mut gone: impl FnMut() -> bool) {
+        let words = self.segment.share(self.task as usize, target as usize);
+        let Some(mut get) = self.gets[target as usize].take() else {
+            return;
+        };
+        if get.opened.close(words).is_err() {
+            return;
+        }
+        let mut looks = 0;
+        while !get.opened.is_settled(words) {
+            looks += 1;
+            if looks < LOOKS {
+                std::hint::spin_loop();
+            } else if gone() {
+                return;
+            }
+        }
+    }
+
+    /// See [`crate::adapter::Adapter::help`]. `write` copies into the origin's memory: an address and
+    /// an offset from it.
+    pub(crate) fn help(
+        &mut self,
+        origin: TaskId,
+        number: u32,
+        from: SendRegion,
+        write: impl FnOnce(u64, usize, SendRegion) -> io::Result<()>,
+    ) -> bool {
+        if self.refused || origin == self.task {
+            return false;
+        }
+        let words = self.segment.share(origin as usize, self.task as usize);
+        let measure = Measure::of(from.len());
+        let Some((slice, addr)) = claim(words, number, measure) else {
+            return false;
+        };
+        let (at, len) = measure.bytes(slice);
+        let written = write(addr, at, from.part(at, len)).is_ok();
+        finish(words, slice, written);
+        self.refused = !written;
+        // The origin may sleep since nothing was left to it (D1, with the count as the frame).
+        self.segment.task(origin as usize).bell.0.ring(self.fences);
+        written
+    }
+}
+
+#[cfg(test)]
+impl Shares {
+    /// Claims a slice as the target would, and never counts it.
+    pub(crate) fn claim_in_the_name_of_target(&self, target: TaskId, number: u32) {
+        let get = self.gets[target as usize].as_ref().expect("the test has begun it");
+        let words = self.segment.share(self.task as usize, target as usize);
+        claim(words, number, get.opened.measure).expect("something is left");
+    }
+}
+
+#[cfg(all(test, loom))]
+#[allow(unsafe_code, reason = "the models lend cells as the tasks' memory")]
+mod loom_tests;
+#[cfg(all(test, not(loom)))]
+mod tests;
