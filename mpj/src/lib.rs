@@ -59,7 +59,9 @@ pub use communicator::Communicator;
 pub use datatype::Datatype;
 pub use error::Error;
 pub use mpjdev::WaitMode;
-pub use mpjdev::{BackendChoice, ErrorClass, Options, Protocol, ProtocolStats, Stats, Step, Table};
+pub use mpjdev::{
+    BackendChoice, Circumstance, ErrorClass, Options, Protocol, ProtocolStats, Stats, Step, Table,
+};
 pub use request::{Request, wait_all, wait_any};
 pub use scope::{Scope, ScopedRequest};
 pub use selector::{ANY_SOURCE, ANY_TAG, Source, Tag};

@@ -141,8 +141,10 @@ fn answered(state: &mut State, outbox: &mut Outbox<State>, info: u64) {
     let Some(sending) = state.requests.sending(info) else {
         return;
     };
+    let dest = sending.dest as usize;
     if let Some(region) = sending.exposed.take() {
         outbox.deregister(region);
+        state.exposed[dest] -= 1;
     }
     end_send(state, info);
 }

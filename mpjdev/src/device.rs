@@ -23,7 +23,7 @@ use crate::error::Error;
 use crate::huge;
 use crate::matching::Pattern;
 use crate::request::{self, Handle, Operation, Posted, Request};
-use crate::select::Table;
+use crate::select::{Circumstance, Table};
 use crate::state::State;
 use crate::stats::Stats;
 use crate::status::Status;
@@ -304,10 +304,17 @@ impl<A: Adapter> Device<A> {
         session: &mut Session<A, State>,
         message: Outbound,
     ) -> Result<Handle, LapiError> {
-        let data = message.data;
-        // Where Get is made of active messages it gains nothing from huge pages.
-        let is_huge = || session.get_kind().is_some() && huge::holds(data.addr(), data.len());
-        match self.options.table.protocol_from(data.len(), is_huge) {
+        let Outbound { data, dest, .. } = message;
+        // Where Get is made of active messages it copies as often as they do.
+        let reads = session.get_kind().is_some();
+        let mut holds = |circumstance| match circumstance {
+            Circumstance::HugePages => huge::holds(data.addr(), data.len()),
+            Circumstance::Far => session.is_far(dest),
+            Circumstance::Alone => {
+                session.is_clear(dest) && session.state.exposed[dest as usize] == 0
+            }
+        };
+        match self.options.table.choose(data.len(), |it| reads && holds(it)) {
             Protocol::Eager => Eager::send(session, message),
             Protocol::Rendezvous => Rendezvous::send(session, message),
         }

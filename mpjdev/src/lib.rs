@@ -44,7 +44,7 @@ pub use error::{Error, ErrorClass, PeerError};
 pub use huge::HugeRange;
 pub use probe::Message;
 pub use request::Request;
-pub use select::Table;
+pub use select::{Circumstance, Table};
 pub use state::State;
 pub use stats::{ProtocolStats, Stats};
 pub use status::Status;

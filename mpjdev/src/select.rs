@@ -1,21 +1,38 @@
 //! Which protocol carries a message: a table of size ranges, as PAMI selects algorithms.
 //!
 //! The table has ascending upper bounds; the range of a message is the number of bounds that are
-//! smaller than its size (the bound itself belongs to its range). The last range has no bound. Data
-//! that lie in huge pages have one bound of their own, from which on they are fetched.
+//! smaller than its size (the bound itself belongs to its range). The last range has no bound. Beside
+//! the ranges a table has exceptions: circumstances that speak for a rendezvous from a length on.
 
 use transport_lapi::config::{BackendChoice, Protocol, Ranges, RangesError, Tuning};
 
-/// Messages from huge pages of at least this many bytes are fetched by default: the kernel finds its
-/// way through such pages so much faster that one copy beats the pipeline's two.
-const HUGE_FROM: usize = 256 << 10;
+/// What may speak for a rendezvous beside the length of a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Circumstance {
+    /// The data lie in huge pages: the kernel finds its way through them so much faster that one copy
+    /// beats the pipeline's two.
+    HugePages,
+    /// The processors of the two ranks are far from each other: the pipeline moves each byte twice
+    /// between them, Get once.
+    Far,
+    /// No other message is on its way to that rank: both ends are free to copy this one, each a half.
+    /// In a row of messages the pipeline keeps both busy anyway, and its data are warmer.
+    Alone,
+}
+
+/// From how many bytes on which circumstance speaks for a rendezvous by default.
+const RENDEZVOUS_FROM: [(usize, Circumstance); 3] = [
+    (128 << 10, Circumstance::HugePages),
+    (32 << 10, Circumstance::Far),
+    (256 << 10, Circumstance::Alone),
+];
 
 /// Protocols by message size.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Table {
     ranges: Ranges<Protocol>,
-    /// From here on data in huge pages are fetched, whatever the ranges say.
-    huge_from: usize,
+    /// From here on a message goes by rendezvous under a circumstance, whatever the ranges say.
+    exceptions: Vec<(usize, Circumstance)>,
 }
 
 impl Table {
@@ -34,39 +51,50 @@ impl Table {
         Ranges::new(bounds, protocols).map(Self::from)
     }
 
-    /// This table, but data of at least `bytes` bytes (at least 1) that lie in huge pages go by
-    /// rendezvous.
+    /// This table, but messages of at least `bytes` bytes (at least 1) go by rendezvous under a
+    /// circumstance.
     ///
     /// ```
-    /// use mpjdev::{Protocol::Eager, Table};
-    /// let table = Table::new(vec![], vec![Eager])?.with_huge_from(100_000);
-    /// assert_eq!((table.protocol(200_000), table.huge_from()), (Eager, Some(100_000)));
+    /// use mpjdev::{Circumstance::HugePages, Protocol::Eager, Table};
+    /// let table = Table::new(vec![], vec![Eager])?.with_rendezvous_from(100_000, HugePages);
+    /// assert_eq!(table.protocol(200_000), Eager);
+    /// assert_eq!(table.exceptions(), [(100_000, HugePages)]);
     /// # Ok::<(), mpjdev::RangesError>(())
     /// ```
-    pub fn with_huge_from(self, bytes: usize) -> Self {
-        Self { huge_from: bytes.max(1), ..self }
+    pub fn with_rendezvous_from(mut self, bytes: usize, circumstance: Circumstance) -> Self {
+        self.exceptions.push((bytes.max(1), circumstance));
+        self
     }
 
     /// The table of a backend choice; where it is by size, that of the tuning. That of a forced backend
-    /// does not look where data lie.
+    /// knows no exceptions.
     pub fn of(choice: BackendChoice, tuning: &Tuning) -> Self {
         match choice {
             BackendChoice::Eager => Ranges::all(Protocol::Eager).into(),
             BackendChoice::Rendezvous => Ranges::all(Protocol::Rendezvous).into(),
-            BackendChoice::Auto => Self::from(tuning.protocols().clone()).with_huge_from(HUGE_FROM),
+            BackendChoice::Auto => {
+                Self { ranges: tuning.protocols().clone(), exceptions: RENDEZVOUS_FROM.into() }
+            }
         }
     }
 
-    /// From how many bytes on data in huge pages go by rendezvous, if they do.
-    pub fn huge_from(&self) -> Option<usize> {
-        Some(self.huge_from).filter(|&bytes| bytes < usize::MAX)
+    /// From how many bytes on messages go by rendezvous, under which circumstance, whatever the ranges
+    /// say.
+    pub fn exceptions(&self) -> &[(usize, Circumstance)] {
+        &self.exceptions
     }
 
-    /// The protocol for a message of `len` bytes; of a long one `is_huge` says whether its data lie
-    /// in huge pages that Get can read.
-    #[inline]
-    pub(crate) fn protocol_from(&self, len: usize, is_huge: impl FnOnce() -> bool) -> Protocol {
-        if len >= self.huge_from && is_huge() { Protocol::Rendezvous } else { self.protocol(len) }
+    /// The protocol for a message of `len` bytes; `holds` says which circumstances hold.
+    pub(crate) fn choose(
+        &self,
+        len: usize,
+        mut holds: impl FnMut(Circumstance) -> bool,
+    ) -> Protocol {
+        let mut exceptions = self.exceptions.iter();
+        let protocol = self.protocol(len);
+        let is_exception = protocol == Protocol::Eager
+            && exceptions.any(|&(from, circumstance)| len >= from && holds(circumstance));
+        if is_exception { Protocol::Rendezvous } else { protocol }
     }
 
     /// The protocol for a message of `len` bytes.
@@ -80,8 +108,8 @@ impl Table {
         self.ranges.iter()
     }
 
-    /// The length below which every message goes eagerly, wherever its data lie; 0 if the shortest
-    /// ones do not.
+    /// The length below which every message goes eagerly under all circumstances; 0 if the shortest ones
+    /// do not.
     pub fn eager_below(&self) -> usize {
         let rendezvous = self.ranges().position(|(_, protocol)| protocol == Protocol::Rendezvous);
         let below = match rendezvous {
@@ -89,19 +117,20 @@ impl Table {
             Some(range) => self.ranges.bounds()[range - 1].saturating_add(1),
             None => usize::MAX,
         };
-        below.min(self.huge_from)
+        self.exceptions.iter().map(|(from, _)| *from).fold(below, usize::min)
     }
 }
 
 impl From<Ranges<Protocol>> for Table {
     fn from(ranges: Ranges<Protocol>) -> Self {
-        Self { ranges, huge_from: usize::MAX }
+        Self { ranges, exceptions: Vec::new() }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use Circumstance::{Alone, Far, HugePages};
     use Protocol::{Eager, Rendezvous};
 
     /// The worked examples of the selection rule: ranges up to 100, 1000 and 10000.
@@ -147,6 +176,8 @@ mod tests {
     fn a_forced_backend_has_one_range() {
         let table = Table::of(BackendChoice::Rendezvous, &Tuning::default());
         assert_eq!(table.ranges().collect::<Vec<_>>(), [(None, Rendezvous)]);
+        let eager = Table::of(BackendChoice::Eager, &Tuning::default());
+        assert_eq!(eager.choose(1 << 40, |_| true), Eager);
     }
 
     #[test]
@@ -156,24 +187,33 @@ mod tests {
         assert_eq!(table(vec![10, 20], vec![Eager, Rendezvous, Eager]), 11);
         assert_eq!(table(vec![10], vec![Rendezvous, Eager]), 0);
         assert_eq!(table(vec![], vec![Eager]), usize::MAX);
-        let huge = Table::new(vec![10], vec![Eager, Rendezvous]).unwrap().with_huge_from(7);
+        let huge = Table::new(vec![10], vec![Eager, Rendezvous]).unwrap();
+        let huge = huge.with_rendezvous_from(9, Alone).with_rendezvous_from(7, HugePages);
         assert_eq!(huge.eager_below(), 7);
     }
 
     #[test]
-    fn long_data_in_huge_pages_are_fetched() {
+    fn circumstances_matter_from_their_length_on() {
         for (bounds, protocols) in [
             (vec![], vec![Eager]),
             (vec![50], vec![Eager, Eager]),
             (vec![1000], vec![Eager, Rendezvous]),
         ] {
             let ordinary = Table::new(bounds, protocols).unwrap();
-            let table = ordinary.clone().with_huge_from(100);
+            let table = ordinary.clone().with_rendezvous_from(100, Far);
             for len in [0, 1, 50, 51, 99, 100, 101, 1000, 1001, usize::MAX] {
                 let expected = if len >= 100 { Rendezvous } else { Eager };
-                assert_eq!(table.protocol_from(len, || true), expected, "{len} bytes, huge");
-                assert_eq!(table.protocol_from(len, || false), ordinary.protocol(len), "{len}");
+                assert_eq!(table.choose(len, |it| it == Far), expected, "{len} bytes, far");
+                assert_eq!(table.choose(len, |_| false), ordinary.protocol(len), "{len}");
             }
         }
+    }
+
+    #[test]
+    fn nobody_looks_at_circumstances_of_short_messages() {
+        let table = Table::of(BackendChoice::Auto, &Tuning::default());
+        let below = table.eager_below();
+        assert_eq!(table.choose(below - 1, |_| unreachable!("it is short")), Eager);
+        assert_eq!(table.choose(below, |_| true), Rendezvous);
     }
 }

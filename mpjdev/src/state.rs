@@ -26,6 +26,8 @@ pub struct State {
     pub(crate) early: Slab<Early>,
     pub(crate) credits: Credits,
     pub(crate) stats: Stats,
+    /// Sends to each rank that it has still to fetch.
+    pub(crate) exposed: Vec<u32>,
     pub(crate) trouble: Option<Error>,
 }
 
@@ -37,6 +39,7 @@ impl State {
             early: Slab::default(),
             credits: Credits::new(size, early_limit),
             stats: Stats::default(),
+            exposed: vec![0; size],
             trouble: None,
         }
     }

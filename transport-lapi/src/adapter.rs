@@ -202,6 +202,13 @@ pub trait Adapter: Send + 'static {
     /// skipped and reported as an error; frames behind it come with the next call.
     fn poll<K: Sink>(&mut self, budget: usize, sink: &mut K) -> Result<usize, AdapterError>;
 
+    /// Whether the processor of `target` is far from this task's, as far as the adapter knows by now: a
+    /// hint for who chooses how to send a long message. May change from call to call.
+    fn is_far(&mut self, target: TaskId) -> bool {
+        let _ = target;
+        false
+    }
+
     /// Makes `region` readable for the other tasks' [`Adapter::get`] under `key`, until
     /// [`Adapter::conceal`]. Adapters whose get needs no table ignore it.
     fn expose(&mut self, key: u64, region: SendRegion) {

@@ -13,6 +13,7 @@
 mod bulk;
 #[cfg(test)]
 mod contract;
+mod distance;
 mod doorbell;
 mod header;
 mod layout;

@@ -22,7 +22,7 @@ const SLICE: usize = 256 << 10;
 /// Gets of at least this many bytes are shared: below, what the ends tell each other costs more than
 /// the help brings. One at a time from each target; the others wait for it, since the target can help
 /// with one only.
-const SHARED_FROM: usize = 256 << 10;
+const SHARED_FROM: usize = 128 << 10;
 
 /// The gets under way at their origin, and those of others that this task helps with.
 pub(crate) struct Gets<S> {

@@ -1,6 +1,6 @@
 //! LAPI_Qenv: what a context can do and who it is.
 
-use crate::adapter::{Adapter, GetKind};
+use crate::adapter::{Adapter, GetKind, TaskId};
 use crate::amsend;
 use crate::handler::MAX_HANDLERS;
 use crate::session::Session;
@@ -50,6 +50,17 @@ impl<A: Adapter, S> Session<A, S> {
     /// travels in another way.
     pub fn steps(&self, uhdr: usize) -> Vec<Step> {
         amsend::steps(uhdr, &self.adapter.caps(), &self.engine.outbox.pieces)
+    }
+
+    /// Whether the processor of `target` is far from this task's, as far as is known by now: then a get,
+    /// which moves each byte once between the two, is worth more.
+    pub fn is_far(&mut self, target: TaskId) -> bool {
+        self.adapter.is_far(target)
+    }
+
+    /// Whether nothing waits to be sent to `target`.
+    pub fn is_clear(&self, target: TaskId) -> bool {
+        self.engine.outbox.lanes[target as usize].queue.is_empty()
     }
 
     /// Name of the adapter.

@@ -129,6 +129,10 @@ impl Adapter for Native {
         self.port().poll(budget, sink)
     }
 
+    fn is_far(&mut self, target: TaskId) -> bool {
+        self.port().is_far(target)
+    }
+
     fn expose(&mut self, key: u64, region: SendRegion) {
         each!(self, adapter => adapter.expose(key, region));
     }

@@ -35,6 +35,7 @@ impl Backend for Rendezvous {
         session.state.stats.rendezvous.messages += 1;
         session.state.stats.rendezvous.bytes += data.len() as u64;
         let exposed = session.register(data)?;
+        session.state.exposed[dest as usize] += 1;
         let key = session.state.requests.insert(Operation::Send(Sending {
             dest,
             tag,

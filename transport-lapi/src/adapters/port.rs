@@ -14,6 +14,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use crate::adapter::{AdapterError, Doorbell, Post, SHORT_HEAD, Sink, TaskId};
+use crate::adapters::distance::Distance;
 use crate::adapters::doorbell::{Bell, Fences};
 use crate::adapters::ring::{Consumer, Damage, Producer};
 use crate::adapters::segment::Segment;
@@ -22,6 +23,7 @@ use crate::adapters::segment::Segment;
 struct Outgoing {
     producer: Producer<'static>,
     bell: &'static Bell,
+    distance: Distance,
 }
 
 /// One task's ends of all its rings.
@@ -48,6 +50,7 @@ impl Port {
         let outgoing = peers.clone().map(|target| Outgoing {
             producer: Producer::new(lasting.ring(me, target)),
             bell: &lasting.task(target).bell.0,
+            distance: Distance::default(),
         });
         let incoming = peers.map(|origin| Consumer::new(lasting.ring(origin, me)));
         Self {
@@ -163,6 +166,12 @@ impl Port {
             self.outgoing[from].bell.ring(self.fences);
         }
         polled.map(|()| delivered)
+    }
+
+    /// See [`crate::adapter::Adapter::is_far`].
+    pub(crate) fn is_far(&mut self, target: TaskId) -> bool {
+        let Outgoing { producer, distance, .. } = &mut self.outgoing[target as usize];
+        distance.ask(|| producer.look())
     }
 
     /// The first task that was declared lost.

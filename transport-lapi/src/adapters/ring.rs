@@ -21,6 +21,7 @@
 #![allow(unsafe_code, reason = "the cells are memory shared with a peer")]
 
 use std::mem::MaybeUninit;
+use std::time::{Duration, Instant};
 
 use crate::adapter::{Frame, Post, SHORT_HEAD, Sink, TaskId};
 use crate::adapters::bulk::{BulkConsumer, BulkProducer, Line};
@@ -130,11 +131,13 @@ pub(crate) struct Producer<'m> {
     /// The consumer's published position as last seen.
     freed: u32,
     bulk: BulkProducer<'m>,
+    /// What [`Producer::look`] saw last.
+    seen: (u32, u32),
 }
 
 impl<'m> Producer<'m> {
     pub(crate) fn new(ring: Ring<'m>) -> Self {
-        Self { ring, position: 0, freed: 0, bulk: BulkProducer::new(ring.bulk) }
+        Self { ring, position: 0, freed: 0, bulk: BulkProducer::new(ring.bulk), seen: (0, 0) }
     }
 
     /// Offers one frame. [`Post::Full`] took nothing.
@@ -194,6 +197,16 @@ impl<'m> Producer<'m> {
         cell.extent.store(extent, Ordering::Relaxed);
         let stamp = u64::from(self.position) | (head.len() as u64) << 32 | u64::from(kind) << 48;
         cell.stamp.store(stamp, Ordering::Release); // SYNC: frame
+    }
+
+    /// How long it takes to read what the consumer has written; `None` if it has written nothing since
+    /// the last look. The values are not used: a claim that says nothing can do no harm.
+    pub(crate) fn look(&mut self) -> Option<Duration> {
+        let Indices { cells, bulk } = self.ring.indices;
+        let start = Instant::now();
+        let seen = (cells.load(Ordering::Relaxed), bulk.load(Ordering::Relaxed));
+        let took = start.elapsed();
+        (std::mem::replace(&mut self.seen, seen) != seen).then_some(took)
     }
 
     /// The next position that is filled.

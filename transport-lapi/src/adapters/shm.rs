@@ -137,6 +137,10 @@ impl Adapter for ShmAdapter {
         self.port.poll(budget, sink)
     }
 
+    fn is_far(&mut self, target: TaskId) -> bool {
+        self.port.is_far(target)
+    }
+
     fn get(
         &mut self,
         target: TaskId,

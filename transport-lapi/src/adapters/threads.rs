@@ -139,6 +139,10 @@ impl Adapter for ThreadsAdapter {
         self.port.poll(budget, sink)
     }
 
+    fn is_far(&mut self, target: TaskId) -> bool {
+        self.port.is_far(target)
+    }
+
     fn expose(&mut self, key: u64, region: SendRegion) {
         self.mine().write().insert(key, region);
     }

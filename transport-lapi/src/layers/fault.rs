@@ -146,6 +146,10 @@ impl<A: Adapter> Adapter for FaultAdapter<A> {
         })
     }
 
+    fn is_far(&mut self, target: TaskId) -> bool {
+        self.inner.is_far(target)
+    }
+
     fn expose(&mut self, key: u64, region: SendRegion) {
         self.inner.expose(key, region);
     }
