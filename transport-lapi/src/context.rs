@@ -28,6 +28,10 @@ use crate::wait::{Pace, Step};
 /// waits for both; so only some are followed by one.
 const POLLS_PER_PAUSE: u32 = 4;
 
+/// The turn of a spin, a multiple of the above, at which a thread that has woken another one yields: the
+/// woken one is often put on this processor, and would wait there until the spin ends.
+const HAND_OVER: u32 = POLLS_PER_PAUSE;
+
 /// A session whose lock is held by this thread.
 pub struct SessionGuard<'a, A: Adapter, S> {
     guard: MutexGuard<'a, Session<A, S>>,
@@ -206,6 +210,9 @@ impl<A: Adapter, S> Context<A, S> {
                 Step::Spin => {
                     if idle % POLLS_PER_PAUSE == 0 {
                         std::hint::spin_loop();
+                        if idle == HAND_OVER && self.bell.has_woken() {
+                            session.unlocked(std::thread::yield_now);
+                        }
                     }
                     session.bump();
                 }

@@ -8,8 +8,9 @@ use crate::config::WaitMode;
 
 /// Turns of polling before the first yield, when every task has a processor.
 const LONG_SPIN: u32 = 4_000;
-/// The same with more tasks than processors, and between two yields.
-const SHORT_SPIN: u32 = 20;
+/// The same with more tasks than processors, and between two yields: what is awaited comes from a task
+/// that waits for the processor, or within a few polls.
+const SHORT_SPIN: u32 = 4;
 /// Yields before the sleep.
 const YIELDS: u32 = 50;
 

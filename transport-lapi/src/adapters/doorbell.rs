@@ -25,6 +25,7 @@
 //!   fence follows it, and a second look at the count. Every task's bell is set up before any task
 //!   sends: on the heap when the block is made, in a mapping before its tasks meet.
 
+use std::cell::Cell;
 use std::time::Duration;
 
 use crate::adapters::arrivals::Arrivals;
@@ -59,6 +60,16 @@ impl Fences {
             }
         }
     }
+}
+
+thread_local! {
+    /// Whether this thread has woken sleepers since it was last asked.
+    static WOKE: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Whether this thread has woken sleepers since the last call.
+pub(crate) fn has_woken() -> bool {
+    WOKE.replace(false)
 }
 
 /// Stands in the count of sleepers beside their number where senders leave marks (D6).
@@ -145,6 +156,7 @@ impl Bell {
     fn wake(&self) {
         self.rung.value().fetch_add(1, Ordering::Release); // SYNC: bell
         self.rung.wake_all();
+        WOKE.set(true);
     }
 }
 

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use crate::adapter::{AdapterError, Doorbell, Frame, Post, TaskId};
 use crate::adapters::arrivals::{MOST_POLLED, Visits};
-use crate::adapters::doorbell::{Bell, Fences};
+use crate::adapters::doorbell::{Bell, Fences, has_woken};
 use crate::adapters::ring::{Consumer, Damage, Producer};
 use crate::adapters::segment::Segment;
 
@@ -248,6 +248,10 @@ impl Doorbell for BellHandle {
     fn ring(&self) {
         // Rare, and the caller may have published in ways that the compiler fence does not bind.
         self.bell().ring(Fences::Symmetric);
+    }
+
+    fn has_woken(&self) -> bool {
+        has_woken()
     }
 
     fn declare_lost(&self) {
