@@ -7,19 +7,29 @@ use crate::communicator::Communicator;
 use crate::error::Error;
 use crate::point_to_point::{recv_region, send_region};
 
-/// Tag of the messages of [`Communicator::dup`]; the barrier's are its rounds.
+/// Tag of the messages of [`Communicator::dup`]; those of a barrier by dissemination have its rounds.
 const AGREE: i32 = 1 << 20;
+/// Tag of the messages of a barrier by groups.
+const GATHER: i32 = AGREE + 1;
+
+/// Ranks of a group in a barrier by groups.
+const GROUP: usize = 16;
+/// Largest job whose barrier is a dissemination. That is the shortest way where every rank has a
+/// processor; where they share them, each round may cost a change of process on all of them, and a
+/// barrier by groups has two of those per rank whatever the number of ranks.
+const MOST_DISSEMINATING: usize = 4;
 
 impl Communicator {
-    /// Waits until every rank has called it (MPI_Barrier). A dissemination: in round `k` a rank
-    /// signals the one `2^k` places up and waits for the one `2^k` places down.
+    /// Waits until every rank has called it (MPI_Barrier).
     ///
     /// # Errors
     /// As [`Communicator::recv`].
     pub fn barrier(&self) -> Result<(), Error> {
-        self.device.answer(self.disseminate())
+        let few = self.size() <= MOST_DISSEMINATING;
+        self.device.answer(if few { self.disseminate() } else { self.gather_and_release() })
     }
 
+    /// In round `k` a rank signals the one `2^k` places up and waits for the one `2^k` places down.
     fn disseminate(&self) -> Result<(), mpjdev::Error> {
         let (rank, size) = (self.rank(), self.size());
         let mut distance = 1;
@@ -33,13 +43,45 @@ impl Communicator {
         Ok(())
     }
 
+    /// The first rank of every [`GROUP`] waits for the others of its group, then the first ranks do
+    /// so among themselves, up to rank 0; and back the same way.
+    fn gather_and_release(&self) -> Result<(), mpjdev::Error> {
+        let (rank, size) = (self.rank(), self.size());
+        let followers = |distance| (1..GROUP).map(move |k| rank + k * distance);
+        let exist = |&follower: &usize| follower < size;
+        let mut distance = 1;
+        while distance < size && rank % (distance * GROUP) == 0 {
+            followers(distance).take_while(exist).try_for_each(|from| self.await_signal(from))?;
+            distance *= GROUP;
+        }
+        if rank != 0 {
+            let first = rank - rank % (distance * GROUP);
+            self.signal(first, GATHER)?;
+            self.await_signal(first)?;
+        }
+        while distance > 1 {
+            distance /= GROUP;
+            followers(distance).take_while(exist).try_for_each(|to| self.signal(to, GATHER))?;
+        }
+        Ok(())
+    }
+
+    fn signal(&self, to: usize, tag: i32) -> Result<(), mpjdev::Error> {
+        let context = self.collective_context();
+        self.device.send(send_region::<u8>(&[]), to, tag, context, Mode::Standard)
+    }
+
+    fn await_signal(&self, from: usize) -> Result<(), mpjdev::Error> {
+        let (nothing, context) = (recv_region::<u8>(&mut []), self.collective_context());
+        self.device.recv(nothing, Some(from), Some(GATHER), context).map(drop)
+    }
+
     /// Signals `up` and waits for the signal of `down`. The receive is posted first: a send may wait
     /// for it.
-    fn exchange_signals(&self, up: usize, down: usize, tag: i32) -> Result<(), mpjdev::Error> {
-        let context = self.collective_context();
-        let nothing = recv_region::<u8>(&mut []);
-        let signal = self.device.irecv(nothing, Some(down), Some(tag), context)?;
-        self.device.send(send_region::<u8>(&[]), up, tag, context, Mode::Standard)?;
+    fn exchange_signals(&self, up: usize, down: usize, round: i32) -> Result<(), mpjdev::Error> {
+        let (nothing, context) = (recv_region::<u8>(&mut []), self.collective_context());
+        let signal = self.device.irecv(nothing, Some(down), Some(round), context)?;
+        self.signal(up, round)?;
         self.device.iwait(signal).map(drop)
     }
 

@@ -287,6 +287,12 @@ pub trait Doorbell: Send + Sync {
     /// Wakes every thread that sleeps or is about to. Costs one load when none does.
     fn ring(&self);
 
+    /// Whether the calling thread has woken sleepers of any task since it last asked. They are often
+    /// put on the waker's processor, and run as soon as it yields.
+    fn has_woken(&self) -> bool {
+        false
+    }
+
     /// Declares this task lost and rings every task's bell, so that blocked peers find out.
     fn declare_lost(&self);
 }

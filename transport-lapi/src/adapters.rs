@@ -6,10 +6,11 @@
 //! | [`shm`] | processes of one host | one sealed memfd | `process_vm_readv`, where allowed |
 //!
 //! Both are shells around one `port`, which knows the rings (`ring`, `bulk`) and the bells
-//! (`doorbell`) of a `segment`, laid out by `layout`; in long gets both ends copy (`share`). Adapters do not know each other, and know nothing
-//! above [`crate::adapter`]. Models under loom exercise the rings, the bells and shared gets without a
-//! segment.
+//! (`doorbell`, `arrivals`) of a `segment`, laid out by `layout`; in long gets both ends copy (`share`).
+//! Adapters do not know each other, and know nothing above [`crate::adapter`]. Models under loom exercise
+//! the rings, the bells and shared gets without a segment.
 
+mod arrivals;
 mod bulk;
 #[cfg(test)]
 mod contract;

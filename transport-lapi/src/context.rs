@@ -25,6 +25,10 @@ use crate::wait::{Pace, Step};
 /// waits for both; so only some are followed by one.
 const POLLS_PER_PAUSE: u32 = 4;
 
+/// The turn of a spin, a multiple of the above, at which a thread that has woken another one yields: the
+/// woken one is often put on this processor, and would wait there until the spin ends.
+const HAND_OVER: u32 = POLLS_PER_PAUSE;
+
 /// A session whose lock is held by this thread.
 pub struct SessionGuard<'a, A: Adapter, S>(Guard<'a, Session<A, S>>);
 
@@ -146,7 +150,7 @@ impl<A: Adapter, S> Context<A, S> {
         session: &mut SessionGuard<'_, A, S>,
         mut ready: impl FnMut(&mut Session<A, S>) -> Option<R>,
     ) -> Option<R> {
-        for turn in 0..self.pace.spins() {
+        for turn in 1..=self.pace.spins() {
             session.round();
             if let Some(answer) = ready(session) {
                 return Some(answer);
@@ -154,10 +158,7 @@ impl<A: Adapter, S> Context<A, S> {
             if session.trouble.is_some() || session.terminated {
                 break;
             }
-            if turn % POLLS_PER_PAUSE == POLLS_PER_PAUSE - 1 {
-                std::hint::spin_loop();
-            }
-            session.0.bump();
+            self.spin(session, turn);
         }
         None
     }
@@ -181,12 +182,7 @@ impl<A: Adapter, S> Context<A, S> {
             }
             idle = if done > 0 { 0 } else { u32::wrapping_add(idle, 1) };
             match self.pace.step(idle) {
-                Step::Spin => {
-                    if idle % POLLS_PER_PAUSE == 0 {
-                        std::hint::spin_loop();
-                    }
-                    session.0.bump();
-                }
+                Step::Spin => self.spin(&mut session, idle),
                 Step::Yield => {
                     session.check_lost()?;
                     session.0.unlocked(std::thread::yield_now);
@@ -203,6 +199,18 @@ impl<A: Adapter, S> Context<A, S> {
                 return Err(LapiError::HndlInvalid);
             }
         }
+    }
+
+    /// One turn of a spin, after a poll that found nothing.
+    #[inline(always)]
+    fn spin(&self, session: &mut SessionGuard<'_, A, S>, turn: u32) {
+        if turn % POLLS_PER_PAUSE == 0 {
+            std::hint::spin_loop();
+            if turn == HAND_OVER && self.bell.has_woken() {
+                session.0.unlocked(std::thread::yield_now);
+            }
+        }
+        session.0.bump();
     }
 
     /// Announces, looks once more, sleeps (C2).

@@ -6,8 +6,9 @@
 
 use crate::config::WaitMode;
 
-/// Turns of polling before the first yield with more tasks than processors, and between two yields.
-const SHORT_SPIN: u32 = 20;
+/// Turns of polling before the first yield with more tasks than processors, and between two yields: what
+/// is awaited comes from a task that waits for the processor, or within a few polls.
+const SHORT_SPIN: u32 = 4;
 /// Yields before the sleep.
 const YIELDS: u32 = 50;
 

@@ -199,6 +199,12 @@ pub(crate) fn a_lost_task_wakes_everybody<A: Adapter>(job: Vec<A>) {
     assert!(job.iter().all(|adapter| adapter.lost() == Some(1)));
 }
 
+/// The first two tasks of a job in which senders leave marks.
+pub(crate) fn two_of_many<A: Adapter>(mut job: Vec<A>) -> Vec<A> {
+    job.truncate(2);
+    job
+}
+
 /// Instantiates the contract for the jobs that `$job`, a function of the number of tasks, makes.
 macro_rules! adapter_contract {
     ($job:path) => {
@@ -233,6 +239,22 @@ macro_rules! adapter_contract {
             #[test]
             fn senders_are_woken_by_room() {
                 cases::senders_are_woken_by_room($job(2));
+            }
+
+            #[test]
+            fn the_same_holds_where_senders_leave_marks() {
+                use crate::adapters::arrivals::MOST_POLLED;
+                let many = || cases::two_of_many($job(MOST_POLLED + 1));
+                cases::full_takes_nothing(many());
+                cases::taken_frames_outlive_their_sender(many());
+                cases::sleepers_are_woken_by_frames(many());
+                cases::senders_are_woken_by_room(many());
+            }
+
+            #[test]
+            fn frames_of_many_tasks_arrive_whole_once_and_in_order() {
+                use crate::adapters::arrivals::MOST_POLLED;
+                cases::frames_arrive_whole_once_and_in_order($job(MOST_POLLED + 2));
             }
 
             #[test]

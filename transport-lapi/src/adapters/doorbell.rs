@@ -19,23 +19,56 @@
 //!   be registered, which they agree on at wireup; else all use full fences.
 //! - D5: the same holds for a producer that sleeps for want of room and a consumer that gives room
 //!   back: what the consumer publishes takes the frame's place in D1.
+//! - D6: in a job whose tasks are marked ([`crate::adapters::arrivals`]) the count of sleepers is
+//!   never 0, so that the one look that a sender takes after every frame leads it to the mark too,
+//!   and jobs without marks pay nothing for them. There the mark takes the frame's place in D1: a
+//!   fence follows it, and a second look at the count. Every task's bell is set up before any task
+//!   sends: on the heap when the block is made, in a mapping before its tasks meet.
 
+use std::cell::Cell;
 use std::time::Duration;
 
+use crate::adapters::arrivals::Arrivals;
 use crate::sync::{AtomicU32, FutexWord, Ordering};
 
 /// Which fences the tasks of a job agreed on (D4). Senders pass the light one, between publishing and
 /// looking for sleepers; sleepers the heavy one, between announcing and looking for frames.
 pub(crate) use crate::sync::Fences;
 
+thread_local! {
+    /// Whether this thread has woken sleepers since it was last asked.
+    static WOKE: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Whether this thread has woken sleepers since the last call.
+pub(crate) fn has_woken() -> bool {
+    WOKE.replace(false)
+}
+
+/// Stands in the count of sleepers beside their number where senders leave marks (D6).
+const MARKED: u32 = 1 << 31;
+
 /// The bell of one task.
 #[repr(C)]
 pub(crate) struct Bell {
     rung: FutexWord,
     sleepers: AtomicU32,
+    pub(crate) arrivals: Arrivals,
 }
 
 impl Bell {
+    /// For models, which have no segment.
+    #[cfg(all(test, loom))]
+    pub(crate) fn new() -> Self {
+        let (rung, sleepers) = (FutexWord::new(), AtomicU32::new(0));
+        Self { rung, sleepers, arrivals: Arrivals::new() }
+    }
+
+    /// From now on senders leave marks. Called before any task sends (D6).
+    pub(crate) fn want_marks(&self) {
+        self.sleepers.fetch_or(MARKED, Ordering::Relaxed);
+    }
+
     /// A thread of the bell's task is about to sleep. The caller then looks for work, and calls
     /// [`Bell::sleep`] with the returned ticket, or [`Bell::retract`].
     pub(crate) fn announce(&self, fences: Fences) -> u32 {
@@ -59,19 +92,44 @@ impl Bell {
         self.sleepers.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// A frame for the bell's task was published.
+    /// A frame of `origin` for the bell's task was published.
     #[inline(always)]
-    pub(crate) fn ring(&self, fences: Fences) {
+    pub(crate) fn ring_for(&self, origin: u32, fences: Fences) {
         fences.light();
         if self.sleepers.load(Ordering::Relaxed) != 0 {
-            self.wake();
+            self.mark_and_wake(origin, fences);
         }
     }
 
     #[cold]
+    fn mark_and_wake(&self, origin: u32, fences: Fences) {
+        if self.sleepers.load(Ordering::Relaxed) & MARKED != 0 {
+            self.arrivals.mark(origin as usize);
+            fences.light();
+        }
+        self.wake_sleepers();
+    }
+
+    /// Room in a ring of the bell's task was given back, or a thread of the task has news.
+    #[inline(always)]
+    pub(crate) fn ring(&self, fences: Fences) {
+        fences.light();
+        if self.sleepers.load(Ordering::Relaxed) != 0 {
+            self.wake_sleepers();
+        }
+    }
+
+    #[cold]
+    fn wake_sleepers(&self) {
+        if self.sleepers.load(Ordering::Relaxed) & !MARKED != 0 {
+            self.wake();
+        }
+    }
+
     fn wake(&self) {
         self.rung.value().fetch_add(1, Ordering::Release); // SYNC: bell
         self.rung.wake_all();
+        WOKE.set(true);
     }
 }
 

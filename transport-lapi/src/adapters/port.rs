@@ -14,8 +14,9 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use crate::adapter::{AdapterError, Doorbell, Post, SHORT_HEAD, Sink, TaskId};
+use crate::adapters::arrivals::{MOST_POLLED, Visits};
 use crate::adapters::distance::Distance;
-use crate::adapters::doorbell::{Bell, Fences};
+use crate::adapters::doorbell::{Bell, Fences, has_woken};
 use crate::adapters::ring::{Consumer, Damage, Producer};
 use crate::adapters::segment::Segment;
 
@@ -34,8 +35,11 @@ pub(crate) struct Port {
     outgoing: Vec<Outgoing>,
     /// By origin.
     incoming: Vec<Consumer<'static>>,
+    /// How many rings are polled in turn: all of them, or none where marks say which.
+    in_turn: usize,
     /// The origin that is polled first next time, so that none starves.
     first: usize,
+    visits: Visits<'static>,
     segment: Arc<Segment>,
 }
 
@@ -46,7 +50,8 @@ impl Port {
         // them touches no segment memory, so the order of the fields does not matter.
         let lasting: &'static Segment = unsafe { &*Arc::as_ptr(&segment) };
         let me = task as usize;
-        let peers = 0..segment.layout().tasks();
+        let tasks = segment.layout().tasks();
+        let peers = 0..tasks;
         let outgoing = peers.clone().map(|target| Outgoing {
             producer: Producer::new(lasting.ring(me, target)),
             bell: &lasting.task(target).bell.0,
@@ -58,7 +63,9 @@ impl Port {
             fences,
             outgoing: outgoing.collect(),
             incoming: incoming.collect(),
+            in_turn: if tasks <= MOST_POLLED { tasks } else { 0 },
             first: 0,
+            visits: Visits::new(&lasting.task(me).bell.0.arrivals, tasks),
             segment,
         }
     }
@@ -87,7 +94,7 @@ impl Port {
         let outgoing = &mut self.outgoing[target as usize];
         let taken = outgoing.producer.offer_short(head, body);
         if taken {
-            outgoing.bell.ring(self.fences);
+            outgoing.bell.ring_for(self.task, self.fences);
         }
         taken
     }
@@ -102,7 +109,7 @@ impl Port {
         let outgoing = &mut self.outgoing[target as usize];
         let post = outgoing.producer.offer(head, body).map_err(|damage| corrupt(target, damage))?;
         if post == Post::Taken {
-            outgoing.bell.ring(self.fences);
+            outgoing.bell.ring_for(self.task, self.fences);
         }
         Ok(post)
     }
@@ -114,9 +121,9 @@ impl Port {
         budget: usize,
         sink: &mut K,
     ) -> Result<usize, AdapterError> {
-        for _ in 0..self.incoming.len() {
+        for _ in 0..self.in_turn {
             let from = self.first;
-            self.first = if from + 1 == self.incoming.len() { 0 } else { from + 1 };
+            self.first = if from + 1 == self.in_turn { 0 } else { from + 1 };
             if from == self.task as usize && self.nothing_from_self() {
                 continue;
             }
@@ -126,7 +133,31 @@ impl Port {
                 return Ok(delivered);
             }
         }
-        Ok(0)
+        if self.in_turn == 0 { self.poll_marked(budget, sink) } else { Ok(0) }
+    }
+
+    /// [`Port::poll`] where marks say whose rings to look into.
+    #[cold]
+    #[inline(never)]
+    fn poll_marked<K: Sink>(&mut self, budget: usize, sink: &mut K) -> Result<usize, AdapterError> {
+        let mut collected = false;
+        loop {
+            let Some(from) = self.visits.next() else {
+                if collected {
+                    return Ok(0);
+                }
+                self.visits.collect();
+                collected = true;
+                continue;
+            };
+            let delivered = self.poll_origin(from, budget, sink)?;
+            if delivered < budget {
+                self.visits.done(from);
+            }
+            if delivered > 0 {
+                return Ok(delivered);
+            }
+        }
     }
 
     /// Whether this task has taken in all that it sent to itself: seen without touching the ring.
@@ -237,6 +268,10 @@ impl Doorbell for BellHandle {
     fn ring(&self) {
         // Rare, and the caller may have published in ways that the compiler fence does not bind.
         self.bell().ring(Fences::Symmetric);
+    }
+
+    fn has_woken(&self) -> bool {
+        has_woken()
     }
 
     fn declare_lost(&self) {

@@ -19,6 +19,7 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
 use crate::adapter::AdapterError;
+use crate::adapters::arrivals::MOST_POLLED;
 use crate::adapters::bulk::Line;
 use crate::adapters::doorbell::Bell;
 use crate::adapters::layout::{HEADER_BYTES, LINE, Layout, SEPARATION, TASK_BYTES};
@@ -44,7 +45,7 @@ pub(crate) struct TaskBlock {
     pub(crate) wireup: WireupLine,
 }
 
-/// The bell alone in its lines: every sender reads it after every frame.
+/// The bell alone in its lines: every sender looks at it after every frame.
 #[repr(C, align(128))]
 pub(crate) struct BellLine(pub(crate) Bell);
 
@@ -65,6 +66,7 @@ pub(crate) struct WireupLine {
 
 const _: () = assert!(cfg!(loom) || SEPARATION + size_of::<JobBlock>() <= HEADER_BYTES);
 const _: () = assert!(cfg!(loom) || size_of::<TaskBlock>() == TASK_BYTES);
+const _: () = assert!(cfg!(loom) || size_of::<Bell>() <= LINE);
 const _: () = assert!(align_of::<TaskBlock>() <= SEPARATION && align_of::<Indices>() <= SEPARATION);
 const _: () = assert!(align_of::<Words>() <= SEPARATION);
 const _: () = assert!(align_of::<Cell>() <= LINE && align_of::<Line>() <= LINE);
@@ -108,7 +110,9 @@ impl Segment {
         let skip = block.as_ptr().align_offset(SEPARATION);
         // SAFETY: `skip` is less than SEPARATION, by which the block is longer. S1.
         let base = unsafe { block.add(skip) };
-        Ok(Self { base, layout, memory: Memory::Heap { block, layout: block_layout } })
+        let segment = Self { base, layout, memory: Memory::Heap { block, layout: block_layout } };
+        (0..layout.tasks()).for_each(|task| segment.set_up(task));
+        Ok(segment)
     }
 
     /// Takes over a shared mapping.
@@ -133,6 +137,13 @@ impl Segment {
     pub(crate) fn task(&self, task: usize) -> &TaskBlock {
         assert!(task < self.layout.tasks(), "tasks of a job are numbered below its size");
         self.view(self.layout.task_at(task))
+    }
+
+    /// Writes what must stand in the block of `task` before any task sends.
+    pub(crate) fn set_up(&self, task: usize) {
+        if self.layout.tasks() > MOST_POLLED {
+            self.task(task).bell.0.want_marks(); // D6 of `crate::adapters::doorbell`
+        }
     }
 
     /// Every task's block.

@@ -70,6 +70,7 @@ impl ShmAdapter {
         let segment = Arc::new(mapping::map(&fd, layout)?);
         mapping::populate(&segment, task as usize);
         wireup::claim(&segment, task)?;
+        segment.set_up(task as usize);
         let agreed =
             wireup::agree(&segment, task, get).inspect_err(|_| declare_lost(&segment, task))?;
         let port = Port::new(Arc::clone(&segment), task, agreed.fences);

@@ -8,7 +8,7 @@ use loom::sync::atomic::AtomicU32;
 use loom::thread;
 
 use super::{Bell, Fences};
-use crate::sync::{FutexWord, Ordering};
+use crate::sync::Ordering;
 
 struct Task {
     bell: Bell,
@@ -18,7 +18,7 @@ struct Task {
 
 impl Task {
     fn new() -> Arc<Self> {
-        let bell = Bell { rung: FutexWord::new(), sleepers: AtomicU32::new(0) };
+        let bell = Bell::new();
         Arc::new(Self { bell, frames: AtomicU32::new(0) })
     }
 

@@ -40,6 +40,42 @@ fn a_busy_origin_does_not_starve_the_others() {
 }
 
 #[test]
+fn a_busy_origin_does_not_starve_the_others_where_marks_lead() {
+    let (_segment, mut ports) = ports(MOST_POLLED + 1);
+    let last = MOST_POLLED as TaskId;
+    for origin in [0, 3, last] {
+        for _ in 0..3 {
+            assert_eq!(ports[origin as usize].try_send(3, b"x", b"").unwrap(), Post::Taken);
+        }
+    }
+    assert_eq!(origins(&mut ports[3], 2), [0, 0]);
+    assert_eq!(ports[1].try_send(3, b"x", b"").unwrap(), Post::Taken);
+    assert_eq!(origins(&mut ports[3], 2), [3, 3]);
+    assert_eq!(origins(&mut ports[3], 2), [last, last]);
+    assert_eq!(origins(&mut ports[3], 0), []);
+    assert_eq!(origins(&mut ports[3], 2), [0]);
+    assert_eq!(origins(&mut ports[3], 2), [1]);
+    assert_eq!(origins(&mut ports[3], 2), [3]);
+    assert_eq!(origins(&mut ports[3], 2), [last]);
+    assert_eq!(origins(&mut ports[3], 2), []);
+}
+
+/// AV2 of the marks: also when the sink panics.
+#[test]
+fn frames_behind_a_panic_are_found_without_another_mark() {
+    let (_segment, mut ports) = ports(MOST_POLLED + 1);
+    for _ in 0..2 {
+        assert_eq!(ports[5].try_send(0, b"x", b"").unwrap(), Post::Taken);
+    }
+    let port = &mut ports[0];
+    let panics = std::panic::AssertUnwindSafe(|| {
+        let _ = port.poll(10, &mut |_: Frame<'_>| std::panic::resume_unwind(Box::new("sink")));
+    });
+    assert!(std::panic::catch_unwind(panics).is_err());
+    assert_eq!(origins(&mut ports[0], 10), [5]);
+}
+
+#[test]
 fn a_budget_of_nothing_delivers_nothing() {
     let (_segment, mut ports) = ports(1);
     assert_eq!(ports[0].try_send(0, b"x", b"").unwrap(), Post::Taken);
@@ -49,19 +85,22 @@ fn a_budget_of_nothing_delivers_nothing() {
 
 #[test]
 fn damage_names_its_origin_and_costs_one_frame() {
-    let (segment, mut ports) = ports(3);
-    assert_eq!(ports[1].try_send(2, b"first", b"").unwrap(), Post::Taken);
-    assert_eq!(ports[1].try_send(2, b"second", b"").unwrap(), Post::Taken);
-    let cell = segment.pages(segment.layout().cells_at(1, 2), CELL_BYTES);
-    let kind_at = if cfg!(target_endian = "little") { 6 } else { 1 };
-    // SAFETY: inside the cell, and no other thread looks at it.
-    unsafe { cell.cast::<u8>().add(kind_at).write(9) };
-    let refused = ports[2].poll(10, &mut |_: Frame<'_>| panic!("a damaged frame is not delivered"));
-    let AdapterError::Corrupt { origin, what } = refused.unwrap_err() else {
-        panic!("another error");
-    };
-    assert_eq!((origin, what), (1, Damage::Kind.what()));
-    assert_eq!(origins(&mut ports[2], 10), [1]);
+    for tasks in [3, MOST_POLLED + 1] {
+        let (segment, mut ports) = ports(tasks);
+        assert_eq!(ports[1].try_send(2, b"first", b"").unwrap(), Post::Taken);
+        assert_eq!(ports[1].try_send(2, b"second", b"").unwrap(), Post::Taken);
+        let cell = segment.pages(segment.layout().cells_at(1, 2), CELL_BYTES);
+        let kind_at = if cfg!(target_endian = "little") { 6 } else { 1 };
+        // SAFETY: inside the cell, and no other thread looks at it.
+        unsafe { cell.cast::<u8>().add(kind_at).write(9) };
+        let refused =
+            ports[2].poll(10, &mut |_: Frame<'_>| panic!("a damaged frame is not delivered"));
+        let AdapterError::Corrupt { origin, what } = refused.unwrap_err() else {
+            panic!("another error");
+        };
+        assert_eq!((origin, what), (1, Damage::Kind.what()));
+        assert_eq!(origins(&mut ports[2], 10), [1]);
+    }
 }
 
 #[test]

@@ -18,9 +18,10 @@ use crate::adapters::header::{self, FACTS_BYTES};
 use crate::adapters::layout::{CELL_BYTES, Layout};
 use crate::adapters::segment::Segment;
 
-/// Up to this size a segment's memory is taken at the start, so that want of memory is an error and
-/// not a signal later; larger ones take memory where they are touched.
-const RESERVED_UP_TO: usize = 64 << 20;
+/// Up to this size, that of four tasks, a segment's memory is taken at the start, so that want of
+/// memory is an error and not a signal later, and no message meets a page fault. In larger jobs not
+/// all pairs talk: theirs take memory where they are touched.
+const RESERVED_UP_TO: usize = 20 << 20;
 
 /// Makes the memory of a job of `num_tasks` tasks: a memfd that can neither shrink nor grow. The
 /// descriptor is close-on-exec; whoever starts the tasks passes it on.

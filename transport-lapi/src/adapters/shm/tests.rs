@@ -4,12 +4,16 @@ use std::thread;
 use std::time::Duration;
 
 use super::*;
+use crate::adapter::Frame;
 use crate::adapters::contract::adapter_contract;
 
 /// Attaches one task per mode, each from its own thread.
 fn attach_all(modes: &[GetMode]) -> Vec<Result<ShmAdapter, AdapterError>> {
+    attach_to(&create_segment(modes.len()).unwrap(), modes)
+}
+
+fn attach_to(fd: &OwnedFd, modes: &[GetMode]) -> Vec<Result<ShmAdapter, AdapterError>> {
     let tasks = modes.len();
-    let fd = create_segment(tasks).unwrap();
     thread::scope(|scope| {
         let attach = |(task, &mode): (usize, &GetMode)| {
             let fd = fd.try_clone().unwrap();
@@ -187,4 +191,24 @@ fn the_segment_lives_as_long_as_somebody_maps_it() {
     let bell = adapter.doorbell();
     drop(adapter);
     bell.ring();
+}
+
+/// Of the rings of a job of many tasks, only those that somebody wrote to take memory.
+#[test]
+fn a_ring_that_nobody_wrote_to_takes_no_memory() {
+    const TASKS: usize = 64;
+    let fd = create_segment(TASKS).unwrap();
+    let attached = attach_to(&fd, &[GetMode::Auto; TASKS]);
+    let mut job: Vec<_> = attached.into_iter().map(Result::unwrap).collect();
+    let taken = || rustix::fs::fstat(&fd).unwrap().st_blocks as usize * 512;
+    let poll_all = |job: &mut [ShmAdapter]| {
+        job.iter_mut().map(|task| task.poll(64, &mut |_: Frame<'_>| {}).unwrap()).sum::<usize>()
+    };
+    assert_eq!(poll_all(&mut job), 0);
+    let start = taken();
+    let blocks = Layout::new(TASKS).unwrap().indices_at(0, 0);
+    assert!(start <= blocks.next_multiple_of(rustix::param::page_size()), "{start} bytes");
+    assert_eq!(job[3].try_send(5, b"head", b"body").unwrap(), Post::Taken);
+    assert_eq!(poll_all(&mut job), 1);
+    assert!(taken() <= start + 2 * rustix::param::page_size(), "{} bytes", taken());
 }

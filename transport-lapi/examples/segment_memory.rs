@@ -1,0 +1,86 @@
+//! How much memory the segment of a job takes: reserved addresses, and what is really taken after
+//! the start, after every task has talked to both neighbours, and after all pairs have talked.
+//!
+//! `cargo run --release -p transport-lapi --example segment_memory` prints the table of
+//! ARCHITECTURE.md. The tasks are threads here; the segment is that of processes.
+#![allow(clippy::print_stdout, reason = "a program prints")]
+
+use std::os::fd::OwnedFd;
+use std::sync::Barrier;
+use std::thread;
+
+use transport_lapi::adapter::{Adapter, AdapterError, Post, TaskId};
+use transport_lapi::adapters::segment_bytes;
+use transport_lapi::adapters::shm::{ShmAdapter, create_segment};
+use transport_lapi::config::GetMode;
+
+/// Bytes of memory that the segment takes now.
+fn taken(fd: &OwnedFd) -> u64 {
+    rustix::fs::fstat(fd).map_or(0, |stat| stat.st_blocks as u64 * 512)
+}
+
+/// Sends a frame to each of `peers` and takes as many in.
+fn exchange(adapter: &mut ShmAdapter, peers: &[usize]) -> Result<(), AdapterError> {
+    for &peer in peers {
+        while adapter.try_send(peer as TaskId, b"head", b"body")? == Post::Full {
+            thread::yield_now();
+        }
+    }
+    let mut came = 0;
+    while came < peers.len() {
+        came += adapter.poll(64, &mut |_| {})?;
+        thread::yield_now();
+    }
+    Ok(())
+}
+
+/// The part of one task; what was taken at each step, in bytes.
+fn task(
+    fd: &OwnedFd,
+    me: usize,
+    tasks: usize,
+    together: &Barrier,
+) -> Result<[u64; 3], AdapterError> {
+    let own = fd
+        .try_clone()
+        .map_err(|source| AdapterError::System { action: "copy the descriptor", source })?;
+    let mut adapter = ShmAdapter::attach(own, me as TaskId, tasks, GetMode::Auto)?;
+    let measured = || {
+        together.wait();
+        let bytes = taken(fd);
+        together.wait();
+        bytes
+    };
+    adapter.poll(64, &mut |_| {})?;
+    let start = measured();
+    exchange(&mut adapter, &[(me + 1) % tasks, (me + tasks - 1) % tasks])?;
+    let neighbours = measured();
+    exchange(&mut adapter, &(0..tasks).collect::<Vec<_>>())?;
+    Ok([start, neighbours, measured()])
+}
+
+/// What was taken at each step of a job of `tasks`.
+fn job(tasks: usize) -> Result<[u64; 3], AdapterError> {
+    let (fd, together) = (create_segment(tasks)?, Barrier::new(tasks));
+    thread::scope(|scope| {
+        let start = |me| {
+            let (fd, together) = (&fd, &together);
+            scope.spawn(move || task(fd, me, tasks, together))
+        };
+        let started: Vec<_> = (0..tasks).map(start).collect();
+        let ended = started.into_iter().map(|task| task.join().expect("no task panics"));
+        ended.last().expect("a job has tasks")
+    })
+}
+
+fn main() -> Result<(), AdapterError> {
+    println!("| ranks | reserved | start | neighbours | all pairs |");
+    println!("|---|---|---|---|---|");
+    for tasks in [2, 4, 8, 16, 64, 256] {
+        let mib = |bytes: u64| format!("{:.1} MiB", bytes as f64 / f64::from(1 << 20));
+        let [start, neighbours, all] = job(tasks)?.map(mib);
+        let reserved = mib(segment_bytes(tasks)? as u64);
+        println!("| {tasks} | {reserved} | {start} | {neighbours} | {all} |");
+    }
+    Ok(())
+}
