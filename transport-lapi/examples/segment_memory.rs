@@ -9,7 +9,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Barrier;
 use std::thread;
 
-use transport_lapi::adapter::{Adapter, AdapterError, Post, TaskId};
+use transport_lapi::adapter::{Adapter, AdapterError, Frame, Post, TaskId};
 use transport_lapi::adapters::segment_bytes;
 use transport_lapi::adapters::shm::{ShmAdapter, create_segment};
 use transport_lapi::config::GetMode;
@@ -28,7 +28,7 @@ fn exchange(adapter: &mut ShmAdapter, peers: &[usize]) -> Result<(), AdapterErro
     }
     let mut came = 0;
     while came < peers.len() {
-        came += adapter.poll(64, &mut |_| {})?;
+        came += adapter.poll(64, &mut |_: Frame<'_>| {})?;
         thread::yield_now();
     }
     Ok(())
@@ -51,7 +51,7 @@ fn task(
         together.wait();
         bytes
     };
-    adapter.poll(64, &mut |_| {})?;
+    adapter.poll(64, &mut |_: Frame<'_>| {})?;
     let start = measured();
     exchange(&mut adapter, &[(me + 1) % tasks, (me + tasks - 1) % tasks])?;
     let neighbours = measured();
