@@ -8,8 +8,8 @@
 //! nothing is lost and nothing overtakes.
 //!
 //! - K1: at the sender, `available <= limit`; what is missing was spent and has not come back.
-//! - K2: at the receiver, `held <= limit` for every origin that keeps the rule; what goes beyond is
-//!   refused as a violation.
+//! - K2: at the receiver, what came and was not given back is at most the limit for every origin that
+//!   keeps the rule: `room` does not become negative; what goes beyond is refused as a violation.
 //! - K3: at most a quarter of the limit waits at the receiver to be given back, so a sender with
 //!   nothing on its way has at least three quarters: more than any eager message costs.
 
@@ -35,9 +35,9 @@ pub(crate) struct Credits {
 struct Peer {
     /// What we may still send there.
     available: usize,
-    /// What came from there and was not given back yet, owed or not.
-    held: usize,
-    /// The part of `held` that is to be given back.
+    /// What may still come from there before something is given back.
+    room: usize,
+    /// What is to be given back.
     owed: usize,
 }
 
@@ -45,7 +45,7 @@ impl Credits {
     /// Credits of `limit` bytes per rank.
     pub fn new(size: usize, limit: usize) -> Self {
         let limit = limit.max(LEAST);
-        let peer = Peer { available: limit, held: 0, owed: 0 };
+        let peer = Peer { available: limit, room: limit, owed: 0 };
         Self { limit, half: limit / 2, quarter: limit / 4, peers: vec![peer; size] }
     }
 
@@ -77,10 +77,10 @@ impl Credits {
     pub fn charge(&mut self, source: u32, len: usize) -> Result<(), PeerError> {
         let price = self.price(len);
         let peer = &mut self.peers[source as usize];
-        if price > self.half || price > self.limit - peer.held {
+        if price > self.half || price > peer.room {
             return Err(PeerError::Credit { limit: self.limit });
         }
-        peer.held += price;
+        peer.room -= price;
         Ok(())
     }
 
@@ -90,10 +90,10 @@ impl Credits {
     pub fn pass(&mut self, source: u32, len: usize) -> Result<bool, PeerError> {
         let price = self.price(len);
         let peer = &mut self.peers[source as usize];
-        if price > self.half || price > self.limit - peer.held {
+        if price > peer.room {
             return Err(PeerError::Credit { limit: self.limit });
         }
-        peer.held += price;
+        peer.room -= price;
         peer.owed += price;
         Ok(peer.owed >= self.quarter)
     }
@@ -112,7 +112,7 @@ impl Credits {
     pub fn settle(&mut self, source: u32) -> u64 {
         let peer = &mut self.peers[source as usize];
         let owed = std::mem::take(&mut peer.owed);
-        peer.held = peer.held.saturating_sub(owed);
+        peer.room = peer.room.saturating_add(owed).min(self.limit);
         owed as u64
     }
 

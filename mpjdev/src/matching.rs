@@ -20,20 +20,24 @@
 //!
 //! Invariants:
 //!
-//! - M1: serials grow with every entry and are never used twice, so the earlier of two entries is
-//!   the one with the lower serial, and a ticket whose serial is not in its slot is stale. Receives
-//!   are named by the caller's numbers, each of which names one waiting receive at most.
+//! - M1: the serials of a queue grow with every entry and are never used twice, so the earlier of two
+//!   entries is the one with the lower serial, and a ticket whose serial is not in its slot is stale.
+//!   Receives are named by the caller's numbers, each of which names one waiting receive at most.
 //! - M2: entries join a queue at its tail in serial order, so its head is its earliest entry.
 //! - M3: a queue with entries is in its lane's map; a sweep takes only empty ones.
-//! - M4: a posted receive is in exactly the lane of its class, unless it is the *lone* one; an early
-//!   message is in every active lane, and the exact lane is always active.
-//! - M5: the lone receive is the only one that waits. It is in no lane, so a program that posts one
-//!   receive at a time never hashes; it joins its lane when a second one comes.
+//! - M4: a posted receive is in exactly the lane of its class, or in the row; an early message is in
+//!   every active lane, and the exact lane is always active.
+//! - M5: while all waiting receives have one pattern, they are in the row and the lanes are empty: a
+//!   program that posts one kind of receive at a time never looks anything up. A receive with another
+//!   pattern, or a cancellation, moves the row into its lane; from then on receives join the lanes
+//!   until those are empty.
 
 use lane::{Key, Lane};
-use slab::{FREE, Link, Links, NIL, Slab};
+use row::Row;
+use slab::{FREE, Link, Links, Slab};
 
 mod lane;
+mod row;
 mod slab;
 #[cfg(test)]
 mod tests;
@@ -100,7 +104,6 @@ const CLASSES: usize = ANY_BOTH + 1;
 /// earliest receive that it fits.
 #[derive(Debug)]
 pub struct Matcher<E> {
-    next_serial: u64,
     posted: Posted,
     early: Early<E>,
 }
@@ -108,7 +111,7 @@ pub struct Matcher<E> {
 impl<E: Copy> Matcher<E> {
     /// Both queues empty.
     pub fn new() -> Self {
-        Self { next_serial: 1, posted: Posted::new(), early: Early::new() }
+        Self { posted: Posted::new(), early: Early::new() }
     }
 
     /// Whether no early message waits.
@@ -145,9 +148,7 @@ impl<E: Copy> Matcher<E> {
     /// a number that no waiting receive has; memory is kept for the largest number.
     #[inline(always)]
     pub fn push_posted(&mut self, pattern: Pattern, number: u32) {
-        debug_assert!(self.pattern_of(number).is_none(), "the number is of a waiting receive");
-        let serial = self.take_serial();
-        self.posted.push(serial, pattern, number);
+        self.posted.push(pattern, number);
     }
 
     /// Removes the earliest posted receive that a message with this envelope fits.
@@ -159,14 +160,14 @@ impl<E: Copy> Matcher<E> {
     /// Queues an arrived message behind all others. The caller has found no receive for it.
     #[inline]
     pub fn push_early(&mut self, envelope: Envelope, early: E) -> Ticket {
-        let serial = self.take_serial();
-        self.early.push(serial, envelope, early)
+        self.early.push(envelope, early)
     }
 
-    /// The pattern of the posted receive with this number, if it still waits.
+    /// The pattern of the posted receive with this number, if it still waits. Looks through all of them:
+    /// for reports.
     pub fn pattern_of(&self, number: u32) -> Option<Pattern> {
-        let receive = self.posted.receives.0.get(number as usize)?;
-        (receive.serial != FREE).then(|| receive.pattern())
+        let found = self.posted.in_order().find(|(waiting, _)| *waiting == number);
+        found.map(|(_, pattern)| pattern)
     }
 
     /// Removes the posted receive with this number, if it still waits (`MPI_Cancel`).
@@ -176,7 +177,7 @@ impl<E: Copy> Matcher<E> {
 
     /// How many receives wait.
     pub fn posted_len(&self) -> usize {
-        self.posted.len
+        self.posted.len()
     }
 
     /// How many early messages wait.
@@ -187,19 +188,12 @@ impl<E: Copy> Matcher<E> {
     /// The waiting receives in the order they were posted. Sorts them: for reports, not for use
     /// while messages flow.
     pub fn posted(&self) -> impl Iterator<Item = (Pattern, u32)> {
-        self.posted.receives.in_order().map(|(number, pattern)| (pattern, number))
+        self.posted.in_order().map(|(number, pattern)| (pattern, number))
     }
 
     /// The waiting early messages in the order they arrived. Sorts them, as [`Matcher::posted`].
     pub fn early(&self) -> impl Iterator<Item = (&Envelope, &E)> {
         self.early.slab.in_order().map(|(_, (envelope, early))| (envelope, early))
-    }
-
-    #[inline]
-    fn take_serial(&mut self) -> u64 {
-        let serial = self.next_serial;
-        self.next_serial += 1;
-        serial
     }
 }
 
@@ -209,20 +203,20 @@ impl<E: Copy> Default for Matcher<E> {
     }
 }
 
-/// The posted-receive queue: each receive is in the lane of its class (M4).
+/// The posted-receive queue: in a row, or each receive in the lane of its class (M4, M5).
 #[derive(Debug)]
 struct Posted {
+    row: Row,
+    next_serial: u64,
     receives: Receives,
     lanes: [Lane; CLASSES],
-    /// Receives in the lanes, by class.
+    /// Receives in the lanes, by class, and all together.
     waiting: [usize; CLASSES],
-    /// How many receives wait.
-    len: usize,
-    /// The lone receive, or [`NIL`] (M5).
-    lone: u32,
+    in_lanes: usize,
 }
 
-/// What is known of each receive, by the caller's number. Serial [`FREE`] is one that does not wait.
+/// What is known of each receive in a lane, by the caller's number. Serial [`FREE`] is one that is in
+/// none.
 #[derive(Debug, Default)]
 struct Receives(Vec<Receive>);
 
@@ -237,13 +231,7 @@ struct Receive {
 
 impl Receive {
     fn pattern(&self) -> Pattern {
-        let (context, source, tag) = self.key.parts();
-        let class = self.class as usize;
-        Pattern {
-            context,
-            source: (class & ANY_SOURCE == 0).then_some(source),
-            tag: (class & ANY_TAG == 0).then_some(tag),
-        }
+        pattern_of(self.class as usize, self.key)
     }
 }
 
@@ -289,72 +277,74 @@ impl Receives {
 impl Posted {
     fn new() -> Self {
         let (receives, lanes) = (Receives::default(), Default::default());
-        Self { receives, lanes, waiting: [0; CLASSES], len: 0, lone: NIL }
+        let row = Row::new();
+        Self { row, next_serial: FREE + 1, receives, lanes, waiting: [0; CLASSES], in_lanes: 0 }
+    }
+
+    fn len(&self) -> usize {
+        self.row.len() + self.in_lanes
     }
 
     #[inline(always)]
-    fn push(&mut self, serial: u64, pattern: Pattern, number: u32) {
+    fn push(&mut self, pattern: Pattern, number: u32) {
         let (class, key) = classify(&pattern);
-        self.receives.set(number, serial, class, key);
-        self.len += 1;
-        if self.len == 1 {
-            self.lone = number;
+        if self.in_lanes == 0 && self.row.push(class, key, number) {
             return;
         }
-        if self.lone != NIL {
-            self.settle_lone();
-        }
-        self.join_lane(number, class, key);
+        self.push_to_lanes(class, key, number);
     }
 
-    /// Puts the receive that was alone until now into its lane.
-    #[cold]
+    /// Puts a receive into its lane, after those that were in a row until now.
     #[inline(never)]
-    fn settle_lone(&mut self) {
-        let lone = std::mem::replace(&mut self.lone, NIL);
-        let Receive { key, class, .. } = self.receives.0[lone as usize];
-        self.join_lane(lone, class as usize, key);
+    fn push_to_lanes(&mut self, class: usize, key: Key, number: u32) {
+        self.settle_row();
+        self.join_lane(class, key, number);
     }
 
-    #[inline(always)]
-    fn join_lane(&mut self, number: u32, class: usize, key: Key) {
+    /// Puts the receives of the row into their lane. Each receive is in the row once at most, so this
+    /// costs each a constant.
+    fn settle_row(&mut self) {
+        let (class, key) = (self.row.class(), self.row.key());
+        while let Some(number) = self.row.pop() {
+            self.join_lane(class, key, number);
+        }
+    }
+
+    fn join_lane(&mut self, class: usize, key: Key, number: u32) {
+        let serial = self.next_serial;
+        self.next_serial += 1;
+        self.receives.set(number, serial, class, key);
         self.lanes[class].append(key, number, 0, &mut self.receives);
         self.waiting[class] += 1;
+        self.in_lanes += 1;
     }
 
     #[inline(always)]
     fn take(&mut self, envelope: &Envelope) -> Option<u32> {
-        let number = if self.waiting[EXACT] == self.len {
-            self.pop(EXACT, envelope)?
-        } else if self.lone != NIL {
-            self.take_lone(envelope)?
-        } else {
-            let class = self.earliest_class(envelope)?;
-            self.pop(class, envelope)?
-        };
-        self.leave(number);
-        Some(number)
+        if self.in_lanes == 0 {
+            // Told apart, since most are exact, and a key is then made of the envelope as it is.
+            return match self.row.class() {
+                EXACT => self.row.take(key_of(envelope, EXACT)),
+                class => self.row.take(key_of(envelope, class)),
+            };
+        }
+        self.take_from_lanes(envelope)
     }
 
-    /// The earliest receive of a class for this envelope, out of its lane.
-    #[inline(always)]
-    fn pop(&mut self, class: usize, envelope: &Envelope) -> Option<u32> {
+    #[inline(never)]
+    fn take_from_lanes(&mut self, envelope: &Envelope) -> Option<u32> {
+        let only_exact = self.waiting[EXACT] == self.in_lanes;
+        let class = if only_exact { EXACT } else { self.earliest_class(envelope)? };
         let number = self.lanes[class].pop(&key_of(envelope, class), 0, &mut self.receives)?;
-        self.waiting[class] -= 1;
+        self.leave(number, class);
         Some(number)
     }
 
-    #[inline]
-    fn take_lone(&mut self, envelope: &Envelope) -> Option<u32> {
-        let Receive { key, class, .. } = self.receives.0[self.lone as usize];
-        (key == key_of(envelope, class as usize)).then(|| std::mem::replace(&mut self.lone, NIL))
-    }
-
-    /// A receive that is in no lane any more does not wait any more.
-    #[inline(always)]
-    fn leave(&mut self, number: u32) {
+    /// A receive has been taken out of its lane.
+    fn leave(&mut self, number: u32, class: usize) {
         self.receives.0[number as usize].serial = FREE;
-        self.len -= 1;
+        self.waiting[class] -= 1;
+        self.in_lanes -= 1;
     }
 
     /// The class whose queue for this envelope has the earliest head.
@@ -368,22 +358,25 @@ impl Posted {
     }
 
     fn cancel(&mut self, number: u32) -> bool {
+        self.settle_row();
         let receive = self.receives.0.get(number as usize).filter(|receive| receive.serial != FREE);
         let Some(&Receive { key, class, .. }) = receive else { return false };
-        if number == self.lone {
-            self.lone = NIL;
-        } else {
-            self.lanes[class as usize].unlink(&key, number, 0, &mut self.receives);
-            self.waiting[class as usize] -= 1;
-        }
-        self.leave(number);
+        self.lanes[class as usize].unlink(&key, number, 0, &mut self.receives);
+        self.leave(number, class as usize);
         true
+    }
+
+    fn in_order(&self) -> impl Iterator<Item = (u32, Pattern)> {
+        let wanted = pattern_of(self.row.class(), self.row.key());
+        let row = self.row.numbers().map(move |number| (number, wanted));
+        row.chain(self.receives.in_order())
     }
 }
 
 /// The early-send queue: each message is in every active lane (M4).
 #[derive(Debug)]
 struct Early<E> {
+    next_serial: u64,
     slab: Slab<(Envelope, E), CLASSES>,
     lanes: [Lane; CLASSES],
     active: [bool; CLASSES],
@@ -393,10 +386,13 @@ impl<E: Copy> Early<E> {
     fn new() -> Self {
         let mut active = [false; CLASSES];
         active[EXACT] = true;
-        Self { slab: Slab::new(), lanes: Default::default(), active }
+        let (slab, lanes) = (Slab::new(), Default::default());
+        Self { next_serial: FREE + 1, slab, lanes, active }
     }
 
-    fn push(&mut self, serial: u64, envelope: Envelope, early: E) -> Ticket {
+    fn push(&mut self, envelope: Envelope, early: E) -> Ticket {
+        let serial = self.next_serial;
+        self.next_serial += 1;
         let slot = self.slab.insert(serial, (envelope, early));
         for class in (0..CLASSES).filter(|&class| self.active[class]) {
             self.lanes[class].append(key_of(&envelope, class), slot, class, &mut self.slab);
@@ -449,6 +445,16 @@ fn classify(pattern: &Pattern) -> (usize, Key) {
     let any_tag = if pattern.tag.is_none() { ANY_TAG } else { EXACT };
     let key = Key::new(pattern.context, pattern.source.unwrap_or(0), pattern.tag.unwrap_or(0));
     (any_source | any_tag, key)
+}
+
+/// The pattern of a class and a key in it.
+fn pattern_of(class: usize, key: Key) -> Pattern {
+    let (context, source, tag) = key.parts();
+    Pattern {
+        context,
+        source: (class & ANY_SOURCE == 0).then_some(source),
+        tag: (class & ANY_TAG == 0).then_some(tag),
+    }
 }
 
 /// Key under which the patterns of `class` that fit this envelope are queued.

@@ -58,8 +58,13 @@ impl Request {
         (key == COMPLETE).then(|| Status::new(dest, tag, bytes))
     }
 
-    /// What the request stands for on the device with this number.
+    /// The key, if the operation was under way when it was started, on the device with this number.
     #[inline(always)]
+    pub(crate) fn pending_on(&self, device: u32) -> Option<u64> {
+        (self.key != COMPLETE && self.device == device).then(|| self.key.get() - 1)
+    }
+
+    /// What the request stands for on the device with this number.
     pub(crate) fn handle(&self, device: u32) -> Result<Handle, Error> {
         match self.completed() {
             Some(status) => Ok(Handle::Done(status)),

@@ -101,8 +101,10 @@ impl<A: Adapter> Device<A> {
         }
         self.wait_until(|session| {
             while let Some(place) = requests.get_mut(next) {
-                if place.is_some() {
-                    take(self.take_ended(&mut session.state, place)?);
+                match self.take_done(&mut session.state, place) {
+                    Some(status) => take(Ok(status)),
+                    None if place.is_none() => {}
+                    None => take(self.take_ended(&mut session.state, place)?),
                 }
                 next += 1;
             }
@@ -133,8 +135,17 @@ impl<A: Adapter> Device<A> {
         })
     }
 
-    /// Takes a complete request out of its place.
+    /// Takes a request under way that has ended well out of its place: most of them.
     #[inline(always)]
+    fn take_done(&self, state: &mut State, request: &mut Option<Request>) -> Option<Status> {
+        let key = request.as_ref()?.pending_on(self.number())?;
+        let status = state.requests.take_done(key)?;
+        *request = None;
+        Some(status)
+    }
+
+    /// Takes a complete request out of its place.
+    #[inline(never)]
     fn take_ended(
         &self,
         state: &mut State,

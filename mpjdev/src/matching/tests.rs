@@ -178,7 +178,7 @@ fn an_exact_match_touches_one_entry() {
     let (_, posting) = steps_of(|| matcher.push_posted(pattern(1, 1), 0));
     let (taken, taking) = steps_of(|| matcher.take_posted(&envelope(1, 1)));
     assert!(taken.is_some());
-    assert_eq!((posting, taking), (0, 0), "a lone receive is in no lane");
+    assert_eq!((posting, taking), (0, 0), "a row is in no lane");
     matcher.push_posted(pattern(0, 0), 1);
     matcher.push_posted(pattern(0, 1), 2);
     let (_, posting) = steps_of(|| matcher.push_posted(pattern(1, 1), 0));
