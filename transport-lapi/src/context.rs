@@ -26,8 +26,9 @@ use crate::wait::{Pace, Step};
 const POLLS_PER_PAUSE: u32 = 4;
 
 /// The turn of a spin, a multiple of the above, at which a thread that has woken another one yields: the
-/// woken one is often put on this processor, and would wait there until the spin ends.
-const HAND_OVER: u32 = POLLS_PER_PAUSE;
+/// woken one is often put on this processor, and would wait there until the spin ends. Late enough that
+/// an answer that comes at once does not pay for the question.
+const HAND_OVER: u32 = 16 * POLLS_PER_PAUSE;
 
 /// A session whose lock is held by this thread.
 pub struct SessionGuard<'a, A: Adapter, S>(Guard<'a, Session<A, S>>);
