@@ -15,15 +15,13 @@ use std::sync::{Arc, OnceLock};
 
 use transport_lapi::adapter::{Adapter, Doorbell, GetKind};
 use transport_lapi::config::{BackendChoice, Protocol, Settings, Tuning, WaitMode};
-use transport_lapi::{Context, LapiError, RecvRegion, SendRegion, Session, SessionGuard, Step};
+use transport_lapi::{Context, LapiError, RecvRegion, SendRegion, Session, SessionGuard};
 
 use crate::backend::{self, Backend, Outbound, eager::Eager, rendezvous::Rendezvous};
-use crate::envelope;
 use crate::error::Error;
-use crate::huge;
 use crate::matching::Pattern;
 use crate::request::{self, Handle, Operation, Posted, Request};
-use crate::select::{Circumstance, Table};
+use crate::select::Table;
 use crate::state::State;
 use crate::stats::Stats;
 use crate::status::Status;
@@ -77,7 +75,7 @@ impl Default for Options {
 /// One rank's access to the others. Shared by all threads of the rank.
 pub struct Device<A: Adapter> {
     pub(crate) context: Context<A, State>,
-    options: Options,
+    pub(crate) options: Options,
     /// Shorter messages than this always go eagerly, whatever else the table says.
     eager_below: usize,
     /// Why the device is unusable, once it is.
@@ -304,17 +302,7 @@ impl<A: Adapter> Device<A> {
         session: &mut Session<A, State>,
         message: Outbound,
     ) -> Result<Handle, LapiError> {
-        let Outbound { data, dest, .. } = message;
-        // Where Get is made of active messages it copies as often as they do.
-        let reads = session.get_kind().is_some();
-        let mut holds = |circumstance| match circumstance {
-            Circumstance::HugePages => huge::holds(data.addr(), data.len()),
-            Circumstance::Far => session.is_far(dest),
-            Circumstance::Alone => {
-                session.is_clear(dest) && session.state.exposed[dest as usize] == 0
-            }
-        };
-        match self.options.table.choose(data.len(), |it| reads && holds(it)) {
+        match self.protocol_of(session, &message) {
             Protocol::Eager => Eager::send(session, message),
             Protocol::Rendezvous => Rendezvous::send(session, message),
         }
@@ -408,31 +396,6 @@ impl<A: Adapter> Device<A> {
     /// [`Error::Finished`], what made the device unusable.
     pub fn stats(&self) -> Result<Stats, Error> {
         Ok(self.session()?.state.stats)
-    }
-
-    /// The protocol table.
-    pub fn table(&self) -> &Table {
-        &self.options.table
-    }
-
-    /// The message sizes, ascending, above which a message travels in another way: the bounds of the
-    /// table, and below what goes eagerly, those of the transport.
-    ///
-    /// # Errors
-    /// [`Error::Finished`], what made the device unusable.
-    pub fn thresholds(&self) -> Result<Vec<Step>, Error> {
-        let mut steps = self.session()?.steps(envelope::eager(0, 0).len());
-        steps.retain(|step| self.table().protocol(step.bytes + 1) == Protocol::Eager);
-        let bounds = self.table().ranges().filter_map(|(bound, _)| bound);
-        steps.extend(bounds.map(|bytes| {
-            let above = match self.table().protocol(bytes + 1) {
-                Protocol::Eager => "eager",
-                Protocol::Rendezvous => "rendezvous",
-            };
-            Step { bytes, above }
-        }));
-        steps.sort_by_key(|step| step.bytes);
-        Ok(steps)
     }
 
     /// How Get reads another rank's memory; `None` means over active messages.

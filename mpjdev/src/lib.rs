@@ -21,6 +21,7 @@
 
 mod backend;
 mod buffer;
+mod choice;
 mod credit;
 mod device;
 mod dump;

@@ -9,7 +9,7 @@ use mpj_tests::conformance::Numbers;
 use transport_lapi::fuzz_decode;
 
 /// Kinds of packets, and the bit that announces counters.
-const KINDS: u64 = 10;
+const KINDS: u64 = 11;
 const COUNTERS: u8 = 0x80;
 /// Shortest and longest head that a packet can have.
 const SHORTEST: usize = 8;

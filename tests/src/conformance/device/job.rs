@@ -10,7 +10,7 @@ use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use mpjdev::{Adapter, Device, Options, Protocol, Table};
+use mpjdev::{Adapter, Circumstance, Device, Options, Protocol, Table};
 
 use super::rank::Rank;
 
@@ -49,6 +49,16 @@ impl<P: Platform> Setup<P> {
     /// Whether a message of `len` bytes goes eagerly while there is credit.
     pub fn is_eager(&self, len: usize) -> bool {
         self.options.table.protocol(len) == Protocol::Eager
+    }
+
+    /// Whether a message of this length goes eagerly that is the only one on its way, by a device that
+    /// does or does not read other ranks' memory.
+    pub fn is_eager_alone(&self, len: usize, reads: bool) -> bool {
+        let mut exceptions = self.options.table.exceptions().iter();
+        let is_alone = |(from, circumstance): &(usize, Circumstance)| {
+            reads && *circumstance == Circumstance::Alone && len >= *from
+        };
+        self.is_eager(len) && !exceptions.any(is_alone)
     }
 
     /// The same with another bound of early memory.

@@ -1,0 +1,59 @@
+//! Which way a message takes: what the table says of its length, and what is known when it is sent.
+
+use transport_lapi::adapter::Adapter;
+use transport_lapi::config::Protocol;
+use transport_lapi::{Session, Step};
+
+use crate::backend::Outbound;
+use crate::device::Device;
+use crate::envelope;
+use crate::error::Error;
+use crate::huge;
+use crate::select::{Circumstance, Table};
+use crate::state::State;
+
+impl<A: Adapter> Device<A> {
+    /// The protocol that carries a message, under the circumstances of this moment.
+    pub(crate) fn protocol_of(
+        &self,
+        session: &mut Session<A, State>,
+        message: &Outbound,
+    ) -> Protocol {
+        let Outbound { data, dest, .. } = *message;
+        // Where Get is made of active messages it copies as often as they do.
+        let reads = session.get_kind().is_some();
+        let mut holds = |circumstance| match circumstance {
+            Circumstance::HugePages => huge::holds(data.addr(), data.len()),
+            Circumstance::Far => session.is_far(dest),
+            Circumstance::Alone => {
+                session.is_clear(dest) && session.state.exposed[dest as usize] == 0
+            }
+        };
+        self.table().choose(data.len(), |circumstance| reads && holds(circumstance))
+    }
+
+    /// The protocol table.
+    pub fn table(&self) -> &Table {
+        &self.options.table
+    }
+
+    /// The message sizes, ascending, above which a message travels in another way: the bounds of the
+    /// table, and below what goes eagerly, those of the transport.
+    ///
+    /// # Errors
+    /// [`Error::Finished`], what made the device unusable.
+    pub fn thresholds(&self) -> Result<Vec<Step>, Error> {
+        let mut steps = self.session()?.steps(envelope::eager(0, 0).len());
+        steps.retain(|step| self.table().protocol(step.bytes + 1) == Protocol::Eager);
+        let bounds = self.table().ranges().filter_map(|(bound, _)| bound);
+        steps.extend(bounds.map(|bytes| {
+            let above = match self.table().protocol(bytes + 1) {
+                Protocol::Eager => "eager",
+                Protocol::Rendezvous => "rendezvous",
+            };
+            Step { bytes, above }
+        }));
+        steps.sort_by_key(|step| step.bytes);
+        Ok(steps)
+    }
+}
