@@ -7,7 +7,8 @@ use transport_lapi::adapter::Caps;
 use transport_lapi::adapters::segment_bytes;
 use transport_lapi::adapters::shm::caps_of;
 use transport_lapi::config::{
-    self, BACKEND, BackendChoice, Keyword, Protocol, SETTINGS, Settings, Tuning,
+    self, BACKEND, BackendChoice, Circumstance, Keyword, Protocol, RENDEZVOUS_FROM, SETTINGS,
+    Settings, Tuning,
 };
 
 use crate::LaunchError;
@@ -62,7 +63,8 @@ pub fn text(asked: &Asked) -> Result<String, LaunchError> {
     text += &table(&rows);
     text += &adapter(&caps, ranks, bytes);
     text += "\nmessages\n";
-    for way in ways(&tuned.tuning, backend, caps.max_body) {
+    let ways = ways(&tuned.tuning, backend, caps.max_body);
+    for way in ways.into_iter().chain(exceptions(backend)) {
         text += &format!("  {way}\n");
     }
     text += "  an eager message that costs more than half of MPJ_EARLY_LIMIT goes by rendezvous\n";
@@ -127,6 +129,22 @@ fn adapter(caps: &Caps, ranks: usize, bytes: usize) -> String {
     )
 }
 
+/// When messages go by rendezvous though their length alone would not say so.
+fn exceptions(backend: BackendChoice) -> Vec<String> {
+    if backend != BackendChoice::Auto {
+        return Vec::new();
+    }
+    let line = |(from, circumstance): (usize, Circumstance)| {
+        let when = match circumstance {
+            Circumstance::HugePages => "their data lie in huge pages",
+            Circumstance::Far => "the receiver's processor is found to be far away",
+            Circumstance::Alone => "no other is on its way to the receiver",
+        };
+        format!("from {from} bytes on by rendezvous, if get reads memory and {when}")
+    };
+    RENDEZVOUS_FROM.map(line).into()
+}
+
 /// How messages travel, one line per range of sizes, the backend's choice and the adapter's longest
 /// frame taken into account.
 fn ways(tuning: &Tuning, backend: BackendChoice, max_body: usize) -> Vec<String> {
@@ -165,8 +183,7 @@ mod tests {
         let tuning = Tuning::default();
         let lines = ways(&tuning, BackendChoice::Auto, 64 << 10);
         let expected = [
-            "up to 8192 bytes        eager, as one frame",
-            "up to 32768 bytes       eager, in pieces of 8192",
+            "up to 16384 bytes       eager, as one frame",
             "up to 131072 bytes      eager, in pieces of 16384",
             "up to 524288 bytes      eager, in pieces of 32768",
             "up to 16777216 bytes    eager, in pieces of 65536",

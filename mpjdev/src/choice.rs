@@ -1,7 +1,7 @@
 //! Which way a message takes: what the table says of its length, and what is known when it is sent.
 
 use transport_lapi::adapter::Adapter;
-use transport_lapi::config::Protocol;
+use transport_lapi::config::{Circumstance, Protocol};
 use transport_lapi::{Session, Step};
 
 use crate::backend::Outbound;
@@ -9,7 +9,7 @@ use crate::device::Device;
 use crate::envelope;
 use crate::error::Error;
 use crate::huge;
-use crate::select::{Circumstance, Table};
+use crate::select::Table;
 use crate::state::State;
 
 impl<A: Adapter> Device<A> {

@@ -45,13 +45,13 @@ pub use error::{Error, ErrorClass, PeerError};
 pub use huge::HugeRange;
 pub use probe::Message;
 pub use request::Request;
-pub use select::{Circumstance, Table};
+pub use select::Table;
 pub use state::State;
 pub use stats::{ProtocolStats, Stats};
 pub use status::Status;
 
 pub use transport_lapi::Step;
 pub use transport_lapi::config::{
-    BackendChoice, GetMode, Protocol, RangesError, Settings, Tuning, WaitMode,
+    BackendChoice, Circumstance, GetMode, Protocol, RangesError, Settings, Tuning, WaitMode,
 };
 pub use transport_lapi::{RecvRegion, SendRegion, adapter::Adapter};

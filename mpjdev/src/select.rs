@@ -4,28 +4,9 @@
 //! smaller than its size (the bound itself belongs to its range). The last range has no bound. Beside
 //! the ranges a table has exceptions: circumstances that speak for a rendezvous from a length on.
 
-use transport_lapi::config::{BackendChoice, Protocol, Ranges, RangesError, Tuning};
-
-/// What may speak for a rendezvous beside the length of a message.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Circumstance {
-    /// The data lie in huge pages: the kernel finds its way through them so much faster that one copy
-    /// beats the pipeline's two.
-    HugePages,
-    /// The processors of the two ranks are far from each other: the pipeline moves each byte twice
-    /// between them, Get once.
-    Far,
-    /// No other message is on its way to that rank: both ends are free to copy this one, each a half.
-    /// In a row of messages the pipeline keeps both busy anyway, and its data are warmer.
-    Alone,
-}
-
-/// From how many bytes on which circumstance speaks for a rendezvous by default.
-const RENDEZVOUS_FROM: [(usize, Circumstance); 3] = [
-    (128 << 10, Circumstance::HugePages),
-    (32 << 10, Circumstance::Far),
-    (256 << 10, Circumstance::Alone),
-];
+use transport_lapi::config::{
+    BackendChoice, Circumstance, Protocol, RENDEZVOUS_FROM, Ranges, RangesError, Tuning,
+};
 
 /// Protocols by message size.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -14,7 +14,9 @@ mod ranges;
 mod tuning;
 
 pub use ranges::{MAX_RANGES, Ranges, RangesError};
-pub use tuning::{Legal, NotATuning, Pieces, Protocol, Tuning, TuningError};
+pub use tuning::{
+    Circumstance, Legal, NotATuning, Pieces, Protocol, RENDEZVOUS_FROM, Tuning, TuningError,
+};
 
 /// One row of the manual.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -49,7 +49,7 @@ fn a_damaged_line_is_named() {
 fn unknown_and_missing_fields_are_named() {
     let unknown = refusal("spin", "spins");
     assert!(unknown.contains("unknown field `spins`"), "{unknown}");
-    let missing = refusal("whole_up_to = 8192\n", "");
+    let missing = refusal("whole_up_to = 16384\n", "");
     assert!(missing.contains("missing field `whole_up_to`"), "{missing}");
     let protocol = refusal("\"rendezvous\"", "\"later\"");
     assert!(protocol.contains("unknown variant `later`"), "{protocol}");
@@ -75,8 +75,8 @@ fn values_outside_their_limits_are_refused_by_field() {
     assert!(refusal("spin = 4000", "spin = 1").starts_with("wait.spin is 1;"));
     let protocols = refusal("bounds = [16777216]", "bounds = []");
     assert!(protocols.starts_with("protocols: 0 bounds need 1 values, not 2"), "{protocols}");
-    let pieces = refusal("32768, 131072", "131072, 32768");
-    assert!(pieces.starts_with("pieces: bound 32768 is not above"), "{pieces}");
+    let pieces = refusal("131072, 524288", "524288, 131072");
+    assert!(pieces.starts_with("pieces: bound 131072 is not above"), "{pieces}");
 }
 
 #[test]

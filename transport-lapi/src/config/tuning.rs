@@ -25,6 +25,28 @@ impl Keyword for Protocol {
         &[("eager", Self::Eager), ("rendezvous", Self::Rendezvous)];
 }
 
+/// What may speak for a rendezvous beside the length of a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Circumstance {
+    /// The data lie in huge pages: the kernel finds its way through them so much faster that one copy
+    /// beats the pipeline's two.
+    HugePages,
+    /// The processors of the two ranks are far from each other: the pipeline moves each byte twice
+    /// between them, Get once.
+    Far,
+    /// No other message is on its way to that rank: both ends are free to copy this one, each a half.
+    /// In a row of messages the pipeline keeps both busy anyway, and its data are warmer.
+    Alone,
+}
+
+/// From how many bytes on which circumstance speaks for a rendezvous, where the protocol is chosen by
+/// size and Get reads memory itself.
+pub const RENDEZVOUS_FROM: [(usize, Circumstance); 3] = [
+    (128 << 10, Circumstance::HugePages),
+    (32 << 10, Circumstance::Far),
+    (256 << 10, Circumstance::Alone),
+];
+
 /// Bounds of the protocol table, in bytes.
 const BOUND: Legal = Legal { least: 256, most: 1 << 30, step: 256 };
 /// Sizes of frames, and bounds of the ranges that they are chosen by, in bytes.
@@ -132,9 +154,8 @@ impl Pieces {
 /// Small enough that both ends work at once, large enough that the cost of a piece does not show.
 impl Default for Pieces {
     fn default() -> Self {
-        let bounds = vec![32 << 10, 128 << 10, 512 << 10];
-        let sizes = Ranges::new(bounds, vec![8 << 10, 16 << 10, 32 << 10, 64 << 10]);
-        Self { whole: 8 << 10, sizes: sizes.expect("ascending") }
+        let sizes = Ranges::new(vec![128 << 10, 512 << 10], vec![16 << 10, 32 << 10, 64 << 10]);
+        Self { whole: 16 << 10, sizes: sizes.expect("ascending") }
     }
 }
 
