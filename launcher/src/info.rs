@@ -138,7 +138,7 @@ fn exceptions(backend: BackendChoice) -> Vec<String> {
         let when = match circumstance {
             Circumstance::HugePages => "their data lie in huge pages",
             Circumstance::Far => "the receiver's processor is found to be far away",
-            Circumstance::Alone => "no other is on its way to the receiver",
+            Circumstance::Alone => "no other waits for the receiver",
         };
         format!("from {from} bytes on by rendezvous, if get reads memory and {when}")
     };

@@ -143,7 +143,8 @@ pub fn load(source: &TuningSource) -> Result<Tuned, TuningFileError> {
         TuningSource::BuiltIn => return Ok(built_in),
         TuningSource::File(path) => path.clone(),
         TuningSource::User => match config::user_tuning_file() {
-            Some(path) if path.exists() => path,
+            // A file that cannot be reached is refused, not passed over (F1).
+            Some(path) if !is_absent(&path) => path,
             _ => return Ok(built_in),
         },
     };
@@ -151,6 +152,10 @@ pub fn load(source: &TuningSource) -> Result<Tuned, TuningFileError> {
         Ok(tuning) => Ok(Tuned { tuning, file: Some(path) }),
         Err(problem) => Err(TuningFileError { path, problem }),
     }
+}
+
+fn is_absent(path: &Path) -> bool {
+    matches!(path.symlink_metadata(), Err(error) if error.kind() == io::ErrorKind::NotFound)
 }
 
 fn read(path: &Path, here: &Machine) -> Result<Tuning, Problem> {

@@ -20,8 +20,9 @@ impl<A: Adapter> Device<A> {
         message: &Outbound,
     ) -> Protocol {
         let Outbound { data, dest, .. } = *message;
-        // Where Get is made of active messages it copies as often as they do.
-        let reads = session.get_kind().is_some();
+        // Where Get is made of active messages it copies as often as they do; and a rank that sends to
+        // itself has no other end.
+        let reads = session.get_kind().is_some() && dest != self.rank();
         let mut holds = |circumstance| match circumstance {
             Circumstance::HugePages => huge::holds(data.addr(), data.len()),
             Circumstance::Far => session.is_far(dest),

@@ -90,7 +90,7 @@ impl Credits {
     pub fn pass(&mut self, source: u32, len: usize) -> Result<bool, PeerError> {
         let price = self.price(len);
         let peer = &mut self.peers[source as usize];
-        if price > peer.room {
+        if price > self.half || price > peer.room {
             return Err(PeerError::Credit { limit: self.limit });
         }
         peer.room -= price;

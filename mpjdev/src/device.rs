@@ -25,6 +25,7 @@ use crate::select::Table;
 use crate::state::State;
 use crate::stats::Stats;
 use crate::status::Status;
+use crate::wait::GiveUpOnPanic;
 
 /// The modes of sending (MPI-4 section 3.4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -275,11 +276,15 @@ impl<A: Adapter> Device<A> {
         let mut session = self.session()?;
         let key = post(&mut session, into, pattern);
         // Most messages are there, or come soon, and end well.
-        let soon =
-            self.context.wait_soon(&mut session, |session| session.state.requests.take_done(key));
-        match soon {
+        let guard = GiveUpOnPanic(self);
+        let soon = self.context.wait_soon(session, |session| match &session.state.trouble {
+            Some(_) => Some(None),
+            None => session.state.requests.take_done(key).map(Some),
+        });
+        std::mem::forget(guard);
+        match soon.flatten() {
             Some(status) => Ok(status),
-            None => self.wait_ended(session, key),
+            None => self.wait_on(key),
         }
     }
 
@@ -436,40 +441,6 @@ impl<A: Adapter> Device<A> {
         error
     }
 
-    /// Waits with progress; a violation that a handler met ends the device.
-    #[inline]
-    pub(crate) fn wait_until<R>(
-        &self,
-        ready: impl FnMut(&mut Session<A, State>) -> Option<R>,
-    ) -> Result<R, Error> {
-        self.wait_from(self.session()?, ready)
-    }
-
-    #[inline]
-    fn wait_from<R>(
-        &self,
-        session: SessionGuard<'_, A, State>,
-        mut ready: impl FnMut(&mut Session<A, State>) -> Option<R>,
-    ) -> Result<R, Error> {
-        let guard = GiveUpOnPanic(self);
-        let outcome = self.context.wait_from(session, |session| match &session.state.trouble {
-            Some(_) => session.state.trouble.take().map(Err),
-            None => ready(session).map(Ok),
-        });
-        std::mem::forget(guard);
-        match outcome {
-            Ok(Ok(answer)) => Ok(answer),
-            Ok(Err(trouble)) => Err(self.fail(trouble)),
-            Err(error) => Err(self.fail(error.into())),
-        }
-    }
-
-    /// Waits for one operation on behalf of a caller that holds the session.
-    #[inline(never)]
-    fn wait_ended(&self, session: SessionGuard<'_, A, State>, key: u64) -> Result<Status, Error> {
-        self.wait_from(session, |session| session.state.requests.take_ended(key))?
-    }
-
     /// One round of progress.
     ///
     /// # Errors
@@ -543,22 +514,15 @@ impl<A: Adapter> Drop for Device<A> {
     }
 }
 
-/// Dropped when a wait unwinds: its buffer may be freed then, so the device must not use it (V1).
-struct GiveUpOnPanic<'a, A: Adapter>(&'a Device<A>);
-
-impl<A: Adapter> Drop for GiveUpOnPanic<'_, A> {
-    #[cold]
-    fn drop(&mut self) {
-        self.0.give_up();
-    }
-}
-
 /// Posts a receive, or lets it meet the early message that it would get; returns its key.
 #[inline]
 fn post<A: Adapter>(session: &mut Session<A, State>, into: RecvRegion, pattern: Pattern) -> u64 {
     let (state, outbox) = session.parts();
     if let Some((_, early)) = state.matcher.take_early(&pattern) {
-        return backend::receive(state, outbox, early, into);
+        let key = backend::receive(state, outbox, early, into);
+        // A thread that sleeps has to carry out what this has started, if the caller does not.
+        session.wake();
+        return key;
     }
     push(state, into, pattern)
 }

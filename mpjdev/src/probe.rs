@@ -98,6 +98,7 @@ impl<A: Adapter> Device<A> {
         let mut session = self.session()?;
         let (state, outbox) = session.parts();
         let key = backend::receive(state, outbox, message.early, into);
+        session.wake();
         drop(session);
         Ok(self.request(Handle::Pending(key)))
     }

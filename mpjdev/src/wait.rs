@@ -4,6 +4,7 @@
 //! taken out of its place, and empty places are skipped, like MPI_REQUEST_NULL.
 
 use transport_lapi::adapter::Adapter;
+use transport_lapi::{LapiError, Session, SessionGuard};
 
 use crate::device::Device;
 use crate::error::Error;
@@ -112,6 +113,55 @@ impl<A: Adapter> Device<A> {
         })
     }
 
+    /// Waits with progress; a violation that a handler met ends the device.
+    #[inline]
+    pub(crate) fn wait_until<R>(
+        &self,
+        ready: impl FnMut(&mut Session<A, State>) -> Option<R>,
+    ) -> Result<R, Error> {
+        self.wait_from(self.session()?, ready)
+    }
+
+    #[inline]
+    fn wait_from<R>(
+        &self,
+        session: SessionGuard<'_, A, State>,
+        ready: impl FnMut(&mut Session<A, State>) -> Option<R>,
+    ) -> Result<R, Error> {
+        let guard = GiveUpOnPanic(self);
+        let outcome = self.context.wait_from(session, unless_trouble(ready));
+        std::mem::forget(guard);
+        self.outcome_of(outcome)
+    }
+
+    /// Waits for one operation on behalf of a caller that holds the session.
+    #[inline(never)]
+    pub(crate) fn wait_ended(
+        &self,
+        session: SessionGuard<'_, A, State>,
+        key: u64,
+    ) -> Result<Status, Error> {
+        self.wait_from(session, |session| session.state.requests.take_ended(key))?
+    }
+
+    /// The same for a caller that has polled for as long as a wait does at first.
+    #[inline(never)]
+    pub(crate) fn wait_on(&self, key: u64) -> Result<Status, Error> {
+        let guard = GiveUpOnPanic(self);
+        let ended = |session: &mut Session<A, State>| session.state.requests.take_ended(key);
+        let outcome = self.context.wait_on(unless_trouble(ended));
+        std::mem::forget(guard);
+        self.outcome_of(outcome)?
+    }
+
+    fn outcome_of<R>(&self, outcome: Result<Result<R, Error>, LapiError>) -> Result<R, Error> {
+        match outcome {
+            Ok(Ok(answer)) => Ok(answer),
+            Ok(Err(trouble)) => Err(self.fail(trouble)),
+            Err(error) => Err(self.fail(error.into())),
+        }
+    }
+
     fn iwait_first(
         &self,
         requests: &mut [Option<Request>],
@@ -158,5 +208,25 @@ impl<A: Adapter> Device<A> {
         };
         *request = None;
         Some(outcome)
+    }
+}
+
+/// Looks for a violation that a handler has met before it asks `ready`.
+fn unless_trouble<A: Adapter, R>(
+    mut ready: impl FnMut(&mut Session<A, State>) -> Option<R>,
+) -> impl FnMut(&mut Session<A, State>) -> Option<Result<R, Error>> {
+    move |session| match &session.state.trouble {
+        Some(_) => session.state.trouble.take().map(Err),
+        None => ready(session).map(Ok),
+    }
+}
+
+/// Dropped when a wait unwinds: its buffer may be freed then, so the device must not use it (V1).
+pub(crate) struct GiveUpOnPanic<'a, A: Adapter>(pub &'a Device<A>);
+
+impl<A: Adapter> Drop for GiveUpOnPanic<'_, A> {
+    #[cold]
+    fn drop(&mut self) {
+        self.0.give_up();
     }
 }

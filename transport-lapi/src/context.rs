@@ -105,8 +105,7 @@ impl<A: Adapter, S> Context<A, S> {
     ///
     /// # Errors
     /// [`LapiError::HndlInvalid`] after [`Context::term`]; [`LapiError::InHandler`] from inside a
-    /// handler of this context, or while this thread holds the session (C4);
-    /// [`LapiError::Membarrier`] for the second thread of a context, if the kernel does not help.
+    /// handler of this context, or while this thread holds the session (C4).
     #[inline(always)]
     pub fn session(&self) -> Result<SessionGuard<'_, A, S>, LapiError> {
         let session = self.session.lock()?;
@@ -143,25 +142,39 @@ impl<A: Adapter, S> Context<A, S> {
     }
 
     /// Makes progress for as long as a thread that waits does nothing but poll, or until `ready`
-    /// answers. `None` says nothing about the reason, which [`Context::wait_from`] then finds, and so
-    /// it does an error. As that, `ready` must not call this context.
+    /// answers. `None` says nothing about the reason: go on with [`Context::wait_on`], which finds it.
+    /// As there, `ready` must not call this context.
     #[inline(always)]
     pub fn wait_soon<R>(
         &self,
-        session: &mut SessionGuard<'_, A, S>,
+        mut session: SessionGuard<'_, A, S>,
         mut ready: impl FnMut(&mut Session<A, S>) -> Option<R>,
     ) -> Option<R> {
         for turn in 1..=self.pace.spins() {
             session.round();
-            if let Some(answer) = ready(session) {
-                return Some(answer);
-            }
-            if session.trouble.is_some() || session.terminated {
+            if session.trouble.is_some() {
                 break;
             }
-            self.spin(session, turn);
+            if let Some(answer) = ready(&mut session) {
+                return Some(answer);
+            }
+            self.spin(&mut session, turn);
+            if session.terminated {
+                break;
+            }
         }
         None
+    }
+
+    /// Goes on where [`Context::wait_soon`] has ended: as [`Context::wait`], with the spin behind it.
+    ///
+    /// # Errors
+    /// Those of [`Context::wait`].
+    pub fn wait_on<R>(
+        &self,
+        ready: impl FnMut(&mut Session<A, S>) -> Option<R>,
+    ) -> Result<R, LapiError> {
+        self.wait_after(self.pace.spins(), self.session()?, ready)
     }
 
     /// [`Context::wait`] for a caller that holds the session already, and has started there what it
@@ -172,10 +185,21 @@ impl<A: Adapter, S> Context<A, S> {
     #[inline]
     pub fn wait_from<R>(
         &self,
+        session: SessionGuard<'_, A, S>,
+        ready: impl FnMut(&mut Session<A, S>) -> Option<R>,
+    ) -> Result<R, LapiError> {
+        self.wait_after(0, session, ready)
+    }
+
+    /// Waits, `idle` turns of which are over. The context may be terminated whenever the lock was given
+    /// away; what is posted must not be touched then, so no round is made before that was looked at.
+    #[inline]
+    fn wait_after<R>(
+        &self,
+        mut idle: u32,
         mut session: SessionGuard<'_, A, S>,
         mut ready: impl FnMut(&mut Session<A, S>) -> Option<R>,
     ) -> Result<R, LapiError> {
-        let mut idle = 0;
         loop {
             let done = session.progress()?;
             if let Some(answer) = ready(&mut session) {

@@ -20,12 +20,6 @@ pub enum LapiError {
          return an action from the header handler, or use the outbox of the completion handler"
     )]
     InHandler,
-    /// The context was used by one thread alone so far, and could not be taken over by another.
-    #[error(
-        "the kernel refused a barrier (membarrier) that lets a second thread use the context: {0}; \
-         allow the call, or use the context from one thread"
-    )]
-    Membarrier(#[source] std::io::Error),
     /// TGT: the target is not a task of this job.
     #[error("target {target} is out of range: the job has tasks 0 to {last}", last = .num_tasks - 1)]
     Tgt {

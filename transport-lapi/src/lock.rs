@@ -6,8 +6,8 @@
 //! from then on everybody goes through the mutex, the gate. Giving a bias and taking it back happen
 //! inside the gate.
 //!
-//! - X1: `bias` goes from nobody to the mark of one thread, and from there to the same mark, revoked;
-//!   only a failed fence (X4) puts it back to the mark. Only who holds the gate stores it.
+//! - X1: `bias` goes from nobody to the mark of one thread, and from there to the same mark, revoked,
+//!   for ever. Only who holds the gate stores it.
 //! - X2: `held` is stored by the owner only, so the owner's own reads of it are exact. The owner holds
 //!   the lock by bias while `held` is set and it has seen its bias unrevoked after setting it. What
 //!   runs in [`Guard::unlocked`] does not take the lock: it is a pause.
@@ -17,10 +17,10 @@
 //!   or has backed off; if the revoker's is first, the owner sees the revocation and backs off. The
 //!   owner's fence may be a light one, as Y3 of [`crate::sync`] says for each of its executions. Where
 //!   light fences cannot be had, there is no bias from the start.
-//! - X4: a heavy fence that fails has ordered nothing. The revoker then enters nothing, puts the bias
-//!   back and reports. An owner that has seen the revocation meanwhile waits at the gate, finds its
-//!   bias there, and holds by bias again: it sets `held` before it leaves the gate, and revokers come
-//!   through the gate.
+//! - X4: a heavy fence that fails has ordered nothing, so the revoker waits instead, far longer than a
+//!   processor keeps a store to itself: what the owner stored before it looked at the bias is visible
+//!   then. So taking the lock never fails for this, and no caller has to give up with an operation
+//!   under way. Light fences were registered, so this is for kernels that change their mind.
 //! - X5: nobody waits for itself. `holder` is the mark of the thread that holds by the gate; only that
 //!   thread stores its mark there. With X2, a thread knows whether it holds the lock already, also
 //!   while a revoker waits for it.
@@ -35,6 +35,7 @@ use std::cell::UnsafeCell;
 use std::io;
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
+use std::time::Duration;
 
 use crate::error::LapiError;
 use crate::sync::{
@@ -49,6 +50,8 @@ const REVOKED: usize = 1;
 /// As often in a row a thread takes the lock until it gets the bias: whoever sets a context up for
 /// another thread shall not get it.
 const TURNS: u32 = if cfg!(loom) { 1 } else { 16 };
+/// A store is visible after some nanoseconds, and this is ten million of them (X4).
+const SETTLED: Duration = Duration::from_millis(10);
 /// Models know no asymmetric fences (X3).
 const FENCES: Fences = if cfg!(loom) { Fences::Symmetric } else { Fences::Asymmetric };
 
@@ -103,8 +106,7 @@ impl<T> Lock<T> {
     /// Takes the lock.
     ///
     /// # Errors
-    /// [`LapiError::InHandler`] if this thread holds it already; [`LapiError::Membarrier`] when the
-    /// bias could not be taken back from another thread, which leaves everything as it was.
+    /// [`LapiError::InHandler`] if this thread holds it already.
     #[inline(always)]
     pub(crate) fn lock(&self) -> Result<Guard<'_, T>, LapiError> {
         let mine = thread_mark();
@@ -147,7 +149,7 @@ impl<T> Lock<T> {
         match self.bias.load(Ordering::Relaxed) {
             NOBODY if gate.count(mine) => self.bias.store(mine, Ordering::Relaxed),
             bias if bias == NOBODY || bias == mine || is_revoked(bias) => {}
-            owner => self.revoke(owner, || FENCES.heavy())?,
+            owner => self.revoke(owner, || FENCES.heavy()),
         }
         Ok(Guard::new(self, self.settle(gate, mine)))
     }
@@ -158,7 +160,8 @@ impl<T> Lock<T> {
         (is_owner && self.is_held()) || self.holder.load(Ordering::Relaxed) == mine
     }
 
-    /// What holds the lock for a thread that has come through the gate: its bias (X4), else the gate.
+    /// What holds the lock for a thread that has come through the gate: its bias if it has one, else the
+    /// gate.
     fn settle<'a>(
         &self,
         gate: MutexGuard<'a, Turns>,
@@ -173,20 +176,14 @@ impl<T> Lock<T> {
     }
 
     /// Takes the bias back, and waits until the owner is outside. The caller has the gate.
-    fn revoke(
-        &self,
-        owner: usize,
-        heavy_fence: impl FnOnce() -> io::Result<()>,
-    ) -> Result<(), LapiError> {
+    fn revoke(&self, owner: usize, heavy_fence: impl FnOnce() -> io::Result<()>) {
         self.bias.store(owner | REVOKED, Ordering::Relaxed);
-        if let Err(cause) = heavy_fence() {
-            self.bias.store(owner, Ordering::Relaxed);
-            return Err(LapiError::Membarrier(cause));
+        if heavy_fence().is_err() {
+            std::thread::sleep(SETTLED);
         }
         while self.is_held() {
             yield_now();
         }
-        Ok(())
     }
 
     /// Lets others through the gate while `body` runs (X6).

@@ -144,13 +144,13 @@ mod tests {
     #[test]
     fn pieces_are_halved_and_doubled_range_by_range() {
         let pieces = |whole, ranges| pieces(&Tuning::default(), whole, ranges);
-        let doubled = pieces(2.0, &[1.0, 2.0, 1.0, 1.0]);
-        let sizes = [8 << 10, 32 << 10, 32 << 10, 64 << 10];
-        assert_eq!((doubled.whole(), doubled.sizes().values()), (16 << 10, &sizes[..]));
-        let halved = pieces(0.5, &[1.0, 1.0, 1.0, 0.5]);
-        let sizes = [4 << 10, 8 << 10, 16 << 10, 32 << 10, 32 << 10];
-        assert_eq!((halved.whole(), halved.sizes().values()), (4 << 10, &sizes[..]));
-        assert_eq!(halved.sizes().bounds()[0], 8 << 10);
+        let doubled = pieces(2.0, &[1.0, 2.0, 1.0]);
+        let sizes = [16 << 10, 64 << 10, 64 << 10];
+        assert_eq!((doubled.whole(), doubled.sizes().values()), (32 << 10, &sizes[..]));
+        let halved = pieces(0.5, &[1.0, 1.0, 0.5]);
+        let sizes = [8 << 10, 16 << 10, 32 << 10, 32 << 10];
+        assert_eq!((halved.whole(), halved.sizes().values()), (8 << 10, &sizes[..]));
+        assert_eq!(halved.sizes().bounds()[0], 16 << 10);
     }
 
     #[test]

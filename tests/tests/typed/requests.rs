@@ -1,10 +1,14 @@
 //! Non-blocking calls that own their buffer.
 
 use std::thread;
+use std::time::Duration;
 
-use mpj::{ANY_SOURCE, ANY_TAG, Error, ErrorClass, Request, wait_all, wait_any};
+use mpj::{
+    ANY_SOURCE, ANY_TAG, BackendChoice, Error, ErrorClass, Options, Request, WaitMode, wait_all,
+    wait_any,
+};
 
-use crate::job;
+use crate::{job, try_job};
 
 #[test]
 fn the_buffer_comes_back() {
@@ -226,4 +230,27 @@ fn a_request_after_the_end() {
         receive.wait().err().map(|error| error.class())
     });
     assert_eq!(world_ended.unwrap(), [Some(ErrorClass::Other); 2]);
+}
+
+/// One thread sleeps, and another one starts what only progress can carry out.
+#[test]
+fn a_receive_of_an_early_message_wakes_whoever_sleeps() {
+    let options =
+        Options { wait: WaitMode::Block, ..Options::with_backend(BackendChoice::Rendezvous) };
+    let outcome = try_job(&options, 2, |world| {
+        if world.rank() == 0 {
+            world.send(&[1u8; 1000], 1, 1).unwrap();
+            world.send(&[2u8], 1, 2).unwrap();
+            return;
+        }
+        thread::scope(|scope| {
+            let sleeper = scope.spawn(|| world.recv(&mut [0u8], 0, 2).unwrap());
+            // Ample for the first message to have come, and for the thread to have fallen asleep.
+            thread::sleep(Duration::from_millis(100));
+            let early = world.irecv(vec![0u8; 1000], 0, 1).unwrap();
+            sleeper.join().unwrap();
+            assert_eq!(early.wait().unwrap().0, [1u8; 1000]);
+        });
+    });
+    outcome.unwrap();
 }

@@ -12,6 +12,7 @@
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
+use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
@@ -231,7 +232,12 @@ fn is_gone(pid: i32) -> bool {
             let mut ended = [PollFd::new(&pidfd, PollFlags::IN)];
             matches!(poll(&mut ended, Some(&A_LITTLE)), Ok(1..))
         }
-        Err(errno) => errno == Errno::SRCH,
+        Err(Errno::SRCH) => true,
+        Err(_) => {
+            // No descriptor to be had now: as long as one would have been waited on.
+            std::thread::sleep(Duration::from_millis(1));
+            false
+        }
     }
 }
 

@@ -34,7 +34,8 @@ pub enum Circumstance {
     /// The processors of the two ranks are far from each other: the pipeline moves each byte twice
     /// between them, Get once.
     Far,
-    /// No other message is on its way to that rank: both ends are free to copy this one, each a half.
+    /// No other message waits to be sent to that rank, or to be fetched by it: both ends are free to copy
+    /// this one, each a half.
     /// In a row of messages the pipeline keeps both busy anyway, and its data are warmer.
     Alone,
 }

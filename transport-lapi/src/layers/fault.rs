@@ -8,7 +8,9 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use crate::adapter::{Adapter, AdapterError, Advance, Caps, Doorbell, Frame, Post, Sink, TaskId};
+use crate::adapter::{
+    Adapter, AdapterError, Advance, Caps, Doorbell, Frame, Post, SHORT_HEAD, Sink, TaskId,
+};
 use crate::region::{RecvRegion, RemoteRegion, SendRegion};
 
 /// How often each fault happens, in frames of a thousand.
@@ -123,6 +125,10 @@ impl<A: Adapter> Adapter for FaultAdapter<A> {
         self.inner.try_send(target, head, body)
     }
 
+    fn try_send_short(&mut self, target: TaskId, head: [u8; SHORT_HEAD], body: &[u8]) -> bool {
+        matches!(self.try_send(target, &head, body), Ok(Post::Taken))
+    }
+
     fn poll<K: Sink>(&mut self, budget: usize, sink: &mut K) -> Result<usize, AdapterError> {
         self.release()?;
         let Self { inner, plan, dice, count, .. } = self;
@@ -142,7 +148,10 @@ impl<A: Adapter> Adapter for FaultAdapter<A> {
                 }
                 count.truncated += 1;
             }
-            sink.frame(Frame { origin: frame.origin, head: &head, body });
+            match head[..].try_into() {
+                Ok(short) => sink.short(frame.origin, short, body),
+                Err(_) => sink.frame(Frame { origin: frame.origin, head: &head, body }),
+            }
         })
     }
 

@@ -125,27 +125,6 @@ fn loom_owner_is_told_that_it_is_inside() {
     model(nest, [lock_and_add], 2);
 }
 
-/// A fence that fails lets nobody in, and the owner finds its way back.
-#[test]
-fn loom_a_failed_fence_leaves_the_owner_its_bias() {
-    let fail = |tally: &Tally| {
-        let gate = tally.gate.lock();
-        let owner = tally.bias.load(Ordering::Relaxed);
-        let failed = tally.revoke(owner, || Err(std::io::ErrorKind::OutOfMemory.into()));
-        assert!(failed.is_err());
-        drop(gate);
-    };
-    let bump = |tally: &Tally| {
-        let mut guard = tally.lock().expect("the owner is outside");
-        add(&guard);
-        guard.bump();
-        add(&guard);
-        drop(guard);
-        lock_and_add(tally);
-    };
-    model(bump, [fail, lock_and_add], 4);
-}
-
 /// Nobody has the bias yet: two threads come at the same time.
 #[test]
 fn loom_two_threads_want_the_bias() {

@@ -160,9 +160,9 @@ fn an_owner_that_pauses_lets_another_thread_in() {
     });
 }
 
-/// X4, also for an owner that has seen the revocation and waits at the gate.
+/// X4.
 #[test]
-fn a_failed_fence_leaves_the_owner_its_bias() {
+fn a_failed_fence_takes_time_and_nothing_else() {
     if !can_be_biased() {
         return;
     }
@@ -170,21 +170,14 @@ fn a_failed_fence_leaves_the_owner_its_bias() {
         let lock = mine(0);
         let mark = thread_mark();
         let mut guard = lock.lock().unwrap();
-        let fail = || {
+        let revoke = || {
             let _gate = lock.gate.lock();
-            lock.revoke(mark, || Err(io::ErrorKind::OutOfMemory.into()))
+            lock.revoke(mark, || Err(io::ErrorKind::OutOfMemory.into()));
+            assert!(!lock.is_held(), "the owner is outside");
         };
-        let mut failed = None;
-        guard.unlocked(|| failed = Some(thread::scope(|scope| scope.spawn(fail).join())));
-        let error = failed.unwrap().unwrap().unwrap_err();
-        assert!(matches!(error, LapiError::Membarrier(_)), "{error}");
-        assert_eq!(bias(&lock), mark);
-        assert!(guard.gate.is_none(), "the owner is inside by its bias");
-        drop(guard);
-        let guard = lock.enter_by_gate(mark).unwrap();
-        assert!(guard.gate.is_none() && lock.is_held());
-        drop(guard);
-        assert!(!lock.is_held());
+        guard.unlocked(|| thread::scope(|scope| scope.spawn(revoke).join()).unwrap());
+        assert_eq!(bias(&lock), mark | REVOKED);
+        assert!(guard.gate.is_some(), "the owner came back through the gate");
     });
 }
 

@@ -2,14 +2,15 @@
 //! they wait for.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
 use transport_lapi::config::WaitMode;
 use transport_lapi::wireup::Native;
 use transport_lapi::{
-    Amsend, Arrival, Completion, Context, CounterId, HeaderAction, OnOrigin, SendRegion, Session,
+    Amsend, Arrival, Completion, Context, CounterId, HeaderAction, LapiError, OnOrigin, SendRegion,
+    Session,
 };
 
 use crate::support::buffers::{Landing, pattern, source};
@@ -288,5 +289,45 @@ fn sleeping_tasks_wake_each_other() {
                 context.gfence().unwrap();
             },
         );
+    }
+}
+
+/// What an abandoned context would take in may concern buffers that are free by now.
+#[test]
+fn a_wait_takes_nothing_in_after_its_context_was_abandoned() {
+    type Taken = Arc<AtomicUsize>;
+    fn count(taken: &mut Taken, _: Arrival<'_>) -> HeaderAction<Taken> {
+        taken.fetch_add(1, Ordering::Relaxed);
+        HeaderAction::Consumed
+    }
+    for spins in [true, false] {
+        let adapter = Kind::Threads.adapters(1).remove(0);
+        let taken = Taken::default();
+        let context = Context::init(adapter, taken.clone(), waiting(WaitMode::Spin));
+        context.session().unwrap().addr_set(1, count).unwrap();
+        let polled = AtomicBool::new(false);
+        let never = |_: &mut Session<Native, Taken>| {
+            polled.store(true, Ordering::Relaxed);
+            None::<()>
+        };
+        thread::scope(|scope| {
+            let waiter = scope.spawn(|| {
+                if spins {
+                    assert_eq!(context.wait_soon(context.session().unwrap(), never), None);
+                }
+                context.wait_on(never).unwrap_err()
+            });
+            while !polled.load(Ordering::Relaxed) {
+                thread::yield_now();
+            }
+            let mut session = context.session().unwrap();
+            session.abandon();
+            assert!(session.try_amsend(0, 1, [0; 8], SendRegion::EMPTY));
+            drop(session);
+            let error = waiter.join().expect("waiting does not panic");
+            assert!(matches!(error, LapiError::HndlInvalid), "{error}");
+        });
+        assert!(context.session().is_err(), "it stays abandoned");
+        assert_eq!(taken.load(Ordering::Relaxed), 0, "the message was not taken in");
     }
 }

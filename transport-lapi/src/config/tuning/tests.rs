@@ -46,14 +46,15 @@ fn numbers_outside_their_limits_are_refused_by_name() {
 
 #[test]
 fn an_adapter_with_short_frames_shortens_the_pieces() {
-    let pieces = Pieces::default().within(12 << 10);
-    assert_eq!((pieces.whole(), pieces.size(9000), pieces.size(1 << 20)), (8192, 8192, 12 << 10));
+    let pieces = Pieces::default().within(20 << 10);
+    let sizes = (pieces.whole(), pieces.size(17_000), pieces.size(1 << 20));
+    assert_eq!(sizes, (16 << 10, 16 << 10, 20 << 10));
     assert_eq!(Pieces::default().within(4096).whole(), 4096);
 }
 
 #[test]
 fn the_word_of_the_built_in_values() {
-    let word = "eager<=16777216,rendezvous;8192;8192<=32768,16384<=131072,32768<=524288,65536;4000";
+    let word = "eager<=16777216,rendezvous;16384;16384<=131072,32768<=524288,65536;4000";
     assert_eq!(Tuning::default().to_string(), word);
 }
 
@@ -64,7 +65,7 @@ fn a_damaged_word_is_refused() {
         assert_eq!(word[..cut].parse::<Tuning>(), Err(NotATuning), "{}", &word[..cut]);
     }
     for (from, to) in
-        [("eager<", "later<"), (";4000", ";0"), (";4000", ";-1"), ("<=32768", "<=x"), (",", ";")]
+        [("eager<", "later<"), (";4000", ";0"), (";4000", ";-1"), ("<=131072", "<=x"), (",", ";")]
     {
         assert_eq!(word.replacen(from, to, 1).parse::<Tuning>(), Err(NotATuning), "{to}");
     }
