@@ -10,7 +10,7 @@ const EARLY_LIMIT: usize = 4 << 20;
 
 /// Sizes around every limit of the layers below: inline cell, one frame, sizes of pieces, the ring,
 /// half and all of the early memory.
-pub const SIZES: [usize; 35] = [
+pub const SIZES: [usize; 34] = [
     0,
     1,
     7,
