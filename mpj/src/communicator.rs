@@ -96,7 +96,8 @@ impl Communicator {
     }
 
     /// The message sizes in bytes, ascending, above which a message travels in another way: where
-    /// the latency over the size may step.
+    /// the latency over the size may step. Where it does under a circumstance only is not among them:
+    /// see [`mpjdev::Table::exceptions`].
     ///
     /// # Errors
     /// What made the device unusable.

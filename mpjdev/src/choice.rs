@@ -39,7 +39,8 @@ impl<A: Adapter> Device<A> {
     }
 
     /// The message sizes, ascending, above which a message travels in another way: the bounds of the
-    /// table, and below what goes eagerly, those of the transport.
+    /// table, and below what goes eagerly, those of the transport. The exceptions of the table are not
+    /// among them.
     ///
     /// # Errors
     /// [`Error::Finished`], what made the device unusable.
