@@ -21,14 +21,14 @@ use crate::lock::{Guard, Lock};
 use crate::session::Session;
 use crate::wait::{Pace, Step};
 
-/// A poll takes longer than the pause that follows it in a spin, and a message that comes meanwhile
-/// waits for both; so only some are followed by one.
-const POLLS_PER_PAUSE: u32 = 4;
+/// A message that comes during a pause waits for its end, and a poll looks at several lines anyway; so few
+/// are followed by one.
+const POLLS_PER_PAUSE: u32 = 64;
 
 /// The turn of a spin, a multiple of the above, at which a thread that has woken another one yields: the
 /// woken one is often put on this processor, and would wait there until the spin ends. Late enough that
 /// an answer that comes at once does not pay for the question.
-const HAND_OVER: u32 = 16 * POLLS_PER_PAUSE;
+const HAND_OVER: u32 = POLLS_PER_PAUSE;
 
 /// A session whose lock is held by this thread.
 pub struct SessionGuard<'a, A: Adapter, S>(Guard<'a, Session<A, S>>);
