@@ -68,8 +68,7 @@ impl Request {
     pub(crate) fn handle(&self, device: u32) -> Result<Handle, Error> {
         match self.completed() {
             Some(status) => Ok(Handle::Done(status)),
-            None if self.device == device => Ok(Handle::Pending(self.key.get() - 1)),
-            None => Err(Error::Request),
+            None => self.pending_on(device).map(Handle::Pending).ok_or(Error::Request),
         }
     }
 }

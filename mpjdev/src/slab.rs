@@ -89,9 +89,7 @@ impl<T> Slab<T> {
         }
         let found = look(slot.value.as_ref()?)?;
         slot.value = None;
-        slot.generation = next(slot.generation);
-        slot.next_free = self.first_free;
-        self.first_free = index;
+        self.free(index);
         Some(found)
     }
 

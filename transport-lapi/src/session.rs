@@ -24,7 +24,7 @@ pub struct Session<A: Adapter, S> {
     pub(crate) bell: Arc<dyn Doorbell>,
     /// Threads of this task that sleep in a wait.
     pub(crate) sleeping: usize,
-    /// The first error of the round under way.
+    /// The first error of the rounds since [`Session::progress`] last answered.
     pub(crate) trouble: Option<Box<LapiError>>,
     pub(crate) terminated: bool,
 }
@@ -36,9 +36,7 @@ impl<A: Adapter, S> Session<A, S> {
     /// # Errors
     /// [`LapiError::AddrHndlRange`] unless `1 <= index < MAX_HANDLERS`.
     pub fn addr_set(&mut self, index: usize, handler: HeaderHandler<S>) -> Result<(), LapiError> {
-        if !(1..MAX_HANDLERS).contains(&index) {
-            return Err(LapiError::AddrHndlRange { index });
-        }
+        check_index(index)?;
         self.engine.handlers[index] = Some(handler);
         Ok(())
     }
@@ -53,9 +51,7 @@ impl<A: Adapter, S> Session<A, S> {
         index: usize,
         handler: ShortHandler<S>,
     ) -> Result<(), LapiError> {
-        if !(1..MAX_HANDLERS).contains(&index) {
-            return Err(LapiError::AddrHndlRange { index });
-        }
+        check_index(index)?;
         self.engine.short[index] = Some(handler);
         Ok(())
     }
@@ -180,7 +176,7 @@ impl<A: Adapter, S> Session<A, S> {
     /// carries out gets. Never blocks. Returns how many things were done.
     ///
     /// # Errors
-    /// Asynchronous conditions, the first that was met in this round: [`LapiError::Peer`],
+    /// Asynchronous conditions, the first that was met since the last call: [`LapiError::Peer`],
     /// [`LapiError::HdrHndlrNull`], [`LapiError::CompletionPanicked`], and what the adapter says.
     /// The packet concerned is dropped; later calls go on behind it.
     #[inline(always)]
@@ -294,6 +290,15 @@ impl<A: Adapter, S> Session<A, S> {
     /// [`LapiError::CntrNull`] if there is no such counter.
     pub fn getcntr(&mut self, counter: CounterId) -> Result<i64, LapiError> {
         Ok(*self.engine.outbox.counters.value(counter)?)
+    }
+}
+
+/// Whether the handler table has this place for a client.
+fn check_index(index: usize) -> Result<(), LapiError> {
+    if (1..MAX_HANDLERS).contains(&index) {
+        Ok(())
+    } else {
+        Err(LapiError::AddrHndlRange { index })
     }
 }
 
