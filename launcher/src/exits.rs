@@ -202,6 +202,7 @@ impl Ledger {
             }
             ControlMessage::Leaving { .. } => record.leaving = true,
             ControlMessage::Finished { .. } => record.finished = true,
+            ControlMessage::Aborted { .. } | ControlMessage::Queues { .. } => {}
             ControlMessage::Failed { at_nanos, message, location, .. } => {
                 if record.complaints.len() == KEPT_COMPLAINTS {
                     record.complaints.remove(1);

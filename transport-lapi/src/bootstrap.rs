@@ -11,6 +11,7 @@
 //! - B2: they are taken once per process. What the environment says afterwards is stale.
 //! - B3: a process that another MPI's launcher started is refused rather than run as rank 0 of 1.
 
+pub mod board;
 pub mod control;
 pub mod signals;
 pub mod spawn;

@@ -11,6 +11,8 @@
 //!   that is gone: a rank has nothing better to do with that news.
 //! - L4: only the launcher holds its ends, so that a rank sees end-of-file when the launcher is gone.
 
+mod queues;
+
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
@@ -27,6 +29,8 @@ use rustix::process::{Signal, getpid, kill_process, parent_process_death_signal}
 
 use super::monotonic_nanos;
 use crate::adapter::TaskId;
+
+pub use queues::{EarlyMessage, PostedReceive, Queues};
 
 /// Largest encoded message, in bytes.
 pub const MAX_MESSAGE: usize = 65536;
@@ -69,6 +73,22 @@ pub enum ControlMessage {
         /// Who.
         task: TaskId,
     },
+    /// The program asked for the end of the job (MPI_Abort). The rank ends at once.
+    Aborted {
+        /// Who.
+        task: TaskId,
+        /// When, by [`monotonic_nanos`].
+        at_nanos: u64,
+        /// What the program wants the job to end with.
+        code: i32,
+    },
+    /// The answer to an inquiry.
+    Queues {
+        /// Who.
+        task: TaskId,
+        /// What it has.
+        queues: Queues,
+    },
 }
 
 impl ControlMessage {
@@ -78,7 +98,9 @@ impl ControlMessage {
             Self::Joined { task, .. }
             | Self::Finished { task }
             | Self::Failed { task, .. }
-            | Self::Leaving { task } => *task,
+            | Self::Leaving { task }
+            | Self::Aborted { task, .. }
+            | Self::Queues { task, .. } => *task,
         }
     }
 }
@@ -164,6 +186,16 @@ impl Control {
     /// Says that this rank has done its part: from now on, exit code 0 is a success.
     pub fn finished(&self) {
         self.send(&ControlMessage::Finished { task: self.task });
+    }
+
+    /// Says that the program asks for the end of the job, with `code`.
+    pub fn aborted(&self, code: i32) {
+        self.send(&ControlMessage::Aborted { task: self.task, at_nanos: monotonic_nanos(), code });
+    }
+
+    /// Answers an inquiry.
+    pub fn queues(&self, queues: Queues) {
+        self.send(&ControlMessage::Queues { task: self.task, queues });
     }
 
     /// Says that this rank panicked with `message` at `location`, or, where `location` is empty, that

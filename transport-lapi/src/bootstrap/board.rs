@@ -1,0 +1,107 @@
+//! What blocked ranks wait for: the vocabulary that ranks and launcher share.
+//!
+//! The words are MPI's, since the launcher's user reads them. A thread that goes to sleep in a call
+//! publishes a [`Wait`] in the job segment; a rank that is asked for its queues tells them over the
+//! control line. Whatever is read from the segment is a claim of the rank that wrote it.
+
+/// The call in which a thread is blocked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Call {
+    /// A call that is none of the others.
+    Other,
+    /// Blocking send, of whatever mode.
+    Send,
+    /// Blocking receive.
+    Recv,
+    /// Blocking probe, matched or not.
+    Probe,
+    /// Wait for one request.
+    Wait,
+    /// Wait for the first of several requests, or for some of them.
+    WaitAny,
+    /// Wait for all of several requests.
+    WaitAll,
+    /// Barrier.
+    Barrier,
+    /// Duplication of a communicator.
+    Dup,
+    /// The end of the rank's part: it waits until all others have come there.
+    Finish,
+}
+
+/// What an operation waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Phase {
+    /// Nothing is known.
+    Unknown,
+    /// A receive or probe: no message has come yet.
+    Unmatched,
+    /// A receive that has met an eager message, whose data are arriving.
+    Arriving,
+    /// A receive that has met a rendezvous message, and fetches its data.
+    Fetching,
+    /// A send whose data wait for room at the receiver.
+    Leaving,
+    /// A send by rendezvous whose data the receiver has not fetched yet.
+    Offered,
+    /// A synchronous send whose message no receive has met yet.
+    Unanswered,
+    /// A rank at its end: others have not come there yet.
+    Others,
+}
+
+/// What one thread of a rank is blocked in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Wait {
+    /// The call.
+    pub call: Call,
+    /// Operations of the call that are not complete; the fields below are of the first of them.
+    pub open: u32,
+    /// Whether that one sends.
+    pub sends: bool,
+    /// Its other end; `None` is any rank, or all of them.
+    pub peer: Option<u32>,
+    /// Its tag; `None` is any.
+    pub tag: Option<i32>,
+    /// Its context: communicator number times two, plus one for collective calls.
+    pub context: u32,
+    /// Length of its buffer in bytes.
+    pub bytes: u64,
+    /// How far it has come.
+    pub phase: Phase,
+    /// Since when the thread is blocked, by [`super::monotonic_nanos`].
+    pub since: u64,
+}
+
+/// What was read of one rank. Everything in it is that rank's claim.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TaskState {
+    /// Its process; 0 before it has attached to the segment.
+    pub pid: u32,
+    /// Changes whenever a thread of the rank begins or ends to sleep.
+    pub epoch: u64,
+    /// Changes, most often, when the rank takes in messages.
+    pub moves: u64,
+    /// What its threads are blocked in, at most [`TaskState::LISTED`] of them.
+    pub blocked: Vec<Blocked>,
+    /// Blocked threads that are not among those.
+    pub unlisted: u32,
+}
+
+impl TaskState {
+    /// Most threads of a rank whose calls are published.
+    pub const LISTED: usize = 7;
+}
+
+/// A blocked thread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Blocked {
+    /// What it waits for.
+    pub wait: Wait,
+    /// Whether nobody has rung for it since it looked for messages the last time.
+    pub undisturbed: bool,
+    /// Whether the wait has ended since by an error: what was published is what it was.
+    pub failed: bool,
+}
