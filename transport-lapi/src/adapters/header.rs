@@ -12,7 +12,7 @@ pub(crate) const FACTS_BYTES: usize = 48;
 const MAGIC: u64 = u64::from_be_bytes(*b"MPJ-LAPI");
 
 /// Changes whenever the meaning of any byte of a segment changes.
-const VERSION: u64 = 2;
+const VERSION: u64 = 3;
 
 /// The facts of a segment with `layout`, as they stand at its start.
 pub(crate) fn encode(layout: &Layout) -> [u8; FACTS_BYTES] {
@@ -21,6 +21,12 @@ pub(crate) fn encode(layout: &Layout) -> [u8; FACTS_BYTES] {
         field.copy_from_slice(&value.to_ne_bytes());
     }
     bytes
+}
+
+/// How many tasks a segment says that it is for; whether that is true, [`check`] tells.
+pub(crate) fn claimed_tasks(bytes: &[u8; FACTS_BYTES]) -> usize {
+    let field = bytes[16..24].try_into().expect("eight bytes");
+    usize::try_from(u64::from_ne_bytes(field)).unwrap_or(usize::MAX)
 }
 
 /// Compares what stands at the start of a segment with what must stand there.
@@ -55,6 +61,7 @@ mod tests {
     fn accepts_its_own_facts() {
         let layout = Layout::new(3).unwrap();
         check(&encode(&layout), &layout).unwrap();
+        assert_eq!(claimed_tasks(&encode(&layout)), 3);
     }
 
     #[test]

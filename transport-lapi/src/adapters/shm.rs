@@ -36,6 +36,7 @@ mod wireup;
 const A_LITTLE: Timespec = Timespec { tv_sec: 0, tv_nsec: 1_000_000 };
 
 pub use mapping::create_segment;
+pub(crate) use mapping::open_segment;
 
 /// One task of a job whose tasks are processes.
 pub struct ShmAdapter {
