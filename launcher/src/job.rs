@@ -50,28 +50,64 @@ pub struct Export {
     pub value: Option<OsString>,
 }
 
+/// One program of a job, and the ranks that run it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct App {
+    /// Number of ranks.
+    pub ranks: usize,
+    /// The program, as the user named it.
+    pub program: OsString,
+    /// Its arguments.
+    pub args: Vec<OsString>,
+    /// Variables for these ranks; they count for more than those of the job.
+    pub exports: Vec<Export>,
+    /// Folder that these ranks start in.
+    pub wdir: Option<PathBuf>,
+    /// Folders where the program is looked up before those of `PATH`.
+    pub path: Option<OsString>,
+}
+
+impl App {
+    /// `program` as `ranks` ranks, without arguments, started as the launcher was.
+    pub fn new(ranks: usize, program: impl Into<OsString>) -> Self {
+        let program = program.into();
+        Self { ranks, program, args: Vec::new(), exports: Vec::new(), wdir: None, path: None }
+    }
+}
+
 /// What to run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JobSpec {
-    /// Number of ranks.
-    pub ranks: usize,
+    /// The programs; ranks are numbered through them in this order.
+    pub apps: Vec<App>,
+    /// Variables for all ranks.
+    pub exports: Vec<Export>,
     /// Protocol of messages; `None` leaves it to the environment.
     pub backend: Option<BackendChoice>,
     /// Whether lines of output begin with `[rank] `.
     pub label: bool,
     /// How long the job may run.
     pub timeout: Option<Duration>,
-    /// Variables for the ranks.
-    pub exports: Vec<Export>,
-    /// Folder that the ranks start in.
-    pub wdir: Option<PathBuf>,
-    /// The program, as the user named it.
-    pub program: OsString,
-    /// Its arguments.
-    pub args: Vec<OsString>,
-    /// Options that were given, which other launchers need and this one does not. They are noted on
-    /// standard error.
-    pub needless: Vec<&'static str>,
+    /// What was asked for and is not done, since there is no need; said on standard error.
+    pub notes: Vec<String>,
+}
+
+impl JobSpec {
+    /// A job of these programs, with everything else as it is where nothing was asked for.
+    pub fn new(apps: Vec<App>) -> Self {
+        let (exports, notes) = (Vec::new(), Vec::new());
+        Self { apps, exports, backend: None, label: false, timeout: None, notes }
+    }
+
+    /// Number of ranks of all programs.
+    pub fn ranks(&self) -> usize {
+        self.apps.iter().map(|app| app.ranks).sum()
+    }
+
+    /// Every variable that some rank gets, in the order in which later ones count for more.
+    pub(crate) fn all_exports(&self) -> impl DoubleEndedIterator<Item = &Export> {
+        self.exports.iter().chain(self.apps.iter().flat_map(|app| &app.exports))
+    }
 }
 
 /// Runs `spec` to its end, and returns the launcher's exit code. The calling thread must live until
@@ -87,11 +123,11 @@ pub fn run(spec: &JobSpec) -> Result<u8, LaunchError> {
     let start = monotonic_nanos();
     let (ranks, input) = prepared.start(signals.mask_before())?;
     let mut printer = Printer::new();
-    for option in &spec.needless {
-        printer.say(&format!("mpjrun: {option} is not needed\n"));
+    for note in &spec.notes {
+        printer.say(&format!("mpjrun: {note}\n"));
     }
     let job = Job {
-        ledger: Ledger::new(start, spec.ranks, ranks.iter().map(Rank::pid)),
+        ledger: Ledger::new(start, spec.ranks(), ranks.iter().map(Rank::pid)),
         ranks,
         printer,
         input,

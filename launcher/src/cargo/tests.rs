@@ -72,8 +72,8 @@ fn the_command_line_of_cargo() {
     let expected = Selection { release: true, ..named(None, Some("matmul"), None) };
     assert_eq!(request.selection, expected);
     assert_eq!(request.args, words("--size 9 -np"));
-    let spec = request.options.job("prog".into(), request.args);
-    assert_eq!((spec.ranks, spec.label), (3, true));
+    let spec = request.options.one_program("prog".into(), request.args, request.notes);
+    assert_eq!((spec.ranks(), spec.label), (3, true));
 }
 
 #[test]
