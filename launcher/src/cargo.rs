@@ -49,7 +49,7 @@ pub enum Request {
 #[derive(Debug, Clone)]
 pub struct RunRequest {
     selection: Selection,
-    options: JobOptions,
+    options: Box<JobOptions>,
     args: Vec<OsString>,
     notes: Vec<String>,
 }
@@ -69,11 +69,11 @@ enum Mpj {
     Run {
         #[command(flatten)]
         selection: Selection,
-        #[command(flatten)]
-        options: JobOptions,
         /// Arguments of the program, passed on as they are
         #[arg(value_name = "ARGS", last = true)]
         args: Vec<OsString>,
+        #[command(flatten)]
+        options: Box<JobOptions>,
     },
     /// Measures both backends, beside system MPIs if wanted; `cargo mpj bench --help` says more
     #[command(disable_help_flag = true)]

@@ -68,8 +68,6 @@ pub enum Request {
                             mpjrun [OPTIONS] --configfile F\n       mpjrun ps|kill|attach [JOB]"
 )]
 struct Mpjrun {
-    #[command(flatten)]
-    options: JobOptions,
     /// Read the programs of the job from a file: options, PROGRAM and ARGS of one on each line
     #[arg(long, value_name = "F")]
     configfile: Option<PathBuf>,
@@ -85,6 +83,9 @@ struct Mpjrun {
     command: Vec<OsString>,
     #[command(subcommand)]
     jobs: Option<Jobs>,
+    // Last, since their headings would count for what follows.
+    #[command(flatten)]
+    options: JobOptions,
 }
 
 /// What can be asked about running jobs, as the very first word.
@@ -125,11 +126,11 @@ pub fn parse_mpjrun(
     let sections = sections::split(command_line.into_iter().skip(1));
     let (parsed, notes) = first_section(sections[0].clone())?;
     match parsed {
+        Mpjrun { command, configfile: None, .. } if command.is_empty() && sections.len() > 1 => {
+            Err(refused("no program stands before the first `:`".to_owned()))
+        }
         Mpjrun { jobs: Some(jobs), .. } => Ok(jobs.request()),
         Mpjrun { completions: Some(shell), .. } => Ok(Request::Completions(script(shell))),
-        Mpjrun { info: true, .. } if sections.len() > 1 => {
-            Err(refused("--info takes no programs".to_owned()))
-        }
         Mpjrun { info: true, options, .. } => Ok(Request::Info(options.asked())),
         Mpjrun { configfile: Some(file), options, command, .. } => {
             if !command.is_empty() || sections.len() > 1 {

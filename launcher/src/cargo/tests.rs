@@ -64,8 +64,7 @@ fn the_words_after_tune_are_passed_on() {
 
 #[test]
 fn the_command_line_of_cargo() {
-    let line =
-        "cargo-mpj mpj run -np 3 --release --example matmul --backend eager -l -- --size 9 -np";
+    let line = "cargo-mpj mpj run -np 3 --mca a b --release --example matmul --backend eager -l -- --size 9 -np";
     let Request::Run(request) = parse(words(line)).expect("legal") else {
         panic!("the subcommand is run");
     };
@@ -74,6 +73,7 @@ fn the_command_line_of_cargo() {
     assert_eq!(request.args, words("--size 9 -np"));
     let spec = request.options.one_program("prog".into(), request.args, request.notes);
     assert_eq!((spec.ranks(), spec.label), (3, true));
+    assert_eq!(spec.notes, ["--mca a b is not needed"]);
 }
 
 #[test]

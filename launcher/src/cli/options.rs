@@ -60,8 +60,8 @@ pub(super) struct WholeJob {
     /// Protocol that carries the messages
     #[arg(long, value_name = "B", value_parser = backend_words())]
     backend: Option<String>,
-    /// Set a variable for every program of the job; -x counts for more. Also -genv NAME V
-    #[arg(long, value_name = "NAME[=V]", value_parser = export_parser())]
+    /// Set a variable for every program of the job, NAME=V or NAME V; -x counts for more
+    #[arg(long, value_name = "NAME=V", value_parser = export_parser())]
     genv: Vec<Export>,
     /// Begin every line of output with its rank: `[3] `
     #[arg(short = 'l')]

@@ -137,7 +137,9 @@ fn jobs_are_asked_about_by_the_first_word() {
     assert_eq!(app("./ps").program, "./ps");
     assert_eq!(app("help").program, "help");
     assert_eq!(refusal("kill").0, ErrorKind::MissingRequiredArgument);
-    refusal("ps now");
+    for line in ["ps now", "ps : -n 1 p", "--completions bash : -n 1 p"] {
+        refusal(line);
+    }
 }
 
 #[test]
