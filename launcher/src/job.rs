@@ -10,9 +10,9 @@
 //!   wrapper script. What else a script started ends with its group in every case but one: a launcher
 //!   killed by SIGKILL can do nothing for it.
 
-use std::ffi::OsString;
+mod spec;
+
 use std::os::fd::BorrowedFd;
-use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -21,7 +21,6 @@ use rustix::process::{Signal, getpid, kill_process};
 use transport_lapi::bootstrap::control::Incoming;
 use transport_lapi::bootstrap::monotonic_nanos;
 use transport_lapi::bootstrap::signals::{Signals, keep_children_waitable};
-use transport_lapi::config::BackendChoice;
 
 use crate::LaunchError;
 use crate::exits::{Ledger, Verdict};
@@ -29,6 +28,8 @@ use crate::output::{Broken, Printer, Stream};
 use crate::rank::Rank;
 use crate::spawn;
 use crate::stdin::{FOREGROUND_CHECK, Interest, TerminalInput};
+
+pub use spec::{App, Export, JobSpec};
 
 /// From SIGTERM to SIGKILL after a failure.
 const GRACE_AFTER_FAILURE: Duration = Duration::from_millis(200);
@@ -40,75 +41,6 @@ const SETTLE: Duration = Duration::from_millis(250);
 const GRACE_FOR_READER: Duration = Duration::from_millis(500);
 /// From SIGKILL to giving up on a process that the kernel cannot end.
 const GIVE_UP: Duration = Duration::from_secs(2);
-
-/// A variable for the ranks' environment.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Export {
-    /// Its name.
-    pub name: OsString,
-    /// Its value; `None` takes the launcher's.
-    pub value: Option<OsString>,
-}
-
-/// One program of a job, and the ranks that run it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct App {
-    /// Number of ranks.
-    pub ranks: usize,
-    /// The program, as the user named it.
-    pub program: OsString,
-    /// Its arguments.
-    pub args: Vec<OsString>,
-    /// Variables for these ranks; they count for more than those of the job.
-    pub exports: Vec<Export>,
-    /// Folder that these ranks start in.
-    pub wdir: Option<PathBuf>,
-    /// Folders where the program is looked up before those of `PATH`.
-    pub path: Option<OsString>,
-}
-
-impl App {
-    /// `program` as `ranks` ranks, without arguments, started as the launcher was.
-    pub fn new(ranks: usize, program: impl Into<OsString>) -> Self {
-        let program = program.into();
-        Self { ranks, program, args: Vec::new(), exports: Vec::new(), wdir: None, path: None }
-    }
-}
-
-/// What to run.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct JobSpec {
-    /// The programs; ranks are numbered through them in this order.
-    pub apps: Vec<App>,
-    /// Variables for all ranks.
-    pub exports: Vec<Export>,
-    /// Protocol of messages; `None` leaves it to the environment.
-    pub backend: Option<BackendChoice>,
-    /// Whether lines of output begin with `[rank] `.
-    pub label: bool,
-    /// How long the job may run.
-    pub timeout: Option<Duration>,
-    /// What was asked for and is not done, since there is no need; said on standard error.
-    pub notes: Vec<String>,
-}
-
-impl JobSpec {
-    /// A job of these programs, with everything else as it is where nothing was asked for.
-    pub fn new(apps: Vec<App>) -> Self {
-        let (exports, notes) = (Vec::new(), Vec::new());
-        Self { apps, exports, backend: None, label: false, timeout: None, notes }
-    }
-
-    /// Number of ranks of all programs.
-    pub fn ranks(&self) -> usize {
-        self.apps.iter().map(|app| app.ranks).sum()
-    }
-
-    /// Every variable that some rank gets, in the order in which later ones count for more.
-    pub(crate) fn all_exports(&self) -> impl DoubleEndedIterator<Item = &Export> {
-        self.exports.iter().chain(self.apps.iter().flat_map(|app| &app.exports))
-    }
-}
 
 /// Runs `spec` to its end, and returns the launcher's exit code. The calling thread must live until
 /// then (J4); its signal mask is used and restored.
