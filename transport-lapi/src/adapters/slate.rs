@@ -131,16 +131,23 @@ impl Slate {
     }
 
     fn look(&self) -> Option<Reading> {
-        let epoch = self.epoch.load(Ordering::Acquire); // SYNC: slate
-        let reading = Reading {
-            epoch,
+        let (epoch, mut reading) = self.at_one_moment(|| Reading {
+            epoch: 0,
             moves: self.moves.load(Ordering::Relaxed),
             entries: self.lines.iter().filter_map(Line::read).collect(),
             unlisted: self.unlisted.load(Ordering::Relaxed),
-        };
+        })?;
+        reading.epoch = epoch;
+        Some(reading)
+    }
+
+    /// The epoch, and what `read` read, if that stood there together (SL2).
+    fn at_one_moment<R>(&self, read: impl FnOnce() -> R) -> Option<(u64, R)> {
+        let epoch = self.epoch.load(Ordering::Acquire); // SYNC: slate
+        let found = read();
         fence(Ordering::Acquire);
         let unchanged = self.epoch.load(Ordering::Relaxed) == epoch;
-        (unchanged && epoch % 2 == 0).then_some(reading)
+        (unchanged && epoch % 2 == 0).then_some((epoch, found))
     }
 
     /// SL1.
@@ -216,7 +223,7 @@ fn legal<T: Copy>(values: &[T], word: u32) -> T {
     *values.get(word as usize).unwrap_or(&values[0])
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests;
 
 #[cfg(all(test, loom))]
