@@ -66,7 +66,7 @@ pub use error::Error;
 ///
 /// ```toml
 /// [dev-dependencies]
-/// mpj = { version = "*", features = ["test"] }
+/// mpj = { workspace = true, features = ["test"] }
 /// ```
 ///
 /// ```

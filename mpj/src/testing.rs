@@ -7,6 +7,10 @@ use crate::world::{World, init};
 pub use mpj_launcher::testing::Case;
 
 /// What the body of a test may return.
+#[diagnostic::on_unimplemented(
+    message = "a test returns nothing, or a `Result<(), E>` whose error can be written with `Debug`",
+    label = "a test cannot return `{Self}`"
+)]
 pub trait Answer {
     /// The error in it, in words.
     fn error(self) -> Option<String>;

@@ -12,6 +12,11 @@ use mpj_tests::launch::{self, LIMIT, Outcome};
 #[path = "user_tests/samples.rs"]
 mod samples;
 
+#[mpj::test(ranks = 2)]
+fn at_the_root_of_a_crate(world: &mpj::World) {
+    assert_eq!(world.size(), 2);
+}
+
 /// This test executable with these words.
 fn tests(words: &[&str]) -> Command {
     let mut command = Command::new(std::env::current_exe().expect("a test knows its own path"));
@@ -120,6 +125,12 @@ fn a_timeout_comes_with_a_report() {
     let says = ["[0] rank 0 begins", "not over after 700ms, the test's timeout\n\nmpjrun: "];
     fails("takes_too_long", &says);
     assert!(start.elapsed() < Duration::from_secs(10), "it was not ended");
+}
+
+#[test]
+fn a_launcher_that_does_not_end_is_killed() {
+    let says = "the launcher still ran 5s after the test's timeout of 200ms, and was killed";
+    fails("stops_its_launcher", &[says]);
 }
 
 #[test]

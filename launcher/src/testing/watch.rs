@@ -14,13 +14,13 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
-use transport_lapi::config;
+use transport_lapi::{bootstrap, config};
 
 use super::Case;
 use super::transcript::Transcript;
 
 /// How long after the timeout the launcher has to end: it gives the ranks a grace, and reports.
-const GRACE: Duration = Duration::from_secs(10);
+const GRACE: Duration = Duration::from_secs(5);
 /// How often what came is printed.
 const TICK: Duration = Duration::from_millis(50);
 /// Exit code of a launcher whose timeout was over.
@@ -54,6 +54,7 @@ impl Launcher {
         let mut command = Command::new(std::env::current_exe()?);
         command.args(super::words(path)).env(config::TEST, super::variable(path));
         // This process may itself be a rank of a job, with mpjrun as cargo's runner.
+        bootstrap::withhold_descriptors();
         for name in config::JOB_VARIABLES {
             command.env_remove(name);
         }
@@ -144,7 +145,7 @@ fn judge(
         }
         (None, Some(TIMED_OUT)) => format!("not over after {:?}, the test's timeout", case.timeout),
         (None, Some(code)) => format!("the job ended with code {code}"),
-        (None, None) => "the job had no end".to_owned(),
+        (None, None) => "the job did not come to its end".to_owned(),
     };
     // Writing to a string does not fail.
     let _ = match status.map(|status| (status, status.signal())) {

@@ -64,7 +64,7 @@ pub const LAYERS: &[Layer] = &[
     layer("mpj/", "transport_lapi", &[]),
     layer("mpj/", "mpj_launcher", &["mpj_launcher::testing"]),
     layer("mpj/", "mpj_macros", &["mpj_macros::test"]),
-    layer("mpj-macros/", "mpj", &[]),
+    layer("mpj-macros/", "mpj", &["mpj::BackendChoice", "mpj::testing"]),
     layer("mpj-macros/", "mpj_launcher", &[]),
     layer("mpj-macros/", "transport_lapi", &[]),
     layer("mpj/examples/", "mpjdev", &[]),

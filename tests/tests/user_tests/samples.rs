@@ -1,16 +1,26 @@
 //! Tests as users write them. Those that fail on purpose are ignored, and run one by one by the tests
 //! beside this file, each in a process of its own.
 
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "what ranks print is looked at")]
+
 use std::thread;
 use std::time::Duration;
 
 use mpj::{ANY_SOURCE, World};
+use rustix::process::{Signal, getppid, kill_process};
 use transport_lapi::config;
 
 /// Waits for a message that never comes.
 fn wait_for(source: usize, world: &World) {
     let mut value = [0_u64];
     world.recv(&mut value, source, 0).expect("a rank that goes ends the job");
+}
+
+/// How many descriptors this rank has of memory of the project. That of its own segment it has closed.
+fn foreign_segments() -> usize {
+    let descriptors = std::fs::read_dir("/proc/self/fd").expect("Linux");
+    let links = descriptors.filter_map(|entry| std::fs::read_link(entry.ok()?.path()).ok());
+    links.filter(|link| link.to_string_lossy().starts_with("/memfd:mpj")).count()
 }
 
 #[mpj::test(ranks = 4, timeout = "30s")]
@@ -21,6 +31,7 @@ fn passes(world: &World) {
     world.recv(&mut received, (rank + size - 1) % size, 0).expect("a message");
     sent.wait().expect("it was received");
     assert_eq!((size, received[0]), (4, (rank + 3) % 4));
+    assert_eq!(foreign_segments(), 0, "descriptors of another job");
     println!("rank {rank} of {size}");
     eprintln!("no trouble at rank {rank}");
 }
@@ -41,6 +52,11 @@ fn owns_its_world(world: World) -> Result<(), mpj::Error> {
 fn joins_by_itself() -> Result<(), Box<dyn std::error::Error>> {
     assert_eq!(mpj::init()?.size(), 1);
     Ok(())
+}
+
+#[mpj::test(ranks = 2)]
+fn r#match(world: &World) {
+    assert_eq!(world.size(), 2);
 }
 
 #[mpj::test(ranks = 2)]
@@ -118,6 +134,16 @@ fn takes_too_long(world: &World) {
 #[ignore = "fails on purpose"]
 fn waits_for_ever(world: &World) {
     wait_for(1 - world.rank(), world);
+}
+
+#[mpj::test(ranks = 2, timeout = "200ms")]
+#[ignore = "fails on purpose"]
+fn stops_its_launcher(world: &World) {
+    if world.rank() == 0 {
+        let launcher = getppid().expect("a rank has a parent");
+        kill_process(launcher, Signal::STOP).expect("it runs");
+    }
+    wait_for(0, world);
 }
 
 #[mpj::test(ranks = 2)]
