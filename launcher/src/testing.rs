@@ -194,7 +194,7 @@ mod tests {
 
     #[test]
     fn a_launcher_recognises_its_variable() {
-        let test = Pid::from_raw(std::process::id().cast_signed());
+        let test = Pid::from_raw(std::process::id() as i32);
         let role = Role::parse("a::ring", Some(variable("a::ring").into()), false);
         assert_eq!(role, Role::Launcher { test });
     }
