@@ -327,6 +327,24 @@ impl Ledger {
         text
     }
 
+    /// What the rank that failed first did, in a sentence: a panic's words if there was one.
+    pub(crate) fn cause_in_brief(&self, verdict: Verdict) -> Option<String> {
+        let Verdict::Failed(Failure { rank, .. }) = verdict else { return None };
+        let record = &self.records[rank];
+        let panicked = record.complaints.iter().rfind(|said| !said.location.is_empty());
+        Some(match (panicked.or(record.complaints.last()), record.ended) {
+            (Some(Complaint { message, location, .. }), _) if location.is_empty() => {
+                format!("rank {rank} said: {message}")
+            }
+            (Some(Complaint { message, location, .. }), _) => {
+                format!("rank {rank} panicked at {location}: {message}")
+            }
+            (None, Some((Ending::Code(0), _))) => format!("rank {rank} ended without finishing"),
+            (None, Some((ending, _))) => format!("rank {rank} {}", ended_how(ending)),
+            (None, None) => format!("rank {rank} failed"),
+        })
+    }
+
     /// The ranks but `cause`, those with the same fate together, in the order of their first rank.
     fn fates(&self, cause: Option<usize>, stopped_at: u64) -> Vec<(Vec<usize>, String)> {
         let mut fates: Vec<(Vec<usize>, String)> = Vec::new();

@@ -44,12 +44,29 @@ const GRACE_FOR_READER: Duration = Duration::from_millis(500);
 /// From SIGKILL to giving up on a process that the kernel cannot end.
 const GIVE_UP: Duration = Duration::from_secs(2);
 
+/// How a job ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Outcome {
+    /// The launcher's exit code.
+    pub code: u8,
+    /// What the rank that failed first did, in a sentence; `None` where no rank's failure ended the job.
+    pub cause: Option<String>,
+}
+
 /// Runs `spec` to its end, and returns the launcher's exit code. The calling thread must live until
 /// then (J4); its signal mask is used and restored.
 ///
 /// # Errors
 /// [`LaunchError`] if not all ranks could be started, or if polling fails; no rank is left then.
 pub fn run(spec: &JobSpec) -> Result<u8, LaunchError> {
+    outcome(spec).map(|outcome| outcome.code)
+}
+
+/// [`run`], which also says which rank's failure decided.
+///
+/// # Errors
+/// As [`run`].
+pub fn outcome(spec: &JobSpec) -> Result<Outcome, LaunchError> {
     let prepared = spawn::check(spec)?;
     keep_children_waitable();
     let signals =
@@ -77,8 +94,8 @@ pub fn run(spec: &JobSpec) -> Result<u8, LaunchError> {
         interrupts: 0,
         flush_until: None,
     };
-    let code = job.run();
-    code.map_err(|errno| LaunchError::System { action: "wait for events", source: errno.into() })
+    job.run()
+        .map_err(|errno| LaunchError::System { action: "wait for events", source: errno.into() })
 }
 
 /// Where the job is on its way to its end.
@@ -132,14 +149,16 @@ struct Job {
 }
 
 impl Job {
-    fn run(mut self) -> Result<u8, Errno> {
+    fn run(mut self) -> Result<Outcome, Errno> {
         while !self.ranks.iter().all(Rank::is_gone) && !self.has_given_up() {
             self.turn()?;
         }
         self.flush()?;
         // A process that even SIGKILL does not end would hold its drop for ever.
         self.ranks.into_iter().filter(|rank| !rank.is_gone()).for_each(std::mem::forget);
-        Ok(self.verdict.map_or(0, |(verdict, _)| verdict.exit_code()))
+        let verdict = self.verdict.map(|(verdict, _)| verdict);
+        let code = verdict.map_or(0, Verdict::exit_code);
+        Ok(Outcome { code, cause: verdict.and_then(|verdict| self.ledger.cause_in_brief(verdict)) })
     }
 
     /// Writes what is left, and the report (J3). A job that went well waits for its reader, for ever

@@ -18,6 +18,7 @@
 //!      ├── rank        the descriptors of one rank
 //!      ├── stdin       the terminal's input, for rank 0
 //!      ├── output      whole lines from the ranks to the launcher's own streams
+//!      ├── testing     runs a test of several ranks, for `#[mpj::test]`
 //!      └── exits       who failed first, with which code, in which words; pure
 //! ```
 
@@ -39,6 +40,7 @@ mod report;
 pub mod runner;
 mod spawn;
 mod stdin;
+pub mod testing;
 pub mod tuning_file;
 mod watch;
 

@@ -52,6 +52,9 @@ mod scope;
 mod seat;
 mod selector;
 mod status;
+#[cfg(feature = "test")]
+#[doc(hidden)]
+pub mod testing;
 mod world;
 
 pub use abort::abort;
@@ -60,6 +63,46 @@ pub use bytemuck::{self, Pod, Zeroable};
 pub use communicator::Communicator;
 pub use datatype::Datatype;
 pub use error::Error;
+/// Makes a function a test that runs on the ranks of a job, each a process of its own. With the feature
+/// `test`, which belongs in `dev-dependencies`:
+///
+/// ```toml
+/// [dev-dependencies]
+/// mpj = { workspace = true, features = ["test"] }
+/// ```
+///
+/// ```
+/// #[mpj::test(ranks = 4, timeout = "10s")]
+/// fn neighbours_agree(world: &mpj::World) -> Result<(), mpj::Error> {
+///     let (rank, size) = (world.rank(), world.size());
+///     let sent = world.isend(vec![rank], (rank + 1) % size, 0)?;
+///     let mut received = [0];
+///     world.recv(&mut received, (rank + size - 1) % size, 0)?;
+///     assert_eq!(received[0], (rank + size - 1) % size);
+///     sent.wait()?;
+///     Ok(())
+/// }
+/// ```
+///
+/// `cargo test`, `cargo nextest` and IDEs run it as any other test, without a launcher and without
+/// settings: the test starts its own executable again, as launcher and as ranks. What the ranks print
+/// comes out in whole lines that begin with `[rank] `. The test fails when a rank panics, returns an
+/// error, exits with another code than 0 or is killed, and says what the rank that failed first said,
+/// where, and what the others were doing. Nothing is left when it ends, also when it is killed.
+///
+/// # Options
+/// * `ranks`: how many, from 1 to 256; has to be given.
+/// * `timeout`: a text such as `"500ms"`, `"10s"` or `"2m"`; `"60s"` if not given. A test that takes
+///   longer is ended and fails with the report of what every rank was doing.
+/// * `backend`: `"auto"`, `"eager"` or `"rendezvous"`; that of the environment if not given.
+///
+/// # The function
+/// It takes its world as `&mpj::World` or `mpj::World`, or nothing; then it calls [`init`] itself. It
+/// returns nothing, or a `Result<(), E>` whose error can be written with [`Debug`]. Prefer `&mpj::World`:
+/// a body that owns its world drops it before anybody sees which error it returns, and the drop waits
+/// for the other ranks. `#[ignore]`, `#[should_panic]` and other attributes of tests work as usual.
+#[cfg(feature = "test")]
+pub use mpj_macros::test;
 pub use mpjdev::WaitMode;
 pub use mpjdev::{
     BackendChoice, Circumstance, ErrorClass, Options, Protocol, ProtocolStats, Stats, Step, Table,

@@ -107,7 +107,8 @@ pub fn mpjrun_path() -> PathBuf {
 /// When the examples cannot be built, or there is none of this name.
 pub fn example(name: &str) -> PathBuf {
     static BUILT: OnceLock<()> = OnceLock::new();
-    BUILT.get_or_init(|| build(&["--package", "mpj", "--examples"]));
+    // With the feature that these tests use of mpj, so that it is not compiled a second time.
+    BUILT.get_or_init(|| build(&["--package", "mpj", "--features", "test", "--examples"]));
     let path = profile_folder().join("examples").join(name);
     assert!(path.is_file(), "mpj has no example {name}: {} is missing", path.display());
     path

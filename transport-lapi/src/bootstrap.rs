@@ -147,6 +147,14 @@ fn take_once(taken: &AtomicBool, seat: &Seat) -> Result<(OwnedFd, OwnedFd), Boot
     descriptors
 }
 
+/// Keeps the descriptors of this process's job from what it starts, if it is a rank that has not taken
+/// them: what it starts may be of a job of its own.
+pub fn withhold_descriptors() {
+    if let Ok(seat) = Seat::parse(&JobVariables::from_env()) {
+        inherit::withhold(seat.segment, seat.control);
+    }
+}
+
 /// The environment of rank `task` of the job called `job`, whose inherited descriptors are
 /// `segment` and `control`; its tuned values are the same on every rank. See [`spawn::prepare`] for passing the descriptors themselves.
 pub fn rank_environment(

@@ -89,6 +89,18 @@ pub(crate) const CTRL_FD: &str = "MPJ_CTRL_FD";
 /// The tuned values of the job as one word, set by the launcher.
 pub(crate) const TUNED: &str = "MPJ_TUNED";
 
+/// Everything that the launcher sets for a rank. What a rank starts that is no rank of its job does
+/// without them.
+pub const JOB_VARIABLES: [&str; 7] = [RANK, SIZE, LOCAL_RANK, JOB, SHM_FD, CTRL_FD, TUNED];
+/// Which test of several ranks a process was started for, and by which process: set by a test for its
+/// launcher, and so for its ranks.
+pub const TEST: &str = "MPJ_TEST";
+
+/// Whether a launcher started this process as a rank.
+pub fn is_rank() -> bool {
+    inherited(CTRL_FD).is_some()
+}
+
 /// A setting whose legal values are a few words.
 pub trait Keyword: Copy + PartialEq + Sized + 'static {
     /// Every legal word with its value.

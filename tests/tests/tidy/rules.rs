@@ -54,8 +54,8 @@ const EMPTY_NAMES: &[&str] = &["util", "utils", "common", "helper", "helpers", "
 const PRINTING: &[&str] = &["println", "eprintln", "print", "eprint", "dbg"];
 /// What only a program may call, since it ends the process.
 const ENDING: &[&str] = &["exit", "abort"];
-/// Where there are programs only, and what they are made of.
-const PROGRAM_FOLDERS: &[&str] = &["/bin/", "benches/system-mpi/"];
+/// Where there are programs only, and what they are made of: so are tests of several ranks.
+const PROGRAM_FOLDERS: &[&str] = &["/bin/", "benches/system-mpi/", "launcher/src/testing"];
 /// Marks of work that is not finished.
 const UNFINISHED: &[&str] = &[concat!("TO", "DO"), concat!("FIX", "ME"), concat!("XX", "X")];
 /// Folders of one particular machine.

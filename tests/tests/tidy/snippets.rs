@@ -204,6 +204,8 @@ fn a_name_of_a_forbidden_layer_is_found() {
         ("transport-lapi/src/adapters/shm/wireup.rs", "use super::super::threads;"),
         ("transport-lapi/src/adapters/ring.rs", "use super::super::context;"),
         ("transport-lapi/src/context.rs", "use mpjdev::Device;"),
+        ("mpj/src/testing.rs", "use mpj_launcher::job::run;"),
+        ("mpj-macros/src/expansion.rs", "quote!(::mpj::World)"),
     ];
     for (path, text) in forbidden {
         assert_eq!(layering(&Source::new(path, text)).len(), 1, "{path}: {text}");
@@ -236,6 +238,7 @@ fn names_of_allowed_layers_pass() {
         ("transport-lapi/src/adapters/shm/wireup.rs", "mod tests { use super::*; }"),
         ("transport-lapi/src/adapters/shm.rs", "use super::{ring, segment::Segment};"),
         ("mpj/src/world.rs", "use mpjdev::Device;"),
+        ("mpj/src/testing.rs", "use mpj_launcher::testing::Case;"),
     ];
     for (path, text) in allowed {
         assert_eq!(layering(&Source::new(path, text)), [], "{path}: {text}");

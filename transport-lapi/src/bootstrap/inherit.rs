@@ -1,4 +1,4 @@
-//! Taking the descriptors that the launcher passed by number. Called by [`super::detect`] only.
+//! Taking the descriptors that the launcher passed by number. Called by [`super`] only.
 //!
 //! - I1: the caller takes a number once per process (B2 of [`super`]), before the process has had
 //!   reason to open descriptors of its own under it: an inherited number is occupied since exec.
@@ -27,6 +27,23 @@ pub(super) fn take(segment: RawFd, control: RawFd) -> Result<(OwnedFd, OwnedFd),
         fcntl_setfd(descriptor, FdFlags::CLOEXEC).expect("an open descriptor takes flags");
     }
     Ok((segment, control))
+}
+
+/// Closes both on exec and leaves them where they are. A number behind which there is something else
+/// is left alone.
+pub(super) fn withhold(segment: RawFd, control: RawFd) {
+    withhold_one(segment, is_segment);
+    withhold_one(control, is_control_socket);
+}
+
+fn withhold_one(number: RawFd, is_kind: fn(BorrowedFd<'_>) -> bool) {
+    // SAFETY: `number` is not -1, since the caller parsed it as positive. Where no descriptor is
+    // behind it, the first call made on it answers EBADF, and there is no second.
+    let descriptor = unsafe { BorrowedFd::borrow_raw(number) };
+    if is_kind(descriptor) {
+        // A flag that is not set leaves an open descriptor to a child, which does no harm.
+        let _ = fcntl_setfd(descriptor, FdFlags::CLOEXEC);
+    }
 }
 
 fn check(
@@ -89,6 +106,19 @@ mod tests {
         let twice = take(memory.as_raw_fd(), memory.as_raw_fd()).expect_err("one is no socket");
         assert!(matches!(twice, BootstrapError::NotInherited { variable: "MPJ_CTRL_FD", .. }));
         assert!(fcntl_getfd(rank.as_fd()).is_ok() && fcntl_getfd(memory.as_fd()).is_ok());
+    }
+
+    #[test]
+    fn descriptors_are_withheld_by_their_kind() {
+        let (_launcher, rank) = control_pair().expect("a socket pair");
+        let memory = sealed();
+        let flags = || [fcntl_getfd(&memory), fcntl_getfd(&rank)];
+        fcntl_setfd(&rank, FdFlags::empty()).expect("clear close-on-exec");
+        withhold(rank.as_raw_fd(), memory.as_raw_fd());
+        withhold(1_000_000, 1_000_001);
+        assert_eq!(flags(), [Ok(FdFlags::empty()); 2], "the kinds are swapped");
+        withhold(memory.as_raw_fd(), rank.as_raw_fd());
+        assert_eq!(flags(), [Ok(FdFlags::CLOEXEC); 2]);
     }
 
     #[test]

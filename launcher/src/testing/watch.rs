@@ -1,0 +1,164 @@
+//! The process of the test: starts the launcher, prints what comes, and judges. Called by [`super`]
+//! on the thread of the test, so that libtest captures what is printed.
+
+use std::fmt::Write;
+use std::fs::File;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::FileExt;
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{MemfdFlags, memfd_create};
+use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use transport_lapi::{bootstrap, config};
+
+use super::Case;
+use super::transcript::Transcript;
+
+/// How long after the timeout the launcher has to end: it gives the ranks a grace, and reports.
+const GRACE: Duration = Duration::from_secs(5);
+/// How often what came is printed.
+const TICK: Duration = Duration::from_millis(50);
+/// Exit code of a launcher whose timeout was over.
+const TIMED_OUT: i32 = 124;
+
+/// Runs the test `path`, and answers why it failed, if it did.
+pub(super) fn run(case: &Case, path: &str) -> Result<(), String> {
+    let refused =
+        |error: io::Error| format!("cannot start the launcher of the test {path}: {error}");
+    let mut launcher = Launcher::start(path).map_err(refused)?;
+    let mut transcript = Transcript::new(case.ranks);
+    let status = launcher.watch(case.timeout + GRACE, &mut transcript);
+    let status = status.map_err(|error| format!("cannot watch the test {path}: {error}"))?;
+    print(&transcript.finish());
+    judge(case, path, status, &transcript)
+}
+
+/// The launcher's process; killed and reaped when dropped.
+struct Launcher {
+    child: Child,
+    pidfd: OwnedFd,
+    /// Where both its streams go. A file takes everything, however slowly this process reads, and keeps
+    /// the order of the lines.
+    output: File,
+    read: u64,
+}
+
+impl Launcher {
+    fn start(path: &str) -> io::Result<Self> {
+        let output = File::from(memfd_create("mpj-test", MemfdFlags::CLOEXEC)?);
+        let mut command = Command::new(std::env::current_exe()?);
+        command.args(super::words(path)).env(config::TEST, super::variable(path));
+        // This process may itself be a rank of a job, with mpjrun as cargo's runner.
+        bootstrap::withhold_descriptors();
+        for name in config::JOB_VARIABLES {
+            command.env_remove(name);
+        }
+        command.stdin(Stdio::null()).stdout(output.try_clone()?).stderr(output.try_clone()?);
+        let mut child = command.spawn()?;
+        match pidfd_open(Pid::from_child(&child), PidfdFlags::empty()) {
+            Ok(pidfd) => Ok(Self { child, pidfd, output, read: 0 }),
+            Err(errno) => {
+                // No `Launcher` exists yet whose drop would do this.
+                child.kill()?;
+                child.wait()?;
+                Err(errno.into())
+            }
+        }
+    }
+
+    /// Prints what comes until the launcher has ended, and answers how; `None` if it had to be killed
+    /// after `limit`.
+    fn watch(
+        &mut self,
+        limit: Duration,
+        transcript: &mut Transcript,
+    ) -> io::Result<Option<ExitStatus>> {
+        let until = Instant::now() + limit;
+        loop {
+            let is_late = Instant::now() >= until;
+            let status = self.child.try_wait()?;
+            self.print_news(transcript)?;
+            if status.is_some() || is_late {
+                return Ok(status);
+            }
+            self.sleep()?;
+        }
+    }
+
+    fn print_news(&mut self, transcript: &mut Transcript) -> io::Result<()> {
+        let mut bytes = [0; 16 * 1024];
+        loop {
+            match self.output.read_at(&mut bytes, self.read)? {
+                0 => return Ok(()),
+                len => {
+                    self.read += len as u64;
+                    print(&transcript.push(&bytes[..len]));
+                }
+            }
+        }
+    }
+
+    /// Sleeps for a tick, or until the launcher has ended.
+    fn sleep(&self) -> io::Result<()> {
+        let tick = Timespec { tv_sec: 0, tv_nsec: TICK.subsec_nanos().into() };
+        match poll(&mut [PollFd::new(&self.pidfd, PollFlags::IN)], Some(&tick)) {
+            Ok(_) | Err(Errno::INTR) => Ok(()),
+            Err(errno) => Err(errno.into()),
+        }
+    }
+}
+
+impl Drop for Launcher {
+    fn drop(&mut self) {
+        // Does nothing to one that has been reaped. Its ranks end with it.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[expect(clippy::print_stdout, reason = "libtest captures what a test prints, and only so")]
+fn print(text: &str) {
+    print!("{text}");
+}
+
+/// Whether the test passed (TL4 of [`super`]), or else everything there is to say.
+fn judge(
+    case: &Case,
+    path: &str,
+    status: Option<ExitStatus>,
+    transcript: &Transcript,
+) -> Result<(), String> {
+    let code = status.and_then(|status| status.code());
+    if code == Some(0) && transcript.has_started() {
+        return Ok(());
+    }
+    let mut failure = match (transcript.cause(), code) {
+        (Some(cause), _) => cause.to_owned(),
+        _ if !transcript.has_started() => {
+            let came = transcript.greeting().trim();
+            format!("the test executable did not run {path} when asked to; it printed: {came}")
+        }
+        (None, Some(TIMED_OUT)) => format!("not over after {:?}, the test's timeout", case.timeout),
+        (None, Some(code)) => format!("the job ended with code {code}"),
+        (None, None) => "the job did not come to its end".to_owned(),
+    };
+    // Writing to a string does not fail.
+    let _ = match status.map(|status| (status, status.signal())) {
+        None => write!(
+            failure,
+            "\nthe launcher still ran {GRACE:?} after the test's timeout of {:?}, and was killed",
+            case.timeout
+        ),
+        Some((_, Some(signal))) => write!(failure, "\nthe launcher was killed by signal {signal}"),
+        Some((_, None)) => Ok(()),
+    };
+    if !transcript.report().is_empty() {
+        failure = failure + "\n\n" + transcript.report();
+    }
+    Err(failure)
+}

@@ -1,0 +1,70 @@
+//! What `#[mpj::test]` expands to: a body that gets its world, run by the launcher's `testing`.
+
+use std::fmt::Debug;
+
+use crate::world::{World, init};
+
+pub use mpj_launcher::testing::Case;
+
+/// What the body of a test may return.
+#[diagnostic::on_unimplemented(
+    message = "a test returns nothing, or a `Result<(), E>` whose error can be written with `Debug`",
+    label = "a test cannot return `{Self}`"
+)]
+pub trait Answer {
+    /// The error in it, in words.
+    fn error(self) -> Option<String>;
+}
+
+impl Answer for () {
+    fn error(self) -> Option<String> {
+        None
+    }
+}
+
+impl<E: Debug> Answer for Result<(), E> {
+    fn error(self) -> Option<String> {
+        self.err().map(|error| format!("{error:?}"))
+    }
+}
+
+/// Runs a body that joins the job by itself.
+///
+/// # Panics
+/// When the test fails, as do the others.
+#[track_caller]
+pub fn run(case: &Case, body: fn()) {
+    mpj_launcher::testing::run(case, body);
+}
+
+/// Runs a body that is given the world and drops it.
+#[track_caller]
+pub fn run_owning_world(case: &Case, body: fn(World)) {
+    mpj_launcher::testing::run(case, || body(join()));
+}
+
+/// Runs a body that borrows the world. A body that ends well has dealt with the errors that it met, so
+/// the world is finished then, and not only dropped.
+#[track_caller]
+pub fn run_with_world(case: &Case, body: fn(&World)) {
+    mpj_launcher::testing::run(case, || {
+        let world = join();
+        body(&world);
+        if let Err(error) = world.finish() {
+            panic!("the test has ended well here, but leaving the job failed: {error}");
+        }
+    });
+}
+
+fn join() -> World {
+    init().unwrap_or_else(|error| panic!("cannot join the job: {error}"))
+}
+
+/// Makes an error that a body returned the rank's panic, while its world is still there: the others
+/// are not waited for then.
+#[track_caller]
+pub fn check(answer: impl Answer) {
+    if let Some(error) = answer.error() {
+        panic!("the test returned an error: {error}");
+    }
+}

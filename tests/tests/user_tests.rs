@@ -1,0 +1,186 @@
+//! `#[mpj::test]` as users see it: tests that pass are tests of this file, and those that fail are run
+//! by others, which look at what libtest says of them.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use mpj_tests::launch::{self, LIMIT, Outcome};
+
+#[path = "user_tests/samples.rs"]
+mod samples;
+
+#[mpj::test(ranks = 2)]
+fn at_the_root_of_a_crate(world: &mpj::World) {
+    assert_eq!(world.size(), 2);
+}
+
+/// This test executable with these words.
+fn tests(words: &[&str]) -> Command {
+    let mut command = Command::new(std::env::current_exe().expect("a test knows its own path"));
+    command.args(words).env("MPJ_TUNING", "none").env("RUST_BACKTRACE", "0");
+    command
+}
+
+/// What libtest says of one sample.
+fn run(sample: &str) -> Outcome {
+    launch::run(&mut tests(&[&format!("samples::{sample}"), "--exact", "--include-ignored"]))
+}
+
+/// What libtest says of a sample that has to fail, and to say all of `says` in this order.
+#[track_caller]
+fn fails(sample: &str, says: &[&str]) -> String {
+    let Outcome { code, stdout, stderr } = run(sample);
+    assert_eq!((code, &*stderr), (101, ""), "{stdout}");
+    let mut rest = &*stdout;
+    for words in says {
+        let at = rest.find(words).unwrap_or_else(|| panic!("no {words:?} in order: {stdout}"));
+        rest = &rest[at + words.len()..];
+    }
+    assert_eq!(stdout.matches("running 1 test").count(), 1, "libtest's words of a rank: {stdout}");
+    stdout
+}
+
+const PLACE: &str = "tests/tests/user_tests/samples.rs:";
+
+#[test]
+fn a_test_that_passes_is_quiet() {
+    let Outcome { code, stdout, stderr } = run("passes");
+    assert_eq!((code, &*stderr), (0, ""), "{stdout}");
+    assert!(stdout.contains("test samples::passes ... ok"), "{stdout}");
+    assert!(!stdout.contains("rank 0 of 4"), "{stdout}");
+}
+
+#[test]
+fn output_is_merged_in_whole_lines() {
+    let Outcome { code, stdout, .. } =
+        launch::run(&mut tests(&["--exact", "samples::passes", "--nocapture"]));
+    assert_eq!(code, 0, "{stdout}");
+    let lines: BTreeSet<&str> = stdout.lines().filter(|line| line.contains("rank ")).collect();
+    let expected: BTreeSet<String> = (0..4)
+        .flat_map(|rank| {
+            [format!("[{rank}] rank {rank} of 4"), format!("[{rank}] no trouble at rank {rank}")]
+        })
+        .collect();
+    // The first line stands behind libtest's name of the test.
+    let lines: BTreeSet<String> =
+        lines.iter().map(|line| line[line.find('[').unwrap_or(0)..].to_owned()).collect();
+    assert_eq!(lines, expected, "{stdout}");
+}
+
+#[test]
+fn listing_runs_nothing() {
+    let Outcome { code, stdout, .. } = launch::run(&mut tests(&["--list", "--format", "terse"]));
+    assert_eq!(code, 0);
+    assert!(stdout.lines().any(|line| line == "samples::passes: test"), "{stdout}");
+    assert!(!stdout.contains("[0]"), "{stdout}");
+}
+
+#[test]
+fn a_panic_is_the_tests_panic() {
+    let cause = "rank 2 panicked at tests/tests/user_tests/samples.rs:";
+    let says = ["[2] thread ", "user_tests/samples.rs", cause, "the ranks\ndiffer"];
+    let report = ["\n\nmpjrun: rank 2 (pid ", ") exited with code 101", PLACE];
+    let said = fails("one_rank_panics", &[&says[..], &report].concat());
+    assert!(!said.contains('\u{1e}'), "{said}");
+}
+
+#[test]
+fn the_first_of_two_panics_is_told() {
+    let said = fails("two_ranks_panic", &["panicked at", PLACE, "another one is wanted"]);
+    let first_told = |rank| {
+        said.contains(&format!("\nrank {rank} panicked at"))
+            && said.contains(&format!("\n\nmpjrun: rank {rank} (pid "))
+    };
+    assert!(first_told(0) != first_told(2), "{said}");
+}
+
+#[test]
+fn an_error_that_is_returned_is_told_with_the_test() {
+    fails(
+        "one_rank_returns_an_error",
+        &["rank 1 panicked at", PLACE, "the test returned an error: \"no luck\"", "mpjrun: rank 1"],
+    );
+}
+
+#[test]
+fn ranks_that_exit_or_are_killed() {
+    fails("one_rank_exits", &["rank 2 exited with code 3\n\nmpjrun: rank 2 (pid "]);
+    fails(
+        "one_rank_is_killed",
+        &["rank 1 was killed by signal 6 (SIGABRT)\n\nmpjrun: rank 1 (pid "],
+    );
+}
+
+#[test]
+fn a_job_that_nobody_joins_fails_by_its_codes() {
+    fails("nobody_joins", &["before anybody joined", " exited with code 101\n\nmpjrun: rank "]);
+}
+
+#[test]
+fn a_timeout_comes_with_a_report() {
+    let start = Instant::now();
+    let says = ["[0] rank 0 begins", "not over after 700ms, the test's timeout\n\nmpjrun: "];
+    fails("takes_too_long", &says);
+    assert!(start.elapsed() < Duration::from_secs(10), "it was not ended");
+}
+
+#[test]
+fn a_launcher_that_does_not_end_is_killed() {
+    let says = "the launcher still ran 5s after the test's timeout of 200ms, and was killed";
+    fails("stops_its_launcher", &[says]);
+}
+
+#[test]
+fn a_deadlock_is_a_failure() {
+    fails("waits_for_ever", &["\n\nmpjrun: "]);
+}
+
+#[test]
+fn tests_run_inside_the_ranks_of_a_runner() {
+    let test = std::env::current_exe().expect("a test knows its own path");
+    let test = test.to_str().expect("a path of the build is text");
+    let outcome = launch::mpjrun(&["-n", "2", test, "samples::passes", "--exact"]);
+    assert_eq!(outcome.code, 0, "{outcome:?}");
+    assert_eq!(outcome.stdout.matches("test samples::passes ... ok").count(), 2, "{outcome:?}");
+}
+
+#[test]
+fn nothing_is_left_of_a_test_that_is_killed() {
+    let mut command = tests(&["samples::sleeps", "--exact", "--include-ignored", "--nocapture"]);
+    let mut test = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().expect("it starts");
+    let lines = BufReader::new(test.stdout.take().expect("it is a pipe")).lines();
+    let pids = lines.map_while(Result::ok).filter_map(|line| {
+        line.split_once("] pid ").map(|(_, pid)| pid.parse::<u32>().expect("a number"))
+    });
+    // Were the test to end too early, its output would end, and there would be fewer.
+    let mut processes: Vec<u32> = pids.take(2).collect();
+    let launcher = processes.first().and_then(|rank| parent_of(*rank));
+    processes.extend(launcher);
+    test.kill().expect("it runs");
+    test.wait().expect("it was killed");
+    assert_eq!(processes.len(), 3);
+    assert_ne!(launcher, Some(test.id()), "the launcher has a process of its own");
+    let start = Instant::now();
+    while processes.iter().any(|pid| runs(*pid)) {
+        assert!(start.elapsed() < LIMIT, "of {processes:?} one still runs");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// The fields of a process's line of state, from its state on.
+fn state_of(pid: u32) -> Option<Vec<String>> {
+    let line = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    Some(line.rsplit(") ").next()?.split(' ').map(str::to_owned).collect())
+}
+
+fn parent_of(pid: u32) -> Option<u32> {
+    state_of(pid)?.get(1)?.parse().ok()
+}
+
+/// Whether a process runs; one that has ended and waits to be reaped does not.
+fn runs(pid: u32) -> bool {
+    state_of(pid).is_some_and(|state| !["Z", "X"].contains(&&*state[0]))
+}
