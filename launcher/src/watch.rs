@@ -11,7 +11,8 @@
 //!   number of its threads, by the kernel, is the number of those. A thread that computes, reads a file,
 //!   polls with `test` or `probe`, or sleeps anywhere else makes the rank one that may go on; so does a
 //!   thread that waits with MPJ_WAIT=spin, which never sleeps. The count takes in every thread that could
-//!   call the library, whether it ever does or not; only the runtime's own one is left out.
+//!   call the library, whether it ever does or not. Left out are those whose name says that they never do:
+//!   the runtime's own, and a program's where it takes that on itself.
 //! - W2: the same epoch in both looks means that the rank's waits have not changed between them (SL3 of
 //!   `transport_lapi`'s slates). So all ranks' waits stood there together at the moment T between the
 //!   looks, however long each look took. The threads were counted between the looks: no thread of the
@@ -42,7 +43,7 @@
 use std::fs;
 use std::time::{Duration, Instant};
 
-use transport_lapi::bootstrap::board::{Board, FATE_THREAD, TaskState};
+use transport_lapi::bootstrap::board::{BYSTANDER, Board, TaskState};
 
 /// From one look to the next.
 pub(crate) const INTERVAL: Duration = Duration::from_millis(250);
@@ -174,7 +175,7 @@ fn threads(pid: u32) -> Option<usize> {
     let mut count = 0;
     for thread in threads {
         let name = fs::read_to_string(thread.ok()?.path().join("comm")).ok()?;
-        count += usize::from(name.trim_end() != FATE_THREAD);
+        count += usize::from(name.trim_end() != BYSTANDER);
     }
     Some(count)
 }

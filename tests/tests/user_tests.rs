@@ -135,7 +135,7 @@ fn a_launcher_that_does_not_end_is_killed() {
 
 #[test]
 fn a_deadlock_is_a_failure() {
-    fails("waits_for_ever", &["\n\nmpjrun: "]);
+    fails("waits_for_ever", &["\n\nmpjrun: deadlock"]);
 }
 
 #[test]

@@ -8,9 +8,9 @@ use std::cell::Cell;
 
 pub use crate::adapters::board::Board;
 
-/// Name of the thread that a rank behind a wrapper script has, to end with the launcher: it never
-/// communicates.
-pub const FATE_THREAD: &str = "mpj-fate";
+/// A thread of this name says that it never communicates: a rank may be found to be in deadlock although
+/// such a thread runs. The runtime's own threads have it, and a program may give it to its own.
+pub const BYSTANDER: &str = "mpj-bystander";
 
 /// The call in which a thread is blocked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
