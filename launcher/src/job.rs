@@ -27,6 +27,7 @@ use crate::LaunchError;
 use crate::exits::{Ledger, Verdict};
 use crate::output::{Broken, Printer, Stream};
 use crate::rank::Rank;
+use crate::report::{self, Snapshot};
 use crate::spawn;
 use crate::stdin::{FOREGROUND_CHECK, Interest, TerminalInput};
 
@@ -91,7 +92,7 @@ pub fn run(spec: &JobSpec) -> Result<u8, LaunchError> {
         printer.say(&format!("mpjrun: {option} is not needed\n"));
     }
     let job = Job {
-        ledger: Ledger::new(start, spec.ranks, ranks.iter().map(Rank::pid)),
+        ledger: Ledger::new(start, host_name(), spec.ranks, ranks.iter().map(Rank::pid)),
         ranks,
         printer,
         input,
@@ -104,6 +105,10 @@ pub fn run(spec: &JobSpec) -> Result<u8, LaunchError> {
     };
     let code = job.run();
     code.map_err(|errno| LaunchError::System { action: "wait for events", source: errno.into() })
+}
+
+fn host_name() -> String {
+    rustix::system::uname().nodename().to_string_lossy().into_owned()
 }
 
 /// Where the job is on its way to its end.
@@ -169,7 +174,8 @@ impl Job {
         let mut interrupts = self.interrupts;
         loop {
             if let (Some((verdict, stopped_at)), None) = (self.verdict, self.flush_until) {
-                self.printer.say(&self.ledger.report(verdict, stopped_at));
+                let snapshot = Snapshot::unread(stopped_at);
+                self.printer.say(&report::of_verdict(&self.ledger, verdict, stopped_at, &snapshot));
                 self.flush_until = Some(Instant::now() + GRACE_FOR_READER);
                 interrupts = self.interrupts;
             }

@@ -16,7 +16,8 @@
 //!      ├── rank        the descriptors of one rank
 //!      ├── stdin       the terminal's input, for rank 0
 //!      ├── output      whole lines from the ranks to the launcher's own streams
-//!      └── exits       who failed first, with which code, in which words; pure
+//!      ├── exits       who failed first, with which code; pure
+//!      └── report      failures and hangs in words; pure
 //! ```
 
 #![forbid(unsafe_code)]
@@ -30,6 +31,7 @@ pub mod job;
 pub mod machine;
 mod output;
 mod rank;
+mod report;
 mod spawn;
 mod stdin;
 pub mod tuning_file;
