@@ -11,7 +11,7 @@
 //!   killed by SIGKILL can do nothing for it.
 
 use std::ffi::OsString;
-use std::os::fd::BorrowedFd;
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -28,7 +28,7 @@ use crate::exits::{Ledger, Verdict};
 use crate::output::{Broken, Printer, Stream};
 use crate::rank::Rank;
 use crate::report::{self, Snapshot};
-use crate::spawn;
+use crate::spawn::{self, Started};
 use crate::stdin::{FOREGROUND_CHECK, Interest, TerminalInput};
 
 /// From SIGTERM to SIGKILL after a failure.
@@ -86,7 +86,7 @@ pub fn run(spec: &JobSpec) -> Result<u8, LaunchError> {
     let signals = Signals::block(&[Signal::INT, Signal::TERM, Signal::HUP, Signal::TSTP])
         .map_err(|source| LaunchError::System { action: "receive signals", source })?;
     let start = monotonic_nanos();
-    let (ranks, input) = prepared.start(signals.mask_before())?;
+    let Started { ranks, input, segment } = prepared.start(signals.mask_before())?;
     let mut printer = Printer::new();
     for option in &spec.needless {
         printer.say(&format!("mpjrun: {option} is not needed\n"));
@@ -94,6 +94,7 @@ pub fn run(spec: &JobSpec) -> Result<u8, LaunchError> {
     let job = Job {
         ledger: Ledger::new(start, host_name(), spec.ranks, ranks.iter().map(Rank::pid)),
         ranks,
+        _segment: segment,
         printer,
         input,
         signals,
@@ -143,6 +144,8 @@ enum Event {
 struct Job {
     ledger: Ledger,
     ranks: Vec<Rank>,
+    /// Held for as long as the job is to be found by it.
+    _segment: OwnedFd,
     printer: Printer,
     input: Option<TerminalInput>,
     signals: Signals,

@@ -18,6 +18,8 @@
 //!      ├── output      whole lines from the ranks to the launcher's own streams
 //!      ├── exits       who failed first, with which code; pure
 //!      └── report      failures and hangs in words; pure
+//!
+//!  jobs                from outside: which jobs there are, their end, their state
 //! ```
 
 #![forbid(unsafe_code)]
@@ -28,6 +30,7 @@ mod error;
 mod exits;
 pub mod info;
 pub mod job;
+pub mod jobs;
 pub mod machine;
 mod output;
 mod rank;

@@ -5,7 +5,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::io;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -17,14 +17,15 @@ use rustix::io::Errno;
 use transport_lapi::TaskId;
 use transport_lapi::adapters::shm::create_segment;
 use transport_lapi::bootstrap::control::control_pair;
+use transport_lapi::bootstrap::rank_environment;
 use transport_lapi::bootstrap::signals::Mask;
 use transport_lapi::bootstrap::spawn::{DescriptorLimit, prepare};
-use transport_lapi::bootstrap::{monotonic_nanos, rank_environment};
 use transport_lapi::config::{self, Settings, Tuning, TuningSource};
 
 use crate::LaunchError;
 use crate::exits::Ending;
 use crate::job::{Export, JobSpec};
+use crate::jobs::JobName;
 use crate::rank::Rank;
 use crate::stdin::{self, TerminalInput};
 use crate::tuning_file;
@@ -65,16 +66,23 @@ pub(crate) fn tuning_source(exports: &[Export]) -> TuningSource {
     }
 }
 
+/// What was started.
+pub(crate) struct Started {
+    /// The first ranks of the job, mostly all of them.
+    pub(crate) ranks: Vec<Rank>,
+    /// What forwards a terminal's input.
+    pub(crate) input: Option<TerminalInput>,
+    /// The job segment. While the launcher holds it, [`crate::jobs`] finds the job.
+    pub(crate) segment: OwnedFd,
+}
+
 impl Prepared<'_> {
     /// Starts all ranks, or as many as there are until one of them has failed. If one cannot be
     /// started, those before it are ended.
-    pub(crate) fn start(
-        &self,
-        mask: Mask,
-    ) -> Result<(Vec<Rank>, Option<TerminalInput>), LaunchError> {
+    pub(crate) fn start(&self, mask: Mask) -> Result<Started, LaunchError> {
         let limit = DescriptorLimit::raise();
-        let segment = create_segment(self.spec.ranks)?;
-        let job = format!("{}-{:x}", std::process::id(), monotonic_nanos());
+        let job = JobName::of_this_process().to_string();
+        let job_segment = create_segment(&job, self.spec.ranks)?;
         let (mut input, forwarding) = stdin::for_rank_zero()
             .map_err(|source| LaunchError::System { action: "forward standard input", source })?;
         let mut ranks = Vec::with_capacity(self.spec.ranks);
@@ -83,7 +91,7 @@ impl Prepared<'_> {
             let (receiver, control) = control_pair().map_err(failed)?;
             let mut command = self.command(std::mem::replace(&mut input, Stdio::null()));
             let task = rank as TaskId;
-            let (segment, control) = (segment.as_fd(), control.as_fd());
+            let (segment, control) = (job_segment.as_fd(), control.as_fd());
             let (ranks_of_job, tuning) = (self.spec.ranks, &self.tuning);
             command.envs(rank_environment(task, ranks_of_job, &job, segment, control, tuning));
             prepare(&mut command, segment, control, &limit, mask);
@@ -94,7 +102,7 @@ impl Prepared<'_> {
                 break;
             }
         }
-        Ok((ranks, forwarding))
+        Ok(Started { ranks, input: forwarding, segment: job_segment })
     }
 
     fn command(&self, input: Stdio) -> Command {
