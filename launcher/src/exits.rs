@@ -57,13 +57,14 @@ pub(crate) struct Failure {
 }
 
 /// Why a job did not end by itself with every rank's success.
+#[allow(dead_code, reason = "the watch passes two of them")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Verdict {
     /// A rank failed.
     Failed(Failure),
     /// `--timeout` was over.
     TimedOut(Duration),
-    /// No rank made progress for as long as `--stall` allows.
+    /// No rank made progress for this long, which is more than `--stall` allows.
     Stalled(Duration),
     /// Every rank waits for another one, and nothing is on its way.
     Deadlock,

@@ -30,6 +30,7 @@ mod words;
 use transport_lapi::bootstrap::board::TaskState;
 
 use crate::exits::{Ledger, Verdict};
+#[allow(unused_imports, reason = "who takes a snapshot needs both")]
 pub(crate) use snapshot::{Seen, Snapshot};
 use standing::Standing;
 
@@ -79,7 +80,8 @@ pub(crate) fn of_segment(
     snapshot: &Snapshot,
     runs: impl Fn(u32) -> bool,
 ) -> String {
-    let standings: Vec<_> = snapshot.ranks.iter().map(|seen| Standing::seen(seen, &runs)).collect();
+    let standings: Vec<_> =
+        snapshot.ranks.iter().map(|seen| Standing::seen(seen, snapshot, &runs)).collect();
     let after = words::seconds_between(start, snapshot.at);
     let headline = format!("mpjrun: job {job}, {after} s after start\n");
     headline + &table::text(&standings, start, snapshot.at) + &findings(&standings)

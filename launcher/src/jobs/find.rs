@@ -35,6 +35,7 @@ impl Job {
     }
 
     /// Opens its segment.
+    #[allow(dead_code, reason = "what attach looks at")]
     pub(super) fn open(&self) -> Result<File, JobsError> {
         let opened = File::options().read(true).write(true).open(&self.segment);
         opened.map_err(|error| match error.kind() {

@@ -16,8 +16,8 @@ pub(super) fn headline(ledger: &Ledger, verdict: Verdict) -> String {
         Verdict::TimedOut(limit) => {
             format!("the job still ran after {} s (--timeout)", limit.as_secs_f64())
         }
-        Verdict::Stalled(limit) => {
-            format!("no rank made progress for {} s (--stall)", limit.as_secs_f64())
+        Verdict::Stalled(lasted) => {
+            format!("no rank made progress for {:.1} s (--stall)", lasted.as_secs_f64())
         }
         Verdict::Deadlock => "deadlock: every rank that is left waits for another one, and no \
                               message is on its way"

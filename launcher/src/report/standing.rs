@@ -31,12 +31,11 @@ pub(super) struct Standing {
 
 impl Standing {
     /// A rank of which only this was read.
-    pub(super) fn seen(seen: &Seen, runs: impl Fn(u32) -> bool) -> Self {
+    pub(super) fn seen(seen: &Seen, snapshot: &Snapshot, runs: impl Fn(u32) -> bool) -> Self {
         let (is_alive, state) = match seen {
             Seen::State(state) if is_there(state) && !runs(state.pid) => (false, "gone"),
-            Seen::State(state) if is_there(state) => (true, outside(seen)),
-            Seen::State(_) => (true, "not joined"),
-            _ => (true, outside(seen)),
+            Seen::State(state) if !is_there(state) => (true, "not joined"),
+            _ => (true, outside(seen, snapshot)),
         };
         let mut standing =
             Self { state: state.to_owned(), is_alive, is_told: true, ..Self::default() };
@@ -81,10 +80,10 @@ impl Standing {
 /// Every rank of a job, whose ranks were stopped at `stopped_at` if that has come.
 pub(super) fn told(ledger: &Ledger, snapshot: &Snapshot, stopped_at: Option<u64>) -> Vec<Standing> {
     let ranks = ledger.records().iter().enumerate();
-    ranks.map(|(rank, record)| one(record, snapshot.rank(rank), stopped_at)).collect()
+    ranks.map(|(rank, record)| one(record, snapshot.rank(rank), snapshot, stopped_at)).collect()
 }
 
-fn one(record: &Record, seen: &Seen, stopped_at: Option<u64>) -> Standing {
+fn one(record: &Record, seen: &Seen, snapshot: &Snapshot, stopped_at: Option<u64>) -> Standing {
     let started = record.pid.is_some();
     let mut standing = Standing {
         is_told: true,
@@ -96,7 +95,11 @@ fn one(record: &Record, seen: &Seen, stopped_at: Option<u64>) -> Standing {
     if started && !record.finished {
         standing.waits_in(seen);
     }
-    standing.state = state(record, seen, &standing);
+    standing.state = match standing.is_alive && standing.waits.is_empty() {
+        true => state(record, outside(seen, snapshot)),
+        false => state(record, "joined"),
+    }
+    .to_owned();
     standing.fate = fate(record, stopped_at, &standing);
     standing
 }
@@ -106,24 +109,29 @@ fn ended_before(record: &Record, stopped_at: Option<u64>) -> bool {
     record.ended.is_some_and(|(_, at)| stopped_at.is_none_or(|stopped| at <= stopped))
 }
 
-fn state(record: &Record, seen: &Seen, standing: &Standing) -> String {
-    let state = match (record.finished, record.leaving, record.joined) {
+/// How far it has come; `joined` is for a rank that has joined and not left.
+fn state(record: &Record, joined: &'static str) -> &'static str {
+    match (record.finished, record.leaving, record.joined) {
         _ if record.pid.is_none() => "not started",
         (true, ..) => "finished",
         (_, true, _) => "has dropped its World and waits for the others",
-        (.., true) if standing.is_alive && standing.waits.is_empty() => outside(seen),
-        (.., true) => "joined",
+        (.., true) => joined,
         _ => "not joined",
-    };
-    state.to_owned()
+    }
 }
 
-/// The state of a rank that has joined and does not seem to be blocked.
-fn outside(seen: &Seen) -> &'static str {
+/// The state of a rank that has joined and does not seem to be blocked. Nobody comes out of
+/// `mpj::init` before all are there.
+fn outside(seen: &Seen, snapshot: &Snapshot) -> &'static str {
+    let is_absent = |seen: &Seen| matches!(seen, Seen::State(state) if !is_there(state));
     match seen {
-        Seen::State(state) if is_there(state) => "joined, not blocked in a call",
+        Seen::State(state) if !is_there(state) => "joined",
+        Seen::State(_) if snapshot.ranks.iter().any(is_absent) => {
+            "joined, waits in mpj::init for the others"
+        }
+        Seen::State(_) => "joined, not blocked in a call",
         Seen::Unsteady => "joined, in a state that cannot be read",
-        Seen::State(_) | Seen::Unread => "joined",
+        Seen::Unread => "joined",
     }
 }
 

@@ -73,8 +73,8 @@ mpjrun:   cycle: 0 waits for 1 (recv tag 7) -> 1 waits for 0 (recv tag 9) -> 0
              its way\n",
         ),
         (
-            Verdict::Stalled(Duration::from_secs(5)),
-            "mpjrun: no rank made progress for 5 s (--stall)\n",
+            Verdict::Stalled(Duration::from_millis(5_031)),
+            "mpjrun: no rank made progress for 5.0 s (--stall)\n",
         ),
         (
             Verdict::TimedOut(Duration::from_millis(1_500)),
@@ -115,7 +115,7 @@ fn what_is_not_known_is_not_said() {
 mpjrun: state of the job 1.00 s after start
 mpjrun:   rank 0: not joined, still running
 mpjrun:   ranks 1, 4: joined, still running
-mpjrun:   rank 2: joined, not blocked in a call, still running
+mpjrun:   rank 2: joined, waits in mpj::init for the others, still running
 mpjrun:   rank 3: joined, in a state that cannot be read, still running
 ";
     assert_eq!(on_request(&job, &snapshot), expected);
@@ -132,7 +132,7 @@ mpjrun:   ranks  blocked in  peer    tag  communicator  bytes  phase            
 mpjrun:   0      recv        rank 1    7  world             8  no message has come  0.50
 mpjrun:   rank 1: gone
 mpjrun:   rank 2: not joined
-mpjrun:   rank 3: joined, not blocked in a call
+mpjrun:   rank 3: joined, waits in mpj::init for the others
 mpjrun:   chain: 0 waits for 1 (recv tag 7) -> 1 (gone)
 ";
     assert_eq!(of_segment("99-ab", START, &snapshot, |pid| pid == 200), expected);
