@@ -1,6 +1,7 @@
-//! Who failed first, with which exit code, and in which words. Pure: times are arguments.
+//! Who failed first, and with which exit code. Pure: times are arguments.
 //!
-//! The job's poll loop feeds the [`Ledger`] with control messages and endings as they come.
+//! The job's poll loop feeds the [`Ledger`] with control messages and endings as they come;
+//! [`crate::report`] puts into words what stands in it.
 //!
 //! - X1: the first failure *in time* decides. A rank that complained, mostly of a panic, failed when it
 //!   did so, by its own clock reading, even if another rank, brought down by that, was gone sooner.
@@ -8,17 +9,16 @@
 //! - X3: exit code 0 is a success only of a rank that finished, or of one that never joined in a job
 //!   that nobody joined: then the program is none of ours.
 //! - X4: what ended after the job was being stopped was ended by the stop, whatever its code.
+//! - X5: a rank that asks for the end of the job fails by that, at the time at which it asks, however its
+//!   process ends after that, and even if it does not.
 
-use std::fmt::Write;
 use std::time::Duration;
 
 use rustix::io::Errno;
-use transport_lapi::bootstrap::control::ControlMessage;
+use transport_lapi::bootstrap::control::{ControlMessage, Queues};
 
 /// Complaints kept per rank: the first, which may have caused the others, and the latest ones.
 const KEPT_COMPLAINTS: usize = 4;
-/// Complaints told of ranks that are not the cause.
-const TOLD_COMPLAINTS: usize = 16;
 /// A control line that ended this long before its rank did not end with it, in nanoseconds.
 const LINE_ALONE: u64 = 50_000_000;
 
@@ -43,6 +43,8 @@ pub(crate) enum Fault {
     LineClosed,
     /// Exit code 0 of a rank that never joined, while another did.
     NeverJoined,
+    /// The rank asked for the end of the job with this code (X5).
+    Aborted(i32),
 }
 
 /// The failure that decides.
@@ -55,15 +57,16 @@ pub(crate) struct Failure {
 }
 
 /// Why a job did not end by itself with every rank's success.
+#[allow(dead_code, reason = "the watch passes two of them")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Verdict {
     /// A rank failed.
     Failed(Failure),
     /// `--timeout` was over.
     TimedOut(Duration),
-    /// No rank made progress for this long.
+    /// No rank made progress for this long, which is more than `--stall` allows.
     Stalled(Duration),
-    /// All ranks wait for each other.
+    /// Every rank waits for another one, and nothing is on its way.
     Deadlock,
     /// The launcher got this signal.
     Signalled(i32),
@@ -80,51 +83,49 @@ impl Verdict {
         match self {
             Self::Failed(Failure { fault: Fault::Code(code), .. }) => code as u8,
             Self::Failed(Failure { fault: Fault::Signal(signal), .. }) => after_signal(signal),
+            // Code 0 would call the end of the job a success.
+            Self::Failed(Failure { fault: Fault::Aborted(code), .. }) => (code as u8).max(1),
             Self::Failed(_) => 1,
             Self::TimedOut(_) | Self::Stalled(_) => 124,
-            Self::Deadlock => 125,
             Self::Signalled(signal) => after_signal(signal),
             Self::OutputClosed => after_signal(libc::SIGPIPE),
-            Self::OutputRefused(_) => 125,
+            Self::OutputRefused(_) | Self::Deadlock => 125,
         }
     }
 }
 
 /// What a rank said of its own failure.
 #[derive(Debug, Clone)]
-struct Complaint {
-    at: u64,
-    message: String,
-    location: String,
+pub(crate) struct Complaint {
+    pub(crate) at: u64,
+    pub(crate) message: String,
+    /// Where it panicked; empty if it did not.
+    pub(crate) location: String,
 }
 
-impl Complaint {
-    /// Adds it to a report, as said by `who`.
-    fn tell(&self, who: &str, report: &mut String) {
-        let message = self.message.trim_end().replace('\n', "\nmpjrun:     ");
-        // Writing to a string does not fail.
-        let _ = match self.location.as_str() {
-            "" => writeln!(report, "mpjrun:   {who} said: {message}"),
-            place => writeln!(report, "mpjrun:   {who} panicked at {place}: {message}"),
-        };
-    }
-}
-
-#[derive(Debug, Clone)]
-struct Record {
+/// What is known of one rank.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Record {
     /// `None` if it was never started.
-    pid: Option<u32>,
-    joined: bool,
-    leaving: bool,
-    finished: bool,
-    complaints: Vec<Complaint>,
+    pub(crate) pid: Option<u32>,
+    pub(crate) joined: bool,
+    pub(crate) leaving: bool,
+    pub(crate) finished: bool,
+    pub(crate) complaints: Vec<Complaint>,
+    /// What it told of its queues, the last time it was asked.
+    pub(crate) queues: Option<Queues>,
+    /// When it asked for the end of the job, and with which code.
+    aborted: Option<(u64, i32)>,
     /// When its control line ended.
     line_closed: Option<u64>,
-    ended: Option<(Ending, u64)>,
+    pub(crate) ended: Option<(Ending, u64)>,
 }
 
 impl Record {
     fn fault(&self, somebody_joined: bool) -> Option<Fault> {
+        if let Some((_, code)) = self.aborted {
+            return Some(Fault::Aborted(code));
+        }
         let (ending, at) = self.ended?;
         let line_alone = self.line_closed.is_some_and(|closed| closed + LINE_ALONE < at);
         match ending {
@@ -141,31 +142,15 @@ impl Record {
         self.complaints.last().map(|complaint| complaint.at)
     }
 
-    /// When the rank failed, given that it did (X1).
+    /// When the rank failed, given that it did (X1, X5).
     fn failed_at(&self) -> Option<u64> {
-        self.complained_at().or(self.ended.map(|(_, at)| at))
+        let aborted_at = self.aborted.map(|(at, _)| at);
+        aborted_at.or(self.complained_at()).or(self.ended.map(|(_, at)| at))
     }
 
-    fn state(&self) -> &'static str {
-        match (self.finished, self.leaving, self.joined) {
-            (true, ..) => "finished",
-            (_, true, _) => "has dropped its World and waits for the others",
-            (.., true) => "joined",
-            _ => "not joined",
-        }
-    }
-
-    /// What became of a rank that is not the cause (X4).
-    fn fate(&self, stopped_at: u64) -> String {
-        let state = self.state();
-        if self.pid.is_none() {
-            return "not started".to_owned();
-        }
-        match self.ended {
-            Some((ending, at)) if at <= stopped_at => format!("{state}, {}", ended_how(ending)),
-            Some(_) => format!("{state}, still running; ended by mpjrun"),
-            None => format!("{state}, still running; does not even react to SIGKILL"),
-        }
+    /// Whether it may still turn out to have failed when it complained (X2).
+    fn is_undecided(&self) -> bool {
+        self.ended.is_none() && self.aborted.is_none()
     }
 }
 
@@ -173,24 +158,37 @@ impl Record {
 #[derive(Debug)]
 pub(crate) struct Ledger {
     start: u64,
+    host: String,
     records: Vec<Record>,
 }
 
 impl Ledger {
-    /// A job of this many ranks, started at `start`, of which the first ones have these process ids
-    /// and the others were not started.
-    pub(crate) fn new(start: u64, ranks: usize, pids: impl IntoIterator<Item = u32>) -> Self {
-        let record = |pid| Record {
-            pid,
-            joined: false,
-            leaving: false,
-            finished: false,
-            complaints: Vec::new(),
-            line_closed: None,
-            ended: None,
-        };
+    /// A job of this many ranks, started at `start` on `host`, of which the first ones have these
+    /// process ids and the others were not started.
+    pub(crate) fn new(
+        start: u64,
+        host: String,
+        ranks: usize,
+        pids: impl IntoIterator<Item = u32>,
+    ) -> Self {
         let pids = pids.into_iter().map(Some).chain(std::iter::repeat(None));
-        Self { start, records: pids.take(ranks).map(record).collect() }
+        let records = pids.take(ranks).map(|pid| Record { pid, ..Record::default() }).collect();
+        Self { start, host, records }
+    }
+
+    /// When the job started, in nanoseconds of the monotonic clock.
+    pub(crate) fn start(&self) -> u64 {
+        self.start
+    }
+
+    /// The name of the host that it runs on.
+    pub(crate) fn host(&self) -> &str {
+        &self.host
+    }
+
+    /// What is known of each rank.
+    pub(crate) fn records(&self) -> &[Record] {
+        &self.records
     }
 
     /// Notes a message that came at `now` over `rank`'s line. Answers whether it was the rank's own:
@@ -207,7 +205,10 @@ impl Ledger {
             }
             ControlMessage::Leaving { .. } => record.leaving = true,
             ControlMessage::Finished { .. } => record.finished = true,
-            ControlMessage::Aborted { .. } | ControlMessage::Queues { .. } => {}
+            ControlMessage::Queues { queues, .. } => record.queues = Some(queues),
+            ControlMessage::Aborted { at_nanos, code, .. } => {
+                record.aborted.get_or_insert((at_nanos.clamp(self.start, now), code));
+            }
             ControlMessage::Failed { at_nanos, message, location, .. } => {
                 if record.complaints.len() == KEPT_COMPLAINTS {
                     record.complaints.remove(1);
@@ -222,6 +223,12 @@ impl Ledger {
     /// Notes that nothing more will come over `rank`'s line.
     pub(crate) fn line_closed(&mut self, rank: usize, now: u64) {
         self.records[rank].line_closed.get_or_insert(now);
+    }
+
+    /// Forgets the queues that ranks have told, since they are about to be asked again.
+    #[allow(dead_code, reason = "called before an inquiry")]
+    pub(crate) fn forget_queues(&mut self) {
+        self.records.iter_mut().for_each(|record| record.queues = None);
     }
 
     /// Notes how `rank` ended, `at` this time.
@@ -243,166 +250,8 @@ impl Ledger {
     /// decides (X1, X2).
     pub(crate) fn awaits_earlier(&self, failure: &Failure) -> bool {
         let earlier = |record: &Record| record.complained_at().is_some_and(|at| at < failure.at);
-        self.records.iter().any(|record| record.ended.is_none() && earlier(record))
+        self.records.iter().any(|record| record.is_undecided() && earlier(record))
     }
-
-    /// The report on a job that `verdict` ended, whose ranks were stopped at `stopped_at`.
-    pub(crate) fn report(&self, verdict: Verdict, stopped_at: u64) -> String {
-        let mut text = match verdict {
-            Verdict::Failed(failure) => self.cause(&failure),
-            Verdict::TimedOut(limit) => {
-                format!("mpjrun: the job still ran after {} s (--timeout)\n", limit.as_secs_f64())
-            }
-            Verdict::Stalled(lasted) => {
-                format!(
-                    "mpjrun: no rank made progress for {:.1} s (--stall)\n",
-                    lasted.as_secs_f64()
-                )
-            }
-            Verdict::Deadlock => "mpjrun: deadlock: all ranks wait for each other\n".to_owned(),
-            Verdict::Signalled(signal) => {
-                format!("mpjrun: ended by {}\n", signal_words(signal))
-            }
-            Verdict::OutputClosed => return String::new(),
-            Verdict::OutputRefused(errno) => {
-                return format!("mpjrun: cannot write standard output: {errno}\n");
-            }
-        };
-        let cause = match verdict {
-            Verdict::Failed(failure) => Some(failure.rank),
-            _ => None,
-        };
-        for (ranks, fate) in self.fates(cause, stopped_at) {
-            let noun = if ranks.len() == 1 { "rank" } else { "ranks" };
-            // Writing to a string does not fail.
-            let _ = writeln!(text, "mpjrun:   {noun} {}: {fate}", ranges(&ranks));
-        }
-        if cause.is_none() {
-            self.tell_complaints(&mut text);
-        }
-        text
-    }
-
-    /// What the ranks that did not succeed have said, where none of them is known to be the cause.
-    fn tell_complaints(&self, text: &mut String) {
-        let unfinished = self.records.iter().enumerate().filter(|(_, record)| !record.finished);
-        let said: Vec<_> = unfinished
-            .flat_map(|(rank, record)| record.complaints.iter().map(move |said| (rank, said)))
-            .collect();
-        for (rank, complaint) in said.iter().take(TOLD_COMPLAINTS) {
-            complaint.tell(&format!("rank {rank}"), text);
-        }
-        if let Some(more @ 1..) = said.len().checked_sub(TOLD_COMPLAINTS) {
-            // Writing to a string does not fail.
-            let _ = writeln!(text, "mpjrun:   and {more} more complaints");
-        }
-    }
-
-    fn cause(&self, failure: &Failure) -> String {
-        let Failure { rank, fault, .. } = *failure;
-        let record = &self.records[rank];
-        let at = record.ended.map_or(failure.at, |(_, at)| at);
-        let when = Duration::from_nanos(at.saturating_sub(self.start)).as_secs_f64();
-        let when = format!("{when:.2} s after start");
-        let what = match fault {
-            Fault::Code(code) => format!("{} {when}", ended_how(Ending::Code(code))),
-            Fault::Signal(signal) => format!("{} {when}", ended_how(Ending::Signal(signal))),
-            Fault::Unfinished if record.complaints.is_empty() => format!(
-                "exited with code 0 without finishing: keep the World alive until the end of main \
-                 and let it drop ({when})"
-            ),
-            Fault::Unfinished => format!("exited with code 0 without finishing {when}"),
-            Fault::LineClosed => format!(
-                "exited with code 0, but its control line to mpjrun was closed before: it closed a \
-                 descriptor that is not its own, or became another program by exec ({when})"
-            ),
-            Fault::NeverJoined => format!(
-                "ended without joining the job ({when}), which other ranks did: call mpj::init in \
-                 every rank"
-            ),
-        };
-        let pid = record.pid.map_or("unknown".to_owned(), |pid| pid.to_string());
-        let mut text = format!("mpjrun: rank {rank} (pid {pid}) {what}\n");
-        record.complaints.iter().for_each(|complaint| complaint.tell("it", &mut text));
-        text
-    }
-
-    /// What the rank that failed first did, in a sentence: a panic's words if there was one.
-    pub(crate) fn cause_in_brief(&self, verdict: Verdict) -> Option<String> {
-        let Verdict::Failed(Failure { rank, .. }) = verdict else { return None };
-        let record = &self.records[rank];
-        let panicked = record.complaints.iter().rfind(|said| !said.location.is_empty());
-        Some(match (panicked.or(record.complaints.last()), record.ended) {
-            (Some(Complaint { message, location, .. }), _) if location.is_empty() => {
-                format!("rank {rank} said: {message}")
-            }
-            (Some(Complaint { message, location, .. }), _) => {
-                format!("rank {rank} panicked at {location}: {message}")
-            }
-            (None, Some((Ending::Code(0), _))) => format!("rank {rank} ended without finishing"),
-            (None, Some((ending, _))) => format!("rank {rank} {}", ended_how(ending)),
-            (None, None) => format!("rank {rank} failed"),
-        })
-    }
-
-    /// The ranks but `cause`, those with the same fate together, in the order of their first rank.
-    fn fates(&self, cause: Option<usize>, stopped_at: u64) -> Vec<(Vec<usize>, String)> {
-        let mut fates: Vec<(Vec<usize>, String)> = Vec::new();
-        for (rank, record) in self.records.iter().enumerate() {
-            let fate = record.fate(stopped_at);
-            if Some(rank) == cause {
-                continue;
-            }
-            match fates.iter_mut().find(|(_, known)| *known == fate) {
-                Some((ranks, _)) => ranks.push(rank),
-                None => fates.push((vec![rank], fate)),
-            }
-        }
-        fates
-    }
-}
-
-fn ended_how(ending: Ending) -> String {
-    match ending {
-        Ending::Code(code) => format!("exited with code {code}"),
-        Ending::Signal(signal) => format!("was killed by {}", signal_words(signal)),
-    }
-}
-
-fn signal_words(signal: i32) -> String {
-    let name = match signal {
-        libc::SIGHUP => "SIGHUP",
-        libc::SIGINT => "SIGINT",
-        libc::SIGQUIT => "SIGQUIT",
-        libc::SIGILL => "SIGILL",
-        libc::SIGTRAP => "SIGTRAP",
-        libc::SIGABRT => "SIGABRT",
-        libc::SIGBUS => "SIGBUS",
-        libc::SIGFPE => "SIGFPE",
-        libc::SIGKILL => "SIGKILL",
-        libc::SIGUSR1 => "SIGUSR1",
-        libc::SIGSEGV => "SIGSEGV",
-        libc::SIGUSR2 => "SIGUSR2",
-        libc::SIGPIPE => "SIGPIPE",
-        libc::SIGALRM => "SIGALRM",
-        libc::SIGTERM => "SIGTERM",
-        libc::SIGXCPU => "SIGXCPU",
-        libc::SIGXFSZ => "SIGXFSZ",
-        libc::SIGSYS => "SIGSYS",
-        _ => return format!("signal {signal}"),
-    };
-    format!("signal {signal} ({name})")
-}
-
-/// Ascending numbers as text: `0, 2-4`.
-fn ranges(numbers: &[usize]) -> String {
-    let runs = numbers.chunk_by(|one, next| one + 1 == *next);
-    let words = runs.map(|run| match run {
-        [only] => only.to_string(),
-        [first, .., last] => format!("{first}-{last}"),
-        [] => unreachable!("a run has at least one number"),
-    });
-    words.collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]

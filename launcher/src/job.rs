@@ -80,7 +80,7 @@ pub fn outcome(spec: &JobSpec) -> Result<Outcome, LaunchError> {
         printer.say(&format!("mpjrun: {note}\n"));
     }
     let job = Job {
-        ledger: Ledger::new(start, spec.ranks(), ranks.iter().map(Rank::pid)),
+        ledger: Ledger::new(start, host_name(), spec.ranks(), ranks.iter().map(Rank::pid)),
         ranks,
         printer,
         input,
@@ -96,6 +96,10 @@ pub fn outcome(spec: &JobSpec) -> Result<Outcome, LaunchError> {
     };
     job.run()
         .map_err(|errno| LaunchError::System { action: "wait for events", source: errno.into() })
+}
+
+fn host_name() -> String {
+    rustix::system::uname().nodename().to_string_lossy().into_owned()
 }
 
 /// Where the job is on its way to its end.
@@ -158,7 +162,10 @@ impl Job {
         self.ranks.into_iter().filter(|rank| !rank.is_gone()).for_each(std::mem::forget);
         let verdict = self.verdict.map(|(verdict, _)| verdict);
         let code = verdict.map_or(0, Verdict::exit_code);
-        Ok(Outcome { code, cause: verdict.and_then(|verdict| self.ledger.cause_in_brief(verdict)) })
+        Ok(Outcome {
+            code,
+            cause: verdict.and_then(|verdict| report::in_brief(&self.ledger, verdict)),
+        })
     }
 
     /// Writes what is left, and the report (J3). A job that went well waits for its reader, for ever

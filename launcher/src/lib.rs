@@ -18,8 +18,11 @@
 //!      ├── rank        the descriptors of one rank
 //!      ├── stdin       the terminal's input, for rank 0
 //!      ├── output      whole lines from the ranks to the launcher's own streams
-//!      ├── testing     runs a test of several ranks, for `#[mpj::test]`
-//!      └── exits       who failed first, with which code, in which words; pure
+//!      ├── exits       who failed first, with which code; pure
+//!      └── report      failures and hangs in words; pure
+//!
+//!  jobs                from outside: which jobs there are, their end, their state
+//!  testing             runs a test of several ranks, for `#[mpj::test]`
 //! ```
 
 #![forbid(unsafe_code)]

@@ -32,9 +32,9 @@ fn answer(request: Request) -> Result<u8, LaunchError> {
         }
         Request::Info(asked) => info::text(&asked).map(tell),
         Request::Completions(script) => Ok(tell(script)),
-        Request::Ps => jobs::ps().map(tell),
-        Request::Kill { job } => jobs::kill(&job).map(tell),
-        Request::Attach { job } => jobs::attach(&job).map(tell),
+        Request::Ps => Ok(tell(jobs::ps()?)),
+        Request::Kill { job } => Ok(tell(jobs::kill(&job)?)),
+        Request::Attach { job } => Ok(tell(jobs::attach(&job)?)),
     }
 }
 

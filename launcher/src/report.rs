@@ -1,9 +1,41 @@
-//! What a job's user is told when it fails, hangs or is asked about.
+//! What a job's user is told when it fails, hangs or is asked about. Pure: times and what was read of
+//! the ranks are arguments.
+//!
+//! [`of_verdict`] is the one block at the end of a job that did not end well, [`on_request`] the answer
+//! to SIGQUIT, [`of_segment`] that of `mpjrun attach`.
+//!
+//! ```text
+//!  exits: Ledger ──────┐                    ┌── cause      the headline: who, how, when
+//!                      ├── standing ────────┼── table      who is blocked in what, aligned
+//!  segment: Snapshot ──┘   one per rank     ├── waits      the cycle, or the chain and its end
+//!                                           ├── misses     messages that nearly match
+//!                                           └── queues     both queues of each rank
+//! ```
+//!
+//! - N1: everything read from the segment or told by a rank is a claim. Ranks and lengths in it index
+//!   nothing before they were compared; sums and differences saturate.
+//! - N2: whatever is claimed, each part of a report has a limit of lines, and each list in a line one of
+//!   entries: what is left out is counted.
 
+mod cause;
+mod graph;
+mod misses;
+mod queues;
 mod snapshot;
+mod standing;
+mod table;
+mod waits;
+mod words;
+
+use transport_lapi::bootstrap::board::TaskState;
 
 use crate::exits::{Ledger, Verdict};
+#[allow(unused_imports, reason = "who takes a snapshot needs both")]
 pub(crate) use snapshot::{Seen, Snapshot};
+use standing::Standing;
+
+/// Every line but the first of a report begins with this.
+const INDENT: &str = "mpjrun:   ";
 
 /// The report on a job that `verdict` ended, whose ranks were stopped at `stopped_at` and were seen as
 /// in `snapshot` before that. Empty if there is nobody to read it.
@@ -13,12 +45,69 @@ pub(crate) fn of_verdict(
     stopped_at: u64,
     snapshot: &Snapshot,
 ) -> String {
-    let told = ledger.report(verdict, stopped_at);
-    if verdict == Verdict::Deadlock { told + &on_request(ledger, snapshot) } else { told }
+    let headline = cause::headline(ledger, verdict);
+    let mut standings = standing::told(ledger, snapshot, Some(stopped_at));
+    let what_follows = match verdict {
+        Verdict::OutputClosed => return String::new(),
+        Verdict::OutputRefused(_) => String::new(),
+        Verdict::Failed(failure) => {
+            // The headline is about it.
+            standings[failure.rank].is_told = false;
+            standings.iter_mut().for_each(Standing::forget_errors);
+            let said = cause::complaints_of(&ledger.records()[failure.rank]);
+            said + &states(ledger, snapshot, &standings)
+        }
+        _ => hang(ledger, snapshot, &standings),
+    };
+    headline + &what_follows
+}
+
+/// Why the job ended, in a sentence, where its exit code does not say it all.
+pub(crate) fn in_brief(ledger: &Ledger, verdict: Verdict) -> Option<String> {
+    cause::in_brief(ledger, verdict)
 }
 
 /// The state of a job that goes on, for who asked for it by a signal.
-pub(crate) fn on_request(_: &Ledger, snapshot: &Snapshot) -> String {
-    let lines = snapshot.ranks.iter().map(|seen| format!("mpjrun:   {seen:?}\n"));
-    lines.collect()
+pub(crate) fn on_request(ledger: &Ledger, snapshot: &Snapshot) -> String {
+    let standings = standing::told(ledger, snapshot, None);
+    let after = words::seconds_between(ledger.start(), snapshot.at);
+    let headline = format!("mpjrun: state of the job {after} s after start\n");
+    headline + &hang(ledger, snapshot, &standings)
 }
+
+/// The state of a job of another launcher, of which nothing is known but its segment: `start` is when it
+/// started, and `runs` tells whether a process is still there.
+pub(crate) fn of_segment(
+    job: &str,
+    start: u64,
+    snapshot: &Snapshot,
+    runs: impl Fn(u32) -> bool,
+) -> String {
+    let standings: Vec<_> =
+        snapshot.ranks.iter().map(|seen| Standing::seen(seen, snapshot, &runs)).collect();
+    let after = words::seconds_between(start, snapshot.at);
+    let headline = format!("mpjrun: job {job}, {after} s after start\n");
+    headline + &table::text(&standings, start, snapshot.at) + &findings(&standings)
+}
+
+fn states(ledger: &Ledger, snapshot: &Snapshot, standings: &[Standing]) -> String {
+    table::text(standings, ledger.start(), snapshot.at)
+}
+
+/// All that is known of a job of which no rank is known to have failed.
+fn hang(ledger: &Ledger, snapshot: &Snapshot, standings: &[Standing]) -> String {
+    [states(ledger, snapshot, standings), findings(standings), cause::complaints(ledger)].concat()
+}
+
+/// Why a job hangs, as far as that can be seen.
+fn findings(standings: &[Standing]) -> String {
+    [waits::text(standings), misses::text(standings), queues::text(standings)].concat()
+}
+
+/// Whether a rank was there to publish anything.
+fn is_there(state: &TaskState) -> bool {
+    state.pid != 0
+}
+
+#[cfg(test)]
+mod tests;

@@ -18,22 +18,26 @@ use rustix::io::Errno;
 use transport_lapi::TaskId;
 use transport_lapi::adapters::shm::create_segment;
 use transport_lapi::bootstrap::control::control_pair;
+use transport_lapi::bootstrap::rank_environment;
 use transport_lapi::bootstrap::signals::Mask;
 use transport_lapi::bootstrap::spawn::{DescriptorLimit, prepare};
-use transport_lapi::bootstrap::{monotonic_nanos, rank_environment};
 use transport_lapi::config::{self, Settings, Tuning, TuningSource};
 
 use crate::LaunchError;
 use crate::exits::Ending;
 use crate::job::{App, Export, JobSpec};
+use crate::jobs::JobName;
 use crate::rank::Rank;
 use crate::stdin::{self, TerminalInput};
 use crate::tuning_file;
 
 /// A job that runs.
 pub(crate) struct Started {
+    /// The first ranks of the job, mostly all of them.
     pub(crate) ranks: Vec<Rank>,
+    /// What forwards a terminal's input.
     pub(crate) input: Option<TerminalInput>,
+    /// The job segment. While the launcher holds it, [`crate::jobs`] finds the job.
     pub(crate) segment: OwnedFd,
 }
 /// Where programs are looked up if `PATH` is not set.
@@ -124,8 +128,8 @@ impl<'a> Prepared<'a> {
     pub(crate) fn start(&self, mask: Mask) -> Result<Started, LaunchError> {
         let limit = DescriptorLimit::raise();
         let size = self.spec.ranks();
-        let segment = create_segment(size)?;
-        let job = format!("{}-{:x}", std::process::id(), monotonic_nanos());
+        let job = JobName::of_this_process().to_string();
+        let segment = create_segment(&job, size)?;
         let (mut input, forwarding) = stdin::for_rank_zero()
             .map_err(|source| LaunchError::System { action: "forward standard input", source })?;
         let mut ranks = Vec::with_capacity(size);

@@ -18,7 +18,7 @@ fn threads(num_tasks: usize) -> Vec<ThreadsAdapter> {
 
 /// Ranks over a segment that each maps for itself, as processes do.
 fn shm(num_tasks: usize) -> Vec<ShmAdapter> {
-    let segment = create_segment(num_tasks).expect("memory suffices");
+    let segment = create_segment("test", num_tasks).expect("memory suffices");
     let attach = |task| {
         let segment = segment.try_clone().expect("descriptors suffice");
         thread::spawn(move || ShmAdapter::attach(segment, task, num_tasks, GetMode::Auto))

@@ -44,7 +44,7 @@ impl Platform for ShmReferenceGet {
 
 /// Attaches all ranks at once, since each waits for the others.
 fn attach(ranks: usize, get: GetMode) -> Vec<ShmAdapter> {
-    let segment = shm::create_segment(ranks).expect("a segment");
+    let segment = shm::create_segment("test", ranks).expect("a segment");
     let attach = |(task, fd): (usize, OwnedFd)| {
         thread::spawn(move || ShmAdapter::attach(fd, task as u32, ranks, get))
     };

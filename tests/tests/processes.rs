@@ -352,7 +352,7 @@ fn the_number_of_a_rank_behind_a_script_is_the_ranks_own() {
     kill_process(victim, Signal::KILL).expect("a rank of this test");
     let (code, said) = job.finish();
     assert_eq!(code, Some(137), "{said}");
-    assert!(said.contains(&format!("(pid {})", job.ranks[0])), "{said}");
+    assert!(said.contains(&format!("(pid {}, ", job.ranks[0])), "{said}");
     job.assert_ranks_gone();
 }
 
@@ -365,7 +365,7 @@ fn a_rank_killed_from_outside_ends_the_job_and_leaves_nothing() {
     let (code, said) = job.finish();
     assert_eq!(code, Some(137), "{said}");
     assert!(said.contains("was killed by signal 9 (SIGKILL)"), "{said}");
-    assert!(said.contains(&format!("(pid {})", job.ranks[1])), "{said}");
+    assert!(said.contains(&format!("(pid {}, ", job.ranks[1])), "{said}");
     assert!(said.contains(": joined, still running; ended by mpjrun"), "{said}");
     job.assert_ranks_gone();
     assert_eq!(shared_memory(), before);

@@ -61,7 +61,7 @@ fn task(
 
 /// What was taken at each step of a job of `tasks`.
 fn job(tasks: usize) -> Result<[u64; 3], AdapterError> {
-    let (fd, together) = (create_segment(tasks)?, Barrier::new(tasks));
+    let (fd, together) = (create_segment("example", tasks)?, Barrier::new(tasks));
     thread::scope(|scope| {
         let start = |me| {
             let (fd, together) = (&fd, &together);

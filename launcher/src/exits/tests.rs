@@ -1,4 +1,4 @@
-//! Who decides, with which code, in which words.
+//! Who decides, and with which code.
 
 use super::*;
 
@@ -9,7 +9,7 @@ fn ms(after_start: u64) -> u64 {
 }
 
 fn ledger(ranks: u32) -> Ledger {
-    Ledger::new(START, ranks as usize, (0..ranks).map(|rank| 100 + rank))
+    Ledger::new(START, "box".to_owned(), ranks as usize, (0..ranks).map(|rank| 100 + rank))
 }
 
 fn join(ledger: &mut Ledger, rank: u32) {
@@ -120,180 +120,66 @@ fn exit_codes() {
     assert_eq!(failed(Fault::Signal(9)), 137);
     assert_eq!(failed(Fault::Unfinished), 1);
     assert_eq!(failed(Fault::NeverJoined), 1);
+    assert_eq!(failed(Fault::Aborted(7)), 7);
+    assert_eq!(failed(Fault::Aborted(0x1ff)), 255);
+    assert_eq!(failed(Fault::Aborted(0)), 1);
+    assert_eq!(failed(Fault::Aborted(256)), 1);
     assert_eq!(Verdict::TimedOut(Duration::from_secs(1)).exit_code(), 124);
+    assert_eq!(Verdict::Stalled(Duration::from_secs(1)).exit_code(), 124);
+    assert_eq!(Verdict::Deadlock.exit_code(), 125);
     assert_eq!(Verdict::Signalled(libc::SIGINT).exit_code(), 130);
     assert_eq!(Verdict::Signalled(libc::SIGTERM).exit_code(), 143);
     assert_eq!(Verdict::OutputClosed.exit_code(), 141);
     assert_eq!(Verdict::OutputRefused(Errno::NOSPC).exit_code(), 125);
 }
 
-#[test]
-fn the_report_names_cause_panic_and_every_other_rank() {
-    let mut job = ledger(5);
-    (0..4).for_each(|rank| join(&mut job, rank));
-    finish(&mut job, 3);
-    job.ended(3, Ending::Code(0), ms(300));
-    panic(&mut job, 1, ms(500), "left != right\nleft: 1");
-    job.ended(1, Ending::Code(101), ms(520));
-    for rank in [0, 2, 4] {
-        job.ended(rank, Ending::Signal(libc::SIGTERM), ms(530));
-    }
-    let failure = job.first_failure().expect("rank 1 failed");
-    let expected = "\
-mpjrun: rank 1 (pid 201) exited with code 101 0.52 s after start
-mpjrun:   it panicked at src/main.rs:1:2: left != right
-mpjrun:     left: 1
-mpjrun:   ranks 0, 2: joined, still running; ended by mpjrun
-mpjrun:   rank 3: finished, exited with code 0
-mpjrun:   rank 4: not joined, still running; ended by mpjrun
-";
-    assert_eq!(job.report(Verdict::Failed(failure), ms(525)), expected);
+fn abort(ledger: &mut Ledger, rank: u32, at: u64, code: i32) {
+    let aborted = ControlMessage::Aborted { task: rank, at_nanos: at, code };
+    assert!(ledger.note(rank as usize, aborted, ms(1_000)));
 }
 
 #[test]
-fn every_fault_has_its_words() {
-    let words = |fault| {
-        let mut job = ledger(1);
-        job.ended(0, Ending::Code(0), ms(1_250));
-        job.report(Verdict::Failed(Failure { rank: 0, fault, at: ms(1_250) }), ms(1_250))
-    };
-    assert_eq!(
-        words(Fault::Signal(9)),
-        "mpjrun: rank 0 (pid 100) was killed by signal 9 (SIGKILL) 1.25 s after start\n"
-    );
-    assert_eq!(
-        words(Fault::Unfinished),
-        "mpjrun: rank 0 (pid 100) exited with code 0 without finishing: keep the World alive until \
-         the end of main and let it drop (1.25 s after start)\n"
-    );
-    assert!(words(Fault::NeverJoined).contains("rank 0 (pid 100) ended without joining the job"));
-}
-
-#[test]
-fn a_complaint_that_is_no_panic_is_told_as_such() {
-    let mut job = ledger(1);
-    join(&mut job, 0);
-    let (message, location) = ("task 1 is gone".to_owned(), String::new());
-    let failed = ControlMessage::Failed { task: 0, at_nanos: ms(10), message, location };
-    assert!(job.note(0, failed, ms(11)));
-    job.ended(0, Ending::Code(0), ms(20));
-    let failure = job.first_failure().expect("it did not finish");
-    let expected = "\
-mpjrun: rank 0 (pid 200) exited with code 0 without finishing 0.02 s after start
-mpjrun:   it said: task 1 is gone
-";
-    assert_eq!(job.report(Verdict::Failed(failure), ms(21)), expected);
-}
-
-#[test]
-fn reports_of_other_verdicts() {
+fn an_abort_is_a_failure_at_its_time_whatever_the_end() {
     let mut job = ledger(2);
-    join(&mut job, 1);
-    job.ended(0, Ending::Signal(libc::SIGKILL), ms(2_000));
-    let timed_out = "\
-mpjrun: the job still ran after 1.5 s (--timeout)
-mpjrun:   rank 0: not joined, still running; ended by mpjrun
-mpjrun:   rank 1: joined, still running; does not even react to SIGKILL
-";
-    assert_eq!(job.report(Verdict::TimedOut(Duration::from_millis(1500)), ms(1_500)), timed_out);
-    let signalled = "\
-mpjrun: ended by signal 15 (SIGTERM)
-mpjrun:   rank 0: not joined, still running; ended by mpjrun
-mpjrun:   rank 1: joined, still running; does not even react to SIGKILL
-";
-    assert_eq!(job.report(Verdict::Signalled(libc::SIGTERM), ms(1)), signalled);
-    assert_eq!(job.report(Verdict::OutputClosed, ms(1)), "");
-    assert_eq!(signal_words(40), "signal 40");
+    abort(&mut job, 1, ms(10), 7);
+    let failure = job.first_failure().expect("it need not have ended");
+    assert_eq!(failure, Failure { rank: 1, fault: Fault::Aborted(7), at: ms(10) });
+    job.ended(0, Ending::Code(1), ms(12));
+    for ending in [Ending::Code(0), Ending::Code(7), Ending::Signal(9)] {
+        job.ended(1, ending, ms(20));
+        assert_eq!(fault(&job), Some((1, Fault::Aborted(7))));
+    }
+    job.ended(0, Ending::Code(1), ms(9));
+    assert_eq!(fault(&job), Some((0, Fault::Code(1))));
 }
 
 #[test]
-fn ranges_are_short() {
-    assert_eq!(ranges(&[3]), "3");
-    assert_eq!(ranges(&[0, 1, 2, 5, 7, 8]), "0-2, 5, 7-8");
+fn of_several_aborts_the_first_decides() {
+    let mut job = ledger(2);
+    abort(&mut job, 0, ms(12), 1);
+    abort(&mut job, 1, ms(10), 2);
+    abort(&mut job, 1, ms(11), 3);
+    assert_eq!(fault(&job), Some((1, Fault::Aborted(2))));
 }
 
 #[test]
-fn of_many_complaints_the_first_and_the_latest_are_told_in_order() {
+fn a_rank_that_panics_and_aborts_is_not_awaited() {
+    let mut job = ledger(2);
+    panic(&mut job, 1, ms(10), "boom");
+    abort(&mut job, 1, ms(11), 7);
+    let failure = job.first_failure().expect("it aborted");
+    assert_eq!((failure.at, job.awaits_earlier(&failure)), (ms(11), false));
+}
+
+#[test]
+fn queues_are_those_of_the_last_answer() {
     let mut job = ledger(1);
-    for turn in 1..=6 {
-        panic(&mut job, 0, ms(turn), &format!("number {turn}"));
+    for count in [5, 6] {
+        let queues = Queues { all_early: count, ..Queues::default() };
+        assert!(job.note(0, ControlMessage::Queues { task: 0, queues }, ms(1)));
     }
-    job.ended(0, Ending::Code(101), ms(7));
-    let failure = job.first_failure().expect("it failed");
-    let report = job.report(Verdict::Failed(failure), ms(8));
-    let told: Vec<&str> =
-        report.lines().filter_map(|line| line.split_once("number ")).map(|(_, n)| n).collect();
-    assert_eq!(told, ["1", "4", "5", "6"]);
-}
-
-#[test]
-fn complaints_are_told_where_no_rank_is_the_cause() {
-    let mut job = ledger(3);
-    panic(&mut job, 0, ms(5), "caught");
-    finish(&mut job, 0);
-    panic(&mut job, 1, ms(6), "in a thread\nof two lines");
-    for verdict in [Verdict::TimedOut(Duration::from_secs(1)), Verdict::Signalled(libc::SIGINT)] {
-        let report = job.report(verdict, ms(10));
-        let told =
-            "mpjrun:   rank 1 panicked at src/main.rs:1:2: in a thread\nmpjrun:     of two lines\n";
-        assert!(report.ends_with(told), "{report}");
-        assert!(!report.contains("caught"), "{report}");
-    }
-    (0..100).for_each(|turn| panic(&mut job, 1, ms(turn), "again"));
-    (0..100).for_each(|turn| panic(&mut job, 2, ms(turn), "again"));
-    assert!(!job.report(Verdict::Signalled(2), ms(200)).contains("more complaints"));
-}
-
-#[test]
-fn complaints_of_many_ranks_are_counted_rather_than_told() {
-    let mut job = ledger(20);
-    (0..20).for_each(|rank| panic(&mut job, rank, ms(5), "boom"));
-    let report = job.report(Verdict::Signalled(libc::SIGINT), ms(10));
-    assert_eq!(report.matches("boom").count(), TOLD_COMPLAINTS);
-    assert!(report.ends_with("mpjrun:   and 4 more complaints\n"), "{report}");
-}
-
-#[test]
-fn a_rank_that_waits_for_the_others_is_told_as_such() {
-    let mut job = ledger(3);
-    (0..2).for_each(|rank| join(&mut job, rank));
-    assert!(job.note(1, ControlMessage::Leaving { task: 1 }, ms(2)));
-    let report = job.report(Verdict::TimedOut(Duration::from_secs(1)), ms(1_000));
-    let waits = "rank 1: has dropped its World and waits for the others, still running; ";
-    assert!(report.contains(waits), "{report}");
-    finish(&mut job, 1);
-    let report = job.report(Verdict::TimedOut(Duration::from_secs(1)), ms(1_000));
-    assert!(report.contains("rank 1: finished, still running; "), "{report}");
-}
-
-#[test]
-fn ranks_that_were_not_started_are_told_as_such() {
-    let mut job = Ledger::new(START, 5, [100, 101]);
-    job.ended(1, Ending::Code(9), ms(10));
-    job.ended(0, Ending::Signal(libc::SIGTERM), ms(20));
-    let failure = job.first_failure().expect("rank 1 failed");
-    let expected = "\
-mpjrun: rank 1 (pid 101) exited with code 9 0.01 s after start
-mpjrun:   rank 0: not joined, still running; ended by mpjrun
-mpjrun:   ranks 2-4: not started
-";
-    assert_eq!(job.report(Verdict::Failed(failure), ms(15)), expected);
-}
-
-#[test]
-fn a_line_that_was_closed_before_the_end_is_the_fault() {
-    let mut alone = ledger(1);
-    join(&mut alone, 0);
-    alone.line_closed(0, ms(100));
-    alone.ended(0, Ending::Code(0), ms(900));
-    assert_eq!(fault(&alone), Some((0, Fault::LineClosed)));
-    let failure = alone.first_failure().expect("it failed");
-    let report = alone.report(Verdict::Failed(failure), ms(901));
-    assert!(report.contains("its control line to mpjrun was closed before"), "{report}");
-    assert!(!report.contains("keep the World alive"), "{report}");
-    let mut together = ledger(1);
-    join(&mut together, 0);
-    together.line_closed(0, ms(899));
-    together.ended(0, Ending::Code(0), ms(900));
-    assert_eq!(fault(&together), Some((0, Fault::Unfinished)));
+    let told = |job: &Ledger| job.records()[0].queues.as_ref().map(|queues| queues.all_early);
+    assert_eq!(told(&job), Some(6));
+    job.forget_queues();
+    assert_eq!(told(&job), None);
 }

@@ -3,6 +3,7 @@
 
 mod cleanup;
 mod exits;
+mod jobs;
 mod output;
 mod programs;
 mod support;

@@ -39,6 +39,7 @@ const JOB_CONTRACT: &[&str] = &[
     "transport_lapi::adapter::Caps",
     "transport_lapi::adapters::MAX_TASKS",
     "transport_lapi::adapters::segment_bytes",
+    "transport_lapi::adapters::shm::SEGMENT_NAME",
     "transport_lapi::adapters::shm::caps_of",
     "transport_lapi::adapters::shm::create_segment",
     "transport_lapi::bootstrap",

@@ -35,8 +35,8 @@ mod wireup;
 /// How long a look at a process that has not ended lasts.
 const A_LITTLE: Timespec = Timespec { tv_sec: 0, tv_nsec: 1_000_000 };
 
-pub use mapping::create_segment;
 pub(crate) use mapping::open_segment;
+pub use mapping::{SEGMENT_NAME, create_segment};
 
 /// One task of a job whose tasks are processes.
 pub struct ShmAdapter {

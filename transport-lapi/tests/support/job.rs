@@ -38,7 +38,7 @@ impl Kind {
 
 /// Attaches `num_tasks` threads to one segment.
 fn attach(num_tasks: usize, get: GetMode) -> Vec<Native> {
-    let segment = create_segment(num_tasks).expect("memory suffices");
+    let segment = create_segment("test", num_tasks).expect("memory suffices");
     thread::scope(|scope| {
         let task = |task: usize| {
             let segment = segment.try_clone().expect("descriptors suffice");

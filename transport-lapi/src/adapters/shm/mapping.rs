@@ -23,16 +23,23 @@ use crate::adapters::segment::Segment;
 /// all pairs talk: theirs take memory where they are touched.
 const RESERVED_UP_TO: usize = 20 << 20;
 
-/// Makes the memory of a job of `num_tasks` tasks: a memfd that can neither shrink nor grow. The
-/// descriptor is close-on-exec; whoever starts the tasks passes it on.
+/// What the names of all job segments begin with; the name of the job follows.
+pub const SEGMENT_NAME: &str = "mpj-job-";
+
+/// Makes the memory of the job called `job`, of `num_tasks` tasks: a memfd that can neither shrink nor
+/// grow. The descriptor is close-on-exec; whoever starts the tasks passes it on. The name can be seen in
+/// `/proc` only, behind [`SEGMENT_NAME`].
 ///
 /// # Errors
 /// [`AdapterError::TaskCount`], or [`AdapterError::System`] when the memory cannot be had.
-pub fn create_segment(num_tasks: usize) -> Result<OwnedFd, AdapterError> {
+pub fn create_segment(job: &str, num_tasks: usize) -> Result<OwnedFd, AdapterError> {
     let layout = Layout::new(num_tasks)?;
     let bytes = layout.bytes() as u64;
-    let fd = rustix::fs::memfd_create(c"mpj-job", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)
-        .map_err(|errno| system("make the job segment", errno))?;
+    let fd = rustix::fs::memfd_create(
+        format!("{SEGMENT_NAME}{job}"),
+        MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING,
+    )
+    .map_err(|errno| system("make the job segment", errno))?;
     rustix::fs::ftruncate(&fd, bytes)
         .map_err(|errno| system_sized("give the job segment its size", bytes, errno))?;
     if layout.bytes() <= RESERVED_UP_TO {

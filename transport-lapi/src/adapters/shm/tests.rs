@@ -9,7 +9,7 @@ use crate::adapters::contract::adapter_contract;
 
 /// Attaches one task per mode, each from its own thread.
 fn attach_all(modes: &[GetMode]) -> Vec<Result<ShmAdapter, AdapterError>> {
-    attach_to(&create_segment(modes.len()).unwrap(), modes)
+    attach_to(&create_segment("test", modes.len()).unwrap(), modes)
 }
 
 fn attach_to(fd: &OwnedFd, modes: &[GetMode]) -> Vec<Result<ShmAdapter, AdapterError>> {
@@ -143,14 +143,14 @@ fn a_refused_write_leaves_the_slice_to_the_origin() {
 
 #[test]
 fn refuses_a_task_number_outside_of_the_job() {
-    let fd = create_segment(2).unwrap();
+    let fd = create_segment("test", 2).unwrap();
     let refused = what(ShmAdapter::attach(fd, 2, 2, GetMode::Auto));
     assert_eq!(refused, "task 2 does not exist in a job of 2 tasks");
 }
 
 #[test]
 fn refuses_a_task_number_that_is_taken() {
-    let fd = create_segment(1).unwrap();
+    let fd = create_segment("test", 1).unwrap();
     let again = fd.try_clone().unwrap();
     let first = ShmAdapter::attach(fd, 0, 1, GetMode::Auto).unwrap();
     let refused = what(ShmAdapter::attach(again, 0, 1, GetMode::Auto));
@@ -160,17 +160,17 @@ fn refuses_a_task_number_that_is_taken() {
 
 #[test]
 fn refuses_the_segment_of_a_job_of_another_size() {
-    let fd = create_segment(2).unwrap();
+    let fd = create_segment("test", 2).unwrap();
     let refused = what(ShmAdapter::attach(fd, 0, 3, GetMode::Auto));
     assert_eq!(refused, "its number of tasks is 0x2 and should be 0x3");
-    let fd = create_segment(2).unwrap();
+    let fd = create_segment("test", 2).unwrap();
     let refused = ShmAdapter::attach(fd, 0, 0, GetMode::Auto).err().expect("no such job");
     assert!(matches!(refused, AdapterError::TaskCount { asked: 0, max: 256 }));
 }
 
 #[test]
 fn a_task_that_gives_up_ends_the_waiting_of_the_others() {
-    let fd = create_segment(2).unwrap();
+    let fd = create_segment("test", 2).unwrap();
     thread::scope(|scope| {
         let waiting = fd.try_clone().unwrap();
         let waiting = scope.spawn(|| ShmAdapter::attach(waiting, 0, 2, GetMode::Auto));
@@ -184,7 +184,7 @@ fn a_task_that_gives_up_ends_the_waiting_of_the_others() {
 
 #[test]
 fn the_segment_lives_as_long_as_somebody_maps_it() {
-    let fd = create_segment(1).unwrap();
+    let fd = create_segment("test", 1).unwrap();
     let adapter = ShmAdapter::attach(fd.try_clone().unwrap(), 0, 1, GetMode::Am);
     drop(fd);
     let adapter = adapter.unwrap();
@@ -197,7 +197,7 @@ fn the_segment_lives_as_long_as_somebody_maps_it() {
 #[test]
 fn a_ring_that_nobody_wrote_to_takes_no_memory() {
     const TASKS: usize = 64;
-    let fd = create_segment(TASKS).unwrap();
+    let fd = create_segment("test", TASKS).unwrap();
     let attached = attach_to(&fd, &[GetMode::Auto; TASKS]);
     let mut job: Vec<_> = attached.into_iter().map(Result::unwrap).collect();
     let taken = || rustix::fs::fstat(&fd).unwrap().st_blocks as usize * 512;

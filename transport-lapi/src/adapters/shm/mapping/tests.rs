@@ -30,7 +30,7 @@ fn two() -> Layout {
 fn maps_what_it_made() {
     for tasks in [1, 2, 5, 30] {
         let layout = Layout::new(tasks).unwrap();
-        let fd = create_segment(tasks).unwrap();
+        let fd = create_segment("test", tasks).unwrap();
         assert_eq!(rustix::fs::fstat(&fd).unwrap().st_size, layout.bytes() as i64);
         let segment = map(&fd, layout).unwrap();
         populate(&segment, tasks - 1);
@@ -40,7 +40,7 @@ fn maps_what_it_made() {
 
 #[test]
 fn what_it_made_can_neither_shrink_nor_grow() {
-    let fd = create_segment(1).unwrap();
+    let fd = create_segment("test", 1).unwrap();
     for bytes in [0, 1 << 30] {
         assert_eq!(rustix::fs::ftruncate(&fd, bytes), Err(Errno::PERM));
     }

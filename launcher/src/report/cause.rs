@@ -1,0 +1,118 @@
+//! The headline of a report, and what ranks have said of themselves.
+
+use std::fmt::Write;
+
+use super::INDENT;
+use super::words::{ended_how, seconds_between, signal_words};
+use crate::exits::{Complaint, Ending, Failure, Fault, Ledger, Record, Verdict};
+
+/// Complaints told of ranks that are not the cause.
+const TOLD_COMPLAINTS: usize = 16;
+
+/// Why the job ended, in one line.
+pub(super) fn headline(ledger: &Ledger, verdict: Verdict) -> String {
+    let what = match verdict {
+        Verdict::Failed(failure) => failure_words(ledger, &failure),
+        Verdict::TimedOut(limit) => {
+            format!("the job still ran after {} s (--timeout)", limit.as_secs_f64())
+        }
+        Verdict::Stalled(lasted) => {
+            format!("no rank made progress for {:.1} s (--stall)", lasted.as_secs_f64())
+        }
+        Verdict::Deadlock => "deadlock: every rank that is left waits for another one, and no \
+                              message is on its way"
+            .to_owned(),
+        Verdict::Signalled(signal) => format!("ended by {}", signal_words(signal)),
+        Verdict::OutputClosed => "nobody reads standard output any more".to_owned(),
+        Verdict::OutputRefused(errno) => format!("cannot write standard output: {errno}"),
+    };
+    format!("mpjrun: {what}\n")
+}
+
+/// Why the job ended, in a sentence for a test that fails: of the rank that failed first what it said, or
+/// else what it did. `None` where the launcher's exit code says it all.
+pub(super) fn in_brief(ledger: &Ledger, verdict: Verdict) -> Option<String> {
+    let Failure { rank, fault, .. } = match verdict {
+        Verdict::Failed(failure) => failure,
+        Verdict::Deadlock => return Some("deadlock: every rank waits for another one".to_owned()),
+        _ => return None,
+    };
+    let record = ledger.records().get(rank)?;
+    let panicked = record.complaints.iter().rfind(|said| !said.location.is_empty());
+    Some(match (panicked.or(record.complaints.last()), fault, record.ended) {
+        (_, Fault::Aborted(code), _) => format!("rank {rank} called abort with code {code}"),
+        (Some(Complaint { message, location, .. }), ..) if location.is_empty() => {
+            format!("rank {rank} said: {message}")
+        }
+        (Some(Complaint { message, location, .. }), ..) => {
+            format!("rank {rank} panicked at {location}: {message}")
+        }
+        (None, _, Some((Ending::Code(0), _))) => format!("rank {rank} ended without finishing"),
+        (None, _, Some((ending, _))) => format!("rank {rank} {}", ended_how(ending)),
+        (None, _, None) => format!("rank {rank} failed"),
+    })
+}
+
+fn failure_words(ledger: &Ledger, failure: &Failure) -> String {
+    let Failure { rank, fault, .. } = *failure;
+    let Some(record) = ledger.records().get(rank) else { return format!("rank {rank} failed") };
+    let at = match (fault, record.ended) {
+        (Fault::Aborted(_), _) | (_, None) => failure.at,
+        (_, Some((_, at))) => at,
+    };
+    let when = format!("{} s after start", seconds_between(ledger.start(), at));
+    let what = match fault {
+        Fault::Code(code) => format!("{} {when}", ended_how(Ending::Code(code))),
+        Fault::Signal(signal) => format!("{} {when}", ended_how(Ending::Signal(signal))),
+        Fault::Aborted(code) => format!("called abort with code {code} {when}"),
+        Fault::Unfinished if record.complaints.is_empty() => format!(
+            "exited with code 0 without finishing: keep the World alive until the end of main and \
+             let it drop ({when})"
+        ),
+        Fault::Unfinished => format!("exited with code 0 without finishing {when}"),
+        Fault::LineClosed => format!(
+            "exited with code 0, but its control line to mpjrun was closed before: it closed a \
+             descriptor that is not its own, or became another program by exec ({when})"
+        ),
+        Fault::NeverJoined => format!(
+            "ended without joining the job ({when}), which other ranks did: call mpj::init in every \
+             rank"
+        ),
+    };
+    let pid = record.pid.map_or("unknown".to_owned(), |pid| pid.to_string());
+    format!("rank {rank} (pid {pid}, host {}) {what}", ledger.host())
+}
+
+/// What the rank that is the cause has said.
+pub(super) fn complaints_of(record: &Record) -> String {
+    let mut text = String::new();
+    record.complaints.iter().for_each(|complaint| tell(complaint, "it", &mut text));
+    text
+}
+
+/// What the ranks that did not succeed have said, where none of them is known to be the cause.
+pub(super) fn complaints(ledger: &Ledger) -> String {
+    let unfinished = ledger.records().iter().enumerate().filter(|(_, record)| !record.finished);
+    let said: Vec<_> = unfinished
+        .flat_map(|(rank, record)| record.complaints.iter().map(move |said| (rank, said)))
+        .collect();
+    let mut text = String::new();
+    for (rank, complaint) in said.iter().take(TOLD_COMPLAINTS) {
+        tell(complaint, &format!("rank {rank}"), &mut text);
+    }
+    if let Some(more @ 1..) = said.len().checked_sub(TOLD_COMPLAINTS) {
+        // Writing to a string does not fail.
+        let _ = writeln!(text, "{INDENT}and {more} more complaints");
+    }
+    text
+}
+
+/// Adds a complaint, as said by `who`.
+fn tell(complaint: &Complaint, who: &str, text: &mut String) {
+    let message = complaint.message.trim_end().replace('\n', "\nmpjrun:     ");
+    // Writing to a string does not fail.
+    let _ = match complaint.location.as_str() {
+        "" => writeln!(text, "{INDENT}{who} said: {message}"),
+        place => writeln!(text, "{INDENT}{who} panicked at {place}: {message}"),
+    };
+}

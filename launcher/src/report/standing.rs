@@ -1,0 +1,152 @@
+//! How one rank stands: what it told over its control line, and what was read of it in the segment.
+
+use transport_lapi::bootstrap::board::{Blocked, Call, TaskState, Wait};
+use transport_lapi::bootstrap::control::Queues;
+
+use super::is_there;
+use super::snapshot::{Seen, Snapshot};
+use super::words::ended_how;
+use crate::exits::{Ledger, Record};
+
+/// How a rank stands.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Standing {
+    /// What its threads are, or were, blocked in.
+    pub(super) waits: Vec<Blocked>,
+    /// Blocked threads that are not among those.
+    pub(super) unlisted: u32,
+    /// How far it has come, in words.
+    pub(super) state: String,
+    /// What became of its process, if that is to be told.
+    pub(super) fate: Option<String>,
+    /// Whether its process was there when the ranks were looked at.
+    pub(super) is_alive: bool,
+    /// Whether it has told that it communicates no more.
+    has_left: bool,
+    /// Whether the report has it in its lists.
+    pub(super) is_told: bool,
+    /// What it told of its queues.
+    pub(super) queues: Option<Queues>,
+}
+
+impl Standing {
+    /// A rank of which only this was read.
+    pub(super) fn seen(seen: &Seen, snapshot: &Snapshot, runs: impl Fn(u32) -> bool) -> Self {
+        let (is_alive, state) = match seen {
+            Seen::State(state) if is_there(state) && !runs(state.pid) => (false, "gone"),
+            Seen::State(state) if !is_there(state) => (true, "not joined"),
+            _ => (true, outside(seen, snapshot)),
+        };
+        let mut standing =
+            Self { state: state.to_owned(), is_alive, is_told: true, ..Self::default() };
+        standing.waits_in(seen);
+        standing
+    }
+
+    fn waits_in(&mut self, seen: &Seen) {
+        if let Seen::State(state) = seen {
+            self.waits = state.blocked.iter().take(TaskState::LISTED).copied().collect();
+            self.unlisted = state.unlisted;
+        }
+    }
+
+    /// The waits that hold it up now.
+    pub(super) fn holding(&self) -> impl Iterator<Item = &Wait> {
+        let live = self.waits.iter().filter(|blocked| self.is_alive && !blocked.failed);
+        live.map(|blocked| &blocked.wait)
+    }
+
+    /// Takes waits that have failed for what they were before: in the report on a failure they did so by
+    /// that.
+    pub(super) fn forget_errors(&mut self) {
+        self.waits.iter_mut().for_each(|blocked| blocked.failed = false);
+    }
+
+    /// Whether it waits for no messages any more, but for the other ranks' ends.
+    pub(super) fn is_at_its_end(&self) -> bool {
+        self.has_left || self.holding().any(|wait| wait.call == Call::Finish)
+    }
+
+    /// The line about it, beside what the table says of its waits.
+    pub(super) fn line(&self) -> Option<String> {
+        match &self.fate {
+            Some(fate) => Some(format!("{}, {fate}", self.state)),
+            None if self.waits.is_empty() && self.unlisted == 0 => Some(self.state.clone()),
+            None => None,
+        }
+    }
+}
+
+/// Every rank of a job, whose ranks were stopped at `stopped_at` if that has come.
+pub(super) fn told(ledger: &Ledger, snapshot: &Snapshot, stopped_at: Option<u64>) -> Vec<Standing> {
+    let ranks = ledger.records().iter().enumerate();
+    ranks.map(|(rank, record)| one(record, snapshot.rank(rank), snapshot, stopped_at)).collect()
+}
+
+fn one(record: &Record, seen: &Seen, snapshot: &Snapshot, stopped_at: Option<u64>) -> Standing {
+    let started = record.pid.is_some();
+    let mut standing = Standing {
+        is_told: true,
+        has_left: record.leaving || record.finished,
+        is_alive: started && !ended_before(record, stopped_at),
+        queues: record.queues.clone(),
+        ..Standing::default()
+    };
+    if started && !record.finished {
+        standing.waits_in(seen);
+    }
+    standing.state = match standing.is_alive && standing.waits.is_empty() {
+        true => state(record, outside(seen, snapshot)),
+        false => state(record, "joined"),
+    }
+    .to_owned();
+    standing.fate = fate(record, stopped_at, &standing);
+    standing
+}
+
+/// Whether it ended of itself (X4 of [`crate::exits`]).
+fn ended_before(record: &Record, stopped_at: Option<u64>) -> bool {
+    record.ended.is_some_and(|(_, at)| stopped_at.is_none_or(|stopped| at <= stopped))
+}
+
+/// How far it has come; `joined` is for a rank that has joined and not left.
+fn state(record: &Record, joined: &'static str) -> &'static str {
+    match (record.finished, record.leaving, record.joined) {
+        _ if record.pid.is_none() => "not started",
+        (true, ..) => "finished",
+        (_, true, _) => "has dropped its World and waits for the others",
+        (.., true) => joined,
+        _ => "not joined",
+    }
+}
+
+/// The state of a rank that has joined and does not seem to be blocked. Nobody comes out of
+/// `mpj::init` before all are there.
+fn outside(seen: &Seen, snapshot: &Snapshot) -> &'static str {
+    let is_absent = |seen: &Seen| matches!(seen, Seen::State(state) if !is_there(state));
+    match seen {
+        Seen::State(state) if !is_there(state) => "joined",
+        Seen::State(_) if snapshot.ranks.iter().any(is_absent) => {
+            "joined, waits in mpj::init for the others"
+        }
+        Seen::State(_) => "joined, not blocked in a call",
+        Seen::Unsteady => "joined, in a state that cannot be read",
+        Seen::Unread => "joined",
+    }
+}
+
+/// What became of its process. Of a rank that was blocked and ended by the launcher nothing needs to be
+/// told.
+fn fate(record: &Record, stopped_at: Option<u64>, standing: &Standing) -> Option<String> {
+    record.pid?;
+    let is_blocked = !standing.waits.is_empty();
+    match record.ended {
+        Some((ending, _)) if ended_before(record, stopped_at) => Some(ended_how(ending)),
+        None if stopped_at.is_some() => {
+            Some("still running; does not even react to SIGKILL".to_owned())
+        }
+        _ if is_blocked => None,
+        Some(_) => Some("still running; ended by mpjrun".to_owned()),
+        None => Some("still running".to_owned()),
+    }
+}

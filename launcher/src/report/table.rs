@@ -1,0 +1,203 @@
+//! The table of who is blocked in what, and a line for those that are not. Ranks with equal rows share
+//! one; where that leaves too many rows, also those that differ in peer, tag or length only.
+
+use std::collections::BTreeSet;
+use std::fmt::Write;
+
+use transport_lapi::bootstrap::board::{Call, Phase, Wait};
+
+use super::INDENT;
+use super::standing::Standing;
+use super::words::{call, communicator, is_collective, phase, ranges, ranks, seconds_between};
+
+/// Most rows of the table, and most lines behind it.
+const MAX_ROWS: usize = 32;
+
+const HEAD: [&str; 8] =
+    ["ranks", "blocked in", "peer", "tag", "communicator", "bytes", "phase", "seconds"];
+/// Columns of numbers.
+const RIGHT: [bool; 8] = [false, false, false, true, false, true, false, false];
+
+/// How the ranks stood at `at`, in a job started at `start`.
+pub(super) fn text(standings: &[Standing], start: u64, at: u64) -> String {
+    let mut text = rows(standings, start, at);
+    let mut lines: Vec<(String, Vec<usize>)> = Vec::new();
+    for (rank, standing) in told(standings) {
+        let unlisted = (standing.unlisted > 0)
+            .then(|| format!("{} more threads are blocked in calls", standing.unlisted));
+        for line in standing.line().into_iter().chain(unlisted) {
+            gather(&mut lines, line, rank);
+        }
+    }
+    for (line, of) in lines.iter().take(MAX_ROWS) {
+        // Writing to a string does not fail.
+        let _ = writeln!(text, "{INDENT}{}: {line}", ranks(of));
+    }
+    text + &rest(lines.iter().map(|(_, ranks)| ranks))
+}
+
+fn told(standings: &[Standing]) -> impl Iterator<Item = (usize, &Standing)> {
+    standings.iter().enumerate().filter(|(_, standing)| standing.is_told)
+}
+
+/// Adds `rank` to those that have `key`, which stand in the order of their first rank.
+fn gather<K: PartialEq>(groups: &mut Vec<(K, Vec<usize>)>, key: K, rank: usize) {
+    match groups.iter_mut().find(|(known, _)| *known == key) {
+        Some((_, ranks)) => ranks.push(rank),
+        None => groups.push((key, vec![rank])),
+    }
+}
+
+/// The line for the groups that are not listed.
+fn rest<'a>(groups: impl Iterator<Item = &'a Vec<usize>>) -> String {
+    let left: BTreeSet<usize> = groups.skip(MAX_ROWS).flatten().copied().collect();
+    let left: Vec<usize> = left.into_iter().collect();
+    match left.is_empty() {
+        true => String::new(),
+        false => format!("{INDENT}and others, of {}\n", ranks(&left)),
+    }
+}
+
+/// What rows are told apart by. In a `coarse` one numbers do not count.
+#[derive(PartialEq)]
+struct Key {
+    call: Call,
+    sends: bool,
+    context: u32,
+    phase: Phase,
+    failed: bool,
+    numbers: Option<(Option<u32>, Option<i32>, u64, u32)>,
+}
+
+/// Threads with equal rows.
+struct Group {
+    key: Key,
+    ranks: BTreeSet<usize>,
+    waits: Vec<Wait>,
+}
+
+fn groups(standings: &[Standing], coarse: bool) -> Vec<Group> {
+    let mut groups: Vec<Group> = Vec::new();
+    for (rank, standing) in told(standings) {
+        for blocked in &standing.waits {
+            let Wait { call, sends, context, phase, .. } = blocked.wait;
+            let numbers =
+                (blocked.wait.peer, blocked.wait.tag, blocked.wait.bytes, blocked.wait.open);
+            let numbers = (!coarse).then_some(numbers);
+            let key = Key { call, sends, context, phase, failed: blocked.failed, numbers };
+            match groups.iter_mut().find(|group| group.key == key) {
+                Some(group) => {
+                    group.ranks.insert(rank);
+                    group.waits.push(blocked.wait);
+                }
+                None => {
+                    let ranks = BTreeSet::from([rank]);
+                    groups.push(Group { key, ranks, waits: vec![blocked.wait] });
+                }
+            }
+        }
+    }
+    groups
+}
+
+fn rows(standings: &[Standing], start: u64, at: u64) -> String {
+    let mut groups = self::groups(standings, false);
+    if groups.len() > MAX_ROWS {
+        groups = self::groups(standings, true);
+    }
+    if groups.is_empty() {
+        return String::new();
+    }
+    let rank_lists: Vec<Vec<usize>> =
+        groups.iter().map(|group| group.ranks.iter().copied().collect()).collect();
+    let head = HEAD.map(str::to_owned);
+    let shown = groups.iter().zip(&rank_lists).take(MAX_ROWS);
+    let rows: Vec<_> =
+        std::iter::once(head).chain(shown.map(|(group, of)| row(group, of, start, at))).collect();
+    aligned(&rows) + &rest(rank_lists.iter())
+}
+
+fn row(group: &Group, ranks: &[usize], start: u64, at: u64) -> [String; 8] {
+    let first = &group.waits[0];
+    let open = span(group.waits.iter().map(|wait| wait.open), |open| open.to_string());
+    let phase =
+        phase(first.phase).to_owned() + if group.key.failed { ", then an error" } else { "" };
+    [
+        ranges(ranks),
+        call(first, &open),
+        peers(&group.waits),
+        tags(&group.waits),
+        if first.call == Call::Finish { "-".to_owned() } else { communicator(first.context) },
+        bytes(&group.waits),
+        phase,
+        seconds(&group.waits, start, at),
+    ]
+}
+
+fn peers(waits: &[Wait]) -> String {
+    let known: BTreeSet<usize> =
+        waits.iter().filter_map(|wait| Some(wait.peer? as usize)).collect();
+    let known: Vec<usize> = known.into_iter().collect();
+    let unknown = waits.iter().find(|wait| wait.peer.is_none()).map(|wait| match wait.call {
+        Call::Barrier | Call::Dup => "all",
+        Call::Finish => "others",
+        _ => "any",
+    });
+    match (known.is_empty(), unknown) {
+        (true, word) => word.unwrap_or("-").to_owned(),
+        (false, None) => ranks(&known),
+        (false, Some(word)) => format!("{}, {word}", ranks(&known)),
+    }
+}
+
+fn tags(waits: &[Wait]) -> String {
+    let first = &waits[0];
+    if is_collective(first.context) || first.call == Call::Finish {
+        return "-".to_owned();
+    }
+    match waits.iter().all(|wait| wait.tag == first.tag) {
+        true => first.tag.map_or("any".to_owned(), |tag| tag.to_string()),
+        false => "several".to_owned(),
+    }
+}
+
+fn bytes(waits: &[Wait]) -> String {
+    if matches!(waits[0].call, Call::Barrier | Call::Finish) {
+        return "-".to_owned();
+    }
+    span(waits.iter().map(|wait| wait.bytes), |bytes| bytes.to_string())
+}
+
+/// Since when the waits last. Before the start of the job nothing was waited for.
+fn seconds(waits: &[Wait], start: u64, at: u64) -> String {
+    let since = waits.iter().map(|wait| wait.since.clamp(start, at.max(start)));
+    span(since.map(std::cmp::Reverse), |since| seconds_between(since.0, at))
+}
+
+/// The smallest and the largest value, or the only one.
+fn span<T: Ord + Copy>(values: impl Iterator<Item = T>, word: impl Fn(T) -> String) -> String {
+    let values: BTreeSet<T> = values.collect();
+    let ends = (values.first().map(|&least| word(least)), values.last().map(|&most| word(most)));
+    match ends {
+        (Some(least), Some(most)) if least == most => least,
+        (Some(least), Some(most)) => format!("{least}-{most}"),
+        _ => String::new(),
+    }
+}
+
+/// The rows, one a line, in columns.
+fn aligned(rows: &[[String; 8]]) -> String {
+    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max();
+    let widths: Vec<usize> = (0..HEAD.len()).map(|column| width(column).unwrap_or(0)).collect();
+    let line = |row: &[String; 8]| {
+        let cells = row.iter().zip(&widths).zip(RIGHT);
+        let cells: Vec<String> = cells
+            .map(|((cell, &width), right)| match right {
+                true => format!("{cell:>width$}"),
+                false => format!("{cell:<width$}"),
+            })
+            .collect();
+        format!("{INDENT}{}\n", cells.join("  ").trim_end())
+    };
+    rows.iter().map(line).collect()
+}

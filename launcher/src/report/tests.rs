@@ -1,0 +1,103 @@
+//! Reports on made-up jobs, word for word.
+
+mod causes;
+mod claims;
+mod findings;
+mod tables;
+
+use std::time::Duration;
+
+use transport_lapi::bootstrap::board::{Blocked, Call, Phase, Wait};
+use transport_lapi::bootstrap::control::{ControlMessage, EarlyMessage, PostedReceive, Queues};
+
+use super::*;
+use crate::exits::{Ending, Failure, Fault};
+
+const START: u64 = 1_000_000_000;
+
+fn ms(after_start: u64) -> u64 {
+    START + after_start * 1_000_000
+}
+
+fn ledger(ranks: u32) -> Ledger {
+    Ledger::new(START, "box".to_owned(), ranks as usize, (0..ranks).map(|rank| 100 + rank))
+}
+
+fn join(ledger: &mut Ledger, rank: u32) {
+    let joined = ControlMessage::Joined { task: rank, pid: 200 + rank };
+    assert!(ledger.note(rank as usize, joined, ms(1)));
+}
+
+fn finish(ledger: &mut Ledger, rank: u32) {
+    assert!(ledger.note(rank as usize, ControlMessage::Finished { task: rank }, ms(1)));
+}
+
+fn panic(ledger: &mut Ledger, rank: u32, at: u64, text: &str) {
+    let (message, location) = (text.to_owned(), "src/main.rs:1:2".to_owned());
+    let failed = ControlMessage::Failed { task: rank, at_nanos: at, message, location };
+    assert!(ledger.note(rank as usize, failed, ms(1_000)));
+}
+
+/// A job whose ranks have all joined.
+fn joined(ranks: u32) -> Ledger {
+    let mut job = ledger(ranks);
+    (0..ranks).for_each(|rank| join(&mut job, rank));
+    job
+}
+
+/// A receive of 8 bytes on the world that lasts since 500 ms after the start.
+fn recv(peer: impl Into<Option<u32>>, tag: impl Into<Option<i32>>) -> Wait {
+    Wait {
+        call: Call::Recv,
+        open: 1,
+        sends: false,
+        peer: peer.into(),
+        tag: tag.into(),
+        context: 0,
+        bytes: 8,
+        phase: Phase::Unmatched,
+        since: ms(500),
+    }
+}
+
+/// A long send by rendezvous.
+fn send(peer: u32, tag: i32) -> Wait {
+    let (call, phase) = (Call::Send, Phase::Offered);
+    Wait { call, sends: true, bytes: 1 << 20, phase, ..recv(peer, tag) }
+}
+
+/// The wait of a rank at its end.
+fn finishing() -> Wait {
+    Wait { call: Call::Finish, phase: Phase::Others, ..recv(None, None) }
+}
+
+fn state(waits: &[Wait]) -> TaskState {
+    let blocked = |&wait: &Wait| Blocked { wait, undisturbed: true, failed: false };
+    TaskState {
+        pid: 200,
+        epoch: 2,
+        moves: 3,
+        blocked: waits.iter().map(blocked).collect(),
+        unlisted: 0,
+    }
+}
+
+/// Looked at 1 s after the start.
+fn snapshot(states: impl IntoIterator<Item = TaskState>) -> Snapshot {
+    let ranks = states.into_iter().map(|state| Seen::from(Some(state))).collect();
+    Snapshot { at: ms(1_000), ranks }
+}
+
+/// Each rank blocked in one wait.
+fn waiting(waits: impl IntoIterator<Item = Wait>) -> Snapshot {
+    snapshot(waits.into_iter().map(|wait| state(&[wait])))
+}
+
+/// What is found about a job of ranks that are blocked in one wait each.
+fn found(waits: &[Wait]) -> String {
+    found_in(&joined(waits.len() as u32), &waiting(waits.iter().copied()))
+}
+
+fn found_in(job: &Ledger, snapshot: &Snapshot) -> String {
+    findings(&standing::told(job, snapshot, None))
+}

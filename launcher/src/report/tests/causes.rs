@@ -1,0 +1,190 @@
+//! The headline, what ranks have said, and what became of those that were not blocked.
+
+use super::*;
+
+/// The report where nobody looked at the ranks.
+fn report(job: &Ledger, verdict: Verdict, stopped_at: u64) -> String {
+    of_verdict(job, verdict, stopped_at, &Snapshot::unread(stopped_at))
+}
+
+#[test]
+fn the_report_names_cause_panic_and_every_other_rank() {
+    let mut job = ledger(5);
+    (0..4).for_each(|rank| join(&mut job, rank));
+    finish(&mut job, 3);
+    job.ended(3, Ending::Code(0), ms(300));
+    panic(&mut job, 1, ms(500), "left != right\nleft: 1");
+    job.ended(1, Ending::Code(101), ms(520));
+    for rank in [0, 2, 4] {
+        job.ended(rank, Ending::Signal(libc::SIGTERM), ms(530));
+    }
+    let failure = job.first_failure().expect("rank 1 failed");
+    let expected = "\
+mpjrun: rank 1 (pid 201, host box) exited with code 101 0.52 s after start
+mpjrun:   it panicked at src/main.rs:1:2: left != right
+mpjrun:     left: 1
+mpjrun:   ranks 0, 2: joined, still running; ended by mpjrun
+mpjrun:   rank 3: finished, exited with code 0
+mpjrun:   rank 4: not joined, still running; ended by mpjrun
+";
+    assert_eq!(report(&job, Verdict::Failed(failure), ms(525)), expected);
+}
+
+#[test]
+fn every_fault_has_its_words() {
+    let words = |fault| {
+        let mut job = ledger(1);
+        job.ended(0, Ending::Code(0), ms(1_250));
+        report(&job, Verdict::Failed(Failure { rank: 0, fault, at: ms(1_250) }), ms(1_250))
+    };
+    assert_eq!(
+        words(Fault::Signal(9)),
+        "mpjrun: rank 0 (pid 100, host box) was killed by signal 9 (SIGKILL) 1.25 s after start\n"
+    );
+    assert_eq!(
+        words(Fault::Unfinished),
+        "mpjrun: rank 0 (pid 100, host box) exited with code 0 without finishing: keep the World alive until \
+         the end of main and let it drop (1.25 s after start)\n"
+    );
+    assert!(
+        words(Fault::NeverJoined)
+            .contains("rank 0 (pid 100, host box) ended without joining the job")
+    );
+}
+
+#[test]
+fn a_complaint_that_is_no_panic_is_told_as_such() {
+    let mut job = ledger(1);
+    join(&mut job, 0);
+    let (message, location) = ("task 1 is gone".to_owned(), String::new());
+    let failed = ControlMessage::Failed { task: 0, at_nanos: ms(10), message, location };
+    assert!(job.note(0, failed, ms(11)));
+    job.ended(0, Ending::Code(0), ms(20));
+    let failure = job.first_failure().expect("it did not finish");
+    let expected = "\
+mpjrun: rank 0 (pid 200, host box) exited with code 0 without finishing 0.02 s after start
+mpjrun:   it said: task 1 is gone
+";
+    assert_eq!(report(&job, Verdict::Failed(failure), ms(21)), expected);
+}
+
+#[test]
+fn reports_of_other_verdicts() {
+    let mut job = ledger(2);
+    join(&mut job, 1);
+    job.ended(0, Ending::Signal(libc::SIGKILL), ms(2_000));
+    let timed_out = "\
+mpjrun: the job still ran after 1.5 s (--timeout)
+mpjrun:   rank 0: not joined, still running; ended by mpjrun
+mpjrun:   rank 1: joined, still running; does not even react to SIGKILL
+";
+    assert_eq!(report(&job, Verdict::TimedOut(Duration::from_millis(1500)), ms(1_500)), timed_out);
+    let signalled = "\
+mpjrun: ended by signal 15 (SIGTERM)
+mpjrun:   rank 0: not joined, still running; ended by mpjrun
+mpjrun:   rank 1: joined, still running; does not even react to SIGKILL
+";
+    assert_eq!(report(&job, Verdict::Signalled(libc::SIGTERM), ms(1)), signalled);
+    assert_eq!(report(&job, Verdict::OutputClosed, ms(1)), "");
+}
+
+#[test]
+fn of_many_complaints_the_first_and_the_latest_are_told_in_order() {
+    let mut job = ledger(1);
+    for turn in 1..=6 {
+        panic(&mut job, 0, ms(turn), &format!("number {turn}"));
+    }
+    job.ended(0, Ending::Code(101), ms(7));
+    let failure = job.first_failure().expect("it failed");
+    let report = report(&job, Verdict::Failed(failure), ms(8));
+    let told: Vec<&str> =
+        report.lines().filter_map(|line| line.split_once("number ")).map(|(_, n)| n).collect();
+    assert_eq!(told, ["1", "4", "5", "6"]);
+}
+
+#[test]
+fn complaints_are_told_where_no_rank_is_the_cause() {
+    let mut job = ledger(3);
+    panic(&mut job, 0, ms(5), "caught");
+    finish(&mut job, 0);
+    panic(&mut job, 1, ms(6), "in a thread\nof two lines");
+    for verdict in [Verdict::TimedOut(Duration::from_secs(1)), Verdict::Signalled(libc::SIGINT)] {
+        let report = report(&job, verdict, ms(10));
+        let told =
+            "mpjrun:   rank 1 panicked at src/main.rs:1:2: in a thread\nmpjrun:     of two lines\n";
+        assert!(report.ends_with(told), "{report}");
+        assert!(!report.contains("caught"), "{report}");
+    }
+    (0..100).for_each(|turn| panic(&mut job, 1, ms(turn), "again"));
+    (0..100).for_each(|turn| panic(&mut job, 2, ms(turn), "again"));
+    assert!(!report(&job, Verdict::Signalled(2), ms(200)).contains("more complaints"));
+}
+
+#[test]
+fn complaints_of_many_ranks_are_counted_rather_than_told() {
+    let mut job = ledger(20);
+    (0..20).for_each(|rank| panic(&mut job, rank, ms(5), "boom"));
+    let report = report(&job, Verdict::Signalled(libc::SIGINT), ms(10));
+    assert_eq!(report.matches("boom").count(), 16);
+    assert!(report.ends_with("mpjrun:   and 4 more complaints\n"), "{report}");
+}
+
+#[test]
+fn a_rank_that_waits_for_the_others_is_told_as_such() {
+    let mut job = ledger(3);
+    (0..2).for_each(|rank| join(&mut job, rank));
+    assert!(job.note(1, ControlMessage::Leaving { task: 1 }, ms(2)));
+    let said = report(&job, Verdict::TimedOut(Duration::from_secs(1)), ms(1_000));
+    let waits = "rank 1: has dropped its World and waits for the others, still running; ";
+    assert!(said.contains(waits), "{said}");
+    finish(&mut job, 1);
+    let said = report(&job, Verdict::TimedOut(Duration::from_secs(1)), ms(1_000));
+    assert!(said.contains("rank 1: finished, still running; "), "{said}");
+}
+
+#[test]
+fn ranks_that_were_not_started_are_told_as_such() {
+    let mut job = Ledger::new(START, "box".to_owned(), 5, [100, 101]);
+    job.ended(1, Ending::Code(9), ms(10));
+    job.ended(0, Ending::Signal(libc::SIGTERM), ms(20));
+    let failure = job.first_failure().expect("rank 1 failed");
+    let expected = "\
+mpjrun: rank 1 (pid 101, host box) exited with code 9 0.01 s after start
+mpjrun:   rank 0: not joined, still running; ended by mpjrun
+mpjrun:   ranks 2-4: not started
+";
+    assert_eq!(report(&job, Verdict::Failed(failure), ms(15)), expected);
+}
+
+#[test]
+fn a_line_that_was_closed_before_the_end_is_the_fault() {
+    let mut alone = ledger(1);
+    join(&mut alone, 0);
+    alone.line_closed(0, ms(100));
+    alone.ended(0, Ending::Code(0), ms(900));
+    let failure = alone.first_failure().expect("it failed");
+    let report = report(&alone, Verdict::Failed(failure), ms(901));
+    assert!(report.contains("its control line to mpjrun was closed before"), "{report}");
+    assert!(!report.contains("keep the World alive"), "{report}");
+    let mut together = ledger(1);
+    join(&mut together, 0);
+    together.line_closed(0, ms(899));
+    together.ended(0, Ending::Code(0), ms(900));
+    assert_eq!(together.first_failure().map(|failure| failure.fault), Some(Fault::Unfinished));
+}
+
+#[test]
+fn an_abort_explains_the_end_of_its_rank() {
+    let mut job = ledger(2);
+    (0..2).for_each(|rank| join(&mut job, rank));
+    let aborted = ControlMessage::Aborted { task: 1, at_nanos: ms(20), code: 7 };
+    assert!(job.note(1, aborted, ms(21)));
+    job.ended(1, Ending::Signal(libc::SIGABRT), ms(30));
+    job.ended(0, Ending::Signal(libc::SIGTERM), ms(40));
+    let failure = job.first_failure().expect("it aborted");
+    let expected = "\
+mpjrun: rank 1 (pid 201, host box) called abort with code 7 0.02 s after start
+mpjrun:   rank 0: joined, still running; ended by mpjrun
+";
+    assert_eq!(report(&job, Verdict::Failed(failure), ms(31)), expected);
+}

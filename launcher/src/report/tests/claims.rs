@@ -1,0 +1,103 @@
+//! Whatever is claimed, reports are short and come to an end.
+
+use proptest::prelude::*;
+
+use super::*;
+
+fn any_wait() -> impl Strategy<Value = Wait> {
+    let calls = vec![
+        Call::Other,
+        Call::Send,
+        Call::Recv,
+        Call::Probe,
+        Call::Wait,
+        Call::WaitAny,
+        Call::WaitAll,
+        Call::Barrier,
+        Call::Dup,
+        Call::Finish,
+    ];
+    let phases = vec![Phase::Unknown, Phase::Unmatched, Phase::Offered, Phase::Others];
+    let few = prop_oneof![0..4_u32, Just(u32::MAX)];
+    let numbers = (any::<u32>(), prop::option::of(few), prop::option::of(any::<i32>()));
+    let others = (0..8_u32, any::<u64>(), any::<u64>(), any::<bool>());
+    (prop::sample::select(calls), prop::sample::select(phases), numbers, others).prop_map(
+        |(call, phase, (open, peer, tag), (context, bytes, since, sends))| Wait {
+            call,
+            open,
+            sends,
+            peer,
+            tag,
+            context: context.wrapping_mul(context),
+            bytes,
+            phase,
+            since,
+        },
+    )
+}
+
+fn any_state() -> impl Strategy<Value = TaskState> {
+    let waits = prop::collection::vec(any_wait(), 0..12);
+    (waits, any::<u32>(), any::<u32>()).prop_map(|(waits, pid, unlisted)| TaskState {
+        pid,
+        unlisted,
+        ..state(&waits)
+    })
+}
+
+proptest! {
+    #[test]
+    fn nothing_that_is_claimed_breaks_a_report(
+        states in prop::collection::vec(any_state(), 0..6),
+        at: u64,
+    ) {
+        let snapshot = Snapshot { at, ..snapshot(states) };
+        for job in [ledger(4), joined(4)] {
+            let report = of_verdict(&job, Verdict::Deadlock, at, &snapshot);
+            prop_assert!(report.lines().all(|line| line.starts_with("mpjrun:")), "{}", report);
+        }
+        of_segment("1-a", at, &snapshot, |pid| pid % 2 == 0);
+    }
+}
+
+/// The most that every rank of the largest job can claim.
+#[test]
+fn the_largest_report_is_readable() {
+    let mut job = joined(256);
+    let wait = |rank: u32, thread: u32| Wait {
+        open: rank,
+        bytes: u64::from(rank),
+        context: thread * 2,
+        ..recv((rank * 37 + thread) % 256, (rank + thread) as i32)
+    };
+    let states = (0..256).map(|rank| TaskState {
+        unlisted: rank % 50,
+        ..state(&[0, 1, 2, 3, 4, 5, 6].map(|thread| wait(rank, thread)))
+    });
+    for rank in 0..256 {
+        let posted = |tag| PostedReceive { source: None, tag: Some(tag), context: 0, bytes: 9 };
+        let early = |tag| EarlyMessage { source: rank, tag, context: 0, bytes: 9, eager: true };
+        let queues = Queues {
+            posted: (0..2_000).map(posted).collect(),
+            all_posted: u64::MAX,
+            early: (5_000..7_000).map(early).collect(),
+            all_early: 0,
+        };
+        assert!(job.note(rank as usize, ControlMessage::Queues { task: rank, queues }, ms(1)));
+    }
+    let report = of_verdict(&job, Verdict::Deadlock, ms(1_000), &snapshot(states));
+    assert!(report.lines().count() < 200, "{report}");
+    assert!(report.lines().all(|line| line.len() < 1_200), "{report}");
+}
+
+/// Ranks that differ in their neighbour only share a row where there are many of them.
+#[test]
+fn a_ring_of_all_ranks_is_one_row() {
+    let ring = (0..256).map(|rank| recv((rank + 1) % 256, (rank % 3) as i32));
+    let job = joined(256);
+    let report = of_verdict(&job, Verdict::Deadlock, ms(1_000), &waiting(ring));
+    let rows: Vec<&str> = report.lines().filter(|line| line.contains("no message has")).collect();
+    let row = "mpjrun:   0-255  recv        ranks 0-255  several  world             8  \
+               no message has come  0.50";
+    assert_eq!(rows, [row], "{report}");
+}

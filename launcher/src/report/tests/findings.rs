@@ -1,0 +1,191 @@
+//! Cycles, chains, near misses and queues.
+
+use super::*;
+
+#[test]
+fn a_cycle_is_told_step_by_step() {
+    let cycle = "mpjrun:   cycle: 0 waits for 1 (recv tag 7) -> 1 waits for 0 (recv tag 9) -> 0\n";
+    assert_eq!(found(&[recv(1, 7), recv(0, 9)]), cycle);
+    let ring: Vec<Wait> = (0..5).map(|rank| recv((rank + 4) % 5, 3)).collect();
+    let cycle = "mpjrun:   cycle: 0 waits for 4 (recv tag 3) -> 4 waits for 3 (recv tag 3) -> \
+                 3 waits for 2 (recv tag 3) -> 2 waits for 1 (recv tag 3) -> \
+                 1 waits for 0 (recv tag 3) -> 0\n";
+    assert_eq!(found(&ring), cycle);
+    let itself = "mpjrun:   cycle: 0 waits for 0 (recv any tag) -> 0\n";
+    assert_eq!(found(&[recv(0, None)]), itself);
+}
+
+#[test]
+fn a_long_cycle_has_a_gap() {
+    let ring: Vec<Wait> = (0..256).map(|rank| recv((rank + 1) % 256, 3)).collect();
+    let found = found(&ring);
+    assert!(found.contains("7 waits for 8 (recv tag 3) -> ... (242 more) ... -> 250"), "{found}");
+    assert!(found.ends_with("255 waits for 0 (recv tag 3) -> 0\n"), "{found}");
+}
+
+#[test]
+fn calls_of_several_operations_and_of_all_ranks_are_named_in_cycles() {
+    let all = Wait { call: Call::WaitAll, open: 2, context: 4, ..recv(1, 7) };
+    let barrier = Wait { call: Call::Barrier, context: 1, ..recv(0, -1) };
+    let expected = "mpjrun:   cycle: 0 waits for 1 (waitall: recv tag 7 on communicator 2) -> \
+                    1 waits for 0 (barrier) -> 0\n";
+    assert_eq!(found(&[all, barrier]), expected);
+    let collective = Wait { context: 1, ..recv(1, 7) };
+    let expected = "mpjrun:   cycle: 0 waits for 1 (recv of a collective call) -> \
+                    1 waits for 0 (finish) -> 0\n";
+    assert_eq!(found(&[collective, finishing()]), expected);
+}
+
+#[test]
+fn a_chain_says_what_stands_at_its_end() {
+    let chain =
+        "mpjrun:   chain: 0 waits for 1 (recv tag 7) -> 1 waits for any rank (recv tag 9)\n";
+    assert_eq!(found(&[recv(1, 7), recv(None, 9)]), chain);
+    let chain = "mpjrun:   chain: 1 waits for 0 (finish) -> 0 waits for any rank (recv any tag)\n";
+    assert_eq!(found(&[recv(None, None), finishing(), finishing()]), chain);
+    let computing = snapshot([state(&[recv(1, 7)]), state(&[])]);
+    let chain = "mpjrun:   chain: 0 waits for 1 (recv tag 7) -> \
+                 1 (joined, not blocked in a call, still running)\n";
+    assert_eq!(found_in(&joined(2), &computing), chain);
+    let mut job = joined(2);
+    finish(&mut job, 1);
+    job.ended(1, Ending::Code(0), ms(3));
+    let chain = "mpjrun:   chain: 0 waits for 1 (recv tag 7) -> 1 (finished, exited with code 0)\n";
+    assert_eq!(found_in(&job, &waiting([recv(1, 7), recv(0, 7)])), chain);
+}
+
+#[test]
+fn where_nobody_is_named_any_rank_is_everybody() {
+    let cycle = "mpjrun:   cycle: 0 waits for any rank (recv tag 1) -> \
+                 1 waits for any rank (recv tag 2) -> 0\n";
+    assert_eq!(found(&[recv(None, 1), recv(None, 2), recv(None, 3)]), cycle);
+}
+
+#[test]
+fn who_has_failed_waits_no_more() {
+    let mut failed = state(&[recv(0, 7)]);
+    failed.blocked[0].failed = true;
+    let chain = "mpjrun:   chain: 0 waits for 1 (recv tag 7) -> 1 (joined)\n";
+    assert_eq!(found_in(&joined(2), &snapshot([state(&[recv(1, 7)]), failed])), chain);
+}
+
+#[test]
+fn many_chains_are_counted() {
+    let states = (0..20).map(|rank| match rank < 10 {
+        true => state(&[recv(rank + 10, 7)]),
+        false => state(&[]),
+    });
+    let found = found_in(&joined(20), &snapshot(states));
+    assert_eq!(found.lines().count(), 5, "{found}");
+    assert!(found.ends_with("mpjrun:   and 6 more chains\n"), "{found}");
+}
+
+#[test]
+fn two_that_send_first_are_told_what_to_do() {
+    let expected = "\
+mpjrun:   cycle: 0 waits for 1 (send tag 7) -> 1 waits for 0 (send tag 8) -> 0
+mpjrun:   ranks 0-1 and their receivers send first: large messages wait for their receive \
+(rendezvous); use sendrecv or isend, or let one side receive first
+";
+    assert_eq!(found(&[send(1, 7), send(0, 8)]), expected);
+    assert!(!found(&[send(1, 7), recv(0, 9)]).contains("send first"));
+}
+
+/// Rank 1 waits for what `posted` says, and has the messages `early`.
+fn misses(posted: Wait, early: &[(u32, i32, u32)]) -> Vec<String> {
+    let mut job = joined(2);
+    let early: Vec<_> = early
+        .iter()
+        .map(|&(source, tag, context)| EarlyMessage { source, tag, context, bytes: 8, eager: true })
+        .collect();
+    let queues = Queues { all_early: early.len() as u64, early, ..Queues::default() };
+    assert!(job.note(1, ControlMessage::Queues { task: 1, queues }, ms(900)));
+    let found = found_in(&job, &snapshot([state(&[]), state(&[posted])]));
+    let lines = found.lines().filter_map(|line| line.strip_prefix("mpjrun:   rank 1 waits for "));
+    lines.map(str::to_owned).collect()
+}
+
+#[test]
+fn a_message_that_differs_in_one_field_is_a_near_miss() {
+    assert_eq!(
+        misses(recv(0, 8), &[(0, 7, 0)]),
+        ["tag 8 from rank 0; a message from rank 0 with tag 7 is there: the tags differ"]
+    );
+    assert_eq!(
+        misses(recv(None, 8), &[(5, 7, 0)]),
+        ["tag 8 from any rank; a message from rank 5 with tag 7 is there: the tags differ"]
+    );
+    assert_eq!(
+        misses(recv(0, 8), &[(3, 8, 0)]),
+        ["tag 8 from rank 0; a message from rank 3 with tag 8 is there: the sources differ"]
+    );
+    assert_eq!(
+        misses(Wait { context: 4, ..recv(0, 8) }, &[(0, 8, 0)]),
+        [
+            "tag 8 from rank 0 on communicator 2; a message from rank 0 with tag 8 on world is there: \
+          the communicators differ"
+        ]
+    );
+    let none: [String; 0] = [];
+    assert_eq!(misses(recv(0, 8), &[(3, 7, 0), (0, 7, 2), (3, 8, 2), (0, 8, 0)]), none);
+    assert_eq!(misses(recv(0, 8), &[(0, 8, 1), (0, 7, 1)]), none, "collective calls");
+    assert_eq!(misses(Wait { context: 1, ..recv(0, 8) }, &[(0, 7, 1)]), none, "collective calls");
+}
+
+#[test]
+fn near_misses_are_told_best_first_and_only_some() {
+    let early: Vec<_> = (0..64).map(|turn| (turn % 8, 8 + turn as i32 / 8, 0)).collect();
+    let told = misses(recv(9, 8), &early);
+    assert_eq!(told.len(), 2, "{told:?}");
+    let told = misses(recv(0, 20), &[(0, 20, 2), (1, 20, 0), (0, 21, 0)]);
+    assert!(told[0].ends_with("the tags differ"), "{told:?}");
+    assert!(told[1].ends_with("the communicators differ"), "{told:?}");
+    let all: Vec<Wait> = (0..64).map(|rank| Wait { tag: Some(rank), ..send(0, 0) }).collect();
+    let mut states: Vec<_> = all.iter().map(|wait| state(&[*wait])).collect();
+    let receives: Vec<Wait> = (0..7).map(|tag| recv(None, 1_000 + tag)).collect();
+    states[0] = state(&receives);
+    let found = found_in(&joined(64), &snapshot(states));
+    assert_eq!(found.matches("the tags differ").count(), 8, "{found}");
+}
+
+#[test]
+fn a_blocked_send_is_a_message_that_is_there() {
+    let expected = "\
+mpjrun:   cycle: 0 waits for 1 (send tag 7) -> 1 waits for 0 (recv tag 8) -> 0
+mpjrun:   rank 1 waits for tag 8 from rank 0; a message from rank 0 with tag 7 is there: the tags differ
+";
+    assert_eq!(found(&[send(1, 7), recv(0, 8)]), expected);
+    let probe = Wait { call: Call::Probe, ..recv(0, 8) };
+    let told = "rank 1 waits for tag 8 from rank 0; a message from rank 0 with tag 7 is there";
+    assert!(found(&[send(1, 7), probe]).contains(told));
+}
+
+#[test]
+fn queues_are_told_with_counts() {
+    let mut job = joined(2);
+    let posted = |source, tag| PostedReceive { source, tag, context: 0, bytes: 16 };
+    let early = |tag| EarlyMessage { source: 0, tag, context: 2, bytes: 8, eager: tag != 2 };
+    let queues = Queues {
+        posted: vec![posted(Some(0), Some(8)), posted(None, None), posted(None, None)],
+        all_posted: 3,
+        early: (0..9).map(early).collect(),
+        all_early: 1_000,
+    };
+    assert!(job.note(1, ControlMessage::Queues { task: 1, queues }, ms(900)));
+    let collective = PostedReceive { source: Some(1), tag: Some(-4), context: 1, bytes: 0 };
+    let queues = Queues { posted: vec![collective], all_posted: 1, ..Queues::default() };
+    assert!(job.note(0, ControlMessage::Queues { task: 0, queues }, ms(900)));
+    let expected = "\
+mpjrun:   rank 0: posted receive from rank 1, of a collective call, 0 bytes
+mpjrun:   rank 1: posted receive from rank 0, tag 8, 16 bytes
+mpjrun:   rank 1: posted receive from any rank, any tag, 16 bytes, 2 times
+mpjrun:   rank 1: early message from rank 0, tag 0 on communicator 1, 8 bytes
+mpjrun:   rank 1: early message from rank 0, tag 1 on communicator 1, 8 bytes
+mpjrun:   rank 1: early message from rank 0, tag 2 on communicator 1, 8 bytes, data still with the sender
+mpjrun:   rank 1: early message from rank 0, tag 3 on communicator 1, 8 bytes
+mpjrun:   rank 1: early message from rank 0, tag 4 on communicator 1, 8 bytes
+mpjrun:   rank 1: early message from rank 0, tag 5 on communicator 1, 8 bytes
+mpjrun:   rank 1: and 994 more early messages
+";
+    assert!(found_in(&job, &snapshot([state(&[]), state(&[])])).ends_with(expected));
+}

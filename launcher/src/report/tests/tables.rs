@@ -1,0 +1,147 @@
+//! The table, and the lines beside it.
+
+use super::*;
+
+#[test]
+fn a_failure_shows_what_every_other_rank_was_doing() {
+    let mut job = joined(7);
+    finish(&mut job, 5);
+    job.ended(5, Ending::Code(0), ms(700));
+    job.ended(1, Ending::Signal(libc::SIGKILL), ms(1_000));
+    for rank in [0, 2, 3, 4, 6] {
+        job.ended(rank, Ending::Signal(libc::SIGTERM), ms(1_100));
+    }
+    let barrier = Wait { call: Call::Barrier, context: 5, bytes: 0, ..recv(0, -3) };
+    let wait_all = Wait { call: Call::WaitAll, open: 3, since: ms(900), ..send(1, 9) };
+    let snapshot = snapshot([
+        state(&[Wait { since: ms(250), ..recv(1, 7) }]),
+        state(&[recv(None, None)]),
+        state(&[recv(1, 7), wait_all]),
+        state(&[barrier]),
+        state(&[]),
+        state(&[]),
+        state(&[finishing()]),
+    ]);
+    let failure = job.first_failure().expect("rank 1 was killed");
+    let expected = "\
+mpjrun: rank 1 (pid 201, host box) was killed by signal 9 (SIGKILL) 1.00 s after start
+mpjrun:   ranks  blocked in              peer    tag  communicator    bytes  phase                         seconds
+mpjrun:   0, 2   recv                    rank 1    7  world               8  no message has come           0.50-0.75
+mpjrun:   2      waitall (3 open): send  rank 1    9  world         1048576  not fetched yet (rendezvous)  0.10
+mpjrun:   3      barrier                 rank 0    -  2                   -  no message has come           0.50
+mpjrun:   6      finish                  others    -  -                   -  others have not come there    0.50
+mpjrun:   rank 4: joined, not blocked in a call, still running; ended by mpjrun
+mpjrun:   rank 5: finished, exited with code 0
+";
+    assert_eq!(of_verdict(&job, Verdict::Failed(failure), ms(1_000), &snapshot), expected);
+}
+
+#[test]
+fn who_has_ended_of_itself_is_told_beside_what_it_was_doing() {
+    let mut job = joined(3);
+    job.ended(0, Ending::Signal(libc::SIGKILL), ms(900));
+    job.ended(1, Ending::Code(1), ms(950));
+    let mut failed = state(&[recv(0, 7)]);
+    failed.blocked[0].failed = true;
+    let snapshot = snapshot([state(&[]), failed.clone(), failed]);
+    let failure = job.first_failure().expect("rank 0 was killed");
+    let expected = "\
+mpjrun: rank 0 (pid 200, host box) was killed by signal 9 (SIGKILL) 0.90 s after start
+mpjrun:   ranks  blocked in  peer    tag  communicator  bytes  phase                seconds
+mpjrun:   1-2    recv        rank 0    7  world             8  no message has come  0.50
+mpjrun:   rank 1: joined, exited with code 1
+mpjrun:   rank 2: joined, still running; does not even react to SIGKILL
+";
+    assert_eq!(of_verdict(&job, Verdict::Failed(failure), ms(1_000), &snapshot), expected);
+}
+
+#[test]
+fn every_hang_has_its_headline_and_the_whole_analysis() {
+    let mut job = joined(2);
+    (0..2).for_each(|rank| job.ended(rank, Ending::Signal(libc::SIGTERM), ms(1_100)));
+    let snapshot = waiting([recv(1, 7), recv(0, 9)]);
+    let analysis = "\
+mpjrun:   ranks  blocked in  peer    tag  communicator  bytes  phase                seconds
+mpjrun:   0      recv        rank 1    7  world             8  no message has come  0.50
+mpjrun:   1      recv        rank 0    9  world             8  no message has come  0.50
+mpjrun:   cycle: 0 waits for 1 (recv tag 7) -> 1 waits for 0 (recv tag 9) -> 0
+";
+    let headlines = [
+        (
+            Verdict::Deadlock,
+            "mpjrun: deadlock: every rank that is left waits for another one, and no message is on \
+             its way\n",
+        ),
+        (
+            Verdict::Stalled(Duration::from_millis(5_031)),
+            "mpjrun: no rank made progress for 5.0 s (--stall)\n",
+        ),
+        (
+            Verdict::TimedOut(Duration::from_millis(1_500)),
+            "mpjrun: the job still ran after 1.5 s (--timeout)\n",
+        ),
+        (Verdict::Signalled(libc::SIGINT), "mpjrun: ended by signal 2 (SIGINT)\n"),
+    ];
+    for (verdict, headline) in headlines {
+        let report = of_verdict(&job, verdict, ms(1_000), &snapshot);
+        assert_eq!(report, format!("{headline}{analysis}"));
+    }
+    let state = on_request(&joined(2), &snapshot);
+    assert_eq!(state, format!("mpjrun: state of the job 1.00 s after start\n{analysis}"));
+}
+
+#[test]
+fn a_rank_may_be_blocked_in_several_threads() {
+    let crowd = TaskState { unlisted: 3, ..state(&[recv(1, 7), recv(1, 7), recv(1, 8)]) };
+    let expected = "\
+mpjrun:   ranks  blocked in  peer    tag  communicator  bytes  phase                seconds
+mpjrun:   0      recv        rank 1    7  world             8  no message has come  0.50
+mpjrun:   0      recv        rank 1    8  world             8  no message has come  0.50
+mpjrun:   rank 0: 3 more threads are blocked in calls
+mpjrun:   rank 1: joined, not blocked in a call, still running
+";
+    let shown = on_request(&joined(2), &snapshot([crowd, state(&[])]));
+    assert!(shown.contains(expected), "{shown}");
+}
+
+#[test]
+fn what_is_not_known_is_not_said() {
+    let absent = TaskState { pid: 0, ..state(&[]) };
+    let mut snapshot = snapshot([absent.clone(), absent, state(&[])]);
+    snapshot.ranks.push(Seen::from(None));
+    let mut job = ledger(5);
+    (1..5).for_each(|rank| join(&mut job, rank));
+    let expected = "\
+mpjrun: state of the job 1.00 s after start
+mpjrun:   rank 0: not joined, still running
+mpjrun:   ranks 1, 4: joined, still running
+mpjrun:   rank 2: joined, waits in mpj::init for the others, still running
+mpjrun:   rank 3: joined, in a state that cannot be read, still running
+";
+    assert_eq!(on_request(&job, &snapshot), expected);
+}
+
+#[test]
+fn a_segment_alone_tells_who_waits() {
+    let gone = TaskState { pid: 777, ..state(&[]) };
+    let absent = TaskState { pid: 0, ..state(&[]) };
+    let snapshot = snapshot([state(&[recv(1, 7)]), gone, absent, state(&[])]);
+    let expected = "\
+mpjrun: job 99-ab, 1.00 s after start
+mpjrun:   ranks  blocked in  peer    tag  communicator  bytes  phase                seconds
+mpjrun:   0      recv        rank 1    7  world             8  no message has come  0.50
+mpjrun:   rank 1: gone
+mpjrun:   rank 2: not joined
+mpjrun:   rank 3: joined, waits in mpj::init for the others
+mpjrun:   chain: 0 waits for 1 (recv tag 7) -> 1 (gone)
+";
+    assert_eq!(of_segment("99-ab", START, &snapshot, |pid| pid == 200), expected);
+}
+
+#[test]
+fn a_wait_that_has_failed_is_marked_where_no_failure_is_told() {
+    let mut failed = state(&[recv(1, 7)]);
+    failed.blocked[0].failed = true;
+    let shown = on_request(&joined(2), &snapshot([failed, state(&[])]));
+    assert!(shown.contains("  no message has come, then an error  0.50\n"), "{shown}");
+}

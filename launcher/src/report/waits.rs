@@ -1,0 +1,152 @@
+//! Who waits for whom: the shortest cycle, or where there is none, chains and what stands at their ends.
+//!
+//! A rank waits for the peers of the first open operations of its threads, and at its end for all ranks
+//! that have not come to theirs. A receive from any rank names nobody: it counts only where no rank names
+//! another one, and then it waits for all of them.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use transport_lapi::bootstrap::board::{Call, Phase, Wait};
+
+use super::INDENT;
+use super::graph::{longest_chains, shortest_cycle};
+use super::standing::Standing;
+use super::words::{operation, ranks, source};
+
+/// Most steps of a cycle or chain that are told.
+const MAX_STEPS: usize = 16;
+/// Most chains that are told.
+const MAX_CHAINS: usize = 4;
+
+/// For each rank those that it waits for, with the first wait that says so.
+type Targets<'a> = Vec<BTreeMap<usize, &'a Wait>>;
+
+/// What the waits of the ranks amount to; empty if nobody waits.
+pub(super) fn text(standings: &[Standing]) -> String {
+    let mut targets = targets(standings, named);
+    if targets.iter().all(BTreeMap::is_empty) {
+        targets = self::targets(standings, anybody);
+    }
+    let edges: Vec<Vec<usize>> = targets.iter().map(|to| to.keys().copied().collect()).collect();
+    let text = match shortest_cycle(&edges) {
+        Some(cycle) => cycle_line(&cycle, &targets),
+        None => chain_lines(&longest_chains(&edges), &targets, standings),
+    };
+    text + &both_send(standings)
+}
+
+fn targets<'a>(
+    standings: &'a [Standing],
+    peers: fn(usize, &Wait, &[Standing]) -> Vec<usize>,
+) -> Targets<'a> {
+    let mut targets = vec![BTreeMap::new(); standings.len()];
+    for (rank, standing) in standings.iter().enumerate() {
+        for wait in standing.holding() {
+            for peer in peers(rank, wait, standings) {
+                targets[rank].entry(peer).or_insert(wait);
+            }
+        }
+    }
+    targets
+}
+
+/// The ranks that a wait names. A rank that does not exist is a claim, and nobody waits for it.
+fn named(_: usize, wait: &Wait, standings: &[Standing]) -> Vec<usize> {
+    match (wait.call, wait.peer) {
+        (Call::Finish, _) => {
+            let absent = standings.iter().enumerate().filter(|(_, other)| !other.is_at_its_end());
+            absent.map(|(rank, _)| rank).collect()
+        }
+        (_, Some(peer)) if (peer as usize) < standings.len() => vec![peer as usize],
+        _ => Vec::new(),
+    }
+}
+
+/// All other ranks, for a wait that names none.
+fn anybody(rank: usize, wait: &Wait, standings: &[Standing]) -> Vec<usize> {
+    match (wait.call, wait.peer) {
+        (Call::Finish, _) | (_, Some(_)) => Vec::new(),
+        _ => (0..standings.len()).filter(|&other| other != rank).collect(),
+    }
+}
+
+fn cycle_line(cycle: &[usize], targets: &Targets<'_>) -> String {
+    let next = cycle.iter().cycle().skip(1);
+    let mut steps: Vec<String> =
+        cycle.iter().zip(next).map(|(&rank, &next)| step(rank, next, targets)).collect();
+    steps.push(cycle[0].to_string());
+    format!("{INDENT}cycle: {}\n", joined(steps))
+}
+
+fn chain_lines(chains: &[Vec<usize>], targets: &Targets<'_>, standings: &[Standing]) -> String {
+    let mut text = String::new();
+    for chain in chains.iter().take(MAX_CHAINS) {
+        let pairs = chain.windows(2);
+        let mut steps: Vec<String> = pairs.map(|pair| step(pair[0], pair[1], targets)).collect();
+        steps.extend(chain.last().map(|&end| chain_end(end, standings)));
+        // Writing to a string does not fail.
+        let _ = writeln!(text, "{INDENT}chain: {}", joined(steps));
+    }
+    if let Some(more @ 1..) = chains.len().checked_sub(MAX_CHAINS) {
+        let _ = writeln!(text, "{INDENT}and {more} more chains");
+    }
+    text
+}
+
+/// `0 waits for 1 (recv tag 7)`.
+fn step(rank: usize, next: usize, targets: &Targets<'_>) -> String {
+    match targets[rank].get(&next) {
+        Some(wait) if wait.peer.is_none() && wait.call != Call::Finish => {
+            format!("{rank} waits for {} ({})", source(wait.peer), operation(wait))
+        }
+        Some(wait) => format!("{rank} waits for {next} ({})", operation(wait)),
+        None => rank.to_string(),
+    }
+}
+
+fn chain_end(rank: usize, standings: &[Standing]) -> String {
+    let standing = &standings[rank];
+    match standing.holding().next() {
+        Some(wait) if wait.call == Call::Finish => {
+            format!("{rank} waits for others ({})", operation(wait))
+        }
+        Some(wait) => format!("{rank} waits for {} ({})", source(wait.peer), operation(wait)),
+        None => format!("{rank} ({})", standing.line().unwrap_or_else(|| standing.state.clone())),
+    }
+}
+
+/// The steps in a row, with a gap where there are too many. The end says most, so it stays.
+fn joined(mut steps: Vec<String>) -> String {
+    if let Some(gap @ 1..) = steps.len().checked_sub(MAX_STEPS) {
+        let more = format!("... ({} more) ...", gap + 1);
+        steps.splice(MAX_STEPS / 2..=MAX_STEPS / 2 + gap, [more]);
+    }
+    steps.join(" -> ")
+}
+
+/// Ranks blocked in sends by rendezvous to ranks that are blocked in sends as well.
+fn both_send(standings: &[Standing]) -> String {
+    let sends =
+        |wait: &&Wait| wait.sends && matches!(wait.phase, Phase::Offered | Phase::Unanswered);
+    let is_sending = |rank: usize| {
+        standings.get(rank).is_some_and(|standing| standing.holding().any(|wait| sends(&wait)))
+    };
+    let to_sender = |wait: &Wait| {
+        wait.phase == Phase::Offered && wait.peer.is_some_and(|peer| is_sending(peer as usize))
+    };
+    let stuck: Vec<usize> = standings
+        .iter()
+        .enumerate()
+        .filter(|(_, standing)| standing.holding().filter(sends).any(to_sender))
+        .map(|(rank, _)| rank)
+        .collect();
+    match stuck.is_empty() {
+        true => String::new(),
+        false => format!(
+            "{INDENT}{} and their receivers send first: large messages wait for their receive \
+             (rendezvous); use sendrecv or isend, or let one side receive first\n",
+            ranks(&stuck)
+        ),
+    }
+}

@@ -1,0 +1,173 @@
+//! The words of reports: endings, signals, ranks, and what a wait is about.
+
+use transport_lapi::bootstrap::board::{Call, Phase, Wait};
+
+use crate::exits::Ending;
+
+/// Runs of numbers that are listed in one place.
+const LISTED_RUNS: usize = 8;
+
+pub(super) fn ended_how(ending: Ending) -> String {
+    match ending {
+        Ending::Code(code) => format!("exited with code {code}"),
+        Ending::Signal(signal) => format!("was killed by {}", signal_words(signal)),
+    }
+}
+
+pub(super) fn signal_words(signal: i32) -> String {
+    let name = match signal {
+        libc::SIGHUP => "SIGHUP",
+        libc::SIGINT => "SIGINT",
+        libc::SIGQUIT => "SIGQUIT",
+        libc::SIGILL => "SIGILL",
+        libc::SIGTRAP => "SIGTRAP",
+        libc::SIGABRT => "SIGABRT",
+        libc::SIGBUS => "SIGBUS",
+        libc::SIGFPE => "SIGFPE",
+        libc::SIGKILL => "SIGKILL",
+        libc::SIGUSR1 => "SIGUSR1",
+        libc::SIGSEGV => "SIGSEGV",
+        libc::SIGUSR2 => "SIGUSR2",
+        libc::SIGPIPE => "SIGPIPE",
+        libc::SIGALRM => "SIGALRM",
+        libc::SIGTERM => "SIGTERM",
+        libc::SIGXCPU => "SIGXCPU",
+        libc::SIGXFSZ => "SIGXFSZ",
+        libc::SIGSYS => "SIGSYS",
+        _ => return format!("signal {signal}"),
+    };
+    format!("signal {signal} ({name})")
+}
+
+/// Ascending numbers as text: `0, 2-4`; of many runs the first ones, and a count of the rest.
+pub(super) fn ranges(numbers: &[usize]) -> String {
+    let runs = || numbers.chunk_by(|one, next| one + 1 == *next);
+    let mut words: Vec<String> = runs().take(LISTED_RUNS).map(run).collect();
+    let rest: usize = runs().skip(LISTED_RUNS).map(<[usize]>::len).sum();
+    if rest > 0 {
+        words.push(format!("and {rest} more"));
+    }
+    words.join(", ")
+}
+
+fn run(run: &[usize]) -> String {
+    match run {
+        [only] => only.to_string(),
+        [first, .., last] => format!("{first}-{last}"),
+        [] => unreachable!("a run has at least one number"),
+    }
+}
+
+/// `rank 3` or `ranks 3-5`.
+pub(super) fn ranks(numbers: &[usize]) -> String {
+    let noun = if numbers.len() == 1 { "rank" } else { "ranks" };
+    format!("{noun} {}", ranges(numbers))
+}
+
+/// Seconds from one time to another, with two digits.
+pub(super) fn seconds_between(from: u64, to: u64) -> String {
+    format!("{:.2}", std::time::Duration::from_nanos(to.saturating_sub(from)).as_secs_f64())
+}
+
+/// Whether the messages of a context are those of collective calls: tags are the library's then.
+pub(super) fn is_collective(context: u32) -> bool {
+    context % 2 == 1
+}
+
+/// `world`, or the number of a communicator.
+pub(super) fn communicator(context: u32) -> String {
+    match context / 2 {
+        0 => "world".to_owned(),
+        number => number.to_string(),
+    }
+}
+
+/// What follows the words for an operation on a communicator: nothing on the world.
+pub(super) fn on_communicator(context: u32) -> String {
+    match context / 2 {
+        0 => String::new(),
+        number => format!(" on communicator {number}"),
+    }
+}
+
+/// `tag 7` or `any tag`.
+pub(super) fn tag(tag: Option<i32>) -> String {
+    tag.map_or("any tag".to_owned(), |tag| format!("tag {tag}"))
+}
+
+/// `rank 3` or `any rank`.
+pub(super) fn source(rank: Option<u32>) -> String {
+    rank.map_or("any rank".to_owned(), |rank| format!("rank {rank}"))
+}
+
+fn direction(wait: &Wait) -> &'static str {
+    if wait.sends { "send" } else { "recv" }
+}
+
+/// The call that a thread is blocked in, with so many operations `open`: `recv`,
+/// `waitall (3 open): recv`.
+pub(super) fn call(wait: &Wait, open: &str) -> String {
+    let direction = direction(wait);
+    match wait.call {
+        Call::Send => "send".to_owned(),
+        Call::Recv => "recv".to_owned(),
+        Call::Probe => "probe".to_owned(),
+        Call::Wait => format!("wait: {direction}"),
+        Call::WaitAny => format!("waitany ({open} open): {direction}"),
+        Call::WaitAll => format!("waitall ({open} open): {direction}"),
+        Call::Barrier => "barrier".to_owned(),
+        Call::Dup => "dup".to_owned(),
+        Call::Finish => "finish".to_owned(),
+        Call::Other => format!("a call that waits to {direction}"),
+    }
+}
+
+/// The operation that it waits for, for one who knows the program: `recv tag 7`.
+pub(super) fn operation(wait: &Wait) -> String {
+    let call = match wait.call {
+        Call::Barrier | Call::Dup | Call::Finish => return call(wait, ""),
+        Call::Probe => "probe".to_owned(),
+        Call::Wait => format!("wait: {}", direction(wait)),
+        Call::WaitAny => format!("waitany: {}", direction(wait)),
+        Call::WaitAll => format!("waitall: {}", direction(wait)),
+        Call::Send | Call::Recv | Call::Other => direction(wait).to_owned(),
+    };
+    let on = on_communicator(wait.context);
+    match is_collective(wait.context) {
+        true => format!("{call} of a collective call{on}"),
+        false => format!("{call} {}{on}", tag(wait.tag)),
+    }
+}
+
+/// How far an operation has come.
+pub(super) fn phase(phase: Phase) -> &'static str {
+    match phase {
+        Phase::Unknown => "-",
+        Phase::Unmatched => "no message has come",
+        Phase::Arriving => "data are arriving",
+        Phase::Fetching => "fetching the data (rendezvous)",
+        Phase::Leaving => "no room at the receiver",
+        Phase::Offered => "not fetched yet (rendezvous)",
+        Phase::Unanswered => "no receive has met it (synchronous)",
+        Phase::Others => "others have not come there",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_are_short() {
+        assert_eq!(ranges(&[3]), "3");
+        assert_eq!(ranges(&[0, 1, 2, 5, 7, 8]), "0-2, 5, 7-8");
+        let even: Vec<usize> = (0..256).step_by(2).collect();
+        assert_eq!(ranges(&even), "0, 2, 4, 6, 8, 10, 12, 14, and 120 more");
+    }
+
+    #[test]
+    fn signals_without_a_name_have_a_number() {
+        assert_eq!(signal_words(libc::SIGSEGV), "signal 11 (SIGSEGV)");
+        assert_eq!(signal_words(40), "signal 40");
+    }
+}
