@@ -57,7 +57,6 @@ pub(crate) struct Failure {
 }
 
 /// Why a job did not end by itself with every rank's success.
-#[allow(dead_code, reason = "the watch passes two of them")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Verdict {
     /// A rank failed.
@@ -226,7 +225,6 @@ impl Ledger {
     }
 
     /// Forgets the queues that ranks have told, since they are about to be asked again.
-    #[allow(dead_code, reason = "called before an inquiry")]
     pub(crate) fn forget_queues(&mut self) {
         self.records.iter_mut().for_each(|record| record.queues = None);
     }

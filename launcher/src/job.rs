@@ -406,7 +406,8 @@ impl Job {
     }
 
     fn inquire(&mut self, occasion: Occasion) {
-        if self.verdict.is_none() {
+        if self.verdict.is_none() && !self.oversight.is_inquiring() {
+            self.ledger.forget_queues();
             self.oversight.inquire(occasion, Instant::now());
         }
     }

@@ -23,6 +23,7 @@ use transport_lapi::bootstrap::board::Board;
 use transport_lapi::bootstrap::monotonic_nanos;
 
 use crate::report::{self, Seen, Snapshot};
+
 use find::Job;
 pub(crate) use name::JobName;
 

@@ -78,7 +78,8 @@ fn a_rank_that_ends_without_joining() {
 
 #[test]
 fn a_rank_that_fails_while_the_others_wait_for_all_to_come() {
-    let others = "rank 0: joined, still running; ended by mpjrun";
+    let others =
+        "rank 0: joined, waits in mpj::init for the others, still running; ended by mpjrun";
     let absent = "rank 2: not joined, still running; ended by mpjrun";
     failing_job(3, &["during", "exit3", "1"], 3, &["exited with code 3", others, absent]);
     failing_job(3, &["during", "kill", "1"], 137, &["signal 9 (SIGKILL)", others, absent]);
@@ -86,7 +87,7 @@ fn a_rank_that_fails_while_the_others_wait_for_all_to_come() {
 
 #[test]
 fn a_rank_that_fails_after_all_have_joined() {
-    let other = "rank 0: joined, still running; ended by mpjrun";
+    let other = "mpjrun:   0      recv        rank 1  any  world";
     failing_job(2, &["after", "exit3", "1"], 3, &["exited with code 3", other]);
     failing_job(2, &["after", "kill", "1"], 137, &["signal 9 (SIGKILL)", other]);
     failing_job(2, &["after", "abort", "1"], 134, &["signal 6 (SIGABRT)", other]);
@@ -95,9 +96,9 @@ fn a_rank_that_fails_after_all_have_joined() {
 /// Either end of a long message that both of them copy.
 #[test]
 fn a_rank_that_is_killed_amid_long_messages() {
-    for (who, other) in [("0", "1"), ("1", "0")] {
-        let other = format!("rank {other}: joined, still running; ended by mpjrun");
-        failing_job(2, &["amid", "kill", who], 137, &["signal 9 (SIGKILL)", &other]);
+    for who in ["0", "1"] {
+        let cause = format!("mpjrun: rank {who} (pid ");
+        failing_job(2, &["amid", "kill", who], 137, &["signal 9 (SIGKILL)", &cause]);
     }
 }
 
@@ -173,8 +174,9 @@ fn a_rank_that_has_left_is_told_when_the_others_do_not() {
     let outcome = launch::mpjrun(&["-n", "2", "--timeout", "0.5", RANK, "leaving"]);
     assert_eq!(outcome.code, 124, "{outcome:?}");
     let left =
-        "rank 1: has dropped its World and waits for the others, still running; ended by mpjrun";
-    let stays = "rank 0: joined, still running; ended by mpjrun";
+        "mpjrun:   1      finish      others    -  -                 -  others have not come there";
+    let stays =
+        "mpjrun:   0      recv        rank 0  any  world             0  no message has come";
     for fate in [left, stays] {
         assert!(outcome.stderr.contains(fate), "no {fate:?}: {outcome:?}");
     }
@@ -185,7 +187,7 @@ fn a_job_that_is_stuck_ends_by_its_timeout_and_tells_who_had_joined() {
     let outcome =
         launch::mpjrun(&["-n", "2", "--deadlock", "ignore", "--timeout", "0.5", RANK, "idle"]);
     assert_eq!(outcome.code, 124, "{outcome:?}");
-    let both = "ranks 0-1: joined, still running; ended by mpjrun";
+    let both = "cycle: 0 waits for 1 (recv any tag) -> 1 waits for 0 (recv any tag) -> 0\n";
     assert!(outcome.stderr.contains(both), "{outcome:?}");
 }
 
@@ -276,10 +278,10 @@ impl Running {
     /// Waits for the end of a job whose ranks had all joined.
     #[track_caller]
     fn assert_ended_by(&mut self, signal: &str, code: i32) {
-        let last = self.ranks.len() - 1;
-        let fates = format!("mpjrun:   ranks 0-{last}: joined, still running; ended by mpjrun\n");
-        let said = format!("mpjrun: ended by {signal}\n{fates}");
-        assert_eq!(self.finish(), (Some(code), said));
+        let (ended, said) = self.finish();
+        assert_eq!(ended, Some(code), "{said}");
+        // The ranks are blocked, or about to be.
+        assert!(said.starts_with(&format!("mpjrun: ended by {signal}\nmpjrun:   ")), "{said}");
     }
 
     #[track_caller]
@@ -366,7 +368,8 @@ fn a_rank_killed_from_outside_ends_the_job_and_leaves_nothing() {
     assert_eq!(code, Some(137), "{said}");
     assert!(said.contains("was killed by signal 9 (SIGKILL)"), "{said}");
     assert!(said.contains(&format!("(pid {}, ", job.ranks[1])), "{said}");
-    assert!(said.contains(": joined, still running; ended by mpjrun"), "{said}");
+    // The other ranks are blocked, or about to be.
+    assert!(said.lines().count() > 1, "{said}");
     job.assert_ranks_gone();
     assert_eq!(shared_memory(), before);
 }
@@ -376,6 +379,27 @@ fn network_sockets() -> BTreeSet<u64> {
     let tables = ["tcp", "tcp6", "udp", "udp6"].map(|table| format!("/proc/net/{table}"));
     let text: String = tables.iter().filter_map(|table| fs::read_to_string(table).ok()).collect();
     text.lines().filter_map(|line| line.split_whitespace().nth(9)?.parse().ok()).collect()
+}
+
+#[test]
+fn a_running_job_is_asked_what_its_ranks_do() {
+    let mut job = Running::idle(3, &[]);
+    let number = job.launcher.id().to_string();
+    let ask = || launch::mpjrun(&["attach", &number]);
+    let cycle = "cycle: 0 waits for 1 (recv any tag) -> 1 waits for 2 (recv any tag) -> \
+                 2 waits for 0 (recv any tag) -> 0\n";
+    eventually("all are blocked", || ask().stdout.contains(cycle));
+    let told = ask();
+    assert_eq!((told.code, told.stderr.as_str()), (0, ""), "{told:?}");
+    assert!(told.stdout.starts_with(&format!("mpjrun: job {number}-")), "{told:?}");
+    assert!(told.stdout.contains("\nmpjrun:   2      recv        rank 0  any  world"), "{told:?}");
+    let listed = launch::mpjrun(&["ps"]);
+    assert!(listed.stdout.contains(&format!("\n{number}-")), "{listed:?}");
+    let ended = launch::mpjrun(&["kill", &number]);
+    assert_eq!((ended.code, ended.stderr.as_str()), (0, ""), "{ended:?}");
+    job.assert_ended_by("signal 15 (SIGTERM)", 143);
+    let gone = launch::mpjrun(&["attach", &number]);
+    assert_eq!((gone.code, gone.stdout.as_str()), (1, ""), "{gone:?}");
 }
 
 #[test]
