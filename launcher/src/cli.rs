@@ -13,6 +13,8 @@ use transport_lapi::config::{BackendChoice, Keyword, SETTINGS};
 use crate::info::Asked;
 use crate::job::{Export, JobSpec};
 
+mod io;
+
 /// Options of a job, the same for `mpjrun` and `cargo mpj run`.
 #[derive(Debug, Clone, Args)]
 pub struct JobOptions {
@@ -34,6 +36,8 @@ pub struct JobOptions {
     /// Folder that the ranks start in; PROGRAM is still looked up from the current one
     #[arg(long, value_name = "D")]
     wdir: Option<PathBuf>,
+    #[command(flatten)]
+    io: io::IoOptions,
     #[arg(long, hide = true)]
     oversubscribe: bool,
     #[arg(long, hide = true)]
@@ -51,7 +55,10 @@ impl JobOptions {
             needless: needless.iter().filter(|(given, _)| *given).map(|(_, name)| *name).collect(),
             ranks: self.ranks.unwrap_or_else(default_ranks),
             backend: self.backend.as_deref().and_then(BackendChoice::from_word),
-            label: self.label,
+            output: self.io.output(self.label),
+            input: self.io.input(),
+            binding: self.io.binding(),
+            on_failure: self.io.on_failure,
             timeout: self.timeout,
             exports: self.export,
             wdir: self.wdir,
@@ -112,7 +119,8 @@ pub(crate) fn accept_np(command_line: impl IntoIterator<Item = OsString>) -> Vec
     for word in command_line {
         if own_options && !is_value {
             own_options = word.as_bytes().starts_with(b"-") && word != "--";
-            is_value = own_options && TAKE_A_VALUE.iter().any(|option| word == *option);
+            let mut with_value = TAKE_A_VALUE.iter().chain(&io::TAKE_A_VALUE);
+            is_value = own_options && with_value.any(|option| word == *option);
             rewritten.push(if own_options { without_p(word) } else { word });
         } else {
             is_value = false;

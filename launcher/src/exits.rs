@@ -67,6 +67,8 @@ pub(crate) enum Verdict {
     OutputClosed,
     /// The launcher's standard output cannot be written.
     OutputRefused(Errno),
+    /// A file of `--output dir=` cannot be written.
+    FileRefused(Errno),
 }
 
 impl Verdict {
@@ -80,7 +82,7 @@ impl Verdict {
             Self::TimedOut(_) => 124,
             Self::Signalled(signal) => after_signal(signal),
             Self::OutputClosed => after_signal(libc::SIGPIPE),
-            Self::OutputRefused(_) => 125,
+            Self::OutputRefused(_) | Self::FileRefused(_) => 125,
         }
     }
 }
@@ -234,6 +236,12 @@ impl Ledger {
         failures.min_by_key(|failure| failure.at)
     }
 
+    /// Whether `rank` has ended, and has failed.
+    pub(crate) fn has_failed(&self, rank: usize) -> bool {
+        let somebody_joined = self.records.iter().any(|record| record.joined);
+        self.records[rank].fault(somebody_joined).is_some()
+    }
+
     /// Whether a rank that complained before `failure` has not ended yet: it may be the one that
     /// decides (X1, X2).
     pub(crate) fn awaits_earlier(&self, failure: &Failure) -> bool {
@@ -254,6 +262,9 @@ impl Ledger {
             Verdict::OutputClosed => return String::new(),
             Verdict::OutputRefused(errno) => {
                 return format!("mpjrun: cannot write standard output: {errno}\n");
+            }
+            Verdict::FileRefused(errno) => {
+                return format!("mpjrun: cannot write a file of --output dir: {errno}\n");
             }
         };
         let cause = match verdict {

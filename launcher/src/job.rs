@@ -2,9 +2,11 @@
 //! signals and deadlines. Called by the two programs.
 //!
 //! - J1: nothing in the loop blocks but poll: pipes, sockets and the launcher's own streams are
-//!   touched only as far as they go without waiting.
+//!   touched only as far as they go without waiting. Files are written as they come: no file keeps its
+//!   writer waiting for a reader.
 //! - J2: the verdict is passed once. Then every group gets SIGTERM, and SIGKILL when the grace is
-//!   over; whatever a rank does after that no longer counts.
+//!   over; whatever a rank does after that no longer counts. With `--on-failure keep`, a failure is a
+//!   verdict only when all ranks have ended.
 //! - J3: the report comes last, behind all output of the ranks.
 //! - J4: the ranks end with the thread that runs the job, even if that is killed. So do ranks behind a
 //!   wrapper script. What else a script started ends with its group in every case but one: a launcher
@@ -15,9 +17,10 @@ use std::os::fd::BorrowedFd;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use clap::ValueEnum;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use rustix::process::{Signal, getpid, kill_process};
+use rustix::process::Signal;
 use transport_lapi::bootstrap::control::Incoming;
 use transport_lapi::bootstrap::monotonic_nanos;
 use transport_lapi::bootstrap::signals::{Signals, keep_children_waitable};
@@ -28,7 +31,12 @@ use crate::exits::{Ledger, Verdict};
 use crate::output::{Broken, Printer, Stream};
 use crate::rank::Rank;
 use crate::spawn;
-use crate::stdin::{FOREGROUND_CHECK, Interest, TerminalInput};
+use crate::stdin::{FOREGROUND_CHECK, Forwarding, Interest};
+use crate::suspend;
+
+pub use crate::binding::{BindTo, Binding, MapBy};
+pub use crate::output::OutputChoice;
+pub use crate::stdin::InputChoice;
 
 /// From SIGTERM to SIGKILL after a failure.
 const GRACE_AFTER_FAILURE: Duration = Duration::from_millis(200);
@@ -41,6 +49,11 @@ const GRACE_FOR_READER: Duration = Duration::from_millis(500);
 /// From SIGKILL to giving up on a process that the kernel cannot end.
 const GIVE_UP: Duration = Duration::from_secs(2);
 
+/// Signals that ask the launcher to end the job.
+const ENDING: &[Signal] = &[Signal::INT, Signal::TERM, Signal::HUP];
+/// Signals that are for the ranks.
+const FORWARDED: &[Signal] = &[Signal::USR1, Signal::USR2, Signal::CONT];
+
 /// A variable for the ranks' environment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Export {
@@ -50,6 +63,15 @@ pub struct Export {
     pub value: Option<OsString>,
 }
 
+/// What happens to the job when one of its ranks fails.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum OnFailure {
+    /// It ends
+    Kill,
+    /// The other ranks go on to their own end
+    Keep,
+}
+
 /// What to run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JobSpec {
@@ -57,8 +79,14 @@ pub struct JobSpec {
     pub ranks: usize,
     /// Protocol of messages; `None` leaves it to the environment.
     pub backend: Option<BackendChoice>,
-    /// Whether lines of output begin with `[rank] `.
-    pub label: bool,
+    /// What becomes of the ranks' output.
+    pub output: OutputChoice,
+    /// Which ranks get the launcher's standard input.
+    pub input: InputChoice,
+    /// Where the ranks run.
+    pub binding: Binding,
+    /// What happens when a rank fails.
+    pub on_failure: OnFailure,
     /// How long the job may run.
     pub timeout: Option<Duration>,
     /// Variables for the ranks.
@@ -82,7 +110,7 @@ pub struct JobSpec {
 pub fn run(spec: &JobSpec) -> Result<u8, LaunchError> {
     let prepared = spawn::check(spec)?;
     keep_children_waitable();
-    let signals = Signals::block(&[Signal::INT, Signal::TERM, Signal::HUP, Signal::TSTP])
+    let signals = Signals::block(&[ENDING, FORWARDED, &[Signal::TSTP]].concat())
         .map_err(|source| LaunchError::System { action: "receive signals", source })?;
     let start = monotonic_nanos();
     let (ranks, input) = prepared.start(signals.mask_before())?;
@@ -90,12 +118,17 @@ pub fn run(spec: &JobSpec) -> Result<u8, LaunchError> {
     for option in &spec.needless {
         printer.say(&format!("mpjrun: {option} is not needed\n"));
     }
+    let pids: Vec<u32> = ranks.iter().map(Rank::pid).collect();
+    for line in prepared.placement_lines(&pids) {
+        printer.say(&format!("mpjrun: {line}\n"));
+    }
     let job = Job {
-        ledger: Ledger::new(start, spec.ranks, ranks.iter().map(Rank::pid)),
+        ledger: Ledger::new(start, spec.ranks, pids),
         ranks,
         printer,
         input,
         signals,
+        on_failure: spec.on_failure,
         timeout: spec.timeout.map(|limit| (limit, Instant::now() + limit)),
         phase: Phase::Running,
         verdict: None,
@@ -133,14 +166,16 @@ enum Event {
     Output(usize, Stream),
     Printable(Stream),
     Input,
+    InputTaken,
 }
 
 struct Job {
     ledger: Ledger,
     ranks: Vec<Rank>,
     printer: Printer,
-    input: Option<TerminalInput>,
+    input: Option<Forwarding>,
     signals: Signals,
+    on_failure: OnFailure,
     timeout: Option<(Duration, Instant)>,
     phase: Phase,
     /// With the time at which it was passed, on the ranks' clock.
@@ -156,6 +191,7 @@ impl Job {
         while !self.ranks.iter().all(Rank::is_gone) && !self.has_given_up() {
             self.turn()?;
         }
+        self.judge_at_end();
         self.flush()?;
         // A process that even SIGKILL does not end would hold its drop for ever.
         self.ranks.into_iter().filter(|rank| !rank.is_gone()).for_each(std::mem::forget);
@@ -217,10 +253,11 @@ impl Job {
         for (stream, descriptor) in self.printer.wanting() {
             set.push((Event::Printable(stream), descriptor, PollFlags::OUT));
         }
-        match self.input.as_ref().map(TerminalInput::interest) {
-            Some(Interest::Typed(terminal)) => set.push((Event::Input, terminal, PollFlags::IN)),
-            Some(Interest::Room(pipe)) => set.push((Event::Input, pipe, PollFlags::OUT)),
-            Some(Interest::Foreground) | None => {}
+        if let Some(input) = &self.input {
+            if let Interest::Input(descriptor) = input.interest() {
+                set.push((Event::Input, descriptor, PollFlags::IN));
+            }
+            set.extend(input.wanting().map(|pipe| (Event::InputTaken, pipe, PollFlags::OUT)));
         }
         set
     }
@@ -253,10 +290,11 @@ impl Job {
             matches!(input.interest(), Interest::Foreground)
                 .then(|| Instant::now() + FOREGROUND_CHECK)
         });
+        let patience = self.input.as_ref().and_then(Forwarding::patient_until);
         let lingering = self.ranks.iter().filter_map(Rank::linger_until);
         let prompts = self.ranks.iter().filter_map(|rank| rank.prompts_at(&self.printer));
         let deadlines = lingering.chain(prompts).chain(phase).chain(timeout).chain(foreground);
-        deadlines.chain(self.flush_until).min()
+        deadlines.chain(patience).chain(self.flush_until).min()
     }
 
     fn handle(&mut self, event: Event) {
@@ -267,45 +305,82 @@ impl Job {
             Event::Output(rank, stream) => self.ranks[rank].read(stream, &mut self.printer),
             Event::Printable(stream) => self.printer.write(stream),
             Event::Input => self.take_input(),
+            Event::InputTaken => self.give_input(),
         }
     }
 
     fn take_input(&mut self) {
         let Some(input) = &mut self.input else { return };
-        if matches!(input.interest(), Interest::Typed(_)) {
+        if input.is_terminal() {
             self.printer.typed();
         }
-        if !input.forward() {
-            self.input = None;
-        }
+        input.read(Instant::now());
+        self.give_input();
+    }
+
+    /// Passes on what the ranks take of the input; dropping the forwarding gives them its end.
+    fn give_input(&mut self) {
+        let Some(input) = &mut self.input else { return };
+        input.write(Instant::now());
+        self.input.take_if(|input| input.is_over());
     }
 
     fn take_signals(&mut self) {
         while let Some(signal) = self.signals.next_pending() {
-            if signal == Signal::TSTP {
-                self.suspend();
-                continue;
-            }
-            self.interrupts += 1;
-            match self.verdict {
-                None => self.stop(Verdict::Signalled(signal.as_raw()), GRACE_AFTER_SIGNAL),
-                Some(_) => self.kill(),
+            match signal {
+                Signal::TSTP => self.suspend(),
+                signal if FORWARDED.contains(&signal) => self.signal_all(signal),
+                signal => self.interrupt(signal),
             }
         }
     }
 
+    /// Ends the job: the first time with a grace, then at once.
+    fn interrupt(&mut self, signal: Signal) {
+        self.interrupts += 1;
+        match self.verdict {
+            None => self.stop(Verdict::Signalled(signal.as_raw()), GRACE_AFTER_SIGNAL),
+            Some(_) => self.kill(),
+        }
+    }
+
     /// Stops the ranks and the launcher itself, until a shell continues it.
-    fn suspend(&self) {
+    fn suspend(&mut self) {
+        if !suspend::has_watcher() {
+            return self.printer.say("mpjrun: not suspended, since no shell could continue it\n");
+        }
         self.signal_all(Signal::STOP);
-        // Returns when somebody continued this process; there is no other way for it to return.
-        let _ = kill_process(getpid(), Signal::STOP);
+        let pause = suspend::stop_myself();
         self.signal_all(Signal::CONT);
+        self.resumed(pause);
+    }
+
+    /// Shifts what is measured in time of the job: a `pause` is none.
+    fn resumed(&mut self, pause: Duration) {
+        if let Some((_, at)) = &mut self.timeout {
+            *at += pause;
+        }
+        if let Some(input) = &mut self.input {
+            input.resumed(Instant::now());
+        }
     }
 
     fn take_ending(&mut self, rank: usize) {
         if let Some((ending, at)) = self.ranks[rank].ending() {
             self.take_messages(rank);
             self.ledger.ended(rank, ending, at);
+            if self.on_failure == OnFailure::Keep && self.ledger.has_failed(rank) {
+                self.rank_failed(rank);
+            }
+        }
+    }
+
+    /// Called once for each rank that failed while the others go on.
+    fn rank_failed(&mut self, rank: usize) {
+        if self.verdict.is_none() {
+            let note =
+                format!("mpjrun: rank {rank} has failed, the others go on (--on-failure keep)\n");
+            self.printer.say(&note);
         }
     }
 
@@ -337,9 +412,12 @@ impl Job {
             Some(Broken::Refused(errno)) => {
                 return self.stop(Verdict::OutputRefused(errno), GRACE_AFTER_FAILURE);
             }
+            Some(Broken::File(errno)) => {
+                return self.stop(Verdict::FileRefused(errno), GRACE_AFTER_FAILURE);
+            }
             None => {}
         }
-        if self.ledger.first_failure().is_none() {
+        if self.on_failure == OnFailure::Keep || self.ledger.first_failure().is_none() {
             return;
         }
         // Another rank's panic may have been sent before the end that was noticed.
@@ -356,11 +434,26 @@ impl Job {
         }
     }
 
+    /// The verdict on a job whose ranks have all ended without being stopped: with `--on-failure keep`,
+    /// some may have failed.
+    fn judge_at_end(&mut self) {
+        if self.verdict.is_none() {
+            let failure = self.ledger.first_failure();
+            self.verdict = failure.map(|failure| (Verdict::Failed(failure), monotonic_nanos()));
+        }
+    }
+
     fn keep_deadlines(&mut self, now: Instant) {
         if let (None, Some((limit, at))) = (self.verdict, self.timeout) {
             if now >= at {
                 self.stop(Verdict::TimedOut(limit), GRACE_AFTER_FAILURE);
             }
+        }
+        if let Some((rank, taken)) = self.input.as_mut().and_then(|input| input.leave_behind(now)) {
+            self.printer.say(&format!(
+                "mpjrun: rank {rank} does not read its standard input, which ends there after {taken} \
+                 bytes; with --stdin 0, only rank 0 gets it\n"
+            ));
         }
         if let Phase::Stopping { kill_at } = self.phase {
             if now >= kill_at {

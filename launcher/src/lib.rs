@@ -10,17 +10,21 @@
 //!      │
 //!  tuning_file         the values tuned to this machine
 //!      │
+//!  binding             which processors each rank may run on
+//!      │
 //!  spawn               one process per rank, each leading its own process group
 //!      │
 //!  job                 one thread, one poll loop: exits, output, control lines, signals, deadlines
 //!      ├── rank        the descriptors of one rank
-//!      ├── stdin       the terminal's input, for rank 0
+//!      ├── stdin       the launcher's input, for the ranks that get it
+//!      ├── suspend     Ctrl-Z, and who may go on after it
 //!      ├── output      whole lines from the ranks to the launcher's own streams
 //!      └── exits       who failed first, with which code, in which words; pure
 //! ```
 
 #![forbid(unsafe_code)]
 
+mod binding;
 pub mod cargo;
 pub mod cli;
 mod error;
@@ -32,6 +36,7 @@ mod output;
 mod rank;
 mod spawn;
 mod stdin;
+mod suspend;
 pub mod tuning_file;
 
 pub use error::LaunchError;

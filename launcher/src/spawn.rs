@@ -23,10 +23,11 @@ use transport_lapi::bootstrap::{monotonic_nanos, rank_environment};
 use transport_lapi::config::{self, Settings, Tuning, TuningSource};
 
 use crate::LaunchError;
+use crate::binding::{BindTo, Placement, Topology};
 use crate::exits::Ending;
-use crate::job::{Export, JobSpec};
+use crate::job::{Export, JobSpec, OnFailure};
 use crate::rank::Rank;
-use crate::stdin::{self, TerminalInput};
+use crate::stdin::{self, Forwarding, InputChoice};
 use crate::tuning_file;
 
 /// A job description, checked against the system.
@@ -35,6 +36,7 @@ pub(crate) struct Prepared<'a> {
     program: PathBuf,
     environment: Vec<(OsString, OsString)>,
     tuning: Tuning,
+    placement: Placement,
 }
 
 /// Checks the program, the folder, the exported variables, the settings and the tuned values.
@@ -51,7 +53,23 @@ pub(crate) fn check(spec: &JobSpec) -> Result<Prepared<'_>, LaunchError> {
         environment.push((name.into(), value.into()));
     }
     let tuning = tuning_file::load(&tuning_source(&spec.exports))?.tuning;
-    Ok(Prepared { spec, program, environment, tuning })
+    if let InputChoice::Rank(asked @ 1..) = spec.input {
+        if asked >= spec.ranks {
+            return Err(LaunchError::NoSuchReader { asked, ranks: spec.ranks });
+        }
+    }
+    let placement = place(spec)?;
+    Ok(Prepared { spec, program, environment, tuning, placement })
+}
+
+/// Where the ranks run. The system is asked only where there is something to choose.
+fn place(spec: &JobSpec) -> Result<Placement, LaunchError> {
+    if spec.binding.bind_to == BindTo::None {
+        return Ok(Placement::unbound(spec.ranks));
+    }
+    let action = "find out which processors it may use";
+    let topology = Topology::here().map_err(|source| LaunchError::System { action, source })?;
+    Ok(topology.place(spec.binding, spec.ranks))
 }
 
 /// Where the tuned values of a job with these `exports` are from: `-x` counts for more than the
@@ -66,41 +84,52 @@ pub(crate) fn tuning_source(exports: &[Export]) -> TuningSource {
 }
 
 impl Prepared<'_> {
-    /// Starts all ranks, or as many as there are until one of them has failed. If one cannot be
-    /// started, those before it are ended.
-    pub(crate) fn start(
-        &self,
-        mask: Mask,
-    ) -> Result<(Vec<Rank>, Option<TerminalInput>), LaunchError> {
+    /// Starts all ranks, or, unless the job goes on without those that fail, as many as there are until
+    /// one has failed. If one cannot be started, those before it are ended.
+    pub(crate) fn start(&self, mask: Mask) -> Result<(Vec<Rank>, Option<Forwarding>), LaunchError> {
         let limit = DescriptorLimit::raise();
         let segment = create_segment(self.spec.ranks)?;
         let job = format!("{}-{:x}", std::process::id(), monotonic_nanos());
-        let (mut input, forwarding) = stdin::for_rank_zero()
+        let (inputs, forwarding) = stdin::for_ranks(self.spec.input, self.spec.ranks)
             .map_err(|source| LaunchError::System { action: "forward standard input", source })?;
+        let deliveries = self.spec.output.deliveries(self.spec.ranks)?;
         let mut ranks = Vec::with_capacity(self.spec.ranks);
-        for rank in 0..self.spec.ranks {
+        for (rank, (input, delivery)) in inputs.into_iter().zip(deliveries).enumerate() {
             let failed = |source: io::Error| self.spawn_failed(rank, source);
             let (receiver, control) = control_pair().map_err(failed)?;
-            let mut command = self.command(std::mem::replace(&mut input, Stdio::null()));
+            let mut command = self.command(input);
             let task = rank as TaskId;
             let (segment, control) = (segment.as_fd(), control.as_fd());
             let (ranks_of_job, tuning) = (self.spec.ranks, &self.tuning);
             command.envs(rank_environment(task, ranks_of_job, &job, segment, control, tuning));
-            prepare(&mut command, segment, control, &limit, mask);
-            let label = self.spec.label.then(|| format!("[{rank}] "));
+            let processors = self.placement.processors(rank);
+            prepare(&mut command, segment, control, &limit, mask, processors);
             let child = command.spawn().map_err(failed)?;
-            ranks.push(Rank::new(rank, child, receiver, label).map_err(failed)?);
-            if has_failure(&mut ranks) {
+            ranks.push(Rank::new(rank, child, receiver, delivery).map_err(failed)?);
+            if has_failure(&mut ranks) && self.spec.on_failure == OnFailure::Kill {
                 break;
             }
         }
         Ok((ranks, forwarding))
     }
 
+    /// Where ranks run, in lines for standard error: what is worth a note, and what was asked for.
+    pub(crate) fn placement_lines(&self, pids: &[u32]) -> Vec<String> {
+        let asked = pids.iter().enumerate().filter(|_| self.spec.binding.report);
+        let report = asked.map(|(rank, pid)| {
+            format!("rank {rank} (pid {pid}) is {}", self.placement.words(rank))
+        });
+        self.placement.note().into_iter().chain(report).collect()
+    }
+
     fn command(&self, input: Stdio) -> Command {
         let mut command = Command::new(&self.program);
         command.arg0(&self.spec.program).args(&self.spec.args);
         command.envs(self.environment.iter().map(|(name, value)| (name, value)));
+        match self.placement.total() {
+            Some(processors) => command.env(config::PROCESSORS, processors.to_string()),
+            None => command.env_remove(config::PROCESSORS),
+        };
         command.stdin(input).stdout(Stdio::piped()).stderr(Stdio::piped());
         if let Some(folder) = &self.spec.wdir {
             command.current_dir(folder);

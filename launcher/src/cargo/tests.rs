@@ -73,7 +73,7 @@ fn the_command_line_of_cargo() {
     assert_eq!(request.selection, expected);
     assert_eq!(request.args, words("--size 9 -np"));
     let spec = request.options.job("prog".into(), request.args);
-    assert_eq!((spec.ranks, spec.label), (3, true));
+    assert_eq!((spec.ranks, spec.output.tag), (3, true));
 }
 
 #[test]

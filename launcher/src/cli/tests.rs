@@ -3,6 +3,7 @@
 use clap::error::ErrorKind;
 
 use super::*;
+use crate::job::{BindTo, Binding, InputChoice, MapBy, OnFailure, OutputChoice};
 
 fn words(line: &str) -> Vec<OsString> {
     line.split_whitespace().map(OsString::from).collect()
@@ -31,7 +32,10 @@ fn every_option_is_taken() {
     let expected = JobSpec {
         ranks: 3,
         backend: Some(BackendChoice::Eager),
-        label: true,
+        output: OutputChoice { tag: true, ..OutputChoice::default() },
+        input: InputChoice::Rank(0),
+        binding: Binding::new(None, None, false),
+        on_failure: OnFailure::Kill,
         timeout: Some(Duration::from_millis(1500)),
         exports: vec![export("A", Some("b=c")), export("HOME", None)],
         wdir: Some("/tmp".into()),
@@ -40,6 +44,42 @@ fn every_option_is_taken() {
         needless: Vec::new(),
     };
     assert_eq!(spec, expected);
+}
+
+#[test]
+fn output_is_a_list() {
+    let output = |line: &str| parse(&format!("{line} prog")).expect(line).output;
+    let everything =
+        OutputChoice { tag: true, timestamp: true, folder: Some("a=b/c".into()), nocopy: true };
+    assert_eq!(output("--output tag,timestamp,dir=a=b/c,nocopy"), everything);
+    assert_eq!(output("-l --output timestamp --output=dir=a=b/c,nocopy"), everything);
+    assert_eq!(output(""), OutputChoice::default());
+    for wrong in ["tags", "dir=", "dir", "tag,,timestamp"] {
+        let (kind, text) = refusal(&format!("--output {wrong} prog"));
+        assert_eq!(kind, ErrorKind::ValueValidation, "{wrong}");
+        assert!(text.contains("a list of tag, timestamp, dir=FOLDER, nocopy"), "{text}");
+    }
+    let (_, text) = refusal("--output nocopy prog");
+    assert!(text.contains("nocopy needs dir=FOLDER"), "{text}");
+}
+
+#[test]
+fn streams_places_and_failures_are_chosen() {
+    let spec = |line: &str| parse(&format!("{line} prog")).expect(line);
+    assert_eq!(spec("--stdin all").input, InputChoice::All);
+    assert_eq!(spec("--stdin none").input, InputChoice::None);
+    assert_eq!(spec("--stdin 3").input, InputChoice::Rank(3));
+    assert_eq!(refusal("--stdin -1 prog").0, ErrorKind::UnknownArgument);
+    assert_eq!(refusal("--stdin some prog").0, ErrorKind::ValueValidation);
+    let binding = spec("--bind-to core --map-by package --report-bindings").binding;
+    assert_eq!(binding, Binding::new(Some(BindTo::Core), Some(MapBy::Socket), true));
+    assert_eq!(spec("--map-by slot").binding.bind_to, BindTo::Core);
+    assert_eq!(refusal("--bind-to board prog").0, ErrorKind::InvalidValue);
+    assert_eq!(spec("--on-failure keep").on_failure, OnFailure::Keep);
+    let values =
+        "--output tag --stdin 0 --bind-to none --map-by core --on-failure kill -np 4 p -np 5";
+    let spec = parse(values).expect("values are not programs");
+    assert_eq!((spec.ranks, spec.args), (4, words("-np 5")));
 }
 
 #[test]
