@@ -2,8 +2,8 @@
 
 use crate::support::{mpjrun, script};
 
-const WHERE: &str =
-    "while read key value; do [ $key = Cpus_allowed_list: ] && echo $value; done < /proc/$$/status";
+const WHERE: &str = "while read key value; do [ $key != Cpus_allowed_list: ] || echo $value; done \
+                     < /proc/$$/status";
 
 #[test]
 fn a_bound_rank_runs_where_it_is_said_to() {

@@ -53,8 +53,12 @@ fn ranks_that_ignore_sigterm_are_gone_within_a_second_of_a_failure() {
 
 #[test]
 fn output_before_a_failure_is_all_there_and_before_the_report() {
-    let done = script(2, "echo said $MPJ_RANK >&2; [ $MPJ_RANK = 1 ] && exit 4; exit 0");
-    let done = done.assert_code(4);
+    let folder = tempfile::tempdir().expect("a folder");
+    let mark = folder.path().join("mark");
+    let script = "echo said $MPJ_RANK >&2; [ $MPJ_RANK = 0 ] && { touch \"$0\"; exit 0; }; \
+                  until [ -e \"$0\" ]; do sleep 0.01; done; exit 4";
+    let mark = mark.to_str().expect("text");
+    let done = mpjrun(["-n", "2", "sh", "-c", script, mark]).assert_code(4);
     let report = done.err.find("mpjrun: rank 1").expect("a report");
     for line in ["said 0\n", "said 1\n"] {
         assert!(done.err.find(line).expect("both spoke") < report, "{}", done.err);

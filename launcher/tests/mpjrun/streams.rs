@@ -100,11 +100,11 @@ fn bars_of_rank_0_pass_at_once_and_those_of_others_do_not() {
     let folder = tempfile::tempdir().expect("a folder");
     let screen = folder.path().join("screen");
     fs::write(&screen, "").expect("a file");
-    let bar = "if [ $MPJ_RANK = 1 ]; then printf 'x%\\ry%\\r'; \
+    let bar = "if [ $MPJ_RANK = 1 ]; then printf 'x%%\\ry%%\\r'; \
                until grep -q 20% \"$0\"; do sleep 0.01; done; echo z; exit; fi; \
-               printf '10%\\r'; until grep -q 10% \"$0\"; do sleep 0.01; done; printf '20%\\r'; \
+               printf '10%%\\r'; until grep -q 10% \"$0\"; do sleep 0.01; done; printf '20%%\\r'; \
                until grep -q z \"$0\"; do sleep 0.01; done; echo 30%";
-    let run = "\"$0\" -n 2 sh -c \"$2\" \"$1\" | tee \"$1\"";
+    let run = "\"$0\" -n 2 --timeout 20 sh -c \"$2\" \"$1\" | tee \"$1\"";
     let mut shell = Command::new("sh");
     let done = start(shell.args(["-c", run, MPJRUN]).arg(&screen).arg(bar)).finish();
     assert_eq!(done.assert_code(0).text(), "10%\r20%\r\nx%\ry%\rz\n30%\n");
@@ -112,9 +112,13 @@ fn bars_of_rank_0_pass_at_once_and_those_of_others_do_not() {
 
 #[test]
 fn long_lines_and_lines_without_end_lose_nothing() {
-    let script = "head -c 300000 /dev/zero | tr '\\0' \"$MPJ_RANK\"; [ $MPJ_RANK = 1 ] && exit 4; \
-                  sleep 0.5";
-    let done = mpjrun(["-n", "2", "sh", "-c", script]).assert_code(4);
+    let folder = tempfile::tempdir().expect("a folder");
+    let mark = folder.path().join("mark");
+    let script = "head -c 300000 /dev/zero | tr '\\0' \"$MPJ_RANK\"; \
+                  [ $MPJ_RANK = 0 ] && { touch \"$0\"; exec sleep 60; }; \
+                  until [ -e \"$0\" ]; do sleep 0.01; done; exit 4";
+    let mark = mark.to_str().expect("text");
+    let done = mpjrun(["-n", "2", "sh", "-c", script, mark]).assert_code(4);
     let count = |byte| done.out.iter().filter(|other| **other == byte).count();
     assert_eq!((count(b'0'), count(b'1')), (300_000, 300_000));
 }
