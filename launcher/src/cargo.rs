@@ -48,7 +48,7 @@ pub enum Request {
 #[derive(Debug, Clone)]
 pub struct RunRequest {
     selection: Selection,
-    options: JobOptions,
+    options: Box<JobOptions>,
     args: Vec<OsString>,
 }
 
@@ -68,7 +68,7 @@ enum Mpj {
         #[command(flatten)]
         selection: Selection,
         #[command(flatten)]
-        options: JobOptions,
+        options: Box<JobOptions>,
         /// Arguments of the program, passed on as they are
         #[arg(value_name = "ARGS", last = true)]
         args: Vec<OsString>,

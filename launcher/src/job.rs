@@ -191,6 +191,7 @@ impl Job {
         while !self.ranks.iter().all(Rank::is_gone) && !self.has_given_up() {
             self.turn()?;
         }
+        self.input = None;
         self.judge_at_end();
         self.flush()?;
         // A process that even SIGKILL does not end would hold its drop for ever.

@@ -179,14 +179,14 @@ fn the_ranks_are_suspended_and_continued_with_the_launcher() {
     let script = "echo $$ >> \"$0\"; until [ -e \"$0.go\" ]; do :; done; echo went";
     let file_word = file.to_str().expect("text");
     // In a group of its own, as a shell would have it, so that somebody watches over it.
-    let words = ["-n", "2", "--timeout", "2", "sh", "-c", script, file_word];
+    let words = ["-n", "2", "--timeout", "4", "sh", "-c", script, file_word];
     let running = start(command(words).process_group(0));
     let mut all = pids_in(&file, 2);
     all.push(running.pid());
     running.signal(Signal::TSTP);
     eventually("all are suspended", || all.iter().copied().all(is_suspended));
     // Longer than the job may run, which this does not count for.
-    std::thread::sleep(Duration::from_millis(2200));
+    std::thread::sleep(Duration::from_millis(4200));
     running.signal(Signal::CONT);
     eventually("all go on", || !all.iter().copied().any(is_suspended));
     std::fs::write(folder.path().join("pids.go"), "").expect("a file");
