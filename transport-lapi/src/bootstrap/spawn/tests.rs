@@ -76,7 +76,8 @@ fn the_child_runs_on_the_processors_that_it_was_given() {
     let last = (0..CpuSet::MAX_CPU).rfind(|cpu| usable.is_set(*cpu)).expect("at least one");
     let mut only = CpuSet::new();
     only.set(last);
-    let script = "while read key value; do [ $key = Cpus_allowed_list: ] && echo $value; done </proc/$$/status";
+    let script = "while read key value; do [ $key != Cpus_allowed_list: ] || echo $value; done \
+                  </proc/$$/status";
     assert_eq!(ask_bound(&DescriptorLimit::raise(), Some(only), script), format!("{last}\n"));
 }
 
