@@ -12,6 +12,7 @@
 
 mod foreign;
 mod hosts;
+mod io;
 mod manual;
 mod options;
 mod sections;

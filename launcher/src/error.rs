@@ -37,6 +37,22 @@ pub enum LaunchError {
         /// What is wrong with it.
         reason: String,
     },
+    /// A file for the output of a rank, or its folder, could not be made.
+    #[error("--output dir: cannot make {}: {source}", path.display())]
+    OutputFile {
+        /// The file or folder.
+        path: PathBuf,
+        /// What the system answered.
+        source: io::Error,
+    },
+    /// The rank that is to get the standard input is not in the job.
+    #[error("--stdin {asked}: this job has ranks 0 to {}; or ask for all, or none", ranks - 1)]
+    NoSuchReader {
+        /// Which rank was asked for.
+        asked: usize,
+        /// How many there are.
+        ranks: usize,
+    },
     /// `-x NAME` without a value, and the launcher's own environment has none to pass on.
     #[error("-x {name}: not set in the environment of mpjrun; give a value: -x {name}=VALUE")]
     UnsetVariable {
@@ -84,6 +100,8 @@ impl LaunchError {
             Self::NotFound { .. } => 127,
             Self::NotExecutable { .. } => 126,
             Self::WorkingFolder { .. }
+            | Self::OutputFile { .. }
+            | Self::NoSuchReader { .. }
             | Self::UnsetVariable { .. }
             | Self::Setting(_)
             | Self::Tuning(_) => 2,

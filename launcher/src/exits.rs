@@ -73,6 +73,8 @@ pub(crate) enum Verdict {
     OutputClosed,
     /// The launcher's standard output cannot be written.
     OutputRefused(Errno),
+    /// A file of `--output dir=` cannot be written.
+    FileRefused(Errno),
 }
 
 impl Verdict {
@@ -88,7 +90,7 @@ impl Verdict {
             Self::TimedOut(_) | Self::Stalled(_) => 124,
             Self::Signalled(signal) => after_signal(signal),
             Self::OutputClosed => after_signal(libc::SIGPIPE),
-            Self::OutputRefused(_) | Self::Deadlock => 125,
+            Self::OutputRefused(_) | Self::FileRefused(_) | Self::Deadlock => 125,
         }
     }
 }
@@ -242,6 +244,12 @@ impl Ledger {
             Some(Failure { rank, fault, at: record.failed_at()? })
         });
         failures.min_by_key(|failure| failure.at)
+    }
+
+    /// Whether `rank` has ended, and has failed.
+    pub(crate) fn has_failed(&self, rank: usize) -> bool {
+        let somebody_joined = self.records.iter().any(|record| record.joined);
+        self.records[rank].fault(somebody_joined).is_some()
     }
 
     /// Whether a rank that complained before `failure` has not ended yet: it may be the one that

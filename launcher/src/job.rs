@@ -2,9 +2,11 @@
 //! signals and deadlines. Called by the two programs.
 //!
 //! - J1: nothing in the loop blocks but poll: pipes, sockets and the launcher's own streams are
-//!   touched only as far as they go without waiting.
+//!   touched only as far as they go without waiting. Files are written as they come: no file keeps its
+//!   writer waiting for a reader.
 //! - J2: the verdict is passed once. Then every group gets SIGTERM, and SIGKILL when the grace is
-//!   over; whatever a rank does after that no longer counts.
+//!   over; whatever a rank does after that no longer counts. With `--on-failure keep`, a failure is a
+//!   verdict only when all ranks have ended.
 //! - J3: the report comes last, behind all output of the ranks.
 //! - J4: the ranks end with the thread that runs the job, even if that is killed. So do ranks behind a
 //!   wrapper script. What else a script started ends with its group in every case but one: a launcher
@@ -17,7 +19,7 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use rustix::process::{Signal, getpid, kill_process};
+use rustix::process::Signal;
 use transport_lapi::bootstrap::control::{ControlMessage, Incoming};
 use transport_lapi::bootstrap::monotonic_nanos;
 use transport_lapi::bootstrap::signals::{Signals, keep_children_waitable};
@@ -29,9 +31,14 @@ use crate::oversight::{Occasion, Oversight};
 use crate::rank::Rank;
 use crate::report::{self, Snapshot};
 use crate::spawn::{self, Started};
-use crate::stdin::{FOREGROUND_CHECK, Interest, TerminalInput};
+use crate::stdin::{FOREGROUND_CHECK, Forwarding, Interest};
+use crate::suspend;
 
-pub use spec::{App, Export, JobSpec, Vigilance};
+pub use crate::binding::{BindTo, Binding, MapBy};
+pub use crate::output::OutputChoice;
+pub use crate::stdin::InputChoice;
+
+pub use spec::{App, Export, JobSpec, OnFailure, Vigilance};
 
 /// From SIGTERM to SIGKILL after a failure.
 const GRACE_AFTER_FAILURE: Duration = Duration::from_millis(200);
@@ -43,6 +50,11 @@ const SETTLE: Duration = Duration::from_millis(250);
 const GRACE_FOR_READER: Duration = Duration::from_millis(500);
 /// From SIGKILL to giving up on a process that the kernel cannot end.
 const GIVE_UP: Duration = Duration::from_secs(2);
+
+/// Signals that ask the launcher to end the job.
+const ENDING: &[Signal] = &[Signal::INT, Signal::TERM, Signal::HUP];
+/// Signals that are for the ranks.
+const FORWARDED: &[Signal] = &[Signal::USR1, Signal::USR2, Signal::CONT];
 
 /// How a job ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -69,9 +81,8 @@ pub fn run(spec: &JobSpec) -> Result<u8, LaunchError> {
 pub fn outcome(spec: &JobSpec) -> Result<Outcome, LaunchError> {
     let prepared = spawn::check(spec)?;
     keep_children_waitable();
-    let signals =
-        Signals::block(&[Signal::INT, Signal::TERM, Signal::HUP, Signal::TSTP, Signal::QUIT])
-            .map_err(|source| LaunchError::System { action: "receive signals", source })?;
+    let signals = Signals::block(&[ENDING, FORWARDED, &[Signal::TSTP, Signal::QUIT]].concat())
+        .map_err(|source| LaunchError::System { action: "receive signals", source })?;
     let start = monotonic_nanos();
     let Started { ranks, input, segment } = prepared.start(signals.mask_before())?;
     let oversight = Oversight::new(&segment, &spec.vigilance)?;
@@ -79,14 +90,19 @@ pub fn outcome(spec: &JobSpec) -> Result<Outcome, LaunchError> {
     for note in &spec.notes {
         printer.say(&format!("mpjrun: {note}\n"));
     }
+    let pids: Vec<u32> = ranks.iter().map(Rank::pid).collect();
+    for line in prepared.placement_lines(&pids) {
+        printer.say(&format!("mpjrun: {line}\n"));
+    }
     let job = Job {
-        ledger: Ledger::new(start, host_name(), spec.ranks(), ranks.iter().map(Rank::pid)),
+        ledger: Ledger::new(start, host_name(), spec.ranks(), pids),
         ranks,
         printer,
         input,
         signals,
         oversight,
         _segment: segment,
+        on_failure: spec.on_failure,
         timeout: spec.timeout.map(|limit| (limit, Instant::now() + limit)),
         phase: Phase::Running,
         verdict: None,
@@ -129,17 +145,19 @@ enum Event {
     Output(usize, Stream),
     Printable(Stream),
     Input,
+    InputTaken,
 }
 
 struct Job {
     ledger: Ledger,
     ranks: Vec<Rank>,
     printer: Printer,
-    input: Option<TerminalInput>,
+    input: Option<Forwarding>,
     signals: Signals,
     oversight: Oversight,
     /// Open as long as the job runs: whoever asks for the job finds it by this descriptor.
     _segment: OwnedFd,
+    on_failure: OnFailure,
     timeout: Option<(Duration, Instant)>,
     phase: Phase,
     /// With the time at which it was passed, on the ranks' clock.
@@ -157,6 +175,8 @@ impl Job {
         while !self.ranks.iter().all(Rank::is_gone) && !self.has_given_up() {
             self.turn()?;
         }
+        self.input = None;
+        self.judge_at_end();
         self.flush()?;
         // A process that even SIGKILL does not end would hold its drop for ever.
         self.ranks.into_iter().filter(|rank| !rank.is_gone()).for_each(std::mem::forget);
@@ -225,10 +245,11 @@ impl Job {
         for (stream, descriptor) in self.printer.wanting() {
             set.push((Event::Printable(stream), descriptor, PollFlags::OUT));
         }
-        match self.input.as_ref().map(TerminalInput::interest) {
-            Some(Interest::Typed(terminal)) => set.push((Event::Input, terminal, PollFlags::IN)),
-            Some(Interest::Room(pipe)) => set.push((Event::Input, pipe, PollFlags::OUT)),
-            Some(Interest::Foreground) | None => {}
+        if let Some(input) = &self.input {
+            if let Interest::Input(descriptor) = input.interest() {
+                set.push((Event::Input, descriptor, PollFlags::IN));
+            }
+            set.extend(input.wanting().map(|pipe| (Event::InputTaken, pipe, PollFlags::OUT)));
         }
         set
     }
@@ -262,11 +283,12 @@ impl Job {
             matches!(input.interest(), Interest::Foreground)
                 .then(|| Instant::now() + FOREGROUND_CHECK)
         });
+        let patience = self.input.as_ref().and_then(Forwarding::patient_until);
         let lingering = self.ranks.iter().filter_map(Rank::linger_until);
         let prompts = self.ranks.iter().filter_map(|rank| rank.prompts_at(&self.printer));
         let deadlines = lingering.chain(prompts).chain(phase).chain(timeout).chain(foreground);
         let oversight = self.verdict.is_none().then(|| self.oversight.next_deadline()).flatten();
-        deadlines.chain(self.flush_until).chain(oversight).min()
+        deadlines.chain(patience).chain(self.flush_until).chain(oversight).min()
     }
 
     fn handle(&mut self, event: Event) {
@@ -277,44 +299,66 @@ impl Job {
             Event::Output(rank, stream) => self.ranks[rank].read(stream, &mut self.printer),
             Event::Printable(stream) => self.printer.write(stream),
             Event::Input => self.take_input(),
+            Event::InputTaken => self.give_input(),
         }
     }
 
     fn take_input(&mut self) {
         let Some(input) = &mut self.input else { return };
-        if matches!(input.interest(), Interest::Typed(_)) {
+        if input.is_terminal() {
             self.printer.typed();
         }
-        if !input.forward() {
-            self.input = None;
-        }
+        input.read(Instant::now());
+        self.give_input();
+    }
+
+    /// Passes on what the ranks take of the input; dropping the forwarding gives them its end.
+    fn give_input(&mut self) {
+        let Some(input) = &mut self.input else { return };
+        input.write(Instant::now());
+        self.input.take_if(|input| input.is_over());
     }
 
     fn take_signals(&mut self) {
         while let Some(signal) = self.signals.next_pending() {
-            if signal == Signal::TSTP {
-                self.suspend();
-                continue;
+            match signal {
+                Signal::TSTP => self.suspend(),
+                Signal::QUIT => self.inquire(Occasion::Request),
+                signal if FORWARDED.contains(&signal) => self.signal_all(signal),
+                signal => self.interrupt(signal),
             }
-            if signal == Signal::QUIT {
-                self.inquire(Occasion::Request);
-                continue;
-            }
-            self.interrupts += 1;
-            match self.verdict {
-                None => self.stop(Verdict::Signalled(signal.as_raw()), GRACE_AFTER_SIGNAL),
-                Some(_) => self.kill(),
-            }
+        }
+    }
+
+    /// Ends the job: the first time with a grace, then at once.
+    fn interrupt(&mut self, signal: Signal) {
+        self.interrupts += 1;
+        match self.verdict {
+            None => self.stop(Verdict::Signalled(signal.as_raw()), GRACE_AFTER_SIGNAL),
+            Some(_) => self.kill(),
         }
     }
 
     /// Stops the ranks and the launcher itself, until a shell continues it.
     fn suspend(&mut self) {
+        if !suspend::has_watcher() {
+            return self.printer.say("mpjrun: not suspended, since no shell could continue it\n");
+        }
         self.signal_all(Signal::STOP);
-        // Returns when somebody continued this process; there is no other way for it to return.
-        let _ = kill_process(getpid(), Signal::STOP);
+        let pause = suspend::stop_myself();
         self.signal_all(Signal::CONT);
+        self.resumed(pause);
+    }
+
+    /// Shifts what is measured in time of the job: a `pause` is none.
+    fn resumed(&mut self, pause: Duration) {
         self.oversight.resumed();
+        if let Some((_, at)) = &mut self.timeout {
+            *at += pause;
+        }
+        if let Some(input) = &mut self.input {
+            input.resumed(Instant::now());
+        }
     }
 
     fn take_ending(&mut self, rank: usize) {
@@ -322,6 +366,19 @@ impl Job {
             self.take_messages(rank);
             self.ledger.ended(rank, ending, at);
             self.oversight.answered(rank);
+            if self.on_failure == OnFailure::Keep && self.ledger.has_failed(rank) {
+                self.rank_failed(rank);
+            }
+        }
+    }
+
+    /// Called once for each rank that failed while the others go on.
+    fn rank_failed(&mut self, rank: usize) {
+        if self.verdict.is_none() {
+            let note =
+                format!("mpjrun: rank {rank} has failed, the others go on (--on-failure keep)\n");
+            self.printer.say(&note);
+            self.oversight.declare_lost(rank);
         }
     }
 
@@ -356,9 +413,12 @@ impl Job {
             Some(Broken::Refused(errno)) => {
                 return self.stop(Verdict::OutputRefused(errno), GRACE_AFTER_FAILURE);
             }
+            Some(Broken::File(errno)) => {
+                return self.stop(Verdict::FileRefused(errno), GRACE_AFTER_FAILURE);
+            }
             None => {}
         }
-        if self.ledger.first_failure().is_none() {
+        if self.on_failure == OnFailure::Keep || self.ledger.first_failure().is_none() {
             return;
         }
         // Another rank's panic may have been sent before the end that was noticed.
@@ -375,9 +435,24 @@ impl Job {
         }
     }
 
+    /// The verdict on a job whose ranks have all ended without being stopped: with `--on-failure keep`,
+    /// some may have failed.
+    fn judge_at_end(&mut self) {
+        if self.verdict.is_none() {
+            let failure = self.ledger.first_failure();
+            self.verdict = failure.map(|failure| (Verdict::Failed(failure), monotonic_nanos()));
+        }
+    }
+
     fn keep_deadlines(&mut self, now: Instant) {
         if self.verdict.is_none() {
             self.oversee(now);
+        }
+        if let Some((rank, taken)) = self.input.as_mut().and_then(|input| input.leave_behind(now)) {
+            self.printer.say(&format!(
+                "mpjrun: rank {rank} does not read its standard input, which ends there after {taken} \
+                 bytes; with --stdin 0, only rank 0 gets it\n"
+            ));
         }
         if let Phase::Stopping { kill_at } = self.phase {
             if now >= kill_at {

@@ -12,11 +12,14 @@
 //!      │                                   └─ jobs: what runs now
 //!  tuning_file         the values tuned to this machine
 //!      │
+//!  binding             which processors each rank may run on
+//!      │
 //!  spawn               one process per rank, each leading its own process group
 //!      │
 //!  job                 one thread, one poll loop: exits, output, control lines, signals, deadlines
 //!      ├── rank        the descriptors of one rank
-//!      ├── stdin       the terminal's input, for rank 0
+//!      ├── stdin       the launcher's input, for the ranks that get it
+//!      ├── suspend     Ctrl-Z, and who may go on after it
 //!      ├── output      whole lines from the ranks to the launcher's own streams
 //!      ├── exits       who failed first, with which code; pure
 //!      └── report      failures and hangs in words; pure
@@ -27,6 +30,7 @@
 
 #![forbid(unsafe_code)]
 
+mod binding;
 pub mod cargo;
 pub mod cli;
 pub mod dry_run;
@@ -43,6 +47,7 @@ mod report;
 pub mod runner;
 mod spawn;
 mod stdin;
+mod suspend;
 pub mod testing;
 pub mod tuning_file;
 mod watch;

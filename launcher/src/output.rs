@@ -1,22 +1,27 @@
 //! From the ranks' pipes to the launcher's own streams, in whole lines.
 //!
 //! [`LineBuffer`] is pure and there is one per rank and stream; [`Printer`] owns what waits to be
-//! written. Called by the job's poll loop only.
+//! written; [`Folder`] makes the files of `--output dir=`. Called by the job's poll loop only.
 //!
-//! - O1: a line of at most [`LONGEST_LINE`] bytes reaches the launcher's stream in one piece, whoever
-//!   else prints: everything for one file goes through one queue.
-//! - O2: without a label, the bytes of a rank's stream are neither changed nor reordered, but for the
-//!   newline of O5.
+//! - O1: a line of at most [`lines::LONGEST_LINE`] bytes reaches the launcher's stream in one piece, whoever
+//!   else prints: everything for one file goes through one queue. Prompts (O5) and bars (O6) are the
+//!   exceptions.
+//! - O2: without a prefix, the bytes of a rank's stream are neither changed nor reordered, but for the
+//!   newline of O5, and for O6 on a terminal. A file of `--output dir=` gets every byte as it is.
 //! - O3: writing never blocks the loop: at most [`CHUNK`] bytes are written after poll said that the
 //!   stream takes them, and a pipe that is writable takes that many.
 //! - O4: what waits is bounded: ranks are not read while more than [`CONGESTED`] bytes wait.
 //! - O5: a prompt, which is the start of a line that its rank leaves at that, is shown where somebody
 //!   may be looking and no other line is open. The line is its rank's until it ends; whoever writes
 //!   before that ends it first.
+//! - O6: carriage returns make a line a progress bar, of which each one ends a state. Rank 0's states
+//!   pass at once, everywhere but into a file, as a prompt does; with a prefix, each begins with it. Of
+//!   another rank's line a terminal gets the last state, when the line ends.
 
 use std::collections::VecDeque;
 use std::io::Write;
 use std::os::fd::BorrowedFd;
+use std::path::PathBuf;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{FileType, fstat};
@@ -24,8 +29,16 @@ use rustix::io::Errno;
 use rustix::stdio::{stderr, stdout};
 use rustix::termios::isatty;
 
-/// Bytes after which the start of a line is passed on although its end has not come.
-pub(crate) const LONGEST_LINE: usize = 64 * 1024;
+use crate::LaunchError;
+
+mod folder;
+mod lines;
+mod prefix;
+
+pub(crate) use folder::{Files, Folder, write_file};
+pub(crate) use lines::{Bars, LineBuffer, View};
+pub(crate) use prefix::Prefix;
+
 /// Bytes that a writable pipe takes without blocking: PIPE_BUF of Linux.
 const CHUNK: usize = 4096;
 /// Chunks per turn of the loop.
@@ -57,71 +70,6 @@ pub(crate) struct Source {
     pub(crate) stream: Stream,
 }
 
-/// Cuts one rank's stream into whole lines.
-#[derive(Debug)]
-pub(crate) struct LineBuffer {
-    label: Option<String>,
-    pending: Vec<u8>,
-}
-
-impl LineBuffer {
-    /// `label` begins every line, if given; a line that is cut or unfinished is then ended, so that
-    /// the next label begins a line as well.
-    pub(crate) fn new(label: Option<String>) -> Self {
-        Self { label, pending: Vec::new() }
-    }
-
-    /// Takes `bytes`, and gives the lines that are whole now to `emit`. The first one `continues` what
-    /// was shown as a prompt, or is a line of its own.
-    pub(crate) fn push(&mut self, bytes: &[u8], continues: bool, emit: &mut impl FnMut(&[u8])) {
-        let searched = self.pending.len();
-        self.pending.extend_from_slice(bytes);
-        let newline = self.pending[searched..].iter().rposition(|byte| *byte == b'\n');
-        if let Some(at) = newline {
-            let rest = self.pending.split_off(searched + at + 1);
-            let lines = std::mem::replace(&mut self.pending, rest);
-            self.emit_lines(&lines, continues, emit);
-        }
-        if self.pending.len() >= LONGEST_LINE {
-            self.finish(continues && newline.is_none(), emit);
-        }
-    }
-
-    /// Whether the start of a line waits for its end.
-    pub(crate) fn is_mid_line(&self) -> bool {
-        !self.pending.is_empty()
-    }
-
-    /// Gives the start of a line, to be shown as a prompt (O5).
-    pub(crate) fn prompt(&mut self, continues: bool, emit: &mut impl FnMut(&[u8])) {
-        if let (false, Some(label)) = (continues, &self.label) {
-            emit(label.as_bytes());
-        }
-        emit(&std::mem::take(&mut self.pending));
-    }
-
-    /// Gives what is left, at the end of the stream.
-    pub(crate) fn finish(&mut self, continues: bool, emit: &mut impl FnMut(&[u8])) {
-        let rest = std::mem::take(&mut self.pending);
-        self.emit_lines(&rest, continues, emit);
-    }
-
-    fn emit_lines(&self, bytes: &[u8], mut continues: bool, emit: &mut impl FnMut(&[u8])) {
-        let Some(label) = &self.label else {
-            return emit(bytes);
-        };
-        for line in bytes.split_inclusive(|byte| *byte == b'\n') {
-            if !std::mem::take(&mut continues) {
-                emit(label.as_bytes());
-            }
-            emit(line);
-            if !line.ends_with(b"\n") {
-                emit(b"\n");
-            }
-        }
-    }
-}
-
 /// Why the launcher's standard output takes no more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Broken {
@@ -129,6 +77,44 @@ pub(crate) enum Broken {
     Closed,
     /// The system refused, for example because a disk is full.
     Refused(Errno),
+    /// The system refused to write a file of `--output dir=`.
+    File(Errno),
+}
+
+/// What becomes of the ranks' output: `-l` and `--output`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct OutputChoice {
+    /// Whether lines begin with `[rank] `.
+    pub tag: bool,
+    /// Whether lines begin with the time at which they came, in UTC.
+    pub timestamp: bool,
+    /// The folder that gets a file per rank and stream.
+    pub folder: Option<PathBuf>,
+    /// Whether the folder is instead of the launcher's own streams.
+    pub nocopy: bool,
+}
+
+/// Where the output of one rank goes, and how.
+#[derive(Debug)]
+pub(crate) struct Delivery {
+    pub(crate) prefix: Prefix,
+    /// Get every byte, if there are any.
+    pub(crate) files: Option<Files>,
+    /// Whether the launcher's own streams get the lines.
+    pub(crate) is_shown: bool,
+}
+
+impl OutputChoice {
+    /// Makes the files for `ranks` ranks, and says for each where its output goes.
+    pub(crate) fn deliveries(&self, ranks: usize) -> Result<Vec<Delivery>, LaunchError> {
+        let folder = self.folder.as_deref().map(Folder::make).transpose()?;
+        let delivery = |rank| {
+            let files = folder.map(|folder| folder.files_of(rank)).transpose()?;
+            let is_shown = files.is_none() || !self.nocopy;
+            Ok(Delivery { prefix: Prefix::new(self, rank), files, is_shown })
+        };
+        (0..ranks).map(delivery).collect()
+    }
 }
 
 /// What waits for one of the launcher's streams.
@@ -139,6 +125,7 @@ struct Queue {
     ends_line: bool,
     /// Whether it goes to a file, where nobody waits for a prompt.
     is_file: bool,
+    is_terminal: bool,
     /// Whose prompt the open line is (O5).
     prompting: Option<Source>,
     broken: Option<Broken>,
@@ -148,8 +135,9 @@ impl Queue {
     fn new(stream: Stream) -> Self {
         let is_file = fstat(stream.descriptor())
             .is_ok_and(|status| FileType::from_raw_mode(status.st_mode) == FileType::RegularFile);
-        let waiting = VecDeque::new();
-        Self { stream, waiting, ends_line: true, is_file, prompting: None, broken: None }
+        let is_terminal = isatty(stream.descriptor());
+        let (waiting, ends_line) = (VecDeque::new(), true);
+        Self { stream, waiting, ends_line, is_file, is_terminal, prompting: None, broken: None }
     }
 
     fn descriptor(&self) -> BorrowedFd<'static> {
@@ -201,12 +189,15 @@ pub(crate) struct Printer {
     out: Queue,
     /// `None` where both streams are the same file, which then has one queue (O1).
     err: Option<Queue>,
+    /// Why a file of `--output dir=` could not be written.
+    refused_file: Option<Errno>,
 }
 
 impl Printer {
     pub(crate) fn new() -> Self {
         let apart = !is_same_file(stdout(), stderr());
-        Self { out: Queue::new(Stream::Out), err: apart.then(|| Queue::new(Stream::Err)) }
+        let err = apart.then(|| Queue::new(Stream::Err));
+        Self { out: Queue::new(Stream::Out), err, refused_file: None }
     }
 
     fn queue(&mut self, stream: Stream) -> &mut Queue {
@@ -226,10 +217,28 @@ impl Printer {
     /// Queues whole lines from `source`. The prompt of another one is ended first (O5).
     pub(crate) fn push(&mut self, source: Source, bytes: &[u8]) {
         let queue = self.queue(source.stream);
+        if bytes.is_empty() {
+            return;
+        }
         if queue.prompting.is_some_and(|other| other != source) {
             queue.push(b"\n");
         }
         queue.push(bytes);
+    }
+
+    /// What becomes of progress bars of `source` (O6).
+    pub(crate) fn bars(&self, source: Source) -> Bars {
+        let queue = self.queue_of(source.stream);
+        match source.rank {
+            0 if !queue.is_file => Bars::Live,
+            1.. if queue.is_terminal => Bars::Last,
+            _ => Bars::Kept,
+        }
+    }
+
+    /// Notes that a file of `--output dir=` could not be written.
+    pub(crate) fn refused_file(&mut self, errno: Errno) {
+        self.refused_file.get_or_insert(errno);
     }
 
     /// Whether the open line is a prompt of `source`.
@@ -253,7 +262,7 @@ impl Printer {
     /// Notes that somebody typed a line on the terminal, which has shown it.
     pub(crate) fn typed(&mut self) {
         for queue in [Some(&mut self.out), self.err.as_mut()].into_iter().flatten() {
-            if queue.waiting.is_empty() && isatty(queue.descriptor()) {
+            if queue.waiting.is_empty() && queue.is_terminal {
                 (queue.ends_line, queue.prompting) = (true, None);
             }
         }
@@ -291,10 +300,10 @@ impl Printer {
         self.wanting().next().is_none()
     }
 
-    /// Why standard output takes no more, if so. A standard error that nobody reads is no reason to
-    /// end a job.
+    /// Why standard output, or a file of `--output dir=`, takes no more, if so. A standard error that
+    /// nobody reads is no reason to end a job.
     pub(crate) fn broken_output(&self) -> Option<Broken> {
-        self.out.broken
+        self.out.broken.or(self.refused_file.map(Broken::File))
     }
 }
 

@@ -1,13 +1,15 @@
 //! One rank's process, with everything the launcher holds of it. Owned by the job's poll loop.
 //!
-//! - K1: the process is reaped last, when its group has been killed and its output read. Until then
-//!   its number, which is also its group's, cannot be given to anybody else.
+//! - K1: the process is reaped when the rank is dropped, which is when the job is over. Until then its
+//!   number, which is also its group's, cannot be given to anybody else: neither a signal of ours nor a
+//!   get of another rank (V2 of `transport_lapi::adapters::shm`) meets a stranger.
 //! - K2: whatever happens to the launcher's own code, dropping a rank kills its group and reaps it.
 //! - K3: a process that left the group and holds the output open does not hold the launcher: what is
 //!   in the pipe when the group has been killed is read, and nothing more.
 //! - K4: the control line stays open until the rank is dropped: its end would tell the rank that the
 //!   launcher died.
 
+use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::process::Child;
@@ -22,7 +24,7 @@ use transport_lapi::bootstrap::control::{ControlError, ControlReceiver, Incoming
 use transport_lapi::bootstrap::monotonic_nanos;
 
 use crate::exits::Ending;
-use crate::output::{LineBuffer, Printer, Source, Stream};
+use crate::output::{Delivery, LineBuffer, Prefix, Printer, Source, Stream, View, write_file};
 
 /// How long what a rank started may go on printing after the rank itself has ended.
 const LINGER: Duration = Duration::from_millis(100);
@@ -36,6 +38,11 @@ const READ_SIZE: usize = 64 * 1024;
 struct Output {
     source: Source,
     pipe: Option<OwnedFd>,
+    /// Gets every byte, if there is one.
+    file: Option<File>,
+    /// Whether the launcher's own stream gets them too.
+    is_shown: bool,
+    prefix: Prefix,
     lines: LineBuffer,
     /// Since when a line waits for its end.
     mid_line_since: Option<Instant>,
@@ -52,7 +59,7 @@ pub(crate) struct Rank {
     /// How it ended, and when that was noticed, in nanoseconds of the monotonic clock.
     ended: Option<(Ending, u64)>,
     linger_until: Option<Instant>,
-    reaped: bool,
+    closed: bool,
 }
 
 impl Rank {
@@ -61,17 +68,22 @@ impl Rank {
         rank: usize,
         mut child: Child,
         control: ControlReceiver,
-        label: Option<String>,
+        delivery: Delivery,
     ) -> io::Result<Self> {
-        let output = |stream, pipe: Option<OwnedFd>| Output {
+        let Delivery { prefix, files, is_shown } = delivery;
+        let (out, err) = files.map_or((None, None), |files| (Some(files.out), Some(files.err)));
+        let output = |stream, pipe: Option<OwnedFd>, file| Output {
             source: Source { rank, stream },
             pipe,
-            lines: LineBuffer::new(label.clone()),
+            file,
+            is_shown,
+            prefix: prefix.clone(),
+            lines: LineBuffer::default(),
             mid_line_since: None,
         };
         let outputs = [
-            output(Stream::Out, child.stdout.take().map(OwnedFd::from)),
-            output(Stream::Err, child.stderr.take().map(OwnedFd::from)),
+            output(Stream::Out, child.stdout.take().map(OwnedFd::from), out),
+            output(Stream::Err, child.stderr.take().map(OwnedFd::from), err),
         ];
         let pidfd = pidfd_open(Pid::from_child(&child), PidfdFlags::empty());
         let pidfd = match (pidfd, outputs.iter().try_for_each(Output::make_nonblocking)) {
@@ -91,7 +103,7 @@ impl Rank {
             outputs,
             ended: None,
             linger_until: None,
-            reaped: false,
+            closed: false,
         })
     }
 
@@ -104,9 +116,9 @@ impl Rank {
         self.linger_until.is_some()
     }
 
-    /// Whether the rank is gone: group killed, output read, process reaped.
+    /// Whether the rank is gone: process ended, group killed, output read.
     pub(crate) fn is_gone(&self) -> bool {
-        self.reaped
+        self.closed
     }
 
     /// Readable when the process has ended.
@@ -128,7 +140,7 @@ impl Rank {
 
     /// When [`Rank::close_if_done`] has to be called at the latest.
     pub(crate) fn linger_until(&self) -> Option<Instant> {
-        self.linger_until.filter(|_| !self.reaped)
+        self.linger_until.filter(|_| !self.closed)
     }
 
     /// Notices whether the process has ended, and how; it is not reaped by this (K1). The first call
@@ -188,7 +200,7 @@ impl Rank {
 
     /// Sends `signal` to the process and everything in its group, unless it is gone.
     pub(crate) fn signal(&self, signal: Signal) {
-        if !self.reaped {
+        if !self.closed {
             // The group exists (K1); a member of another user is the only refusal there is.
             let _ = kill_process_group(Pid::from_child(&self.child), signal);
         }
@@ -201,28 +213,21 @@ impl Rank {
             return;
         };
         let quiet = self.outputs.iter().all(|output| output.pipe.is_none());
-        if !self.reaped && (quiet || now >= until) {
+        if !self.closed && (quiet || now >= until) {
             self.signal(Signal::KILL);
             for output in &mut self.outputs {
                 output.close(printer);
             }
-            self.reap();
+            self.closed = true;
         }
-    }
-
-    fn reap(&mut self) {
-        // It has ended, so this neither waits nor fails.
-        let _ = self.child.wait();
-        self.reaped = true;
     }
 }
 
 impl Drop for Rank {
     fn drop(&mut self) {
-        if !self.reaped {
-            self.signal(Signal::KILL);
-            self.reap();
-        }
+        self.signal(Signal::KILL);
+        // It has ended, or does so now.
+        let _ = self.child.wait();
     }
 }
 
@@ -243,13 +248,37 @@ impl Output {
                 0
             }
             Ok(len) => {
-                let continues = printer.is_prompting(self.source);
-                let mut emit = |piece: &[u8]| printer.push(self.source, piece);
-                self.lines.push(&bytes[..len], continues, &mut emit);
-                self.mid_line_since = self.lines.is_mid_line().then(Instant::now);
+                self.take(&bytes[..len], printer);
                 len
             }
         }
+    }
+
+    fn take(&mut self, bytes: &[u8], printer: &mut Printer) {
+        if let Some(file) = &self.file {
+            write_file(file, bytes).unwrap_or_else(|errno| printer.refused_file(errno));
+        }
+        if !self.is_shown {
+            return;
+        }
+        let bars = printer.bars(self.source);
+        let goes_on = self.give(printer, |lines, view, emit| lines.push(bytes, view, emit));
+        if goes_on {
+            printer.prompted(self.source);
+        }
+        self.mid_line_since = self.lines.may_be_prompt(bars).then(Instant::now);
+    }
+
+    /// Lets `act` give lines to the printer, as they are to be seen now.
+    fn give<T>(
+        &mut self,
+        printer: &mut Printer,
+        act: impl FnOnce(&mut LineBuffer, View<'_>, &mut dyn FnMut(&[u8])) -> T,
+    ) -> T {
+        let prefix = self.prefix.text();
+        let (continues, bars) = (printer.is_prompting(self.source), printer.bars(self.source));
+        let view = View { continues, prefix: &prefix, bars };
+        act(&mut self.lines, view, &mut |piece| printer.push(self.source, piece))
     }
 
     /// Reads what is in the pipe now, and no more (K3).
@@ -268,8 +297,7 @@ impl Output {
     }
 
     fn finish(&mut self, printer: &mut Printer) {
-        let continues = printer.is_prompting(self.source);
-        self.lines.finish(continues, &mut |piece| printer.push(self.source, piece));
+        self.give(printer, LineBuffer::finish);
         self.mid_line_since = None;
     }
 
@@ -279,8 +307,7 @@ impl Output {
     }
 
     fn show_prompt(&mut self, printer: &mut Printer) {
-        let continues = printer.is_prompting(self.source);
-        self.lines.prompt(continues, &mut |piece| printer.push(self.source, piece));
+        self.give(printer, LineBuffer::prompt);
         printer.prompted(self.source);
         self.mid_line_since = None;
     }

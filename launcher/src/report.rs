@@ -49,7 +49,7 @@ pub(crate) fn of_verdict(
     let mut standings = standing::told(ledger, snapshot, Some(stopped_at));
     let what_follows = match verdict {
         Verdict::OutputClosed => return String::new(),
-        Verdict::OutputRefused(_) => String::new(),
+        Verdict::OutputRefused(_) | Verdict::FileRefused(_) => String::new(),
         Verdict::Failed(failure) => {
             // The headline is about it.
             standings[failure.rank].is_told = false;

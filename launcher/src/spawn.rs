@@ -24,19 +24,20 @@ use transport_lapi::bootstrap::spawn::{DescriptorLimit, prepare};
 use transport_lapi::config::{self, Settings, Tuning, TuningSource};
 
 use crate::LaunchError;
+use crate::binding::{BindTo, Placement, Topology};
 use crate::exits::Ending;
-use crate::job::{App, Export, JobSpec};
+use crate::job::{App, Export, JobSpec, OnFailure};
 use crate::jobs::JobName;
 use crate::rank::Rank;
-use crate::stdin::{self, TerminalInput};
+use crate::stdin::{self, Forwarding, InputChoice};
 use crate::tuning_file;
 
 /// A job that runs.
 pub(crate) struct Started {
     /// The first ranks of the job, mostly all of them.
     pub(crate) ranks: Vec<Rank>,
-    /// What forwards a terminal's input.
-    pub(crate) input: Option<TerminalInput>,
+    /// What forwards the launcher's input.
+    pub(crate) input: Option<Forwarding>,
     /// The job segment. While the launcher holds it, [`crate::jobs`] finds the job.
     pub(crate) segment: OwnedFd,
 }
@@ -48,6 +49,7 @@ pub(crate) struct Prepared<'a> {
     spec: &'a JobSpec,
     programs: Vec<Program<'a>>,
     tuning: Tuning,
+    placement: Placement,
 }
 
 /// One program of the job.
@@ -65,7 +67,23 @@ pub(crate) fn check(spec: &JobSpec) -> Result<Prepared<'_>, LaunchError> {
     let programs = spec.apps.iter().map(|app| Program::check(spec, app));
     let programs = programs.collect::<Result<Vec<_>, LaunchError>>()?;
     let tuning = tuning_file::load(&tuning_source(spec.all_exports()))?.tuning;
-    Ok(Prepared { spec, programs, tuning })
+    if let InputChoice::Rank(asked @ 1..) = spec.input {
+        if asked >= spec.ranks() {
+            return Err(LaunchError::NoSuchReader { asked, ranks: spec.ranks() });
+        }
+    }
+    let placement = place(spec)?;
+    Ok(Prepared { spec, programs, tuning, placement })
+}
+
+/// Where the ranks run. The system is asked only where there is something to choose.
+fn place(spec: &JobSpec) -> Result<Placement, LaunchError> {
+    if spec.binding.bind_to == BindTo::None {
+        return Ok(Placement::unbound(spec.ranks()));
+    }
+    let action = "find out which processors it may use";
+    let topology = Topology::here().map_err(|source| LaunchError::System { action, source })?;
+    Ok(topology.place(spec.binding, spec.ranks()))
 }
 
 impl<'a> Program<'a> {
@@ -123,34 +141,48 @@ impl<'a> Prepared<'a> {
         programs.flat_map(|program| std::iter::repeat_n(program, program.app.ranks)).enumerate()
     }
 
-    /// Starts all ranks, or as many as there are until one of them has failed. If one cannot be
-    /// started, those before it are ended.
+    /// Starts all ranks, or, unless the job goes on without those that fail, as many as there are until
+    /// one has failed. If one cannot be started, those before it are ended.
     pub(crate) fn start(&self, mask: Mask) -> Result<Started, LaunchError> {
         let limit = DescriptorLimit::raise();
         let size = self.spec.ranks();
         let job = JobName::of_this_process().to_string();
         let segment = create_segment(&job, size)?;
-        let (mut input, forwarding) = stdin::for_rank_zero()
+        let (inputs, forwarding) = stdin::for_ranks(self.spec.input, size)
             .map_err(|source| LaunchError::System { action: "forward standard input", source })?;
+        let deliveries = self.spec.output.deliveries(size)?;
         let mut ranks = Vec::with_capacity(size);
-        for (rank, program) in self.ranks() {
+        let streams = inputs.into_iter().zip(deliveries);
+        for ((rank, program), (input, delivery)) in self.ranks().zip(streams) {
             let failed = |source: io::Error| program.spawn_failed(rank, source);
             let (receiver, control) = control_pair().map_err(failed)?;
             let mut command = program.command();
-            command.stdin(std::mem::replace(&mut input, Stdio::null()));
-            command.stdout(Stdio::piped()).stderr(Stdio::piped());
+            command.stdin(input).stdout(Stdio::piped()).stderr(Stdio::piped());
+            match self.placement.total() {
+                Some(processors) => command.env(config::PROCESSORS, processors.to_string()),
+                None => command.env_remove(config::PROCESSORS),
+            };
             let task = rank as TaskId;
             let (segment, control) = (segment.as_fd(), control.as_fd());
             command.envs(rank_environment(task, size, &job, segment, control, &self.tuning));
-            prepare(&mut command, segment, control, &limit, mask);
-            let label = self.spec.label.then(|| format!("[{rank}] "));
+            let processors = self.placement.processors(rank);
+            prepare(&mut command, segment, control, &limit, mask, processors);
             let child = command.spawn().map_err(failed)?;
-            ranks.push(Rank::new(rank, child, receiver, label).map_err(failed)?);
-            if has_failure(&mut ranks) {
+            ranks.push(Rank::new(rank, child, receiver, delivery).map_err(failed)?);
+            if has_failure(&mut ranks) && self.spec.on_failure == OnFailure::Kill {
                 break;
             }
         }
         Ok(Started { ranks, input: forwarding, segment })
+    }
+
+    /// Where ranks run, in lines for standard error: what is worth a note, and what was asked for.
+    pub(crate) fn placement_lines(&self, pids: &[u32]) -> Vec<String> {
+        let asked = pids.iter().enumerate().filter(|_| self.spec.binding.report);
+        let report = asked.map(|(rank, pid)| {
+            format!("rank {rank} (pid {pid}) is {}", self.placement.words(rank))
+        });
+        self.placement.note().into_iter().chain(report).collect()
     }
 }
 

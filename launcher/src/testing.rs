@@ -30,7 +30,7 @@ use transport_lapi::bootstrap::board::BYSTANDER;
 use transport_lapi::config::{self, BackendChoice};
 
 use crate::LaunchError;
-use crate::job::{self, App, JobSpec, Outcome};
+use crate::job::{self, App, JobSpec, Outcome, OutputChoice};
 use transcript::{CAUSE, START};
 
 /// Exit code of a program that panicked.
@@ -161,8 +161,9 @@ fn job_of(case: &Case, path: &str) -> Result<JobSpec, LaunchError> {
     let program = std::env::current_exe()
         .map_err(|source| LaunchError::System { action: "find the test executable", source })?;
     let app = App { args: words(path).map(Into::into).to_vec(), ..App::new(case.ranks, program) };
-    let (label, timeout) = (true, Some(case.timeout));
-    Ok(JobSpec { backend: case.backend, label, timeout, ..JobSpec::new(vec![app]) })
+    let output = OutputChoice { tag: true, ..OutputChoice::default() };
+    let timeout = Some(case.timeout);
+    Ok(JobSpec { backend: case.backend, output, timeout, ..JobSpec::new(vec![app]) })
 }
 
 /// The arguments that make a test executable run one test, also one that is ignored otherwise, and

@@ -62,6 +62,9 @@ pub(crate) enum Finding {
 /// What was seen of the ranks at one look; `None` where a slate changed all the time.
 pub(crate) type Look = Vec<Option<TaskState>>;
 
+/// Epoch and moves of a rank.
+type Progress = Option<(u64, u64)>;
+
 /// See the module's head.
 #[derive(Debug)]
 pub(crate) struct Watch {
@@ -70,7 +73,7 @@ pub(crate) struct Watch {
     /// The last look, if all ranks were blocked then.
     candidate: Option<Look>,
     /// Epochs and moves of all ranks at the last look that saw them change, and when that was.
-    last_change: Option<(Vec<Option<(u64, u64)>>, Instant)>,
+    last_change: Option<(Vec<Progress>, Instant)>,
 }
 
 impl Watch {

@@ -303,6 +303,17 @@ pub fn given(name: impl AsRef<OsStr>) -> Option<OsString> {
     std::env::var_os(name)
 }
 
+/// Variable that tells a rank which the launcher bound how many processors the ranks of its job have
+/// between them. The launcher sets it for those and removes it for all others.
+pub const PROCESSORS: &str = "MPJ_PROCESSORS";
+
+/// How many processors the tasks of this process's job share, as far as it can know: what the launcher
+/// says, else those that this process may use. A task that is bound to one is not short of them.
+pub(crate) fn processors() -> usize {
+    let told = environment(PROCESSORS).and_then(|count| count.parse().ok());
+    told.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from))
+}
+
 /// What the launcher told this process about its job; unparsed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct JobVariables {

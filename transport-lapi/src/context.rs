@@ -14,7 +14,7 @@ use std::sync::{Arc, OnceLock};
 
 use crate::adapter::{Adapter, Doorbell, Standing, TaskId};
 use crate::awaited::{Awaited, Notice, Unnamed};
-use crate::config::{Tuning, WaitMode};
+use crate::config::{self, Tuning, WaitMode};
 use crate::counter::CounterId;
 use crate::engine::Engine;
 use crate::error::LapiError;
@@ -78,7 +78,6 @@ impl<A: Adapter, S> Context<A, S> {
     /// Opens the window (LAPI_Init). The adapter is already connected to its peers.
     pub fn init(adapter: A, state: S, options: Options) -> Self {
         let (task, num_tasks) = (adapter.task(), adapter.num_tasks());
-        let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let bell = adapter.doorbell();
         let session = Session {
             state,
@@ -91,7 +90,7 @@ impl<A: Adapter, S> Context<A, S> {
             trouble: None,
             terminated: false,
         };
-        let pace = Pace::new(options.wait, options.tuning.spin(), num_tasks, cores);
+        let pace = Pace::new(options.wait, options.tuning.spin(), num_tasks, config::processors());
         let (session, inquiry) = (Lock::new(session), OnceLock::new());
         Self { session, bell, pace, task, num_tasks, inquiry }
     }

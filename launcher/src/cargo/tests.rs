@@ -72,7 +72,7 @@ fn the_command_line_of_cargo() {
     assert_eq!(request.selection, expected);
     assert_eq!(request.args, words("--size 9 -np"));
     let spec = request.options.one_program("prog".into(), request.args, request.notes);
-    assert_eq!((spec.ranks(), spec.label), (3, true));
+    assert_eq!((spec.ranks(), spec.output.tag), (3, true));
     assert_eq!(spec.notes, ["--mca a b is not needed"]);
 }
 

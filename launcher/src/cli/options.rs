@@ -10,6 +10,7 @@ use transport_lapi::adapters::MAX_TASKS;
 use transport_lapi::config::{self, BackendChoice, Keyword};
 
 use super::hosts;
+use super::io::IoOptions;
 use super::values::{backend_words, export_parser, largest_of, rank_count, seconds, total};
 use super::vigilance::VigilanceOptions;
 use crate::info::Asked;
@@ -70,6 +71,8 @@ pub(super) struct WholeJob {
     /// End the job after S seconds, with exit code 124; MPIEXEC_TIMEOUT if not given
     #[arg(long, value_name = "S", value_parser = seconds)]
     timeout: Option<Duration>,
+    #[command(flatten)]
+    io: IoOptions,
     #[command(flatten)]
     vigilance: VigilanceOptions,
     /// Check everything and print what each rank would be, but start nothing
@@ -146,7 +149,10 @@ impl WholeJob {
             apps,
             exports: self.genv,
             backend: self.backend.as_deref().and_then(BackendChoice::from_word),
-            label: self.label,
+            output: self.io.output(self.label),
+            input: self.io.input(),
+            binding: self.io.binding(),
+            on_failure: self.io.on_failure,
             timeout,
             vigilance: self.vigilance.vigilance(),
             notes,

@@ -7,6 +7,7 @@ use transport_lapi::config::{BackendChoice, SETTINGS};
 
 use super::*;
 use crate::job::{App, Export};
+use crate::job::{BindTo, Binding, InputChoice, MapBy, OnFailure, OutputChoice, Vigilance};
 
 fn words(line: &str) -> Vec<OsString> {
     line.split_whitespace().map(OsString::from).collect()
@@ -41,7 +42,7 @@ fn export(name: &str, value: Option<&str>) -> Export {
 
 #[test]
 fn every_option_is_taken() {
-    let line = "-n 3 --backend eager -l --timeout 1.5 --genv B=2 -x A=b=c -x HOME --wdir /tmp \
+    let line = "-n 3 --backend eager -l --timeout 1.5 --stall 9 --deadlock ignore --genv B=2 -x A=b=c -x HOME --wdir /tmp \
                 --path /opt:/srv --host localhost prog";
     let app = App {
         exports: vec![export("A", Some("b=c")), export("HOME", None)],
@@ -52,8 +53,13 @@ fn every_option_is_taken() {
     let expected = JobSpec {
         exports: vec![export("B", Some("2"))],
         backend: Some(BackendChoice::Eager),
-        label: true,
+        output: OutputChoice { tag: true, ..OutputChoice::default() },
         timeout: Some(Duration::from_millis(1500)),
+        vigilance: Vigilance {
+            ends_deadlocks: false,
+            stall: Some(Duration::from_secs(9)),
+            ..Vigilance::default()
+        },
         ..JobSpec::new(vec![app])
     };
     assert_eq!(parse(line).expect("all legal"), expected);
@@ -72,7 +78,7 @@ fn several_programs_have_their_own_options() {
         ..App::new(4, "compute")
     };
     let expected = vec![first, second, App::new(2, "io")];
-    assert_eq!((spec.ranks(), spec.label, spec.apps), (7, true, expected));
+    assert_eq!((spec.ranks(), spec.output.tag, spec.apps), (7, true, expected));
 }
 
 #[test]
@@ -109,7 +115,7 @@ fn a_file_names_the_programs() {
     let first = App { args: vec!["one word".into(), ":".into()], ..App::new(1, "io") };
     let second = App { exports: vec![export("A", Some("1"))], ..App::new(2, "compute") };
     assert_eq!(spec.apps, [first, second]);
-    assert_eq!((spec.label, spec.timeout), (true, Some(Duration::from_secs(3))));
+    assert_eq!((spec.output.tag, spec.timeout), (true, Some(Duration::from_secs(3))));
     for (text, options, said) in [
         ("a\n", "-n 2", "belong into the lines"),
         ("a 'b\n", "", "line 1: a quote is not closed"),
@@ -175,6 +181,42 @@ fn a_host_has_to_be_this_one() {
 fn a_list_of_numbers_will_do() {
     assert_eq!(app("-soft 2:7:2 p").ranks, 6);
     assert_eq!(app("-n 3 -soft 2:7:2 p").ranks, 3);
+}
+
+#[test]
+fn output_is_a_list() {
+    let output = |line: &str| parse(&format!("{line} prog")).expect(line).output;
+    let everything =
+        OutputChoice { tag: true, timestamp: true, folder: Some("a=b/c".into()), nocopy: true };
+    assert_eq!(output("--output tag,timestamp,dir=a=b/c,nocopy"), everything);
+    assert_eq!(output("-l --output timestamp --output=dir=a=b/c,nocopy"), everything);
+    assert_eq!(output(""), OutputChoice::default());
+    for wrong in ["tags", "dir=", "dir", "tag,,timestamp"] {
+        let (kind, text) = refusal(&format!("--output {wrong} prog"));
+        assert_eq!(kind, ErrorKind::ValueValidation, "{wrong}");
+        assert!(text.contains("a list of tag, timestamp, dir=FOLDER, nocopy"), "{text}");
+    }
+    let (_, text) = refusal("--output nocopy prog");
+    assert!(text.contains("nocopy needs dir=FOLDER"), "{text}");
+}
+
+#[test]
+fn streams_places_and_failures_are_chosen() {
+    let spec = |line: &str| parse(&format!("{line} prog")).expect(line);
+    assert_eq!(spec("--stdin all").input, InputChoice::All);
+    assert_eq!(spec("--stdin none").input, InputChoice::None);
+    assert_eq!(spec("--stdin 3").input, InputChoice::Rank(3));
+    assert_eq!(refusal("--stdin -1 prog").0, ErrorKind::UnknownArgument);
+    assert_eq!(refusal("--stdin some prog").0, ErrorKind::ValueValidation);
+    let binding = spec("--bind-to core --map-by package --report-bindings").binding;
+    assert_eq!(binding, Binding::new(Some(BindTo::Core), Some(MapBy::Socket), true));
+    assert_eq!(spec("--map-by slot").binding.bind_to, BindTo::Core);
+    assert_eq!(refusal("--bind-to board prog").0, ErrorKind::InvalidValue);
+    assert_eq!(spec("--on-failure keep").on_failure, OnFailure::Keep);
+    let values =
+        "--output tag --stdin 0 --bind-to none --map-by core --on-failure kill -np 4 p -np 5";
+    let spec = parse(values).expect("values are not programs");
+    assert_eq!((spec.ranks(), spec.apps[0].args.clone()), (4, words("-np 5")));
 }
 
 #[test]

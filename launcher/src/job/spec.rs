@@ -4,8 +4,12 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use clap::ValueEnum;
 use transport_lapi::config::BackendChoice;
 
+use crate::binding::Binding;
+use crate::output::OutputChoice;
+use crate::stdin::InputChoice;
 use crate::watch;
 
 /// A variable for the ranks' environment.
@@ -59,6 +63,15 @@ impl Default for Vigilance {
     }
 }
 
+/// What happens to the job when one of its ranks fails.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum OnFailure {
+    /// It ends
+    Kill,
+    /// The other ranks go on to their own end
+    Keep,
+}
+
 /// What to run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JobSpec {
@@ -68,8 +81,14 @@ pub struct JobSpec {
     pub exports: Vec<Export>,
     /// Protocol of messages; `None` leaves it to the environment.
     pub backend: Option<BackendChoice>,
-    /// Whether lines of output begin with `[rank] `.
-    pub label: bool,
+    /// What becomes of the ranks' output.
+    pub output: OutputChoice,
+    /// Which ranks get the launcher's standard input.
+    pub input: InputChoice,
+    /// Where the ranks run.
+    pub binding: Binding,
+    /// What happens when a rank fails.
+    pub on_failure: OnFailure,
     /// How long the job may run.
     pub timeout: Option<Duration>,
     /// What else ends it.
@@ -81,9 +100,18 @@ pub struct JobSpec {
 impl JobSpec {
     /// A job of these programs, with everything else as it is where nothing was asked for.
     pub fn new(apps: Vec<App>) -> Self {
-        let (exports, notes) = (Vec::new(), Vec::new());
-        let vigilance = Vigilance::default();
-        Self { apps, exports, backend: None, label: false, timeout: None, vigilance, notes }
+        Self {
+            apps,
+            exports: Vec::new(),
+            backend: None,
+            output: OutputChoice::default(),
+            input: InputChoice::Rank(0),
+            binding: Binding::new(None, None, false),
+            on_failure: OnFailure::Kill,
+            timeout: None,
+            vigilance: Vigilance::default(),
+            notes: Vec::new(),
+        }
     }
 
     /// Number of ranks of all programs.

@@ -25,6 +25,7 @@ pub(super) fn headline(ledger: &Ledger, verdict: Verdict) -> String {
         Verdict::Signalled(signal) => format!("ended by {}", signal_words(signal)),
         Verdict::OutputClosed => "nobody reads standard output any more".to_owned(),
         Verdict::OutputRefused(errno) => format!("cannot write standard output: {errno}"),
+        Verdict::FileRefused(errno) => format!("cannot write a file of --output dir: {errno}"),
     };
     format!("mpjrun: {what}\n")
 }

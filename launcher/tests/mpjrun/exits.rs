@@ -1,12 +1,13 @@
 //! Exit codes and reports of `mpjrun`, with shell scripts for ranks.
 
 use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
 use std::time::Duration;
 
 use crate::support::{
     MPJRUN, command, eventually, is_suspended, mpjrun, pids_in, runs, script, start,
 };
-use rustix::process::Signal;
+use rustix::process::{Pid, Signal, kill_process};
 
 #[test]
 fn programs_that_know_nothing_of_jobs_succeed() {
@@ -52,8 +53,12 @@ fn ranks_that_ignore_sigterm_are_gone_within_a_second_of_a_failure() {
 
 #[test]
 fn output_before_a_failure_is_all_there_and_before_the_report() {
-    let done = script(2, "echo said $MPJ_RANK >&2; [ $MPJ_RANK = 1 ] && exit 4; exit 0");
-    let done = done.assert_code(4);
+    let folder = tempfile::tempdir().expect("a folder");
+    let mark = folder.path().join("mark");
+    let script = "echo said $MPJ_RANK >&2; [ $MPJ_RANK = 0 ] && { touch \"$0\"; exit 0; }; \
+                  until [ -e \"$0\" ]; do sleep 0.01; done; exit 4";
+    let mark = mark.to_str().expect("text");
+    let done = mpjrun(["-n", "2", "sh", "-c", script, mark]).assert_code(4);
     let report = done.err.find("mpjrun: rank 1").expect("a report");
     for line in ["said 0\n", "said 1\n"] {
         assert!(done.err.find(line).expect("both spoke") < report, "{}", done.err);
@@ -151,13 +156,16 @@ fn a_second_signal_kills_at_once() {
     let file = folder.path().join("pids");
     let script = "trap 'echo deaf' TERM; echo $$ >> \"$0\"; while :; do sleep 0.01; done";
     let file_word = file.to_str().expect("text");
-    let running = start(&mut command(["-n", "2", "sh", "-c", script, file_word]));
+    // Whoever runs the tests may ignore Ctrl-C, which the launcher would then do as well.
+    let mut heeding = std::process::Command::new("env");
+    let words = ["-n", "2", "sh", "-c", script, file_word];
+    let running = start(heeding.args(["--default-signal=INT", MPJRUN]).args(words));
     let pids = pids_in(&file, 2);
-    running.signal(Signal::TERM);
+    running.signal(Signal::INT);
     std::thread::sleep(Duration::from_millis(300));
     assert!(pids.iter().copied().all(runs), "there are two seconds of grace");
-    running.signal(Signal::TERM);
-    let done = running.finish().assert_code(143);
+    running.signal(Signal::INT);
+    let done = running.finish().assert_code(130);
     assert_eq!(done.sorted_lines(), ["deaf", "deaf"]);
     assert!(done.took < Duration::from_secs(2), "{done:?}");
     assert!(!pids.into_iter().any(runs));
@@ -170,15 +178,117 @@ fn the_ranks_are_suspended_and_continued_with_the_launcher() {
     // A shell that is stopped while it starts a program does not count as stopped, so it starts none.
     let script = "echo $$ >> \"$0\"; until [ -e \"$0.go\" ]; do :; done; echo went";
     let file_word = file.to_str().expect("text");
-    let running = start(&mut command(["-n", "2", "sh", "-c", script, file_word]));
+    // In a group of its own, as a shell would have it, so that somebody watches over it.
+    let words = ["-n", "2", "--timeout", "4", "sh", "-c", script, file_word];
+    let running = start(command(words).process_group(0));
     let mut all = pids_in(&file, 2);
     all.push(running.pid());
     running.signal(Signal::TSTP);
     eventually("all are suspended", || all.iter().copied().all(is_suspended));
+    // Longer than the job may run, which this does not count for.
+    std::thread::sleep(Duration::from_millis(4200));
     running.signal(Signal::CONT);
     eventually("all go on", || !all.iter().copied().any(is_suspended));
     std::fs::write(folder.path().join("pids.go"), "").expect("a file");
     assert_eq!(running.finish().assert_code(0).text(), "went\nwent\n");
+}
+
+#[test]
+fn a_launcher_that_nobody_could_continue_is_not_suspended() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("pids");
+    let script = "echo $$ >> \"$0\"; until [ -e \"$0.go\" ]; do sleep 0.01; done; echo went";
+    // The leader of a session has nobody in it who watches over its group.
+    let mut alone = std::process::Command::new("setsid");
+    alone.args(["--wait", MPJRUN, "-n", "2", "sh", "-c", script]).arg(&file);
+    let running = start(&mut alone);
+    let ranks = pids_in(&file, 2);
+    let stat = std::fs::read_to_string(format!("/proc/{}/stat", ranks[0])).expect("it runs");
+    let launcher = stat.rsplit(") ").next().and_then(|fields| fields.split(' ').nth(1));
+    let launcher = launcher.and_then(|pid| pid.parse().ok()).and_then(Pid::from_raw);
+    kill_process(launcher.expect("the parent"), Signal::TSTP).expect("it runs");
+    std::thread::sleep(Duration::from_millis(100));
+    assert!(!ranks.into_iter().any(is_suspended));
+    std::fs::write(folder.path().join("pids.go"), "").expect("a file");
+    let done = running.finish().assert_code(0);
+    assert_eq!(done.text(), "went\nwent\n");
+    assert_eq!(done.err, "mpjrun: not suspended, since no shell could continue it\n");
+}
+
+#[test]
+fn user_signals_reach_every_rank() {
+    for (signal, name) in [(Signal::USR1, "USR1"), (Signal::USR2, "USR2")] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("pids");
+        let script = format!(
+            "trap 'echo got {name}; exit 0' {name}; echo $$ >> \"$0\"; while :; do sleep 0.01; done"
+        );
+        let file_word = file.to_str().expect("text");
+        let running = start(&mut command(["-n", "2", "sh", "-c", &script, file_word]));
+        pids_in(&file, 2);
+        running.signal(signal);
+        let done = running.finish().assert_code(0);
+        assert_eq!(done.text(), format!("got {name}\n").repeat(2));
+    }
+}
+
+#[test]
+fn a_rank_that_does_not_expect_a_user_signal_dies_of_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("pids");
+    let file_word = file.to_str().expect("text");
+    let script = "echo $$ >> \"$0\"; exec sleep 60";
+    let running = start(&mut command(["-n", "2", "sh", "-c", script, file_word]));
+    pids_in(&file, 2);
+    running.signal(Signal::USR1);
+    running.finish().assert_code(138).assert_says("was killed by signal 10 (SIGUSR1)");
+}
+
+const FIRST_FAILS: &str = "case $MPJ_RANK in 0) exit 7;; \
+                           1) until [ -e \"$0\" ]; do sleep 0.01; done; exit 9;; \
+                           *) sleep 0.3; touch \"$0\"; sleep 0.3; echo done; exit 0;; esac";
+
+#[test]
+fn a_failing_rank_is_kept_for_the_report_while_the_others_go_on() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mark = folder.path().join("mark");
+    let mark = mark.to_str().expect("text");
+    let words = ["-n", "3", "--on-failure", "keep", "sh", "-c", FIRST_FAILS, mark];
+    let done = mpjrun(words).assert_code(7);
+    assert_eq!(done.text(), "done\n");
+    let notes = done.err.split_once("mpjrun: rank 0 (pid ").expect("a report").0;
+    let first = "mpjrun: rank 0 has failed, the others go on (--on-failure keep)\n";
+    assert_eq!(notes, format!("{first}{}", first.replace("rank 0", "rank 1")));
+    done.assert_says("exited with code 7 ")
+        .assert_says("rank 1: not joined, exited with code 9\n")
+        .assert_says("rank 2: not joined, exited with code 0\n");
+}
+
+#[test]
+fn a_job_that_keeps_its_ranks_starts_them_all_and_keeps_its_time() {
+    let script = "[ $MPJ_RANK = 0 ] && exit 3; echo started; exec sleep 60";
+    let words = ["-n", "40", "--on-failure", "keep", "--timeout", "1.5", "sh", "-c", script];
+    let done = mpjrun(words).assert_code(124);
+    assert_eq!(done.text(), "started\n".repeat(39));
+}
+
+#[test]
+fn an_ended_rank_keeps_its_number_until_the_job_is_over() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("pids");
+    let script = "echo $$ >> \"$0\"; [ $MPJ_RANK = 1 ] && exit 3; \
+                  until [ -e \"$0.go\" ]; do sleep 0.01; done";
+    let file_word = file.to_str().expect("text");
+    let words = ["-n", "2", "--on-failure", "keep", "sh", "-c", script, file_word];
+    let running = start(&mut command(words));
+    let pids = pids_in(&file, 2);
+    let exists = |pid: u32| std::path::Path::new(&format!("/proc/{pid}")).exists();
+    eventually("one has ended", || !pids.iter().copied().all(runs));
+    std::thread::sleep(Duration::from_millis(300));
+    assert!(pids.iter().copied().all(exists), "the number could be somebody else's");
+    std::fs::write(folder.path().join("pids.go"), "").expect("a file");
+    running.finish().assert_code(3);
+    assert!(!pids.into_iter().any(exists), "a zombie is left");
 }
 
 #[test]

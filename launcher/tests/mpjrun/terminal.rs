@@ -63,3 +63,20 @@ fn the_end_that_is_typed_reaches_rank_0() {
     let seen = run_on_terminal(&["-n", "2", "-l", "wc", "-l"], b"one\ntwo\n\x04");
     assert!(seen.contains("[0] 2\r\n") && seen.contains("[1] 0\r\n"), "{seen:?}");
 }
+
+#[test]
+fn what_is_typed_reaches_the_rank_that_it_is_for() {
+    let words = ["-n", "2", "--stdin", "1", "-l", "cat"];
+    let seen = run_on_terminal(&words, b"one\ntwo\n\x04");
+    assert!(seen.contains("[1] one\r\n") && seen.contains("[1] two\r\n"), "{seen:?}");
+    assert!(!seen.contains("[0]"), "{seen:?}");
+}
+
+#[test]
+fn a_terminal_shows_the_bar_of_rank_0_and_the_last_state_of_others() {
+    let bar = "printf '10%%\\r'; printf '20%%\\r'; echo done";
+    let seen = run_on_terminal(&["-n", "2", "-l", "sh", "-c", bar], b"");
+    assert!(seen.contains("[0] 10%\r[0] 20%\r"), "{seen:?}");
+    assert!(seen.contains("[0] done\r\n") && seen.contains("[1] done\r\n"), "{seen:?}");
+    assert!(!seen.contains("[1] 10%") && !seen.contains("[1] 20%"), "{seen:?}");
+}

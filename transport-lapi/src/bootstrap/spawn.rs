@@ -18,6 +18,7 @@ use std::os::unix::process::CommandExt;
 use std::process::Command;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use rustix::thread::{CpuSet, sched_setaffinity};
 
 use super::signals::Mask;
 
@@ -28,8 +29,8 @@ pub struct DescriptorLimit {
 }
 
 impl DescriptorLimit {
-    /// Raises this process's soft limit to the hard one: a job of many ranks needs four descriptors
-    /// per rank in the launcher.
+    /// Raises this process's soft limit to the hard one: a job of many ranks needs up to seven
+    /// descriptors per rank in the launcher.
     pub fn raise() -> Self {
         let before = getrlimit(Resource::Nofile);
         let raised = Rlimit { current: before.maximum, maximum: before.maximum };
@@ -50,23 +51,27 @@ struct ChildSetup {
     inherit: [RawFd; 2],
     limit: libc::rlimit,
     mask: Mask,
+    processors: Option<CpuSet>,
 }
 
 /// Prepares `command` to run a rank: leader of its own process group, ending with this thread,
-/// inheriting `segment` and `control`, and with the signal mask and limits that the launcher itself
-/// was started with. The descriptors must stay open until the command is spawned.
+/// inheriting `segment` and `control`, with the signal mask and limits that the launcher itself was
+/// started with, and bound to `processors` if there are any given. The descriptors must stay open until
+/// the command is spawned.
 pub fn prepare(
     command: &mut Command,
     segment: BorrowedFd<'_>,
     control: BorrowedFd<'_>,
     limit: &DescriptorLimit,
     mask: Mask,
+    processors: Option<CpuSet>,
 ) {
     let setup = ChildSetup {
         launcher: rustix::process::getpid().as_raw_nonzero().get(),
         inherit: [segment.as_raw_fd(), control.as_raw_fd()],
         limit: limit.for_child(),
         mask,
+        processors,
     };
     command.process_group(0);
     // SAFETY: S1: `ChildSetup::apply` makes async-signal-safe calls only.
@@ -87,6 +92,10 @@ impl ChildSetup {
         }
         // SAFETY: reads `limit`, which lives in the closure.
         checked(unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &self.limit) })?;
+        if let Some(processors) = &self.processors {
+            // One system call on a set of fixed size (S1).
+            sched_setaffinity(None, processors)?;
+        }
         self.mask.restore()
     }
 }

@@ -18,6 +18,10 @@ fn ask(script: &str) -> String {
 }
 
 fn ask_within(limit: &DescriptorLimit, script: &str) -> String {
+    ask_bound(limit, None, script)
+}
+
+fn ask_bound(limit: &DescriptorLimit, processors: Option<CpuSet>, script: &str) -> String {
     let segment = memfd_create("test", MemfdFlags::CLOEXEC).expect("memfd");
     let (receiver, control) = control_pair().expect("a socket pair");
     let signals = Signals::block(&[Signal::TERM, Signal::INT]).expect("signalfd");
@@ -26,7 +30,7 @@ fn ask_within(limit: &DescriptorLimit, script: &str) -> String {
     let mut command = Command::new("/bin/sh");
     command.args(["-c", script, "sh"]).args(numbers).stdin(Stdio::null());
     let mask = signals.mask_before();
-    prepare(&mut command, segment.as_fd(), control.as_fd(), limit, mask);
+    prepare(&mut command, segment.as_fd(), control.as_fd(), limit, mask, processors);
     let output = command.output().expect("the shell runs");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     for descriptor in descriptors {
@@ -66,6 +70,17 @@ fn the_limit_of_descriptors_is_the_one_from_before() {
     assert_eq!(now.current, now.maximum, "the launcher's own limit is raised");
 }
 
+#[test]
+fn the_child_runs_on_the_processors_that_it_was_given() {
+    let usable = rustix::thread::sched_getaffinity(None).expect("our own");
+    let last = (0..CpuSet::MAX_CPU).rfind(|cpu| usable.is_set(*cpu)).expect("at least one");
+    let mut only = CpuSet::new();
+    only.set(last);
+    let script = "while read key value; do [ $key != Cpus_allowed_list: ] || echo $value; done \
+                  </proc/$$/status";
+    assert_eq!(ask_bound(&DescriptorLimit::raise(), Some(only), script), format!("{last}\n"));
+}
+
 /// A thread that ends stands for a launcher that dies: the kernel watches the spawning thread (S2).
 #[test]
 fn the_child_dies_with_the_thread_that_spawned_it() {
@@ -76,7 +91,7 @@ fn the_child_dies_with_the_thread_that_spawned_it() {
         let limit = DescriptorLimit::raise();
         let mut command = Command::new("sleep");
         let mask = signals.mask_before();
-        prepare(command.arg("600"), segment.as_fd(), control.as_fd(), &limit, mask);
+        prepare(command.arg("600"), segment.as_fd(), control.as_fd(), &limit, mask, None);
         command.spawn().expect("sleep runs")
     })
     .join()

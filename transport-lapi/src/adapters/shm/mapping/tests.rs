@@ -58,7 +58,7 @@ fn refuses_each_damaged_fact() {
         let refused = refusal(&forged(&facts, two().bytes(), SealFlags::SHRINK));
         assert!(refused.contains("should be"), "{refused}");
     }
-    map(&forged(&good, two().bytes(), SealFlags::SHRINK), two()).unwrap();
+    map(forged(&good, two().bytes(), SealFlags::SHRINK), two()).unwrap();
 }
 
 #[test]

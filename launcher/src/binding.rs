@@ -1,0 +1,254 @@
+//! Which processors each rank may run on: `--bind-to`, `--map-by`, `--report-bindings`.
+//!
+//! [`Topology::here`] asks the system; everything else is pure. Called before the ranks start; the
+//! child binds itself between fork and exec (`transport_lapi::bootstrap::spawn`).
+//!
+//! - L1: a rank is bound to processors that the launcher itself may use, and to nothing else: what a
+//!   container or a batch system takes away stays away.
+//! - L2: the ranks go over all places before one of them gets a second rank. A job with more ranks than
+//!   places goes round, and says so once.
+
+use std::fmt::Write;
+use std::fs;
+use std::io;
+
+use clap::ValueEnum;
+use rustix::io::Errno;
+use rustix::thread::{CpuSet, sched_getaffinity};
+
+/// What a rank is bound to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum BindTo {
+    /// Nothing: the kernel may move ranks
+    None,
+    /// One core, with all its hardware threads
+    Core,
+    /// One hardware thread
+    Hwthread,
+    /// All cores of one socket
+    #[value(alias = "package")]
+    Socket,
+}
+
+/// In which order ranks go over the places.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum MapBy {
+    /// Neighbours on neighbouring cores
+    #[value(aliases = ["slot", "node"])]
+    Core,
+    /// Neighbours on different sockets, in turn
+    #[value(alias = "package")]
+    Socket,
+    /// Neighbours on the hardware threads of one core
+    Hwthread,
+}
+
+/// Where the ranks of a job run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Binding {
+    /// What each is bound to.
+    pub bind_to: BindTo,
+    /// In which order.
+    pub map_by: MapBy,
+    /// Whether the launcher says where each rank runs.
+    pub report: bool,
+}
+
+impl Binding {
+    /// What these options mean. An order without a binding would do nothing, so it binds, to what it
+    /// goes over.
+    pub fn new(bind_to: Option<BindTo>, map_by: Option<MapBy>, report: bool) -> Self {
+        let bind_to = bind_to.unwrap_or(match map_by {
+            None => BindTo::None,
+            Some(MapBy::Core | MapBy::Socket) => BindTo::Core,
+            Some(MapBy::Hwthread) => BindTo::Hwthread,
+        });
+        Self { bind_to, map_by: map_by.unwrap_or(MapBy::Core), report }
+    }
+}
+
+/// A core, with its processors that may be used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Core {
+    socket: usize,
+    /// The number of its first processor, which may be one that may not be used.
+    number: usize,
+    threads: Vec<usize>,
+}
+
+/// The processors that may be used; cores ascend by socket and number.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Topology {
+    cores: Vec<Core>,
+}
+
+impl Topology {
+    /// What this process may use (L1). A processor of which the system tells nothing counts as a core
+    /// of its own.
+    pub(crate) fn here() -> io::Result<Self> {
+        let usable = sched_getaffinity(None)?;
+        let usable = (0..CpuSet::MAX_CPU).filter(|cpu| usable.is_set(*cpu));
+        let topology = Self::new(usable.map(|cpu| (cpu, place_of(cpu))));
+        if topology.cores.is_empty() { Err(Errno::NODEV.into()) } else { Ok(topology) }
+    }
+
+    /// From processors, each with its socket and the number of its core.
+    fn new(processors: impl IntoIterator<Item = (usize, (usize, usize))>) -> Self {
+        let mut cores: Vec<Core> = Vec::new();
+        for (cpu, (socket, number)) in processors {
+            match cores.iter_mut().find(|core| (core.socket, core.number) == (socket, number)) {
+                Some(core) => core.threads.push(cpu),
+                None => cores.push(Core { socket, number, threads: vec![cpu] }),
+            }
+        }
+        cores.sort_by_key(|core| (core.socket, core.number));
+        Self { cores }
+    }
+
+    /// Where rank after rank goes: cores and threads, each pair once (L2).
+    fn places(&self, map_by: MapBy) -> Vec<(&Core, usize)> {
+        let place_in_socket = |index: usize| {
+            let socket = self.cores[index].socket;
+            self.cores[..index].iter().filter(|core| core.socket == socket).count()
+        };
+        let places = self.cores.iter().enumerate().flat_map(|(index, core)| {
+            core.threads.iter().enumerate().map(move |(turn, cpu)| (index, turn, (core, *cpu)))
+        });
+        let mut places: Vec<_> = places.collect();
+        // The sort is stable, so what is equal keeps the order of the cores.
+        places.sort_by_key(|&(index, turn, _)| match map_by {
+            MapBy::Hwthread => (index, turn),
+            MapBy::Core => (turn, index),
+            MapBy::Socket => (turn, place_in_socket(index)),
+        });
+        places.into_iter().map(|(.., place)| place).collect()
+    }
+
+    fn socket(&self, socket: usize) -> Vec<usize> {
+        let cores = self.cores.iter().filter(|core| core.socket == socket);
+        let mut processors: Vec<usize> =
+            cores.flat_map(|core| core.threads.iter().copied()).collect();
+        processors.sort_unstable();
+        processors
+    }
+
+    /// Where each of `ranks` ranks runs. There is at least one place, see [`Topology::here`].
+    pub(crate) fn place(&self, binding: Binding, ranks: usize) -> Placement {
+        let places = self.places(binding.map_by);
+        let seat = |rank: usize| {
+            let (core, cpu) = places[rank % places.len()];
+            let processors = match binding.bind_to {
+                BindTo::None => return None,
+                BindTo::Core => core.threads.clone(),
+                BindTo::Hwthread => vec![cpu],
+                BindTo::Socket => self.socket(core.socket),
+            };
+            Some(Seat { processors, socket: core.socket })
+        };
+        let (room, noun) = match (binding.bind_to, binding.map_by) {
+            (BindTo::None, _) => (usize::MAX, ""),
+            (BindTo::Core, MapBy::Core | MapBy::Socket) => (self.cores.len(), "cores"),
+            _ => (places.len(), "processors"),
+        };
+        let shared = (ranks > room).then_some((room, noun));
+        Placement { bind_to: binding.bind_to, seats: (0..ranks).map(seat).collect(), shared }
+    }
+}
+
+/// Socket and core of a processor, in the kernel's numbers.
+fn place_of(cpu: usize) -> (usize, usize) {
+    let read = |name: &str| {
+        fs::read_to_string(format!("/sys/devices/system/cpu/cpu{cpu}/topology/{name}")).ok()
+    };
+    let siblings = read("core_cpus_list").or_else(|| read("thread_siblings_list"));
+    let core = siblings.as_deref().and_then(first_number).unwrap_or(cpu);
+    // Where there is but one socket, some machines number it -1.
+    let socket = read("physical_package_id").as_deref().and_then(first_number).unwrap_or(0);
+    (socket, core)
+}
+
+/// The number that a text like `3,7-9` begins with.
+fn first_number(text: &str) -> Option<usize> {
+    let end = text.find(|char: char| !char.is_ascii_digit()).unwrap_or(text.len());
+    text[..end].parse().ok()
+}
+
+/// Where one rank runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Seat {
+    processors: Vec<usize>,
+    socket: usize,
+}
+
+/// Where the ranks of a job run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Placement {
+    bind_to: BindTo,
+    /// One per rank; `None` where it is not bound.
+    seats: Vec<Option<Seat>>,
+    /// How many places there are, and of what, if that is not enough (L2).
+    shared: Option<(usize, &'static str)>,
+}
+
+impl Placement {
+    /// Where ranks run that nothing is asked about.
+    pub(crate) fn unbound(ranks: usize) -> Self {
+        Self { bind_to: BindTo::None, seats: vec![None; ranks], shared: None }
+    }
+
+    /// The processors of `rank`, in the form that the system takes; `None` where it is not bound.
+    pub(crate) fn processors(&self, rank: usize) -> Option<CpuSet> {
+        let seat = self.seats[rank].as_ref()?;
+        let mut set = CpuSet::new();
+        seat.processors.iter().for_each(|cpu| set.set(*cpu));
+        Some(set)
+    }
+
+    /// How many processors the ranks have between them; `None` where they are not bound.
+    pub(crate) fn total(&self) -> Option<usize> {
+        let mut all: Vec<usize> =
+            self.seats.iter().flatten().flat_map(|seat| seat.processors.iter().copied()).collect();
+        all.sort_unstable();
+        all.dedup();
+        (!all.is_empty()).then_some(all.len())
+    }
+
+    /// That ranks share what they are bound to, if they do.
+    pub(crate) fn note(&self) -> Option<String> {
+        let (room, noun) = self.shared?;
+        let ranks = self.seats.len();
+        let noun = if room == 1 { noun.trim_end_matches('s') } else { noun };
+        Some(format!("{ranks} ranks are bound to {room} {noun}, so some share one"))
+    }
+
+    /// Where `rank` runs, in words.
+    pub(crate) fn words(&self, rank: usize) -> String {
+        let Some(Seat { processors, socket }) = &self.seats[rank] else {
+            return "not bound".to_owned();
+        };
+        let noun = if processors.len() == 1 { "processor" } else { "processors" };
+        let what = match self.bind_to {
+            BindTo::Socket | BindTo::None => "all of",
+            BindTo::Core => "a core of",
+            BindTo::Hwthread => "a hardware thread of",
+        };
+        format!("bound to {noun} {}, {what} socket {socket}", list(processors))
+    }
+}
+
+/// Numbers as the kernel and `taskset` write them: `0,2-4`.
+fn list(numbers: &[usize]) -> String {
+    let mut text = String::new();
+    for run in numbers.chunk_by(|one, next| one + 1 == *next) {
+        let comma = if text.is_empty() { "" } else { "," };
+        // Writing to a string does not fail.
+        let _ = match run {
+            [first, .., last] => write!(text, "{comma}{first}-{last}"),
+            _ => write!(text, "{comma}{}", run[0]),
+        };
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests;

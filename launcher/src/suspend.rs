@@ -1,0 +1,102 @@
+//! Ctrl-Z: stops the launcher itself, if somebody can continue it. Called by the job's poll loop, which
+//! stops the ranks before and continues them afterwards.
+//!
+//! - W1: a launcher whose process group is orphaned is not stopped: no shell watches over that group, so
+//!   nobody would ever continue it. The kernel does not obey SIGTSTP there either.
+//! - W2: how long it was stopped is measured, so that it does not count as time of the job.
+
+use std::fs;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Signal, getpid, kill_process};
+
+/// Most processes of one group between the launcher and the one that watches over the group. It bounds
+/// the walk, since processes come and go while it lasts.
+const MOST_ANCESTORS: usize = 64;
+
+/// A process, as the kernel's table has it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Entry {
+    parent: i32,
+    group: i32,
+    session: i32,
+}
+
+/// Whether somebody can continue this process once it has stopped (W1).
+pub(crate) fn has_watcher() -> bool {
+    is_watched(getpid().as_raw_pid(), entry)
+}
+
+/// Stops this process, and returns when it was continued: for how long it was stopped (W2).
+pub(crate) fn stop_myself() -> Duration {
+    let start = Instant::now();
+    // A process may always stop itself; it returns when somebody has continued it.
+    let _ = kill_process(getpid(), Signal::STOP);
+    start.elapsed()
+}
+
+/// Whether the group of `pid` has a member whose parent is in another group of the same session. Its
+/// ancestors are looked at, who are the members that a shell knows of.
+fn is_watched(pid: i32, entry: impl Fn(i32) -> Option<Entry>) -> bool {
+    let Some(own) = entry(pid) else { return false };
+    let mut parent = own.parent;
+    for _ in 0..MOST_ANCESTORS {
+        let Some(ancestor) = entry(parent) else { return false };
+        if ancestor.group != own.group {
+            return ancestor.session == own.session;
+        }
+        parent = ancestor.parent;
+    }
+    false
+}
+
+fn entry(pid: i32) -> Option<Entry> {
+    parse(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
+}
+
+/// The fields behind the name, which stands in brackets and may contain anything.
+fn parse(stat: &str) -> Option<Entry> {
+    let (_, fields) = stat.rsplit_once(") ")?;
+    let mut fields = fields.split(' ').skip(1).map(|field| field.parse().ok());
+    Some(Entry { parent: fields.next()??, group: fields.next()??, session: fields.next()?? })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A process table of number, parent, group and session.
+    fn watched(table: &[(i32, i32, i32, i32)], pid: i32) -> bool {
+        is_watched(pid, |wanted| {
+            let (_, parent, group, session) = *table.iter().find(|row| row.0 == wanted)?;
+            Some(Entry { parent, group, session })
+        })
+    }
+
+    #[test]
+    fn a_job_of_a_shell_is_watched() {
+        assert!(watched(&[(10, 1, 10, 10), (20, 10, 20, 10)], 20));
+        let behind_a_script = [(10, 1, 10, 10), (20, 10, 20, 10), (21, 20, 20, 10)];
+        assert!(watched(&behind_a_script, 21));
+    }
+
+    #[test]
+    fn a_group_that_nobody_watches_is_orphaned() {
+        let parent_in_another_session = [(10, 1, 10, 10), (20, 10, 20, 20)];
+        assert!(!watched(&parent_in_another_session, 20));
+        let script_of_a_session_leader = [(1, 0, 1, 1), (10, 1, 10, 10), (11, 10, 10, 10)];
+        assert!(!watched(&script_of_a_session_leader, 11));
+        let parent_out_of_sight = [(20, 0, 20, 20)];
+        assert!(!watched(&parent_out_of_sight, 20));
+        let in_a_ring = [(20, 21, 20, 20), (21, 20, 20, 20)];
+        assert!(!watched(&in_a_ring, 20));
+    }
+
+    #[test]
+    fn a_name_may_contain_anything() {
+        let stat = "20 (a) b (c) S 10 20 30 34816 20 4194304";
+        assert_eq!(parse(stat), Some(Entry { parent: 10, group: 20, session: 30 }));
+        assert_eq!(parse("20 (a) S x 20 30"), None);
+        assert_eq!(parse(""), None);
+    }
+}

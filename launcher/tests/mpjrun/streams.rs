@@ -1,0 +1,176 @@
+//! `--output` and `--stdin`: prefixes, files, progress bars, and copies of the input.
+
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use crate::support::{Finished, MPJRUN, command, mpjrun, start};
+
+/// Runs `script` as two ranks, with its output in `folder`.
+#[track_caller]
+fn into_folder(folder: &Path, more: &str, script: &str) -> Finished {
+    let list = format!("dir={}{more}", folder.display());
+    mpjrun(["-n", "2", "--output", &list, "sh", "-c", script])
+}
+
+#[track_caller]
+fn file(folder: &Path, name: &str) -> Vec<u8> {
+    fs::read(folder.join(name)).expect(name)
+}
+
+#[test]
+fn a_timestamp_begins_every_line() {
+    let done = mpjrun(["-n", "2", "--output", "tag,timestamp", "sh", "-c", "echo a; echo b"]);
+    let text = done.assert_code(0).text();
+    assert_eq!(text.lines().count(), 4);
+    for line in text.lines() {
+        let (time, rest) = line.split_once(' ').expect("a time");
+        let shape: String =
+            time.chars().map(|char| if char.is_ascii_digit() { '0' } else { char }).collect();
+        assert_eq!(shape, "0000-00-00T00:00:00.000Z", "{line}");
+        assert!(["[0] a", "[0] b", "[1] a", "[1] b"].contains(&rest), "{line}");
+    }
+}
+
+#[test]
+fn a_folder_gets_the_bytes_of_every_rank_and_stream() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let deep = folder.path().join("made/on demand");
+    let script = "printf \"$MPJ_RANK\\0\\377 no newline\"; printf \"oops $MPJ_RANK\\r\" >&2";
+    let done = into_folder(&deep, ",tag", script).assert_code(0);
+    for rank in 0..2 {
+        let said = [rank.to_string().as_bytes(), b"\0\xff no newline"].concat();
+        assert_eq!(file(&deep, &format!("rank.{rank}.stdout")), said);
+        let oops = format!("oops {rank}\r").into_bytes();
+        assert_eq!(file(&deep, &format!("rank.{rank}.stderr")), oops);
+        let line = [format!("[{rank}] ").as_bytes(), &said, b"\n"].concat();
+        assert!(done.out.windows(line.len()).any(|window| window == line), "{done:?}");
+    }
+}
+
+#[test]
+fn a_folder_may_be_instead_of_the_terminal() {
+    let folder = tempfile::tempdir().expect("a folder");
+    fs::write(folder.path().join("rank.0.stdout"), "what an earlier job said\n").expect("a file");
+    let done = into_folder(folder.path(), ",nocopy", "echo a; echo b >&2; exit $MPJ_RANK");
+    let done = done.assert_code(1);
+    assert_eq!(done.text(), "");
+    assert!(done.err.starts_with("mpjrun: rank 1 (pid "), "{done:?}");
+    assert_eq!(file(folder.path(), "rank.0.stdout"), b"a\n");
+    assert_eq!(file(folder.path(), "rank.1.stderr"), b"b\n");
+}
+
+#[test]
+fn much_output_is_whole_in_the_folder() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let script = "head -c 5000000 /dev/zero; [ $MPJ_RANK = 1 ] && kill -9 $$; sleep 60";
+    into_folder(folder.path(), ",nocopy", script).assert_code(137);
+    assert_eq!(file(folder.path(), "rank.1.stdout").len(), 5_000_000);
+}
+
+#[test]
+fn a_folder_that_cannot_be_used_is_an_error_before_any_rank_starts() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let taken = folder.path().join("taken");
+    fs::write(&taken, "").expect("a file");
+    let done = into_folder(&taken, "", "echo started").assert_code(2);
+    assert_eq!(done.text(), "");
+    done.assert_says(&format!("mpjrun: --output dir: cannot make {}: ", taken.display()));
+    fs::create_dir(folder.path().join("rank.1.stderr")).expect("a folder");
+    into_folder(folder.path(), "", "echo started")
+        .assert_code(2)
+        .assert_says("rank.1.stderr: Is a directory");
+}
+
+#[test]
+fn a_file_that_cannot_be_written_ends_the_job() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let full = folder.path().join("rank.1.stdout");
+    std::os::unix::fs::symlink("/dev/full", full).expect("a link");
+    into_folder(folder.path(), "", "echo text; exec sleep 60")
+        .assert_code(125)
+        .assert_says("mpjrun: cannot write a file of --output dir: ");
+}
+
+/// Rank 0 shows a state of its bar and goes on when that is on the screen, where the bar of rank 1 is
+/// whole lines.
+#[test]
+fn bars_of_rank_0_pass_at_once_and_those_of_others_do_not() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let screen = folder.path().join("screen");
+    fs::write(&screen, "").expect("a file");
+    let bar = "if [ $MPJ_RANK = 1 ]; then printf 'x%%\\ry%%\\r'; \
+               until grep -q 20% \"$0\"; do sleep 0.01; done; echo z; exit; fi; \
+               printf '10%%\\r'; until grep -q 10% \"$0\"; do sleep 0.01; done; printf '20%%\\r'; \
+               until grep -q z \"$0\"; do sleep 0.01; done; echo 30%";
+    let run = "\"$0\" -n 2 --timeout 20 sh -c \"$2\" \"$1\" | tee \"$1\"";
+    let mut shell = Command::new("sh");
+    let done = start(shell.args(["-c", run, MPJRUN]).arg(&screen).arg(bar)).finish();
+    assert_eq!(done.assert_code(0).text(), "10%\r20%\r\nx%\ry%\rz\n30%\n");
+}
+
+#[test]
+fn long_lines_and_lines_without_end_lose_nothing() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mark = folder.path().join("mark");
+    let script = "head -c 300000 /dev/zero | tr '\\0' \"$MPJ_RANK\"; \
+                  [ $MPJ_RANK = 0 ] && { touch \"$0\"; exec sleep 60; }; \
+                  until [ -e \"$0\" ]; do sleep 0.01; done; exit 4";
+    let mark = mark.to_str().expect("text");
+    let done = mpjrun(["-n", "2", "sh", "-c", script, mark]).assert_code(4);
+    let count = |byte| done.out.iter().filter(|other| **other == byte).count();
+    assert_eq!((count(b'0'), count(b'1')), (300_000, 300_000));
+}
+
+/// Runs `mpjrun` with `input` on its standard input.
+#[track_caller]
+fn with_input(words: &[&str], input: &[u8]) -> Finished {
+    let mut running = start(command(words).stdin(Stdio::piped()));
+    let mut pipe = running.stdin();
+    // A job that does not read all of it closes the pipe.
+    let _ = pipe.write_all(input);
+    drop(pipe);
+    running.finish()
+}
+
+#[test]
+fn the_input_goes_to_whom_it_is_for() {
+    let count = ["-l", "sh", "-c", "wc -c | tr -d ' '"];
+    for (target, counts) in [
+        ("2", ["[0] 0", "[1] 0", "[2] 300000"]),
+        ("none", ["[0] 0", "[1] 0", "[2] 0"]),
+        ("all", ["[0] 300000", "[1] 300000", "[2] 300000"]),
+    ] {
+        let words = [&["-n", "3", "--stdin", target][..], &count].concat();
+        let done = with_input(&words, &vec![b'x'; 300_000]).assert_code(0);
+        assert_eq!(done.sorted_lines(), counts, "--stdin {target}");
+    }
+    mpjrun(["-n", "3", "--stdin", "3", "true"])
+        .assert_code(2)
+        .assert_says("mpjrun: --stdin 3: this job has ranks 0 to 2; or ask for all, or none");
+}
+
+#[test]
+fn copies_of_the_input_are_exact_for_slow_ranks_and_from_files() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("input");
+    let bytes: Vec<u8> = (0..3_000_000u32).map(|number| (number * 7 % 251) as u8).collect();
+    fs::write(&path, &bytes).expect("a file");
+    let script = "[ $MPJ_RANK = 1 ] && sleep 0.3; cat > \"$0.$MPJ_RANK\"";
+    let words = ["-n", "2", "--stdin", "all", "sh", "-c", script];
+    let mut command = command(words);
+    let input = fs::File::open(&path).expect("a file");
+    start(command.arg(&path).stdin(input)).finish().assert_code(0);
+    for rank in 0..2 {
+        assert!(file(folder.path(), &format!("input.{rank}")) == bytes, "rank {rank}");
+    }
+}
+
+#[test]
+fn ranks_that_do_not_read_hold_nobody() {
+    let script = "[ $MPJ_RANK = 1 ] && exec sleep 0.5; [ $MPJ_RANK = 2 ] && exec true; wc -c";
+    let words = ["-n", "3", "--stdin", "all", "sh", "-c", script];
+    let done = with_input(&words, &vec![b'x'; 2_000_000]).assert_code(0);
+    assert_eq!(done.text().trim(), "2000000");
+}
