@@ -3,4 +3,5 @@
 pub mod conformance;
 pub mod faults;
 pub mod launch;
+pub mod programs;
 pub mod sim;
