@@ -9,6 +9,9 @@ use mpj_launcher::cli::Request;
 use mpj_launcher::{LaunchError, cli, info, job};
 
 fn main() -> ExitCode {
+    if std::env::args_os().nth(1).is_some_and(|word| word == info::probe::WORD) {
+        return probe();
+    }
     let answer = match cli::parse_mpjrun(std::env::args_os()) {
         Ok(Request::Run(spec)) => job::run(&spec),
         Ok(Request::Info(asked)) => tell(&asked),
@@ -28,4 +31,19 @@ fn tell(asked: &info::Asked) -> Result<u8, LaunchError> {
     // A reader that has seen enough closes the pipe.
     let written = std::io::stdout().write_all(text.as_bytes());
     Ok(u8::from(written.is_err()))
+}
+
+/// What this program does as a rank of the job by which `--info` finds out how ranks read.
+fn probe() -> ExitCode {
+    match info::probe::answer() {
+        Ok(report) => {
+            // If nobody listens, nobody wants to know.
+            let _ = writeln!(std::io::stdout(), "{report}");
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::FAILURE
+        }
+    }
 }

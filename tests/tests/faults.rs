@@ -11,6 +11,7 @@ use mpj_tests::faults::{Fault, How, asked};
 use mpj_tests::launch::{self, Outcome};
 
 const VICTIM: &str = env!("CARGO_BIN_EXE_victim");
+const SCRIBBLER: &str = env!("CARGO_BIN_EXE_scribbler");
 
 /// From the start of a round to its end, on a machine that has other things to do. Only a hang takes
 /// as long.
@@ -69,4 +70,28 @@ fn check(fault: &Fault, outcome: &Outcome) -> Result<(), String> {
     let cause = fault.how.cause();
     let missing = [&named, &cause].into_iter().find(|words| !stderr.contains(*words));
     missing.map_or(Ok(()), |words| Err(format!("it does not say {words:?}")))
+}
+
+/// A rank writes garbage over the memory that all share, while they send each other messages. The
+/// others may finish, if they never see it; they may fail, or wait until somebody ends the job. They
+/// may not crash, and the launcher ends the job and says why.
+#[test]
+fn garbage_in_the_shared_memory_is_an_error_at_worst() {
+    launch::mpjrun_path();
+    let folder = tempfile::tempdir().expect("a folder");
+    let scene = Scene::new("garbage", SCRIBBLER, folder.path());
+    let first = asked("MPJ_FAULT_SEED", 815);
+    for seed in (0..asked("MPJ_GARBAGE_ROUNDS", 30)).map(|round| first.wrapping_add(round)) {
+        let (ranks, backend) = (2 + seed % 3, ["auto", "rendezvous", "eager"][seed as usize % 3]);
+        let words = [ranks, seed % ranks, seed].map(|number| number.to_string());
+        let [ranks, rank, number] = words.each_ref().map(String::as_str);
+        let options = ["-n", ranks, "--backend", backend, "--timeout", "1"];
+        let outcome = scene.mpjrun(&[&options[..], &[SCRIBBLER, rank, number]].concat());
+        let Outcome { code, stderr, .. } = &outcome;
+        let again = format!("MPJ_GARBAGE_ROUNDS=1 MPJ_FAULT_SEED={seed}: {outcome:?}");
+        assert!([0, 1, 124, 125].contains(code), "{again}");
+        assert!(*code == 0 || stderr.contains("mpjrun: "), "{again}");
+        assert!(!stderr.contains("panicked"), "{again}");
+        assert_eq!(scene.remains(), [""; 0], "{again}");
+    }
 }
