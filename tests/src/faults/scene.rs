@@ -23,7 +23,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// A place for jobs whose remains are looked for.
 pub struct Scene {
     mark: String,
-    /// The ranks' program, as the kernel names its processes.
+    /// The ranks' program, as the kernel names its processes; empty if other tests run it too.
     program: String,
     /// Where temporary files would go.
     folder: String,
@@ -40,14 +40,14 @@ struct Process {
 
 impl Scene {
     /// A scene for jobs of `program`, with `folder` for temporary files. The mark must be unlike that
-    /// of any other scene.
+    /// of any other scene. Zombies are looked for only if the program is named, which no other test
+    /// of the same process may run.
     ///
     /// # Panics
     /// When this process may not adopt orphans.
     pub fn new(mark: &str, program: &str, folder: &Path) -> Self {
         set_child_subreaper(Some(getpid())).expect("no privilege is needed for it");
-        let name = Path::new(program).file_name().expect("a program has a name");
-        let name = name.to_str().expect("text").chars().take(15).collect();
+        let name = program.rsplit('/').next().unwrap_or_default().chars().take(15).collect();
         let folder = folder.to_str().expect("text").to_owned();
         let mark = format!("{mark}-{}", std::process::id());
         Self { mark, program: name, folder, names: shared_names() }

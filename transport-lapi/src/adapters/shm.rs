@@ -30,6 +30,7 @@ use crate::region::{RecvRegion, RemoteRegion, SendRegion};
 use crate::sys;
 
 mod mapping;
+mod memory;
 mod wireup;
 
 /// How long a look at a process that has not ended lasts.
