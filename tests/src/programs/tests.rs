@@ -35,9 +35,9 @@ fn ends(program: &Program, ranks: usize) -> bool {
     let mut next = vec![0; ranks];
     loop {
         let mut moved = false;
-        for rank in 0..ranks {
-            let returned = worst.step(rank, next[rank]);
-            next[rank] += usize::from(returned);
+        for (rank, next) in next.iter_mut().enumerate() {
+            let returned = worst.step(rank, *next);
+            *next += usize::from(returned);
             moved |= returned;
         }
         if !moved {
