@@ -11,7 +11,7 @@ use transport_lapi::adapters::MAX_TASKS;
 use transport_lapi::config::{BackendChoice, Keyword, SETTINGS};
 
 use crate::info::Asked;
-use crate::job::{Export, JobSpec};
+use crate::job::{Export, JobSpec, Vigilance};
 
 /// Options of a job, the same for `mpjrun` and `cargo mpj run`.
 #[derive(Debug, Clone, Args)]
@@ -28,6 +28,15 @@ pub struct JobOptions {
     /// End the job after S seconds, with exit code 124
     #[arg(long, value_name = "S", value_parser = seconds)]
     timeout: Option<Duration>,
+    /// End the job, with exit code 124, when no rank has made progress for S seconds
+    #[arg(long, value_name = "S", value_parser = seconds)]
+    stall: Option<Duration>,
+    /// What to do with a job in which all ranks wait for each other: end it with exit code 125, or nothing
+    #[arg(long, value_name = "WHAT", default_value = "end", value_parser = ["end", "ignore"])]
+    deadlock: String,
+    /// Seconds between two looks for a deadlock
+    #[arg(long, value_name = "S", value_parser = seconds, hide = true)]
+    look_every: Option<Duration>,
     /// Set a variable in the ranks' environment; without a value, insist that it is set here
     #[arg(short = 'x', value_name = "NAME[=V]", value_parser = export_parser())]
     export: Vec<Export>,
@@ -53,6 +62,11 @@ impl JobOptions {
             backend: self.backend.as_deref().and_then(BackendChoice::from_word),
             label: self.label,
             timeout: self.timeout,
+            vigilance: Vigilance {
+                ends_deadlocks: self.deadlock == "end",
+                stall: self.stall,
+                interval: self.look_every.unwrap_or(Vigilance::default().interval),
+            },
             exports: self.export,
             wdir: self.wdir,
             program,
@@ -105,7 +119,18 @@ pub fn parse_mpjrun(
 /// Rewrites `-np 2` and `-np2`, which other launchers take, to `-n`. Only among the launcher's own options: what
 /// follows PROGRAM belongs to the program.
 pub(crate) fn accept_np(command_line: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
-    const TAKE_A_VALUE: [&str; 7] = ["-n", "-np", "--np", "--backend", "--timeout", "-x", "--wdir"];
+    const TAKE_A_VALUE: [&str; 10] = [
+        "-n",
+        "-np",
+        "--np",
+        "--backend",
+        "--timeout",
+        "--stall",
+        "--deadlock",
+        "--look-every",
+        "-x",
+        "--wdir",
+    ];
     let mut own_options = true;
     let mut is_value = true;
     let mut rewritten = Vec::new();

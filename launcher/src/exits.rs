@@ -61,6 +61,10 @@ pub(crate) enum Verdict {
     Failed(Failure),
     /// `--timeout` was over.
     TimedOut(Duration),
+    /// No rank made progress for this long.
+    Stalled(Duration),
+    /// All ranks wait for each other.
+    Deadlock,
     /// The launcher got this signal.
     Signalled(i32),
     /// Nobody reads the launcher's standard output any more.
@@ -77,7 +81,8 @@ impl Verdict {
             Self::Failed(Failure { fault: Fault::Code(code), .. }) => code as u8,
             Self::Failed(Failure { fault: Fault::Signal(signal), .. }) => after_signal(signal),
             Self::Failed(_) => 1,
-            Self::TimedOut(_) => 124,
+            Self::TimedOut(_) | Self::Stalled(_) => 124,
+            Self::Deadlock => 125,
             Self::Signalled(signal) => after_signal(signal),
             Self::OutputClosed => after_signal(libc::SIGPIPE),
             Self::OutputRefused(_) => 125,
@@ -248,6 +253,13 @@ impl Ledger {
             Verdict::TimedOut(limit) => {
                 format!("mpjrun: the job still ran after {} s (--timeout)\n", limit.as_secs_f64())
             }
+            Verdict::Stalled(lasted) => {
+                format!(
+                    "mpjrun: no rank made progress for {:.1} s (--stall)\n",
+                    lasted.as_secs_f64()
+                )
+            }
+            Verdict::Deadlock => "mpjrun: deadlock: all ranks wait for each other\n".to_owned(),
             Verdict::Signalled(signal) => {
                 format!("mpjrun: ended by {}\n", signal_words(signal))
             }

@@ -11,14 +11,14 @@
 //!   killed by SIGKILL can do nothing for it.
 
 use std::ffi::OsString;
-use std::os::fd::BorrowedFd;
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{Signal, getpid, kill_process};
-use transport_lapi::bootstrap::control::Incoming;
+use transport_lapi::bootstrap::control::{ControlMessage, Incoming};
 use transport_lapi::bootstrap::monotonic_nanos;
 use transport_lapi::bootstrap::signals::{Signals, keep_children_waitable};
 use transport_lapi::config::BackendChoice;
@@ -26,9 +26,12 @@ use transport_lapi::config::BackendChoice;
 use crate::LaunchError;
 use crate::exits::{Ledger, Verdict};
 use crate::output::{Broken, Printer, Stream};
+use crate::oversight::{Occasion, Oversight};
 use crate::rank::Rank;
-use crate::spawn;
+use crate::report::{self, Snapshot};
+use crate::spawn::{self, Started};
 use crate::stdin::{FOREGROUND_CHECK, Interest, TerminalInput};
+use crate::watch;
 
 /// From SIGTERM to SIGKILL after a failure.
 const GRACE_AFTER_FAILURE: Duration = Duration::from_millis(200);
@@ -50,6 +53,23 @@ pub struct Export {
     pub value: Option<OsString>,
 }
 
+/// When a job that does not end by itself is ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Vigilance {
+    /// Whether a job that cannot go on is ended, with exit code 125.
+    pub ends_deadlocks: bool,
+    /// How long no rank may make progress, before the job is ended with exit code 124.
+    pub stall: Option<Duration>,
+    /// From one look at the ranks to the next.
+    pub interval: Duration,
+}
+
+impl Default for Vigilance {
+    fn default() -> Self {
+        Self { ends_deadlocks: true, stall: None, interval: watch::INTERVAL }
+    }
+}
+
 /// What to run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JobSpec {
@@ -61,6 +81,8 @@ pub struct JobSpec {
     pub label: bool,
     /// How long the job may run.
     pub timeout: Option<Duration>,
+    /// What else ends it.
+    pub vigilance: Vigilance,
     /// Variables for the ranks.
     pub exports: Vec<Export>,
     /// Folder that the ranks start in.
@@ -82,10 +104,12 @@ pub struct JobSpec {
 pub fn run(spec: &JobSpec) -> Result<u8, LaunchError> {
     let prepared = spawn::check(spec)?;
     keep_children_waitable();
-    let signals = Signals::block(&[Signal::INT, Signal::TERM, Signal::HUP, Signal::TSTP])
-        .map_err(|source| LaunchError::System { action: "receive signals", source })?;
+    let signals =
+        Signals::block(&[Signal::INT, Signal::TERM, Signal::HUP, Signal::TSTP, Signal::QUIT])
+            .map_err(|source| LaunchError::System { action: "receive signals", source })?;
     let start = monotonic_nanos();
-    let (ranks, input) = prepared.start(signals.mask_before())?;
+    let Started { ranks, input, segment } = prepared.start(signals.mask_before())?;
+    let oversight = Oversight::new(&segment, &spec.vigilance)?;
     let mut printer = Printer::new();
     for option in &spec.needless {
         printer.say(&format!("mpjrun: {option} is not needed\n"));
@@ -96,9 +120,12 @@ pub fn run(spec: &JobSpec) -> Result<u8, LaunchError> {
         printer,
         input,
         signals,
+        oversight,
+        _segment: segment,
         timeout: spec.timeout.map(|limit| (limit, Instant::now() + limit)),
         phase: Phase::Running,
         verdict: None,
+        snapshot: None,
         interrupts: 0,
         flush_until: None,
     };
@@ -141,10 +168,15 @@ struct Job {
     printer: Printer,
     input: Option<TerminalInput>,
     signals: Signals,
+    oversight: Oversight,
+    /// Open as long as the job runs: whoever asks for the job finds it by this descriptor.
+    _segment: OwnedFd,
     timeout: Option<(Duration, Instant)>,
     phase: Phase,
     /// With the time at which it was passed, on the ranks' clock.
     verdict: Option<(Verdict, u64)>,
+    /// The ranks before they were stopped.
+    snapshot: Option<Snapshot>,
     /// How many signals asked the launcher to end.
     interrupts: u32,
     /// When to stop waiting for a reader, once the job has a verdict.
@@ -169,7 +201,9 @@ impl Job {
         let mut interrupts = self.interrupts;
         loop {
             if let (Some((verdict, stopped_at)), None) = (self.verdict, self.flush_until) {
-                self.printer.say(&self.ledger.report(verdict, stopped_at));
+                let unread = || Snapshot::unread(stopped_at);
+                let snapshot = self.snapshot.take().unwrap_or_else(unread);
+                self.printer.say(&report::of_verdict(&self.ledger, verdict, stopped_at, &snapshot));
                 self.flush_until = Some(Instant::now() + GRACE_FOR_READER);
                 interrupts = self.interrupts;
             }
@@ -248,7 +282,8 @@ impl Job {
             Phase::Stopping { kill_at } => Some(kill_at),
             Phase::Killing { give_up_at } => Some(give_up_at),
         };
-        let timeout = self.timeout.filter(|_| self.verdict.is_none()).map(|(_, at)| at);
+        let asking = self.verdict.is_some() || self.oversight.is_inquiring();
+        let timeout = self.timeout.filter(|_| !asking).map(|(_, at)| at);
         let foreground = self.input.as_ref().and_then(|input| {
             matches!(input.interest(), Interest::Foreground)
                 .then(|| Instant::now() + FOREGROUND_CHECK)
@@ -256,7 +291,8 @@ impl Job {
         let lingering = self.ranks.iter().filter_map(Rank::linger_until);
         let prompts = self.ranks.iter().filter_map(|rank| rank.prompts_at(&self.printer));
         let deadlines = lingering.chain(prompts).chain(phase).chain(timeout).chain(foreground);
-        deadlines.chain(self.flush_until).min()
+        let oversight = self.verdict.is_none().then(|| self.oversight.next_deadline()).flatten();
+        deadlines.chain(self.flush_until).chain(oversight).min()
     }
 
     fn handle(&mut self, event: Event) {
@@ -286,6 +322,10 @@ impl Job {
                 self.suspend();
                 continue;
             }
+            if signal == Signal::QUIT {
+                self.inquire(Occasion::Request);
+                continue;
+            }
             self.interrupts += 1;
             match self.verdict {
                 None => self.stop(Verdict::Signalled(signal.as_raw()), GRACE_AFTER_SIGNAL),
@@ -295,17 +335,19 @@ impl Job {
     }
 
     /// Stops the ranks and the launcher itself, until a shell continues it.
-    fn suspend(&self) {
+    fn suspend(&mut self) {
         self.signal_all(Signal::STOP);
         // Returns when somebody continued this process; there is no other way for it to return.
         let _ = kill_process(getpid(), Signal::STOP);
         self.signal_all(Signal::CONT);
+        self.oversight.resumed();
     }
 
     fn take_ending(&mut self, rank: usize) {
         if let Some((ending, at)) = self.ranks[rank].ending() {
             self.take_messages(rank);
             self.ledger.ended(rank, ending, at);
+            self.oversight.answered(rank);
         }
     }
 
@@ -316,6 +358,9 @@ impl Job {
                 Ok(Incoming::End) => return self.ledger.line_closed(rank, monotonic_nanos()),
                 Ok(Incoming::Message(message)) => {
                     let claimed = message.task();
+                    if matches!(message, ControlMessage::Queues { .. }) {
+                        self.oversight.answered(rank);
+                    }
                     if self.ledger.note(rank, message, monotonic_nanos()) {
                         continue;
                     }
@@ -357,10 +402,8 @@ impl Job {
     }
 
     fn keep_deadlines(&mut self, now: Instant) {
-        if let (None, Some((limit, at))) = (self.verdict, self.timeout) {
-            if now >= at {
-                self.stop(Verdict::TimedOut(limit), GRACE_AFTER_FAILURE);
-            }
+        if self.verdict.is_none() {
+            self.oversee(now);
         }
         if let Phase::Stopping { kill_at } = self.phase {
             if now >= kill_at {
@@ -369,7 +412,33 @@ impl Job {
         }
     }
 
+    /// Ends a job that takes too long or cannot go on, after it has asked the ranks what they wait for.
+    fn oversee(&mut self, now: Instant) {
+        let expired = self.timeout.filter(|(_, at)| now >= *at);
+        let expired = expired.map(|(limit, _)| Verdict::TimedOut(limit));
+        let ranks = &self.ranks;
+        let found = self.oversight.look(|rank| ranks[rank].has_ended(), now);
+        if let Some(verdict) = expired.or(found) {
+            self.inquire(Occasion::End(verdict));
+        }
+        match self.oversight.concluded(now) {
+            Some(Occasion::Request) => {
+                let snapshot = self.oversight.snapshot();
+                self.printer.say(&report::on_request(&self.ledger, &snapshot));
+            }
+            Some(Occasion::End(verdict)) => self.stop(verdict, GRACE_AFTER_FAILURE),
+            None => {}
+        }
+    }
+
+    fn inquire(&mut self, occasion: Occasion) {
+        if self.verdict.is_none() {
+            self.oversight.inquire(occasion, Instant::now());
+        }
+    }
+
     fn stop(&mut self, verdict: Verdict, grace: Duration) {
+        self.snapshot = Some(self.oversight.snapshot());
         self.verdict = Some((verdict, monotonic_nanos()));
         self.phase = Phase::Stopping { kill_at: Instant::now() + grace };
         self.signal_all(Signal::TERM);

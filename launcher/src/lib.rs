@@ -29,9 +29,12 @@ pub mod info;
 pub mod job;
 pub mod machine;
 mod output;
+mod oversight;
 mod rank;
+mod report;
 mod spawn;
 mod stdin;
 pub mod tuning_file;
+mod watch;
 
 pub use error::LaunchError;

@@ -5,7 +5,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::io;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -28,6 +28,13 @@ use crate::job::{Export, JobSpec};
 use crate::rank::Rank;
 use crate::stdin::{self, TerminalInput};
 use crate::tuning_file;
+
+/// A job that runs.
+pub(crate) struct Started {
+    pub(crate) ranks: Vec<Rank>,
+    pub(crate) input: Option<TerminalInput>,
+    pub(crate) segment: OwnedFd,
+}
 
 /// A job description, checked against the system.
 pub(crate) struct Prepared<'a> {
@@ -68,10 +75,7 @@ pub(crate) fn tuning_source(exports: &[Export]) -> TuningSource {
 impl Prepared<'_> {
     /// Starts all ranks, or as many as there are until one of them has failed. If one cannot be
     /// started, those before it are ended.
-    pub(crate) fn start(
-        &self,
-        mask: Mask,
-    ) -> Result<(Vec<Rank>, Option<TerminalInput>), LaunchError> {
+    pub(crate) fn start(&self, mask: Mask) -> Result<Started, LaunchError> {
         let limit = DescriptorLimit::raise();
         let segment = create_segment(self.spec.ranks)?;
         let job = format!("{}-{:x}", std::process::id(), monotonic_nanos());
@@ -94,7 +98,7 @@ impl Prepared<'_> {
                 break;
             }
         }
-        Ok((ranks, forwarding))
+        Ok(Started { ranks, input: forwarding, segment })
     }
 
     fn command(&self, input: Stdio) -> Command {

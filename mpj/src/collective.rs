@@ -1,7 +1,7 @@
 //! Collective calls (MPI-4 chapter 6). Their messages have a context of their own, so they never
 //! match a receive of the program.
 
-use mpjdev::Mode;
+use mpjdev::{Call, Mode, Within};
 
 use crate::communicator::Communicator;
 use crate::error::Error;
@@ -25,6 +25,7 @@ impl Communicator {
     /// # Errors
     /// As [`Communicator::recv`].
     pub fn barrier(&self) -> Result<(), Error> {
+        let _within = Within::call(Call::Barrier);
         let few = self.size() <= MOST_DISSEMINATING;
         self.device.answer(if few { self.disseminate() } else { self.gather_and_release() })
     }
@@ -90,6 +91,7 @@ impl Communicator {
 
     /// A number that rank 0 makes, on every rank.
     pub(crate) fn given_by_rank_0(&self, make: impl FnOnce() -> u32) -> Result<u32, Error> {
+        let _within = Within::call(Call::Dup);
         let mut number = [0];
         let given = if self.rank() == 0 {
             number[0] = make();

@@ -39,6 +39,7 @@
 
 #![deny(unsafe_code)]
 
+mod abort;
 mod buffer;
 mod collective;
 mod communicator;
@@ -53,6 +54,7 @@ mod selector;
 mod status;
 mod world;
 
+pub use abort::abort;
 pub use buffer::{Buffer, Pages, alloc_buffer};
 pub use bytemuck::{self, Pod, Zeroable};
 pub use communicator::Communicator;

@@ -6,7 +6,7 @@
 
 #![allow(unsafe_code, reason = "hands borrowed buffers to the device")]
 
-use mpjdev::{Mode, RecvRegion, SendRegion};
+use mpjdev::{Call, Mode, RecvRegion, SendRegion, Within};
 
 use crate::communicator::Communicator;
 use crate::datatype::Datatype;
@@ -102,6 +102,7 @@ impl Communicator {
         tag: impl Into<Tag>,
     ) -> Result<(Vec<T>, Status), Error> {
         let (source, tag) = (source.into().rank(), tag.into().value());
+        let _within = Within::call(Call::Recv);
         let message = self.device.answer(self.device.mprobe(source, tag, self.context))?;
         let status = Status::from(message.status());
         let count = status.count::<T>();

@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use mpjdev::wireup::{self, Control, Job};
 
+use crate::abort;
 use crate::communicator::Communicator;
 use crate::error::Error;
 
@@ -31,8 +32,10 @@ pub struct World {
 pub fn init() -> Result<World, Error> {
     wtime();
     let Job { device, control, get_report } = wireup::join()?;
-    if let Some(control) = control.clone() {
-        tell_panics(control);
+    if let Some(control) = &control {
+        device.answer_inquiries(control.clone());
+        tell_panics(control.clone());
+        abort::joined(control);
     }
     let communicator = Communicator::world(device, get_report);
     let process = std::process::id();

@@ -14,6 +14,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use transport_lapi::adapter::{Adapter, Doorbell, GetKind};
+use transport_lapi::bootstrap::board::{Call, Within};
 use transport_lapi::config::{BackendChoice, Protocol, Settings, Tuning, WaitMode};
 use transport_lapi::{Context, LapiError, RecvRegion, SendRegion, Session, SessionGuard};
 
@@ -192,7 +193,7 @@ impl<A: Adapter> Device<A> {
         let mut session = self.session()?;
         match self.start_send(&mut session, message) {
             Ok(Handle::Done(_)) => Ok(()),
-            Ok(Handle::Pending(key)) => self.wait_ended(session, key).map(drop),
+            Ok(Handle::Pending(key)) => self.wait_ended(session, key, Call::Send).map(drop),
             Err(error) => {
                 drop(session);
                 Err(self.fail(error.into()))
@@ -284,7 +285,7 @@ impl<A: Adapter> Device<A> {
         std::mem::forget(guard);
         match soon.flatten() {
             Some(status) => Ok(status),
-            None => self.wait_on(key),
+            None => self.wait_on(key, Call::Recv),
         }
     }
 
@@ -371,6 +372,7 @@ impl<A: Adapter> Device<A> {
     /// # Errors
     /// As [`Device::iwait`]; [`Error::Finished`] the second time.
     pub fn finish(&self) -> Result<(), Error> {
+        let _within = Within::call(Call::Finish);
         self.context.gfence().map_err(|error| self.fail(error.into()))?;
         let mut session = self.session()?;
         if let Some(trouble) = session.state.trouble.take() {
@@ -464,6 +466,7 @@ impl<A: Adapter> Device<A> {
                 found => Ok(found),
             },
         };
+        self.context.answer_inquiry(&mut session);
         drop(session);
         outcome.map_err(|error| self.fail(error))
     }

@@ -31,11 +31,11 @@ fn describe(state: &State, rank: u32, size: usize) -> String {
     }
     let early: Vec<_> = state.matcher.early().collect();
     let _ = writeln!(text, "early messages without a receive: {}", early.len());
-    for (envelope, &key) in early {
+    for (_, &key) in early {
         let Some(message) = state.early.get(key) else {
             continue;
         };
-        let _ = writeln!(text, "  {}, context {}", arrived(message), envelope.context);
+        let _ = writeln!(text, "  {}", arrived(message));
     }
     let open: Vec<_> =
         state.requests.iter().filter_map(|(key, entry)| operation(state, key, entry)).collect();
@@ -53,13 +53,13 @@ fn wanted(pattern: &Pattern) -> String {
 }
 
 fn arrived(early: &Early) -> String {
-    let Early { source, tag, len, body } = early;
+    let Early { source, tag, context, len, body } = early;
     let how = match body {
         EarlyBody::Eager { arrived: true, .. } => "eager, all here",
         EarlyBody::Eager { .. } => "eager, arriving",
         EarlyBody::Rendezvous { .. } => "rendezvous, with its sender",
     };
-    format!("from rank {source}, tag {tag}, {len} bytes ({how})")
+    format!("from rank {source}, tag {tag}, {len} bytes ({how}), context {context}")
 }
 
 fn operation(state: &State, key: u64, operation: &Operation) -> Option<String> {

@@ -9,6 +9,7 @@ use crate::buffer::EarlyBuffer;
 pub(crate) struct Early {
     pub source: u32,
     pub tag: i32,
+    pub context: u32,
     pub len: usize,
     pub body: EarlyBody,
 }

@@ -30,6 +30,7 @@ mod envelope;
 mod error;
 mod huge;
 pub mod matching;
+mod note;
 mod probe;
 mod request;
 mod select;
@@ -51,6 +52,7 @@ pub use stats::{ProtocolStats, Stats};
 pub use status::Status;
 
 pub use transport_lapi::Step;
+pub use transport_lapi::bootstrap::board::{Call, Within};
 pub use transport_lapi::config::{
     BackendChoice, Circumstance, GetMode, Protocol, RangesError, Settings, Tuning, WaitMode,
 };

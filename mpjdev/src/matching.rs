@@ -163,11 +163,9 @@ impl<E: Copy> Matcher<E> {
         self.early.push(envelope, early)
     }
 
-    /// The pattern of the posted receive with this number, if it still waits. Looks through all of them:
-    /// for reports.
+    /// The pattern of the posted receive with this number, which still waits.
     pub fn pattern_of(&self, number: u32) -> Option<Pattern> {
-        let found = self.posted.in_order().find(|(waiting, _)| *waiting == number);
-        found.map(|(_, pattern)| pattern)
+        self.posted.pattern_of(number)
     }
 
     /// Removes the posted receive with this number, if it still waits (`MPI_Cancel`).
@@ -364,6 +362,14 @@ impl Posted {
         self.lanes[class as usize].unlink(&key, number, 0, &mut self.receives);
         self.leave(number, class as usize);
         true
+    }
+
+    fn pattern_of(&self, number: u32) -> Option<Pattern> {
+        match self.receives.0.get(number as usize) {
+            Some(receive) if receive.serial != FREE => Some(receive.pattern()),
+            // What waits in no lane is in the row, where all want the same.
+            _ => (self.row.len() > 0).then(|| pattern_of(self.row.class(), self.row.key())),
+        }
     }
 
     fn in_order(&self) -> impl Iterator<Item = (u32, Pattern)> {

@@ -1,12 +1,14 @@
 //! Probe and matched probe (MPI-4 section 3.8).
 
-use transport_lapi::RecvRegion;
 use transport_lapi::adapter::Adapter;
+use transport_lapi::bootstrap::board::{Call, Wait};
+use transport_lapi::{Awaited, RecvRegion, Session};
 
 use crate::backend;
 use crate::device::Device;
 use crate::error::Error;
 use crate::matching::Pattern;
+use crate::note;
 use crate::request::{Handle, Request};
 use crate::state::State;
 use crate::status::Status;
@@ -56,7 +58,7 @@ impl<A: Adapter> Device<A> {
         context: u32,
     ) -> Result<Status, Error> {
         let pattern = self.pattern(source, tag, context)?;
-        self.wait_until(|session| peek(&mut session.state, &pattern))
+        self.wait_until(Probed { pattern, look: |state: &mut State| peek(state, &pattern) })
     }
 
     /// Looks for such a message and takes it out of the queue (MPI_Improbe).
@@ -84,7 +86,7 @@ impl<A: Adapter> Device<A> {
         context: u32,
     ) -> Result<Message, Error> {
         let pattern = self.pattern(source, tag, context)?;
-        self.wait_until(|session| self.take(&mut session.state, &pattern))
+        self.wait_until(Probed { pattern, look: |state: &mut State| self.take(state, &pattern) })
     }
 
     /// Starts to receive a message that a matched probe took (MPI_Imrecv).
@@ -107,6 +109,24 @@ impl<A: Adapter> Device<A> {
         let status = peek(state, pattern)?;
         let (_, early) = state.matcher.take_early(pattern)?;
         Some(Message { early, status, device: self.number() })
+    }
+}
+
+/// What `look` finds of a message that fits `pattern`.
+struct Probed<F> {
+    pattern: Pattern,
+    look: F,
+}
+
+impl<A: Adapter, R, F: FnMut(&mut State) -> Option<R>> Awaited<A, State> for Probed<F> {
+    type Answer = R;
+
+    fn look(&mut self, session: &mut Session<A, State>) -> Option<R> {
+        (self.look)(&mut session.state)
+    }
+
+    fn note(&self, _: &Session<A, State>) -> Wait {
+        Wait { call: Call::Probe, ..note::of_pattern(&self.pattern) }
     }
 }
 

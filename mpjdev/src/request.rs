@@ -147,6 +147,7 @@ pub(crate) struct Taking {
 pub(crate) struct Matched {
     pub source: u32,
     pub tag: i32,
+    pub context: u32,
     pub len: usize,
     /// The sender's request, if it waits for an answer.
     pub sender: Option<u64>,
@@ -208,9 +209,28 @@ impl Requests {
         }
     }
 
+    /// The operation, until it is forgotten.
+    pub fn get(&self, key: u64) -> Option<&Operation> {
+        self.slab.get(key)
+    }
+
+    /// Whether the operation is under way.
+    pub fn is_open(&self, key: u64) -> bool {
+        let operation = self.slab.get(key);
+        matches!(operation, Some(Operation::Send(_) | Operation::Posted(_) | Operation::Taking(_)))
+    }
+
     /// Whether the operation is a receive without a message.
     pub fn is_posted(&self, key: u64) -> bool {
         matches!(self.slab.get(key), Some(Operation::Posted(_)))
+    }
+
+    /// Length of the buffer of the posted receive with this number.
+    pub fn capacity(&self, number: u32) -> Option<usize> {
+        match self.slab.at(number) {
+            Some(Operation::Posted(posted)) => Some(posted.into.len()),
+            _ => None,
+        }
     }
 
     /// The operation goes on to its next phase.

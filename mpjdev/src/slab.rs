@@ -120,6 +120,11 @@ impl<T> Slab<T> {
         slot.value.as_mut().map(|value| (key(index, slot.generation), value))
     }
 
+    /// The value in a slot, if it has one.
+    pub fn at(&self, index: u32) -> Option<&T> {
+        self.slots.get(index as usize)?.value.as_ref()
+    }
+
     /// All values with their keys.
     pub fn iter(&self) -> impl Iterator<Item = (u64, &T)> {
         (0u32..).zip(&self.slots).filter_map(|(index, slot)| {

@@ -4,10 +4,12 @@
 //! taken out of its place, and empty places are skipped, like MPI_REQUEST_NULL.
 
 use transport_lapi::adapter::Adapter;
-use transport_lapi::{LapiError, Session, SessionGuard};
+use transport_lapi::bootstrap::board::{Call, Wait};
+use transport_lapi::{Awaited, LapiError, Session, SessionGuard};
 
 use crate::device::Device;
 use crate::error::Error;
+use crate::note;
 use crate::request::{Handle, Request};
 use crate::state::State;
 use crate::status::Status;
@@ -25,9 +27,7 @@ impl<A: Adapter> Device<A> {
     pub fn iwait(&self, request: Request) -> Result<Status, Error> {
         match self.handle(&request)? {
             Handle::Done(status) => Ok(status),
-            Handle::Pending(key) => {
-                self.wait_until(|session| session.state.requests.take_ended(key))?
-            }
+            Handle::Pending(key) => self.wait_until(Operated { key, call: Call::Wait })?,
         }
     }
 
@@ -100,56 +100,43 @@ impl<A: Adapter> Device<A> {
         if next == requests.len() {
             return Ok(());
         }
-        self.wait_until(|session| {
-            while let Some(place) = requests.get_mut(next) {
-                match self.take_done(&mut session.state, place) {
-                    Some(status) => take(Ok(status)),
-                    None if place.is_none() => {}
-                    None => take(self.take_ended(&mut session.state, place)?),
-                }
-                next += 1;
-            }
-            Some(())
-        })
+        self.wait_until(All { device: self, requests, next, take })
     }
 
     /// Waits with progress; a violation that a handler met ends the device.
     #[inline]
-    pub(crate) fn wait_until<R>(
-        &self,
-        ready: impl FnMut(&mut Session<A, State>) -> Option<R>,
-    ) -> Result<R, Error> {
-        self.wait_from(self.session()?, ready)
+    pub(crate) fn wait_until<W: Awaited<A, State>>(&self, awaited: W) -> Result<W::Answer, Error> {
+        self.wait_from(self.session()?, awaited)
     }
 
     #[inline]
-    fn wait_from<R>(
+    fn wait_from<W: Awaited<A, State>>(
         &self,
         session: SessionGuard<'_, A, State>,
-        ready: impl FnMut(&mut Session<A, State>) -> Option<R>,
-    ) -> Result<R, Error> {
+        awaited: W,
+    ) -> Result<W::Answer, Error> {
         let guard = GiveUpOnPanic(self);
-        let outcome = self.context.wait_from(session, unless_trouble(ready));
+        let outcome = self.context.wait_from(session, &mut UnlessTrouble(awaited));
         std::mem::forget(guard);
         self.outcome_of(outcome)
     }
 
-    /// Waits for one operation on behalf of a caller that holds the session.
+    /// Waits for one operation of a `call` that holds the session.
     #[inline(never)]
     pub(crate) fn wait_ended(
         &self,
         session: SessionGuard<'_, A, State>,
         key: u64,
+        call: Call,
     ) -> Result<Status, Error> {
-        self.wait_from(session, |session| session.state.requests.take_ended(key))?
+        self.wait_from(session, Operated { key, call })?
     }
 
-    /// The same for a caller that has polled for as long as a wait does at first.
+    /// The same for a call that has polled for as long as a wait does at first.
     #[inline(never)]
-    pub(crate) fn wait_on(&self, key: u64) -> Result<Status, Error> {
+    pub(crate) fn wait_on(&self, key: u64, call: Call) -> Result<Status, Error> {
         let guard = GiveUpOnPanic(self);
-        let ended = |session: &mut Session<A, State>| session.state.requests.take_ended(key);
-        let outcome = self.context.wait_on(unless_trouble(ended));
+        let outcome = self.context.wait_on(&mut UnlessTrouble(Operated { key, call }));
         std::mem::forget(guard);
         self.outcome_of(outcome)?
     }
@@ -170,19 +157,7 @@ impl<A: Adapter> Device<A> {
         if requests.iter().all(Option::is_none) {
             return Ok(Vec::new());
         }
-        let mut looked_at = None;
-        self.wait_until(|session| {
-            let state = &mut session.state;
-            if looked_at == Some(state.requests.ended) {
-                return None;
-            }
-            looked_at = Some(state.requests.ended);
-            let ended = requests.iter_mut().enumerate().filter_map(|(place, request)| {
-                self.take_ended(state, request).map(|outcome| (place, outcome))
-            });
-            let ended: Vec<_> = ended.take(most).collect();
-            (!ended.is_empty()).then_some(ended)
-        })
+        self.wait_until(First { device: self, requests, most, looked_at: None })
     }
 
     /// Takes a request under way that has ended well out of its place: most of them.
@@ -211,13 +186,99 @@ impl<A: Adapter> Device<A> {
     }
 }
 
-/// Looks for a violation that a handler has met before it asks `ready`.
-fn unless_trouble<A: Adapter, R>(
-    mut ready: impl FnMut(&mut Session<A, State>) -> Option<R>,
-) -> impl FnMut(&mut Session<A, State>) -> Option<Result<R, Error>> {
-    move |session| match &session.state.trouble {
-        Some(_) => session.state.trouble.take().map(Err),
-        None => ready(session).map(Ok),
+/// What is awaited, unless a handler meets a violation before.
+struct UnlessTrouble<W>(W);
+
+impl<A: Adapter, W: Awaited<A, State>> Awaited<A, State> for UnlessTrouble<W> {
+    type Answer = Result<W::Answer, Error>;
+
+    #[inline(always)]
+    fn look(&mut self, session: &mut Session<A, State>) -> Option<Self::Answer> {
+        match &session.state.trouble {
+            Some(_) => session.state.trouble.take().map(Err),
+            None => self.0.look(session).map(Ok),
+        }
+    }
+
+    fn note(&self, session: &Session<A, State>) -> Wait {
+        self.0.note(session)
+    }
+}
+
+/// The end of one operation.
+struct Operated {
+    key: u64,
+    call: Call,
+}
+
+impl<A: Adapter> Awaited<A, State> for Operated {
+    type Answer = Result<Status, Error>;
+
+    #[inline(always)]
+    fn look(&mut self, session: &mut Session<A, State>) -> Option<Self::Answer> {
+        session.state.requests.take_ended(self.key)
+    }
+
+    fn note(&self, session: &Session<A, State>) -> Wait {
+        note::of_operation(session, self.call, self.key)
+    }
+}
+
+/// The end of all operations of a list, of which those before `next` have ended.
+struct All<'a, A: Adapter, F> {
+    device: &'a Device<A>,
+    requests: &'a mut [Option<Request>],
+    next: usize,
+    take: F,
+}
+
+impl<A: Adapter, F: FnMut(Result<Status, Error>)> Awaited<A, State> for All<'_, A, F> {
+    type Answer = ();
+
+    #[inline]
+    fn look(&mut self, session: &mut Session<A, State>) -> Option<()> {
+        while let Some(place) = self.requests.get_mut(self.next) {
+            match self.device.take_done(&mut session.state, place) {
+                Some(status) => (self.take)(Ok(status)),
+                None if place.is_none() => {}
+                None => (self.take)(self.device.take_ended(&mut session.state, place)?),
+            }
+            self.next += 1;
+        }
+        Some(())
+    }
+
+    fn note(&self, session: &Session<A, State>) -> Wait {
+        self.device.note_of_list(session, Call::WaitAll, self.requests)
+    }
+}
+
+/// The end of any operations of a list, at most `most` of them.
+struct First<'a, A: Adapter> {
+    device: &'a Device<A>,
+    requests: &'a mut [Option<Request>],
+    most: usize,
+    looked_at: Option<u64>,
+}
+
+impl<A: Adapter> Awaited<A, State> for First<'_, A> {
+    type Answer = Vec<Completion>;
+
+    fn look(&mut self, session: &mut Session<A, State>) -> Option<Vec<Completion>> {
+        let state = &mut session.state;
+        if self.looked_at == Some(state.requests.ended) {
+            return None;
+        }
+        self.looked_at = Some(state.requests.ended);
+        let ended = self.requests.iter_mut().enumerate().filter_map(|(place, request)| {
+            self.device.take_ended(state, request).map(|outcome| (place, outcome))
+        });
+        let ended: Vec<_> = ended.take(self.most).collect();
+        (!ended.is_empty()).then_some(ended)
+    }
+
+    fn note(&self, session: &Session<A, State>) -> Wait {
+        self.device.note_of_list(session, Call::WaitAny, self.requests)
     }
 }
 

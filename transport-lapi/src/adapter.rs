@@ -26,6 +26,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::bootstrap::board::Wait;
 use crate::region::{ForeignBytes, RecvRegion, RemoteRegion, SendRegion};
 
 /// Number of a task in its job: `0..num_tasks`. MPI calls it the rank.
@@ -295,4 +296,34 @@ pub trait Doorbell: Send + Sync {
 
     /// Declares this task lost and rings every task's bell, so that blocked peers find out.
     fn declare_lost(&self);
+
+    /// Publishes what a thread waits for, at a place that no other thread of the task has, for whoever
+    /// asks why nothing moves. One thread at a time publishes and withdraws.
+    fn publish(&self, place: usize, wait: &Wait, standing: Standing) {
+        let _ = (place, wait, standing);
+    }
+
+    /// Takes back what was published at `place`.
+    fn withdraw(&self, place: usize) {
+        let _ = place;
+    }
+
+    /// How often somebody outside has asked for this task's queues.
+    fn inquiries(&self) -> u32 {
+        0
+    }
+}
+
+/// How a thread stands in a wait that is published.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Standing {
+    /// It sleeps on the bell, after it has looked for work and found none.
+    Asleep {
+        /// The ticket that the bell gave.
+        ticket: u32,
+    },
+    /// It polls, and never sleeps.
+    Awake,
+    /// The wait has ended by an error; this is what it was.
+    Failed,
 }

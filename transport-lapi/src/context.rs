@@ -10,9 +10,10 @@
 //!   lock that its own thread holds (X5 of [`crate::lock`]).
 
 use std::ops::{Deref, DerefMut};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
-use crate::adapter::{Adapter, Doorbell, TaskId};
+use crate::adapter::{Adapter, Doorbell, Standing, TaskId};
+use crate::awaited::{Awaited, Notice, Unnamed};
 use crate::config::{Tuning, WaitMode};
 use crate::counter::CounterId;
 use crate::engine::Engine;
@@ -67,7 +68,11 @@ pub struct Context<A: Adapter, S> {
     pace: Pace,
     task: TaskId,
     num_tasks: usize,
+    inquiry: OnceLock<Answer<A, S>>,
 }
+
+/// How the client answers an inquiry.
+type Answer<A, S> = Box<dyn Fn(&Session<A, S>) + Send + Sync>;
 
 impl<A: Adapter, S> Context<A, S> {
     /// Opens the window (LAPI_Init). The adapter is already connected to its peers.
@@ -81,11 +86,14 @@ impl<A: Adapter, S> Context<A, S> {
             adapter,
             bell: bell.clone(),
             sleeping: 0,
+            places: 0,
+            answered: 0,
             trouble: None,
             terminated: false,
         };
         let pace = Pace::new(options.wait, options.tuning.spin(), num_tasks, cores);
-        Self { session: Lock::new(session), bell, pace, task, num_tasks }
+        let (session, inquiry) = (Lock::new(session), OnceLock::new());
+        Self { session, bell, pace, task, num_tasks, inquiry }
     }
 
     /// This task's number.
@@ -138,7 +146,7 @@ impl<A: Adapter, S> Context<A, S> {
         &self,
         ready: impl FnMut(&mut Session<A, S>) -> Option<R>,
     ) -> Result<R, LapiError> {
-        self.wait_from(self.session()?, ready)
+        self.wait_from(self.session()?, &mut Unnamed::new(ready))
     }
 
     /// Makes progress for as long as a thread that waits does nothing but poll, or until `ready`
@@ -170,51 +178,93 @@ impl<A: Adapter, S> Context<A, S> {
     ///
     /// # Errors
     /// Those of [`Context::wait`].
-    pub fn wait_on<R>(
-        &self,
-        ready: impl FnMut(&mut Session<A, S>) -> Option<R>,
-    ) -> Result<R, LapiError> {
-        self.wait_after(self.pace.spins(), self.session()?, ready)
+    pub fn wait_on<W: Awaited<A, S>>(&self, awaited: &mut W) -> Result<W::Answer, LapiError> {
+        self.wait_after(self.pace.spins(), self.session()?, awaited)
     }
 
-    /// [`Context::wait`] for a caller that holds the session already, and has started there what it
-    /// waits for.
+    /// [`Context::wait`] for a caller that holds the session already, and may have started there what
+    /// it waits for.
     ///
     /// # Errors
     /// Those of [`Context::wait`].
     #[inline]
-    pub fn wait_from<R>(
+    pub fn wait_from<W: Awaited<A, S>>(
         &self,
         session: SessionGuard<'_, A, S>,
-        ready: impl FnMut(&mut Session<A, S>) -> Option<R>,
-    ) -> Result<R, LapiError> {
-        self.wait_after(0, session, ready)
+        awaited: &mut W,
+    ) -> Result<W::Answer, LapiError> {
+        self.wait_after(0, session, awaited)
     }
 
-    /// Waits, `idle` turns of which are over. The context may be terminated whenever the lock was given
-    /// away; what is posted must not be touched then, so no round is made before that was looked at.
+    /// Sets what answers when somebody outside of the job asks for this task's queues. It is called
+    /// under the lock, by a thread that waits or polls, so it must not call this context. Later calls
+    /// change nothing.
+    pub fn on_inquiry(&self, answer: impl Fn(&Session<A, S>) + Send + Sync + 'static) {
+        let _ = self.inquiry.set(Box::new(answer));
+    }
+
+    /// Answers if somebody has asked since the last time. Waits do that themselves; callers that poll
+    /// with [`Session::progress`] do it when nothing comes.
+    pub fn answer_inquiry(&self, session: &mut SessionGuard<'_, A, S>) {
+        let asked = self.bell.inquiries();
+        if asked != session.answered {
+            session.answered = asked;
+            if let Some(answer) = self.inquiry.get() {
+                answer(session);
+            }
+        }
+    }
+
+    /// Waits, `idle` turns of which are over.
     #[inline]
-    fn wait_after<R>(
+    fn wait_after<W: Awaited<A, S>>(
+        &self,
+        idle: u32,
+        mut session: SessionGuard<'_, A, S>,
+        awaited: &mut W,
+    ) -> Result<W::Answer, LapiError> {
+        let mut notice = Notice::default();
+        let outcome = self.wait_noticed(idle, &mut session, awaited, &mut notice);
+        if notice.has_lasted() {
+            notice.withdraw(&mut session);
+            if outcome.is_err() {
+                notice.fail(&mut session, awaited);
+            }
+        }
+        outcome
+    }
+
+    /// The context may be terminated whenever the lock was given away; what is posted must not be
+    /// touched then, so no round is made before that was looked at.
+    #[inline]
+    fn wait_noticed<W: Awaited<A, S>>(
         &self,
         mut idle: u32,
-        mut session: SessionGuard<'_, A, S>,
-        mut ready: impl FnMut(&mut Session<A, S>) -> Option<R>,
-    ) -> Result<R, LapiError> {
+        session: &mut SessionGuard<'_, A, S>,
+        awaited: &mut W,
+        notice: &mut Notice,
+    ) -> Result<W::Answer, LapiError> {
         loop {
             let done = session.progress()?;
-            if let Some(answer) = ready(&mut session) {
+            if let Some(answer) = awaited.look(session) {
                 return Ok(answer);
             }
             idle = if done > 0 { 0 } else { u32::wrapping_add(idle, 1) };
             match self.pace.step(idle) {
-                Step::Spin => self.spin(&mut session, idle),
+                Step::Spin => self.spin(session, idle),
                 Step::Yield => {
                     session.check_lost()?;
+                    if self.pace.is_long(idle) {
+                        if !notice.has_lasted() {
+                            notice.post(session, awaited, Standing::Awake);
+                        }
+                        self.answer_inquiry(session);
+                    }
                     session.0.unlocked(std::thread::yield_now);
                 }
                 Step::Sleep => {
                     session.check_lost()?;
-                    if let Some(answer) = self.sleep(&mut session, &mut ready)? {
+                    if let Some(answer) = self.sleep(session, awaited, notice)? {
                         return Ok(answer);
                     }
                     idle = 0;
@@ -240,15 +290,16 @@ impl<A: Adapter, S> Context<A, S> {
 
     /// Announces, looks once more, sleeps (C2).
     #[cold]
-    fn sleep<R>(
+    fn sleep<W: Awaited<A, S>>(
         &self,
         session: &mut SessionGuard<'_, A, S>,
-        ready: &mut impl FnMut(&mut Session<A, S>) -> Option<R>,
-    ) -> Result<Option<R>, LapiError> {
+        awaited: &mut W,
+        notice: &mut Notice,
+    ) -> Result<Option<W::Answer>, LapiError> {
         let ticket = self.bell.announce();
         let looked = session.progress().and_then(|done| {
             session.check_lost()?;
-            Ok((done, ready(session)))
+            Ok((done, awaited.look(session)))
         });
         match looked {
             Ok((0, None)) => {}
@@ -262,8 +313,11 @@ impl<A: Adapter, S> Context<A, S> {
             }
         }
         session.sleeping += 1;
+        notice.post(session, awaited, Standing::Asleep { ticket });
         session.0.unlocked(|| self.bell.sleep(ticket, None));
+        notice.withdraw(session);
         session.sleeping -= 1;
+        self.answer_inquiry(session);
         Ok(None)
     }
 

@@ -8,6 +8,8 @@
 
 use crate::adapter::Adapter;
 use crate::amsend::Outgoing;
+use crate::awaited::Awaited;
+use crate::bootstrap::board::{Phase, Wait};
 use crate::context::Context;
 use crate::error::LapiError;
 use crate::session::Session;
@@ -21,7 +23,7 @@ impl<A: Adapter, S> Context<A, S> {
     /// Those of [`Context::wait`].
     pub fn fence(&self) -> Result<(), LapiError> {
         self.session()?.start_fence();
-        self.wait(|session| session.fence_done().then_some(()))
+        self.wait_for_others(|session| session.fence_done().then_some(()))
     }
 
     /// A fence and a barrier over all tasks (LAPI_Gfence); every task calls it.
@@ -35,13 +37,35 @@ impl<A: Adapter, S> Context<A, S> {
             let up = (task + (1 << round)) % num_tasks;
             let signal = Packet::Barrier { round: round as u8 };
             self.session()?.engine.outbox.push(up as u32, Outgoing::Control(signal));
-            self.wait(|session| {
+            self.wait_for_others(|session| {
                 let seen = &mut session.engine.barrier[round as usize];
                 *seen = seen.checked_sub(1)?;
                 Some(())
             })?;
         }
-        self.wait(|session| (session.engine.outbox.queued == 0).then_some(()))
+        self.wait_for_others(|session| (session.engine.outbox.queued == 0).then_some(()))
+    }
+
+    fn wait_for_others(
+        &self,
+        look: impl FnMut(&mut Session<A, S>) -> Option<()>,
+    ) -> Result<(), LapiError> {
+        self.wait_from(self.session()?, &mut Others(look))
+    }
+}
+
+/// What comes when the other tasks have got so far.
+struct Others<F>(F);
+
+impl<A: Adapter, S, F: FnMut(&mut Session<A, S>) -> Option<()>> Awaited<A, S> for Others<F> {
+    type Answer = ();
+
+    fn look(&mut self, session: &mut Session<A, S>) -> Option<()> {
+        (self.0)(session)
+    }
+
+    fn note(&self, _: &Session<A, S>) -> Wait {
+        Wait { phase: Phase::Others, ..Wait::default() }
     }
 }
 

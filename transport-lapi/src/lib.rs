@@ -51,6 +51,7 @@ pub mod layers;
 pub mod wireup;
 
 mod amsend;
+mod awaited;
 mod completion;
 mod context;
 mod copy;
@@ -72,6 +73,7 @@ mod wire;
 
 pub use adapter::TaskId;
 pub use amsend::{Amsend, OnOrigin, Sent};
+pub use awaited::Awaited;
 pub use context::{Context, Options, SessionGuard};
 pub use counter::CounterId;
 pub use error::{LapiError, Violation};

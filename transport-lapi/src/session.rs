@@ -24,6 +24,10 @@ pub struct Session<A: Adapter, S> {
     pub(crate) bell: Arc<dyn Doorbell>,
     /// Threads of this task that sleep in a wait.
     pub(crate) sleeping: usize,
+    /// Places of published waits that are taken, a bit for each.
+    pub(crate) places: u64,
+    /// Inquiries that have been answered.
+    pub(crate) answered: u32,
     /// The first error of the rounds since [`Session::progress`] last answered.
     pub(crate) trouble: Option<Box<LapiError>>,
     pub(crate) terminated: bool,

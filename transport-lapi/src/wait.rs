@@ -49,6 +49,12 @@ impl Pace {
         self.spins
     }
 
+    /// Whether a wait, which yields after `idle` turns, has lasted as long as one that would sleep now, though
+    /// it never does.
+    pub fn is_long(self, idle: u32) -> bool {
+        !self.sleeps && idle - self.spins >= self.yields * (SHORT_SPIN + 1)
+    }
+
     /// The step after `idle` turns without work.
     #[inline]
     pub fn step(self, idle: u32) -> Step {

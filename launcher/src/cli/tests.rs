@@ -22,7 +22,8 @@ fn refusal(line: &str) -> (ErrorKind, String) {
 
 #[test]
 fn every_option_is_taken() {
-    let line = "-n 3 --backend eager -l --timeout 1.5 -x A=b=c -x HOME --wdir /tmp prog";
+    let line = "-n 3 --backend eager -l --timeout 1.5 --stall 9 --deadlock ignore -x A=b=c -x HOME \
+                --wdir /tmp prog";
     let spec = parse(line).expect("all legal");
     let export = |name: &str, value: Option<&str>| Export {
         name: name.into(),
@@ -33,6 +34,11 @@ fn every_option_is_taken() {
         backend: Some(BackendChoice::Eager),
         label: true,
         timeout: Some(Duration::from_millis(1500)),
+        vigilance: Vigilance {
+            ends_deadlocks: false,
+            stall: Some(Duration::from_secs(9)),
+            ..Vigilance::default()
+        },
         exports: vec![export("A", Some("b=c")), export("HOME", None)],
         wdir: Some("/tmp".into()),
         program: "prog".into(),

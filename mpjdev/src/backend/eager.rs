@@ -55,11 +55,11 @@ impl Backend for Eager {
         into: RecvRegion,
     ) {
         let Some(message) = state.early.get_mut(early) else { return };
-        let (source, tag, len) = (message.source, message.tag, message.len);
+        let Early { source, tag, context, len, .. } = *message;
         let EarlyBody::Eager { arrived, sync, waiting, .. } = &mut message.body else { return };
         *waiting = Some(key);
         let (arrived, sender) = (*arrived, *sync);
-        state.begin_taking(key, into, Matched { source, tag, len, sender, data: None });
+        state.begin_taking(key, into, Matched { source, tag, context, len, sender, data: None });
         if arrived {
             hand_over(state, outbox, early);
         }
@@ -202,7 +202,7 @@ fn accept(
         return keep(state, arrival, envelope, len, sender);
     };
     let (Some(body), None) = (arrival.data, sender) else {
-        state.begin_taking(key, into, Matched { source, tag, len, sender, data: None });
+        state.begin_taking(key, into, Matched { source, tag, context, len, sender, data: None });
         return HeaderAction::Deliver { into, completion: Completion::Inline(stored, key) };
     };
     into.store(0, body);
@@ -245,7 +245,8 @@ fn keep(
     state.stats.early_bytes_peak = state.stats.early_bytes_peak.max(state.stats.early_bytes);
     let arrived = arrival.data.is_some();
     let body = EarlyBody::Eager { buffer, arrived, sync, waiting: None };
-    let key = state.early.insert(Early { source: envelope.source, tag: envelope.tag, len, body });
+    let Envelope { context, source, tag } = envelope;
+    let key = state.early.insert(Early { source, tag, context, len, body });
     state.matcher.push_early(envelope, key);
     match state.early.get_mut(key).map(|early| &mut early.body) {
         Some(EarlyBody::Eager { buffer, arrived: false, .. }) => {

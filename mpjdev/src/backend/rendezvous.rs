@@ -62,10 +62,12 @@ impl Backend for Rendezvous {
         key: u64,
         into: RecvRegion,
     ) {
-        let Some(Early { source, tag, len, body }) = state.early.remove(early) else { return };
+        let Some(Early { source, tag, context, len, body }) = state.early.remove(early) else {
+            return;
+        };
         let EarlyBody::Rendezvous { data, sender } = body else { return };
         let (sender, data) = (Some(sender), Some(data));
-        state.begin_taking(key, into, Matched { source, tag, len, sender, data });
+        state.begin_taking(key, into, Matched { source, tag, context, len, sender, data });
         fetch(state, outbox, key);
     }
 }
@@ -89,13 +91,13 @@ fn arrived(state: &mut State, arrival: Arrival<'_>) -> HeaderAction<State> {
     match state.meet(&envelope) {
         Some((key, into)) => {
             let (sender, data) = (Some(sender), Some(data));
-            state.begin_taking(key, into, Matched { source, tag, len, sender, data });
+            state.begin_taking(key, into, Matched { source, tag, context, len, sender, data });
             follow_up(fetch, key)
         }
         None => {
             state.stats.rendezvous.early += 1;
             let body = EarlyBody::Rendezvous { data, sender };
-            let key = state.early.insert(Early { source, tag, len, body });
+            let key = state.early.insert(Early { source, tag, context, len, body });
             state.matcher.push_early(envelope, key);
             HeaderAction::Consumed
         }

@@ -87,6 +87,11 @@ impl Bell {
         self.retract();
     }
 
+    /// What a ticket given now would be.
+    pub(crate) fn rung(&self) -> u32 {
+        self.rung.value().load(Ordering::Relaxed)
+    }
+
     /// Ends an announcement.
     pub(crate) fn retract(&self) {
         self.sleepers.fetch_sub(1, Ordering::Relaxed);

@@ -23,6 +23,12 @@ pub(crate) fn encode(layout: &Layout) -> [u8; FACTS_BYTES] {
     bytes
 }
 
+/// How many tasks a segment says that it is for; whether that is true, [`check`] tells.
+pub(crate) fn claimed_tasks(bytes: &[u8; FACTS_BYTES]) -> usize {
+    let field = bytes[16..24].try_into().expect("eight bytes");
+    usize::try_from(u64::from_ne_bytes(field)).unwrap_or(usize::MAX)
+}
+
 /// Compares what stands at the start of a segment with what must stand there.
 pub(crate) fn check(bytes: &[u8; FACTS_BYTES], layout: &Layout) -> Result<(), AdapterError> {
     for (field, (name, expected)) in bytes.chunks_exact(8).zip(facts(layout)) {
@@ -55,6 +61,7 @@ mod tests {
     fn accepts_its_own_facts() {
         let layout = Layout::new(3).unwrap();
         check(&encode(&layout), &layout).unwrap();
+        assert_eq!(claimed_tasks(&encode(&layout)), 3);
     }
 
     #[test]

@@ -1,12 +1,12 @@
 //! Where everything lies in a job segment; arithmetic only.
 //!
-//! A segment holds, in this order: the header page, one block per task, and for every ordered pair
+//! A segment holds, in this order: the header page, one block and one slate per task, and for every ordered pair
 //! of tasks, a task with itself included, its indices, its words for a shared get, its cells and its
 //! bulk area. The pairs of one
 //! target lie together, so that what a task polls is contiguous.
 //!
 //! - L1: the parts do not overlap, and the last one ends at [`Layout::bytes`].
-//! - L2: header, task blocks, indices and words start on a multiple of [`SEPARATION`], cells and bulk areas
+//! - L2: header, task blocks, slates, indices and words start on a multiple of [`SEPARATION`], cells and bulk areas
 //!   on a multiple of [`LINE`].
 //! - L3: the number of cells and the size of a bulk area are powers of two.
 
@@ -26,6 +26,9 @@ pub(crate) const HEADER_BYTES: usize = 4096;
 
 /// Size of one task's block.
 pub(crate) const TASK_BYTES: usize = 2 * SEPARATION;
+
+/// Size of one task's slate.
+pub(crate) const SLATE_BYTES: usize = 4 * SEPARATION;
 
 /// Size of one pair's indices.
 pub(crate) const INDICES_BYTES: usize = SEPARATION;
@@ -91,9 +94,14 @@ impl Layout {
         HEADER_BYTES + task * TASK_BYTES
     }
 
+    /// Where the slate of `task` starts.
+    pub(crate) const fn slate_at(&self, task: usize) -> usize {
+        self.task_at(self.tasks) + task * SLATE_BYTES
+    }
+
     /// Where the indices of the pair start.
     pub(crate) const fn indices_at(&self, origin: usize, target: usize) -> usize {
-        self.task_at(self.tasks) + self.pair(origin, target) * INDICES_BYTES
+        self.slate_at(self.tasks) + self.pair(origin, target) * INDICES_BYTES
     }
 
     /// Where the pair's words for a shared get start.
@@ -151,6 +159,7 @@ mod tests {
         let mut parts = vec![part(0, HEADER_BYTES, SEPARATION)];
         for target in 0..layout.tasks() {
             parts.push(part(layout.task_at(target), TASK_BYTES, SEPARATION));
+            parts.push(part(layout.slate_at(target), SLATE_BYTES, SEPARATION));
             for origin in 0..layout.tasks() {
                 let cells = layout.cells() * CELL_BYTES;
                 parts.push(part(layout.indices_at(origin, target), INDICES_BYTES, SEPARATION));

@@ -13,12 +13,14 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use crate::adapter::{AdapterError, Doorbell, Post, SHORT_HEAD, Sink, TaskId};
+use crate::adapter::{AdapterError, Doorbell, Post, SHORT_HEAD, Sink, Standing, TaskId};
 use crate::adapters::arrivals::{MOST_POLLED, Visits};
 use crate::adapters::distance::Distance;
 use crate::adapters::doorbell::{Bell, Fences, has_woken};
 use crate::adapters::ring::{Consumer, Damage, Producer};
 use crate::adapters::segment::Segment;
+use crate::adapters::slate::{Entry, Slate};
+use crate::bootstrap::board::Wait;
 
 /// What leads to one target.
 struct Outgoing {
@@ -40,6 +42,7 @@ pub(crate) struct Port {
     /// The origin that is polled first next time, so that none starves.
     first: usize,
     visits: Visits<'static>,
+    slate: &'static Slate,
     segment: Arc<Segment>,
 }
 
@@ -66,6 +69,7 @@ impl Port {
             in_turn: if tasks <= MOST_POLLED { tasks } else { 0 },
             first: 0,
             visits: Visits::new(&lasting.task(me).bell.0.arrivals, tasks),
+            slate: lasting.slate(me),
             segment,
         }
     }
@@ -192,6 +196,7 @@ impl Port {
                 Err(damage) => break Err(corrupt(origin, damage)),
             }
         };
+        self.slate.moved();
         if consumer.gave_back() {
             // The origin may sleep for want of this room (A6).
             self.outgoing[from].bell.ring(self.fences);
@@ -250,6 +255,10 @@ impl BellHandle {
     fn bell(&self) -> &Bell {
         &self.segment.task(self.task as usize).bell.0
     }
+
+    fn slate(&self) -> &Slate {
+        self.segment.slate(self.task as usize)
+    }
 }
 
 impl Doorbell for BellHandle {
@@ -276,6 +285,18 @@ impl Doorbell for BellHandle {
 
     fn declare_lost(&self) {
         declare_lost(&self.segment, self.task);
+    }
+
+    fn publish(&self, place: usize, wait: &Wait, standing: Standing) {
+        self.slate().put(place, &Entry { wait: *wait, standing });
+    }
+
+    fn withdraw(&self, place: usize) {
+        self.slate().clear(place);
+    }
+
+    fn inquiries(&self) -> u32 {
+        self.slate().asked()
     }
 }
 

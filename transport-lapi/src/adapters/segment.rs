@@ -22,9 +22,10 @@ use crate::adapter::AdapterError;
 use crate::adapters::arrivals::MOST_POLLED;
 use crate::adapters::bulk::Line;
 use crate::adapters::doorbell::Bell;
-use crate::adapters::layout::{HEADER_BYTES, LINE, Layout, SEPARATION, TASK_BYTES};
+use crate::adapters::layout::{HEADER_BYTES, LINE, Layout, SEPARATION, SLATE_BYTES, TASK_BYTES};
 use crate::adapters::ring::{Cell, Indices, Ring};
 use crate::adapters::share::Words;
+use crate::adapters::slate::Slate;
 use crate::sync::FutexWord;
 
 /// What concerns the whole job: the second line pair of the header page, behind the facts.
@@ -68,7 +69,8 @@ const _: () = assert!(cfg!(loom) || SEPARATION + size_of::<JobBlock>() <= HEADER
 const _: () = assert!(cfg!(loom) || size_of::<TaskBlock>() == TASK_BYTES);
 const _: () = assert!(cfg!(loom) || size_of::<Bell>() <= LINE);
 const _: () = assert!(align_of::<TaskBlock>() <= SEPARATION && align_of::<Indices>() <= SEPARATION);
-const _: () = assert!(align_of::<Words>() <= SEPARATION);
+const _: () = assert!(cfg!(loom) || size_of::<Slate>() == SLATE_BYTES);
+const _: () = assert!(align_of::<Words>() <= SEPARATION && align_of::<Slate>() <= SEPARATION);
 const _: () = assert!(align_of::<Cell>() <= LINE && align_of::<Line>() <= LINE);
 
 /// Where the bytes come from, and how they go back.
@@ -137,6 +139,12 @@ impl Segment {
     pub(crate) fn task(&self, task: usize) -> &TaskBlock {
         assert!(task < self.layout.tasks(), "tasks of a job are numbered below its size");
         self.view(self.layout.task_at(task))
+    }
+
+    /// What the threads of `task` wait for.
+    pub(crate) fn slate(&self, task: usize) -> &Slate {
+        assert!(task < self.layout.tasks(), "tasks of a job are numbered below its size");
+        self.view(self.layout.slate_at(task))
     }
 
     /// Writes what must stand in the block of `task` before any task sends.

@@ -40,6 +40,7 @@ const A_LITTLE: Timespec = Timespec { tv_sec: 0, tv_nsec: 1_000_000 };
 const AFTER_A_LOSS: Duration = Duration::from_millis(100);
 
 pub use mapping::create_segment;
+pub(crate) use mapping::open_segment;
 
 /// One task of a job whose tasks are processes.
 pub struct ShmAdapter {

@@ -4,11 +4,20 @@
 //! publishes a [`Wait`] in the job segment; a rank that is asked for its queues tells them over the
 //! control line. Whatever is read from the segment is a claim of the rank that wrote it.
 
+use std::cell::Cell;
+
+pub use crate::adapters::board::Board;
+
+/// Name of the thread that a rank behind a wrapper script has, to end with the launcher: it never
+/// communicates.
+pub const FATE_THREAD: &str = "mpj-fate";
+
 /// The call in which a thread is blocked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[repr(u32)]
 pub enum Call {
     /// A call that is none of the others.
+    #[default]
     Other,
     /// Blocking send, of whatever mode.
     Send,
@@ -31,10 +40,11 @@ pub enum Call {
 }
 
 /// What an operation waits for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[repr(u32)]
 pub enum Phase {
     /// Nothing is known.
+    #[default]
     Unknown,
     /// A receive or probe: no message has come yet.
     Unmatched,
@@ -53,7 +63,7 @@ pub enum Phase {
 }
 
 /// What one thread of a rank is blocked in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Wait {
     /// The call.
     pub call: Call,
@@ -90,6 +100,36 @@ pub struct TaskState {
     pub unlisted: u32,
 }
 
+impl Call {
+    /// All of them, in the order of their numbers.
+    pub const ALL: [Self; 10] = [
+        Self::Other,
+        Self::Send,
+        Self::Recv,
+        Self::Probe,
+        Self::Wait,
+        Self::WaitAny,
+        Self::WaitAll,
+        Self::Barrier,
+        Self::Dup,
+        Self::Finish,
+    ];
+}
+
+impl Phase {
+    /// All of them, in the order of their numbers.
+    pub const ALL: [Self; 8] = [
+        Self::Unknown,
+        Self::Unmatched,
+        Self::Arriving,
+        Self::Fetching,
+        Self::Leaving,
+        Self::Offered,
+        Self::Unanswered,
+        Self::Others,
+    ];
+}
+
 impl TaskState {
     /// Most threads of a rank whose calls are published.
     pub const LISTED: usize = 7;
@@ -104,4 +144,34 @@ pub struct Blocked {
     pub undisturbed: bool,
     /// Whether the wait has ended since by an error: what was published is what it was.
     pub failed: bool,
+}
+
+thread_local! {
+    /// The call that the program made, where that is not the one that waits.
+    static OUTER: Cell<Option<Call>> = const { Cell::new(None) };
+}
+
+/// Says that this thread is in a call of which others are parts, until it is dropped: what it waits for
+/// meanwhile is published under its name.
+#[must_use = "the call ends when this is dropped"]
+pub struct Within {
+    before: Option<Call>,
+}
+
+impl Within {
+    /// The call begins.
+    pub fn call(call: Call) -> Self {
+        Self { before: OUTER.replace(Some(call)) }
+    }
+
+    /// The call that this thread is in, if it is in one.
+    pub fn current() -> Option<Call> {
+        OUTER.get()
+    }
+}
+
+impl Drop for Within {
+    fn drop(&mut self) {
+        OUTER.set(self.before);
+    }
 }

@@ -27,6 +27,7 @@ use rustix::net::{
 };
 use rustix::process::{Signal, getpid, kill_process, parent_process_death_signal};
 
+use super::board::FATE_THREAD;
 use super::monotonic_nanos;
 use crate::adapter::TaskId;
 
@@ -230,7 +231,7 @@ impl Control {
             return Ok(());
         }
         let socket = Arc::clone(&self.socket);
-        std::thread::Builder::new().name("mpj-fate".to_owned()).spawn(move || {
+        std::thread::Builder::new().name(FATE_THREAD.to_owned()).spawn(move || {
             wait_for_hangup(socket.as_fd());
             // There is nobody left to report a failure of this call to.
             let _ = kill_process(getpid(), Signal::KILL);

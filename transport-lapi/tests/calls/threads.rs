@@ -6,11 +6,13 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use transport_lapi::adapter::Adapter;
+use transport_lapi::bootstrap::board::Wait;
 use transport_lapi::config::WaitMode;
 use transport_lapi::wireup::Native;
 use transport_lapi::{
-    Amsend, Arrival, Completion, Context, CounterId, HeaderAction, LapiError, OnOrigin, SendRegion,
-    Session,
+    Amsend, Arrival, Awaited, Completion, Context, CounterId, HeaderAction, LapiError, OnOrigin,
+    SendRegion, Session,
 };
 
 use crate::support::buffers::{Landing, pattern, source};
@@ -292,6 +294,22 @@ fn sleeping_tasks_wake_each_other() {
     }
 }
 
+/// What never comes; leaves word that it was looked for.
+struct Never<'a>(&'a AtomicBool);
+
+impl<A: Adapter, S> Awaited<A, S> for Never<'_> {
+    type Answer = ();
+
+    fn look(&mut self, _: &mut Session<A, S>) -> Option<()> {
+        self.0.store(true, Ordering::Relaxed);
+        None
+    }
+
+    fn note(&self, _: &Session<A, S>) -> Wait {
+        Wait::default()
+    }
+}
+
 /// What an abandoned context would take in may concern buffers that are free by now.
 #[test]
 fn a_wait_takes_nothing_in_after_its_context_was_abandoned() {
@@ -310,12 +328,13 @@ fn a_wait_takes_nothing_in_after_its_context_was_abandoned() {
             polled.store(true, Ordering::Relaxed);
             None::<()>
         };
+        let mut awaited = Never(&polled);
         thread::scope(|scope| {
             let waiter = scope.spawn(|| {
                 if spins {
                     assert_eq!(context.wait_soon(context.session().unwrap(), never), None);
                 }
-                context.wait_on(never).unwrap_err()
+                context.wait_on(&mut awaited).unwrap_err()
             });
             while !polled.load(Ordering::Relaxed) {
                 thread::yield_now();

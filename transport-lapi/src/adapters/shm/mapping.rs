@@ -56,9 +56,17 @@ fn write_facts(fd: &OwnedFd, layout: &Layout) -> rustix::io::Result<()> {
     if written == facts.len() { Ok(()) } else { Err(Errno::NOSPC) }
 }
 
+/// Maps the segment behind `fd`, of however many tasks.
+pub(crate) fn open_segment(fd: impl AsFd) -> Result<Segment, AdapterError> {
+    let claimed = header::claimed_tasks(&read_facts(&fd)?);
+    let what = || format!("it claims to be for {claimed} tasks");
+    let layout = Layout::new(claimed).map_err(|_| AdapterError::BadSegment { what: what() })?;
+    map(fd, layout)
+}
+
 /// Checks that `fd` is a segment of `layout`, and maps it.
-pub(super) fn map(fd: &OwnedFd, layout: Layout) -> Result<Segment, AdapterError> {
-    check(fd, &layout)?;
+pub(super) fn map(fd: impl AsFd, layout: Layout) -> Result<Segment, AdapterError> {
+    check(&fd, &layout)?;
     // SAFETY: the kernel chooses the place, so nothing is replaced.
     let base = unsafe {
         rustix::mm::mmap(
@@ -78,18 +86,24 @@ pub(super) fn map(fd: &OwnedFd, layout: Layout) -> Result<Segment, AdapterError>
     Ok(unsafe { Segment::from_mapping(base, layout) })
 }
 
+fn bad(what: String) -> AdapterError {
+    AdapterError::BadSegment { what }
+}
+
+fn read_facts(fd: impl AsFd) -> Result<[u8; FACTS_BYTES], AdapterError> {
+    let mut facts = [0; FACTS_BYTES];
+    match rustix::io::pread(&fd, &mut facts, 0) {
+        Ok(read) if read == facts.len() => Ok(facts),
+        Ok(read) => Err(bad(format!("it holds only {read} bytes"))),
+        Err(errno) => Err(bad(format!("it cannot be read: {errno}"))),
+    }
+}
+
 /// M1, and the facts at the start.
 fn check(fd: impl AsFd, layout: &Layout) -> Result<(), AdapterError> {
-    let bad = |what: String| AdapterError::BadSegment { what };
+    header::check(&read_facts(&fd)?, layout)?;
     let stat =
         rustix::fs::fstat(&fd).map_err(|errno| bad(format!("it cannot be read: {errno}")))?;
-    let mut facts = [0; FACTS_BYTES];
-    let read = rustix::io::pread(&fd, &mut facts, 0)
-        .map_err(|errno| bad(format!("it cannot be read: {errno}")))?;
-    if read < facts.len() {
-        return Err(bad(format!("it holds only {read} bytes")));
-    }
-    header::check(&facts, layout)?;
     if u64::try_from(stat.st_size) != Ok(layout.bytes() as u64) {
         let (found, expected) = (stat.st_size, layout.bytes());
         return Err(bad(format!("it holds {found} bytes and should hold {expected}")));

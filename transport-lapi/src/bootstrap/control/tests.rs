@@ -44,7 +44,7 @@ fn damaged_packets_are_refused_each_for_its_reason() {
     trailing.push(0);
     assert!(matches!(decode(&trailing), Err(ControlError::TrailingBytes { extra: 1 })));
     let mut unknown = whole.clone();
-    unknown[0] = 4;
+    unknown[0] = 99;
     assert!(matches!(decode(&unknown), Err(ControlError::Undecodable(_))));
     let mut huge = whole;
     huge[16..24].copy_from_slice(&u64::MAX.to_le_bytes());

@@ -1,0 +1,148 @@
+//! What the launcher knows of the ranks beyond their processes: it looks at what they publish in the job
+//! segment, asks them for their queues, and takes the snapshot that reports show. Owned by the job's poll
+//! loop, which gives it the time.
+//!
+//! - OV1: a look blocks for nothing and takes microseconds; an inquiry waits for answers in the poll loop,
+//!   and not longer than [`PATIENCE`]: a rank that computes does not answer.
+//! - OV2: the snapshot of an inquiry is taken before the ranks are asked, since asking wakes them.
+
+use std::os::fd::OwnedFd;
+use std::time::{Duration, Instant};
+
+use transport_lapi::TaskId;
+use transport_lapi::adapter::AdapterError;
+use transport_lapi::bootstrap::board::{Board, TaskState};
+use transport_lapi::bootstrap::monotonic_nanos;
+
+use crate::exits::Verdict;
+use crate::job::Vigilance;
+use crate::report::{Seen, Snapshot};
+use crate::watch::{self, Finding, Watch};
+
+/// How long ranks that are blocked have to tell their queues.
+const PATIENCE: Duration = Duration::from_millis(250);
+
+/// Why the ranks are asked for their queues.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Occasion {
+    /// The user wants to know; the job goes on.
+    Request,
+    /// The job is to be ended for this reason.
+    End(Verdict),
+}
+
+/// An inquiry under way.
+struct Inquiry {
+    occasion: Occasion,
+    until: Instant,
+    /// Which ranks have still to answer.
+    open: Vec<bool>,
+}
+
+/// See the module's head.
+pub(crate) struct Oversight {
+    board: Board,
+    watch: Watch,
+    interval: Duration,
+    next_look: Instant,
+    inquiry: Option<Inquiry>,
+    snapshot: Option<Snapshot>,
+}
+
+impl Oversight {
+    /// Of the job whose segment this is.
+    pub(crate) fn new(segment: &OwnedFd, vigilance: &Vigilance) -> Result<Self, AdapterError> {
+        let board = Board::open(segment)?;
+        let watch = Watch::new(vigilance.ends_deadlocks, vigilance.stall);
+        let interval = vigilance.interval;
+        let next_look = Instant::now() + interval;
+        Ok(Self { board, watch, interval, next_look, inquiry: None, snapshot: None })
+    }
+
+    /// When [`Oversight::look`] or [`Oversight::concluded`] have something to do.
+    pub(crate) fn next_deadline(&self) -> Option<Instant> {
+        let look = (self.watch.is_on() && self.inquiry.is_none()).then_some(self.next_look);
+        self.inquiry.as_ref().map(|inquiry| inquiry.until).or(look)
+    }
+
+    /// Looks at the ranks if it is time, and says why the job is to be ended, if it is. `has_ended` is
+    /// known from before this call.
+    pub(crate) fn look(
+        &mut self,
+        has_ended: impl Fn(usize) -> bool,
+        now: Instant,
+    ) -> Option<Verdict> {
+        if !self.watch.is_on() || self.inquiry.is_some() || now < self.next_look {
+            return None;
+        }
+        self.next_look = now + self.interval;
+        match self.watch.look(&self.board, has_ended, now) {
+            Finding::Nothing => None,
+            Finding::Deadlock => Some(Verdict::Deadlock),
+            Finding::Stall(lasted) => Some(Verdict::Stalled(lasted)),
+        }
+    }
+
+    /// Takes a snapshot and asks all ranks that are blocked for their queues, unless that is being done.
+    pub(crate) fn inquire(&mut self, occasion: Occasion, now: Instant) {
+        if self.inquiry.is_some() {
+            return;
+        }
+        let look = watch::look(&self.board);
+        let open: Vec<bool> =
+            look.iter().map(|state| state.as_ref().is_some_and(answers)).collect();
+        self.snapshot = Some(snapshot(look));
+        for rank in (0..open.len()).filter(|rank| open[*rank]) {
+            self.board.inquire(rank);
+        }
+        self.inquiry = Some(Inquiry { occasion, until: now + PATIENCE, open });
+    }
+
+    /// Whether an inquiry is under way.
+    pub(crate) fn is_inquiring(&self) -> bool {
+        self.inquiry.is_some()
+    }
+
+    /// Rank `rank` has told its queues, or ended.
+    pub(crate) fn answered(&mut self, rank: usize) {
+        if let Some(open) = self.inquiry.as_mut().and_then(|inquiry| inquiry.open.get_mut(rank)) {
+            *open = false;
+        }
+    }
+
+    /// The occasion of an inquiry that has all its answers, or will get no more.
+    pub(crate) fn concluded(&mut self, now: Instant) -> Option<Occasion> {
+        let inquiry = self.inquiry.as_ref()?;
+        if now < inquiry.until && inquiry.open.contains(&true) {
+            return None;
+        }
+        // The ranks have been woken to answer.
+        self.watch.start_anew();
+        self.next_look = now + self.interval;
+        self.inquiry.take().map(|inquiry| inquiry.occasion)
+    }
+
+    /// The ranks as they were at the last inquiry, or else as they are now.
+    pub(crate) fn snapshot(&mut self) -> Snapshot {
+        self.snapshot.take().unwrap_or_else(|| snapshot(watch::look(&self.board)))
+    }
+
+    /// Ends the calls of the other ranks that wait, since rank `rank` is gone.
+    pub(crate) fn declare_lost(&self, rank: usize) {
+        self.board.declare_lost(rank as TaskId);
+    }
+
+    /// The job was suspended until now.
+    pub(crate) fn resumed(&mut self) {
+        self.watch.start_anew();
+    }
+}
+
+/// Whether the rank is where it answers at once.
+fn answers(state: &TaskState) -> bool {
+    state.blocked.iter().any(|thread| !thread.failed)
+}
+
+fn snapshot(look: watch::Look) -> Snapshot {
+    Snapshot { at: monotonic_nanos(), ranks: look.into_iter().map(Seen::from).collect() }
+}

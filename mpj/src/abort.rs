@@ -1,0 +1,28 @@
+//! The end of a job at the program's own wish: MPI_Abort. The one place where the library ends a process.
+
+use std::sync::OnceLock;
+
+use mpjdev::wireup::Control;
+
+/// The line to the launcher of the job that this process has joined.
+static LAUNCHER: OnceLock<Control> = OnceLock::new();
+
+/// This process has joined a job that has a launcher.
+pub(crate) fn joined(control: &Control) {
+    LAUNCHER.get_or_init(|| control.clone());
+}
+
+/// Ends the whole job at once with `code` (MPI_Abort): for a program that has met something that it
+/// cannot go on with. The launcher reports which rank called it, and exits with the low 8 bits of
+/// `code`, or with 1 if these are 0, since a job that was aborted has not succeeded.
+///
+/// May be called by any thread, before or without [`crate::init`] too; a rank that was started alone, or by
+/// [`crate::local::run`], ends its own process. Nothing is dropped, and no buffered output of the program is
+/// written but what the standard library's own `stdout` holds.
+pub fn abort(code: i32) -> ! {
+    if let Some(control) = LAUNCHER.get() {
+        control.aborted(code);
+    }
+    let told = code & 0xff;
+    std::process::exit(if told == 0 { 1 } else { told })
+}

@@ -1,0 +1,79 @@
+//! The slates of a job as whoever watches over it reads them: the launcher, or another process of the
+//! same user. Called by the launcher only.
+//!
+//! - BD1: the segment is mapped for as long as the board lives, and a sealed file cannot shrink (M1 of
+//!   `shm/mapping.rs`), so no read meets the end of the file, whatever the tasks do.
+//! - BD2: everything read is a claim: numbers and texts for a report, never an index or a length.
+
+use std::os::fd::AsFd;
+
+use crate::adapter::{AdapterError, Standing, TaskId};
+use crate::adapters::doorbell::Fences;
+use crate::adapters::port;
+use crate::adapters::segment::Segment;
+use crate::adapters::shm::open_segment;
+use crate::adapters::slate::{Entry, LISTED};
+use crate::bootstrap::board::{Blocked, TaskState};
+use crate::sync::Ordering;
+
+const _: () = assert!(cfg!(loom) || LISTED == TaskState::LISTED);
+
+/// What the tasks of a job have published.
+pub struct Board {
+    segment: Segment,
+}
+
+impl Board {
+    /// Maps the segment behind `fd`, which may be closed afterwards.
+    ///
+    /// # Errors
+    /// [`AdapterError::BadSegment`] when it is not the segment of a job; [`AdapterError::System`] when it
+    /// cannot be mapped.
+    pub fn open(fd: impl AsFd) -> Result<Self, AdapterError> {
+        Ok(Self { segment: open_segment(fd)? })
+    }
+
+    /// How many tasks the job has.
+    pub fn tasks(&self) -> usize {
+        self.segment.layout().tasks()
+    }
+
+    /// What is known of task `task` now; `None` if it changed at every look, which a task that runs
+    /// does not do for long.
+    ///
+    /// # Panics
+    /// When the job has no such task.
+    pub fn state(&self, task: usize) -> Option<TaskState> {
+        let block = self.segment.task(task);
+        let reading = self.segment.slate(task).read()?;
+        // After the entries: a ring that came before they were read counts.
+        let rung = block.bell.0.rung();
+        let blocked = reading.entries.into_iter().map(|Entry { wait, standing }| Blocked {
+            wait,
+            undisturbed: standing == Standing::Asleep { ticket: rung },
+            failed: standing == Standing::Failed,
+        });
+        Some(TaskState {
+            pid: block.wireup.pid.load(Ordering::Relaxed),
+            epoch: reading.epoch,
+            moves: reading.moves,
+            blocked: blocked.collect(),
+            unlisted: reading.unlisted,
+        })
+    }
+
+    /// Asks task `task` for its queues, and wakes its threads that sleep in a wait.
+    ///
+    /// # Panics
+    /// When the job has no such task.
+    pub fn inquire(&self, task: usize) {
+        self.segment.slate(task).ask();
+        self.segment.task(task).bell.0.ring(Fences::Symmetric);
+    }
+
+    /// Declares task `task` lost, unless another one was first, and wakes everybody: their calls that
+    /// wait end with an error.
+    pub fn declare_lost(&self, task: TaskId) {
+        port::declare_lost(&self.segment, task);
+    }
+}

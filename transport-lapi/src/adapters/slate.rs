@@ -1,0 +1,223 @@
+//! What the threads of a task wait for, in the segment, for the launcher to read.
+//!
+//! One slate per task. The task writes it, under the lock of its context, when a thread goes to sleep
+//! and when it wakes; the launcher, or anybody of the same user, reads. Words are atomics, so a reader
+//! that races sees old or new ones, never nonsense; the epoch tells whether they belong together.
+//!
+//! - SL1: one thread at a time writes the slate of a task (C1 of [`crate::context`]). It makes the epoch
+//!   odd, fences, writes, and makes it even again with a release store.
+//! - SL2: a reader takes the epoch, reads, fences, and looks at the epoch again. The same even number
+//!   both times means that what it read stood there together at one moment between the two looks: had it
+//!   seen a word of a later change, the fences would show it that change's odd epoch.
+//! - SL3: the epoch only grows, by two per change. So a reader that finds the same epoch at two times
+//!   knows that nothing has changed between them.
+//! - SL4: words that are not legal, which only a damaged task writes, read as the first legal value.
+
+use crate::adapter::Standing;
+use crate::bootstrap::board::{Call, Phase, Wait};
+use crate::sync::{AtomicU32, AtomicU64, Ordering, fence};
+
+/// Threads of a task whose waits are listed; one in models, which look at every interleaving.
+pub(crate) const LISTED: usize = if cfg!(loom) { 1 } else { 7 };
+
+/// How often a reader tries before it gives up on a slate that changes all the time.
+const LOOKS: usize = 64;
+
+/// The slate of one task.
+#[repr(C, align(128))]
+pub(crate) struct Slate {
+    epoch: AtomicU64,
+    /// Counts deliveries, wrapping: written on the path of messages, by the task alone.
+    moves: AtomicU64,
+    /// How often somebody has asked for the task's queues.
+    asked: AtomicU32,
+    /// Threads that sleep and are not listed.
+    unlisted: AtomicU32,
+    lines: [Line; LISTED],
+}
+
+/// One thread's wait.
+#[repr(C, align(64))]
+#[derive(Default)]
+struct Line {
+    state: AtomicU32,
+    ticket: AtomicU32,
+    call: AtomicU32,
+    open: AtomicU32,
+    flags: AtomicU32,
+    peer: AtomicU32,
+    tag: AtomicU32,
+    context: AtomicU32,
+    phase: AtomicU32,
+    bytes: AtomicU64,
+    since: AtomicU64,
+}
+
+const FREE: u32 = 0;
+const ASLEEP: u32 = 1;
+const AWAKE: u32 = 2;
+const FAILED: u32 = 3;
+
+const SENDS: u32 = 1;
+const ANY_PEER: u32 = 2;
+const ANY_TAG: u32 = 4;
+
+/// What stands in one line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Entry {
+    pub(crate) wait: Wait,
+    pub(crate) standing: Standing,
+}
+
+/// What stands on a slate.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Reading {
+    pub(crate) epoch: u64,
+    pub(crate) moves: u64,
+    pub(crate) entries: Vec<Entry>,
+    pub(crate) unlisted: u32,
+}
+
+impl Slate {
+    /// For models, which have no segment.
+    #[cfg(all(test, loom))]
+    pub(crate) fn new() -> Self {
+        Self {
+            epoch: AtomicU64::new(0),
+            moves: AtomicU64::new(0),
+            asked: AtomicU32::new(0),
+            unlisted: AtomicU32::new(0),
+            lines: Default::default(),
+        }
+    }
+
+    /// Writes `entry` into line `place`; a place beyond the last line is counted only.
+    pub(crate) fn put(&self, place: usize, entry: &Entry) {
+        self.change(|| match self.lines.get(place) {
+            Some(line) => line.put(entry),
+            None => add(&self.unlisted, 1),
+        });
+    }
+
+    /// Takes back what [`Slate::put`] wrote at `place`.
+    pub(crate) fn clear(&self, place: usize) {
+        self.change(|| match self.lines.get(place) {
+            Some(line) => line.state.store(FREE, Ordering::Relaxed),
+            None => add(&self.unlisted, u32::MAX),
+        });
+    }
+
+    /// The task has taken in messages.
+    #[inline(always)]
+    pub(crate) fn moved(&self) {
+        // Not an atomic addition: the task alone writes (SL1).
+        let moves = self.moves.load(Ordering::Relaxed).wrapping_add(1);
+        self.moves.store(moves, Ordering::Relaxed);
+    }
+
+    /// Asks for the task's queues. The caller wakes the task.
+    pub(crate) fn ask(&self) {
+        self.asked.fetch_add(1, Ordering::Release); // SYNC: inquiry
+    }
+
+    /// How often was asked.
+    pub(crate) fn asked(&self) -> u32 {
+        self.asked.load(Ordering::Acquire) // SYNC: inquiry
+    }
+
+    /// What stands on the slate; `None` if it was changing at every look (SL2).
+    pub(crate) fn read(&self) -> Option<Reading> {
+        (0..LOOKS).find_map(|_| self.look())
+    }
+
+    fn look(&self) -> Option<Reading> {
+        let epoch = self.epoch.load(Ordering::Acquire); // SYNC: slate
+        let reading = Reading {
+            epoch,
+            moves: self.moves.load(Ordering::Relaxed),
+            entries: self.lines.iter().filter_map(Line::read).collect(),
+            unlisted: self.unlisted.load(Ordering::Relaxed),
+        };
+        fence(Ordering::Acquire);
+        let unchanged = self.epoch.load(Ordering::Relaxed) == epoch;
+        (unchanged && epoch % 2 == 0).then_some(reading)
+    }
+
+    /// SL1.
+    fn change(&self, write: impl FnOnce()) {
+        let epoch = self.epoch.load(Ordering::Relaxed) | 1;
+        self.epoch.store(epoch, Ordering::Relaxed);
+        fence(Ordering::Release);
+        write();
+        self.epoch.store(epoch.wrapping_add(1), Ordering::Release); // SYNC: slate
+    }
+}
+
+/// As [`Slate::moved`]: one writer.
+fn add(word: &AtomicU32, number: u32) {
+    word.store(word.load(Ordering::Relaxed).wrapping_add(number), Ordering::Relaxed);
+}
+
+impl Line {
+    fn put(&self, entry: &Entry) {
+        let Entry { wait, standing } = entry;
+        let flag = |set: bool, flag| if set { flag } else { 0 };
+        let flags = flag(wait.sends, SENDS)
+            | flag(wait.peer.is_none(), ANY_PEER)
+            | flag(wait.tag.is_none(), ANY_TAG);
+        let (state, ticket) = match *standing {
+            Standing::Asleep { ticket } => (ASLEEP, ticket),
+            Standing::Awake => (AWAKE, 0),
+            Standing::Failed => (FAILED, 0),
+        };
+        let words = [
+            (&self.ticket, ticket),
+            (&self.call, wait.call as u32),
+            (&self.open, wait.open),
+            (&self.flags, flags),
+            (&self.peer, wait.peer.unwrap_or(0)),
+            (&self.tag, wait.tag.unwrap_or(0) as u32),
+            (&self.context, wait.context),
+            (&self.phase, wait.phase as u32),
+            (&self.state, state),
+        ];
+        words.into_iter().for_each(|(word, value)| word.store(value, Ordering::Relaxed));
+        self.bytes.store(wait.bytes, Ordering::Relaxed);
+        self.since.store(wait.since, Ordering::Relaxed);
+    }
+
+    fn read(&self) -> Option<Entry> {
+        let word = |word: &AtomicU32| word.load(Ordering::Relaxed);
+        let state = word(&self.state);
+        let flags = word(&self.flags);
+        let wait = Wait {
+            call: legal(&Call::ALL, word(&self.call)),
+            open: word(&self.open),
+            sends: flags & SENDS != 0,
+            peer: (flags & ANY_PEER == 0).then_some(word(&self.peer)),
+            tag: (flags & ANY_TAG == 0).then_some(word(&self.tag) as i32),
+            context: word(&self.context),
+            bytes: self.bytes.load(Ordering::Relaxed),
+            phase: legal(&Phase::ALL, word(&self.phase)),
+            since: self.since.load(Ordering::Relaxed),
+        };
+        let standing = match state {
+            FREE => return None,
+            ASLEEP => Standing::Asleep { ticket: word(&self.ticket) },
+            FAILED => Standing::Failed,
+            _ => Standing::Awake,
+        };
+        Some(Entry { wait, standing })
+    }
+}
+
+/// The value that a word stands for (SL4).
+fn legal<T: Copy>(values: &[T], word: u32) -> T {
+    *values.get(word as usize).unwrap_or(&values[0])
+}
+
+#[cfg(test)]
+mod tests;
+
+#[cfg(all(test, loom))]
+mod loom_tests;

@@ -1,0 +1,88 @@
+//! Slates of a segment on the heap.
+
+use super::*;
+use crate::adapters::layout::Layout;
+use crate::adapters::segment::Segment;
+
+const RECV: Wait = Wait {
+    call: Call::Recv,
+    open: 1,
+    sends: false,
+    peer: Some(3),
+    tag: Some(-7),
+    context: 2,
+    bytes: 1 << 40,
+    phase: Phase::Unmatched,
+    since: u64::MAX - 1,
+};
+
+fn entry(wait: Wait) -> Entry {
+    Entry { wait, standing: Standing::Asleep { ticket: 9 } }
+}
+
+fn segment() -> Segment {
+    Segment::on_heap(Layout::new(1).unwrap()).unwrap()
+}
+
+#[test]
+fn what_is_put_is_read_until_it_is_cleared() {
+    let segment = segment();
+    let slate = segment.slate(0);
+    assert_eq!(slate.read().unwrap().entries, []);
+    let any = Wait { peer: None, tag: None, sends: true, call: Call::Send, ..RECV };
+    let entries =
+        [entry(RECV), Entry { wait: any, standing: Standing::Awake }].into_iter().enumerate();
+    entries.for_each(|(place, entry)| slate.put(place, &entry));
+    let both = slate.read().unwrap();
+    assert_eq!(both.entries, [entry(RECV), Entry { wait: any, standing: Standing::Awake }]);
+    slate.clear(0);
+    let one = slate.read().unwrap();
+    assert_eq!(one.entries, both.entries[1..]);
+    assert!(one.epoch > both.epoch, "SL3");
+}
+
+#[test]
+fn threads_beyond_the_last_line_are_counted() {
+    let segment = segment();
+    let slate = segment.slate(0);
+    (0..LISTED + 2).for_each(|place| slate.put(place, &entry(RECV)));
+    let reading = slate.read().unwrap();
+    assert_eq!((reading.entries.len(), reading.unlisted), (LISTED, 2));
+    slate.clear(LISTED + 1);
+    assert_eq!(slate.read().unwrap().unlisted, 1);
+}
+
+#[test]
+fn a_slate_in_the_middle_of_a_change_is_not_read() {
+    let segment = segment();
+    let slate = segment.slate(0);
+    slate.put(0, &entry(RECV));
+    slate.epoch.store(7, Ordering::Relaxed);
+    assert_eq!(slate.read(), None, "a task that was killed there");
+    slate.put(0, &entry(RECV));
+    assert_eq!(slate.read().unwrap().epoch, 8, "the next change mends it");
+}
+
+#[test]
+fn every_number_of_call_and_phase_is_its_place() {
+    for (number, call) in Call::ALL.into_iter().enumerate() {
+        assert_eq!(call as usize, number);
+    }
+    for (number, phase) in Phase::ALL.into_iter().enumerate() {
+        assert_eq!(phase as usize, number);
+    }
+}
+
+/// SL4.
+#[test]
+fn damaged_words_read_as_legal_values() {
+    let segment = segment();
+    let slate = segment.slate(0);
+    let line = &slate.lines[2];
+    for word in [&line.state, &line.call, &line.flags, &line.phase, &line.peer] {
+        word.store(u32::MAX, Ordering::Relaxed);
+    }
+    let [entry] = slate.read().unwrap().entries[..] else { panic!("one line is in use") };
+    assert_eq!((entry.wait.call, entry.wait.phase), (Call::Other, Phase::Unknown));
+    assert_eq!((entry.wait.peer, entry.standing), (None, Standing::Awake));
+}
