@@ -3,10 +3,17 @@
 //! `MPJ_PROGRAMS=10000 MPJ_PROGRAMS_SEED=1 cargo test -p mpj-tests --test deadlocks` runs more
 //! programs, and others.
 
+use std::time::{Duration, Instant};
+
 use mpj_tests::faults::asked;
 use mpj_tests::launch;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_program");
+const DEADLOCK: &str = env!("CARGO_BIN_EXE_deadlock");
+
+/// From the start of a job that cannot go on to its end; on a machine with nothing else to do it is
+/// less than two seconds.
+const LONGEST: Duration = Duration::from_secs(8);
 
 /// Jobs that the correct programs are spread over: for each number of ranks one per protocol.
 const JOBS: [(&str, &str); 8] = [
@@ -31,5 +38,45 @@ fn correct_programs_are_left_alone() {
         let outcome = launch::mpjrun(&words);
         let end = (outcome.code, outcome.stderr.as_str());
         assert_eq!(end, (0, ""), "mpjrun {}", words.join(" "));
+    }
+}
+
+/// A job that cannot go on: it ends soon, with the code for that, and says why.
+#[track_caller]
+fn deadlock(args: &[&str], says: &[&str]) {
+    launch::mpjrun_path();
+    let start = Instant::now();
+    let outcome = launch::mpjrun(args);
+    let took = start.elapsed();
+    assert_eq!(outcome.code, 125, "{args:?}: {outcome:?}");
+    for words in says {
+        assert!(outcome.stderr.contains(words), "{args:?}: no {words:?}: {}", outcome.stderr);
+    }
+    assert!(took < LONGEST, "{args:?} took {took:?}: {outcome:?}");
+}
+
+#[test]
+fn two_ranks_that_both_send_first() {
+    deadlock(&["-n", "2", "--backend", "rendezvous", DEADLOCK, "sends"], &["mpjrun: deadlock"]);
+}
+
+#[test]
+fn five_ranks_that_all_receive_first() {
+    deadlock(&["-n", "5", DEADLOCK, "ring"], &["mpjrun: deadlock"]);
+}
+
+#[test]
+fn a_tag_that_nobody_wants() {
+    deadlock(&["-n", "2", DEADLOCK, "tag"], &["mpjrun: deadlock"]);
+}
+
+#[test]
+fn spoilt_programs_are_reported() {
+    let first = asked("MPJ_PROGRAMS_SEED", 1);
+    for seed in first..first + asked("MPJ_SPOILT_PROGRAMS", 24) {
+        let (ranks, backend) = JOBS[seed as usize % JOBS.len()];
+        let seed = seed.to_string();
+        let words = ["-n", ranks, "--backend", backend, "--timeout", "20", PROGRAM];
+        deadlock(&[&words[..], &["spoilt", &seed]].concat(), &["mpjrun: "]);
     }
 }
