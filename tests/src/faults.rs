@@ -41,6 +41,8 @@ pub enum How {
     Panic,
     /// It calls `std::process::abort`.
     Abort,
+    /// It calls `mpj::abort` with this code.
+    Call(i32),
     /// Nothing fails: its neighbour stops it (SIGSTOP) and lets it go on, several times.
     Pause,
     /// It kills the launcher (SIGKILL).
@@ -90,12 +92,13 @@ impl Stage {
 
 impl How {
     fn of_seed(numbers: &mut Numbers) -> Self {
-        match numbers.below(12) {
+        match numbers.below(14) {
             0..=3 => Self::Signal(SIGNALS[numbers.below(SIGNALS.len())].as_raw()),
             4 | 5 => Self::Code(1 + numbers.below(100) as i32),
             6 | 7 => Self::Panic,
             8 | 9 => Self::Abort,
             10 => Self::Pause,
+            11 | 12 => Self::Call(numbers.below(256) as i32),
             _ => Self::Orphan,
         }
     }
@@ -106,6 +109,7 @@ impl How {
             Self::Code(code) => ("code", code),
             Self::Panic => ("panic", 0),
             Self::Abort => ("abort", 0),
+            Self::Call(code) => ("call", code),
             Self::Pause => ("pause", 0),
             Self::Orphan => ("orphan", 0),
         };
@@ -118,6 +122,7 @@ impl How {
             "code" => Self::Code(number),
             "panic" => Self::Panic,
             "abort" => Self::Abort,
+            "call" => Self::Call(number),
             "pause" => Self::Pause,
             "orphan" => Self::Orphan,
             _ => return None,
@@ -129,6 +134,8 @@ impl How {
         match self {
             Self::Signal(signal) => Some(128 + signal),
             Self::Code(code) => Some(code),
+            // A job that was aborted has not succeeded.
+            Self::Call(code) => Some(code.max(1)),
             Self::Panic => Some(101),
             Self::Abort => Some(128 + Signal::ABORT.as_raw()),
             Self::Pause => Some(0),
@@ -140,7 +147,7 @@ impl How {
     pub fn cause(self) -> String {
         match self {
             Self::Signal(signal) => format!("signal {signal} (SIG"),
-            Self::Code(code) => format!("code {code}"),
+            Self::Code(code) | Self::Call(code) => format!("code {code}"),
             Self::Panic => "goes overboard".to_owned(),
             Self::Abort => "(SIGABRT)".to_owned(),
             Self::Pause | Self::Orphan => String::new(),
@@ -208,7 +215,7 @@ mod tests {
             faults.any(|fault| fault.stage == stage && fault.how.words()[0] == how)
         };
         for (word, stage) in STAGES {
-            for how in ["signal", "code", "panic", "abort", "pause", "orphan"] {
+            for how in ["signal", "code", "panic", "abort", "call", "pause", "orphan"] {
                 assert!(met(stage, how), "{word} {how}");
             }
         }

@@ -67,6 +67,12 @@ fn a_rank_that_exits_without_finishing() {
 }
 
 #[test]
+fn a_rank_that_aborts_the_job() {
+    let words = ["-n", "2", RANK, "abort", "7"];
+    failing_case("rank 1 calls abort(7)", &words, 7, "rank 1 (pid ");
+}
+
+#[test]
 fn a_synchronous_send_without_a_receive_does_not_return() {
     let words = ["-n", "2", "--timeout", "0.7", RANK, "ssend"];
     let outcome = failing_case("ssend without a receive", &words, 124, "--timeout");

@@ -10,7 +10,7 @@
 //! `rank thread-panic` panics in a thread that nobody waits for, and `rank leaving` ends one rank
 //! while the other one goes on. `rank replaced` becomes another program. `rank reads` says how ranks
 //! read each other's memory, `rank unreadable` forbids it. `rank waiting` blocks in all ranks but rank
-//! 0, which is busy; `rank exit CODE` and `rank ssend` are what other launchers and libraries fail at.
+//! 0, which is busy; `rank exit CODE`, `rank abort CODE` and `rank ssend` are what other launchers and libraries fail at.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program talks to its user")]
 
@@ -37,7 +37,8 @@ fn main() -> ExitCode {
         ["leaving"] => leaving(),
         ["replaced"] => replaced(),
         ["waiting"] => waiting(),
-        ["exit", code] => exit(code),
+        ["exit", code] => exit(code, |code| std::process::exit(code)),
+        ["abort", code] => exit(code, |code| mpj::abort(code)),
         ["ssend"] => ssend(),
         ["reads"] => reads(),
         ["unreadable"] => unreadable(),
@@ -179,11 +180,11 @@ fn waiting() -> Result<(), mpj::Error> {
     wait_for(&world, 0)
 }
 
-/// Rank 1 exits with this code while rank 0 waits for it.
-fn exit(code: &str) -> Result<(), mpj::Error> {
+/// Rank 1 ends in this way with this code while rank 0 waits for it.
+fn exit(code: &str, end: impl Fn(i32)) -> Result<(), mpj::Error> {
     let world = mpj::init()?;
     if world.rank() == 1 {
-        std::process::exit(code.parse().expect("a code"));
+        end(code.parse().expect("a code"));
     }
     wait_for(&world, 1)
 }

@@ -135,6 +135,7 @@ fn fail(how: How) {
         How::Code(code) => std::process::exit(code),
         How::Panic => panic!("the victim goes overboard"),
         How::Abort => std::process::abort(),
+        How::Call(code) => mpj::abort(code),
         How::Orphan => {
             let launcher = getppid().expect("a rank has a parent");
             kill_process(launcher, Signal::KILL).expect("the launcher of this test");
