@@ -9,11 +9,12 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
-use clap::{Args, Parser, Subcommand};
+use clap::error::ErrorKind;
+use clap::{Args, Command as Parsing, CommandFactory, Parser, Subcommand};
 use serde_json::Value;
 use transport_lapi::config;
 
-use crate::cli::{JobOptions, accept_np};
+use crate::cli::{JobOptions, built, translate};
 use crate::job::JobSpec;
 
 /// Which program of the workspace.
@@ -48,8 +49,9 @@ pub enum Request {
 #[derive(Debug, Clone)]
 pub struct RunRequest {
     selection: Selection,
-    options: JobOptions,
+    options: Box<JobOptions>,
     args: Vec<OsString>,
+    notes: Vec<String>,
 }
 
 /// Builds message-passing programs and runs them as jobs
@@ -67,11 +69,11 @@ enum Mpj {
     Run {
         #[command(flatten)]
         selection: Selection,
-        #[command(flatten)]
-        options: JobOptions,
         /// Arguments of the program, passed on as they are
         #[arg(value_name = "ARGS", last = true)]
         args: Vec<OsString>,
+        #[command(flatten)]
+        options: Box<JobOptions>,
     },
     /// Measures both backends, beside system MPIs if wanted; `cargo mpj bench --help` says more
     #[command(disable_help_flag = true)]
@@ -95,30 +97,47 @@ enum Mpj {
 /// clap's error, which also carries the texts of `--help` and `--version`.
 pub fn parse(command_line: impl IntoIterator<Item = OsString>) -> Result<Request, clap::Error> {
     let mut words = command_line.into_iter();
-    let fixed: Vec<OsString> = words.by_ref().take(3).collect();
-    // `accept_np` takes the first word for the program's name, here the subcommand `run`.
-    let (before, subcommand) = fixed.split_at(fixed.len().min(2));
-    let words = subcommand.iter().cloned().chain(words);
-    let is_run = subcommand.first().is_some_and(|word| word == "run");
-    let rest = if is_run { accept_np(words) } else { words.collect() };
-    let CargoMpj::Mpj(parsed) = CargoMpj::try_parse_from(before.iter().cloned().chain(rest))?;
+    let mut line: Vec<OsString> = words.by_ref().take(3).collect();
+    let mut notes = Vec::new();
+    if line.get(2).is_some_and(|subcommand| subcommand == "run") {
+        let translated = translate(&options_of_run(), words);
+        let translated =
+            translated.map_err(|text| CargoMpj::command().error(ErrorKind::InvalidValue, text))?;
+        line.extend(translated.words);
+        notes = translated.notes;
+    } else {
+        line.extend(words);
+    }
+    let CargoMpj::Mpj(parsed) = CargoMpj::try_parse_from(line)?;
     Ok(match parsed {
         Mpj::Run { selection, options, args } => {
-            Request::Run(RunRequest { selection, options, args })
+            Request::Run(RunRequest { selection, options, args, notes })
         }
         Mpj::Bench { args } => Request::Bench(args),
         Mpj::Tune { args } => Request::Tune(args),
     })
 }
 
+/// The command that parses the options of `cargo mpj run`.
+fn options_of_run() -> Parsing {
+    let all = built(CargoMpj::command());
+    let run = all.find_subcommand("mpj").and_then(|mpj| mpj.find_subcommand("run"));
+    run.expect("it is a subcommand above").clone()
+}
+
 impl RunRequest {
+    /// Whether to build the program and only say what would be started.
+    pub fn is_dry_run(&self) -> bool {
+        self.options.is_dry_run()
+    }
+
     /// Builds the program, as seen from the current folder, and describes the job that runs it.
     ///
     /// # Errors
     /// [`CargoError`].
     pub fn build(self) -> Result<JobSpec, CargoError> {
         let program = build(&self.selection, Path::new("."))?;
-        Ok(self.options.job(program.into_os_string(), self.args))
+        Ok(self.options.one_program(program.into_os_string(), self.args, self.notes))
     }
 }
 

@@ -1,101 +1,120 @@
-//! The command line: what `mpjrun` and `cargo mpj run` share, and `mpjrun` itself. Pure.
+//! The command line: what `mpjrun` was asked for. `cargo mpj run` shares its options.
+//!
+//! ```text
+//!  words ── sections      one per program: cut at `:`, or the lines of --configfile
+//!             │
+//!           foreign       other launchers' options in our words
+//!             │
+//!           clap ── options, values, hosts      what is legal
+//!             │
+//!           Request
+//! ```
+
+mod foreign;
+mod hosts;
+mod manual;
+mod options;
+mod sections;
+mod values;
+mod vigilance;
 
 use std::ffi::OsString;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::PathBuf;
-use std::time::Duration;
+use std::path::{Path, PathBuf};
 
-use clap::builder::{OsStringValueParser, PossibleValuesParser, TypedValueParser};
-use clap::{Args, Parser};
-use transport_lapi::adapters::MAX_TASKS;
-use transport_lapi::config::{BackendChoice, Keyword, SETTINGS};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{Arg, Args, Command, CommandFactory, Parser, Subcommand};
+use clap_complete::Shell;
+
+pub(crate) use foreign::{Translated, translate};
+pub use options::JobOptions;
+use options::ProgramOptions;
+pub(crate) use options::default_ranks;
+use sections::Section;
 
 use crate::info::Asked;
-use crate::job::{Export, JobSpec, Vigilance};
-
-/// Options of a job, the same for `mpjrun` and `cargo mpj run`.
-#[derive(Debug, Clone, Args)]
-pub struct JobOptions {
-    /// Number of ranks; as many as there are cores for this process if not given. Also -np
-    #[arg(short = 'n', long = "np", value_name = "N", value_parser = rank_count)]
-    ranks: Option<usize>,
-    /// Protocol that carries the messages
-    #[arg(long, value_name = "B", value_parser = backend_words())]
-    backend: Option<String>,
-    /// Begin every line of output with its rank: `[3] `
-    #[arg(short = 'l')]
-    label: bool,
-    /// End the job after S seconds, with exit code 124
-    #[arg(long, value_name = "S", value_parser = seconds)]
-    timeout: Option<Duration>,
-    /// End the job, with exit code 124, when no rank has made progress for S seconds
-    #[arg(long, value_name = "S", value_parser = seconds)]
-    stall: Option<Duration>,
-    /// What to do with a job in which all ranks wait for each other: end it with exit code 125, or nothing
-    #[arg(long, value_name = "WHAT", default_value = "end", value_parser = ["end", "ignore"])]
-    deadlock: String,
-    /// Seconds between two looks for a deadlock
-    #[arg(long, value_name = "S", value_parser = seconds, hide = true)]
-    look_every: Option<Duration>,
-    /// Set a variable in the ranks' environment; without a value, insist that it is set here
-    #[arg(short = 'x', value_name = "NAME[=V]", value_parser = export_parser())]
-    export: Vec<Export>,
-    /// Folder that the ranks start in; PROGRAM is still looked up from the current one
-    #[arg(long, value_name = "D")]
-    wdir: Option<PathBuf>,
-    #[arg(long, hide = true)]
-    oversubscribe: bool,
-    #[arg(long, hide = true)]
-    allow_run_as_root: bool,
-}
-
-impl JobOptions {
-    /// The job that runs `program` with `args` under these options.
-    pub fn job(self, program: OsString, args: Vec<OsString>) -> JobSpec {
-        let needless = [
-            (self.oversubscribe, "--oversubscribe"),
-            (self.allow_run_as_root, "--allow-run-as-root"),
-        ];
-        JobSpec {
-            needless: needless.iter().filter(|(given, _)| *given).map(|(_, name)| *name).collect(),
-            ranks: self.ranks.unwrap_or_else(default_ranks),
-            backend: self.backend.as_deref().and_then(BackendChoice::from_word),
-            label: self.label,
-            timeout: self.timeout,
-            vigilance: Vigilance {
-                ends_deadlocks: self.deadlock == "end",
-                stall: self.stall,
-                interval: self.look_every.unwrap_or(Vigilance::default().interval),
-            },
-            exports: self.export,
-            wdir: self.wdir,
-            program,
-            args,
-        }
-    }
-}
-
-/// Runs PROGRAM as the N ranks of one job on this host
-#[derive(Debug, Parser)]
-#[command(name = "mpjrun", version, after_long_help = manual(), max_term_width = 100)]
-struct Mpjrun {
-    #[command(flatten)]
-    options: JobOptions,
-    /// Run nothing; print every setting and where it is from, the adapter, and how messages travel
-    #[arg(long, conflicts_with = "command")]
-    info: bool,
-    /// The program, looked up in PATH if it has no slash, and its arguments, passed on as they are
-    #[arg(value_names = ["PROGRAM", "ARGS"], num_args = 1.., required_unless_present = "info", trailing_var_arg = true)]
-    command: Vec<OsString>,
-}
+use crate::job::JobSpec;
 
 /// What `mpjrun` was asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Request {
     /// To run a job.
     Run(JobSpec),
+    /// To say what this job would start.
+    DryRun(JobSpec),
     /// To say what would be in force.
     Info(Asked),
+    /// To print this script, which completes command lines in a shell.
+    Completions(String),
+    /// To list the running jobs.
+    Ps,
+    /// To end a job.
+    Kill {
+        /// Its name, or the number of its launcher's process.
+        job: String,
+    },
+    /// To say what the ranks of a job are doing.
+    Attach {
+        /// Its name, or the number of its launcher's process.
+        job: String,
+    },
+}
+
+/// Runs PROGRAM as the N ranks of one job on this host
+#[derive(Debug, Parser)]
+#[command(name = "mpjrun", version, after_long_help = manual::text(), max_term_width = 100)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
+#[command(disable_help_subcommand = true)]
+#[command(
+    override_usage = "mpjrun [OPTIONS] PROGRAM [ARGS]... [: [OPTIONS] PROGRAM [ARGS]...]...\n       \
+                            mpjrun [OPTIONS] --configfile F\n       mpjrun ps|kill|attach [JOB]"
+)]
+struct Mpjrun {
+    /// Read the programs of the job from a file: options, PROGRAM and ARGS of one on each line
+    #[arg(long, value_name = "F")]
+    configfile: Option<PathBuf>,
+    /// Run nothing; print every setting and where it is from, the adapter, and how messages travel
+    #[arg(long, conflicts_with_all = ["command", "configfile"])]
+    info: bool,
+    /// Print a script that completes the options of mpjrun in this shell
+    #[arg(long, value_name = "SHELL", conflicts_with = "command")]
+    completions: Option<Shell>,
+    /// The program, looked up in PATH if it has no slash, and its arguments, passed on as they are
+    #[arg(value_names = ["PROGRAM", "ARGS"], num_args = 1.., trailing_var_arg = true)]
+    #[arg(required_unless_present_any = ["info", "completions", "configfile"])]
+    command: Vec<OsString>,
+    #[command(subcommand)]
+    jobs: Option<Jobs>,
+    // Last, since their headings would count for what follows.
+    #[command(flatten)]
+    options: JobOptions,
+}
+
+/// What can be asked about running jobs, as the very first word.
+#[derive(Debug, Subcommand)]
+enum Jobs {
+    /// List the running jobs of this user
+    Ps,
+    /// End a job
+    Kill {
+        /// The job, as `mpjrun ps` names it, or the number of its launcher's process
+        job: String,
+    },
+    /// Print what each rank of a running job is doing
+    Attach {
+        /// The job, as `mpjrun ps` names it, or the number of its launcher's process
+        job: String,
+    },
+}
+
+/// A program behind the first one.
+#[derive(Debug, Parser)]
+#[command(name = "mpjrun", override_usage = "mpjrun ... : [OPTIONS] PROGRAM [ARGS]...")]
+struct Further {
+    #[command(flatten)]
+    options: ProgramOptions,
+    /// The program and its arguments
+    #[arg(value_names = ["PROGRAM", "ARGS"], num_args = 1.., required = true, trailing_var_arg = true)]
+    command: Vec<OsString>,
 }
 
 /// Parses the command line of `mpjrun`, program name included.
@@ -105,111 +124,114 @@ pub enum Request {
 pub fn parse_mpjrun(
     command_line: impl IntoIterator<Item = OsString>,
 ) -> Result<Request, clap::Error> {
-    let Mpjrun { options, info, mut command } = Mpjrun::try_parse_from(accept_np(command_line))?;
-    if info {
-        let JobOptions { ranks, backend, export: exports, .. } = options;
-        let backend = backend.as_deref().and_then(BackendChoice::from_word);
-        return Ok(Request::Info(Asked { ranks, backend, exports }));
-    }
-    let args = command.split_off(1);
-    let program = command.pop().expect("clap requires at least one word");
-    Ok(Request::Run(options.job(program, args)))
-}
-
-/// Rewrites `-np 2` and `-np2`, which other launchers take, to `-n`. Only among the launcher's own options: what
-/// follows PROGRAM belongs to the program.
-pub(crate) fn accept_np(command_line: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
-    const TAKE_A_VALUE: [&str; 10] = [
-        "-n",
-        "-np",
-        "--np",
-        "--backend",
-        "--timeout",
-        "--stall",
-        "--deadlock",
-        "--look-every",
-        "-x",
-        "--wdir",
-    ];
-    let mut own_options = true;
-    let mut is_value = true;
-    let mut rewritten = Vec::new();
-    for word in command_line {
-        if own_options && !is_value {
-            own_options = word.as_bytes().starts_with(b"-") && word != "--";
-            is_value = own_options && TAKE_A_VALUE.iter().any(|option| word == *option);
-            rewritten.push(if own_options { without_p(word) } else { word });
-        } else {
-            is_value = false;
-            rewritten.push(word);
+    let sections = sections::split(command_line.into_iter().skip(1));
+    let (parsed, notes) = first_section(sections[0].clone())?;
+    match parsed {
+        Mpjrun { command, configfile: None, .. } if command.is_empty() && sections.len() > 1 => {
+            Err(refused("no program stands before the first `:`".to_owned()))
         }
-    }
-    rewritten
-}
-
-/// `-n` for `-np`, and `-n2` for `-np2`; any other word as it is.
-fn without_p(word: OsString) -> OsString {
-    match word.to_str().and_then(|text| text.strip_prefix("-np")) {
-        Some(number) if number.bytes().all(|byte| byte.is_ascii_digit()) => {
-            format!("-n{number}").into()
+        Mpjrun { jobs: Some(jobs), .. } => Ok(jobs.request()),
+        Mpjrun { completions: Some(shell), .. } => Ok(Request::Completions(script(shell))),
+        Mpjrun { info: true, options, .. } => Ok(Request::Info(options.asked())),
+        Mpjrun { configfile: Some(file), options, command, .. } => {
+            if !command.is_empty() || sections.len() > 1 {
+                return Err(refused("--configfile names the programs; give none beside it".into()));
+            }
+            if options.program != ProgramOptions::default() {
+                let text = "options of a program belong into the lines of --configfile";
+                return Err(refused(text.to_owned()));
+            }
+            let mut lines = configured(&file)?;
+            lines[0].splice(..0, sections[0].iter().cloned());
+            let (parsed, notes) = first_section(lines[0].clone())?;
+            job(parsed, notes, &lines[1..])
         }
-        _ => word,
+        parsed => job(parsed, notes, &sections[1..]),
     }
 }
 
-/// As many as there are processors for this process.
-pub(crate) fn default_ranks() -> usize {
-    std::thread::available_parallelism().map_or(1, |cores| cores.get().min(MAX_TASKS))
+/// The job of the first section, and of those that follow it.
+fn job(first: Mpjrun, mut notes: Vec<String>, further: &[Section]) -> Result<Request, clap::Error> {
+    let JobOptions { program, job } = first.options;
+    let mut programs = vec![(program, first.command)];
+    for section in further {
+        let Further { options, command } = further_section(section, &mut notes)?;
+        programs.push((options, command));
+    }
+    let is_dry_run = job.dry_run;
+    let spec = job.programs(programs, notes).map_err(refused)?;
+    Ok(if is_dry_run { Request::DryRun(spec) } else { Request::Run(spec) })
 }
 
-fn rank_count(text: &str) -> Result<usize, String> {
-    let count = text.parse().ok().filter(|count| (1..=MAX_TASKS).contains(count));
-    count.ok_or_else(|| format!("a job has 1 to {MAX_TASKS} ranks"))
+fn first_section(section: Section) -> Result<(Mpjrun, Vec<String>), clap::Error> {
+    let Translated { words, notes } =
+        translate(&built(Mpjrun::command()), section).map_err(refused)?;
+    Ok((Mpjrun::try_parse_from(named(words))?, notes))
 }
 
-fn seconds(text: &str) -> Result<Duration, String> {
-    let duration = text.parse().ok().and_then(|text| Duration::try_from_secs_f64(text).ok());
-    let legal = duration.filter(|duration| !duration.is_zero() && duration.as_secs() < 1 << 32);
-    legal.ok_or_else(|| "a number of seconds above 0, fractions allowed".to_owned())
+fn further_section(section: &Section, notes: &mut Vec<String>) -> Result<Further, clap::Error> {
+    let all = built(Mpjrun::command());
+    let translated = translate(&all, section.iter().cloned()).map_err(refused)?;
+    notes.extend(translated.notes);
+    Further::try_parse_from(named(translated.words)).map_err(|error| match misplaced(&error) {
+        Some(option) => refused(format!(
+            "{option} is an option of the whole job; give it before the first program"
+        )),
+        None => error,
+    })
 }
 
-fn export(text: OsString) -> Result<Export, String> {
-    let (name, value) = match text.as_bytes().iter().position(|byte| *byte == b'=') {
-        Some(at) => {
-            let mut name = text.into_vec();
-            let value = name.split_off(at)[1..].to_vec();
-            (OsString::from_vec(name), Some(OsString::from_vec(value)))
-        }
-        None => (text, None),
+/// The option of the whole job that a further program cannot have.
+fn misplaced(error: &clap::Error) -> Option<&str> {
+    let Some(ContextValue::String(option)) = error.get(ContextKind::InvalidArg) else {
+        return None;
     };
-    if name.is_empty() {
-        return Err("NAME or NAME=VALUE".to_owned());
+    let name = option.trim_start_matches('-');
+    let whole_job = Mpjrun::augment_args(Command::new(""));
+    let is_it = |arg: &Arg| {
+        arg.get_long() == Some(name)
+            || arg.get_short().is_some_and(|letter| name == letter.to_string())
+    };
+    (error.kind() == ErrorKind::UnknownArgument && whole_job.get_arguments().any(is_it))
+        .then_some(option)
+}
+
+/// The sections in the file of `--configfile`.
+fn configured(file: &Path) -> Result<Vec<Section>, clap::Error> {
+    let text = std::fs::read_to_string(file).map_err(|error| error.to_string());
+    let sections = text.and_then(|text| sections::read(&text));
+    sections.map_err(|reason| refused(format!("--configfile {}: {reason}", file.display())))
+}
+
+/// The words with the name in front of them that clap expects.
+fn named(words: Vec<OsString>) -> impl Iterator<Item = OsString> {
+    std::iter::once("mpjrun".into()).chain(words)
+}
+
+/// The command with everything that clap adds to it by itself.
+pub(crate) fn built(mut command: Command) -> Command {
+    command.build();
+    command
+}
+
+fn refused(text: String) -> clap::Error {
+    Mpjrun::command().error(ErrorKind::InvalidValue, text)
+}
+
+fn script(shell: Shell) -> String {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Mpjrun::command(), "mpjrun", &mut script);
+    String::from_utf8_lossy(&script).into_owned()
+}
+
+impl Jobs {
+    fn request(self) -> Request {
+        match self {
+            Self::Ps => Request::Ps,
+            Self::Kill { job } => Request::Kill { job },
+            Self::Attach { job } => Request::Attach { job },
+        }
     }
-    Ok(Export { name, value })
-}
-
-fn backend_words() -> PossibleValuesParser {
-    PossibleValuesParser::new(BackendChoice::WORDS.iter().map(|(word, _)| *word))
-}
-
-fn export_parser() -> impl TypedValueParser<Value = Export> {
-    OsStringValueParser::new().try_map(export)
-}
-
-/// The end of `--help`: exit codes, and every variable that ranks read.
-fn manual() -> String {
-    let mut text = String::from(
-        "Exit code: that of the first rank that failed; 128 + S if a signal S ended it; 1 if it ended \
-         without finishing; 124 after --timeout; 125 if the launcher itself failed; 126 if PROGRAM \
-         cannot be executed; 127 if it is not there; 2 for a wrong command line.\n\n\
-         Variables that ranks read:\n",
-    );
-    for row in SETTINGS {
-        let (name, default) = (row.name, row.default);
-        text +=
-            &format!("  {name}={default}\n      {}.\n      Legal: {}.\n", row.meaning, row.legal);
-    }
-    text
 }
 
 #[cfg(test)]

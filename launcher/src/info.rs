@@ -53,7 +53,7 @@ struct Row {
 /// [`LaunchError::Setting`] and [`LaunchError::Tuning`], as a job with these settings would meet them.
 pub fn text(asked: &Asked) -> Result<String, LaunchError> {
     let settings = Settings::from_env_after(&|name| asked.exported(name))?;
-    let tuned = tuning_file::load(&tuning_source(&asked.exports))?;
+    let tuned = tuning_file::load(&tuning_source(asked.exports.iter()))?;
     let backend = asked.backend.unwrap_or(settings.backend);
     let ranks = asked.ranks.unwrap_or_else(default_ranks);
     let mut rows = vec![row_of_ranks(asked, ranks)];

@@ -10,9 +10,9 @@
 //!   wrapper script. What else a script started ends with its group in every case but one: a launcher
 //!   killed by SIGKILL can do nothing for it.
 
-use std::ffi::OsString;
+mod spec;
+
 use std::os::fd::{BorrowedFd, OwnedFd};
-use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -21,7 +21,6 @@ use rustix::process::{Signal, getpid, kill_process};
 use transport_lapi::bootstrap::control::{ControlMessage, Incoming};
 use transport_lapi::bootstrap::monotonic_nanos;
 use transport_lapi::bootstrap::signals::{Signals, keep_children_waitable};
-use transport_lapi::config::BackendChoice;
 
 use crate::LaunchError;
 use crate::exits::{Ledger, Verdict};
@@ -31,7 +30,8 @@ use crate::rank::Rank;
 use crate::report::{self, Snapshot};
 use crate::spawn::{self, Started};
 use crate::stdin::{FOREGROUND_CHECK, Interest, TerminalInput};
-use crate::watch;
+
+pub use spec::{App, Export, JobSpec, Vigilance};
 
 /// From SIGTERM to SIGKILL after a failure.
 const GRACE_AFTER_FAILURE: Duration = Duration::from_millis(200);
@@ -43,58 +43,6 @@ const SETTLE: Duration = Duration::from_millis(250);
 const GRACE_FOR_READER: Duration = Duration::from_millis(500);
 /// From SIGKILL to giving up on a process that the kernel cannot end.
 const GIVE_UP: Duration = Duration::from_secs(2);
-
-/// A variable for the ranks' environment.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Export {
-    /// Its name.
-    pub name: OsString,
-    /// Its value; `None` takes the launcher's.
-    pub value: Option<OsString>,
-}
-
-/// When a job that does not end by itself is ended.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Vigilance {
-    /// Whether a job that cannot go on is ended, with exit code 125.
-    pub ends_deadlocks: bool,
-    /// How long no rank may make progress, before the job is ended with exit code 124.
-    pub stall: Option<Duration>,
-    /// From one look at the ranks to the next.
-    pub interval: Duration,
-}
-
-impl Default for Vigilance {
-    fn default() -> Self {
-        Self { ends_deadlocks: true, stall: None, interval: watch::INTERVAL }
-    }
-}
-
-/// What to run.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct JobSpec {
-    /// Number of ranks.
-    pub ranks: usize,
-    /// Protocol of messages; `None` leaves it to the environment.
-    pub backend: Option<BackendChoice>,
-    /// Whether lines of output begin with `[rank] `.
-    pub label: bool,
-    /// How long the job may run.
-    pub timeout: Option<Duration>,
-    /// What else ends it.
-    pub vigilance: Vigilance,
-    /// Variables for the ranks.
-    pub exports: Vec<Export>,
-    /// Folder that the ranks start in.
-    pub wdir: Option<PathBuf>,
-    /// The program, as the user named it.
-    pub program: OsString,
-    /// Its arguments.
-    pub args: Vec<OsString>,
-    /// Options that were given, which other launchers need and this one does not. They are noted on
-    /// standard error.
-    pub needless: Vec<&'static str>,
-}
 
 /// Runs `spec` to its end, and returns the launcher's exit code. The calling thread must live until
 /// then (J4); its signal mask is used and restored.
@@ -111,11 +59,11 @@ pub fn run(spec: &JobSpec) -> Result<u8, LaunchError> {
     let Started { ranks, input, segment } = prepared.start(signals.mask_before())?;
     let oversight = Oversight::new(&segment, &spec.vigilance)?;
     let mut printer = Printer::new();
-    for option in &spec.needless {
-        printer.say(&format!("mpjrun: {option} is not needed\n"));
+    for note in &spec.notes {
+        printer.say(&format!("mpjrun: {note}\n"));
     }
     let job = Job {
-        ledger: Ledger::new(start, spec.ranks, ranks.iter().map(Rank::pid)),
+        ledger: Ledger::new(start, spec.ranks(), ranks.iter().map(Rank::pid)),
         ranks,
         printer,
         input,

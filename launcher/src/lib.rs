@@ -6,8 +6,10 @@
 //! inherited by descriptor, as `transport_lapi::bootstrap` lays down.
 //!
 //! ```text
-//!  cli, cargo          what was asked for ──── info: what would be in force
-//!      │
+//!  cli, cargo          what was asked for ─┬─ info: what would be in force
+//!      │                                   ├─ dry_run: what would be started
+//!      │                                   ├─ runner: the tests of a test program
+//!      │                                   └─ jobs: what runs now
 //!  tuning_file         the values tuned to this machine
 //!      │
 //!  spawn               one process per rank, each leading its own process group
@@ -23,15 +25,18 @@
 
 pub mod cargo;
 pub mod cli;
+pub mod dry_run;
 mod error;
 mod exits;
 pub mod info;
 pub mod job;
+pub mod jobs;
 pub mod machine;
 mod output;
 mod oversight;
 mod rank;
 mod report;
+pub mod runner;
 mod spawn;
 mod stdin;
 pub mod tuning_file;

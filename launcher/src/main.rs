@@ -1,4 +1,4 @@
-//! `mpjrun`: runs a program as the ranks of one job on this host.
+//! `mpjrun`: runs programs as the ranks of one job on this host.
 
 #![allow(clippy::print_stderr, reason = "a program talks to its user")]
 
@@ -6,15 +6,14 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use mpj_launcher::cli::Request;
-use mpj_launcher::{LaunchError, cli, info, job};
+use mpj_launcher::{LaunchError, cli, dry_run, info, job, jobs, runner};
 
 fn main() -> ExitCode {
     if std::env::args_os().nth(1).is_some_and(|word| word == info::probe::WORD) {
         return probe();
     }
     let answer = match cli::parse_mpjrun(std::env::args_os()) {
-        Ok(Request::Run(spec)) => job::run(&spec),
-        Ok(Request::Info(asked)) => tell(&asked),
+        Ok(request) => answer(request),
         Err(error) => error.exit(),
     };
     match answer {
@@ -26,11 +25,25 @@ fn main() -> ExitCode {
     }
 }
 
-fn tell(asked: &info::Asked) -> Result<u8, LaunchError> {
-    let text = info::text(asked)?;
-    // A reader that has seen enough closes the pipe.
-    let written = std::io::stdout().write_all(text.as_bytes());
-    Ok(u8::from(written.is_err()))
+fn answer(request: Request) -> Result<u8, LaunchError> {
+    match request {
+        Request::Run(spec) if runner::is_listing(&spec) => Err(runner::become_program(&spec)),
+        Request::Run(spec) => job::run(&spec),
+        Request::DryRun(spec) => {
+            spec.notes.iter().for_each(|note| eprintln!("mpjrun: {note}"));
+            dry_run::text(&spec).map(tell)
+        }
+        Request::Info(asked) => info::text(&asked).map(tell),
+        Request::Completions(script) => Ok(tell(script)),
+        Request::Ps => jobs::ps().map(tell),
+        Request::Kill { job } => jobs::kill(&job).map(tell),
+        Request::Attach { job } => jobs::attach(&job).map(tell),
+    }
+}
+
+/// Prints the text. A reader that has seen enough closes the pipe.
+fn tell(text: String) -> u8 {
+    u8::from(std::io::stdout().write_all(text.as_bytes()).is_err())
 }
 
 /// What this program does as a rank of the job by which `--info` finds out how ranks read.

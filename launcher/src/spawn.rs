@@ -3,6 +3,7 @@
 //!
 //! Everything that can be wrong with the program is found before the first rank starts.
 
+use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -24,7 +25,7 @@ use transport_lapi::config::{self, Settings, Tuning, TuningSource};
 
 use crate::LaunchError;
 use crate::exits::Ending;
-use crate::job::{Export, JobSpec};
+use crate::job::{App, Export, JobSpec};
 use crate::rank::Rank;
 use crate::stdin::{self, TerminalInput};
 use crate::tuning_file;
@@ -35,61 +36,108 @@ pub(crate) struct Started {
     pub(crate) input: Option<TerminalInput>,
     pub(crate) segment: OwnedFd,
 }
+/// Where programs are looked up if `PATH` is not set.
+const DEFAULT_PATH: &str = "/usr/bin:/bin";
 
 /// A job description, checked against the system.
 pub(crate) struct Prepared<'a> {
     spec: &'a JobSpec,
-    program: PathBuf,
-    environment: Vec<(OsString, OsString)>,
+    programs: Vec<Program<'a>>,
     tuning: Tuning,
 }
 
-/// Checks the program, the folder, the exported variables, the settings and the tuned values.
-pub(crate) fn check(spec: &JobSpec) -> Result<Prepared<'_>, LaunchError> {
-    Settings::from_env()?;
-    let program = find_program(&spec.program, config::inherited("PATH"))?;
-    if let Some(folder) = &spec.wdir {
-        check_folder(folder)?;
-    }
-    let mut environment =
-        spec.exports.iter().map(exported).collect::<Result<Vec<_>, LaunchError>>()?;
-    if let Some(backend) = spec.backend {
-        let (name, value) = config::backend_entry(backend);
-        environment.push((name.into(), value.into()));
-    }
-    let tuning = tuning_file::load(&tuning_source(&spec.exports))?.tuning;
-    Ok(Prepared { spec, program, environment, tuning })
+/// One program of the job.
+pub(crate) struct Program<'a> {
+    pub(crate) app: &'a App,
+    /// Absolute.
+    pub(crate) path: PathBuf,
+    /// What the ranks get beside the launcher's own environment, each variable once.
+    pub(crate) environment: BTreeMap<OsString, OsString>,
 }
 
-/// Where the tuned values of a job with these `exports` are from: `-x` counts for more than the
+/// Checks the programs, the folders, the exported variables, the settings and the tuned values.
+pub(crate) fn check(spec: &JobSpec) -> Result<Prepared<'_>, LaunchError> {
+    Settings::from_env()?;
+    let programs = spec.apps.iter().map(|app| Program::check(spec, app));
+    let programs = programs.collect::<Result<Vec<_>, LaunchError>>()?;
+    let tuning = tuning_file::load(&tuning_source(spec.all_exports()))?.tuning;
+    Ok(Prepared { spec, programs, tuning })
+}
+
+impl<'a> Program<'a> {
+    fn check(spec: &JobSpec, app: &'a App) -> Result<Self, LaunchError> {
+        let path = find_program(&app.program, search_path(app.path.as_deref()))?;
+        if let Some(folder) = &app.wdir {
+            check_folder(folder)?;
+        }
+        let exports = spec.exports.iter().chain(&app.exports).map(exported);
+        let mut environment = exports.collect::<Result<BTreeMap<_, _>, LaunchError>>()?;
+        if let Some(backend) = spec.backend {
+            let (name, value) = config::backend_entry(backend);
+            environment.insert(name.into(), value.into());
+        }
+        Ok(Self { app, path, environment })
+    }
+
+    /// The program as it is to be started, its streams and its rank aside.
+    pub(crate) fn command(&self) -> Command {
+        let mut command = Command::new(&self.path);
+        command.arg0(&self.app.program).args(&self.app.args).envs(&self.environment);
+        if let Some(folder) = &self.app.wdir {
+            command.current_dir(folder);
+        }
+        command
+    }
+
+    pub(crate) fn spawn_failed(&self, rank: usize, source: io::Error) -> LaunchError {
+        let reason = match source.raw_os_error().map(Errno::from_raw_os_error) {
+            Some(Errno::NOEXEC) => "neither a program of this machine nor a script with #!",
+            Some(Errno::NOENT) => "the interpreter it asks for is not there",
+            _ => return LaunchError::Spawn { rank, source },
+        };
+        let program = PathBuf::from(&self.app.program);
+        LaunchError::NotExecutable { program, reason: reason.to_owned() }
+    }
+}
+
+/// Where the tuned values of a job with these `exports` are from, the last of which counts: it counts for more than the
 /// launcher's own environment.
-pub(crate) fn tuning_source(exports: &[Export]) -> TuningSource {
-    let mut exports = exports.iter().rev();
-    let exported = exports.find(|export| export.name == config::TUNING.name);
+pub(crate) fn tuning_source<'a>(
+    exports: impl DoubleEndedIterator<Item = &'a Export>,
+) -> TuningSource {
+    let exported = exports.rev().find(|export| export.name == config::TUNING.name);
     match exported.and_then(|export| export.value.as_deref()) {
         Some(value) => TuningSource::named(value),
         None => TuningSource::from_env(),
     }
 }
 
-impl Prepared<'_> {
+impl<'a> Prepared<'a> {
+    /// Every rank with its program, in order.
+    pub(crate) fn ranks(&self) -> impl Iterator<Item = (usize, &Program<'a>)> {
+        let programs = self.programs.iter();
+        programs.flat_map(|program| std::iter::repeat_n(program, program.app.ranks)).enumerate()
+    }
+
     /// Starts all ranks, or as many as there are until one of them has failed. If one cannot be
     /// started, those before it are ended.
     pub(crate) fn start(&self, mask: Mask) -> Result<Started, LaunchError> {
         let limit = DescriptorLimit::raise();
-        let segment = create_segment(self.spec.ranks)?;
+        let size = self.spec.ranks();
+        let segment = create_segment(size)?;
         let job = format!("{}-{:x}", std::process::id(), monotonic_nanos());
         let (mut input, forwarding) = stdin::for_rank_zero()
             .map_err(|source| LaunchError::System { action: "forward standard input", source })?;
-        let mut ranks = Vec::with_capacity(self.spec.ranks);
-        for rank in 0..self.spec.ranks {
-            let failed = |source: io::Error| self.spawn_failed(rank, source);
+        let mut ranks = Vec::with_capacity(size);
+        for (rank, program) in self.ranks() {
+            let failed = |source: io::Error| program.spawn_failed(rank, source);
             let (receiver, control) = control_pair().map_err(failed)?;
-            let mut command = self.command(std::mem::replace(&mut input, Stdio::null()));
+            let mut command = program.command();
+            command.stdin(std::mem::replace(&mut input, Stdio::null()));
+            command.stdout(Stdio::piped()).stderr(Stdio::piped());
             let task = rank as TaskId;
             let (segment, control) = (segment.as_fd(), control.as_fd());
-            let (ranks_of_job, tuning) = (self.spec.ranks, &self.tuning);
-            command.envs(rank_environment(task, ranks_of_job, &job, segment, control, tuning));
+            command.envs(rank_environment(task, size, &job, segment, control, &self.tuning));
             prepare(&mut command, segment, control, &limit, mask);
             let label = self.spec.label.then(|| format!("[{rank}] "));
             let child = command.spawn().map_err(failed)?;
@@ -99,29 +147,6 @@ impl Prepared<'_> {
             }
         }
         Ok(Started { ranks, input: forwarding, segment })
-    }
-
-    fn command(&self, input: Stdio) -> Command {
-        let mut command = Command::new(&self.program);
-        command.arg0(&self.spec.program).args(&self.spec.args);
-        command.envs(self.environment.iter().map(|(name, value)| (name, value)));
-        command.stdin(input).stdout(Stdio::piped()).stderr(Stdio::piped());
-        if let Some(folder) = &self.spec.wdir {
-            command.current_dir(folder);
-        }
-        command
-    }
-
-    fn spawn_failed(&self, rank: usize, source: io::Error) -> LaunchError {
-        let reason = match source.raw_os_error().map(Errno::from_raw_os_error) {
-            Some(Errno::NOEXEC) => "neither a program of this machine nor a script with #!",
-            Some(Errno::NOENT) => "the interpreter it asks for is not there",
-            _ => return LaunchError::Spawn { rank, source },
-        };
-        LaunchError::NotExecutable {
-            program: PathBuf::from(&self.spec.program),
-            reason: reason.to_owned(),
-        }
     }
 }
 
@@ -148,13 +173,23 @@ fn exported(export: &Export) -> Result<(OsString, OsString), LaunchError> {
     Ok((export.name.clone(), value.ok_or_else(unset)?))
 }
 
+/// `PATH`, behind the folders of `--path`.
+fn search_path(first: Option<&OsStr>) -> Option<OsString> {
+    let path = config::inherited("PATH");
+    let Some(first) = first else { return path };
+    let mut all = first.to_owned();
+    all.push(":");
+    all.push(path.unwrap_or_else(|| DEFAULT_PATH.into()));
+    Some(all)
+}
+
 /// The absolute path of `program`: as it is if it has a slash, else the first executable file of
 /// that name in `search_path`.
 fn find_program(program: &OsStr, search_path: Option<OsString>) -> Result<PathBuf, LaunchError> {
     if program.as_bytes().contains(&b'/') {
         return absolute_program(Path::new(program));
     }
-    let search_path = search_path.unwrap_or_else(|| "/usr/bin:/bin".into());
+    let search_path = search_path.unwrap_or_else(|| DEFAULT_PATH.into());
     let mut best = LaunchError::NotFound { program: program.into(), hint: hint(program) };
     for folder in std::env::split_paths(&search_path) {
         match absolute_program(&folder.join(program)) {

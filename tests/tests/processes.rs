@@ -49,6 +49,15 @@ fn a_job_that_does_everything_right() {
 }
 
 #[test]
+fn several_programs_are_one_world() {
+    let outcome = launch::mpjrun(&["-n", "2", RANK, "well", ":", "-n", "1", RANK, "well"]);
+    assert_eq!((outcome.code, outcome.stderr.as_str()), (0, ""), "{outcome:?}");
+    let mut lines: Vec<&str> = outcome.stdout.lines().collect();
+    lines.sort_unstable();
+    assert_eq!(lines, ["rank 0 of 3", "rank 1 of 3", "rank 2 of 3"]);
+}
+
+#[test]
 fn a_rank_that_fails_before_it_joins() {
     let gone = ["mpjrun: rank 1 (pid ", "rank 0"];
     failing_job(2, &["before", "exit3", "1"], 3, &["exited with code 3", gone[0], gone[1]]);

@@ -4,12 +4,14 @@
 #![allow(clippy::print_stderr, reason = "a program talks to its user")]
 
 use std::ffi::OsString;
+use std::io::Write;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
 use mpj_launcher::cargo::{CargoError, Request, RunRequest};
-use mpj_launcher::{cargo, job};
+use mpj_launcher::job::JobSpec;
+use mpj_launcher::{LaunchError, cargo, dry_run, job};
 
 fn main() -> ExitCode {
     let answer = match cargo::parse(std::env::args_os()) {
@@ -25,14 +27,23 @@ fn main() -> ExitCode {
 }
 
 fn run(request: RunRequest) -> Result<ExitCode, CargoError> {
+    let is_dry_run = request.is_dry_run();
     let spec = request.build()?;
-    Ok(match job::run(&spec) {
+    let answer = if is_dry_run { tell_of(&spec) } else { job::run(&spec) };
+    Ok(match answer {
         Ok(code) => ExitCode::from(code),
         Err(error) => {
             eprintln!("mpjrun: {error}");
             ExitCode::from(error.exit_code())
         }
     })
+}
+
+fn tell_of(spec: &JobSpec) -> Result<u8, LaunchError> {
+    spec.notes.iter().for_each(|note| eprintln!("mpjrun: {note}"));
+    let text = dry_run::text(spec)?;
+    // A reader that has seen enough closes the pipe.
+    Ok(u8::from(std::io::stdout().write_all(text.as_bytes()).is_err()))
 }
 
 /// Becomes this program of the benchmarks, so that signals reach it and its exit code is the user's.

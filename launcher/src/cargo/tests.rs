@@ -64,16 +64,16 @@ fn the_words_after_tune_are_passed_on() {
 
 #[test]
 fn the_command_line_of_cargo() {
-    let line =
-        "cargo-mpj mpj run -np 3 --release --example matmul --backend eager -l -- --size 9 -np";
+    let line = "cargo-mpj mpj run -np 3 --mca a b --release --example matmul --backend eager -l -- --size 9 -np";
     let Request::Run(request) = parse(words(line)).expect("legal") else {
         panic!("the subcommand is run");
     };
     let expected = Selection { release: true, ..named(None, Some("matmul"), None) };
     assert_eq!(request.selection, expected);
     assert_eq!(request.args, words("--size 9 -np"));
-    let spec = request.options.job("prog".into(), request.args);
-    assert_eq!((spec.ranks, spec.label), (3, true));
+    let spec = request.options.one_program("prog".into(), request.args, request.notes);
+    assert_eq!((spec.ranks(), spec.label), (3, true));
+    assert_eq!(spec.notes, ["--mca a b is not needed"]);
 }
 
 #[test]

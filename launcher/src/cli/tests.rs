@@ -1,67 +1,198 @@
 //! What the command line of `mpjrun` accepts and refuses.
 
-use clap::error::ErrorKind;
+use clap::ValueEnum;
+use std::time::Duration;
+use transport_lapi::adapters::MAX_TASKS;
+use transport_lapi::config::{BackendChoice, SETTINGS};
 
 use super::*;
+use crate::job::{App, Export};
 
 fn words(line: &str) -> Vec<OsString> {
     line.split_whitespace().map(OsString::from).collect()
 }
 
+fn request(line: &str) -> Result<Request, clap::Error> {
+    parse_mpjrun(words(&format!("mpjrun {line}")))
+}
+
 fn parse(line: &str) -> Result<JobSpec, clap::Error> {
-    match parse_mpjrun(words(&format!("mpjrun {line}")))? {
+    match request(line)? {
         Request::Run(spec) => Ok(spec),
-        Request::Info(asked) => panic!("{line} asks for {asked:?}"),
+        other => panic!("{line} asks for {other:?}"),
     }
 }
 
+/// The one program of a legal command line.
+fn app(line: &str) -> App {
+    let mut apps = parse(line).expect(line).apps;
+    assert_eq!(apps.len(), 1, "{line}");
+    apps.remove(0)
+}
+
 fn refusal(line: &str) -> (ErrorKind, String) {
-    let error = parse(line).expect_err(line);
+    let error = request(line).expect_err(line);
     (error.kind(), error.to_string())
+}
+
+fn export(name: &str, value: Option<&str>) -> Export {
+    Export { name: name.into(), value: value.map(OsString::from) }
 }
 
 #[test]
 fn every_option_is_taken() {
-    let line = "-n 3 --backend eager -l --timeout 1.5 --stall 9 --deadlock ignore -x A=b=c -x HOME \
-                --wdir /tmp prog";
-    let spec = parse(line).expect("all legal");
-    let export = |name: &str, value: Option<&str>| Export {
-        name: name.into(),
-        value: value.map(OsString::from),
+    let line = "-n 3 --backend eager -l --timeout 1.5 --genv B=2 -x A=b=c -x HOME --wdir /tmp \
+                --path /opt:/srv --host localhost prog";
+    let app = App {
+        exports: vec![export("A", Some("b=c")), export("HOME", None)],
+        wdir: Some("/tmp".into()),
+        path: Some("/opt:/srv".into()),
+        ..App::new(3, "prog")
     };
     let expected = JobSpec {
-        ranks: 3,
+        exports: vec![export("B", Some("2"))],
         backend: Some(BackendChoice::Eager),
         label: true,
         timeout: Some(Duration::from_millis(1500)),
-        vigilance: Vigilance {
-            ends_deadlocks: false,
-            stall: Some(Duration::from_secs(9)),
-            ..Vigilance::default()
-        },
-        exports: vec![export("A", Some("b=c")), export("HOME", None)],
-        wdir: Some("/tmp".into()),
-        program: "prog".into(),
-        args: Vec::new(),
-        needless: Vec::new(),
+        ..JobSpec::new(vec![app])
     };
-    assert_eq!(spec, expected);
+    assert_eq!(parse(line).expect("all legal"), expected);
+}
+
+#[test]
+fn several_programs_have_their_own_options() {
+    let line = "-l -n 1 -x A=1 io --out x : -n 4 -wdir /tmp -x B=2 compute -l : -np 2 io";
+    let spec = parse(line).expect("legal");
+    let first =
+        App { exports: vec![export("A", Some("1"))], args: words("--out x"), ..App::new(1, "io") };
+    let second = App {
+        exports: vec![export("B", Some("2"))],
+        wdir: Some("/tmp".into()),
+        args: words("-l"),
+        ..App::new(4, "compute")
+    };
+    let expected = vec![first, second, App::new(2, "io")];
+    assert_eq!((spec.ranks(), spec.label, spec.apps), (7, true, expected));
+}
+
+#[test]
+fn what_is_wrong_with_several_programs_is_said() {
+    let options = ["-l", "--timeout 3", "-timeout 3", "--genv A=1", "--backend eager", "--dry-run"];
+    for option in options {
+        let (_, text) = refusal(&format!("-n 1 a : -n 1 {option} b"));
+        assert!(text.contains("is an option of the whole job"), "{text}");
+        assert!(text.contains(option.split(' ').next().unwrap().trim_start_matches('-')), "{text}");
+    }
+    let (_, text) = refusal("-n 2 a : b");
+    assert!(text.contains("-n N b"), "{text}");
+    let (_, text) = refusal("-n 200 a : -n 57 b");
+    assert!(text.contains("257 ranks together"), "{text}");
+    for line in ["-n 1 a :", "-n 1 a : : -n 1 b", ": -n 1 a", "-n 1 a : -n 1"] {
+        let (kind, text) = refusal(line);
+        assert_eq!(kind, ErrorKind::MissingRequiredArgument, "{line}: {text}");
+    }
+    let (kind, text) = refusal("-n 1 a : --wdri /tmp -n 1 b");
+    assert_eq!(kind, ErrorKind::UnknownArgument);
+    assert!(text.contains("'--wdir'"), "{text}");
+}
+
+#[test]
+fn a_file_names_the_programs() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("programs");
+    let file_named = |text: &str, options: &str| {
+        std::fs::write(&file, text).expect("a file");
+        request(&format!("{options} --configfile {}", file.display()))
+    };
+    let text = "# a comment\n-n 1 -timeout 3 io 'one word' :\n\n-n 2 -x A=1 compute\n";
+    let Ok(Request::Run(spec)) = file_named(text, "-l") else { panic!("it is legal") };
+    let first = App { args: vec!["one word".into(), ":".into()], ..App::new(1, "io") };
+    let second = App { exports: vec![export("A", Some("1"))], ..App::new(2, "compute") };
+    assert_eq!(spec.apps, [first, second]);
+    assert_eq!((spec.label, spec.timeout), (true, Some(Duration::from_secs(3))));
+    for (text, options, said) in [
+        ("a\n", "-n 2", "belong into the lines"),
+        ("a 'b\n", "", "line 1: a quote is not closed"),
+        ("# a\n", "", "no line names a program"),
+        ("--configfile other a\n", "", "cannot be used multiple times"),
+        ("-n 1 a\n-n 1 -l b\n", "", "-l is an option of the whole job"),
+    ] {
+        let text = file_named(text, options).expect_err(text).to_string();
+        assert!(text.contains(said), "{text}");
+    }
+    let (_, text) = refusal("--configfile f a");
+    assert!(text.contains("give none beside it"), "{text}");
+    assert!(refusal("--configfile /absent/f").1.contains("/absent/f: No such file"));
+}
+
+#[test]
+fn jobs_are_asked_about_by_the_first_word() {
+    let job = || "12-ab".to_owned();
+    assert_eq!(request("ps").expect("legal"), Request::Ps);
+    assert_eq!(request("kill 12-ab").expect("legal"), Request::Kill { job: job() });
+    assert_eq!(request("attach 12-ab").expect("legal"), Request::Attach { job: job() });
+    assert_eq!(app("-n 1 ps"), App::new(1, "ps"));
+    assert_eq!(app("-l kill 1"), App { args: words("1"), ..App::new(default_ranks(), "kill") });
+    assert_eq!(app("-- ps").program, "ps");
+    assert_eq!(app("./ps").program, "./ps");
+    assert_eq!(app("help").program, "help");
+    assert_eq!(refusal("kill").0, ErrorKind::MissingRequiredArgument);
+    for line in ["ps now", "ps : -n 1 p", "--completions bash : -n 1 p"] {
+        refusal(line);
+    }
+}
+
+#[test]
+fn every_shell_gets_a_script_that_names_the_options() {
+    for shell in Shell::value_variants() {
+        let Ok(Request::Completions(script)) = request(&format!("--completions {shell}")) else {
+            panic!("{shell} is legal")
+        };
+        for word in ["backend", "timeout", "configfile", "attach"] {
+            assert!(script.contains(word), "{word} is missing for {shell}");
+        }
+    }
+    assert!(refusal("--completions tcsh").1.contains("zsh"));
+}
+
+#[test]
+fn a_dry_run_is_not_a_run() {
+    let expected = JobSpec::new(vec![App::new(2, "p")]);
+    let dry = request("-n 2 --dry-run p").expect("legal");
+    assert_eq!(dry, Request::DryRun(expected));
+}
+
+#[test]
+fn a_host_has_to_be_this_one() {
+    assert_eq!(app("-host localhost:2 -n 2 p"), App::new(2, "p"));
+    let (kind, text) = refusal("--host localhost,node8.invalid -n 2 p");
+    assert_eq!(kind, ErrorKind::ValueValidation);
+    assert!(text.contains("node8.invalid") && text.contains("run on this host only"), "{text}");
+    assert!(refusal("--hostfile /absent p").1.contains("/absent"));
+}
+
+#[test]
+fn a_list_of_numbers_will_do() {
+    assert_eq!(app("-soft 2:7:2 p").ranks, 6);
+    assert_eq!(app("-n 3 -soft 2:7:2 p").ranks, 3);
 }
 
 #[test]
 fn info_needs_no_program_and_takes_none() {
-    let parsed = parse_mpjrun(words("mpjrun -np 3 --info --backend eager")).expect("legal");
+    let parsed = request("-np 3 --info --backend eager -genv A 1 -x B=2").expect("legal");
     let (ranks, backend) = (Some(3), Some(BackendChoice::Eager));
-    assert_eq!(parsed, Request::Info(Asked { ranks, backend, exports: Vec::new() }));
+    let exports = vec![export("A", Some("1")), export("B", Some("2"))];
+    assert_eq!(parsed, Request::Info(Asked { ranks, backend, exports }));
     assert_eq!(refusal("--info prog").0, ErrorKind::ArgumentConflict);
-    assert_eq!(parse("prog --info").expect("the program's own business").args, words("--info"));
+    assert_eq!(refusal("--info : -n 2 p").0, ErrorKind::InvalidValue);
+    assert_eq!(app("prog --info").args, words("--info"));
 }
 
 #[test]
 fn what_follows_the_program_is_the_programs() {
     for args in ["-n 4 -l --backend nonsense --help", "-np 9 -- --version -x", "-- -n"] {
-        let spec = parse(&format!("-n 2 prog {args}")).expect("the program's own business");
-        assert_eq!((spec.ranks, spec.args), (2, words(args)), "{args}");
+        let app = app(&format!("-n 2 prog {args}"));
+        assert_eq!((app.ranks, app.args), (2, words(args)), "{args}");
     }
 }
 
@@ -77,31 +208,34 @@ fn the_other_spellings_of_n_are_taken() {
         "-l -np 4 p",
         "-x np -np 4 p",
     ] {
-        assert_eq!(parse(line).expect(line).ranks, 4, "{line}");
+        assert_eq!(app(line).ranks, 4, "{line}");
     }
 }
 
 #[test]
 fn options_of_other_launchers_that_are_not_needed_are_noted() {
-    let spec = parse("--allow-run-as-root -n 4 --oversubscribe p --oversubscribe").expect("legal");
-    assert_eq!(spec.needless, ["--oversubscribe", "--allow-run-as-root"]);
-    assert_eq!((spec.ranks, spec.args), (4, words("--oversubscribe")));
+    let line = "--allow-run-as-root -n 4 --oversubscribe p --oversubscribe : -n 1 -ppn 1 q";
+    let spec = parse(line).expect("legal");
+    let notes = [
+        "--allow-run-as-root is not needed",
+        "--oversubscribe is not needed",
+        "-ppn 1 is not needed: every rank runs on this host",
+    ];
+    assert_eq!(spec.notes, notes);
+    assert_eq!((spec.apps[0].ranks, &spec.apps[0].args), (4, &words("--oversubscribe")));
 }
 
 #[test]
-fn a_value_that_looks_like_np_is_left_alone() {
-    assert_eq!(accept_np(words("mpjrun -x -np p -np")), words("mpjrun -x -np p -np"));
-    assert_eq!(accept_np(words("mpjrun -- -np")), words("mpjrun -- -np"));
-    assert_eq!(accept_np(words("mpjrun -np -np")), words("mpjrun -n -np"));
-    assert_eq!(accept_np(words("mpjrun p -np2")), words("mpjrun p -np2"));
-    assert_eq!(accept_np(words("mpjrun -np2x p")), words("mpjrun -np2x p"));
-    assert_eq!(accept_np(words("mpjrun")), words("mpjrun"));
+fn what_another_launcher_can_and_this_one_cannot_is_refused() {
+    let (kind, text) = refusal("-genvnone -n 2 p");
+    assert_eq!(kind, ErrorKind::InvalidValue);
+    assert!(text.contains("-genvnone") && text.contains("env -i"), "{text}");
 }
 
 #[test]
 fn without_n_there_are_as_many_ranks_as_cores() {
     let cores = std::thread::available_parallelism().expect("a number").get();
-    assert_eq!(parse("prog").expect("n is optional").ranks, cores.min(MAX_TASKS));
+    assert_eq!(app("prog").ranks, cores.min(MAX_TASKS));
 }
 
 #[test]
@@ -111,14 +245,16 @@ fn impossible_numbers_of_ranks_are_refused_with_the_limit() {
         assert_eq!(kind, ErrorKind::ValueValidation, "{number}");
         assert!(text.contains(number) && text.contains("a job has 1 to 256 ranks"), "{text}");
     }
-    assert_eq!(parse("-n 256 prog").expect("the limit itself").ranks, 256);
+    assert_eq!(app("-n 256 prog").ranks, 256);
 }
 
 #[test]
 fn an_unknown_option_gets_a_suggestion() {
-    let (kind, text) = refusal("--bakend eager prog");
-    assert_eq!(kind, ErrorKind::UnknownArgument);
-    assert!(text.contains("'--bakend'") && text.contains("'--backend'"), "{text}");
+    for line in ["--bakend eager prog", "-bakend eager prog"] {
+        let (kind, text) = refusal(line);
+        assert_eq!(kind, ErrorKind::UnknownArgument);
+        assert!(text.contains("'--bakend'") && text.contains("'--backend'"), "{text}");
+    }
 }
 
 #[test]

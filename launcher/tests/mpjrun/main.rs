@@ -4,6 +4,7 @@
 mod cleanup;
 mod exits;
 mod output;
+mod programs;
 mod support;
 mod terminal;
 mod tuning;

@@ -1,0 +1,232 @@
+//! Options of Open MPI, MPICH and Intel MPI in this launcher's words: translated, noted as not needed,
+//! or refused with a reason. Pure; called on every section of a command line before clap sees it.
+//!
+//! - W1: nothing behind PROGRAM is touched. Where the launcher's own options end follows from clap's
+//!   description of them, so an option that is added there needs nothing here.
+//! - W2: a word that is the value of an option is never taken for an option.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+
+use clap::{Arg, Command};
+
+/// Why an option that says on which host ranks run has nothing to say.
+const ONE_HOST: &str = ": every rank runs on this host";
+/// Why an option of the environment has nothing to say.
+const INHERITED: &str = ": ranks inherit this environment";
+/// Why options about the report of a hang have nothing to say.
+const REPORTED: &str = ": the report comes anyway";
+
+/// What another launcher's option means here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Meaning {
+    /// This word of ours; a value follows if it takes one.
+    Is(&'static str),
+    /// `NAME VALUE` or `NAME=VALUE`, for this option of ours.
+    Variable(&'static str),
+    /// Names of variables with commas between them, for this option of ours.
+    Variables(&'static str),
+    /// Nothing, with so many values, and why.
+    Needless(usize, &'static str),
+    /// What cannot be done, and what to do instead.
+    Refused(&'static str),
+}
+
+use Meaning::{Is, Needless, Refused, Variable, Variables};
+
+/// Other launchers' options, without their dashes.
+const FOREIGN: &[(&str, Meaning)] = &[
+    ("c", Is("--np")),
+    ("wd", Is("--wdir")),
+    ("H", Is("--host")),
+    ("hosts", Is("--host")),
+    ("f", Is("--hostfile")),
+    ("machinefile", Is("--hostfile")),
+    ("default-hostfile", Is("--hostfile")),
+    ("app", Is("--configfile")),
+    ("s", Is("--stdin")),
+    ("prepend-rank", Is("-l")),
+    ("tag-output", Is("--output=tag")),
+    ("timestamp-output", Is("--output=timestamp")),
+    ("disable-auto-cleanup", Is("--on-failure=keep")),
+    ("enable-recovery", Is("--on-failure=keep")),
+    ("env", Variable("-x")),
+    ("genv", Variable("--genv")),
+    ("gx", Is("--genv")),
+    ("envlist", Variables("-x")),
+    ("genvlist", Variables("--genv")),
+    ("envall", Needless(0, INHERITED)),
+    ("genvall", Needless(0, INHERITED)),
+    ("envnone", Refused("ranks inherit the launcher's environment; empty it with env -i")),
+    ("genvnone", Refused("ranks inherit the launcher's environment; empty it with env -i")),
+    ("ppn", Needless(1, ONE_HOST)),
+    ("perhost", Needless(1, ONE_HOST)),
+    ("npernode", Needless(1, ONE_HOST)),
+    ("N", Needless(1, ONE_HOST)),
+    ("arch", Needless(1, ONE_HOST)),
+    ("iface", Needless(1, ONE_HOST)),
+    ("launcher", Needless(1, ONE_HOST)),
+    ("bootstrap", Needless(1, ONE_HOST)),
+    ("rmk", Needless(1, ONE_HOST)),
+    ("rank-by", Needless(1, ": ranks are numbered in order")),
+    ("mca", Needless(2, "")),
+    ("gmca", Needless(2, "")),
+    ("omca", Needless(2, "")),
+    ("gomca", Needless(2, "")),
+    ("pmixmca", Needless(2, "")),
+    ("gpmixmca", Needless(2, "")),
+    ("prtemca", Needless(2, "")),
+    ("prefix", Needless(1, "")),
+    ("noprefix", Needless(0, "")),
+    ("oversubscribe", Needless(0, "")),
+    ("allow-run-as-root", Needless(0, "")),
+    ("use-hwthread-cpus", Needless(0, "")),
+    ("get-stack-traces", Needless(0, REPORTED)),
+    ("report-state-on-timeout", Needless(0, REPORTED)),
+];
+
+/// A section in this launcher's words.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Translated {
+    pub(crate) words: Vec<OsString>,
+    /// What was left out, one sentence each.
+    pub(crate) notes: Vec<String>,
+}
+
+/// Translates a section, which begins with its first option. `own` is the command that will parse it,
+/// built.
+///
+/// # Errors
+/// Names an option that cannot be translated, and says what to do.
+pub(crate) fn translate(
+    own: &Command,
+    section: impl IntoIterator<Item = OsString>,
+) -> Result<Translated, String> {
+    let mut words = section.into_iter();
+    let mut translated = Translated::default();
+    while let Some(word) = words.next() {
+        if !word.as_bytes().starts_with(b"-") || word == "-" || word == "--" {
+            translated.words.push(word);
+            translated.words.extend(words);
+            break;
+        }
+        let (name, attached) = parts(&word);
+        match FOREIGN.iter().find(|(known, _)| name == *known) {
+            Some((_, meaning)) => translated.take(own, *meaning, &word, attached, &mut words)?,
+            None => translated.keep(own, respelt(own, word), &mut words),
+        }
+    }
+    Ok(translated)
+}
+
+impl Translated {
+    /// Keeps a word of our own, with the value that belongs to it (W2).
+    fn keep(&mut self, own: &Command, word: OsString, rest: &mut dyn Iterator<Item = OsString>) {
+        let value = if awaits_value(own, &word) { rest.next() } else { None };
+        self.words.push(word);
+        self.words.extend(value);
+    }
+
+    fn take(
+        &mut self,
+        own: &Command,
+        meaning: Meaning,
+        word: &OsStr,
+        attached: Option<OsString>,
+        rest: &mut dyn Iterator<Item = OsString>,
+    ) -> Result<(), String> {
+        match meaning {
+            Is(ours) => match attached {
+                Some(value) => self.words.push(joined(ours.as_ref(), "=", &value)),
+                None => self.keep(own, ours.into(), rest),
+            },
+            Variable(ours) => {
+                let definition = attached.or_else(|| defined(rest));
+                self.words.extend(definition.map(|text| given(ours, &text)));
+            }
+            Variables(ours) => {
+                let list = attached.or_else(|| rest.next()).unwrap_or_default();
+                let names = list.as_bytes().split(|byte| *byte == b',');
+                self.words.extend(names.map(|name| given(ours, OsStr::from_bytes(name))));
+            }
+            Needless(values, why) => {
+                let left = values.saturating_sub(attached.is_some().into());
+                let values: Vec<OsString> = rest.take(left).collect();
+                let said =
+                    values.iter().fold(word.to_owned(), |said, value| joined(&said, " ", value));
+                self.notes.push(format!("{} is not needed{why}", said.to_string_lossy()));
+            }
+            Refused(why) => return Err(format!("{}: {why}", word.to_string_lossy())),
+        }
+        Ok(())
+    }
+}
+
+/// `NAME=VALUE` from one word that has it all, or from two.
+fn defined(rest: &mut dyn Iterator<Item = OsString>) -> Option<OsString> {
+    let name = rest.next()?;
+    match name.as_bytes().contains(&b'=') {
+        true => Some(name),
+        false => Some(rest.next().map_or(name.clone(), |value| joined(&name, "=", &value))),
+    }
+}
+
+/// An option of ours with its value in the same word.
+fn given(ours: &str, value: &OsStr) -> OsString {
+    joined(ours.as_ref(), if ours.starts_with("--") { "=" } else { "" }, value)
+}
+
+fn joined(first: &OsStr, between: &str, second: &OsStr) -> OsString {
+    let bytes = [first.as_bytes(), between.as_bytes(), second.as_bytes()].concat();
+    OsString::from_vec(bytes)
+}
+
+/// The name of an option without its dashes, and the value behind `=`.
+fn parts(word: &OsStr) -> (&OsStr, Option<OsString>) {
+    let bytes = word.as_bytes();
+    let bytes = bytes.strip_prefix(b"--").or(bytes.strip_prefix(b"-")).unwrap_or(bytes);
+    let mut fields = bytes.splitn(2, |byte| *byte == b'=');
+    let name = OsStr::from_bytes(fields.next().unwrap_or_default());
+    (name, fields.next().map(|value| OsStr::from_bytes(value).to_owned()))
+}
+
+/// A long option that has one dash gets its second one, so that clap knows it, or names it whole; and
+/// `-np4` means `-n4`.
+fn respelt(own: &Command, word: OsString) -> OsString {
+    let (name, _) = parts(&word);
+    let letters = name.as_bytes();
+    if word.as_bytes().starts_with(b"--") || letters.len() < 2 {
+        return word;
+    }
+    let is_long = own.get_arguments().filter_map(Arg::get_long).any(|long| name == long);
+    if is_long || option_of_letter(own, letters[0]).is_none() {
+        return joined("-".as_ref(), "", &word);
+    }
+    match letters.strip_prefix(b"np") {
+        Some(number) if number.iter().all(u8::is_ascii_digit) => {
+            given("-n", OsStr::from_bytes(number))
+        }
+        _ => word,
+    }
+}
+
+/// Whether the word after this option of ours is its value.
+fn awaits_value(own: &Command, word: &OsStr) -> bool {
+    let takes_value = |option: &Arg| option.get_action().takes_values();
+    let bytes = word.as_bytes();
+    if let Some(name) = bytes.strip_prefix(b"--") {
+        let mut options = own.get_arguments();
+        let is_it = |option: &&Arg| option.get_long().is_some_and(|long| long.as_bytes() == name);
+        return options.find(is_it).is_some_and(takes_value);
+    }
+    // The first letter that takes a value takes what follows it in the word, if anything does.
+    let takes = |letter: &u8| option_of_letter(own, *letter).is_some_and(takes_value);
+    bytes[1..].iter().position(takes).is_some_and(|at| at + 2 == bytes.len())
+}
+
+fn option_of_letter(own: &Command, letter: u8) -> Option<&Arg> {
+    own.get_arguments().find(|option| option.get_short() == Some(char::from(letter)))
+}
+
+#[cfg(test)]
+mod tests;

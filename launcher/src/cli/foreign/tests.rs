@@ -1,0 +1,137 @@
+//! Other launchers' options, one by one.
+
+use clap::{Args, CommandFactory};
+
+use super::*;
+use crate::cli::{JobOptions, Mpjrun, built};
+
+fn words(line: &str) -> Vec<OsString> {
+    line.split_whitespace().map(OsString::from).collect()
+}
+
+fn own() -> Command {
+    built(Mpjrun::command())
+}
+
+#[track_caller]
+fn assert_becomes(line: &str, expected: &str) {
+    let translated = translate(&own(), words(line)).expect(line);
+    assert_eq!(translated.words, words(expected), "{line}");
+    assert!(translated.notes.is_empty(), "{translated:?}");
+}
+
+#[test]
+fn other_spellings_of_our_options() {
+    for (line, expected) in [
+        ("-np 4 p", "--np 4 p"),
+        ("-np4 p", "-n4 p"),
+        ("-np=4 p", "--np=4 p"),
+        ("-c 4 p", "--np 4 p"),
+        ("-wdir /d p", "--wdir /d p"),
+        ("-wd /d p", "--wdir /d p"),
+        ("-configfile f", "--configfile f"),
+        ("--app f", "--configfile f"),
+        ("-prepend-rank p", "-l p"),
+        ("--tag-output p", "--output=tag p"),
+        ("-timestamp-output p", "--output=timestamp p"),
+        ("-timeout 3 p", "--timeout 3 p"),
+        ("-soft 1:4 p", "--soft 1:4 p"),
+        ("-host localhost p", "--host localhost p"),
+        ("-hosts=localhost p", "--host=localhost p"),
+        ("-H localhost p", "--host localhost p"),
+        ("-f file p", "--hostfile file p"),
+        ("-machinefile file p", "--hostfile file p"),
+        ("-help", "--help"),
+    ] {
+        assert_becomes(line, expected);
+    }
+}
+
+#[test]
+fn variables_in_all_their_spellings() {
+    for (line, expected) in [
+        ("-genv A b p", "--genv=A=b p"),
+        ("--genv A b p", "--genv=A=b p"),
+        ("-genv A=b p", "--genv=A=b p"),
+        ("-genv=A=b p", "--genv=A=b p"),
+        ("-genv A -1 p", "--genv=A=-1 p"),
+        ("-genv=A p", "--genv=A p"),
+        ("-genv A", "--genv=A"),
+        ("-genv", ""),
+        ("-env A b p", "-xA=b p"),
+        ("-env A=b=c p", "-xA=b=c p"),
+        ("-genvlist A,B p", "--genv=A --genv=B p"),
+        ("-envlist A,B p", "-xA -xB p"),
+        ("--gx A=b,c p", "--genv A=b,c p"),
+    ] {
+        assert_becomes(line, expected);
+    }
+}
+
+#[test]
+fn what_is_not_needed_is_noted_with_its_values() {
+    for (line, note) in [
+        ("--oversubscribe p", "--oversubscribe is not needed"),
+        ("--allow-run-as-root p", "--allow-run-as-root is not needed"),
+        ("--use-hwthread-cpus p", "--use-hwthread-cpus is not needed"),
+        ("--mca btl self,vader p", "--mca btl self,vader is not needed"),
+        ("-mca btl ^openib p", "-mca btl ^openib is not needed"),
+        ("--gmca a -b p", "--gmca a -b is not needed"),
+        ("-genvall p", "-genvall is not needed: ranks inherit this environment"),
+        ("-ppn 2 p", "-ppn 2 is not needed: every rank runs on this host"),
+        ("-perhost=2 p", "-perhost=2 is not needed: every rank runs on this host"),
+        ("-arch x p", "-arch x is not needed: every rank runs on this host"),
+        ("--rank-by slot p", "--rank-by slot is not needed: ranks are numbered in order"),
+    ] {
+        let translated = translate(&own(), words(line)).expect(line);
+        let expected = Translated { words: words("p"), notes: vec![note.to_owned()] };
+        assert_eq!(translated, expected, "{line}");
+    }
+}
+
+#[test]
+fn the_programs_words_are_left_alone() {
+    for rest in ["p -np 2 --oversubscribe", "-- -np --mca a b", "- -np"] {
+        for options in ["-n 2", "-n2", "-l", "-ln 2", "--np=2", "-xA=1", "--backend eager", ""] {
+            let line = format!("{options} {rest}");
+            assert_becomes(&line, &line);
+        }
+    }
+}
+
+#[test]
+fn a_value_that_looks_like_an_option_is_left_alone() {
+    for line in ["-x -np p -np", "-lx -np p", "--wdir --mca p", "--genv=-np p"] {
+        assert_becomes(line, line);
+    }
+    assert_becomes("-np -np", "--np -np");
+    assert_becomes("-l -np 4 p", "-l --np 4 p");
+}
+
+#[test]
+fn an_unknown_option_with_one_dash_is_named_whole() {
+    assert_becomes("-bogus p", "--bogus p");
+    assert_becomes("-np2x p", "-np2x p");
+    let text = translate(&own(), words("-envnone p")).expect_err("it cannot be done");
+    assert!(text.starts_with("-envnone: ") && text.contains("env -i"), "{text}");
+}
+
+#[test]
+fn words_that_are_no_text_pass() {
+    let odd = |bytes: &[u8]| OsString::from_vec(bytes.to_vec());
+    let section = [odd(b"--wdir=\xff"), "-genv".into(), odd(b"A\xff"), odd(b"\xfe"), odd(b"\xff")];
+    let translated = translate(&own(), section).expect("legal");
+    let expected = [odd(b"--wdir=\xff"), odd(b"--genv=A\xff=\xfe"), odd(b"\xff")];
+    assert_eq!(translated.words, expected);
+}
+
+#[test]
+fn no_option_of_ours_is_taken_for_another_launchers() {
+    let options = JobOptions::augment_args(Command::new(""));
+    let ours = options.get_arguments().filter_map(Arg::get_long).filter(|long| *long != "genv");
+    let shorts: Vec<String> =
+        options.get_arguments().filter_map(Arg::get_short).map(String::from).collect();
+    for name in ours.chain(shorts.iter().map(String::as_str)) {
+        assert!(!FOREIGN.iter().any(|(foreign, _)| *foreign == name), "{name}");
+    }
+}

@@ -1,0 +1,101 @@
+//! Host names that other launchers take. Every rank runs on this host, so a name is accepted if it
+//! means this host, and no name is ever resolved. Called by the parsers of `--host` and `--hostfile`.
+
+use std::fs;
+
+/// Names of every host for itself.
+const LOOPBACK: [&str; 4] = ["localhost", "localhost.localdomain", "127.0.0.1", "::1"];
+
+/// `--host`: names, each with `:slots` or not, separated by commas.
+pub(super) fn list(text: &str) -> Result<String, String> {
+    list_for(text, &own_name())
+}
+
+/// `--hostfile`: the file is read, and its names are checked.
+pub(super) fn file(path: &str) -> Result<String, String> {
+    let text = fs::read_to_string(path).map_err(|error| error.to_string())?;
+    file_for(&text, &own_name())
+}
+
+fn own_name() -> String {
+    rustix::system::uname().nodename().to_string_lossy().into_owned()
+}
+
+fn list_for(text: &str, own: &str) -> Result<String, String> {
+    let foreign = text.split(',').map(str::trim).find(|host| !is_here(host, own));
+    foreign.map_or_else(|| Ok(text.to_owned()), |host| Err(refusal(host, own)))
+}
+
+/// One host a line: `name`, `name:slots` or `name slots=N`; `#` begins a comment.
+fn file_for(text: &str, own: &str) -> Result<String, String> {
+    let lines = text.lines().map(|line| line.split('#').next().unwrap_or_default());
+    for host in lines.filter_map(|line| line.split_whitespace().next()) {
+        list_for(host, own)?;
+    }
+    Ok(text.to_owned())
+}
+
+fn refusal(host: &str, own: &str) -> String {
+    format!(
+        "{host:?} is not this host ({own}), and ranks run on this host only; leave the option out, \
+         or name localhost"
+    )
+}
+
+/// Whether `host` means this one, which calls itself `own`.
+fn is_here(host: &str, own: &str) -> bool {
+    let short = own.split('.').next().unwrap_or_default();
+    let is_name = |host: &str| {
+        !host.is_empty()
+            && [own, short].iter().chain(&LOOPBACK).any(|name| name.eq_ignore_ascii_case(host))
+    };
+    let without_slots = host.rsplit_once(':').filter(|(_, slots)| is_number(slots));
+    is_name(host) || without_slots.is_some_and(|(name, _)| is_name(name))
+}
+
+fn is_number(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_host_has_many_names() {
+        for list in [
+            "localhost",
+            "localhost:4,127.0.0.1",
+            "::1",
+            "::1:8",
+            "Node7.cluster",
+            "node7:2, node7.cluster:3",
+        ] {
+            list_for(list, "node7.cluster").expect(list);
+        }
+    }
+
+    #[test]
+    fn other_hosts_are_named_in_the_refusal() {
+        for (list, named) in [
+            ("localhost,node8", "node8"),
+            ("node7.other", "node7.other"),
+            ("node7:x", "node7:x"),
+            ("", ""),
+            ("localhost,,", ""),
+            (":4", ":4"),
+        ] {
+            let text = list_for(list, "node7.cluster").expect_err(list);
+            let expected = format!("{named:?} is not this host (node7.cluster)");
+            assert!(text.starts_with(&expected), "{list}: {text}");
+        }
+    }
+
+    #[test]
+    fn a_file_of_hosts_has_one_a_line() {
+        let good = "# all here\nlocalhost slots=4 max_slots=8\n\n  node7:2 # twice\n";
+        file_for(good, "node7").expect("all are this host");
+        let text = file_for("node7\nnode8 slots=2\n", "node7").expect_err("the second is not");
+        assert!(text.contains("\"node8\""), "{text}");
+    }
+}

@@ -1,0 +1,32 @@
+//! The end of `--help`: several programs, other launchers' options, exit codes, and every variable that
+//! ranks read. Pure.
+
+use transport_lapi::config::SETTINGS;
+
+const TEXT: &str = "\
+Several programs: `mpjrun -n 1 A : -n 4 B` is one job with A as rank 0 and B as ranks 1 to 4. A word \
+that is `:` ends a program's arguments; to pass one on, use --configfile. Options of the job stand \
+before the first program; -n, -x, --wdir, --path, --host and --hostfile count for the program that \
+follows them.\n\n\
+Jobs: `mpjrun ps`, `mpjrun kill JOB` and `mpjrun attach JOB` tell about the jobs of this user. To run a \
+program of such a name, give an option first: `mpjrun -n 1 ps`.\n\n\
+Options of Open MPI, MPICH and Intel MPI are translated where they mean something here (-genv, -wdir, \
+-prepend-rank, ...) and noted and ignored where they are not needed (--oversubscribe, \
+--allow-run-as-root, --mca, -ppn, ...). Long options may have one dash or two.\n\n\
+Under cargo: with CARGO_TARGET_<TRIPLE>_RUNNER=\"mpjrun -n 4\", cargo run, test and bench start jobs; a \
+test program that is asked for its --list runs once, by itself.\n\n\
+Exit code: that of the first rank that failed; 128 + S if a signal S ended it; 1 if it ended \
+without finishing; 124 after --timeout; 125 if the launcher itself failed; 126 if PROGRAM \
+cannot be executed; 127 if it is not there; 2 for a wrong command line.\n\n\
+Variables that ranks read:\n";
+
+/// The text.
+pub(super) fn text() -> String {
+    let mut text = TEXT.to_owned();
+    for row in SETTINGS {
+        let (name, default) = (row.name, row.default);
+        text +=
+            &format!("  {name}={default}\n      {}.\n      Legal: {}.\n", row.meaning, row.legal);
+    }
+    text
+}

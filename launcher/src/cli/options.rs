@@ -1,0 +1,172 @@
+//! The options of a job, which `mpjrun` and `cargo mpj run` share, and what they come to. A group of
+//! options is a struct of its own; those of the job as a whole are flattened into [`WholeJob`].
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+use transport_lapi::adapters::MAX_TASKS;
+use transport_lapi::config::{self, BackendChoice, Keyword};
+
+use super::hosts;
+use super::values::{backend_words, export_parser, largest_of, rank_count, seconds, total};
+use super::vigilance::VigilanceOptions;
+use crate::info::Asked;
+use crate::job::{App, Export, JobSpec};
+
+/// How other launchers are told how long a job may run.
+const MPIEXEC_TIMEOUT: &str = "MPIEXEC_TIMEOUT";
+
+/// Options of a job with its first program.
+#[derive(Debug, Clone, Args)]
+pub struct JobOptions {
+    #[command(flatten)]
+    pub(super) program: ProgramOptions,
+    #[command(flatten)]
+    pub(super) job: WholeJob,
+}
+
+/// Options of one program of a job.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
+#[command(next_help_heading = "Options of a program")]
+pub(super) struct ProgramOptions {
+    /// Number of ranks; as many as there are cores for this process if not given. Also -np
+    #[arg(short = 'n', long = "np", value_name = "N", value_parser = rank_count)]
+    ranks: Option<usize>,
+    /// Numbers of ranks that will do, as 2,4 or FIRST:LAST:STEP; without -n the largest counts
+    #[arg(long, value_name = "LIST", value_parser = largest_of, hide = true)]
+    soft: Option<usize>,
+    /// Set a variable in the ranks' environment; without a value, insist that it is set here
+    #[arg(short = 'x', value_name = "NAME[=V]", value_parser = export_parser())]
+    export: Vec<Export>,
+    /// Folder that the ranks start in; PROGRAM is still looked up from the current one
+    #[arg(long, value_name = "D")]
+    wdir: Option<PathBuf>,
+    /// Folders, with colons between them, where PROGRAM is looked up before PATH
+    #[arg(long, value_name = "D")]
+    path: Option<OsString>,
+    /// Accepted if every host is this one
+    #[arg(long, value_name = "H", value_parser = hosts::list)]
+    host: Vec<String>,
+    /// Accepted if every host in the file is this one
+    #[arg(long, value_name = "F", value_parser = hosts::file)]
+    hostfile: Vec<String>,
+}
+
+/// Options of the job as a whole.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Options of the job")]
+pub(super) struct WholeJob {
+    /// Protocol that carries the messages
+    #[arg(long, value_name = "B", value_parser = backend_words())]
+    backend: Option<String>,
+    /// Set a variable for every program of the job, NAME=V or NAME V; -x counts for more
+    #[arg(long, value_name = "NAME=V", value_parser = export_parser())]
+    genv: Vec<Export>,
+    /// Begin every line of output with its rank: `[3] `
+    #[arg(short = 'l')]
+    label: bool,
+    /// End the job after S seconds, with exit code 124; MPIEXEC_TIMEOUT if not given
+    #[arg(long, value_name = "S", value_parser = seconds)]
+    timeout: Option<Duration>,
+    #[command(flatten)]
+    vigilance: VigilanceOptions,
+    /// Check everything and print what each rank would be, but start nothing
+    #[arg(long)]
+    pub(super) dry_run: bool,
+}
+
+impl JobOptions {
+    /// The job that runs `program` with `args` under these options. `notes` are passed on.
+    pub(crate) fn one_program(
+        self,
+        program: OsString,
+        args: Vec<OsString>,
+        notes: Vec<String>,
+    ) -> JobSpec {
+        let ranks = self.program.ranks().unwrap_or_else(default_ranks);
+        let app = self.program.app(ranks, program, args);
+        self.job.spec(vec![app], notes)
+    }
+
+    /// Whether to start nothing.
+    pub(crate) fn is_dry_run(&self) -> bool {
+        self.job.dry_run
+    }
+
+    /// What `--info` tells about.
+    pub(super) fn asked(self) -> Asked {
+        let exports = self.job.genv.into_iter().chain(self.program.export.iter().cloned());
+        let backend = self.job.backend.as_deref().and_then(BackendChoice::from_word);
+        Asked { ranks: self.program.ranks(), backend, exports: exports.collect() }
+    }
+}
+
+impl ProgramOptions {
+    pub(super) fn ranks(&self) -> Option<usize> {
+        self.ranks.or(self.soft)
+    }
+
+    fn app(self, ranks: usize, program: OsString, args: Vec<OsString>) -> App {
+        let Self { export: exports, wdir, path, .. } = self;
+        App { ranks, program, args, exports, wdir, path }
+    }
+}
+
+impl WholeJob {
+    /// The job of these programs, each with its options and its words.
+    ///
+    /// # Errors
+    /// That one of several has no `-n`, or that they are too many ranks together.
+    pub(super) fn programs(
+        self,
+        programs: Vec<(ProgramOptions, Vec<OsString>)>,
+        notes: Vec<String>,
+    ) -> Result<JobSpec, String> {
+        let is_alone = programs.len() == 1;
+        let mut apps = Vec::new();
+        for (options, mut command) in programs {
+            let args = command.split_off(1);
+            let program = command.pop().expect("clap requires at least one word");
+            let ranks = options.ranks().or_else(|| is_alone.then(default_ranks));
+            let ranks = ranks.ok_or_else(|| {
+                let name = program.to_string_lossy();
+                format!("of several programs each needs its number of ranks: -n N {name}")
+            })?;
+            apps.push(options.app(ranks, program, args));
+        }
+        total(apps.iter().map(|app| app.ranks))?;
+        Ok(self.spec(apps, notes))
+    }
+
+    fn spec(self, apps: Vec<App>, mut notes: Vec<String>) -> JobSpec {
+        let timeout = self.timeout.or_else(|| inherited_timeout(&mut notes));
+        JobSpec {
+            apps,
+            exports: self.genv,
+            backend: self.backend.as_deref().and_then(BackendChoice::from_word),
+            label: self.label,
+            timeout,
+            vigilance: self.vigilance.vigilance(),
+            notes,
+        }
+    }
+}
+
+/// The limit that the environment sets, as it does for other launchers: 0 and less mean none.
+fn inherited_timeout(notes: &mut Vec<String>) -> Option<Duration> {
+    let value = config::inherited(MPIEXEC_TIMEOUT)?;
+    let text = value.to_string_lossy();
+    let limit = seconds(text.trim());
+    let is_none = text.trim().parse::<f64>().is_ok_and(|number| number <= 0.0);
+    if let (Err(legal), false) = (&limit, is_none) {
+        notes.push(format!("{MPIEXEC_TIMEOUT}={text} is ignored: legal is {legal}"));
+    }
+    limit.ok()
+}
+
+/// As many as there are processors for this process.
+pub(crate) fn default_ranks() -> usize {
+    std::thread::available_parallelism().map_or(1, |cores| cores.get().min(MAX_TASKS))
+}

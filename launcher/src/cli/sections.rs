@@ -1,0 +1,73 @@
+//! Several programs in one job: a command line is cut into sections, one per program, at `:` or by the
+//! lines of `--configfile`. Pure; called by the parser of `mpjrun`.
+
+use std::ffi::OsString;
+
+/// The words of one program: its options, its name and its arguments.
+pub(super) type Section = Vec<OsString>;
+
+/// The sections of a command line without the launcher's own name. A word that is `:` ends one,
+/// wherever it stands, as in MPI's `mpiexec`.
+pub(super) fn split(words: impl IntoIterator<Item = OsString>) -> Vec<Section> {
+    let words: Section = words.into_iter().collect();
+    words.split(|word| word == ":").map(<[OsString]>::to_vec).collect()
+}
+
+/// The sections in the text of a file: one a line, words quoted as in a shell. Lines that are empty or
+/// begin with `#` say nothing; a `\` at the end continues a line. A `:` is a word like any other.
+///
+/// # Errors
+/// The number of the line whose quotes do not close, or that there is no section at all.
+pub(super) fn read(text: &str) -> Result<Vec<Section>, String> {
+    let mut sections = Vec::new();
+    let mut lines = text.lines().zip(1..);
+    while let Some((line, number)) = lines.next() {
+        let mut whole = line.to_owned();
+        while let Some(begun) = whole.strip_suffix('\\') {
+            let next = lines.next().map_or("", |(line, _)| line);
+            whole = format!("{begun} {next}");
+        }
+        let whole = whole.trim();
+        if whole.is_empty() || whole.starts_with('#') {
+            continue;
+        }
+        let words = shell_words::split(whole)
+            .map_err(|_| format!("line {number}: a quote is not closed"))?;
+        sections.push(words.into_iter().map(OsString::from).collect());
+    }
+    if sections.is_empty() {
+        return Err("no line names a program".to_owned());
+    }
+    Ok(sections)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(line: &str) -> Section {
+        line.split_whitespace().map(OsString::from).collect()
+    }
+
+    #[test]
+    fn a_colon_begins_the_next_program() {
+        let sections = split(words("-n 2 a x:y : -n 3 b : c"));
+        assert_eq!(sections, [words("-n 2 a x:y"), words("-n 3 b"), words("c")]);
+        assert_eq!(split(words("a :")), [words("a"), words("")]);
+        assert_eq!(split(words("")), [words("")]);
+    }
+
+    #[test]
+    fn a_line_of_a_file_is_a_program() {
+        let text = "# first\n-n 2 a 'one word' \"$HOME\"\n\n  # second\n-n 1 \\\n  b :\\\n";
+        let first: Section =
+            ["-n", "2", "a", "one word", "$HOME"].iter().map(OsString::from).collect();
+        assert_eq!(read(text), Ok(vec![first, words("-n 1 b :")]));
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_file_is_said() {
+        assert_eq!(read("a\nb \"c\n"), Err("line 2: a quote is not closed".to_owned()));
+        assert_eq!(read("\n# a\n"), Err("no line names a program".to_owned()));
+    }
+}

@@ -1,0 +1,107 @@
+//! Values of options: what is legal, and what is said about what is not. Pure.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::time::Duration;
+
+use clap::builder::{OsStringValueParser, PossibleValuesParser, TypedValueParser};
+use transport_lapi::adapters::MAX_TASKS;
+use transport_lapi::config::{BackendChoice, Keyword};
+
+use crate::job::Export;
+
+/// Shown after a number of ranks that no job can have.
+fn limit_on_ranks() -> String {
+    format!("a job has 1 to {MAX_TASKS} ranks")
+}
+
+pub(super) fn rank_count(text: &str) -> Result<usize, String> {
+    let count = text.parse().ok().filter(|count| (1..=MAX_TASKS).contains(count));
+    count.ok_or_else(limit_on_ranks)
+}
+
+/// The ranks of all programs, if they can be one job.
+pub(super) fn total(counts: impl Iterator<Item = usize>) -> Result<usize, String> {
+    let total = counts.sum();
+    let too_many = || format!("the programs have {total} ranks together, but {}", limit_on_ranks());
+    (total <= MAX_TASKS).then_some(total).ok_or_else(too_many)
+}
+
+/// The largest number of a `-soft` list: `a`, `a:b` or `a:b:step`, separated by commas.
+pub(super) fn largest_of(text: &str) -> Result<usize, String> {
+    let largest = text.split(',').map(largest_of_triplet).collect::<Option<Vec<usize>>>();
+    let largest = largest.and_then(|numbers| numbers.into_iter().max());
+    let legal = largest.filter(|count| (1..=MAX_TASKS).contains(count));
+    legal.ok_or_else(|| {
+        format!("numbers of ranks, as 2,4 or FIRST:LAST or FIRST:LAST:STEP; {}", limit_on_ranks())
+    })
+}
+
+fn largest_of_triplet(text: &str) -> Option<usize> {
+    let fields = text.split(':').map(|field| field.trim().parse().ok());
+    match *fields.collect::<Option<Vec<usize>>>()? {
+        [only] => Some(only),
+        [first, last] if first <= last => Some(last),
+        [first, last, step] if first <= last && step > 0 => Some(last - (last - first) % step),
+        _ => None,
+    }
+}
+
+pub(super) fn seconds(text: &str) -> Result<Duration, String> {
+    let duration = text.parse().ok().and_then(|text| Duration::try_from_secs_f64(text).ok());
+    let legal = duration.filter(|duration| !duration.is_zero() && duration.as_secs() < 1 << 32);
+    legal.ok_or_else(|| "a number of seconds above 0, fractions allowed".to_owned())
+}
+
+fn export(text: OsString) -> Result<Export, String> {
+    let (name, value) = match text.as_bytes().iter().position(|byte| *byte == b'=') {
+        Some(at) => {
+            let mut name = text.into_vec();
+            let value = name.split_off(at)[1..].to_vec();
+            (OsString::from_vec(name), Some(OsString::from_vec(value)))
+        }
+        None => (text, None),
+    };
+    if name.is_empty() {
+        return Err("NAME or NAME=VALUE".to_owned());
+    }
+    Ok(Export { name, value })
+}
+
+pub(super) fn export_parser() -> impl TypedValueParser<Value = Export> {
+    OsStringValueParser::new().try_map(export)
+}
+
+pub(super) fn backend_words() -> PossibleValuesParser {
+    PossibleValuesParser::new(BackendChoice::WORDS.iter().map(|(word, _)| *word))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_largest_of_a_soft_list_counts() {
+        for (list, largest) in
+            [("4", 4), ("2,8,4", 8), ("1:7", 7), ("1:8:3", 7), ("1,2:6:2,3", 6), ("3:3", 3)]
+        {
+            assert_eq!(largest_of(list), Ok(largest), "{list}");
+        }
+    }
+
+    #[test]
+    fn other_soft_lists_are_refused_with_their_shape() {
+        for list in ["", "x", "4:2", "1:4:0", "1:2:3:4", "0", "257", "1,", "-1"] {
+            let text = largest_of(list).expect_err(list);
+            assert!(text.contains("FIRST:LAST:STEP"), "{list}: {text}");
+        }
+    }
+
+    #[test]
+    fn programs_have_to_fit_one_job() {
+        assert_eq!(total([200, 56].into_iter()), Ok(256));
+        let text = total([200, 57].into_iter()).expect_err("one too many");
+        let expected = "the programs have 257 ranks together, but a job has 1 to 256 ranks";
+        assert_eq!(text, expected);
+    }
+}

@@ -1,0 +1,80 @@
+//! Several programs in one job, what is said instead of a job, and test programs of cargo.
+
+use std::process::Command;
+
+use crate::support::{Finished, command, mpjrun, start};
+
+/// Prints which rank of how many this is, and a variable.
+const SAY: &str = "echo $MPJ_RANK of $MPJ_SIZE: $0 $V";
+
+#[test]
+fn ranks_are_numbered_through_the_programs() {
+    let line = ["-genv", "V", "all", "-n", "2", "sh", "-c", SAY, "a", ":"];
+    let line = [&line[..], &["-n", "1", "-x", "V=own", "sh", "-c", SAY, "b"]].concat();
+    let finished = mpjrun(line).assert_code(0);
+    assert_eq!(finished.sorted_lines(), ["0 of 3: a all", "1 of 3: a all", "2 of 3: b own"]);
+}
+
+#[test]
+fn a_file_of_programs_is_a_job() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("programs");
+    let home = folder.path().canonicalize().expect("it is there");
+    let text = format!("# two\n-n 1 pwd\n-n 1 -wdir {} pwd\n", home.display());
+    std::fs::write(&file, text).expect("a file");
+    let finished = mpjrun(["-l".as_ref(), "--configfile".as_ref(), file.as_os_str()]);
+    let here = std::env::current_dir().expect("a folder");
+    let expected = [format!("[0] {}", here.display()), format!("[1] {}", home.display())];
+    assert_eq!(finished.assert_code(0).sorted_lines(), expected);
+}
+
+#[test]
+fn a_missing_program_is_found_before_any_rank_starts() {
+    let finished = mpjrun(["-n", "1", "echo", "started", ":", "-n", "1", "/absent/program"]);
+    let finished = finished.assert_code(127).assert_says("program not found: /absent/program");
+    assert_eq!(finished.text(), "");
+}
+
+#[test]
+fn the_first_failure_decides_whichever_program_it_is_of() {
+    let line = ["-n", "1", "sh", "-c", "sleep 20", ":", "-n", "1", "sh", "-c", "exit 7"];
+    mpjrun(line).assert_code(7).assert_says("rank 1");
+}
+
+#[test]
+fn a_dry_run_starts_nothing() {
+    let line = ["--mca", "btl", "self", "--dry-run", "-n", "2", "-x", "A=b c", "/bin/sh", "-c"];
+    let finished = mpjrun([&line[..], &["echo started"]].concat()).assert_code(0);
+    let finished = finished.assert_says("mpjrun: --mca btl self is not needed");
+    let rank = |rank| format!("rank {rank}: env A='b c' /bin/sh -c 'echo started'\n");
+    assert_eq!(finished.text(), rank(0) + &rank(1));
+    mpjrun(["--dry-run", "/absent/program"]).assert_code(127);
+}
+
+#[test]
+fn completions_are_printed() {
+    let finished = mpjrun(["--completions", "bash"]).assert_code(0);
+    assert!(finished.text().contains("--timeout"), "{finished:?}");
+}
+
+#[test]
+fn the_environment_can_limit_the_time() {
+    let run =
+        |limit: &str, words: &[&str]| start(command(words).env("MPIEXEC_TIMEOUT", limit)).finish();
+    run("0.1", &["-n", "1", "sleep", "20"]).assert_code(124);
+    run("0.1", &["-n", "1", "--timeout", "20", "sleep", "0.3"]).assert_code(0);
+    assert_eq!(run("-1", &["-n", "1", "true"]).assert_code(0).err, "");
+    run("soon", &["-n", "1", "true"]).assert_code(0).assert_says("MPIEXEC_TIMEOUT=soon is ignored");
+}
+
+#[test]
+fn a_test_program_lists_its_tests_once() {
+    let program = std::env::current_exe().expect("this test program");
+    let listed = |command: &mut Command| -> Finished {
+        start(command.args(["--list", "--format", "terse"])).finish().assert_code(0)
+    };
+    let alone = listed(&mut Command::new(&program));
+    let under = listed(command(["-l", "-n", "3"]).arg(&program));
+    assert!(alone.text().contains("a_test_program_lists_its_tests_once: test\n"), "{alone:?}");
+    assert_eq!((under.text(), under.err), (alone.text(), alone.err));
+}
