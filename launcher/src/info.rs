@@ -1,6 +1,8 @@
 //! `mpjrun --info`: what would be in force for a job, as plain text: every setting with its origin,
 //! the adapter, and how messages of which size travel.
 
+pub mod probe;
+
 use std::fmt::Write;
 
 use transport_lapi::adapter::Caps;
@@ -62,6 +64,7 @@ pub fn text(asked: &Asked) -> Result<String, LaunchError> {
     text += "\nsettings\n";
     text += &table(&rows);
     text += &adapter(&caps, ranks, bytes);
+    text += &get(&probe::report(asked));
     text += "\nmessages\n";
     let ways = ways(&tuned.tuning, backend, caps.max_body);
     for way in ways.into_iter().chain(exceptions(backend)) {
@@ -123,10 +126,19 @@ fn adapter(caps: &Caps, ranks: usize, bytes: usize) -> String {
     format!(
         "\nadapter {name}\n  \
            segment for {ranks} rank{plural}: {bytes} bytes, of which a job takes what it touches\n  \
-           a cell carries {max_inline} bytes beside its envelope, a frame up to {max_body}\n  \
-           get: process_vm_readv where the ranks are allowed to, probed when the job starts, else \
-         active messages\n"
+           a cell carries {max_inline} bytes beside its envelope, a frame up to {max_body}\n"
     )
+}
+
+/// How ranks read each other's memory, by what two of them have just `said`.
+fn get(said: &str) -> String {
+    let mut text = format!("  get, as two ranks have just tried it: {said}\n");
+    if said.contains("cannot read") {
+        text += "    reading another process needs the rights of ptrace: a container may need \
+                 --cap-add=SYS_PTRACE\n    or another profile of system calls, a host \
+                 kernel.yama.ptrace_scope below 2\n";
+    }
+    text
 }
 
 /// When messages go by rendezvous though their length alone would not say so.
@@ -198,6 +210,14 @@ mod tests {
             "longer                  eager, in pieces of 8192",
         ];
         assert_eq!(short, expected);
+    }
+
+    #[test]
+    fn a_refusal_comes_with_what_to_change() {
+        assert_eq!(get("process_vm_readv").lines().count(), 1);
+        let refused = get("active messages (task 0 cannot read task 1: Operation not permitted)");
+        assert!(refused.contains("Operation not permitted)\n    reading"), "{refused}");
+        assert!(refused.contains("SYS_PTRACE"), "{refused}");
     }
 
     #[test]

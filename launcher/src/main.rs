@@ -9,6 +9,9 @@ use mpj_launcher::cli::Request;
 use mpj_launcher::{LaunchError, cli, dry_run, info, job, jobs, runner};
 
 fn main() -> ExitCode {
+    if std::env::args_os().nth(1).is_some_and(|word| word == info::probe::WORD) {
+        return probe();
+    }
     let answer = match cli::parse_mpjrun(std::env::args_os()) {
         Ok(request) => answer(request),
         Err(error) => error.exit(),
@@ -41,4 +44,19 @@ fn answer(request: Request) -> Result<u8, LaunchError> {
 /// Prints the text. A reader that has seen enough closes the pipe.
 fn tell(text: String) -> u8 {
     u8::from(std::io::stdout().write_all(text.as_bytes()).is_err())
+}
+
+/// What this program does as a rank of the job by which `--info` finds out how ranks read.
+fn probe() -> ExitCode {
+    match info::probe::answer() {
+        Ok(report) => {
+            // If nobody listens, nobody wants to know.
+            let _ = writeln!(std::io::stdout(), "{report}");
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::FAILURE
+        }
+    }
 }

@@ -1,5 +1,7 @@
 //! What the tests of the workspace share: starting ranks, conformance suites, simulation.
 
 pub mod conformance;
+pub mod faults;
 pub mod launch;
+pub mod programs;
 pub mod sim;

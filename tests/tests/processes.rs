@@ -411,7 +411,7 @@ fn no_process_of_a_job_has_a_network_socket() {
         let inodes = entries.filter_map(|entry| fs::metadata(entry.ok()?.path()).ok());
         let found: Vec<u64> =
             inodes.map(|metadata| metadata.ino()).filter(|inode| network.contains(inode)).collect();
-        assert_eq!(found, [], "process {pid}");
+        assert!(found.is_empty(), "process {pid}: {found:?}");
     }
     job.signal(Signal::TERM);
     job.assert_ended_by("signal 15 (SIGTERM)", 143);

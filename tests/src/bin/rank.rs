@@ -8,7 +8,9 @@
 //!
 //! `rank error-...` meets an error of the library and returns it from main, or deals with it;
 //! `rank thread-panic` panics in a thread that nobody waits for, and `rank leaving` ends one rank
-//! while the other one goes on. `rank replaced` becomes another program.
+//! while the other one goes on. `rank replaced` becomes another program. `rank reads` says how ranks
+//! read each other's memory, `rank unreadable` forbids it. `rank waiting` blocks in all ranks but rank
+//! 0, which is busy; `rank exit CODE`, `rank abort CODE` and `rank ssend` are what other launchers and libraries fail at.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program talks to its user")]
 
@@ -17,6 +19,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use mpj::{ANY_TAG, World};
+use rustix::process::{DumpableBehavior, set_dumpable_behavior};
 use transport_lapi::config::inherited;
 
 fn main() -> ExitCode {
@@ -33,6 +36,12 @@ fn main() -> ExitCode {
         ["thread-panic"] => thread_panic(),
         ["leaving"] => leaving(),
         ["replaced"] => replaced(),
+        ["waiting"] => waiting(),
+        ["exit", code] => exit(code, |code| std::process::exit(code)),
+        ["abort", code] => exit(code, |code| mpj::abort(code)),
+        ["ssend"] => ssend(),
+        ["reads"] => reads(),
+        ["unreadable"] => unreadable(),
         ["before", how, who] => before(how, who),
         ["during", how, who] => during(how, who),
         ["after", how, who] => after(how, who),
@@ -159,6 +168,54 @@ fn replaced() -> Result<(), mpj::Error> {
     world.barrier()?;
     let error = std::process::Command::new("sleep").arg("0.3").exec();
     unreachable!("this process is another program now: {error}");
+}
+
+/// Every rank waits for rank 0, which is busy with something else.
+fn waiting() -> Result<(), mpj::Error> {
+    let world = mpj::init()?;
+    println!("{}", std::process::id());
+    if world.rank() == 0 {
+        std::thread::sleep(Duration::from_secs(600));
+    }
+    wait_for(&world, 0)
+}
+
+/// Rank 1 ends in this way with this code while rank 0 waits for it.
+fn exit(code: &str, end: impl Fn(i32)) -> Result<(), mpj::Error> {
+    let world = mpj::init()?;
+    if world.rank() == 1 {
+        end(code.parse().expect("a code"));
+    }
+    wait_for(&world, 1)
+}
+
+/// Rank 0 sends in synchronous mode, and rank 1 never receives.
+fn ssend() -> Result<(), mpj::Error> {
+    let world = mpj::init()?;
+    if world.rank() == 1 {
+        std::thread::sleep(Duration::from_secs(600));
+    }
+    world.ssend(&[7u8], 1, 0)?;
+    println!("the send has returned");
+    Ok(())
+}
+
+/// Fetches a long message from a neighbour, and says how it was read.
+fn reads() -> Result<(), mpj::Error> {
+    let world = mpj::init()?;
+    let (up, down) = ((world.rank() + 1) % world.size(), world.size() - 1);
+    let down = (world.rank() + down) % world.size();
+    let (data, mut room) = (vec![world.rank() as u32; 1 << 19], vec![0; 1 << 19]);
+    world.sendrecv(&data, up, 0, &mut room, down, 0)?;
+    assert!(room.iter().all(|word| *word as usize == down), "other bytes than were sent");
+    println!("{}", world.get_report());
+    Ok(())
+}
+
+/// The same in a process that lets nobody read its memory.
+fn unreadable() -> Result<(), mpj::Error> {
+    set_dumpable_behavior(DumpableBehavior::NotDumpable).expect("a process may ask for it");
+    reads()
 }
 
 fn before(how: &str, who: &str) -> Result<(), mpj::Error> {

@@ -44,6 +44,7 @@ const JOB_CONTRACT: &[&str] = &[
     "transport_lapi::adapters::shm::create_segment",
     "transport_lapi::bootstrap",
     "transport_lapi::config",
+    "transport_lapi::wireup",
 ];
 
 /// What pure code may use of the standard library: nothing that sees the world outside.

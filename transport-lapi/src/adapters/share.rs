@@ -20,6 +20,8 @@
 //!   origin copies it.
 //! - U5: what stands in the words is the peer's claim. It is checked before it is used; a count that
 //!   cannot be ends the get with an error.
+//!   The address is that of foreign memory, of which nobody else could say whether it is right: it
+//!   stands there with a seal, so that damage to either shows.
 //! - U6: a get that ends early waits for what the target has claimed. A process that is gone writes
 //!   nothing; one that is stopped in the middle of a slice is waited for until it goes on or is gone.
 
@@ -58,9 +60,20 @@ pub(crate) struct Words {
     addr: AtomicU64,
     /// How many they are.
     len: AtomicU64,
+    /// See [`seal`].
+    seal: AtomicU64,
 }
 
 const _: () = assert!(cfg!(loom) || size_of::<Words>() == SHARE_BYTES);
+
+/// What belongs to these words (U5): any change of one of them changes it.
+fn seal(number: u32, addr: u64, len: u64) -> u64 {
+    let mixed = (addr ^ len.rotate_left(40) ^ u64::from(number).rotate_left(20)).wrapping_mul(ODD);
+    mixed ^ mixed >> 32
+}
+
+/// A multiplier that leaves no two numbers alike: the golden ratio.
+const ODD: u64 = 0x9E37_79B9_7F4A_7C15;
 
 /// How a get is divided (U1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -177,6 +190,7 @@ impl Opened {
         words.done.store(0, Ordering::Relaxed);
         words.addr.store(addr, Ordering::Relaxed);
         words.len.store(measure.len as u64, Ordering::Relaxed);
+        words.seal.store(seal(number, addr, measure.len as u64), Ordering::Relaxed);
         let claims = Claims { number, low: 0, high: measure.units };
         words.claims.store(claims.encode(), Ordering::Release); // SYNC: share opens
         Self { number, measure, mine: 0, taken_back: false }
@@ -265,8 +279,9 @@ pub(crate) fn claim(words: &Words, number: u32, measure: Measure) -> Option<(Sli
         let Claims { low, high, .. } = claims;
         let addr = words.addr.load(Ordering::Relaxed);
         let len = words.len.load(Ordering::Relaxed);
+        let whole = words.seal.load(Ordering::Relaxed) == seal(number, addr, len);
         let known = claims.number == number && len == measure.len as u64 && high <= measure.units;
-        if !known || low >= high {
+        if !known || !whole || low >= high {
             return None;
         }
         let units = claims.share(measure.units - high, measure);

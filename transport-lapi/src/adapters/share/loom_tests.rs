@@ -21,7 +21,7 @@ struct Job {
 impl Job {
     fn new() -> Arc<Self> {
         let zero = || AtomicU64::new(0);
-        let words = Words { claims: zero(), done: zero(), addr: zero(), len: zero() };
+        let words = Words { claims: zero(), done: zero(), addr: zero(), len: zero(), seal: zero() };
         Arc::new(Self { words, units: [UnsafeCell::new(0), UnsafeCell::new(0)] })
     }
 

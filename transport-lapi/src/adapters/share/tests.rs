@@ -6,7 +6,7 @@ use super::*;
 
 fn words() -> Words {
     let zero = || AtomicU64::new(0);
-    Words { claims: zero(), done: zero(), addr: zero(), len: zero() }
+    Words { claims: zero(), done: zero(), addr: zero(), len: zero(), seal: zero() }
 }
 
 fn open(words: &Words, number: u32, units: usize) -> (Opened, Measure) {
@@ -70,6 +70,20 @@ proptest! {
         }
         prop_assert_eq!(opened.next(&words), Ok(Next::Over));
         prop_assert!(owners.iter().all(|&times| times == 1), "{:?}", owners);
+    }
+}
+
+/// A target would write there.
+#[test]
+fn a_damaged_address_is_noticed() {
+    for bit in 0..64 {
+        for of_address in [true, false] {
+            let words = words();
+            let (_, measure) = open(&words, 7, 4);
+            let damaged = if of_address { &words.addr } else { &words.seal };
+            damaged.fetch_xor(1 << bit, Ordering::Relaxed);
+            assert!(claim(&words, 7, measure).is_none(), "bit {bit}");
+        }
     }
 }
 

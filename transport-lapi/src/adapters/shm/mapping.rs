@@ -17,6 +17,7 @@ use crate::adapter::AdapterError;
 use crate::adapters::header::{self, FACTS_BYTES};
 use crate::adapters::layout::{CELL_BYTES, Layout};
 use crate::adapters::segment::Segment;
+use crate::adapters::shm::memory;
 
 /// Up to this size, that of four tasks, a segment's memory is taken at the start, so that want of
 /// memory is an error and not a signal later, and no message meets a page fault. In larger jobs not
@@ -40,6 +41,10 @@ pub fn create_segment(job: &str, num_tasks: usize) -> Result<OwnedFd, AdapterErr
         MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING,
     )
     .map_err(|errno| system("make the job segment", errno))?;
+    if memory::file_limit().is_some_and(|most| most < bytes) {
+        // The kernel would end the process (SIGXFSZ).
+        return Err(system_sized("give the job segment its size", bytes, Errno::FBIG));
+    }
     rustix::fs::ftruncate(&fd, bytes)
         .map_err(|errno| system_sized("give the job segment its size", bytes, errno))?;
     if layout.bytes() <= RESERVED_UP_TO {
@@ -150,10 +155,10 @@ fn system(action: &'static str, errno: Errno) -> AdapterError {
     AdapterError::System { action, source: errno.into() }
 }
 
-/// As [`system`], naming the size that was wanted.
+/// As [`system`], naming the size that was wanted, and what there is.
 fn system_sized(action: &'static str, bytes: u64, errno: Errno) -> AdapterError {
     let cause = std::io::Error::from(errno);
-    let source = std::io::Error::new(cause.kind(), format!("{bytes} bytes wanted: {cause}"));
+    let source = std::io::Error::new(cause.kind(), memory::shortage(bytes, &cause.to_string()));
     AdapterError::System { action, source }
 }
 

@@ -150,7 +150,7 @@ fn probe(successor: &WireupLine) -> Verdict {
 fn meet(word: &FutexWord, segment: &Segment) -> Result<(), AdapterError> {
     let tasks = segment.layout().tasks() as u32;
     let before = word.value().fetch_add(1, Ordering::AcqRel); // SYNC: meeting
-    if before + 1 == tasks {
+    if before.wrapping_add(1) == tasks {
         word.wake_all();
     }
     loop {
@@ -169,7 +169,8 @@ fn meet(word: &FutexWord, segment: &Segment) -> Result<(), AdapterError> {
 fn conclude(segment: &Segment, mode: GetMode) -> Result<Agreement, AdapterError> {
     let tasks = segment.layout().tasks();
     let lines = || segment.tasks().map(|block| &block.wireup);
-    let pids = lines().map(|line| line.pid.load(Ordering::Relaxed) as i32).collect();
+    let pids = lines().map(|line| line.pid.load(Ordering::Relaxed)).enumerate().map(process);
+    let pids = pids.collect::<Result<_, _>>()?;
     let all_light = lines().all(|line| line.light_fences.load(Ordering::Relaxed) == 1);
     let without_get = lines()
         .map(|line| Verdict::decode(line.verdict.load(Ordering::Relaxed)))
@@ -185,9 +186,26 @@ fn conclude(segment: &Segment, mode: GetMode) -> Result<Agreement, AdapterError>
     }
 }
 
+/// The number of a task's process, if it is one: 0 and negative numbers would mean others, or none.
+fn process((task, claim): (usize, u32)) -> Result<i32, AdapterError> {
+    let number = i32::try_from(claim).ok().filter(|&number| number > 0);
+    number.ok_or_else(|| AdapterError::BadSegment {
+        what: format!("task {task} claims to be process {claim}, which is no process number"),
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_a_positive_number_is_a_process() {
+        assert_eq!(process((0, 1)).unwrap(), 1);
+        for claim in [0, 1 << 31, u32::MAX] {
+            let refused = process((3, claim)).unwrap_err().to_string();
+            assert!(refused.contains("task 3 claims to be process"), "{refused}");
+        }
+    }
 
     #[test]
     fn verdicts_survive_the_segment() {

@@ -88,5 +88,8 @@ fn refuses_what_is_no_memory_file() {
 #[test]
 fn the_size_that_was_wanted_is_named() {
     let error = system_sized("map the job segment", 4096, Errno::NOMEM).to_string();
-    assert!(error.contains("cannot map the job segment: 4096 bytes wanted: "), "{error}");
+    assert!(
+        error.contains("cannot map the job segment: 4096 bytes wanted, available: "),
+        "{error}"
+    );
 }

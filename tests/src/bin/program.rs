@@ -1,0 +1,57 @@
+//! A rank that carries out random programs, one after the other.
+//!
+//! `program correct FIRST COUNT` plays the correct programs of COUNT seeds, every fifth time with two
+//! threads that play different ones; `program spoilt SEED` plays one that cannot end.
+
+#![allow(clippy::print_stderr, reason = "a program talks to its user")]
+
+use std::process::ExitCode;
+
+use mpj::Error;
+use mpj_tests::programs::play::Stage;
+use mpj_tests::programs::{Calls, Program};
+
+fn main() -> ExitCode {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let numbers: Vec<u64> = words.iter().skip(1).filter_map(|word| word.parse().ok()).collect();
+    let outcome = match (words.first().map(String::as_str), &numbers[..]) {
+        (Some("correct"), &[first, count]) => correct(first, count),
+        (Some("spoilt"), &[seed]) => spoilt(seed),
+        _ => return ExitCode::from(2),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn correct(first: u64, count: u64) -> Result<(), Error> {
+    let world = mpj::init()?;
+    let stage = || Ok::<_, Error>(Stage { world: world.dup()?, quiet: world.dup()? });
+    let (stage, second) = (stage()?, stage()?);
+    let ranks = world.size();
+    for (number, seed) in (first..first + count).enumerate() {
+        let program = Program::correct(seed, ranks, Calls::All);
+        if seed % 5 != 0 {
+            stage.play(&program, number)?;
+            continue;
+        }
+        let other = Program::correct(!seed, ranks, Calls::All);
+        std::thread::scope(|scope| {
+            let beside = scope.spawn(|| second.play(&other, number));
+            stage.play(&program, number)?;
+            beside.join().expect("a program that goes wrong has said so")
+        })?;
+    }
+    world.finish()
+}
+
+fn spoilt(seed: u64) -> Result<(), Error> {
+    let world = mpj::init()?;
+    let stage = Stage { world: world.dup()?, quiet: world.dup()? };
+    stage.play(&Program::spoilt(seed, world.size()), 0)?;
+    world.finish()
+}

@@ -1,0 +1,181 @@
+//! Carries out a rank's part of a program, and checks what it receives.
+
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+use mpj::{ANY_SOURCE, ANY_TAG, Communicator, Error, Request, Source, Status, wait_all, wait_any};
+
+use super::{Action, Program, TAGS, Taking, Waiting};
+
+/// The communicators of one thread's programs.
+pub struct Stage {
+    /// For all messages but those received by any tag.
+    pub world: Communicator,
+    /// For those.
+    pub quiet: Communicator,
+}
+
+/// What a rank has under way.
+struct Player<'a> {
+    stage: &'a Stage,
+    /// First tag of this program.
+    base: i32,
+    open: HashMap<usize, Open>,
+}
+
+/// A request, and the message that it must bring if it is a receive.
+struct Open {
+    request: Request<u8>,
+    expected: Option<(i32, usize)>,
+}
+
+impl Stage {
+    /// Carries out this rank's part. Programs that follow one another have different numbers, so that
+    /// their messages do not mix.
+    ///
+    /// # Errors
+    /// Those of the calls.
+    ///
+    /// # Panics
+    /// When a message is not what the program says.
+    pub fn play(&self, program: &Program, number: usize) -> Result<(), Error> {
+        let base = (number % (1 << 20) * TAGS) as i32;
+        let mut player = Player { stage: self, base, open: HashMap::new() };
+        program.of_rank(self.world.rank()).try_for_each(|action| player.act(action))
+    }
+}
+
+impl Player<'_> {
+    fn act(&mut self, action: &Action) -> Result<(), Error> {
+        let Stage { world, quiet } = self.stage;
+        match *action {
+            Action::Send { to, tag, bytes, sync: false } => {
+                world.send(&data(tag, bytes), to, self.base + tag)
+            }
+            Action::Send { to, tag, bytes, sync: true } => {
+                world.ssend(&data(tag, bytes), to, self.base + tag)
+            }
+            Action::Start { slot, to, tag, bytes, sync } => {
+                let (data, on_wire) = (data(tag, bytes), self.base + tag);
+                let request = match sync {
+                    true => world.issend(data, to, on_wire)?,
+                    false => world.isend(data, to, on_wire)?,
+                };
+                self.open.insert(slot, Open { request, expected: None });
+                Ok(())
+            }
+            Action::Post { slot, from, tag, bytes } => {
+                let request = world.irecv(vec![0; bytes], source(from), self.base + tag)?;
+                self.open.insert(slot, Open { request, expected: Some((tag, bytes)) });
+                Ok(())
+            }
+            Action::Recv { from, tag, bytes, taking } => {
+                self.recv(source(from), tag, bytes, taking)
+            }
+            Action::QuietSend { to, tag, bytes } => {
+                quiet.send(&data(tag, bytes), to, self.base + tag)
+            }
+            Action::QuietRecv { from, tag, bytes } => {
+                let (data, status) = quiet.recv_vec(from, ANY_TAG)?;
+                check(self.base, (tag, bytes), &data, status);
+                Ok(())
+            }
+            Action::Wait { ref slots, waiting } => self.wait(slots, waiting),
+            Action::Exchange { to, from, tag, bytes } => {
+                let (sent, on_wire) = (data(tag, bytes), self.base + tag);
+                let mut room = vec![0; bytes];
+                let status = world.sendrecv(&sent, to, on_wire, &mut room, from, on_wire)?;
+                check(self.base, (tag, bytes), &room, status);
+                Ok(())
+            }
+            Action::Barrier => world.barrier(),
+            Action::Pause(micros) => {
+                std::thread::sleep(Duration::from_micros(micros));
+                Ok(())
+            }
+            Action::Compute(micros) => {
+                compute(Duration::from_micros(micros));
+                Ok(())
+            }
+        }
+    }
+
+    fn recv(&self, from: Source, tag: i32, bytes: usize, taking: Taking) -> Result<(), Error> {
+        let (world, on_wire) = (&self.stage.world, self.base + tag);
+        match taking {
+            Taking::Vector => {
+                let (data, status) = world.recv_vec(from, on_wire)?;
+                check(self.base, (tag, bytes), &data, status);
+                return Ok(());
+            }
+            Taking::Plain => {}
+            Taking::Probe => assert_eq!(world.probe(from, on_wire)?.bytes, bytes),
+            Taking::Poll => while world.iprobe(from, on_wire)?.is_none() {},
+        }
+        let mut room = vec![0; bytes];
+        let status = world.recv(&mut room, from, on_wire)?;
+        check(self.base, (tag, bytes), &room, status);
+        Ok(())
+    }
+
+    fn wait(&mut self, slots: &[usize], waiting: Waiting) -> Result<(), Error> {
+        let open = slots.iter().map(|slot| self.open.remove(slot).expect("it was started"));
+        let (mut requests, mut expected): (Vec<_>, Vec<_>) =
+            open.map(|Open { request, expected }| (request, expected)).unzip();
+        let base = self.base;
+        let compare = |expected: Option<(i32, usize)>, data: &[u8], status| {
+            expected.into_iter().for_each(|message| check(base, message, data, status));
+        };
+        match waiting {
+            Waiting::Each => {
+                for (request, expected) in requests.into_iter().zip(expected) {
+                    let (data, status) = request.wait()?;
+                    compare(expected, &data, status);
+                }
+            }
+            Waiting::All => {
+                for ((data, status), expected) in wait_all(requests)?.into_iter().zip(expected) {
+                    compare(expected, &data, status);
+                }
+            }
+            Waiting::Any => {
+                while let Some((place, data, status)) = wait_any(&mut requests)? {
+                    compare(expected.remove(place), &data, status);
+                }
+            }
+            Waiting::Test => {
+                for (mut request, expected) in requests.into_iter().zip(expected) {
+                    let (data, status) = loop {
+                        match request.test()? {
+                            Ok(done) => break done,
+                            Err(open) => request = open,
+                        }
+                    };
+                    compare(expected, &data, status);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn source(from: Option<usize>) -> Source {
+    from.map_or(ANY_SOURCE, Source::Rank)
+}
+
+fn data(tag: i32, bytes: usize) -> Vec<u8> {
+    vec![tag as u8; bytes]
+}
+
+fn check(base: i32, (tag, bytes): (i32, usize), data: &[u8], status: Status) {
+    assert_eq!((status.tag, status.bytes), (base + tag, bytes));
+    assert!(data.iter().all(|byte| *byte == tag as u8), "the bytes of message {tag} are others");
+}
+
+/// Keeps a processor busy.
+fn compute(time: Duration) {
+    let start = Instant::now();
+    while start.elapsed() < time {
+        std::hint::spin_loop();
+    }
+}

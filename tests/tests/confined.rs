@@ -1,0 +1,121 @@
+//! Jobs that get less than usual: no right to read each other's memory, few open files, little
+//! memory, few processors. They work in another way, or say in one line what is missing.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::Command;
+
+use mpj_tests::faults::scene::Scene;
+use mpj_tests::launch::{self, Outcome};
+use transport_lapi::adapters::segment_bytes;
+
+const RANK: &str = env!("CARGO_BIN_EXE_rank");
+const CONFINED: &str = env!("CARGO_BIN_EXE_confined");
+
+/// Runs `mpjrun ARGS`, confined as `limits` say, and looks for remains.
+#[track_caller]
+fn confined(limits: &[&str], mpjrun: &Path, args: &[&str]) -> Outcome {
+    let folder = tempfile::tempdir().expect("a folder");
+    let scene = Scene::new(&format!("confined-{}", folder.path().display()), "", folder.path());
+    let mut command = Command::new(CONFINED);
+    command.args(limits).arg("--").arg(mpjrun).args(args);
+    let outcome = launch::run(scene.mark(&mut command));
+    assert_eq!(scene.remains(), [""; 0], "{outcome:?}");
+    outcome
+}
+
+/// Asserts that both ranks got their message, and say why they did not read it themselves.
+#[track_caller]
+fn assert_by_messages(outcome: &Outcome, why: &str) {
+    assert_eq!((outcome.code, outcome.stderr.as_str()), (0, ""), "{outcome:?}");
+    let lines: Vec<&str> = outcome.stdout.lines().collect();
+    assert_eq!(lines.len(), 2, "{outcome:?}");
+    for line in lines {
+        assert!(line.starts_with("active messages (task ") && line.contains(why), "{outcome:?}");
+    }
+}
+
+const READS: [&str; 6] = ["-n", "2", "--backend", "rendezvous", RANK, "reads"];
+const REFUSED: &str = "Operation not permitted";
+
+#[test]
+fn a_filter_of_system_calls_costs_speed_only() {
+    let outcome = confined(&["no-reads"], &launch::mpjrun_path(), &READS);
+    assert_by_messages(&outcome, REFUSED);
+}
+
+#[test]
+fn a_process_that_nobody_may_trace_costs_speed_only() {
+    let words = [&READS[..5], &["unreadable"]].concat();
+    let outcome = confined(&["no-ptrace"], &launch::mpjrun_path(), &words);
+    assert_by_messages(&outcome, REFUSED);
+}
+
+#[test]
+fn a_job_that_insists_is_refused_with_the_cause() {
+    let words = [&["-x", "MPJ_GET=cma"], &READS[..]].concat();
+    let outcome = confined(&["no-reads"], &launch::mpjrun_path(), &words);
+    assert_eq!(outcome.code, 1, "{outcome:?}");
+    assert!(outcome.stderr.contains(REFUSED), "{outcome:?}");
+}
+
+#[test]
+fn info_says_why_memory_is_not_read() {
+    let mpjrun = launch::mpjrun_path();
+    let said = |outcome: &Outcome| {
+        assert_eq!((outcome.code, outcome.stderr.as_str()), (0, ""), "{outcome:?}");
+        let line = outcome.stdout.lines().find(|line| line.contains("get, as two ranks"));
+        line.expect("a line about get").to_owned()
+    };
+    let filtered = said(&confined(&["no-reads"], &mpjrun, &["--info"]));
+    assert!(
+        filtered.contains("active messages (task ") && filtered.contains(REFUSED),
+        "{filtered}"
+    );
+    // The kernel lets nobody trace a program whose file may not be read.
+    let folder = tempfile::tempdir().expect("a folder");
+    let unreadable = folder.path().join("mpjrun");
+    fs::copy(&mpjrun, &unreadable).expect("room for a program");
+    fs::set_permissions(&unreadable, fs::Permissions::from_mode(0o111)).expect("our own file");
+    let untraceable = said(&confined(&["no-ptrace"], &unreadable, &["--info"]));
+    assert!(untraceable.contains(REFUSED), "{untraceable}");
+    let free = said(&launch::mpjrun(&["--info"]));
+    assert!(!free.contains("not known"), "{free}");
+}
+
+#[test]
+fn a_job_with_too_few_files_says_so() {
+    for files in (5..40).step_by(3) {
+        let limit = format!("files={files}");
+        let outcome = confined(&[&limit], &launch::mpjrun_path(), &["-n", "8", RANK, "well"]);
+        let Outcome { code, stderr, .. } = &outcome;
+        assert!([0, 1, 125].contains(code), "{limit}: {outcome:?}");
+        assert!(*code == 0 || stderr.contains("open files"), "{limit}: {outcome:?}");
+    }
+}
+
+#[test]
+fn a_job_with_too_little_memory_says_how_much_it_wants_and_may_have() {
+    let words = ["-n", "64", RANK, "well"];
+    for limit in ["memory=120000000", "file-size=1000000"] {
+        let outcome = confined(&[limit], &launch::mpjrun_path(), &words);
+        let (_, number) = limit.split_once('=').expect("a limit");
+        assert!([1, 125].contains(&outcome.code), "{limit}: {outcome:?}");
+        let wanted = format!("{} bytes wanted", segment_bytes(64).expect("so many ranks may be"));
+        for words in ["job segment", &wanted, number] {
+            assert!(outcome.stderr.contains(words), "{limit}: no {words:?} in {outcome:?}");
+        }
+    }
+}
+
+#[test]
+fn many_ranks_on_few_processors() {
+    let outcome = launch::mpjrun(&["-n", "64", RANK, "well"]);
+    assert_eq!((outcome.code, outcome.stdout.lines().count()), (0, 64), "{outcome:?}");
+    for (how, code) in [("kill", 137), ("exit3", 3), ("panic", 101)] {
+        let outcome = launch::mpjrun(&["-n", "64", RANK, "after", how, "17"]);
+        assert_eq!(outcome.code, code, "{outcome:?}");
+        assert!(outcome.stderr.contains("rank 17 (pid "), "{outcome:?}");
+    }
+}

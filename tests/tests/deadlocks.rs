@@ -1,0 +1,96 @@
+//! Deadlocks are found and named, and programs that are none are left alone.
+//!
+//! `MPJ_PROGRAMS=10000 MPJ_PROGRAMS_SEED=1 cargo test -p mpj-tests --test deadlocks` runs more
+//! programs, and others.
+
+use std::time::{Duration, Instant};
+
+use mpj_tests::faults::asked;
+use mpj_tests::launch;
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_program");
+const DEADLOCK: &str = env!("CARGO_BIN_EXE_deadlock");
+
+/// From the start of a job that cannot go on to its end; on a machine with nothing else to do it is
+/// less than two seconds.
+const LONGEST: Duration = Duration::from_secs(8);
+
+/// Programs of one job.
+const EACH: u64 = 250;
+
+/// The jobs that programs are spread over, in turn.
+const JOBS: [(&str, &str); 8] = [
+    ("2", "auto"),
+    ("3", "rendezvous"),
+    ("4", "auto"),
+    ("5", "eager"),
+    ("2", "rendezvous"),
+    ("3", "eager"),
+    ("4", "rendezvous"),
+    ("5", "auto"),
+];
+
+#[test]
+fn correct_programs_are_left_alone() {
+    let (count, first) = (asked("MPJ_PROGRAMS", 2_000), asked("MPJ_PROGRAMS_SEED", 1));
+    for job in 0..count.div_ceil(EACH) {
+        let (ranks, backend) = JOBS[job as usize % JOBS.len()];
+        let (first, each) = ((first + job * EACH).to_string(), EACH.to_string());
+        // Looks as often as can be, so that many of them fall between the steps of a program.
+        let job = ["-n", ranks, "--backend", backend, "--look-every", "0.001", PROGRAM];
+        let words = [&job[..], &["correct", &first, &each]].concat();
+        let outcome = launch::mpjrun(&words);
+        let end = (outcome.code, outcome.stderr.as_str());
+        assert_eq!(end, (0, ""), "mpjrun {}", words.join(" "));
+    }
+}
+
+/// A job that cannot go on: it ends soon, with the code for that, and says why.
+#[track_caller]
+fn deadlock(args: &[&str], says: &[&str]) {
+    launch::mpjrun_path();
+    let start = Instant::now();
+    let outcome = launch::mpjrun(args);
+    let took = start.elapsed();
+    assert_eq!(outcome.code, 125, "{args:?}: {outcome:?}");
+    for words in says {
+        assert!(outcome.stderr.contains(words), "{args:?}: no {words:?}: {}", outcome.stderr);
+    }
+    assert!(took < LONGEST, "{args:?} took {took:?}: {outcome:?}");
+}
+
+#[test]
+fn two_ranks_that_both_send_first() {
+    deadlock(
+        &["-n", "2", "--backend", "rendezvous", DEADLOCK, "sends"],
+        &[
+            "mpjrun: deadlock",
+            "cycle: 0 waits for 1 (send tag 3) -> 1 waits for 0 (send tag 3) -> 0",
+        ],
+    );
+}
+
+#[test]
+fn five_ranks_that_all_receive_first() {
+    let cycle = [
+        "0 waits for 4 (recv tag 5) -> 4 waits for 3 (recv tag 5)",
+        "-> 1 waits for 0 (recv tag 5) -> 0",
+    ];
+    deadlock(&["-n", "5", DEADLOCK, "ring"], &cycle);
+}
+
+#[test]
+fn a_tag_that_nobody_wants() {
+    deadlock(&["-n", "2", DEADLOCK, "tag"], &["tag 8", "tag 7", "the tags differ"]);
+}
+
+#[test]
+fn spoilt_programs_are_reported() {
+    let first = asked("MPJ_PROGRAMS_SEED", 1);
+    for seed in first..first + asked("MPJ_SPOILT_PROGRAMS", 24) {
+        let (ranks, backend) = JOBS[seed as usize % JOBS.len()];
+        let seed = seed.to_string();
+        let words = ["-n", ranks, "--backend", backend, "--timeout", "20", PROGRAM];
+        deadlock(&[&words[..], &["spoilt", &seed]].concat(), &["mpjrun: "]);
+    }
+}

@@ -1,0 +1,97 @@
+//! The fault campaign: ranks that fail at random moments of everything that a job does. Whatever
+//! happens, the launcher names the cause, ends with its code, soon, and leaves nothing behind.
+//!
+//! A round is a seed; one that fails prints it. `MPJ_FAULT_ROUNDS=5000 MPJ_FAULT_SEED=1 cargo test -p
+//! mpj-tests --test faults` runs other and more rounds.
+
+use std::time::{Duration, Instant};
+
+use mpj_tests::faults::scene::Scene;
+use mpj_tests::faults::{Fault, How, asked};
+use mpj_tests::launch::{self, Outcome};
+
+const VICTIM: &str = env!("CARGO_BIN_EXE_victim");
+const SCRIBBLER: &str = env!("CARGO_BIN_EXE_scribbler");
+
+/// From the start of a round to its end, on a machine that has other things to do. Only a hang takes
+/// as long.
+const LONGEST: Duration = Duration::from_secs(10);
+
+#[test]
+fn whatever_befalls_a_rank_is_told_and_nothing_is_left() {
+    launch::mpjrun_path();
+    let folder = tempfile::tempdir().expect("a folder");
+    let scene = Scene::new("campaign", VICTIM, folder.path());
+    let first = asked("MPJ_FAULT_SEED", 4_711);
+    for seed in (0..asked("MPJ_FAULT_ROUNDS", 210)).map(|round| first.wrapping_add(round)) {
+        let fault = Fault::of_seed(seed);
+        round(&scene, &fault).unwrap_or_else(|complaint| {
+            panic!("MPJ_FAULT_ROUNDS=1 MPJ_FAULT_SEED={seed}: {fault:?}: {complaint}")
+        });
+    }
+}
+
+fn round(scene: &Scene, fault: &Fault) -> Result<(), String> {
+    let (ranks, words) = (fault.ranks.to_string(), fault.words());
+    let backend = if fault.stage.is_rendezvous() { "rendezvous" } else { "auto" };
+    let mut args = vec!["-n", &ranks, "--backend", backend, VICTIM];
+    args.extend(words.iter().map(String::as_str));
+    let start = Instant::now();
+    let outcome = scene.mpjrun(&args);
+    let took = start.elapsed();
+    check(fault, &outcome).map_err(|complaint| format!("{complaint}: {outcome:?}"))?;
+    if took > LONGEST {
+        return Err(format!("it took {took:?}"));
+    }
+    if fault.how == How::Orphan {
+        scene.bury_orphans();
+    }
+    match &scene.remains()[..] {
+        [] => Ok(()),
+        remains => Err(format!("left behind: {remains:?}")),
+    }
+}
+
+fn check(fault: &Fault, outcome: &Outcome) -> Result<(), String> {
+    let Outcome { code, stdout, stderr } = outcome;
+    let expected = fault.how.exit_code().unwrap_or(137);
+    if *code != expected {
+        return Err(format!("the code should be {expected}"));
+    }
+    let pid = stdout.lines().find_map(|line| line.strip_prefix("victim "));
+    match fault.how {
+        How::Orphan => return Ok(()),
+        How::Pause if stderr.is_empty() => return Ok(()),
+        How::Pause => return Err("it complains of nothing".to_owned()),
+        _ => {}
+    }
+    let pid = pid.ok_or("what the victim printed is lost")?;
+    let named = format!("rank {} (pid {pid}", fault.rank);
+    let cause = fault.how.cause();
+    let missing = [&named, &cause].into_iter().find(|words| !stderr.contains(*words));
+    missing.map_or(Ok(()), |words| Err(format!("it does not say {words:?}")))
+}
+
+/// A rank writes garbage over the memory that all share, while they send each other messages. The
+/// others may finish, if they never see it; they may fail, or wait until somebody ends the job. They
+/// may not crash, and the launcher ends the job and says why.
+#[test]
+fn garbage_in_the_shared_memory_is_an_error_at_worst() {
+    launch::mpjrun_path();
+    let folder = tempfile::tempdir().expect("a folder");
+    let scene = Scene::new("garbage", SCRIBBLER, folder.path());
+    let first = asked("MPJ_FAULT_SEED", 815);
+    for seed in (0..asked("MPJ_GARBAGE_ROUNDS", 30)).map(|round| first.wrapping_add(round)) {
+        let (ranks, backend) = (2 + seed % 3, ["auto", "rendezvous", "eager"][seed as usize % 3]);
+        let words = [ranks, seed % ranks, seed].map(|number| number.to_string());
+        let [ranks, rank, number] = words.each_ref().map(String::as_str);
+        let options = ["-n", ranks, "--backend", backend, "--timeout", "1"];
+        let outcome = scene.mpjrun(&[&options[..], &[SCRIBBLER, rank, number]].concat());
+        let Outcome { code, stderr, .. } = &outcome;
+        let again = format!("MPJ_GARBAGE_ROUNDS=1 MPJ_FAULT_SEED={seed}: {outcome:?}");
+        assert!([0, 1, 124, 125].contains(code), "{again}");
+        assert!(*code == 0 || stderr.contains("mpjrun: "), "{again}");
+        assert!(!stderr.contains("panicked"), "{again}");
+        assert_eq!(scene.remains(), [""; 0], "{again}");
+    }
+}
