@@ -15,7 +15,7 @@
 use std::time::Duration;
 
 use rustix::io::Errno;
-use transport_lapi::bootstrap::control::{ControlMessage, Queues};
+use transport_lapi::bootstrap::control::{ControlMessage, Counters, Queues};
 
 /// Complaints kept per rank: the first, which may have caused the others, and the latest ones.
 const KEPT_COMPLAINTS: usize = 4;
@@ -113,6 +113,8 @@ pub(crate) struct Record {
     pub(crate) leaving: bool,
     pub(crate) finished: bool,
     pub(crate) complaints: Vec<Complaint>,
+    /// What it has done, told when it left.
+    pub(crate) counters: Option<Counters>,
     /// What it told of its queues, the last time it was asked.
     pub(crate) queues: Option<Queues>,
     /// When it asked for the end of the job, and with which code.
@@ -204,7 +206,10 @@ impl Ledger {
                 record.joined = true;
                 record.pid = Some(pid);
             }
-            ControlMessage::Leaving { .. } => record.leaving = true,
+            ControlMessage::Leaving { counters, .. } => {
+                record.leaving = true;
+                record.counters = Some(counters);
+            }
             ControlMessage::Finished { .. } => record.finished = true,
             ControlMessage::Queues { queues, .. } => record.queues = Some(queues),
             ControlMessage::Aborted { at_nanos, code, .. } => {

@@ -103,6 +103,7 @@ pub fn outcome(spec: &JobSpec) -> Result<Outcome, LaunchError> {
         oversight,
         _segment: segment,
         on_failure: spec.on_failure,
+        tells_stats: spec.stats,
         timeout: spec.timeout.map(|limit| (limit, Instant::now() + limit)),
         phase: Phase::Running,
         verdict: None,
@@ -158,6 +159,7 @@ struct Job {
     /// Open as long as the job runs: whoever asks for the job finds it by this descriptor.
     _segment: OwnedFd,
     on_failure: OnFailure,
+    tells_stats: bool,
     timeout: Option<(Duration, Instant)>,
     phase: Phase,
     /// With the time at which it was passed, on the ranks' clock.
@@ -177,6 +179,9 @@ impl Job {
         }
         self.input = None;
         self.judge_at_end();
+        if self.tells_stats {
+            self.printer.say(&report::stats(&self.ledger));
+        }
         self.flush()?;
         // A process that even SIGKILL does not end would hold its drop for ever.
         self.ranks.into_iter().filter(|rank| !rank.is_gone()).for_each(std::mem::forget);

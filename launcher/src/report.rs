@@ -12,6 +12,9 @@
 //!                                           └── queues     both queues of each rank
 //! ```
 //!
+//!
+//! [`stats`] is the table of `--stats`.
+//!
 //! - N1: everything read from the segment or told by a rank is a claim. Ranks and lengths in it index
 //!   nothing before they were compared; sums and differences saturate.
 //! - N2: whatever is claimed, each part of a report has a limit of lines, and each list in a line one of
@@ -23,6 +26,7 @@ mod misses;
 mod queues;
 mod snapshot;
 mod standing;
+mod stats;
 mod table;
 mod waits;
 mod words;
@@ -60,6 +64,11 @@ pub(crate) fn of_verdict(
         _ => hang(ledger, snapshot, &standings),
     };
     headline + &what_follows
+}
+
+/// What the protocols did on each rank.
+pub(crate) fn stats(ledger: &Ledger) -> String {
+    stats::text(ledger)
 }
 
 /// Why the job ended, in a sentence, where its exit code does not say it all.

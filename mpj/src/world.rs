@@ -71,7 +71,7 @@ impl World {
 
     fn leave(&self) -> Result<(), Error> {
         if let Some(control) = &self.control {
-            control.leaving();
+            control.leaving(self.communicator.device.stats().unwrap_or_default().into());
         }
         self.communicator.device.answer(self.communicator.device.finish())?;
         if let Some(control) = &self.control {

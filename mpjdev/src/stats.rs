@@ -1,5 +1,7 @@
 //! Counters of what the protocols did: plain numbers, read at any time.
 
+use transport_lapi::bootstrap::control::{Counters, ProtocolCounters};
+
 /// What one protocol did on this rank.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ProtocolStats {
@@ -29,4 +31,23 @@ pub struct Stats {
     pub early_bytes: u64,
     /// Most bytes that were ever held for early messages at once.
     pub early_bytes_peak: u64,
+}
+
+impl From<ProtocolStats> for ProtocolCounters {
+    fn from(ProtocolStats { messages, bytes, early, .. }: ProtocolStats) -> Self {
+        Self { messages, bytes, early }
+    }
+}
+
+impl From<Stats> for Counters {
+    /// What the launcher is told.
+    fn from(stats: Stats) -> Self {
+        Self {
+            eager: stats.eager.into(),
+            rendezvous: stats.rendezvous.into(),
+            received: stats.received,
+            fallbacks: stats.credit_fallbacks,
+            early_bytes: stats.early_bytes_peak,
+        }
+    }
 }

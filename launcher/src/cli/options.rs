@@ -75,6 +75,9 @@ pub(super) struct WholeJob {
     io: IoOptions,
     #[command(flatten)]
     vigilance: VigilanceOptions,
+    /// Say at the end how many messages each protocol carried
+    #[arg(long)]
+    stats: bool,
     /// Check everything and print what each rank would be, but start nothing
     #[arg(long)]
     pub(super) dry_run: bool,
@@ -155,6 +158,7 @@ impl WholeJob {
             on_failure: self.io.on_failure,
             timeout,
             vigilance: self.vigilance.vigilance(),
+            stats: self.stats,
             notes,
         }
     }

@@ -93,6 +93,8 @@ pub struct JobSpec {
     pub timeout: Option<Duration>,
     /// What else ends it.
     pub vigilance: Vigilance,
+    /// Whether to say at the end what the protocols did.
+    pub stats: bool,
     /// What was asked for and is not done, since there is no need; said on standard error.
     pub notes: Vec<String>,
 }
@@ -110,6 +112,7 @@ impl JobSpec {
             on_failure: OnFailure::Kill,
             timeout: None,
             vigilance: Vigilance::default(),
+            stats: false,
             notes: Vec::new(),
         }
     }

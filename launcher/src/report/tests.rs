@@ -3,6 +3,7 @@
 mod causes;
 mod claims;
 mod findings;
+mod stats;
 mod tables;
 
 use std::time::Duration;

@@ -11,6 +11,7 @@
 //!   that is gone: a rank has nothing better to do with that news.
 //! - L4: only the launcher holds its ends, so that a rank sees end-of-file when the launcher is gone.
 
+mod counters;
 mod queues;
 
 use std::io;
@@ -31,6 +32,7 @@ use super::board::BYSTANDER;
 use super::monotonic_nanos;
 use crate::adapter::TaskId;
 
+pub use counters::{Counters, ProtocolCounters};
 pub use queues::{EarlyMessage, PostedReceive, Queues};
 
 /// Largest encoded message, in bytes.
@@ -73,6 +75,8 @@ pub enum ControlMessage {
     Leaving {
         /// Who.
         task: TaskId,
+        /// What it has done.
+        counters: Counters,
     },
     /// The program asked for the end of the job (MPI_Abort). The rank ends at once.
     Aborted {
@@ -99,7 +103,7 @@ impl ControlMessage {
             Self::Joined { task, .. }
             | Self::Finished { task }
             | Self::Failed { task, .. }
-            | Self::Leaving { task }
+            | Self::Leaving { task, .. }
             | Self::Aborted { task, .. }
             | Self::Queues { task, .. } => *task,
         }
@@ -179,9 +183,9 @@ impl Control {
 
     /// Says that this rank communicates no more and now waits for the others. To be called when its
     /// program gives up or finishes its place in the job, before it waits: if another rank never gets
-    /// there, this tells the launcher who waits for whom.
-    pub fn leaving(&self) {
-        self.send(&ControlMessage::Leaving { task: self.task });
+    /// there, this tells the launcher who waits for whom. `counters` say what the rank has done.
+    pub fn leaving(&self, counters: Counters) {
+        self.send(&ControlMessage::Leaving { task: self.task, counters });
     }
 
     /// Says that this rank has done its part: from now on, exit code 0 is a success.

@@ -18,14 +18,35 @@ fn failed(message: &str, location: &str) -> ControlMessage {
 /// These bytes are the contract: another encoder may take over as long as it writes them.
 #[test]
 fn golden_bytes() {
-    let golden: [(ControlMessage, &[u8]); 4] = [
+    let protocol = |n| ProtocolCounters { messages: n, bytes: n + 1, early: n + 2 };
+    let (eager, rendezvous) = (protocol(1), protocol(4));
+    let counters = Counters { eager, rendezvous, received: 7, fallbacks: 8, early_bytes: 9 };
+    let posted = vec![PostedReceive { source: Some(1), tag: None, context: 2, bytes: 3 }];
+    let early = vec![EarlyMessage { source: 4, tag: -1, context: 5, bytes: 6, eager: true }];
+    let queues = Queues { posted, all_posted: 1, early, all_early: 2 };
+    let numbers = |numbers: std::ops::RangeInclusive<u64>| -> Vec<u8> {
+        numbers.flat_map(u64::to_le_bytes).collect()
+    };
+    let leaving = [&[3, 0, 0, 0, 4, 0, 0, 0][..], &numbers(1..=9)].concat();
+    let golden: [(ControlMessage, &[u8]); 6] = [
         (ControlMessage::Joined { task: 3, pid: 0x1_0203 }, &[0, 0, 0, 0, 3, 0, 0, 0, 3, 2, 1, 0]),
         (ControlMessage::Finished { task: 255 }, &[1, 0, 0, 0, 255, 0, 0, 0]),
         (
             failed("no", "a.rs:1"),
             b"\x02\0\0\0\x02\0\0\0\x02\x01\0\0\0\0\0\0\x02\0\0\0\0\0\0\0no\x06\0\0\0\0\0\0\0a.rs:1",
         ),
-        (ControlMessage::Leaving { task: 4 }, &[3, 0, 0, 0, 4, 0, 0, 0]),
+        (ControlMessage::Leaving { task: 4, counters }, &leaving),
+        (
+            ControlMessage::Aborted { task: 1, at_nanos: 2, code: -1 },
+            b"\x04\0\0\0\x01\0\0\0\x02\0\0\0\0\0\0\0\xff\xff\xff\xff",
+        ),
+        (
+            ControlMessage::Queues { task: 9, queues },
+            b"\x05\0\0\0\x09\0\0\0\
+              \x01\0\0\0\0\0\0\0\x01\x01\0\0\0\0\x02\0\0\0\x03\0\0\0\0\0\0\0\x01\0\0\0\0\0\0\0\
+              \x01\0\0\0\0\0\0\0\x04\0\0\0\xff\xff\xff\xff\x05\0\0\0\x06\0\0\0\0\0\0\0\x01\
+              \x02\0\0\0\0\0\0\0",
+        ),
     ];
     for (message, bytes) in golden {
         assert_eq!(encode(&message), bytes);
@@ -59,7 +80,7 @@ fn messages_arrive_in_order_and_then_the_end() {
     assert_eq!(launcher.try_recv().expect("nothing is no error"), Incoming::Nothing);
     rank.joined();
     rank.failed("boom", "src/main.rs:3:5");
-    rank.leaving();
+    rank.leaving(Counters { received: 3, ..Counters::default() });
     rank.clone().finished();
     drop(rank);
     let pid = std::process::id();
@@ -73,7 +94,8 @@ fn messages_arrive_in_order_and_then_the_end() {
     assert!(at_nanos > 0 && at_nanos <= monotonic_nanos());
     assert_eq!((message.as_str(), location.as_str()), ("boom", "src/main.rs:3:5"));
     let third = launcher.try_recv().expect("leaving");
-    assert_eq!(third, Incoming::Message(ControlMessage::Leaving { task: 7 }));
+    let counters = Counters { received: 3, ..Counters::default() };
+    assert_eq!(third, Incoming::Message(ControlMessage::Leaving { task: 7, counters }));
     let fourth = launcher.try_recv().expect("finished");
     assert_eq!(fourth, Incoming::Message(ControlMessage::Finished { task: 7 }));
     assert_eq!(launcher.try_recv().expect("end"), Incoming::End);

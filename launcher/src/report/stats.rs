@@ -1,0 +1,83 @@
+//! What the protocols did, for `--stats`: one row per rank, and their sum.
+
+use transport_lapi::bootstrap::control::{Counters, ProtocolCounters};
+
+use crate::exits::Ledger;
+
+const HEAD: [&str; 9] = [
+    "rank",
+    "eager",
+    "bytes",
+    "early",
+    "rendezvous",
+    "bytes",
+    "early",
+    "received",
+    "most early bytes",
+];
+
+/// The table. A rank that never left its job has told nothing.
+pub(super) fn text(ledger: &Ledger) -> String {
+    let records = ledger.records().iter().enumerate();
+    let told: Vec<(usize, Counters)> =
+        records.filter_map(|(rank, record)| Some((rank, record.counters?))).collect();
+    if told.is_empty() {
+        return "mpjrun: no rank has told what its protocols did\n".to_owned();
+    }
+    let rows = told.iter().map(|(rank, counters)| row(rank.to_string(), counters));
+    let sum = told.iter().map(|(_, counters)| *counters).fold(Counters::default(), plus);
+    let rows: Vec<[String; 9]> = std::iter::once(HEAD.map(str::to_owned))
+        .chain(rows)
+        .chain((told.len() > 1).then(|| row("all".to_owned(), &sum)))
+        .collect();
+    let width = |column: usize| rows.iter().map(|row| row[column].len()).max().unwrap_or(0);
+    let line = |row: &[String; 9]| {
+        let cells = row.iter().enumerate().map(|(at, cell)| format!("{cell:>0$}", width(at)));
+        format!("mpjrun: {}\n", cells.collect::<Vec<_>>().join("  "))
+    };
+    let head = "mpjrun: messages sent, by protocol; early ones came before their receive\n";
+    let mut text = head.to_owned() + &rows.iter().map(line).collect::<String>();
+    if sum.fallbacks > 0 {
+        text += &format!(
+            "mpjrun: {} messages went by rendezvous for want of early memory (MPJ_EARLY_LIMIT)\n",
+            sum.fallbacks
+        );
+    }
+    match ledger.records().len() - told.len() {
+        0 => text,
+        missing => text + &format!("mpjrun: ranks that have not told theirs: {missing}\n"),
+    }
+}
+
+fn row(name: String, counters: &Counters) -> [String; 9] {
+    let Counters { eager, rendezvous, received, early_bytes, .. } = counters;
+    let numbers = [
+        eager.messages,
+        eager.bytes,
+        eager.early,
+        rendezvous.messages,
+        rendezvous.bytes,
+        rendezvous.early,
+        *received,
+        *early_bytes,
+    ];
+    let mut cells = numbers.map(|number| number.to_string()).into_iter();
+    std::array::from_fn(|at| if at == 0 { name.clone() } else { cells.next().unwrap_or_default() })
+}
+
+/// The sum; of the peaks the highest. What ranks claim may be anything, so sums saturate.
+fn plus(one: Counters, other: Counters) -> Counters {
+    let both = |a: u64, b: u64| a.saturating_add(b);
+    let protocols = |a: ProtocolCounters, b: ProtocolCounters| ProtocolCounters {
+        messages: both(a.messages, b.messages),
+        bytes: both(a.bytes, b.bytes),
+        early: both(a.early, b.early),
+    };
+    Counters {
+        eager: protocols(one.eager, other.eager),
+        rendezvous: protocols(one.rendezvous, other.rendezvous),
+        received: both(one.received, other.received),
+        fallbacks: both(one.fallbacks, other.fallbacks),
+        early_bytes: one.early_bytes.max(other.early_bytes),
+    }
+}

@@ -1,0 +1,33 @@
+//! The table of `--stats`.
+
+use transport_lapi::bootstrap::control::{ControlMessage, Counters, ProtocolCounters};
+
+use super::{ledger, ms};
+use crate::report::stats;
+
+#[test]
+fn ranks_that_have_told_are_added_up() {
+    let mut job = ledger(3);
+    assert_eq!(stats(&job), "mpjrun: no rank has told what its protocols did\n");
+    let eager = |messages| ProtocolCounters { messages, bytes: 80, early: 1 };
+    for (task, messages) in [(0, 10), (2, u64::MAX)] {
+        let counters = Counters {
+            eager: eager(messages),
+            received: 5,
+            fallbacks: 2,
+            early_bytes: 64 * u64::from(task),
+            ..Counters::default()
+        };
+        assert!(job.note(task as usize, ControlMessage::Leaving { task, counters }, ms(1)));
+    }
+    let expected = "\
+mpjrun: messages sent, by protocol; early ones came before their receive
+mpjrun: rank                 eager  bytes  early  rendezvous  bytes  early  received  most early bytes
+mpjrun:    0                    10     80      1           0      0      0         5                 0
+mpjrun:    2  18446744073709551615     80      1           0      0      0         5               128
+mpjrun:  all  18446744073709551615    160      2           0      0      0        10               128
+mpjrun: 4 messages went by rendezvous for want of early memory (MPJ_EARLY_LIMIT)
+mpjrun: ranks that have not told theirs: 1
+";
+    assert_eq!(stats(&job), expected);
+}
