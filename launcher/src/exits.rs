@@ -21,6 +21,8 @@ use transport_lapi::bootstrap::control::{ControlMessage, Counters, Queues};
 const KEPT_COMPLAINTS: usize = 4;
 /// A control line that ended this long before its rank did not end with it, in nanoseconds.
 const LINE_ALONE: u64 = 50_000_000;
+/// A control line that ended this long ago, while what started its rank still runs, ended with the rank.
+const GONE_AFTER: u64 = 500_000_000;
 
 /// How a process ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,6 +43,8 @@ pub(crate) enum Fault {
     /// Exit code 0 of a rank that joined and could not say whether it finished: its control line was
     /// closed long before its end.
     LineClosed,
+    /// The rank is gone, and the script that started it goes on.
+    Gone,
     /// Exit code 0 of a rank that never joined, while another did.
     NeverJoined,
     /// The rank asked for the end of the job with this code (X5).
@@ -121,6 +125,8 @@ pub(crate) struct Record {
     aborted: Option<(u64, i32)>,
     /// When its control line ended.
     line_closed: Option<u64>,
+    /// Whether the rank is gone though the process that mpjrun started is not: a script goes on.
+    gone: bool,
     pub(crate) ended: Option<(Ending, u64)>,
 }
 
@@ -128,6 +134,9 @@ impl Record {
     fn fault(&self, somebody_joined: bool) -> Option<Fault> {
         if let Some((_, code)) = self.aborted {
             return Some(Fault::Aborted(code));
+        }
+        if self.ended.is_none() && self.gone {
+            return Some(Fault::Gone);
         }
         let (ending, at) = self.ended?;
         let line_alone = self.line_closed.is_some_and(|closed| closed + LINE_ALONE < at);
@@ -148,7 +157,14 @@ impl Record {
     /// When the rank failed, given that it did (X1, X5).
     fn failed_at(&self) -> Option<u64> {
         let aborted_at = self.aborted.map(|(at, _)| at);
-        aborted_at.or(self.complained_at()).or(self.ended.map(|(_, at)| at))
+        let gone_at = self.line_closed.filter(|_| self.gone);
+        aborted_at.or(self.complained_at()).or(gone_at).or(self.ended.map(|(_, at)| at))
+    }
+
+    /// When a rank whose line has ended will count as gone.
+    fn gone_from(&self) -> Option<u64> {
+        let is_open = self.joined && !self.finished && !self.gone && self.is_undecided();
+        self.line_closed.filter(|_| is_open).map(|closed| closed.saturating_add(GONE_AFTER))
     }
 
     /// Whether it may still turn out to have failed when it complained (X2).
@@ -226,6 +242,11 @@ impl Ledger {
         true
     }
 
+    /// Whether `rank` has done its part of the job.
+    pub(crate) fn has_finished(&self, rank: usize) -> bool {
+        self.records[rank].finished
+    }
+
     /// Notes that nothing more will come over `rank`'s line.
     pub(crate) fn line_closed(&mut self, rank: usize, now: u64) {
         self.records[rank].line_closed.get_or_insert(now);
@@ -234,6 +255,20 @@ impl Ledger {
     /// Forgets the queues that ranks have told, since they are about to be asked again.
     pub(crate) fn forget_queues(&mut self) {
         self.records.iter_mut().for_each(|record| record.queues = None);
+    }
+
+    /// The next rank that counts as gone at `now`, since its control line ended while it had not done its
+    /// part.
+    pub(crate) fn take_gone(&mut self, now: u64) -> Option<usize> {
+        let is_gone = |record: &Record| record.gone_from().is_some_and(|from| now >= from);
+        let rank = self.records.iter().position(is_gone)?;
+        self.records[rank].gone = true;
+        Some(rank)
+    }
+
+    /// When [`Ledger::take_gone`] has something to say, if nothing happens before.
+    pub(crate) fn next_gone(&self) -> Option<u64> {
+        self.records.iter().filter_map(Record::gone_from).min()
     }
 
     /// Notes how `rank` ended, `at` this time.

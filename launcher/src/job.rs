@@ -33,6 +33,7 @@ use crate::report::{self, Snapshot};
 use crate::spawn::{self, Started};
 use crate::stdin::{FOREGROUND_CHECK, Forwarding, Interest};
 use crate::suspend;
+use crate::watch::Stage;
 
 pub use crate::binding::{BindTo, Binding, MapBy};
 pub use crate::output::OutputChoice;
@@ -48,6 +49,8 @@ const GRACE_AFTER_SIGNAL: Duration = Duration::from_secs(2);
 const SETTLE: Duration = Duration::from_millis(250);
 /// How long a job with a verdict waits for a reader that does not read.
 const GRACE_FOR_READER: Duration = Duration::from_millis(500);
+/// Messages of one rank that are taken at once.
+const MESSAGES_PER_TURN: usize = 64;
 /// From SIGKILL to giving up on a process that the kernel cannot end.
 const GIVE_UP: Duration = Duration::from_secs(2);
 
@@ -293,7 +296,11 @@ impl Job {
         let prompts = self.ranks.iter().filter_map(|rank| rank.prompts_at(&self.printer));
         let deadlines = lingering.chain(prompts).chain(phase).chain(timeout).chain(foreground);
         let oversight = self.verdict.is_none().then(|| self.oversight.next_deadline()).flatten();
-        deadlines.chain(patience).chain(self.flush_until).chain(oversight).min()
+        let gone =
+            self.ledger.next_gone().filter(|_| self.verdict.is_none()).map(|at| {
+                Instant::now() + Duration::from_nanos(at.saturating_sub(monotonic_nanos()))
+            });
+        deadlines.chain(patience).chain(self.flush_until).chain(oversight).chain(gone).min()
     }
 
     fn handle(&mut self, event: Event) {
@@ -387,8 +394,10 @@ impl Job {
         }
     }
 
+    /// Takes what has come over a rank's line, and not more than it may have to say at once: one that
+    /// floods its line does not keep the others waiting.
     fn take_messages(&mut self, rank: usize) {
-        loop {
+        for _ in 0..MESSAGES_PER_TURN {
             let damage = match self.ranks[rank].next_message() {
                 Ok(Incoming::Nothing) => return,
                 Ok(Incoming::End) => return self.ledger.line_closed(rank, monotonic_nanos()),
@@ -422,6 +431,11 @@ impl Job {
                 return self.stop(Verdict::FileRefused(errno), GRACE_AFTER_FAILURE);
             }
             None => {}
+        }
+        while let Some(rank) = self.ledger.take_gone(monotonic_nanos()) {
+            if self.on_failure == OnFailure::Keep {
+                self.rank_failed(rank);
+            }
         }
         if self.on_failure == OnFailure::Keep || self.ledger.first_failure().is_none() {
             return;
@@ -470,8 +484,15 @@ impl Job {
     fn oversee(&mut self, now: Instant) {
         let expired = self.timeout.filter(|(_, at)| now >= *at);
         let expired = expired.map(|(limit, _)| Verdict::TimedOut(limit));
-        let ranks = &self.ranks;
-        let found = self.oversight.look(|rank| ranks[rank].has_ended(), now);
+        let (ranks, ledger) = (&self.ranks, &self.ledger);
+        let stage = |rank: usize| match ranks.get(rank) {
+            Some(process) if process.has_ended() => Stage::Ended,
+            Some(_) if ledger.has_finished(rank) => Stage::Finished,
+            _ => Stage::Running,
+        };
+        // A rank that complained may be about to end, and is judged first.
+        let is_settling = !matches!(self.phase, Phase::Running);
+        let found = self.oversight.look(stage, now).filter(|_| !is_settling);
         if let Some(verdict) = expired.or(found) {
             self.inquire(Occasion::End(verdict));
         }

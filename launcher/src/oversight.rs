@@ -17,7 +17,7 @@ use transport_lapi::bootstrap::monotonic_nanos;
 use crate::exits::Verdict;
 use crate::job::Vigilance;
 use crate::report::{Seen, Snapshot};
-use crate::watch::{self, Finding, Watch};
+use crate::watch::{self, Finding, Stage, Watch};
 
 /// How long ranks that are blocked have to tell their queues.
 const PATIENCE: Duration = Duration::from_millis(250);
@@ -65,18 +65,14 @@ impl Oversight {
         self.inquiry.as_ref().map(|inquiry| inquiry.until).or(look)
     }
 
-    /// Looks at the ranks if it is time, and says why the job is to be ended, if it is. `has_ended` is
-    /// known from before this call.
-    pub(crate) fn look(
-        &mut self,
-        has_ended: impl Fn(usize) -> bool,
-        now: Instant,
-    ) -> Option<Verdict> {
+    /// Looks at the ranks if it is time, and says why the job is to be ended, if it is. `stage` tells what
+    /// is known from before this call.
+    pub(crate) fn look(&mut self, stage: impl Fn(usize) -> Stage, now: Instant) -> Option<Verdict> {
         if !self.watch.is_on() || self.inquiry.is_some() || now < self.next_look {
             return None;
         }
         self.next_look = now + self.interval;
-        match self.watch.look(&self.board, has_ended, now) {
+        match self.watch.look(&self.board, stage, now) {
             Finding::Nothing => None,
             Finding::Deadlock => Some(Verdict::Deadlock),
             Finding::Stall(lasted) => Some(Verdict::Stalled(lasted)),
@@ -117,7 +113,7 @@ impl Oversight {
             return None;
         }
         // The ranks have been woken to answer.
-        self.watch.start_anew();
+        self.watch.wake();
         self.next_look = now + self.interval;
         self.inquiry.take().map(|inquiry| inquiry.occasion)
     }

@@ -26,7 +26,7 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal, getpid, getppid, set_parent_process_death_signal};
 use rustix::thread::gettid;
-use transport_lapi::bootstrap::board::BYSTANDER;
+use transport_lapi::bootstrap::board::bystander_name;
 use transport_lapi::config::{self, BackendChoice};
 
 use crate::LaunchError;
@@ -132,8 +132,9 @@ fn run_rank(body: impl FnOnce()) -> i32 {
 fn declare_main_a_bystander() {
     let main = getpid();
     if gettid() != main {
-        let name = format!("/proc/self/task/{}/comm", main.as_raw_nonzero());
-        let _ = std::fs::write(name, BYSTANDER);
+        let main = main.as_raw_nonzero().get();
+        let file = format!("/proc/self/task/{main}/comm");
+        let _ = std::fs::write(file, bystander_name(main));
     }
 }
 

@@ -7,43 +7,47 @@
 //! only in its threads. [`Watch::look`] says so from two looks at what the ranks have published, some time
 //! apart, and a count of their threads in between. It has no false positive:
 //!
-//! - W1: a rank counts as blocked only while each of its threads is asleep in a wait, by its slate, and the
+//! - WD1: a rank counts as blocked only while each of its threads is asleep in a wait, by its slate, and the
 //!   number of its threads, by the kernel, is the number of those. A thread that computes, reads a file,
 //!   polls with `test` or `probe`, or sleeps anywhere else makes the rank one that may go on; so does a
-//!   thread that waits with MPJ_WAIT=spin, which never sleeps. The count takes in every thread that could
-//!   call the library, whether it ever does or not. Left out are those whose name says that they never do:
-//!   the runtime's own, and a program's where it takes that on itself.
-//! - W2: the same epoch in both looks means that the rank's waits have not changed between them (SL3 of
+//!   thread that waits with MPJ_WAIT=spin, which never sleeps. Left out of the count are bystanders, whose
+//!   name says that they never communicate, and is no other thread's (`bystander_name`). Where the rank is
+//!   in another namespace of processes its threads cannot be counted, and where more of them are blocked
+//!   than a slate lists they are not known: such a rank may go on.
+//! - WD2: the same epoch in both looks means that the rank's waits have not changed between them (SL3 of
 //!   `transport_lapi`'s slates). So all ranks' waits stood there together at the moment T between the
 //!   looks, however long each look took. The threads were counted between the looks: no thread of the
 //!   rank ran then that could have made another one, so the count holds at T as well.
-//! - W3: no message is under way at T. A thread publishes its wait after a look that found nothing, and
+//! - WD3: no message is under way at T. A thread publishes its sleep after a look that found nothing, and
 //!   while it is published it sends nothing (AW1). A message that arrived after that look has rung the
-//!   bell, since its sender rings before it does anything else, thus before it publishes a wait itself; and
-//!   the second look, which is later than T, found no bell rung. Bells only count up. So every frame that
-//!   was ever sent has been taken in, and what a rank has still to send waits for room that will not come.
-//! - W4: wildcards need no rule: a receive from any rank is completed by another rank's call as well.
+//!   bell, since its sender rings before it does anything else: thus before it publishes a sleep itself,
+//!   or ends, which it has done by the time the threads are counted. And the second look, which is later,
+//!   found no bell rung. Bells only count up. So every frame that was ever sent has been taken in, and what
+//!   a rank has still to send waits for room that will not come.
+//! - WD4: wildcards need no rule: a receive from any rank is completed by another rank's call as well.
 //!   Requests under way that nobody waits for complete only when their rank makes progress, which it does
 //!   in its threads alone: there is no progress thread. A copy that the kernel makes from memory to memory
 //!   is made by a thread that is not asleep.
-//! - W5: a rank that was stopped (SIGSTOP) is what its threads were when it was stopped.
-//! - W6: a rank that has ended can complete nothing, but what it did before it ended may. So only those
+//! - WD5: a rank that was stopped (SIGSTOP) is what its threads were when it was stopped. A signal of the
+//!   program interrupts no sleep that is published, and its handler cannot call the library.
+//! - WD6: a rank that has ended can complete nothing, but what it did before it ended may. So only those
 //!   are left out that are known to have ended before a look begins: what they sent has rung by then.
-//!   Whether their end was a failure is judged elsewhere, first. A rank that has not joined yet may still do so, and keeps the job from being in
-//!   deadlock, as does a slate that cannot be read.
+//!   Whether their end was a failure is judged elsewhere, first. A rank that has not joined yet may still
+//!   do so, and keeps the job from being in deadlock, as does a slate that cannot be read.
 //!
 //! The kernel's count and the slate are claims of the rank's own process; a rank that forges them harms
 //! its own job alone.
 //!
 //! # Stall
 //!
-//! A job stalls when for a time no rank has begun or ended a wait, and none has taken in a message. A job
-//! that computes for longer than the limit stalls too: the limit is the user's.
+//! A job stalls when for a time no rank has begun or ended a wait, and none has taken in a message or copied
+//! a part of one. A job that computes for longer than the limit stalls too: the limit is the user's. Ranks
+//! that have done their part are not expected to make progress.
 
 use std::fs;
 use std::time::{Duration, Instant};
 
-use transport_lapi::bootstrap::board::{BYSTANDER, Board, TaskState};
+use transport_lapi::bootstrap::board::{Board, TaskState, bystander_name};
 
 /// From one look to the next.
 pub(crate) const INTERVAL: Duration = Duration::from_millis(250);
@@ -57,6 +61,17 @@ pub(crate) enum Finding {
     Deadlock,
     /// It did not, for this long.
     Stall(Duration),
+}
+
+/// How far a rank is, as far as the launcher knows it beside the segment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stage {
+    /// On its way.
+    Running,
+    /// It has done its part, and may do something else.
+    Finished,
+    /// Its process has ended.
+    Ended,
 }
 
 /// What was seen of the ranks at one look; `None` where a slate changed all the time.
@@ -74,12 +89,14 @@ pub(crate) struct Watch {
     candidate: Option<Look>,
     /// Epochs and moves of all ranks at the last look that saw them change, and when that was.
     last_change: Option<(Vec<Progress>, Instant)>,
+    /// Whether the ranks have been woken since, which is no progress.
+    were_woken: bool,
 }
 
 impl Watch {
     /// Looks for deadlocks if `deadlocks`, and for stalls of that length.
     pub(crate) fn new(deadlocks: bool, stall: Option<Duration>) -> Self {
-        Self { deadlocks, stall, candidate: None, last_change: None }
+        Self { deadlocks, stall, candidate: None, last_change: None, were_woken: false }
     }
 
     /// Whether looking has a purpose.
@@ -87,42 +104,36 @@ impl Watch {
         self.deadlocks || self.stall.is_some()
     }
 
-    /// Looks, at the time `now`. Ranks are left out for which `has_ended` says so, which it knows from before
-    /// this call (W6).
+    /// Looks, at the time `now`. `stage` tells of a rank what is known from before this call (WD6).
     pub(crate) fn look(
         &mut self,
         board: &Board,
-        has_ended: impl Fn(usize) -> bool,
+        stage: impl Fn(usize) -> Stage,
         now: Instant,
     ) -> Finding {
-        // Between the looks (W2).
-        let all_threads_blocked = self.candidate.as_ref().is_some_and(|looked| {
-            let states = looked.iter().enumerate().filter(|(rank, _)| !has_ended(*rank));
-            states
-                .flat_map(|(_, state)| state)
-                .all(|state| threads(state.pid) == Some(state.blocked.len()))
-        });
-        let look = look(board);
-        self.judge(look, all_threads_blocked, has_ended, now)
+        // Between the look before and this one (WD2).
+        let before = self.candidate.take().filter(|before| all_threads_blocked(before, &stage));
+        self.judge(before, look(board), stage, now)
     }
 
+    /// What follows from a look, where `before` is the one before it, if all threads of all ranks were
+    /// blocked then and are since.
     fn judge(
         &mut self,
+        before: Option<Look>,
         look: Look,
-        all_threads_blocked: bool,
-        has_ended: impl Fn(usize) -> bool,
+        stage: impl Fn(usize) -> Stage,
         now: Instant,
     ) -> Finding {
-        let stalled = self.stalled(&look, now);
-        let running = || look.iter().enumerate().filter(|(rank, _)| !has_ended(*rank));
+        let stalled = self.stalled(&look, &stage, now);
+        let running = || look.iter().enumerate().filter(|(rank, _)| stage(*rank) != Stage::Ended);
         let all_blocked = running().next().is_some()
             && running().all(|(_, state)| state.as_ref().is_some_and(is_blocked));
-        let before = self.candidate.take();
         if self.deadlocks && all_blocked {
             let same = |(rank, state): (usize, &Option<TaskState>)| {
                 before.as_ref().is_some_and(|before| epoch(&before[rank]) == epoch(state))
             };
-            if all_threads_blocked && running().all(same) {
+            if running().all(same) {
                 return Finding::Deadlock;
             }
             self.candidate = Some(look);
@@ -131,16 +142,23 @@ impl Watch {
     }
 
     /// For how long nothing has changed, if that is too long.
-    fn stalled(&mut self, look: &Look, now: Instant) -> Option<Duration> {
+    fn stalled(
+        &mut self,
+        look: &Look,
+        stage: impl Fn(usize) -> Stage,
+        now: Instant,
+    ) -> Option<Duration> {
         let limit = self.stall?;
-        // A program that does not use the library has no progress to make.
-        if look.iter().flatten().all(|state| state.pid == 0) {
-            return None;
-        }
         let seen = look.iter().map(|state| state.as_ref().map(|state| (state.epoch, state.moves)));
         let seen: Vec<_> = seen.collect();
-        match &self.last_change {
-            Some((last, since)) if *last == seen => {
+        // A program that does not use the library has no progress to make, nor has one that is through.
+        let is_expected = look.iter().enumerate().any(|(rank, state)| {
+            stage(rank) == Stage::Running && state.as_ref().is_none_or(|state| state.pid != 0)
+        });
+        let were_woken = std::mem::take(&mut self.were_woken);
+        match &mut self.last_change {
+            Some((last, since)) if is_expected && (were_woken || *last == seen) => {
+                *last = seen;
                 let lasted = now.saturating_duration_since(*since);
                 (lasted >= limit).then_some(lasted)
             }
@@ -149,6 +167,12 @@ impl Watch {
                 None
             }
         }
+    }
+
+    /// The ranks are woken by the launcher: what changes by that is neither progress nor its end.
+    pub(crate) fn wake(&mut self) {
+        self.candidate = None;
+        self.were_woken = true;
     }
 
     /// The time of a suspended job does not count.
@@ -162,7 +186,7 @@ pub(crate) fn look(board: &Board) -> Look {
     (0..board.tasks()).map(|rank| board.state(rank)).collect()
 }
 
-/// W1, but for the count of threads.
+/// WD1, but for the count of threads.
 fn is_blocked(state: &TaskState) -> bool {
     let asleep = state.blocked.iter().all(|thread| thread.undisturbed && !thread.failed);
     state.pid != 0 && !state.blocked.is_empty() && state.unlisted == 0 && asleep
@@ -172,13 +196,24 @@ fn epoch(state: &Option<TaskState>) -> Option<u64> {
     state.as_ref().map(|state| state.epoch)
 }
 
-/// How many threads a process has that could call the library.
-fn threads(pid: u32) -> Option<usize> {
-    let threads = fs::read_dir(format!("/proc/{pid}/task")).ok()?;
+/// WD1, the count of threads.
+fn all_threads_blocked(look: &Look, stage: impl Fn(usize) -> Stage) -> bool {
+    let running = look.iter().enumerate().filter(|(rank, _)| stage(*rank) != Stage::Ended);
+    running.flat_map(|(_, state)| state).all(|state| threads(state) == Some(state.blocked.len()))
+}
+
+/// How many threads a rank has that could call the library.
+fn threads(state: &TaskState) -> Option<usize> {
+    if !state.is_here {
+        return None;
+    }
+    let threads = fs::read_dir(format!("/proc/{}/task", state.pid)).ok()?;
     let mut count = 0;
     for thread in threads {
-        let name = fs::read_to_string(thread.ok()?.path().join("comm")).ok()?;
-        count += usize::from(name.trim_end() != BYSTANDER);
+        let path = thread.ok()?.path();
+        let number = path.file_name()?.to_str()?.parse().ok()?;
+        let name = fs::read_to_string(path.join("comm")).ok()?;
+        count += usize::from(name.trim_end() != bystander_name(number));
     }
     Some(count)
 }

@@ -4,7 +4,7 @@
 //! that libtest runs. All attributes stay with that one, so `#[ignore]`, `#[should_panic]` and
 //! `#[cfg]` mean what they mean for any test.
 
-use proc_macro2::TokenStream;
+use proc_macro2::{Ident, Span, TokenStream};
 use quote::{format_ident, quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::{Error, FnArg, ItemFn, Result, Signature, Type};
@@ -26,7 +26,9 @@ pub fn expand(options: TokenStream, function: TokenStream) -> Result<TokenStream
     let run = runner(&function.sig)?;
     let name = &function.sig.ident;
     let case = case(&name.to_string(), &options);
-    let world = (!function.sig.inputs.is_empty()).then(|| quote!(world));
+    // A name that the function cannot have.
+    let parameter = Ident::new("world", Span::mixed_site());
+    let world = (!function.sig.inputs.is_empty()).then(|| quote!(#parameter));
     // With the place of the name, so that an error that is returned is reported there.
     let body = quote_spanned!(name.span()=> |#world| ::mpj::testing::check(#name(#world)));
     Ok(quote! {
@@ -58,6 +60,15 @@ fn case(name: &str, options: &Options) -> TokenStream {
     }
 }
 
+/// Whether the type is borrowed, also where a macro or the author wrapped it.
+fn is_reference(written: &Type) -> bool {
+    match written {
+        Type::Group(inside) => is_reference(&inside.elem),
+        Type::Paren(inside) => is_reference(&inside.elem),
+        written => matches!(written, Type::Reference(_)),
+    }
+}
+
 /// The function of `mpj::testing` that runs a body of this signature.
 fn runner(signature: &Signature) -> Result<TokenStream> {
     let refused = |what: &dyn quote::ToTokens, why: &str| Err(Error::new(what.span(), why));
@@ -72,9 +83,7 @@ fn runner(signature: &Signature) -> Result<TokenStream> {
     let mut inputs = signature.inputs.iter();
     match (inputs.next(), inputs.next()) {
         (None, _) => Ok(quote!(run)),
-        (Some(FnArg::Typed(world)), None) if matches!(*world.ty, Type::Reference(_)) => {
-            Ok(quote!(run_with_world))
-        }
+        (Some(FnArg::Typed(world)), None) if is_reference(&world.ty) => Ok(quote!(run_with_world)),
         (Some(FnArg::Typed(_)), None) => Ok(quote!(run_owning_world)),
         (Some(_), _) => refused(&signature.inputs, world),
     }

@@ -47,6 +47,8 @@ pub struct Options {
     pub early_limit: usize,
     /// How waiting threads spend their time.
     pub wait: WaitMode,
+    /// How many processors the ranks share; those that this process may use if not given.
+    pub processors: Option<usize>,
     /// How long eager messages are cut, and how long a wait spins. Its protocols are in the table.
     pub tuning: Tuning,
 }
@@ -58,6 +60,7 @@ impl Options {
             table: Table::of(settings.backend, &tuning),
             early_limit: settings.early_limit,
             wait: settings.wait,
+            processors: None,
             tuning,
         }
     }
@@ -101,8 +104,8 @@ impl<A: Adapter> Device<A> {
     pub fn new(adapter: A, options: Options) -> Result<Self, Error> {
         let state = State::new(adapter.num_tasks(), options.early_limit);
         let bell = adapter.doorbell();
-        let transport =
-            transport_lapi::Options { wait: options.wait, tuning: options.tuning.clone() };
+        let Options { wait, processors, ref tuning, .. } = options;
+        let transport = transport_lapi::Options { wait, processors, tuning: tuning.clone() };
         let context = Context::init(adapter, state, transport);
         backend::register(&mut *context.session()?)?;
         let number = DEVICES.fetch_add(1, Ordering::Relaxed);

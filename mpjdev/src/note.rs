@@ -14,6 +14,9 @@ use crate::matching::Pattern;
 use crate::request::{self, Matched, Operation, Request, Sending, Taking};
 use crate::state::State;
 
+/// Requests of a list that are looked at.
+const LOOKED_AT: usize = 1024;
+
 impl<A: Adapter> Device<A> {
     /// From now on tells `control` both queues of this rank whenever the launcher asks, as soon as a
     /// thread waits or polls.
@@ -21,15 +24,16 @@ impl<A: Adapter> Device<A> {
         self.context.on_inquiry(move |session| control.queues(queues(&session.state)));
     }
 
-    /// The wait for operations of a list, in `call`: the first one that is open speaks for all.
+    /// The wait for operations of a list, in `call`: the first one that is open speaks for all. Of a long
+    /// list only the beginning is looked at, since this is done before every sleep.
     pub(crate) fn note_of_list(
         &self,
         session: &Session<A, State>,
         call: Call,
         requests: &[Option<Request>],
     ) -> Wait {
-        let keys =
-            requests.iter().flatten().filter_map(|request| request.pending_on(self.number()));
+        let looked_at = requests.iter().take(LOOKED_AT).flatten();
+        let keys = looked_at.filter_map(|request| request.pending_on(self.number()));
         let mut open = keys.filter(|key| session.state.requests.is_open(*key));
         let first = open.next().map(|key| of_operation(session, call, key)).unwrap_or_default();
         Wait { call, open: first.open + open.count() as u32, ..first }

@@ -249,7 +249,7 @@ impl<A: Adapter, F: FnMut(Result<Status, Error>)> Awaited<A, State> for All<'_, 
     }
 
     fn note(&self, session: &Session<A, State>) -> Wait {
-        self.device.note_of_list(session, Call::WaitAll, self.requests)
+        self.device.note_of_list(session, Call::WaitAll, &self.requests[self.next..])
     }
 }
 

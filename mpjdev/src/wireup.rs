@@ -27,8 +27,9 @@ pub struct Job {
 /// be used.
 pub fn join() -> Result<Job, Error> {
     let settings = Settings::from_env().map_err(WireupError::from)?;
-    let Joined { adapter, control, get_report, tuning } = wireup::connect(&settings)?;
-    let device = Device::new(adapter, Options::new(&settings, tuning))?;
+    let Joined { adapter, control, get_report, processors, tuning } = wireup::connect(&settings)?;
+    let options = Options { processors, ..Options::new(&settings, tuning) };
+    let device = Device::new(adapter, options)?;
     Ok(Job { device, control, get_report })
 }
 

@@ -1,6 +1,6 @@
 //! Deadlocks are found and named, and programs that are none are left alone.
 //!
-//! `MPJ_PROGRAMS=10000 MPJ_PROGRAMS_SEED=1 cargo test -p mpj-tests --test deadlocks` runs more
+//! `MPJ_PROGRAMS=100000 MPJ_PROGRAMS_SEED=2 cargo test -p mpj-tests --test deadlocks` runs more
 //! programs, and others.
 
 use std::time::{Duration, Instant};
@@ -32,7 +32,7 @@ const JOBS: [(&str, &str); 8] = [
 
 #[test]
 fn correct_programs_are_left_alone() {
-    let (count, first) = (asked("MPJ_PROGRAMS", 2_000), asked("MPJ_PROGRAMS_SEED", 1));
+    let (count, first) = (asked("MPJ_PROGRAMS", 10_000), asked("MPJ_PROGRAMS_SEED", 1));
     for job in 0..count.div_ceil(EACH) {
         let (ranks, backend) = JOBS[job as usize % JOBS.len()];
         let (first, each) = ((first + job * EACH).to_string(), EACH.to_string());

@@ -4,10 +4,11 @@
 //! thread goes to sleep does it ask [`Awaited::note`], and publish the answer: a person who asks why the
 //! job stands still is told that. So the note costs nothing where messages come soon.
 //!
-//! - AW1: what a thread waits for is published after its last look and before it sleeps, and withdrawn
-//!   after it has woken and before it does anything else, all under the session's lock. So while it is
-//!   published the thread sends nothing, and has seen everything for which its ticket's bell was not
-//!   rung since.
+//! - AW1: what a thread waits for is published as asleep after its last look and before it sleeps, and
+//!   withdrawn after it has woken and before it does anything else, all under the session's lock. So while
+//!   that is published the thread sends nothing, and has seen everything for which its ticket's bell was
+//!   not rung since. What is published of a thread that never sleeps, or whose wait has failed, says what
+//!   it waits or waited for, and nothing else.
 
 use std::marker::PhantomData;
 
@@ -56,15 +57,20 @@ where
     }
 }
 
-/// The published wait of one thread, from its first sleep on.
+/// The wait of one thread, and what of it is published.
 #[derive(Default)]
-pub(crate) struct Notice {
-    since: Option<u64>,
-    place: Option<usize>,
+pub(crate) enum Notice {
+    /// The wait has not lasted.
+    #[default]
+    None,
+    /// It has lasted since then, and is not published now.
+    Lasting { since: u64 },
+    /// It is published there.
+    Posted { wait: Wait, place: usize },
 }
 
 impl Notice {
-    /// Publishes what `awaited` is (AW1). The caller holds the lock.
+    /// Publishes what `awaited` is (AW1), unless that stands there. The caller holds the lock.
     #[cold]
     pub(crate) fn post<A: Adapter, S>(
         &mut self,
@@ -73,39 +79,41 @@ impl Notice {
         standing: Standing,
     ) {
         let mut wait = awaited.note(session);
-        wait.since = *self.since.get_or_insert_with(monotonic_nanos);
         wait.call = Within::current().unwrap_or(wait.call);
-        let places = &mut session.places;
-        let place = *self.place.get_or_insert_with(|| {
-            // Beyond 64 threads all share the last place, which no slate has.
-            let free = (!*places).trailing_zeros().min(63);
-            *places |= 1 << free;
-            free as usize
-        });
+        let (since, place) = match *self {
+            Self::None => (monotonic_nanos(), None),
+            Self::Lasting { since } => (since, None),
+            Self::Posted { wait: Wait { since, .. }, place } => (since, Some(place)),
+        };
+        wait.since = since;
+        if matches!(self, Self::Posted { wait: posted, .. } if *posted == wait) {
+            return;
+        }
+        let place = place.unwrap_or_else(|| take_place(&mut session.places));
         session.bell.publish(place, &wait, standing);
+        *self = Self::Posted { wait, place };
     }
 
     /// Whether it was ever published.
     #[inline(always)]
     pub(crate) fn has_lasted(&self) -> bool {
-        self.since.is_some()
+        !matches!(self, Self::None)
     }
 
     /// Withdraws it.
     pub(crate) fn withdraw<A: Adapter, S>(&mut self, session: &mut Session<A, S>) {
-        if let Some(place) = self.place.take() {
+        if let Self::Posted { wait, place } = *self {
             session.places &= !(1 << place);
             session.bell.withdraw(place);
+            *self = Self::Lasting { since: wait.since };
         }
     }
+}
 
-    /// The wait has ended by an error. What it was stays published.
-    #[cold]
-    pub(crate) fn fail<A: Adapter, S>(
-        &mut self,
-        session: &mut Session<A, S>,
-        awaited: &impl Awaited<A, S>,
-    ) {
-        self.post(session, awaited, Standing::Failed);
-    }
+/// A place that no other thread of the task has. Beyond 64 threads all share the last one, which no slate
+/// has.
+fn take_place(places: &mut u64) -> usize {
+    let free = (!*places).trailing_zeros().min(63);
+    *places |= 1 << free;
+    free as usize
 }

@@ -307,11 +307,10 @@ pub fn given(name: impl AsRef<OsStr>) -> Option<OsString> {
 /// between them. The launcher sets it for those and removes it for all others.
 pub const PROCESSORS: &str = "MPJ_PROCESSORS";
 
-/// How many processors the tasks of this process's job share, as far as it can know: what the launcher
-/// says, else those that this process may use. A task that is bound to one is not short of them.
-pub(crate) fn processors() -> usize {
-    let told = environment(PROCESSORS).and_then(|count| count.parse().ok());
-    told.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from))
+/// How many processors the ranks of this process's job share, if the launcher says: a rank that is bound
+/// to one is not short of them.
+pub(crate) fn processors() -> Option<usize> {
+    environment(PROCESSORS)?.parse().ok()
 }
 
 /// What the launcher told this process about its job; unparsed.

@@ -14,7 +14,7 @@ use std::sync::{Arc, OnceLock};
 
 use crate::adapter::{Adapter, Doorbell, Standing, TaskId};
 use crate::awaited::{Awaited, Notice, Unnamed};
-use crate::config::{self, Tuning, WaitMode};
+use crate::config::{Tuning, WaitMode};
 use crate::counter::CounterId;
 use crate::engine::Engine;
 use crate::error::LapiError;
@@ -53,6 +53,8 @@ impl<A: Adapter, S> DerefMut for SessionGuard<'_, A, S> {
 /// How a context behaves.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
+    /// How many processors the tasks of the job share; those that this process may use if not given.
+    pub processors: Option<usize>,
     /// How waiting threads spend their time.
     pub wait: WaitMode,
     /// How long messages are cut, and how long a wait spins.
@@ -90,7 +92,9 @@ impl<A: Adapter, S> Context<A, S> {
             trouble: None,
             terminated: false,
         };
-        let pace = Pace::new(options.wait, options.tuning.spin(), num_tasks, config::processors());
+        let own = || std::thread::available_parallelism().map_or(1, usize::from);
+        let cores = options.processors.unwrap_or_else(own);
+        let pace = Pace::new(options.wait, options.tuning.spin(), num_tasks, cores);
         let (session, inquiry) = (Lock::new(session), OnceLock::new());
         Self { session, bell, pace, task, num_tasks, inquiry }
     }
@@ -227,7 +231,8 @@ impl<A: Adapter, S> Context<A, S> {
         if notice.has_lasted() {
             notice.withdraw(&mut session);
             if outcome.is_err() {
-                notice.fail(&mut session, awaited);
+                // What it was stays published.
+                notice.post(&mut session, awaited, Standing::Failed);
             }
         }
         outcome
@@ -254,9 +259,7 @@ impl<A: Adapter, S> Context<A, S> {
                 Step::Yield => {
                     session.check_lost()?;
                     if self.pace.is_long(idle) {
-                        if !notice.has_lasted() {
-                            notice.post(session, awaited, Standing::Awake);
-                        }
+                        notice.post(session, awaited, Standing::Awake);
                         self.answer_inquiry(session);
                     }
                     session.0.unlocked(std::thread::yield_now);
@@ -296,6 +299,12 @@ impl<A: Adapter, S> Context<A, S> {
         notice: &mut Notice,
     ) -> Result<Option<W::Answer>, LapiError> {
         let ticket = self.bell.announce();
+        if self.bell.inquiries() != session.answered {
+            // Whoever asked may have seen no sleeper, and rung no bell.
+            self.bell.retract();
+            self.answer_inquiry(session);
+            return Ok(None);
+        }
         let looked = session.progress().and_then(|done| {
             session.check_lost()?;
             Ok((done, awaited.look(session)))

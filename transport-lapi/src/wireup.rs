@@ -12,7 +12,7 @@ use crate::adapters::port::Port;
 use crate::adapters::shm::ShmAdapter;
 use crate::adapters::threads::{self, ThreadsAdapter};
 use crate::bootstrap::{self, BootstrapError, Control, Membership, Start};
-use crate::config::{ConfigError, Settings, Tuning};
+use crate::config::{self, ConfigError, Settings, Tuning};
 use crate::region::{RecvRegion, RemoteRegion, SendRegion};
 
 /// Why a task could not join its job.
@@ -38,6 +38,8 @@ pub struct Joined {
     pub control: Option<Control>,
     /// How gets are done, in words, for reports.
     pub get_report: String,
+    /// How many processors the tasks of the job share, if the launcher says.
+    pub processors: Option<usize>,
     /// The tuned values of the job. A job of one task, which talks to itself alone, has those that are
     /// built in.
     pub tuning: Tuning,
@@ -53,14 +55,15 @@ pub fn connect(settings: &Settings) -> Result<Joined, WireupError> {
         Start::Singleton => {
             let adapter = Native::Threads(threads::job(1)?.remove(0));
             let (get_report, tuning) = ("memory copy".to_owned(), Tuning::default());
-            Ok(Joined { adapter, control: None, get_report, tuning })
+            Ok(Joined { adapter, control: None, get_report, processors: None, tuning })
         }
         Start::Launched(Membership { task, num_tasks, segment, control, tuning, .. }) => {
             control.joined();
             let shm = ShmAdapter::attach(segment, task, num_tasks, settings.get)?;
             let get_report = shm.get_report();
             let (adapter, control) = (Native::Shm(shm), Some(control));
-            Ok(Joined { adapter, control, get_report, tuning })
+            let processors = config::processors();
+            Ok(Joined { adapter, control, get_report, processors, tuning })
         }
     }
 }

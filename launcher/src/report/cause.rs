@@ -75,6 +75,10 @@ fn failure_words(ledger: &Ledger, failure: &Failure) -> String {
             "exited with code 0, but its control line to mpjrun was closed before: it closed a \
              descriptor that is not its own, or became another program by exec ({when})"
         ),
+        Fault::Gone => format!(
+            "ended without finishing, and what started it goes on: a script whose program has ended \
+             should end with its code ({when})"
+        ),
         Fault::NeverJoined => format!(
             "ended without joining the job ({when}), which other ranks did: call mpj::init in every \
              rank"

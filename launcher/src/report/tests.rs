@@ -75,6 +75,7 @@ fn finishing() -> Wait {
 fn state(waits: &[Wait]) -> TaskState {
     let blocked = |&wait: &Wait| Blocked { wait, undisturbed: true, failed: false };
     TaskState {
+        is_here: true,
         pid: 200,
         epoch: 2,
         moves: 3,

@@ -1,7 +1,8 @@
 //! What looks add up to, over made-up states; whether it is true, over all interleavings of a model.
 
 use super::*;
-use transport_lapi::bootstrap::board::{Blocked, Wait};
+use rustix::thread::gettid;
+use transport_lapi::bootstrap::board::{Blocked, Wait, become_bystander};
 
 mod model;
 
@@ -10,7 +11,11 @@ fn asleep() -> Blocked {
 }
 
 fn state(epoch: u64, blocked: Vec<Blocked>) -> Option<TaskState> {
-    Some(TaskState { pid: 7, epoch, moves: 0, blocked, unlisted: 0 })
+    Some(TaskState { pid: 7, is_here: true, epoch, moves: 0, blocked, unlisted: 0 })
+}
+
+fn running(_: usize) -> Stage {
+    Stage::Running
 }
 
 fn deadlocks() -> Watch {
@@ -21,12 +26,10 @@ fn deadlocks() -> Watch {
 fn verdict(first: Look, second: Look, all_blocked: bool) -> Finding {
     let mut watch = deadlocks();
     let now = Instant::now();
-    assert_eq!(
-        watch.judge(first, false, |_| false, now),
-        Finding::Nothing,
-        "one look is not enough"
-    );
-    watch.judge(second, all_blocked, |_| false, now)
+    let found = watch.judge(None, first, running, now);
+    assert_eq!(found, Finding::Nothing, "one look is not enough");
+    let before = watch.candidate.take().filter(|_| all_blocked);
+    watch.judge(before, second, running, now)
 }
 
 #[test]
@@ -65,12 +68,14 @@ fn whatever_else_is_not() {
 fn ranks_that_ended_are_not_waited_for_and_a_job_without_ranks_is_at_its_end() {
     let ranks = vec![state(9, vec![]), state(8, vec![asleep()])];
     let now = Instant::now();
+    let first_ended = |rank| if rank == 0 { Stage::Ended } else { Stage::Running };
     let mut watch = deadlocks();
-    assert_eq!(watch.judge(ranks.clone(), false, |rank| rank == 0, now), Finding::Nothing);
-    assert_eq!(watch.judge(ranks.clone(), true, |rank| rank == 0, now), Finding::Deadlock);
-    let mut watch = deadlocks();
+    assert_eq!(watch.judge(None, ranks.clone(), first_ended, now), Finding::Nothing);
+    let before = watch.candidate.take();
+    assert_eq!(watch.judge(before, ranks.clone(), first_ended, now), Finding::Deadlock);
     for _ in 0..3 {
-        assert_eq!(watch.judge(ranks.clone(), true, |_| true, now), Finding::Nothing);
+        let all_ended = watch.judge(Some(ranks.clone()), ranks.clone(), |_| Stage::Ended, now);
+        assert_eq!(all_ended, Finding::Nothing);
     }
 }
 
@@ -82,10 +87,10 @@ fn a_stall_is_told_when_nothing_has_changed_for_so_long() {
     let at = |seconds| start + Duration::from_secs(seconds);
     let computing = |moves| vec![Some(TaskState { moves, ..state(4, vec![]).unwrap() })];
     for (second, moves) in [(0, 1), (4, 1), (6, 2), (10, 2)] {
-        let found = watch.judge(computing(moves), false, |_| false, at(second));
+        let found = watch.judge(None, computing(moves), running, at(second));
         assert_eq!(found, Finding::Nothing, "at {second} s");
     }
-    let found = watch.judge(computing(2), false, |_| false, at(11));
+    let found = watch.judge(None, computing(2), running, at(11));
     assert_eq!(found, Finding::Stall(limit));
 }
 
@@ -96,6 +101,58 @@ fn a_program_of_somebody_else_does_not_stall() {
     let stranger = || vec![Some(TaskState { pid: 0, ..state(0, vec![]).unwrap() })];
     for second in 0..9 {
         let now = start + Duration::from_secs(second);
-        assert_eq!(watch.judge(stranger(), false, |_| false, now), Finding::Nothing);
+        assert_eq!(watch.judge(None, stranger(), running, now), Finding::Nothing);
     }
+}
+
+#[test]
+fn ranks_that_have_done_their_part_do_not_stall() {
+    let mut watch = Watch::new(false, Some(Duration::from_secs(2)));
+    let start = Instant::now();
+    let both = || vec![state(4, vec![]), state(6, vec![])];
+    for second in 0..9 {
+        let now = start + Duration::from_secs(second);
+        let done = |rank| if rank == 0 { Stage::Finished } else { Stage::Ended };
+        assert_eq!(watch.judge(None, both(), done, now), Finding::Nothing);
+    }
+    let found = watch.judge(None, both(), running, start + Duration::from_secs(9));
+    assert_eq!(found, Finding::Nothing, "time counts only from here");
+}
+
+#[test]
+fn an_inquiry_neither_is_progress_nor_puts_off_a_stall() {
+    let limit = Duration::from_secs(3);
+    let mut watch = Watch::new(true, Some(limit));
+    let start = Instant::now();
+    let awake = |epoch| vec![state(epoch, vec![])];
+    for second in 0..3 {
+        let now = start + Duration::from_secs(second);
+        assert_eq!(watch.judge(None, awake(2 * second), running, now), Finding::Nothing);
+        watch.wake();
+    }
+    let found = watch.judge(None, awake(6), running, start + limit);
+    assert_eq!(found, Finding::Stall(limit));
+}
+
+#[test]
+fn threads_of_a_rank_that_is_elsewhere_are_not_counted() {
+    let here = TaskState { pid: std::process::id(), ..state(2, vec![]).unwrap() };
+    assert!(threads(&here).is_some_and(|count| count > 0));
+    assert_eq!(threads(&TaskState { is_here: false, ..here.clone() }), None);
+    assert_eq!(threads(&TaskState { pid: u32::MAX, ..here }), None);
+}
+
+#[test]
+fn a_bystander_is_not_counted_and_its_threads_are() {
+    let here = TaskState { pid: std::process::id(), ..state(2, vec![]).unwrap() };
+    let own = |of: &str| fs::read_to_string(format!("/proc/thread-self/{of}")).unwrap();
+    let bystander = std::thread::spawn(move || {
+        become_bystander();
+        let child = std::thread::Builder::new().spawn(move || own("comm")).unwrap();
+        (own("comm"), child.join().unwrap(), gettid().as_raw_nonzero().get())
+    });
+    let (name, childs_name, number) = bystander.join().unwrap();
+    assert_eq!(name.trim_end(), bystander_name(number));
+    assert_eq!(childs_name, name, "names are inherited, numbers are not");
+    assert!(threads(&here).is_some());
 }

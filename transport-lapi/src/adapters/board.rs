@@ -11,7 +11,7 @@ use crate::adapter::{AdapterError, Standing, TaskId};
 use crate::adapters::doorbell::Fences;
 use crate::adapters::port;
 use crate::adapters::segment::Segment;
-use crate::adapters::shm::open_segment;
+use crate::adapters::shm::{open_segment, pid_namespace};
 use crate::adapters::slate::{Entry, LISTED};
 use crate::bootstrap::board::{Blocked, TaskState};
 use crate::sync::Ordering;
@@ -21,6 +21,8 @@ const _: () = assert!(cfg!(loom) || LISTED == TaskState::LISTED);
 /// What the tasks of a job have published.
 pub struct Board {
     segment: Segment,
+    /// That of the process which looks.
+    pid_namespace: u64,
 }
 
 impl Board {
@@ -30,7 +32,7 @@ impl Board {
     /// [`AdapterError::BadSegment`] when it is not the segment of a job; [`AdapterError::System`] when it
     /// cannot be mapped.
     pub fn open(fd: impl AsFd) -> Result<Self, AdapterError> {
-        Ok(Self { segment: open_segment(fd)? })
+        Ok(Self { segment: open_segment(fd)?, pid_namespace: pid_namespace() })
     }
 
     /// How many tasks the job has.
@@ -55,6 +57,8 @@ impl Board {
         });
         Some(TaskState {
             pid: block.wireup.pid.load(Ordering::Relaxed),
+            is_here: self.pid_namespace != 0
+                && block.wireup.pid_namespace.load(Ordering::Relaxed) == self.pid_namespace,
             epoch: reading.epoch,
             moves: reading.moves,
             blocked: blocked.collect(),

@@ -84,6 +84,10 @@ impl Bell {
     /// Sleeps until the bell was rung after `ticket`, or `timeout` is over.
     pub(crate) fn sleep(&self, ticket: u32, timeout: Option<Duration>) {
         self.rung.wait(ticket, timeout);
+        // Signals of the program end the kernel's sleep, and say nothing about the bell.
+        while timeout.is_none() && self.rung.value().load(Ordering::Relaxed) == ticket {
+            self.rung.wait(ticket, None);
+        }
         self.retract();
     }
 

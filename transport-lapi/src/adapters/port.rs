@@ -210,6 +210,11 @@ impl Port {
         distance.ask(|| producer.look())
     }
 
+    /// This task has copied a part of a long message itself: that is progress, too.
+    pub(crate) fn moved(&self) {
+        self.slate.moved();
+    }
+
     /// The first task that was declared lost.
     pub(crate) fn lost(&self) -> Option<TaskId> {
         lost(&self.segment)

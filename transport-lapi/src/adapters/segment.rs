@@ -55,6 +55,8 @@ pub(crate) struct BellLine(pub(crate) Bell);
 pub(crate) struct WireupLine {
     /// Process of the task; 0 until it has attached.
     pub(crate) pid: AtomicU32,
+    /// The namespace in which the number of the process means something; 0 if that is not known.
+    pub(crate) pid_namespace: AtomicU64,
     /// 1 when the process is registered for asymmetric fences.
     pub(crate) light_fences: AtomicU32,
     /// What the task met when it read its successor's memory.

@@ -41,6 +41,7 @@ const AFTER_A_LOSS: Duration = Duration::from_millis(100);
 
 pub(crate) use mapping::open_segment;
 pub use mapping::{SEGMENT_NAME, create_segment};
+pub(crate) use wireup::pid_namespace;
 
 /// One task of a job whose tasks are processes.
 pub struct ShmAdapter {
@@ -155,6 +156,7 @@ impl Adapter for ShmAdapter {
         offset: u64,
         into: RecvRegion,
     ) -> Result<(), AdapterError> {
+        self.port.moved();
         read(self.pids[target as usize], target, remote.addr.wrapping_add(offset), into)
     }
 
@@ -173,6 +175,7 @@ impl Adapter for ShmAdapter {
         let read = |remote: RemoteRegion, offset, into| {
             read(pid, target, remote.addr.wrapping_add(offset), into)
         };
+        self.port.moved();
         self.shares.advance(target, read, || is_gone(pid))
     }
 
@@ -184,6 +187,7 @@ impl Adapter for ShmAdapter {
     fn help(&mut self, origin: TaskId, number: u32, from: SendRegion) -> bool {
         let pid = self.pids[origin as usize];
         let write = |addr: u64, at, from| write(pid, addr.wrapping_add(at as u64), from);
+        self.port.moved();
         self.shares.help(origin, number, from, write)
     }
 

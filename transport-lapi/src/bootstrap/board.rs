@@ -5,12 +5,27 @@
 //! control line. Whatever is read from the segment is a claim of the rank that wrote it.
 
 use std::cell::Cell;
+use std::ffi::CString;
+
+use rustix::thread::{gettid, set_name};
 
 pub use crate::adapters::board::Board;
 
-/// A thread of this name says that it never communicates: a rank may be found to be in deadlock although
-/// such a thread runs. The runtime's own threads have it, and a program may give it to its own.
-pub const BYSTANDER: &str = "mpj-bystander";
+/// The name of a thread that never communicates, whose number is `thread`: a rank may be found to be in
+/// deadlock although such a thread runs. The number is part of it since new threads inherit the name of
+/// the one that starts them, and may communicate. Three kinds of threads have such a name: the runtime's
+/// own, libtest's while it waits for a test of several ranks, and those of a program that say so.
+pub fn bystander_name(thread: i32) -> String {
+    format!("mpj-by-{thread}")
+}
+
+/// Names this thread as one that never communicates, see [`bystander_name`]. Where the system refuses
+/// that, the thread counts as one that might.
+pub fn become_bystander() {
+    let name = bystander_name(gettid().as_raw_nonzero().get());
+    let name = CString::new(name).expect("a number has no zero bytes");
+    let _ = set_name(&name);
+}
 
 /// The call in which a thread is blocked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -90,6 +105,8 @@ pub struct Wait {
 pub struct TaskState {
     /// Its process; 0 before it has attached to the segment.
     pub pid: u32,
+    /// Whether that number means the same process here: not in another namespace of processes.
+    pub is_here: bool,
     /// Changes whenever a thread of the rank begins or ends to sleep.
     pub epoch: u64,
     /// Changes, most often, when the rank takes in messages.

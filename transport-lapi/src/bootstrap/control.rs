@@ -28,7 +28,7 @@ use rustix::net::{
 };
 use rustix::process::{Signal, getpid, kill_process, parent_process_death_signal};
 
-use super::board::BYSTANDER;
+use super::board::become_bystander;
 use super::monotonic_nanos;
 use crate::adapter::TaskId;
 
@@ -235,7 +235,8 @@ impl Control {
             return Ok(());
         }
         let socket = Arc::clone(&self.socket);
-        std::thread::Builder::new().name(BYSTANDER.to_owned()).spawn(move || {
+        std::thread::Builder::new().spawn(move || {
+            become_bystander();
             wait_for_hangup(socket.as_fd());
             // There is nobody left to report a failure of this call to.
             let _ = kill_process(getpid(), Signal::KILL);

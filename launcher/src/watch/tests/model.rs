@@ -1,4 +1,4 @@
-//! Every interleaving of a small job and the two looks of its launcher (W1 to W3).
+//! Every interleaving of a small job and the two looks of its launcher (WD1 to WD3).
 //!
 //! A rank is the steps that a real one takes around its sleep, each of them atomic: send a frame; ring the
 //! receiver's bell if it has announced itself; announce and take a ticket; look for frames; publish; sleep
@@ -51,7 +51,7 @@ struct Rank {
 struct Launcher {
     slates: Vec<Option<(u8, u8)>>,
     bells: Vec<u8>,
-    /// Which ranks had ended before each look (W6).
+    /// Which ranks had ended before each look (WD6).
     ended: Vec<bool>,
 }
 

@@ -11,6 +11,7 @@
 
 use std::hash::{BuildHasher, RandomState};
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -125,9 +126,16 @@ fn publish(mine: &WireupLine) -> Box<AtomicU64> {
     let value = RandomState::new().hash_one(std::process::id()) | 1;
     let cell = Box::new(AtomicU64::new(value));
     mine.light_fences.store(light_fences.into(), Ordering::Relaxed);
+    mine.pid_namespace.store(pid_namespace(), Ordering::Relaxed);
     mine.probe_value.store(value, Ordering::Relaxed);
     mine.probe_addr.store(cell.as_ptr().expose_provenance() as u64, Ordering::Relaxed);
     cell
+}
+
+/// The namespace of this process's number; 0 where that is not known.
+pub(crate) fn pid_namespace() -> u64 {
+    // The link leads to the namespace itself.
+    std::fs::metadata("/proc/self/ns/pid").map_or(0, |namespace| namespace.ino())
 }
 
 /// Reads the successor's cell and compares (W2).
