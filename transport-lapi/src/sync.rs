@@ -14,8 +14,6 @@
 //!   that moment in program order, what precedes it is visible to what follows the heavy fence; and
 //!   if it stands after, what follows it sees what preceded the heavy fence.
 
-#![allow(unsafe_code, reason = "loom's cell hands out raw pointers, and so does its stand-in")]
-
 pub(crate) use self::imp::{
     AtomicBool, AtomicU32, AtomicU64, AtomicUsize, FutexWord, Mutex, MutexGuard, Ordering,
     UnsafeCell, fence, heavy_fence, light_fence, register_light_fences, thread_mark, yield_now,
