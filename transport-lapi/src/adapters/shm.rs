@@ -184,7 +184,7 @@ impl Adapter for ShmAdapter {
     fn help(&mut self, origin: TaskId, number: u32, from: SendRegion) -> bool {
         let pid = self.pids[origin as usize];
         let write = |addr: u64, at, from| write(pid, addr.wrapping_add(at as u64), from);
-        self.shares.help(origin, number, from, write)
+        self.without_get.is_none() && self.shares.help(origin, number, from, write)
     }
 
     fn doorbell(&self) -> Arc<dyn Doorbell> {
