@@ -7,7 +7,7 @@
 //!
 //! Both are shells around one `port`, which knows the rings (`ring`, `bulk`) and the bells
 //! (`doorbell`, `arrivals`) of a `segment`, laid out by `layout`; in long gets both ends copy (`share`).
-//! What a task's threads sleep for stands on its `slate`, which [`board`] reads for the launcher.
+//! What a task's threads sleep for stands on its `slate`, which `board` reads for the launcher.
 //! Adapters do not know each other, and know nothing above [`crate::adapter`]. Models under loom exercise
 //! the rings, the bells and shared gets without a segment.
 
