@@ -132,6 +132,25 @@ fn a_rank_that_becomes_another_program_is_told_so() {
     failing_job(2, &["replaced"], 1, &says);
 }
 
+/// What a rank has taken is its own: a program that it starts, or becomes, gets none of it.
+#[test]
+fn a_program_that_a_rank_starts_has_nothing_of_the_job() {
+    let outcome = job(1, &["lists"]);
+    let text = outcome.stdout.as_str();
+    let control = text.lines().find_map(|line| line.strip_prefix("control ")).expect("it is told");
+    let parts: Vec<&str> = text.split("another\n").collect();
+    let [rank, started, replaced] = parts[..] else { panic!("{outcome:?}") };
+    let line = format!("{control} -> socket:[");
+    let has_line = |part: &str| {
+        part.lines().any(|shown| shown.starts_with(&line) || shown.contains(&format!(" {line}")))
+    };
+    assert!(has_line(rank) && !rank.contains("mpj-job"), "mapped, not open: {outcome:?}");
+    for program in [started, replaced] {
+        assert!(program.contains(" 2 -> "), "{outcome:?}");
+        assert!(!has_line(program) && !program.contains("mpj-job"), "{outcome:?}");
+    }
+}
+
 /// A job in which rank 1 returns an error from main, while the others wait for it: one rank is named,
 /// with the cause.
 #[track_caller]

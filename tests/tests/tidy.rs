@@ -12,6 +12,8 @@ use source::{Finding, Source};
 mod layers;
 #[path = "tidy/rules.rs"]
 mod rules;
+#[path = "tidy/security.rs"]
+mod security;
 #[path = "tidy/snippets.rs"]
 mod snippets;
 #[path = "tidy/source.rs"]
@@ -108,6 +110,14 @@ fn unsafe_code_is_where_the_list_says() {
     for listed in rules::UNSAFE_FILES {
         assert!(sources.iter().any(|source| source.path == *listed), "{listed} does not exist");
     }
+}
+
+#[test]
+fn all_unsafe_code_is_listed_with_its_argument() {
+    let (code, texts): (Vec<_>, Vec<_>) =
+        files(&["rs", "md"]).into_iter().partition(|source| source.path.ends_with(".rs"));
+    let page = texts.iter().find(|text| text.path == security::PAGE);
+    none(security::unsafe_list(page.expect("the page is at the root"), &code));
 }
 
 #[test]

@@ -15,7 +15,7 @@
 //!   at the bias; the revoker revokes the bias, fences, then looks at `held`. Two full fences have an
 //!   order. If the owner's is first, the revoker sees `held`, and waits until the owner has let go
 //!   or has backed off; if the revoker's is first, the owner sees the revocation and backs off. The
-//!   owner's fence may be a light one, as Y3 of [`crate::sync`] says for each of its executions. Where
+//!   owner's fence may be a light one, as Y4 of [`crate::sync`] says for each of its executions. Where
 //!   light fences cannot be had, there is no bias from the start.
 //! - X4: a heavy fence that fails has ordered nothing, so the revoker waits instead, far longer than a
 //!   processor keeps a store to itself: what the owner stored before it looked at the bias is visible
@@ -39,7 +39,7 @@ use std::time::Duration;
 
 use crate::error::LapiError;
 use crate::sync::{
-    AtomicBool, AtomicUsize, Fences, Mutex, MutexGuard, Ordering, register_light_fences,
+    AtomicBool, AtomicUsize, Fences, Mutex, MutexGuard, Ordering, register_light_fences_in_process,
     thread_mark, yield_now,
 };
 
@@ -53,7 +53,7 @@ const TURNS: u32 = if cfg!(loom) { 1 } else { 16 };
 /// A store is visible after some nanoseconds, and this is ten million of them (X4).
 const SETTLED: Duration = Duration::from_millis(10);
 /// Models know no asymmetric fences (X3).
-const FENCES: Fences = if cfg!(loom) { Fences::Symmetric } else { Fences::Asymmetric };
+const FENCES: Fences = if cfg!(loom) { Fences::Symmetric } else { Fences::InProcess };
 
 /// A value that one thread at a time can reach.
 pub(crate) struct Lock<T> {
@@ -89,7 +89,7 @@ impl Turns {
 
 impl<T> Lock<T> {
     pub(crate) fn new(value: T) -> Self {
-        let is_ordered = register_light_fences().is_ok();
+        let is_ordered = register_light_fences_in_process().is_ok();
         Self::with_bias(value, if is_ordered { NOBODY } else { REVOKED })
     }
 

@@ -13,12 +13,15 @@
 //!   does not run has executed one when it was switched out. So if a [`light_fence`] stands before
 //!   that moment in program order, what precedes it is visible to what follows the heavy fence; and
 //!   if it stands after, what follows it sees what preceded the heavy fence.
-
-#![allow(unsafe_code, reason = "loom's cell hands out raw pointers, and so does its stand-in")]
+//! - Y4: the same for the threads of one process and a [`heavy_fence_in_process`]
+//!   (MEMBARRIER_CMD_PRIVATE_EXPEDITED). The kernel then asks each processor what it runs. For Y3 it keeps
+//!   a note per processor, which was seen to be out of date for a processor that was idle while the
+//!   process registered (Linux 6.18); so where all threads are of one process, Y4 is what to build on.
 
 pub(crate) use self::imp::{
     AtomicBool, AtomicU32, AtomicU64, AtomicUsize, FutexWord, Mutex, MutexGuard, Ordering,
-    UnsafeCell, fence, heavy_fence, light_fence, register_light_fences, thread_mark, yield_now,
+    UnsafeCell, fence, heavy_fence, heavy_fence_in_process, light_fence, register_light_fences,
+    register_light_fences_in_process, thread_mark, yield_now,
 };
 
 /// A pair of full fences, one of which is passed often and the other one seldom.
@@ -26,6 +29,8 @@ pub(crate) use self::imp::{
 pub(crate) enum Fences {
     /// The light one costs nothing, the heavy one a system call (Y3).
     Asymmetric,
+    /// The same, between threads of one process (Y4).
+    InProcess,
     /// Both are full fences.
     Symmetric,
 }
@@ -35,7 +40,7 @@ impl Fences {
     #[inline(always)]
     pub(crate) fn light(self) {
         match self {
-            Self::Asymmetric => light_fence(),
+            Self::Asymmetric | Self::InProcess => light_fence(),
             Self::Symmetric => fence(Ordering::SeqCst),
         }
     }
@@ -44,6 +49,7 @@ impl Fences {
     pub(crate) fn heavy(self) -> std::io::Result<()> {
         match self {
             Self::Asymmetric => heavy_fence(),
+            Self::InProcess => heavy_fence_in_process(),
             Self::Symmetric => {
                 fence(Ordering::SeqCst);
                 Ok(())
@@ -84,6 +90,11 @@ mod imp {
         Ok(membarrier(MembarrierCommand::GlobalExpedited)?)
     }
 
+    /// The dear half between threads of this process (Y4). An error means that nothing was ordered.
+    pub(crate) fn heavy_fence_in_process() -> std::io::Result<()> {
+        Ok(membarrier(MembarrierCommand::PrivateExpedited)?)
+    }
+
     /// Lets this process take part in asymmetric fences; until it has, [`light_fence`] orders
     /// nothing. Kernels before 4.16 refuse. A process that has registered may ask again: the kernel
     /// remembers, and only the first time may take milliseconds, if there are several threads.
@@ -92,6 +103,14 @@ mod imp {
             return Err(std::io::ErrorKind::Unsupported.into());
         }
         Ok(membarrier(MembarrierCommand::RegisterGlobalExpedited)?)
+    }
+
+    /// As [`register_light_fences`], for [`heavy_fence_in_process`]. Kernels before 4.14 refuse.
+    pub(crate) fn register_light_fences_in_process() -> std::io::Result<()> {
+        if cfg!(miri) {
+            return Err(std::io::ErrorKind::Unsupported.into());
+        }
+        Ok(membarrier(MembarrierCommand::RegisterPrivateExpedited)?)
     }
 
     /// A cell with loom's interface.
@@ -228,7 +247,17 @@ mod imp {
     }
 
     /// See [`light_fence`].
+    pub(crate) fn heavy_fence_in_process() -> std::io::Result<()> {
+        Ok(())
+    }
+
+    /// See [`light_fence`].
     pub(crate) fn register_light_fences() -> std::io::Result<()> {
+        Ok(())
+    }
+
+    /// See [`light_fence`].
+    pub(crate) fn register_light_fences_in_process() -> std::io::Result<()> {
         Ok(())
     }
 

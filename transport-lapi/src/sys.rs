@@ -27,7 +27,8 @@ pub(crate) fn process_vm_writev(pid: i32, addr: u64, from: SendRegion) -> io::Re
     let local = libc::iovec { iov_base: from.as_ptr().cast_mut().cast(), iov_len: from.len() };
     let remote = elsewhere(addr, from.len())?;
     // SAFETY: `from` is readable (G1 of `crate::region`), and C1. The other process, which may be
-    // this one in tests, lets us write there until we have said that we are done (U2).
+    // this one in tests, lets us write there until we have said that we are done (U2); that the
+    // address is the one it gave, the seal beside it says (U5).
     moved(unsafe { libc::process_vm_writev(pid, &local, 1, &remote, 1, 0) }, from.len())
 }
 

@@ -3,6 +3,7 @@
 
 mod binding;
 mod cleanup;
+mod descriptors;
 mod exits;
 mod jobs;
 mod output;

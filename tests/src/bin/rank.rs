@@ -8,7 +8,8 @@
 //!
 //! `rank error-...` meets an error of the library and returns it from main, or deals with it;
 //! `rank thread-panic` panics in a thread that nobody waits for, and `rank leaving` ends one rank
-//! while the other one goes on. `rank replaced` becomes another program. `rank reads` says how ranks
+//! while the other one goes on. `rank replaced` becomes another program, `rank lists` has two of them
+//! show what they have open. `rank reads` says how ranks
 //! read each other's memory, `rank unreadable` forbids it. `rank waiting` blocks in all ranks but rank
 //! 0, which is busy; `rank exit CODE`, `rank abort CODE` and `rank ssend` are what other launchers and libraries fail at.
 
@@ -36,6 +37,7 @@ fn main() -> ExitCode {
         ["thread-panic"] => thread_panic(),
         ["leaving"] => leaving(),
         ["replaced"] => replaced(),
+        ["lists"] => lists(),
         ["waiting"] => waiting(),
         ["exit", code] => exit(code, |code| std::process::exit(code)),
         ["abort", code] => exit(code, |code| mpj::abort(code)),
@@ -167,6 +169,26 @@ fn replaced() -> Result<(), mpj::Error> {
     let world = mpj::init()?;
     world.barrier()?;
     let error = std::process::Command::new("sleep").arg("0.3").exec();
+    unreachable!("this process is another program now: {error}");
+}
+
+/// Starts a program that shows what it has open, and becomes it.
+fn lists() -> Result<(), mpj::Error> {
+    let world = mpj::init()?;
+    world.barrier()?;
+    println!("control {}", inherited("MPJ_CTRL_FD").unwrap_or_default().to_string_lossy());
+    println!("own");
+    for entry in std::fs::read_dir("/proc/self/fd").expect("there are some").flatten() {
+        let target = std::fs::read_link(entry.path()).unwrap_or_default();
+        println!("{} -> {}", entry.file_name().to_string_lossy(), target.display());
+    }
+    let program = || {
+        let mut shell = std::process::Command::new("sh");
+        shell.args(["-c", "echo another; ls -l /proc/$$/fd; :"]);
+        shell
+    };
+    assert!(program().status().expect("it starts").success(), "it shows them");
+    let error = program().exec();
     unreachable!("this process is another program now: {error}");
 }
 

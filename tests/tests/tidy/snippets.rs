@@ -2,6 +2,7 @@
 
 use crate::layers::{fences, layering, names};
 use crate::rules;
+use crate::security::unsafe_list;
 use crate::source::{Finding, Source};
 
 fn source(text: &str) -> Source {
@@ -95,6 +96,24 @@ fn unsafe_code_outside_the_list_is_found() {
     let listed = rules::UNSAFE_FILES[0];
     assert!(rules::unsafe_code(&Source::new(listed, "unsafe { y }")).is_empty());
     assert_eq!(rules::unsafe_code(&Source::new(listed, "safe")).len(), 1);
+}
+
+#[test]
+fn a_list_of_unsafe_code_that_is_not_true_is_found() {
+    let code = "unsafe impl Send for S {} // unsafe\nimpl S { fn f() { unsafe { g() } } }";
+    let sources = [Source::new("a.rs", code), Source::new("b.rs", "fn f() {}")];
+    let check = |page: &str| lines(&unsafe_list(&Source::new("SECURITY.md", page), &sources));
+    let true_list =
+        "# All\n- `x`: before.\n### `a.rs`\n- `Send for S`: O1,\n  more.\n- `S::f`: O2.\n";
+    assert_eq!(check(true_list), []);
+    assert_eq!(check(&format!("{true_list}# Rest\n- `x`: after.\n")), []);
+    assert_eq!(check(""), [0], "no section");
+    assert_eq!(check(&format!("{true_list}- `f`: O3.\n")), [3], "one too many");
+    assert_eq!(check("### `a.rs`\n- `S::f`: O2.\n"), [1], "one too few");
+    assert_eq!(check(&true_list.replace("S::f", "S::h")), [6], "a function that is gone");
+    assert_eq!(check(&true_list.replace("`S::f`: ", "")), [6], "no name");
+    assert_eq!(check(&format!("{true_list}### `b.rs`\n- `f`: O3.\n")), [7], "nothing unsafe");
+    assert_eq!(check(&format!("{true_list}### `c.rs`\n")), [7], "a file that is gone");
 }
 
 #[test]

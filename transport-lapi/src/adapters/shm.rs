@@ -188,7 +188,7 @@ impl Adapter for ShmAdapter {
         let pid = self.pids[origin as usize];
         let write = |addr: u64, at, from| write(pid, addr.wrapping_add(at as u64), from);
         self.port.moved();
-        self.shares.help(origin, number, from, write)
+        self.without_get.is_none() && self.shares.help(origin, number, from, write)
     }
 
     fn doorbell(&self) -> Arc<dyn Doorbell> {

@@ -20,7 +20,7 @@ use crate::adapters::ring::{CELL_DATA, MAX_HEAD};
 use crate::adapters::segment::Segment;
 use crate::adapters::share::Shares;
 use crate::region::{ForeignBytes, RecvRegion, RemoteRegion, SendRegion};
-use crate::sync::register_light_fences;
+use crate::sync::register_light_fences_in_process;
 
 /// What one task has exposed, by key. A reader copies under the lock, so a region that was taken out
 /// is not read any more.
@@ -46,8 +46,8 @@ pub struct ThreadsAdapter {
 /// [`AdapterError::TaskCount`], or [`AdapterError::System`] when there is no memory.
 pub fn job(num_tasks: usize) -> Result<Vec<ThreadsAdapter>, AdapterError> {
     let segment = Arc::new(Segment::on_heap(Layout::new(num_tasks)?)?);
-    let fences = match register_light_fences() {
-        Ok(()) => Fences::Asymmetric,
+    let fences = match register_light_fences_in_process() {
+        Ok(()) => Fences::InProcess,
         Err(_) => Fences::Symmetric,
     };
     let exposed: Arc<[Exposed]> = (0..num_tasks).map(|_| Exposed::default()).collect();

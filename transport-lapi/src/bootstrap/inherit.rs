@@ -38,7 +38,7 @@ pub(super) fn withhold(segment: RawFd, control: RawFd) {
 
 fn withhold_one(number: RawFd, is_kind: fn(BorrowedFd<'_>) -> bool) {
     // SAFETY: `number` is not -1, since the caller parsed it as positive. Where no descriptor is
-    // behind it, the first call made on it answers EBADF, and there is no second.
+    // behind it, the question for its kind answers EBADF, and nothing else is done with it.
     let descriptor = unsafe { BorrowedFd::borrow_raw(number) };
     if is_kind(descriptor) {
         // A flag that is not set leaves an open descriptor to a child, which does no harm.
@@ -53,7 +53,7 @@ fn check(
     expected: &'static str,
 ) -> Result<(), BootstrapError> {
     // SAFETY: `number` is not -1, since the caller parsed it as positive. Where no descriptor is
-    // behind it, the one call made on it answers EBADF; nothing is closed.
+    // behind it, the calls that ask for its kind answer EBADF; nothing is closed.
     let passed = is_kind(unsafe { BorrowedFd::borrow_raw(number) });
     passed.then_some(()).ok_or(BootstrapError::NotInherited { variable, number, expected })
 }

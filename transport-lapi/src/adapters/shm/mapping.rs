@@ -106,19 +106,19 @@ fn read_facts(fd: impl AsFd) -> Result<[u8; FACTS_BYTES], AdapterError> {
     }
 }
 
-/// M1, and the facts at the start.
+/// M1, and the facts at the start. The seal comes first: what is read after it stays true.
 fn check(fd: impl AsFd, layout: &Layout) -> Result<(), AdapterError> {
     header::check(&read_facts(&fd)?, layout)?;
+    let seals = rustix::fs::fcntl_get_seals(&fd)
+        .map_err(|errno| bad(format!("it has no seals: {errno}")))?;
+    if !seals.contains(SealFlags::SHRINK) {
+        return Err(bad("it is not sealed against shrinking".to_owned()));
+    }
     let stat =
         rustix::fs::fstat(&fd).map_err(|errno| bad(format!("it cannot be read: {errno}")))?;
     if u64::try_from(stat.st_size) != Ok(layout.bytes() as u64) {
         let (found, expected) = (stat.st_size, layout.bytes());
         return Err(bad(format!("it holds {found} bytes and should hold {expected}")));
-    }
-    let seals = rustix::fs::fcntl_get_seals(&fd)
-        .map_err(|errno| bad(format!("it has no seals: {errno}")))?;
-    if !seals.contains(SealFlags::SHRINK) {
-        return Err(bad("it is not sealed against shrinking".to_owned()));
     }
     Ok(())
 }

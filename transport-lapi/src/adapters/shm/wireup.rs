@@ -105,7 +105,7 @@ pub(super) fn agree(
 ) -> Result<Agreement, AdapterError> {
     let me = task as usize;
     let mine = &segment.task(me).wireup;
-    let probe_cell = publish(mine);
+    let probe_cell = publish(mine, mode);
     meet(&segment.job().attached, segment)?;
 
     let successor = &segment.task((me + 1) % segment.layout().tasks()).wireup;
@@ -118,10 +118,12 @@ pub(super) fn agree(
 }
 
 /// Publishes this process, and a cell for its predecessor to read. The next meeting makes it visible.
-fn publish(mine: &WireupLine) -> Box<AtomicU64> {
-    // Under Yama's ptrace_scope 1 siblings may read us only if we allow it; a kernel without Yama
-    // knows no such call, and the probe tells in either case.
-    let _ = rustix::process::set_ptracer(PTracer::Any);
+fn publish(mine: &WireupLine, mode: GetMode) -> Box<AtomicU64> {
+    if mode != GetMode::Am {
+        // Under Yama's ptrace_scope 1 siblings may read us only if we allow it; a kernel without Yama
+        // knows no such call, and the probe tells in either case.
+        let _ = rustix::process::set_ptracer(PTracer::Any);
+    }
     let light_fences = register_light_fences().is_ok();
     let value = RandomState::new().hash_one(std::process::id()) | 1;
     let cell = Box::new(AtomicU64::new(value));

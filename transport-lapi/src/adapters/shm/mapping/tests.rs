@@ -41,6 +41,8 @@ fn maps_what_it_made() {
 #[test]
 fn what_it_made_can_neither_shrink_nor_grow() {
     let fd = create_segment("test", 1).unwrap();
+    let seals = SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL;
+    assert!(rustix::fs::fcntl_get_seals(&fd).unwrap().contains(seals));
     for bytes in [0, 1 << 30] {
         assert_eq!(rustix::fs::ftruncate(&fd, bytes), Err(Errno::PERM));
     }
@@ -71,10 +73,13 @@ fn refuses_a_segment_of_another_length() {
     assert_eq!(refused, "it holds only 47 bytes");
 }
 
+/// Whatever its length: one that is right now need not be so when it is mapped.
 #[test]
 fn refuses_a_segment_that_could_shrink() {
-    let refused = refusal(&forged(&header::encode(&two()), two().bytes(), SealFlags::empty()));
-    assert_eq!(refused, "it is not sealed against shrinking");
+    for len in [two().bytes(), two().bytes() + 4096] {
+        let refused = refusal(&forged(&header::encode(&two()), len, SealFlags::GROW));
+        assert_eq!(refused, "it is not sealed against shrinking");
+    }
 }
 
 #[test]
