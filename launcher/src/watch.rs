@@ -4,8 +4,8 @@
 //!
 //! A job is in deadlock when every thread of every rank is blocked in a call that only another rank's
 //! call can complete, and no message is under way. Then nothing can ever happen again, since a rank acts
-//! only in its threads. [`Watch::look`] says so from two looks at what the ranks have published, some time
-//! apart, and a count of their threads in between. It has no false positive:
+//! only in its threads. [`Watch::look`] says so from several looks at what the ranks have published, some
+//! time apart, and counts of their threads in between. It has no false positive:
 //!
 //! - WD1: a rank counts as blocked only while each of its threads is asleep in a wait, by its slate, and the
 //!   number of its threads, by the kernel, is the number of those. A thread that computes, reads a file,
@@ -14,16 +14,18 @@
 //!   name says that they never communicate, and is no other thread's (`bystander_name`). Where the rank is
 //!   in another namespace of processes its threads cannot be counted, and where more of them are blocked
 //!   than a slate lists they are not known: such a rank may go on.
-//! - WD2: the same epoch in both looks means that the rank's waits have not changed between them (SL3 of
-//!   `transport_lapi`'s slates). So all ranks' waits stood there together at the moment T between the
-//!   looks, however long each look took. The threads were counted between the looks: no thread of the
-//!   rank ran then that could have made another one, so the count holds at T as well.
-//! - WD3: no message is under way at T. A thread publishes its sleep after a look that found nothing, and
-//!   while it is published it sends nothing (AW1). A message that arrived after that look has rung the
-//!   bell, since its sender rings before it does anything else: thus before it publishes a sleep itself,
-//!   or ends, which it has done by the time the threads are counted. And the second look, which is later,
-//!   found no bell rung. Bells only count up. So every frame that was ever sent has been taken in, and what
-//!   a rank has still to send waits for room that will not come.
+//! - WD2: the same epoch in all the looks means that the rank's waits have not changed between them (SL3 of
+//!   `transport_lapi`'s slates). So all ranks' waits stood there together from the end of the first look to
+//!   the beginning of the last one, however long each look took. The threads were counted in that time: no
+//!   thread of the rank ran then that could have made another one, so the count holds for all of it.
+//! - WD3: no message is under way. Threads that sleep look for messages now and then, and count the looks
+//!   that found nothing (SL4). Since the look of the launcher by which all were asleep, each has counted two
+//!   more, so one that began after it. By then nobody had anything under way to send: a thread that sends
+//!   is not asleep, and what it sent before it fell asleep was visible to all before that was. So every
+//!   frame that was ever sent has been taken in, and what a rank has still to send waits for room that
+//!   will not come. (On processors where a store may be visible to one other before it is to all, the
+//!   time between two looks stands for the missing order.) A bell that has rung since its thread looked
+//!   is a reason to wait for another look as well.
 //! - WD4: wildcards need no rule: a receive from any rank is completed by another rank's call as well.
 //!   Requests under way that nobody waits for complete only when their rank makes progress, which it does
 //!   in its threads alone: there is no progress thread. A copy that the kernel makes from memory to memory
@@ -31,8 +33,8 @@
 //! - WD5: a rank that was stopped (SIGSTOP) is what its threads were when it was stopped. A signal of the
 //!   program interrupts no sleep that is published, and its handler cannot call the library.
 //! - WD6: a rank that has ended can complete nothing, but what it did before it ended may. So only those
-//!   are left out that are known to have ended before a look begins: what they sent has rung by then.
-//!   Whether their end was a failure is judged elsewhere, first. A rank that has not joined yet may still
+//!   are left out that are known to have ended before the first look begins; where another one ends
+//!   between the looks, they begin anew. Whether their end was a failure is judged elsewhere, first. A rank that has not joined yet may still
 //!   do so, and keeps the job from being in deadlock, as does a slate that cannot be read.
 //!
 //! The kernel's count and the slate are claims of the rank's own process; a rank that forges them harms
@@ -80,13 +82,23 @@ pub(crate) type Look = Vec<Option<TaskState>>;
 /// Epoch and moves of a rank.
 type Progress = Option<(u64, u64)>;
 
+/// A job that may be in deadlock.
+#[derive(Debug, Clone)]
+struct Candidate {
+    /// Ranks that had not ended before the first look.
+    left: Vec<usize>,
+    /// The first look by which all of them were blocked as they still are.
+    first: Look,
+    /// The one after it.
+    then: Option<Look>,
+}
+
 /// See the module's head.
 #[derive(Debug)]
 pub(crate) struct Watch {
     deadlocks: bool,
     stall: Option<Duration>,
-    /// The last look, if all ranks were blocked then.
-    candidate: Option<Look>,
+    candidate: Option<Candidate>,
     /// Epochs and moves of all ranks at the last look that saw them change, and when that was.
     last_change: Option<(Vec<Progress>, Instant)>,
     /// Whether the ranks have been woken since, which is no progress.
@@ -112,31 +124,40 @@ impl Watch {
         now: Instant,
     ) -> Finding {
         // Between the look before and this one (WD2).
-        let before = self.candidate.take().filter(|before| all_threads_blocked(before, &stage));
+        let before = self.candidate.take();
+        let before = before.filter(|before| all_threads_blocked(&before.first, &stage));
         self.judge(before, look(board), stage, now)
     }
 
-    /// What follows from a look, where `before` is the one before it, if all threads of all ranks were
+    /// What follows from a look, where `before` are those before it, if all threads of all ranks were
     /// blocked then and are since.
     fn judge(
         &mut self,
-        before: Option<Look>,
+        before: Option<Candidate>,
         look: Look,
         stage: impl Fn(usize) -> Stage,
         now: Instant,
     ) -> Finding {
         let stalled = self.stalled(&look, &stage, now);
-        let running = || look.iter().enumerate().filter(|(rank, _)| stage(*rank) != Stage::Ended);
-        let all_blocked = running().next().is_some()
-            && running().all(|(_, state)| state.as_ref().is_some_and(is_blocked));
-        if self.deadlocks && all_blocked {
-            let same = |(rank, state): (usize, &Option<TaskState>)| {
-                before.as_ref().is_some_and(|before| epoch(&before[rank]) == epoch(state))
+        let left: Vec<usize> =
+            (0..look.len()).filter(|rank| stage(*rank) != Stage::Ended).collect();
+        let are_blocked = |rank: &usize| look[*rank].as_ref().is_some_and(is_blocked);
+        if self.deadlocks && !left.is_empty() && left.iter().all(are_blocked) {
+            let is_same = |before: &Candidate| {
+                let same = |&rank: &usize| epoch(&before.first[rank]) == epoch(&look[rank]);
+                before.left == left && left.iter().all(same)
             };
-            if running().all(same) {
-                return Finding::Deadlock;
-            }
-            self.candidate = Some(look);
+            let candidate = match before.filter(is_same) {
+                None => Candidate { left, first: look, then: None },
+                Some(before) => match before.then {
+                    None => Candidate { then: Some(look), ..before },
+                    Some(then) if left.iter().all(|&at| have_looked(&then[at], &look[at])) => {
+                        return Finding::Deadlock;
+                    }
+                    then => Candidate { then, ..before },
+                },
+            };
+            self.candidate = Some(candidate);
         }
         stalled.map_or(Finding::Nothing, Finding::Stall)
     }
@@ -194,6 +215,13 @@ fn is_blocked(state: &TaskState) -> bool {
 
 fn epoch(state: &Option<TaskState>) -> Option<u64> {
     state.as_ref().map(|state| state.epoch)
+}
+
+/// Whether each thread has looked twice in vain between two looks of the launcher (WD3).
+fn have_looked(then: &Option<TaskState>, now: &Option<TaskState>) -> bool {
+    let (Some(then), Some(now)) = (then, now) else { return false };
+    let pairs = then.blocked.iter().zip(&now.blocked);
+    pairs.map(|(then, now)| now.looks.wrapping_sub(then.looks)).all(|looks| looks >= 2)
 }
 
 /// WD1, the count of threads.

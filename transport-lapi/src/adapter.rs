@@ -278,9 +278,9 @@ pub trait Doorbell: Send + Sync {
     /// [`Doorbell::retract`].
     fn announce(&self) -> u32;
 
-    /// Sleeps until the bell has rung since `ticket` was given, or `timeout` is over. Spurious
-    /// returns are allowed.
-    fn sleep(&self, ticket: u32, timeout: Option<Duration>);
+    /// Sleeps until the bell has rung since `ticket` was given, or `timeout` is over, and returns whether
+    /// it has rung. Spurious returns are allowed.
+    fn sleep(&self, ticket: u32, timeout: Option<Duration>) -> bool;
 
     /// Takes an announcement back without sleeping.
     fn retract(&self);
@@ -301,6 +301,11 @@ pub trait Doorbell: Send + Sync {
     /// asks why nothing moves. One thread at a time publishes and withdraws.
     fn publish(&self, place: usize, wait: &Wait, standing: Standing) {
         let _ = (place, wait, standing);
+    }
+
+    /// The thread whose wait is published at `place` has looked again for work, and found none.
+    fn looked_again(&self, place: usize) {
+        let _ = place;
     }
 
     /// Takes back what was published at `place`.

@@ -94,6 +94,13 @@ impl Notice {
         *self = Self::Posted { wait, place };
     }
 
+    /// It is still so.
+    pub(crate) fn looked_again<A: Adapter, S>(&self, session: &Session<A, S>) {
+        if let Self::Posted { place, .. } = *self {
+            session.bell.looked_again(place);
+        }
+    }
+
     /// Whether it was ever published.
     #[inline(always)]
     pub(crate) fn has_lasted(&self) -> bool {

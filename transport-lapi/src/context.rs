@@ -11,6 +11,7 @@
 
 use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use crate::adapter::{Adapter, Doorbell, Standing, TaskId};
 use crate::awaited::{Awaited, Notice, Unnamed};
@@ -30,6 +31,10 @@ const POLLS_PER_PAUSE: u32 = 64;
 /// woken one is often put on this processor, and would wait there until the spin ends. Late enough that
 /// an answer that comes at once does not pay for the question.
 const HAND_OVER: u32 = POLLS_PER_PAUSE;
+
+/// How long a sleeper trusts its bell. Longer than any ring takes, and short beside what a person notices;
+/// a look costs microseconds.
+const LOOK_AGAIN: Duration = Duration::from_millis(100);
 
 /// A session whose lock is held by this thread.
 pub struct SessionGuard<'a, A: Adapter, S>(Guard<'a, Session<A, S>>);
@@ -290,7 +295,7 @@ impl<A: Adapter, S> Context<A, S> {
         session.0.bump();
     }
 
-    /// Announces, looks once more, sleeps (C2).
+    /// Announces, looks once more, sleeps (C2); and looks again now and then (D7 of the doorbell).
     #[cold]
     fn sleep<W: Awaited<A, S>>(
         &self,
@@ -298,33 +303,38 @@ impl<A: Adapter, S> Context<A, S> {
         awaited: &mut W,
         notice: &mut Notice,
     ) -> Result<Option<W::Answer>, LapiError> {
-        let ticket = self.bell.announce();
-        if self.bell.inquiries() != session.answered {
-            // Whoever asked may have seen no sleeper, and rung no bell.
-            self.bell.retract();
-            self.answer_inquiry(session);
-            return Ok(None);
-        }
-        let looked = session.progress().and_then(|done| {
-            session.check_lost()?;
-            Ok((done, awaited.look(session)))
-        });
-        match looked {
-            Ok((0, None)) => {}
-            Ok((_, answer)) => {
+        let mut first_ticket = None;
+        loop {
+            let ticket = self.bell.announce();
+            let has_rung = first_ticket.is_some_and(|first| first != ticket);
+            if has_rung || self.bell.inquiries() != session.answered {
+                // Whoever asks may have seen no sleeper, and rung no bell.
                 self.bell.retract();
-                return Ok(answer);
+                break;
             }
-            Err(error) => {
+            let looked = session.progress().and_then(|done| {
+                session.check_lost()?;
+                Ok((done, awaited.look(session)))
+            });
+            if !matches!(looked, Ok((0, None))) {
                 self.bell.retract();
-                return Err(error);
+                notice.withdraw(session);
+                return looked.map(|(_, answer)| answer);
+            }
+            match first_ticket {
+                None => notice.post(session, awaited, Standing::Asleep { ticket }),
+                Some(_) => notice.looked_again(session),
+            }
+            first_ticket = Some(ticket);
+            session.sleeping += 1;
+            let mut rung = false;
+            session.0.unlocked(|| rung = self.bell.sleep(ticket, Some(LOOK_AGAIN)));
+            session.sleeping -= 1;
+            if rung || session.terminated {
+                break;
             }
         }
-        session.sleeping += 1;
-        notice.post(session, awaited, Standing::Asleep { ticket });
-        session.0.unlocked(|| self.bell.sleep(ticket, None));
         notice.withdraw(session);
-        session.sleeping -= 1;
         self.answer_inquiry(session);
         Ok(None)
     }

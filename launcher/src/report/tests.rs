@@ -73,7 +73,7 @@ fn finishing() -> Wait {
 }
 
 fn state(waits: &[Wait]) -> TaskState {
-    let blocked = |&wait: &Wait| Blocked { wait, undisturbed: true, failed: false };
+    let blocked = |&wait: &Wait| Blocked { wait, undisturbed: true, failed: false, looks: 0 };
     TaskState {
         is_here: true,
         pid: 200,

@@ -7,11 +7,15 @@ use transport_lapi::bootstrap::board::{Blocked, Wait, become_bystander};
 mod model;
 
 fn asleep() -> Blocked {
-    Blocked { wait: Wait::default(), undisturbed: true, failed: false }
+    Blocked { wait: Wait::default(), undisturbed: true, failed: false, looks: 5 }
 }
 
 fn state(epoch: u64, blocked: Vec<Blocked>) -> Option<TaskState> {
     Some(TaskState { pid: 7, is_here: true, epoch, moves: 0, blocked, unlisted: 0 })
+}
+
+fn slept(looks: u32) -> TaskState {
+    state(8, vec![Blocked { looks, ..asleep() }]).expect("a state")
 }
 
 fn running(_: usize) -> Stage {
@@ -22,20 +26,32 @@ fn deadlocks() -> Watch {
     Watch::new(true, None)
 }
 
-/// Two looks at the same ranks, whose threads are `all_blocked` in between.
-fn verdict(first: Look, second: Look, all_blocked: bool) -> Finding {
+/// The looks after which a deadlock is sure, of ranks that are as in `first`, `then`, and `then` after each
+/// thread has looked for messages `more` times; `all_blocked` says whether their threads are, in between.
+fn verdict(first: Look, then: Look, more: u32, all_blocked: bool) -> Finding {
     let mut watch = deadlocks();
-    let now = Instant::now();
-    let found = watch.judge(None, first, running, now);
-    assert_eq!(found, Finding::Nothing, "one look is not enough");
-    let before = watch.candidate.take().filter(|_| all_blocked);
-    watch.judge(before, second, running, now)
+    let mut last = then.clone();
+    let threads = last.iter_mut().flatten().flat_map(|state| &mut state.blocked);
+    threads.for_each(|thread| thread.looks += more);
+    let mut found = Finding::Nothing;
+    for look in [first, then, last] {
+        assert_eq!(found, Finding::Nothing, "before the last look");
+        let before = watch.candidate.take().filter(|_| all_blocked);
+        found = watch.judge(before, look, running, Instant::now());
+    }
+    found
 }
 
 #[test]
-fn the_same_sleep_of_all_ranks_twice_is_a_deadlock() {
-    let ranks = vec![state(2, vec![asleep()]), state(8, vec![asleep(), asleep()])];
-    assert_eq!(verdict(ranks.clone(), ranks, true), Finding::Deadlock);
+fn a_sleep_of_all_ranks_in_which_they_look_twice_is_a_deadlock() {
+    let ranks = || vec![state(2, vec![asleep()]), state(8, vec![asleep(), asleep()])];
+    assert_eq!(verdict(ranks(), ranks(), 2, true), Finding::Deadlock);
+    assert_eq!(
+        verdict(ranks(), ranks(), 1, true),
+        Finding::Nothing,
+        "a look may have begun before"
+    );
+    assert_eq!(verdict(ranks(), ranks(), 2, false), Finding::Nothing, "a thread that runs");
 }
 
 #[test]
@@ -56,26 +72,39 @@ fn whatever_else_is_not() {
         ("unreadable", None),
     ];
     for (name, other) in others {
-        let found = verdict(sleeping.clone(), with(other.clone()), true);
+        let found = verdict(sleeping.clone(), with(other.clone()), 2, true);
         assert_eq!(found, Finding::Nothing, "{name}, then");
-        let found = verdict(with(other.clone()), sleeping.clone(), true);
+        let found = verdict(with(other.clone()), sleeping.clone(), 2, true);
         assert_eq!(found, Finding::Nothing, "{name}, first");
     }
-    assert_eq!(verdict(sleeping.clone(), sleeping, false), Finding::Nothing, "a thread that runs");
 }
 
 #[test]
 fn ranks_that_ended_are_not_waited_for_and_a_job_without_ranks_is_at_its_end() {
-    let ranks = vec![state(9, vec![]), state(8, vec![asleep()])];
     let now = Instant::now();
     let first_ended = |rank| if rank == 0 { Stage::Ended } else { Stage::Running };
+    let looked = |looks| vec![state(9, vec![]), Some(slept(looks))];
     let mut watch = deadlocks();
-    assert_eq!(watch.judge(None, ranks.clone(), first_ended, now), Finding::Nothing);
+    for looks in [5, 6, 7] {
+        let before = watch.candidate.take();
+        assert_eq!(watch.judge(before, looked(looks), first_ended, now), Finding::Nothing);
+    }
     let before = watch.candidate.take();
-    assert_eq!(watch.judge(before, ranks.clone(), first_ended, now), Finding::Deadlock);
-    for _ in 0..3 {
-        let all_ended = watch.judge(Some(ranks.clone()), ranks.clone(), |_| Stage::Ended, now);
-        assert_eq!(all_ended, Finding::Nothing);
+    assert_eq!(watch.judge(before, looked(8), first_ended, now), Finding::Deadlock);
+    for looks in [9, 11, 13, 15] {
+        let before = watch.candidate.take();
+        assert_eq!(watch.judge(before, looked(looks), |_| Stage::Ended, now), Finding::Nothing);
+    }
+}
+
+#[test]
+fn a_rank_that_ends_between_the_looks_may_have_sent() {
+    let looked = |looks| vec![Some(slept(looks)), Some(slept(looks))];
+    let mut watch = deadlocks();
+    for (looks, ended) in [(1, false), (3, false), (5, true), (7, true)] {
+        let before = watch.candidate.take();
+        let stage = |rank| if rank == 1 && ended { Stage::Ended } else { Stage::Running };
+        assert_eq!(watch.judge(before, looked(looks), stage, Instant::now()), Finding::Nothing);
     }
 }
 

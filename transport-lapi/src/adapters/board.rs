@@ -50,10 +50,11 @@ impl Board {
         let reading = self.segment.slate(task).read()?;
         // After the entries: a ring that came before they were read counts.
         let rung = block.bell.0.rung();
-        let blocked = reading.entries.into_iter().map(|Entry { wait, standing }| Blocked {
+        let blocked = reading.entries.into_iter().map(|Entry { wait, standing, looks }| Blocked {
             wait,
             undisturbed: standing == Standing::Asleep { ticket: rung },
             failed: standing == Standing::Failed,
+            looks,
         });
         Some(TaskState {
             pid: block.wireup.pid.load(Ordering::Relaxed),

@@ -81,14 +81,12 @@ impl Bell {
         ticket.wrapping_sub(1)
     }
 
-    /// Sleeps until the bell was rung after `ticket`, or `timeout` is over.
-    pub(crate) fn sleep(&self, ticket: u32, timeout: Option<Duration>) {
+    /// Sleeps until the bell was rung after `ticket`, or `timeout` is over, or a signal came; returns
+    /// whether it was rung.
+    pub(crate) fn sleep(&self, ticket: u32, timeout: Option<Duration>) -> bool {
         self.rung.wait(ticket, timeout);
-        // Signals of the program end the kernel's sleep, and say nothing about the bell.
-        while timeout.is_none() && self.rung.value().load(Ordering::Relaxed) == ticket {
-            self.rung.wait(ticket, None);
-        }
         self.retract();
+        self.rung() != ticket
     }
 
     /// What a ticket given now would be.

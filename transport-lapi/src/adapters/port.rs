@@ -271,8 +271,8 @@ impl Doorbell for BellHandle {
         self.bell().announce(self.fences)
     }
 
-    fn sleep(&self, ticket: u32, timeout: Option<Duration>) {
-        self.bell().sleep(ticket, timeout);
+    fn sleep(&self, ticket: u32, timeout: Option<Duration>) -> bool {
+        self.bell().sleep(ticket, timeout)
     }
 
     fn retract(&self) {
@@ -293,7 +293,11 @@ impl Doorbell for BellHandle {
     }
 
     fn publish(&self, place: usize, wait: &Wait, standing: Standing) {
-        self.slate().put(place, &Entry { wait: *wait, standing });
+        self.slate().put(place, &Entry { wait: *wait, standing, looks: 0 });
+    }
+
+    fn looked_again(&self, place: usize) {
+        self.slate().looked_again(place);
     }
 
     fn withdraw(&self, place: usize) {

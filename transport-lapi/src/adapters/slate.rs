@@ -11,7 +11,9 @@
 //!   seen a word of a later change, the fences would show it that change's odd epoch.
 //! - SL3: the epoch only grows, by two per change. So a reader that finds the same epoch at two times
 //!   knows that nothing has changed between them.
-//! - SL4: words that are not legal, which only a damaged task writes, read as the first legal value.
+//! - SL4: the looks of a line count up beside the epoch, while its thread sleeps: they say that it still
+//!   finds nothing, and change nothing else.
+//! - SL5: words that are not legal, which only a damaged task writes, read as the first legal value.
 
 use crate::adapter::Standing;
 use crate::bootstrap::board::{Call, Phase, Wait};
@@ -51,6 +53,8 @@ struct Line {
     phase: AtomicU32,
     bytes: AtomicU64,
     since: AtomicU64,
+    /// How often threads of this line have looked in vain while they were asleep.
+    looks: AtomicU32,
 }
 
 const FREE: u32 = 0;
@@ -67,6 +71,8 @@ const ANY_TAG: u32 = 4;
 pub(crate) struct Entry {
     pub(crate) wait: Wait,
     pub(crate) standing: Standing,
+    /// See [`Slate::looked_again`]. Not written by [`Slate::put`].
+    pub(crate) looks: u32,
 }
 
 /// What stands on a slate.
@@ -97,6 +103,14 @@ impl Slate {
             Some(line) => line.put(entry),
             None => add(&self.unlisted, 1),
         });
+    }
+
+    /// The thread at `place` has looked for work once more and found none; nothing else has changed.
+    pub(crate) fn looked_again(&self, place: usize) {
+        if let Some(line) = self.lines.get(place) {
+            let looks = line.looks.load(Ordering::Relaxed).wrapping_add(1);
+            line.looks.store(looks, Ordering::Release); // SYNC: looks
+        }
     }
 
     /// Takes back what [`Slate::put`] wrote at `place`.
@@ -167,7 +181,7 @@ fn add(word: &AtomicU32, number: u32) {
 
 impl Line {
     fn put(&self, entry: &Entry) {
-        let Entry { wait, standing } = entry;
+        let Entry { wait, standing, .. } = entry;
         let flag = |set: bool, flag| if set { flag } else { 0 };
         let flags = flag(wait.sends, SENDS)
             | flag(wait.peer.is_none(), ANY_PEER)
@@ -214,11 +228,12 @@ impl Line {
             FAILED => Standing::Failed,
             _ => Standing::Awake,
         };
-        Some(Entry { wait, standing })
+        let looks = self.looks.load(Ordering::Acquire); // SYNC: looks
+        Some(Entry { wait, standing, looks })
     }
 }
 
-/// The value that a word stands for (SL4).
+/// The value that a word stands for (SL5).
 fn legal<T: Copy>(values: &[T], word: u32) -> T {
     *values.get(word as usize).unwrap_or(&values[0])
 }

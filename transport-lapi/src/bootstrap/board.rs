@@ -161,6 +161,8 @@ pub struct Blocked {
     pub undisturbed: bool,
     /// Whether the wait has ended since by an error: what was published is what it was.
     pub failed: bool,
+    /// Counts how often it has looked for messages in vain while it slept.
+    pub looks: u32,
 }
 
 thread_local! {

@@ -1,13 +1,17 @@
-//! Every interleaving of a small job and the two looks of its launcher (WD1 to WD3).
+//! Every interleaving of a small job and the looks of its launcher (WD1 to WD3, WD6).
 //!
 //! A rank is the steps that a real one takes around its sleep, each of them atomic: send a frame; ring the
-//! receiver's bell if it has announced itself; announce and take a ticket; look for frames; publish; sleep
-//! until the bell has rung since the ticket; withdraw. The launcher reads one word after another. Whenever
-//! it concludes that there is a deadlock, no rank may be able to take any step.
+//! receiver's bell, or not, since a ring may be lost; look for frames; publish; look again, which finds
+//! frames or is counted; wake up by the bell; withdraw. The launcher reads one slate after another, three
+//! times. Whenever it concludes that there is a deadlock, no rank may ever get further.
 
 use std::collections::HashSet;
 
 const RANKS: usize = 3;
+/// More looks than these are not told apart.
+const MOST_LOOKS: u8 = 2;
+/// Looks of the launcher.
+const ROUNDS: usize = 3;
 
 /// What a rank's program does next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -24,34 +28,30 @@ enum At {
     Start,
     /// Sent, and still has to ring.
     Sent,
-    /// Announced, and has to look.
-    Announced,
     /// Looked in vain, and has to publish.
     Looked,
     Asleep,
-    Woken,
+    /// Found frames or was woken, and has to withdraw.
+    Awake,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct Rank {
     next: usize,
     at: At,
-    ticket: u8,
-    announced: bool,
     epoch: u8,
-    published: bool,
-    rung: u8,
+    looks: u8,
+    rung: bool,
     /// Frames in the ring from each rank, and those taken in early.
     frames: [u8; RANKS],
     early: [u8; RANKS],
 }
 
-/// What the launcher has read: per look and rank, epoch and ticket if it sleeps, and the bell.
+/// What the launcher has read: per look and rank, epoch and looks if it is asleep; and which ranks had
+/// ended before each look (WD6).
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 struct Launcher {
     slates: Vec<Option<(u8, u8)>>,
-    bells: Vec<u8>,
-    /// Which ranks had ended before each look (WD6).
     ended: Vec<bool>,
 }
 
@@ -65,9 +65,14 @@ struct Job {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Without {
     Nothing,
-    Bells,
-    SecondLook,
-    LookAfterAnnouncing,
+    /// The looks of the threads are not asked for.
+    Looks,
+    /// The epochs may differ between looks.
+    Epochs,
+    /// Ranks may end between the looks.
+    Ends,
+    /// Ranks count as ended that ended during a look.
+    Order,
 }
 
 type Programs = [&'static [Op]; RANKS];
@@ -76,11 +81,9 @@ fn start() -> Job {
     let rank = Rank {
         next: 0,
         at: At::Start,
-        ticket: 0,
-        announced: false,
         epoch: 0,
-        published: false,
-        rung: 0,
+        looks: 0,
+        rung: false,
         frames: [0; RANKS],
         early: [0; RANKS],
     };
@@ -88,77 +91,50 @@ fn start() -> Job {
 }
 
 impl Job {
-    /// The job after `me`'s next step, if there is one.
-    fn step(&self, programs: &Programs, me: usize, without: Without) -> Option<Job> {
+    /// The job after each step that `me` may take next.
+    fn steps(&self, programs: &Programs, me: usize) -> Vec<Job> {
+        match programs[me].get(self.ranks[me].next) {
+            None => Vec::new(),
+            Some(&Send(to)) => self.send(me, to),
+            Some(&Recv(from)) => self.ranks[me]
+                .receive(from)
+                .into_iter()
+                .map(|rank| {
+                    let mut job = self.clone();
+                    job.ranks[me] = rank;
+                    job
+                })
+                .collect(),
+        }
+    }
+
+    fn send(&self, me: usize, to: usize) -> Vec<Job> {
         let mut job = self.clone();
-        let op = *programs[me].get(self.ranks[me].next)?;
-        match op {
-            Send(to) => job.send(me, to),
-            Recv(from) => job.receive(me, from, without)?,
-        }
-        Some(job)
-    }
-
-    fn send(&mut self, me: usize, to: usize) {
         if self.ranks[me].at == At::Start {
-            self.ranks[to].frames[me] += 1;
-            self.ranks[me].at = At::Sent;
-        } else {
-            self.ranks[to].rung += u8::from(self.ranks[to].announced);
-            self.ranks[me].at = At::Start;
-            self.ranks[me].next += 1;
+            job.ranks[to].frames[me] += 1;
+            job.ranks[me].at = At::Sent;
+            return vec![job];
         }
+        job.ranks[me].at = At::Start;
+        job.ranks[me].next += 1;
+        let lost = job.clone();
+        job.ranks[to].rung = true;
+        vec![job, lost]
     }
 
-    fn receive(&mut self, me: usize, from: usize, without: Without) -> Option<()> {
-        let rank = &mut self.ranks[me];
-        rank.at = match rank.at {
-            At::Start if rank.early[from] > 0 => {
-                rank.early[from] -= 1;
-                rank.next += 1;
-                At::Start
-            }
-            At::Start => {
-                (rank.announced, rank.ticket) = (true, rank.rung);
-                At::Announced
-            }
-            At::Announced if without == Without::LookAfterAnnouncing => At::Looked,
-            At::Announced => {
-                let any = rank.take_in();
-                rank.announced = !any;
-                if any { At::Start } else { At::Looked }
-            }
-            At::Looked => {
-                (rank.published, rank.epoch) = (true, rank.epoch + 1);
-                At::Asleep
-            }
-            At::Asleep if rank.rung == rank.ticket => return None,
-            At::Asleep => At::Woken,
-            At::Woken => {
-                (rank.published, rank.epoch) = (false, rank.epoch + 1);
-                (rank.announced, _) = (false, rank.take_in());
-                At::Start
-            }
-            At::Sent => unreachable!("a rank that receives has not sent"),
-        };
-        Some(())
-    }
-
-    /// The launcher reads the next word, or answers whether it sees a deadlock.
+    /// The launcher reads the next slate, or answers whether it sees a deadlock.
     fn read(&self, programs: &Programs, without: Without) -> Result<Job, bool> {
         let mut job = self.clone();
-        let Launcher { slates, bells, ended } = &mut job.launcher;
-        let rank = bells.len() % RANKS;
-        if slates.len() == 2 * RANKS && bells.len() == 2 * RANKS {
-            return Err(self.concludes(without));
+        let Launcher { slates, ended } = &mut job.launcher;
+        if slates.len() == ROUNDS * RANKS {
+            return Err(self.concludes(programs, without));
         }
-        if slates.len() == bells.len() && ended.len() == bells.len() {
+        if ended.len() == slates.len() {
             ended.extend((0..RANKS).map(|rank| self.has_ended(programs, rank)));
-        } else if slates.len() == bells.len() {
-            let Rank { published, epoch, ticket, .. } = self.ranks[rank];
-            slates.push(published.then_some((epoch, ticket)));
         } else {
-            bells.push(self.ranks[(slates.len() - 1) % RANKS].rung);
+            let Rank { at, epoch, looks, .. } = self.ranks[slates.len() % RANKS];
+            let is_published = matches!(at, At::Asleep | At::Awake);
+            slates.push(is_published.then_some((epoch, looks)));
         }
         Ok(job)
     }
@@ -167,29 +143,66 @@ impl Job {
         self.ranks[rank].next == programs[rank].len()
     }
 
-    fn concludes(&self, without: Without) -> bool {
-        let Launcher { slates, bells, ended } = &self.launcher;
-        let place = |look: usize, rank: usize| look * RANKS + rank;
-        let asleep = |look: usize, rank: usize| {
-            let slate = slates[place(look, rank)]?;
-            let undisturbed = without == Without::Bells || slate.1 == bells[place(look, rank)];
-            undisturbed.then_some(slate)
+    fn concludes(&self, programs: &Programs, without: Without) -> bool {
+        let Launcher { slates, ended } = &self.launcher;
+        let gone = |round: usize, rank: usize| match without {
+            Without::Order => self.has_ended(programs, rank),
+            _ => ended[round * RANKS + rank],
         };
-        let gone = |look: usize, rank: usize| ended[place(look, rank)];
-        let all_asleep =
-            |look| (0..RANKS).all(|rank| gone(look, rank) || asleep(look, rank).is_some());
-        if without == Without::SecondLook {
-            return ended[..RANKS].contains(&false) && all_asleep(0);
-        }
-        let mut running = (0..RANKS).filter(|&rank| !ended[RANKS + rank]).peekable();
-        running.peek().is_some()
-            && all_asleep(0)
-            && all_asleep(1)
-            && running.all(|rank| asleep(0, rank) == asleep(1, rank))
+        let asleep = |round: usize, rank: usize| slates[round * RANKS + rank];
+        let all_asleep = |round: usize| {
+            (0..RANKS).all(|rank| gone(round, rank) || asleep(round, rank).is_some())
+        };
+        let mut left = (0..RANKS).filter(|&rank| !gone(ROUNDS - 1, rank)).peekable();
+        let same_left =
+            (0..RANKS).all(|rank| (1..ROUNDS).all(|round| gone(round, rank) == gone(0, rank)));
+        left.peek().is_some()
+            && (same_left || without == Without::Ends)
+            && (0..ROUNDS).all(all_asleep)
+            && left.all(|rank| {
+                let looks: Option<Vec<_>> = (0..ROUNDS).map(|round| asleep(round, rank)).collect();
+                let Some([first, then, last]) = looks.as_deref() else { return false };
+                let same = first.0 == then.0 && then.0 == last.0;
+                (same || without == Without::Epochs)
+                    && (last.1 >= then.1 + 2 || without == Without::Looks)
+            })
     }
 }
 
 impl Rank {
+    /// The rank after each step that it may take in a receive.
+    fn receive(&self, from: usize) -> Vec<Rank> {
+        let mut rank = self.clone();
+        match self.at {
+            At::Start if rank.early[from] > 0 => {
+                rank.early[from] -= 1;
+                rank.next += 1;
+            }
+            // It announces itself before it looks, so later rings are its own.
+            At::Start => {
+                rank.rung = false;
+                rank.at = if rank.take_in() { At::Start } else { At::Looked };
+            }
+            At::Looked => (rank.at, rank.epoch, rank.looks) = (At::Asleep, rank.epoch + 1, 0),
+            At::Asleep => {
+                let mut steps = Vec::new();
+                if self.rung {
+                    steps.push(Rank { at: At::Awake, ..self.clone() });
+                }
+                if rank.take_in() {
+                    rank.at = At::Awake;
+                } else {
+                    rank.looks = (rank.looks + 1).min(MOST_LOOKS);
+                }
+                steps.push(rank);
+                return steps;
+            }
+            At::Awake => (rank.at, rank.epoch) = (At::Start, rank.epoch + 1),
+            At::Sent => unreachable!("a rank that receives has not sent"),
+        }
+        vec![rank]
+    }
+
     /// Takes in all frames that have come, and answers whether there were any.
     fn take_in(&mut self) -> bool {
         let any = self.frames.iter().any(|frames| *frames > 0);
@@ -197,6 +210,15 @@ impl Rank {
             *early += std::mem::take(frames);
         }
         any
+    }
+
+    /// Whether nothing but others can get it further: it receives, and what it wants is not there.
+    fn is_stuck(&self, program: &[Op]) -> bool {
+        match program.get(self.next) {
+            None => true,
+            Some(&Recv(from)) => self.early[from] == 0 && self.frames == [0; RANKS],
+            Some(Send(_)) => false,
+        }
     }
 }
 
@@ -206,33 +228,29 @@ fn explore(programs: Programs, without: Without) -> (bool, bool) {
     let mut known = HashSet::from([start()]);
     let mut open = vec![start()];
     while let Some(job) = open.pop() {
-        let steps: Vec<Job> =
-            (0..RANKS).filter_map(|me| job.step(&programs, me, without)).collect();
-        let read = match job.read(&programs, without) {
-            Ok(read) => Some(read),
+        match job.read(&programs, without) {
+            Ok(read) => open.extend(Some(read).filter(|job| known.insert(job.clone()))),
             Err(concluded) => {
+                let mut ranks = job.ranks.iter().zip(programs);
+                let all_stuck = ranks.all(|(rank, program)| rank.is_stuck(program));
                 seen |= concluded;
-                wrong |= concluded && !steps.is_empty();
-                None
+                wrong |= concluded && !all_stuck;
             }
-        };
-        open.extend(steps.into_iter().chain(read).filter(|job| known.insert(job.clone())));
+        }
+        let steps = (0..RANKS).flat_map(|me| job.steps(&programs, me));
+        open.extend(steps.filter(|job| known.insert(job.clone())));
     }
     (seen, wrong)
 }
 
-const CORRECT: [Programs; 4] = [
+const CORRECT: [Programs; 3] = [
     [&[Send(1), Recv(1)], &[Recv(0), Send(0)], &[]],
-    [&[Send(1), Recv(2)], &[Recv(0), Send(2)], &[Recv(1), Send(0)]],
     [&[Recv(1), Recv(2)], &[Send(0)], &[Send(0)]],
-    [&[Recv(2), Send(1)], &[Recv(0), Recv(2)], &[Send(1), Send(0)]],
+    [&[Recv(2), Send(1)], &[Recv(0)], &[Send(0)]],
 ];
 
-const STUCK: [Programs; 3] = [
-    [&[Recv(1)], &[Recv(0)], &[]],
-    [&[Recv(1), Send(1)], &[Recv(2), Send(2)], &[Recv(0), Send(0)]],
-    [&[Send(1), Recv(1)], &[Recv(0)], &[Send(0), Recv(1)]],
-];
+const STUCK: [Programs; 2] =
+    [[&[Recv(1)], &[Recv(0)], &[]], [&[Send(1), Recv(1)], &[Recv(0), Recv(2)], &[Recv(1)]]];
 
 #[test]
 fn correct_programs_are_never_reported() {
@@ -251,11 +269,8 @@ fn deadlocks_are_seen_and_only_when_nothing_can_move() {
 /// The model can tell a protocol that is wrong.
 #[test]
 fn each_part_of_the_protocol_is_needed() {
-    for without in [Without::Bells, Without::SecondLook] {
+    for without in [Without::Looks, Without::Epochs, Without::Ends, Without::Order] {
         let mut all = CORRECT.into_iter().chain(STUCK);
         assert!(all.any(|programs| explore(programs, without).1), "{without:?}");
     }
-    let mut all = CORRECT.into_iter();
-    let lost = |programs| explore(programs, Without::LookAfterAnnouncing).0;
-    assert!(all.any(lost), "a lost wake-up stops a correct program");
 }

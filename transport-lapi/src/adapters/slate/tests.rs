@@ -17,7 +17,7 @@ const RECV: Wait = Wait {
 };
 
 fn entry(wait: Wait) -> Entry {
-    Entry { wait, standing: Standing::Asleep { ticket: 9 } }
+    Entry { wait, standing: Standing::Asleep { ticket: 9 }, looks: 0 }
 }
 
 fn segment() -> Segment {
@@ -30,15 +30,32 @@ fn what_is_put_is_read_until_it_is_cleared() {
     let slate = segment.slate(0);
     assert_eq!(slate.read().unwrap().entries, []);
     let any = Wait { peer: None, tag: None, sends: true, call: Call::Send, ..RECV };
-    let entries =
-        [entry(RECV), Entry { wait: any, standing: Standing::Awake }].into_iter().enumerate();
+    let entries = [entry(RECV), Entry { wait: any, standing: Standing::Awake, looks: 0 }]
+        .into_iter()
+        .enumerate();
     entries.for_each(|(place, entry)| slate.put(place, &entry));
     let both = slate.read().unwrap();
-    assert_eq!(both.entries, [entry(RECV), Entry { wait: any, standing: Standing::Awake }]);
+    assert_eq!(
+        both.entries,
+        [entry(RECV), Entry { wait: any, standing: Standing::Awake, looks: 0 }]
+    );
     slate.clear(0);
     let one = slate.read().unwrap();
     assert_eq!(one.entries, both.entries[1..]);
     assert!(one.epoch > both.epoch, "SL3");
+}
+
+/// SL4.
+#[test]
+fn looks_are_counted_without_another_change() {
+    let segment = segment();
+    let slate = segment.slate(0);
+    slate.put(2, &entry(RECV));
+    let before = slate.read().unwrap();
+    slate.looked_again(2);
+    slate.looked_again(LISTED);
+    let after = slate.read().unwrap();
+    assert_eq!((after.epoch, after.entries[0].looks), (before.epoch, 1));
 }
 
 #[test]
@@ -73,7 +90,7 @@ fn every_number_of_call_and_phase_is_its_place() {
     }
 }
 
-/// SL4.
+/// SL5.
 #[test]
 fn damaged_words_read_as_legal_values() {
     let segment = segment();
