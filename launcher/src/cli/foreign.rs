@@ -172,7 +172,7 @@ impl Translated {
             Variables(ours) => self.pass_on(own, ours, word, attached, rest)?,
             Folder => {
                 let folder = value(own, word, attached, rest, "give a folder")?;
-                self.words.push(joined("--output=dir=".as_ref(), "", &folder));
+                self.words.push(output_into(&folder));
             }
             Place(ours) => match attached.or_else(|| rest.next()) {
                 Some(value) => self.place(ours, &value)?,
@@ -265,6 +265,22 @@ fn value(
         }
         Some(next) => Ok(next),
     }
+}
+
+/// The option of ours for output into `folder`, behind which Open MPI takes `:nojobid`, `:nocopy` or both.
+fn output_into(folder: &OsStr) -> OsString {
+    let qualifiers: [(&[u8], &[u8]); 4] = [
+        (b":nojobid,nocopy", b",nocopy"),
+        (b":nocopy,nojobid", b",nocopy"),
+        (b":nocopy", b",nocopy"),
+        (b":nojobid", b""),
+    ];
+    let bytes = folder.as_bytes();
+    let qualified = qualifiers
+        .iter()
+        .find_map(|(theirs, ours)| bytes.strip_suffix(*theirs).map(|path| (path, *ours)));
+    let (path, ours) = qualified.unwrap_or((bytes, b""));
+    OsString::from_vec([b"--output=dir=", path, ours].concat())
 }
 
 /// Whether a word is an option that is known here, ours or another launcher's.
