@@ -56,7 +56,7 @@ pub struct RunRequest {
 
 /// Builds message-passing programs and runs them as jobs
 #[derive(Debug, Parser)]
-#[command(name = "cargo", bin_name = "cargo", max_term_width = 100)]
+#[command(name = "cargo", bin_name = "cargo", max_term_width = 100, args_override_self = true)]
 enum CargoMpj {
     /// Builds message-passing programs and runs them as jobs
     #[command(subcommand, version)]

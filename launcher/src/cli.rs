@@ -64,7 +64,7 @@ pub enum Request {
 #[derive(Debug, Parser)]
 #[command(name = "mpjrun", version, after_long_help = manual::text(), max_term_width = 100)]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
-#[command(disable_help_subcommand = true)]
+#[command(disable_help_subcommand = true, args_override_self = true)]
 #[command(
     override_usage = "mpjrun [OPTIONS] PROGRAM [ARGS]... [: [OPTIONS] PROGRAM [ARGS]...]...\n       \
                             mpjrun [OPTIONS] --configfile F\n       mpjrun ps|kill|attach [JOB]"
@@ -110,6 +110,7 @@ enum Jobs {
 /// A program behind the first one.
 #[derive(Debug, Parser)]
 #[command(name = "mpjrun", override_usage = "mpjrun ... : [OPTIONS] PROGRAM [ARGS]...")]
+#[command(args_override_self = true)]
 struct Further {
     #[command(flatten)]
     options: ProgramOptions,
@@ -145,6 +146,9 @@ pub fn parse_mpjrun(
             let mut lines = configured(&file)?;
             lines[0].splice(..0, sections[0].iter().cloned());
             let (parsed, notes) = first_section(lines[0].clone())?;
+            if parsed.configfile != Some(file) {
+                return Err(refused("a file of --configfile cannot name another one".to_owned()));
+            }
             job(parsed, notes, &lines[1..])
         }
         parsed => job(parsed, notes, &sections[1..]),
@@ -167,7 +171,7 @@ fn job(first: Mpjrun, mut notes: Vec<String>, further: &[Section]) -> Result<Req
 fn first_section(section: Section) -> Result<(Mpjrun, Vec<String>), clap::Error> {
     let Translated { words, notes } =
         translate(&built(Mpjrun::command()), section).map_err(refused)?;
-    Ok((Mpjrun::try_parse_from(named(words))?, notes))
+    Ok((Mpjrun::try_parse_from(named(words)).map_err(untipped)?, notes))
 }
 
 fn further_section(section: &Section, notes: &mut Vec<String>) -> Result<Further, clap::Error> {
@@ -178,8 +182,16 @@ fn further_section(section: &Section, notes: &mut Vec<String>) -> Result<Further
         Some(option) => refused(format!(
             "{option} is an option of the whole job; give it before the first program"
         )),
-        None => error,
+        None => untipped(error),
     })
+}
+
+/// Without clap's advice to pass an unknown option on as a value: here it would name a program.
+fn untipped(mut error: clap::Error) -> clap::Error {
+    if error.kind() == ErrorKind::UnknownArgument {
+        error.remove(ContextKind::Suggested);
+    }
+    error
 }
 
 /// The option of the whole job that a further program cannot have.

@@ -2,7 +2,7 @@
 
 #![allow(clippy::print_stderr, reason = "a program talks to its user")]
 
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::process::ExitCode;
 
 use mpj_launcher::cli::Request;
@@ -41,9 +41,16 @@ fn answer(request: Request) -> Result<u8, LaunchError> {
     }
 }
 
-/// Prints the text. A reader that has seen enough closes the pipe.
+/// Prints the text. A reader that has seen enough closes the pipe, which is no failure.
 fn tell(text: String) -> u8 {
-    u8::from(std::io::stdout().write_all(text.as_bytes()).is_err())
+    let mut out = std::io::stdout();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            eprintln!("mpjrun: cannot write standard output: {error}");
+            1
+        }
+        _ => 0,
+    }
 }
 
 /// What this program does as a rank of the job by which `--info` finds out how ranks read.

@@ -4,7 +4,7 @@
 #![allow(clippy::print_stderr, reason = "a program talks to its user")]
 
 use std::ffi::OsString;
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, ExitCode};
@@ -42,8 +42,15 @@ fn run(request: RunRequest) -> Result<ExitCode, CargoError> {
 fn tell_of(spec: &JobSpec) -> Result<u8, LaunchError> {
     spec.notes.iter().for_each(|note| eprintln!("mpjrun: {note}"));
     let text = dry_run::text(spec)?;
-    // A reader that has seen enough closes the pipe.
-    Ok(u8::from(std::io::stdout().write_all(text.as_bytes()).is_err()))
+    // A reader that has seen enough closes the pipe, which is no failure.
+    let mut out = std::io::stdout();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(source) if source.kind() != ErrorKind::BrokenPipe => {
+            eprintln!("mpjrun: cannot write standard output: {source}");
+            Ok(1)
+        }
+        _ => Ok(0),
+    }
 }
 
 /// Becomes this program of the benchmarks, so that signals reach it and its exit code is the user's.

@@ -3,12 +3,15 @@
 //!
 //! - W1: nothing behind PROGRAM is touched. Where the launcher's own options end follows from clap's
 //!   description of them, so an option that is added there needs nothing here.
-//! - W2: a word that is the value of an option is never taken for an option.
+//! - W2: a word that is the value of an option is never taken for an option. A known option where the value
+//!   of a variable belongs is refused: the value was forgotten.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
 use clap::{Arg, Command};
+
+mod places;
 
 /// Why an option that says on which host ranks run has nothing to say.
 const ONE_HOST: &str = ": every rank runs on this host";
@@ -16,6 +19,10 @@ const ONE_HOST: &str = ": every rank runs on this host";
 const INHERITED: &str = ": ranks inherit this environment";
 /// Why options about the report of a hang have nothing to say.
 const REPORTED: &str = ": the report comes anyway";
+/// What options that define a variable look like.
+const DEFINITION: &str = "give NAME VALUE or NAME=VALUE";
+/// Why an option that forbids ranks on this host cannot be followed.
+const NOWHERE_ELSE: &str = "ranks run on this host only; leave it out";
 
 /// What another launcher's option means here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,13 +33,17 @@ enum Meaning {
     Variable(&'static str),
     /// Names of variables with commas between them, for this option of ours.
     Variables(&'static str),
+    /// A folder for the ranks' output.
+    Folder,
+    /// A place or an order, for this option of ours, which has the same name.
+    Place(&'static str),
     /// Nothing, with so many values, and why.
     Needless(usize, &'static str),
     /// What cannot be done, and what to do instead.
     Refused(&'static str),
 }
 
-use Meaning::{Is, Needless, Refused, Variable, Variables};
+use Meaning::{Folder, Is, Needless, Place, Refused, Variable, Variables};
 
 /// Other launchers' options, without their dashes.
 const FOREIGN: &[(&str, Meaning)] = &[
@@ -48,6 +59,19 @@ const FOREIGN: &[(&str, Meaning)] = &[
     ("prepend-rank", Is("-l")),
     ("tag-output", Is("--output=tag")),
     ("timestamp-output", Is("--output=timestamp")),
+    ("output-filename", Folder),
+    ("bind-to", Place("--bind-to")),
+    ("map-by", Place("--map-by")),
+    ("display-map", Is("--report-bindings")),
+    ("display-devel-map", Is("--report-bindings")),
+    ("print-rank-map", Is("--report-bindings")),
+    ("display", Needless(1, ": --report-bindings says where ranks run")),
+    ("display-allocation", Needless(0, ONE_HOST)),
+    ("merge-stderr-to-stdout", Needless(0, ": 2>&1 behind the command joins the streams")),
+    ("v", Needless(0, ": what goes wrong is said anyway")),
+    ("verbose", Needless(0, ": what goes wrong is said anyway")),
+    ("q", Needless(0, ": only what goes wrong is said")),
+    ("quiet", Needless(0, ": only what goes wrong is said")),
     ("disable-auto-cleanup", Is("--on-failure=keep")),
     ("enable-recovery", Is("--on-failure=keep")),
     ("env", Variable("-x")),
@@ -59,6 +83,9 @@ const FOREIGN: &[(&str, Meaning)] = &[
     ("genvall", Needless(0, INHERITED)),
     ("envnone", Refused("ranks inherit the launcher's environment; empty it with env -i")),
     ("genvnone", Refused("ranks inherit the launcher's environment; empty it with env -i")),
+    ("file", Refused("give the file of programs as --configfile, that of hosts as --hostfile")),
+    ("nolocal", Refused(NOWHERE_ELSE)),
+    ("usize", Needless(1, ": ranks start no others")),
     ("ppn", Needless(1, ONE_HOST)),
     ("perhost", Needless(1, ONE_HOST)),
     ("npernode", Needless(1, ONE_HOST)),
@@ -79,6 +106,7 @@ const FOREIGN: &[(&str, Meaning)] = &[
     ("prefix", Needless(1, "")),
     ("noprefix", Needless(0, "")),
     ("oversubscribe", Needless(0, "")),
+    ("nooversubscribe", Needless(0, ": ranks may share a core")),
     ("allow-run-as-root", Needless(0, "")),
     ("use-hwthread-cpus", Needless(0, "")),
     ("get-stack-traces", Needless(0, REPORTED)),
@@ -140,15 +168,16 @@ impl Translated {
                 Some(value) => self.words.push(joined(ours.as_ref(), "=", &value)),
                 None => self.keep(own, ours.into(), rest),
             },
-            Variable(ours) => {
-                let definition = attached.or_else(|| defined(rest));
-                self.words.extend(definition.map(|text| given(ours, &text)));
+            Variable(ours) => self.define(own, ours, word, attached, rest)?,
+            Variables(ours) => self.pass_on(own, ours, word, attached, rest)?,
+            Folder => {
+                let folder = value(own, word, attached, rest, "give a folder")?;
+                self.words.push(output_into(&folder));
             }
-            Variables(ours) => {
-                let list = attached.or_else(|| rest.next()).unwrap_or_default();
-                let names = list.as_bytes().split(|byte| *byte == b',');
-                self.words.extend(names.map(|name| given(ours, OsStr::from_bytes(name))));
-            }
+            Place(ours) => match attached.or_else(|| rest.next()) {
+                Some(value) => self.place(ours, &value)?,
+                None => self.words.push(ours.into()),
+            },
             Needless(values, why) => {
                 let left = values.saturating_sub(attached.is_some().into());
                 let values: Vec<OsString> = rest.take(left).collect();
@@ -160,15 +189,118 @@ impl Translated {
         }
         Ok(())
     }
+
+    /// `NAME=VALUE` from one word that has it all, or from two.
+    fn define(
+        &mut self,
+        own: &Command,
+        ours: &str,
+        word: &OsStr,
+        attached: Option<OsString>,
+        rest: &mut dyn Iterator<Item = OsString>,
+    ) -> Result<(), String> {
+        let is_whole = attached.is_some();
+        let mut text = value(own, word, attached, rest, DEFINITION)?;
+        if !is_whole && !text.as_bytes().contains(&b'=') {
+            let so_far = joined(word, " ", &text);
+            text = joined(&text, "=", &value(own, &so_far, None, rest, DEFINITION)?);
+        }
+        if text.is_empty() || text.as_bytes().starts_with(b"=") {
+            return Err(format!("{}: the name is empty; {DEFINITION}", word.to_string_lossy()));
+        }
+        self.words.push(given(ours, &text));
+        Ok(())
+    }
+
+    /// Variables by their names.
+    fn pass_on(
+        &mut self,
+        own: &Command,
+        ours: &str,
+        word: &OsStr,
+        attached: Option<OsString>,
+        rest: &mut dyn Iterator<Item = OsString>,
+    ) -> Result<(), String> {
+        let list = value(own, word, attached, rest, "give names with commas between them")?;
+        let names = list.as_bytes().split(|byte| *byte == b',').filter(|name| !name.is_empty());
+        self.words.extend(names.map(|name| given(ours, OsStr::from_bytes(name))));
+        Ok(())
+    }
+
+    /// A place or an order, in our words where it is in others'.
+    fn place(&mut self, ours: &str, value: &OsStr) -> Result<(), String> {
+        let whole = joined(ours.as_ref(), "=", value);
+        let taken = match value.to_str() {
+            Some(text) => places::taken(ours, text)?.map(OsString::from),
+            None => None,
+        };
+        let note = |taken: &OsString| {
+            let (asked, taken) = (value.to_string_lossy(), taken.to_string_lossy());
+            format!("{ours} {asked} is taken as {}", taken.replacen('=', " ", 1))
+        };
+        self.notes.extend(taken.as_ref().map(note));
+        self.words.push(taken.unwrap_or(whole));
+        Ok(())
+    }
 }
 
-/// `NAME=VALUE` from one word that has it all, or from two.
-fn defined(rest: &mut dyn Iterator<Item = OsString>) -> Option<OsString> {
-    let name = rest.next()?;
-    match name.as_bytes().contains(&b'=') {
-        true => Some(name),
-        false => Some(rest.next().map_or(name.clone(), |value| joined(&name, "=", &value))),
+/// The value of `word`, from it or from the word behind it. If there is none, but an option, `wanted` says
+/// what to do.
+fn value(
+    own: &Command,
+    word: &OsStr,
+    attached: Option<OsString>,
+    rest: &mut dyn Iterator<Item = OsString>,
+    wanted: &str,
+) -> Result<OsString, String> {
+    if let Some(value) = attached {
+        return Ok(value);
     }
+    let word = word.to_string_lossy();
+    match rest.next() {
+        None => Err(format!("{word}: nothing follows it; {wanted}")),
+        Some(next) if is_option(own, &next) => {
+            let next = next.to_string_lossy();
+            Err(format!("{word}: {next} follows it, which is an option; {wanted}"))
+        }
+        Some(next) => Ok(next),
+    }
+}
+
+/// The option of ours for output into `folder`, behind which Open MPI takes `:nojobid`, `:nocopy` or both.
+fn output_into(folder: &OsStr) -> OsString {
+    let qualifiers: [(&[u8], &[u8]); 4] = [
+        (b":nojobid,nocopy", b",nocopy"),
+        (b":nocopy,nojobid", b",nocopy"),
+        (b":nocopy", b",nocopy"),
+        (b":nojobid", b""),
+    ];
+    let bytes = folder.as_bytes();
+    let qualified = qualifiers
+        .iter()
+        .find_map(|(theirs, ours)| bytes.strip_suffix(*theirs).map(|path| (path, *ours)));
+    let (path, ours) = qualified.unwrap_or((bytes, b""));
+    OsString::from_vec([b"--output=dir=", path, ours].concat())
+}
+
+/// Whether a word is an option that is known here, ours or another launcher's.
+fn is_option(own: &Command, word: &OsStr) -> bool {
+    let bytes = word.as_bytes();
+    let (name, _) = parts(word);
+    let is_ours = |option: &Arg| {
+        let letter = option.get_short().map(String::from);
+        option.get_long().is_some_and(|long| name == long)
+            || letter.is_some_and(|letter| name == letter.as_str())
+    };
+    let is_count = bytes.strip_prefix(b"-n").is_some_and(is_number);
+    bytes.starts_with(b"-")
+        && (is_count
+            || own.get_arguments().any(is_ours)
+            || FOREIGN.iter().any(|(known, _)| name == *known))
+}
+
+fn is_number(bytes: &[u8]) -> bool {
+    !bytes.is_empty() && bytes.iter().all(u8::is_ascii_digit)
 }
 
 /// An option of ours with its value in the same word.
@@ -198,15 +330,15 @@ fn respelt(own: &Command, word: OsString) -> OsString {
     if word.as_bytes().starts_with(b"--") || letters.len() < 2 {
         return word;
     }
-    let is_long = own.get_arguments().filter_map(Arg::get_long).any(|long| name == long);
-    if is_long || option_of_letter(own, letters[0]).is_none() {
-        return joined("-".as_ref(), "", &word);
+    if let Some(count) = letters.strip_prefix(b"np").filter(|count| is_number(count)) {
+        return given("-n", OsStr::from_bytes(count));
     }
-    match letters.strip_prefix(b"np") {
-        Some(number) if number.iter().all(u8::is_ascii_digit) => {
-            given("-n", OsStr::from_bytes(number))
-        }
-        _ => word,
+    let is_long = own.get_arguments().filter_map(Arg::get_long).any(|long| name == long);
+    // No number begins with a letter.
+    let is_no_count = letters[0] == b'n' && letters[1].is_ascii_alphabetic();
+    match is_long || is_no_count || option_of_letter(own, letters[0]).is_none() {
+        true => joined("-".as_ref(), "", &word),
+        false => word,
     }
 }
 

@@ -15,10 +15,11 @@ Options of Open MPI, MPICH and Intel MPI are translated where they mean somethin
 --allow-run-as-root, --mca, -ppn, ...). Long options may have one dash or two.\n\n\
 Under cargo: with CARGO_TARGET_<TRIPLE>_RUNNER=\"mpjrun -n 4\", cargo run, test and bench start jobs; a \
 test program that is asked for its --list runs once, by itself.\n\n\
-Exit code: that of the first rank that failed; 128 + S if a signal S ended it; 1 if it ended \
-without finishing; what mpj::abort was given; 124 after --timeout or --stall; 125 for a deadlock, or \
-if the launcher itself failed; 126 if PROGRAM cannot be executed; 127 if it is not there; 2 for a \
-wrong command line.\n\n\
+Exit code: that of the first rank that failed; 128 + S if a signal S ended it, or ended mpjrun; 1 if it \
+ended without finishing; what mpj::abort was given; 124 after --timeout or --stall; 125 for a deadlock, \
+for output that cannot be written, or if the launcher itself failed; 126 if PROGRAM cannot be executed; \
+127 if it is not there; 141 when nobody reads standard output any more; 2 for a wrong command line. Of an \
+option that is given twice the last one counts; -x, --genv, --output, --host and --hostfile add up.\n\n\
 SIGQUIT (Ctrl-\\ in a terminal) prints what every rank is doing, and the job goes on. SIGUSR1, SIGUSR2 \
 and SIGCONT are passed on to the ranks.\n\n\
 Variables that ranks read:\n";

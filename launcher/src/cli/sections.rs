@@ -17,7 +17,8 @@ pub(super) fn split(words: impl IntoIterator<Item = OsString>) -> Vec<Section> {
 /// begin with `#` say nothing; a `\` at the end continues a line. A `:` is a word like any other.
 ///
 /// # Errors
-/// The number of the line whose quotes do not close, or that there is no section at all.
+/// The number of the line whose quotes do not close or that has a NUL character, or that there is no
+/// section at all.
 pub(super) fn read(text: &str) -> Result<Vec<Section>, String> {
     let mut sections = Vec::new();
     let mut lines = text.lines().zip(1..);
@@ -30,6 +31,11 @@ pub(super) fn read(text: &str) -> Result<Vec<Section>, String> {
         let whole = whole.trim();
         if whole.is_empty() || whole.starts_with('#') {
             continue;
+        }
+        if whole.contains('\0') {
+            return Err(format!(
+                "line {number}: it has a NUL character, which no program can be given"
+            ));
         }
         let words = shell_words::split(whole)
             .map_err(|_| format!("line {number}: a quote is not closed"))?;
@@ -68,6 +74,8 @@ mod tests {
     #[test]
     fn what_is_wrong_with_a_file_is_said() {
         assert_eq!(read("a\nb \"c\n"), Err("line 2: a quote is not closed".to_owned()));
+        let nul = "line 2: it has a NUL character, which no program can be given";
+        assert_eq!(read("a\nb 'c\0'\n"), Err(nul.to_owned()));
         assert_eq!(read("\n# a\n"), Err("no line names a program".to_owned()));
     }
 }

@@ -120,7 +120,7 @@ fn a_file_names_the_programs() {
         ("a\n", "-n 2", "belong into the lines"),
         ("a 'b\n", "", "line 1: a quote is not closed"),
         ("# a\n", "", "no line names a program"),
-        ("--configfile other a\n", "", "cannot be used multiple times"),
+        ("--configfile other a\n", "", "cannot name another one"),
         ("-n 1 a\n-n 1 -l b\n", "", "-l is an option of the whole job"),
     ] {
         let text = file_named(text, options).expect_err(text).to_string();
@@ -297,6 +297,30 @@ fn an_unknown_option_gets_a_suggestion() {
         assert_eq!(kind, ErrorKind::UnknownArgument);
         assert!(text.contains("'--bakend'") && text.contains("'--backend'"), "{text}");
     }
+    for line in ["-z prog", "-nosuch prog", "-n 1 p : -n 1 -z q"] {
+        let (kind, text) = refusal(line);
+        assert_eq!(kind, ErrorKind::UnknownArgument, "{line}");
+        assert!(!text.contains("as a value"), "{text}");
+    }
+}
+
+#[test]
+fn of_options_that_are_repeated_the_last_one_counts() {
+    let line = "-l -n 1 --timeout 1 --stats -l -np 3 --stats --timeout 2 --bind-to none --bind-to core \
+                -x A=1 -x B=2 p : -n 1 -n 2 --wdir /a --wdir /b q";
+    let spec = parse(line).expect("legal");
+    assert_eq!((spec.apps[0].ranks, spec.apps[1].ranks), (3, 2));
+    assert_eq!(spec.apps[0].exports, [export("A", Some("1")), export("B", Some("2"))]);
+    assert_eq!(spec.apps[1].wdir, Some("/b".into()));
+    assert_eq!((spec.timeout, spec.stats), (Some(Duration::from_secs(2)), true));
+    assert_eq!(spec.binding.bind_to, BindTo::Core);
+}
+
+#[test]
+fn ranks_per_node_are_ranks() {
+    let spec = parse("--map-by ppr:3:node p").expect("legal");
+    assert_eq!((spec.ranks(), spec.binding.bind_to), (3, BindTo::None));
+    assert_eq!(parse("-n 4 --map-by ppr:2:node p").expect("legal").ranks(), 4);
 }
 
 #[test]
@@ -327,7 +351,7 @@ fn the_manual_lists_every_setting_and_every_exit_code() {
     for row in SETTINGS {
         assert!(text.contains(row.name) && text.contains(row.legal), "{} is missing", row.name);
     }
-    for code in ["124", "125", "126", "127", "128 + S"] {
+    for code in ["124", "125", "126", "127", "128 + S", "141"] {
         assert!(text.contains(code), "{code} is missing");
     }
 }

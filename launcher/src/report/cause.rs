@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::INDENT;
-use super::words::{ended_how, seconds_between, signal_words};
+use super::words::{ended_how, seconds_between, signal_words, tamed, tamed_line};
 use crate::exits::{Complaint, Ending, Failure, Fault, Ledger, Record, Verdict};
 
 /// Complaints told of ranks that are not the cause.
@@ -43,10 +43,11 @@ pub(super) fn in_brief(ledger: &Ledger, verdict: Verdict) -> Option<String> {
     Some(match (panicked.or(record.complaints.last()), fault, record.ended) {
         (_, Fault::Aborted(code), _) => format!("rank {rank} called abort with code {code}"),
         (Some(Complaint { message, location, .. }), ..) if location.is_empty() => {
-            format!("rank {rank} said: {message}")
+            format!("rank {rank} said: {}", tamed(message).join("\n"))
         }
         (Some(Complaint { message, location, .. }), ..) => {
-            format!("rank {rank} panicked at {location}: {message}")
+            let message = tamed(message).join("\n");
+            format!("rank {rank} panicked at {}: {message}", tamed_line(location))
         }
         (None, _, Some((Ending::Code(0), _))) => format!("rank {rank} ended without finishing"),
         (None, _, Some((ending, _))) => format!("rank {rank} {}", ended_how(ending)),
@@ -114,10 +115,12 @@ pub(super) fn complaints(ledger: &Ledger) -> String {
 
 /// Adds a complaint, as said by `who`.
 fn tell(complaint: &Complaint, who: &str, text: &mut String) {
-    let message = complaint.message.trim_end().replace('\n', "\nmpjrun:     ");
+    let message = tamed(&complaint.message).join("\nmpjrun:     ");
     // Writing to a string does not fail.
     let _ = match complaint.location.as_str() {
         "" => writeln!(text, "{INDENT}{who} said: {message}"),
-        place => writeln!(text, "{INDENT}{who} panicked at {place}: {message}"),
+        place => {
+            writeln!(text, "{INDENT}{who} panicked at {}: {message}", tamed_line(place))
+        }
     };
 }

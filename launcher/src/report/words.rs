@@ -4,6 +4,8 @@ use transport_lapi::bootstrap::board::{Call, Phase, Wait};
 
 use crate::exits::Ending;
 
+/// Lines told of one text that a rank has sent.
+const TOLD_LINES: usize = 20;
 /// Runs of numbers that are listed in one place.
 const LISTED_RUNS: usize = 8;
 
@@ -62,6 +64,31 @@ fn run(run: &[usize]) -> String {
 pub(super) fn ranks(numbers: &[usize]) -> String {
     let noun = if numbers.len() == 1 { "rank" } else { "ranks" };
     format!("{noun} {}", ranges(numbers))
+}
+
+/// A text that a rank has sent, as its lines may be shown: control characters are escaped, since they would
+/// act on a terminal, and of many lines the last one counts those that are left out.
+pub(super) fn tamed(text: &str) -> Vec<String> {
+    let mut lines = text.trim().lines().map(tamed_line);
+    let mut told: Vec<String> = lines.by_ref().take(TOLD_LINES).collect();
+    match lines.count() {
+        0 => {}
+        1 => told.push("and 1 more line".to_owned()),
+        more => told.push(format!("and {more} more lines")),
+    }
+    told
+}
+
+/// The same for what belongs on one line.
+pub(super) fn tamed_line(text: &str) -> String {
+    let mut tame = String::new();
+    for char in text.chars() {
+        match char.is_control() && char != '\t' {
+            true => tame.extend(char.escape_default()),
+            false => tame.push(char),
+        }
+    }
+    tame
 }
 
 /// Seconds from one time to another, with two digits.
@@ -163,6 +190,18 @@ mod tests {
         assert_eq!(ranges(&[0, 1, 2, 5, 7, 8]), "0-2, 5, 7-8");
         let even: Vec<usize> = (0..256).step_by(2).collect();
         assert_eq!(ranges(&even), "0, 2, 4, 6, 8, 10, 12, 14, and 120 more");
+    }
+
+    #[test]
+    fn what_ranks_say_is_tame_and_short() {
+        let text = "\n\x1b[2Ja\x1b]0;title\x07\r\n\tback\rspace\u{9b}1m\n\n";
+        let told = ["\\u{1b}[2Ja\\u{1b}]0;title\\u{7}", "\tback\\rspace\\u{9b}1m"];
+        assert_eq!(tamed(text), told);
+        assert_eq!(tamed_line("src/a\n.rs"), "src/a\\n.rs");
+        assert_eq!(tamed(&"x\n".repeat(20)).len(), 20);
+        let many = tamed(&"x\n".repeat(22));
+        assert_eq!((many.len(), many[20].as_str()), (21, "and 2 more lines"));
+        assert_eq!(tamed(&"\n".repeat(32 << 10)), Vec::<String>::new());
     }
 
     #[test]

@@ -1,8 +1,11 @@
 //! Several programs in one job, what is said instead of a job, and test programs of cargo.
 
+use std::fs::File;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
 use std::process::Command;
 
-use crate::support::{Finished, command, mpjrun, start};
+use crate::support::{Finished, command, mpjrun, start, start_into};
 
 /// Prints which rank of how many this is, and a variable.
 const SAY: &str = "echo $MPJ_RANK of $MPJ_SIZE: $0 $V";
@@ -55,6 +58,18 @@ fn a_dry_run_starts_nothing() {
 fn completions_are_printed() {
     let finished = mpjrun(["--completions", "bash"]).assert_code(0);
     assert!(finished.text().contains("--timeout"), "{finished:?}");
+}
+
+#[test]
+fn a_reader_that_has_seen_enough_is_no_failure_and_a_full_disk_is() {
+    let (out, reader) = UnixStream::pair().expect("a pair");
+    drop(reader);
+    let completions = || command(["--completions", "bash"]);
+    let closed = start_into(&mut completions(), OwnedFd::from(out)).finish().assert_code(0);
+    assert_eq!(closed.err, "");
+    let full = File::options().write(true).open("/dev/full").expect("it is there");
+    let refused = start_into(&mut completions(), full).finish().assert_code(1);
+    refused.assert_says("mpjrun: cannot write standard output: No space left on device");
 }
 
 #[test]

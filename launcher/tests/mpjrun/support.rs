@@ -93,6 +93,14 @@ pub fn start(command: &mut Command) -> Running {
     Running { child, start, out, err }
 }
 
+/// The same, but standard output goes into `out`.
+pub fn start_into(command: &mut Command, out: impl Into<Stdio>) -> Running {
+    let start = Instant::now();
+    let mut child = command.stdout(out).stderr(Stdio::piped()).spawn().expect("it starts");
+    let err = child.stderr.take().map(capture);
+    Running { child, start, out: None, err }
+}
+
 /// The same, but nobody reads what it prints until it has ended.
 pub fn start_unread(command: &mut Command) -> Running {
     let start = Instant::now();

@@ -71,6 +71,23 @@ mpjrun:   it said: task 1 is gone
 }
 
 #[test]
+fn what_ranks_say_acts_on_no_terminal_and_has_an_end() {
+    let mut job = ledger(1);
+    join(&mut job, 0);
+    panic(&mut job, 0, ms(5), &format!("\x1b]0;title\x07\ra{}b", "\n".repeat(32 << 10)));
+    job.ended(0, Ending::Code(101), ms(7));
+    let failure = job.first_failure().expect("it failed");
+    let text = report(&job, Verdict::Failed(failure), ms(8));
+    assert!(!text.contains(|char: char| char.is_control() && char != '\n'), "{text:?}");
+    assert!(text.contains(r"\u{1b}]0;title\u{7}\ra"), "{text}");
+    assert!(text.ends_with("mpjrun:     and 32749 more lines\n"), "{text}");
+    assert_eq!(text.lines().count(), 22);
+    assert!(text.lines().all(|line| line.starts_with("mpjrun:")), "{text}");
+    let brief = in_brief(&job, Verdict::Failed(failure)).expect("a panic");
+    assert!(!brief.contains(['\x1b', '\r']) && brief.ends_with("more lines"), "{brief}");
+}
+
+#[test]
 fn reports_of_other_verdicts() {
     let mut job = ledger(2);
     join(&mut job, 1);

@@ -67,8 +67,6 @@ enum Without {
     Nothing,
     /// The looks of the threads are not asked for.
     Looks,
-    /// The epochs may differ between looks.
-    Epochs,
     /// Ranks may end between the looks.
     Ends,
     /// Ranks count as ended that ended during a look.
@@ -163,8 +161,7 @@ impl Job {
                 let looks: Option<Vec<_>> = (0..ROUNDS).map(|round| asleep(round, rank)).collect();
                 let Some([first, then, last]) = looks.as_deref() else { return false };
                 let same = first.0 == then.0 && then.0 == last.0;
-                (same || without == Without::Epochs)
-                    && (last.1 >= then.1 + 2 || without == Without::Looks)
+                same && (last.1 >= then.1 + 2 || without == Without::Looks)
             })
     }
 }
@@ -269,7 +266,7 @@ fn deadlocks_are_seen_and_only_when_nothing_can_move() {
 /// The model can tell a protocol that is wrong.
 #[test]
 fn each_part_of_the_protocol_is_needed() {
-    for without in [Without::Looks, Without::Epochs, Without::Ends, Without::Order] {
+    for without in [Without::Looks, Without::Ends, Without::Order] {
         let mut all = CORRECT.into_iter().chain(STUCK);
         assert!(all.any(|programs| explore(programs, without).1), "{without:?}");
     }
