@@ -159,6 +159,14 @@ mod tests {
     }
 
     #[test]
+    fn a_file_that_grew_too_large_ends_nobody_afterwards() {
+        let signals = Signals::block(&[Signal::XFSZ]).expect("signalfd");
+        raise(Signal::XFSZ);
+        drop(signals);
+        assert_eq!(Signals::block(&[Signal::XFSZ]).expect("signalfd").next_pending(), None);
+    }
+
+    #[test]
     fn dropping_restores_the_mask() {
         let outer = Signals::block(&[Signal::USR2]).expect("signalfd");
         drop(Signals::block(&[Signal::HUP, Signal::USR2]).expect("signalfd"));
