@@ -80,8 +80,13 @@ fn what_is_typed_reaches_the_rank_that_it_is_for() {
 
 #[test]
 fn a_terminal_shows_the_bar_of_rank_0_and_the_last_state_of_others() {
-    let bar = "printf '10%%\\r'; printf '20%%\\r'; echo done";
-    let seen = run_on_terminal(&["-n", "2", "-l", "sh", "-c", bar], b"");
+    let folder = tempfile::tempdir().expect("a folder");
+    let mark = folder.path().join("mark");
+    // Rank 1, which would end the open bar of rank 0, waits for its end.
+    let bar = "[ $MPJ_RANK = 0 ] || until [ -e \"$0\" ]; do sleep 0.01; done; \
+               printf '10%%\\r'; printf '20%%\\r'; echo done; touch \"$0\"";
+    let words = ["-n", "2", "-l", "sh", "-c", bar, mark.to_str().expect("text")];
+    let seen = run_on_terminal(&words, b"");
     assert!(seen.contains("[0] 10%\r[0] 20%\r"), "{seen:?}");
     assert!(seen.contains("[0] done\r\n") && seen.contains("[1] done\r\n"), "{seen:?}");
     assert!(!seen.contains("[1] 10%") && !seen.contains("[1] 20%"), "{seen:?}");
