@@ -2,8 +2,8 @@
 //! signals and deadlines. Called by the two programs.
 //!
 //! - J1: nothing in the loop blocks but poll: pipes, sockets and the launcher's own streams are
-//!   touched only as far as they go without waiting. Files are written as they come: no file keeps its
-//!   writer waiting for a reader.
+//!   written by calls that do not wait, and read when there is something (O3, T1). Files are written as
+//!   they come: no file keeps its writer waiting for a reader.
 //! - J2: the verdict is passed once. Then every group gets SIGTERM, and SIGKILL when the grace is
 //!   over; whatever a rank does after that no longer counts. With `--on-failure keep`, a failure is a
 //!   verdict only when all ranks have ended.
@@ -12,9 +12,10 @@
 //!   wrapper script. What else a script started ends with its group in every case but one: a launcher
 //!   killed by SIGKILL can do nothing for it.
 
+mod flush;
 mod spec;
 
-use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -23,6 +24,7 @@ use rustix::process::Signal;
 use transport_lapi::bootstrap::control::{ControlMessage, Incoming};
 use transport_lapi::bootstrap::monotonic_nanos;
 use transport_lapi::bootstrap::signals::{Signals, keep_children_waitable};
+use transport_lapi::bootstrap::spawn::DescriptorLimit;
 
 use crate::LaunchError;
 use crate::exits::{Ledger, Verdict};
@@ -47,8 +49,6 @@ const GRACE_AFTER_FAILURE: Duration = Duration::from_millis(200);
 const GRACE_AFTER_SIGNAL: Duration = Duration::from_secs(2);
 /// How long a rank that panicked first may take to end, before those brought down by it decide.
 const SETTLE: Duration = Duration::from_millis(250);
-/// How long a job with a verdict waits for a reader that does not read.
-const GRACE_FOR_READER: Duration = Duration::from_millis(500);
 /// Messages of one rank that are taken at once.
 const MESSAGES_PER_TURN: usize = 64;
 /// From SIGKILL to giving up on a process that the kernel cannot end.
@@ -58,6 +58,8 @@ const GIVE_UP: Duration = Duration::from_secs(2);
 const ENDING: &[Signal] = &[Signal::INT, Signal::TERM, Signal::HUP];
 /// Signals that are for the ranks.
 const FORWARDED: &[Signal] = &[Signal::USR1, Signal::USR2, Signal::CONT];
+/// Signals with a meaning of their own. Of XFSZ, a file that grows too large, the write tells as well.
+const OTHERS: &[Signal] = &[Signal::TSTP, Signal::QUIT, Signal::XFSZ];
 
 /// How a job ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -83,13 +85,17 @@ pub fn run(spec: &JobSpec) -> Result<u8, LaunchError> {
 /// As [`run`].
 pub fn outcome(spec: &JobSpec) -> Result<Outcome, LaunchError> {
     let prepared = spawn::check(spec)?;
+    // Many files may be opened, and none while signals do not end the launcher.
+    let limit = DescriptorLimit::raise();
+    let deliveries = spec.output.deliveries(spec.ranks())?;
     keep_children_waitable();
-    let signals = Signals::block(&[ENDING, FORWARDED, &[Signal::TSTP, Signal::QUIT]].concat())
+    let signals = Signals::block(&[ENDING, FORWARDED, OTHERS].concat())
         .map_err(|source| LaunchError::System { action: "receive signals", source })?;
     let start = monotonic_nanos();
-    let Started { ranks, input, segment } = prepared.start(signals.mask_before())?;
+    let Started { ranks, input, segment } =
+        prepared.start(&limit, signals.mask_before(), deliveries)?;
     let oversight = Oversight::new(&segment, &spec.vigilance)?;
-    let mut printer = Printer::new();
+    let mut printer = Printer::new(spec.output.is_exact(spec.ranks()));
     for note in &spec.notes {
         printer.say(&format!("mpjrun: {note}\n"));
     }
@@ -111,8 +117,6 @@ pub fn outcome(spec: &JobSpec) -> Result<Outcome, LaunchError> {
         phase: Phase::Running,
         verdict: None,
         snapshot: None,
-        interrupts: 0,
-        flush_until: None,
     };
     job.run()
         .map_err(|errno| LaunchError::System { action: "wait for events", source: errno.into() })
@@ -152,6 +156,25 @@ enum Event {
     InputTaken,
 }
 
+/// A descriptor to wait for, and what for.
+type Interesting<'a> = (Event, BorrowedFd<'a>, PollFlags);
+
+/// Waits for descriptors of `set` until `deadline`, and answers which are ready.
+fn events(set: &[Interesting<'_>], deadline: Option<Instant>) -> Result<Vec<Event>, Errno> {
+    let mut entries: Vec<PollFd<'_>> =
+        set.iter().map(|(_, fd, flags)| PollFd::from_borrowed_fd(*fd, *flags)).collect();
+    let timeout = deadline.map(|deadline| {
+        let left = deadline.saturating_duration_since(Instant::now());
+        Timespec { tv_sec: left.as_secs() as i64, tv_nsec: left.subsec_nanos().into() }
+    });
+    match poll(&mut entries, timeout.as_ref()) {
+        Ok(_) | Err(Errno::INTR) => {}
+        Err(errno) => return Err(errno),
+    }
+    let ready = set.iter().zip(&entries).filter(|(_, entry)| !entry.revents().is_empty());
+    Ok(ready.map(|((event, ..), _)| *event).collect())
+}
+
 struct Job {
     ledger: Ledger,
     ranks: Vec<Rank>,
@@ -169,10 +192,6 @@ struct Job {
     verdict: Option<(Verdict, u64)>,
     /// The ranks before they were stopped.
     snapshot: Option<Snapshot>,
-    /// How many signals asked the launcher to end.
-    interrupts: u32,
-    /// When to stop waiting for a reader, once the job has a verdict.
-    flush_until: Option<Instant>,
 }
 
 impl Job {
@@ -196,27 +215,6 @@ impl Job {
         })
     }
 
-    /// Writes what is left, and the report (J3). A job that went well waits for its reader, for ever
-    /// or until `--timeout` or a signal gives it a verdict; with a verdict there is a short grace,
-    /// which another signal ends.
-    fn flush(&mut self) -> Result<(), Errno> {
-        let mut interrupts = self.interrupts;
-        loop {
-            if let (Some((verdict, stopped_at)), None) = (self.verdict, self.flush_until) {
-                let unread = || Snapshot::unread(stopped_at);
-                let snapshot = self.snapshot.take().unwrap_or_else(unread);
-                self.printer.say(&report::of_verdict(&self.ledger, verdict, stopped_at, &snapshot));
-                self.flush_until = Some(Instant::now() + GRACE_FOR_READER);
-                interrupts = self.interrupts;
-            }
-            let is_over = self.flush_until.is_some_and(|until| Instant::now() >= until);
-            if is_over || self.printer.is_flushed() || self.interrupts != interrupts {
-                return Ok(());
-            }
-            self.turn()?;
-        }
-    }
-
     /// Waits for events, and handles them.
     fn turn(&mut self) -> Result<(), Errno> {
         let mut events = self.wait()?;
@@ -235,10 +233,18 @@ impl Job {
         Ok(())
     }
 
-    /// Every descriptor to wait for, with what it stands for.
-    fn interests(&self) -> Vec<(Event, BorrowedFd<'_>, PollFlags)> {
-        use std::os::fd::AsFd;
-        let mut set = vec![(Event::Signal, self.signals.as_fd(), PollFlags::IN)];
+    /// The descriptors to wait for while there is something to write, with what they stand for.
+    fn writing_interests(&self) -> Vec<Interesting<'_>> {
+        let signals = (Event::Signal, self.signals.as_fd(), PollFlags::IN);
+        let streams = self.printer.wanting();
+        let streams =
+            streams.map(|(stream, sink)| (Event::Printable(stream), sink, PollFlags::OUT));
+        std::iter::once(signals).chain(streams).collect()
+    }
+
+    /// Every descriptor to wait for.
+    fn interests(&self) -> Vec<Interesting<'_>> {
+        let mut set = self.writing_interests();
         for (index, rank) in self.ranks.iter().enumerate().filter(|(_, rank)| !rank.is_gone()) {
             if !rank.has_ended() {
                 set.push((Event::Exit(index), rank.pidfd(), PollFlags::IN));
@@ -250,9 +256,6 @@ impl Job {
                 }
             }
         }
-        for (stream, descriptor) in self.printer.wanting() {
-            set.push((Event::Printable(stream), descriptor, PollFlags::OUT));
-        }
         if let Some(input) = &self.input {
             if let Interest::Input(descriptor) = input.interest() {
                 set.push((Event::Input, descriptor, PollFlags::IN));
@@ -263,19 +266,7 @@ impl Job {
     }
 
     fn wait(&self) -> Result<Vec<Event>, Errno> {
-        let set = self.interests();
-        let mut entries: Vec<PollFd<'_>> =
-            set.iter().map(|(_, fd, flags)| PollFd::from_borrowed_fd(*fd, *flags)).collect();
-        let timeout = self.next_deadline().map(|deadline| {
-            let left = deadline.saturating_duration_since(Instant::now());
-            Timespec { tv_sec: left.as_secs() as i64, tv_nsec: left.subsec_nanos().into() }
-        });
-        match poll(&mut entries, timeout.as_ref()) {
-            Ok(_) | Err(Errno::INTR) => {}
-            Err(errno) => return Err(errno),
-        }
-        let ready = set.iter().zip(&entries).filter(|(_, entry)| !entry.revents().is_empty());
-        Ok(ready.map(|((event, ..), _)| *event).collect())
+        events(&self.interests(), self.next_deadline())
     }
 
     fn next_deadline(&self) -> Option<Instant> {
@@ -300,7 +291,7 @@ impl Job {
             self.ledger.next_gone().filter(|_| self.verdict.is_none()).map(|at| {
                 Instant::now() + Duration::from_nanos(at.saturating_sub(monotonic_nanos()))
             });
-        deadlines.chain(patience).chain(self.flush_until).chain(oversight).chain(gone).min()
+        deadlines.chain(patience).chain(oversight).chain(gone).min()
     }
 
     fn handle(&mut self, event: Event) {
@@ -336,6 +327,7 @@ impl Job {
             match signal {
                 Signal::TSTP => self.suspend(),
                 Signal::QUIT => self.inquire(Occasion::Request),
+                Signal::XFSZ => {}
                 signal if FORWARDED.contains(&signal) => self.signal_all(signal),
                 signal => self.interrupt(signal),
             }
@@ -344,7 +336,6 @@ impl Job {
 
     /// Ends the job: the first time with a grace, then at once.
     fn interrupt(&mut self, signal: Signal) {
-        self.interrupts += 1;
         match self.verdict {
             None => self.stop(Verdict::Signalled(signal.as_raw()), GRACE_AFTER_SIGNAL),
             Some(_) => self.kill(),

@@ -7,39 +7,41 @@
 //!   else prints: everything for one file goes through one queue. Prompts (O5) and bars (O6) are the
 //!   exceptions.
 //! - O2: without a prefix, the bytes of a rank's stream are neither changed nor reordered, but for the
-//!   newline of O5, and for O6 on a terminal. A file of `--output dir=` gets every byte as it is.
-//! - O3: writing never blocks the loop: at most [`CHUNK`] bytes are written after poll said that the
-//!   stream takes them, and a pipe that is writable takes that many.
+//!   newline of O5, and for O6 on a terminal. Of a job of one rank nothing is changed there. A file of
+//!   `--output dir=` gets every byte as it is.
+//! - O3: writing never blocks the loop: [`Sink`] writes what goes, of at most [`CHUNK`] bytes after poll
+//!   said that the stream takes some.
 //! - O4: what waits is bounded: ranks are not read while more than [`CONGESTED`] bytes wait.
-//! - O5: a prompt, which is the start of a line that its rank leaves at that, is shown where somebody
-//!   may be looking and no other line is open. The line is its rank's until it ends; whoever writes
-//!   before that ends it first.
+//! - O5: an open line, which has not been ended, is its source's: whoever else writes ends it first. A
+//!   prompt, which is the start of a line that its rank leaves at that, is shown where no other
+//!   line is open and somebody looks at it, which is on a terminal; nobody else tears it apart in a
+//!   job of one rank.
 //! - O6: carriage returns make a line a progress bar, of which each one ends a state. Rank 0's states
-//!   pass at once, everywhere but into a file, as a prompt does; with a prefix, each begins with it. Of
-//!   another rank's line a terminal gets the last state, when the line ends.
+//!   pass at once, everywhere but into a file; with a prefix, each begins with it. Of another rank's
+//!   line a terminal gets the last state, when the line ends.
 
 use std::collections::VecDeque;
 use std::io::Write;
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::path::PathBuf;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fs::{FileType, fstat};
+use rustix::fs::fstat;
 use rustix::io::Errno;
-use rustix::stdio::{stderr, stdout};
-use rustix::termios::isatty;
 
 use crate::LaunchError;
 
 mod folder;
 mod lines;
 mod prefix;
+mod sink;
 
 pub(crate) use folder::{Files, Folder, write_file};
-pub(crate) use lines::{Bars, LineBuffer, View};
+pub(crate) use lines::{At, Bars, LineBuffer, View};
 pub(crate) use prefix::Prefix;
+use sink::{Kind, Sink};
 
-/// Bytes that a writable pipe takes without blocking: PIPE_BUF of Linux.
+/// Bytes per write, which a writable pipe takes without blocking: PIPE_BUF of Linux.
 const CHUNK: usize = 4096;
 /// Chunks per turn of the loop.
 const CHUNKS_PER_TURN: usize = 16;
@@ -51,16 +53,6 @@ const CONGESTED: usize = 1 << 20;
 pub(crate) enum Stream {
     Out,
     Err,
-}
-
-impl Stream {
-    /// The launcher's own.
-    fn descriptor(self) -> BorrowedFd<'static> {
-        match self {
-            Self::Out => stdout(),
-            Self::Err => stderr(),
-        }
-    }
 }
 
 /// Where a line comes from.
@@ -105,9 +97,15 @@ pub(crate) struct Delivery {
 }
 
 impl OutputChoice {
+    /// Whether the bytes of a job of `ranks` ranks pass as they are (O2).
+    pub(crate) fn is_exact(&self, ranks: usize) -> bool {
+        ranks == 1 && !self.tag && !self.timestamp
+    }
+
     /// Makes the files for `ranks` ranks, and says for each where its output goes.
     pub(crate) fn deliveries(&self, ranks: usize) -> Result<Vec<Delivery>, LaunchError> {
-        let folder = self.folder.as_deref().map(Folder::make).transpose()?;
+        let make = |path| Folder::make(path, ranks);
+        let folder = self.folder.as_deref().map(make).transpose()?;
         let delivery = |rank| {
             let files = folder.map(|folder| folder.files_of(rank)).transpose()?;
             let is_shown = files.is_none() || !self.nocopy;
@@ -117,38 +115,48 @@ impl OutputChoice {
     }
 }
 
+/// The line that was queued last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Line {
+    Ended,
+    /// This source goes on with it, or writes over it (O5).
+    Open {
+        source: Source,
+        at_return: bool,
+    },
+    /// Its source has ended.
+    Left,
+}
+
 /// What waits for one of the launcher's streams.
 #[derive(Debug)]
 struct Queue {
     stream: Stream,
+    sink: Sink,
+    kind: Kind,
     waiting: VecDeque<u8>,
-    ends_line: bool,
-    /// Whether it goes to a file, where nobody waits for a prompt.
-    is_file: bool,
-    is_terminal: bool,
-    /// Whose prompt the open line is (O5).
-    prompting: Option<Source>,
+    line: Line,
     broken: Option<Broken>,
 }
 
 impl Queue {
     fn new(stream: Stream) -> Self {
-        let is_file = fstat(stream.descriptor())
-            .is_ok_and(|status| FileType::from_raw_mode(status.st_mode) == FileType::RegularFile);
-        let is_terminal = isatty(stream.descriptor());
-        let (waiting, ends_line) = (VecDeque::new(), true);
-        Self { stream, waiting, ends_line, is_file, is_terminal, prompting: None, broken: None }
+        let sink = Sink::new(stream);
+        let (kind, waiting) = (sink.kind, VecDeque::new());
+        Self { stream, sink, kind, waiting, line: Line::Ended, broken: None }
     }
 
-    fn descriptor(&self) -> BorrowedFd<'static> {
-        self.stream.descriptor()
-    }
-
-    fn push(&mut self, bytes: &[u8]) {
+    /// Queues bytes that leave the line as `open` says, unless they end it.
+    fn push(&mut self, bytes: &[u8], open: Line) {
         if let (None, Some(last)) = (self.broken, bytes.last()) {
-            self.ends_line = *last == b'\n';
-            self.prompting = self.prompting.filter(|_| !self.ends_line);
+            self.line = if *last == b'\n' { Line::Ended } else { open };
             self.waiting.write_all(bytes).expect("memory takes any bytes");
+        }
+    }
+
+    fn end_line(&mut self) {
+        if self.line != Line::Ended {
+            self.push(b"\n", Line::Ended);
         }
     }
 
@@ -159,7 +167,7 @@ impl Queue {
             if front.is_empty() {
                 return;
             }
-            match rustix::io::write(self.descriptor(), &front[..front.len().min(CHUNK)]) {
+            match self.sink.write(&front[..front.len().min(CHUNK)]) {
                 Ok(written) => drop(self.waiting.drain(..written)),
                 Err(Errno::AGAIN | Errno::INTR) => return,
                 Err(Errno::PIPE) => return self.give_up(Broken::Closed),
@@ -173,8 +181,7 @@ impl Queue {
 
     fn takes_more(&self) -> bool {
         let now = Timespec { tv_sec: 0, tv_nsec: 0 };
-        poll(&mut [PollFd::from_borrowed_fd(self.descriptor(), PollFlags::OUT)], Some(&now))
-            == Ok(1)
+        poll(&mut [PollFd::new(&self.sink, PollFlags::OUT)], Some(&now)) == Ok(1)
     }
 
     fn give_up(&mut self, why: Broken) {
@@ -189,15 +196,18 @@ pub(crate) struct Printer {
     out: Queue,
     /// `None` where both streams are the same file, which then has one queue (O1).
     err: Option<Queue>,
+    /// Whether no newline is added (O2).
+    is_exact: bool,
     /// Why a file of `--output dir=` could not be written.
     refused_file: Option<Errno>,
 }
 
 impl Printer {
-    pub(crate) fn new() -> Self {
-        let apart = !is_same_file(stdout(), stderr());
+    /// For a job whose bytes pass as they are, or not: [`OutputChoice::is_exact`].
+    pub(crate) fn new(is_exact: bool) -> Self {
+        let apart = !is_same_file(sink::own(Stream::Out), sink::own(Stream::Err));
         let err = apart.then(|| Queue::new(Stream::Err));
-        Self { out: Queue::new(Stream::Out), err, refused_file: None }
+        Self { out: Queue::new(Stream::Out), err, is_exact, refused_file: None }
     }
 
     fn queue(&mut self, stream: Stream) -> &mut Queue {
@@ -214,24 +224,45 @@ impl Printer {
         }
     }
 
-    /// Queues whole lines from `source`. The prompt of another one is ended first (O5).
+    /// Queues what comes from `source`. The open line of another one is ended first (O5).
     pub(crate) fn push(&mut self, source: Source, bytes: &[u8]) {
-        let queue = self.queue(source.stream);
         if bytes.is_empty() {
             return;
         }
-        if queue.prompting.is_some_and(|other| other != source) {
-            queue.push(b"\n");
+        let ends_others = self.at(source) == At::LineStart && !self.is_exact;
+        let queue = self.queue(source.stream);
+        if ends_others {
+            queue.end_line();
         }
-        queue.push(bytes);
+        queue.push(bytes, Line::Open { source, at_return: bytes.ends_with(b"\r") });
+    }
+
+    /// Where the next byte of `source` stands.
+    pub(crate) fn at(&self, source: Source) -> At {
+        match self.queue_of(source.stream).line {
+            Line::Open { source: other, at_return } if other == source => {
+                if at_return {
+                    At::Return
+                } else {
+                    At::Middle
+                }
+            }
+            _ => At::LineStart,
+        }
+    }
+
+    /// Notes that nothing more comes from `source`.
+    pub(crate) fn ended(&mut self, source: Source) {
+        if self.at(source) != At::LineStart {
+            self.queue(source.stream).line = Line::Left;
+        }
     }
 
     /// What becomes of progress bars of `source` (O6).
     pub(crate) fn bars(&self, source: Source) -> Bars {
-        let queue = self.queue_of(source.stream);
-        match source.rank {
-            0 if !queue.is_file => Bars::Live,
-            1.. if queue.is_terminal => Bars::Last,
+        match (source.rank, self.queue_of(source.stream).kind) {
+            (0, kind) if kind != Kind::File => Bars::Live,
+            (1.., Kind::Terminal) => Bars::Last,
             _ => Bars::Kept,
         }
     }
@@ -241,29 +272,22 @@ impl Printer {
         self.refused_file.get_or_insert(errno);
     }
 
-    /// Whether the open line is a prompt of `source`.
-    pub(crate) fn is_prompting(&self, source: Source) -> bool {
-        self.queue_of(source.stream).prompting == Some(source)
-    }
-
-    /// Whether a prompt of `source` would be seen, and stand in a line of its own (O5).
+    /// Whether a prompt of `source` would be seen, and tear no line apart (O5).
     pub(crate) fn takes_prompt(&self, source: Source) -> bool {
         let queue = self.queue_of(source.stream);
-        let has_room = queue.ends_line || queue.prompting == Some(source);
-        has_room && queue.waiting.is_empty() && queue.broken.is_none() && !queue.is_file
-    }
-
-    /// Notes that what was pushed last is a prompt of `source`.
-    pub(crate) fn prompted(&mut self, source: Source) {
-        let queue = self.queue(source.stream);
-        queue.prompting = (!queue.ends_line).then_some(source);
+        let has_room = match queue.line {
+            Line::Open { source: other, .. } => other == source || self.is_exact,
+            Line::Ended | Line::Left => true,
+        };
+        let is_seen = queue.kind == Kind::Terminal || (self.is_exact && queue.kind != Kind::File);
+        has_room && is_seen && queue.waiting.is_empty() && queue.broken.is_none()
     }
 
     /// Notes that somebody typed a line on the terminal, which has shown it.
     pub(crate) fn typed(&mut self) {
         for queue in [Some(&mut self.out), self.err.as_mut()].into_iter().flatten() {
-            if queue.waiting.is_empty() && queue.is_terminal {
-                (queue.ends_line, queue.prompting) = (true, None);
+            if queue.waiting.is_empty() && queue.kind == Kind::Terminal {
+                queue.line = Line::Ended;
             }
         }
     }
@@ -271,10 +295,8 @@ impl Printer {
     /// Queues the launcher's own words for standard error, beginning on a new line.
     pub(crate) fn say(&mut self, text: &str) {
         let queue = self.queue(Stream::Err);
-        if !queue.ends_line {
-            queue.push(b"\n");
-        }
-        queue.push(text.as_bytes());
+        queue.end_line();
+        queue.push(text.as_bytes(), Line::Left);
     }
 
     /// Whether a rank's `stream` has to wait (O4).
@@ -283,11 +305,32 @@ impl Printer {
     }
 
     /// The descriptors that something waits for.
-    pub(crate) fn wanting(&self) -> impl Iterator<Item = (Stream, BorrowedFd<'static>)> + use<> {
-        let queues = [Some(&self.out), self.err.as_ref()];
-        let waiting = queues.map(|queue| queue.filter(|queue| !queue.waiting.is_empty()));
-        let wanted = waiting.map(|queue| queue.map(|queue| (queue.stream, queue.descriptor())));
-        wanted.into_iter().flatten()
+    pub(crate) fn wanting(&self) -> impl Iterator<Item = (Stream, BorrowedFd<'_>)> {
+        let queues = std::iter::once(&self.out).chain(&self.err);
+        queues
+            .filter(|queue| !queue.waiting.is_empty())
+            .map(|queue| (queue.stream, queue.sink.as_fd()))
+    }
+
+    /// How many bytes wait.
+    pub(crate) fn left(&self) -> usize {
+        std::iter::once(&self.out).chain(&self.err).map(|queue| queue.waiting.len()).sum()
+    }
+
+    /// Gives up what waits, and says so where that can be seen.
+    pub(crate) fn drop_unread(&mut self) {
+        let left = self.left();
+        for queue in std::iter::once(&mut self.out).chain(&mut self.err) {
+            if !queue.waiting.is_empty() {
+                // What was written of it may have ended in the middle of a line.
+                (queue.waiting, queue.line) = (VecDeque::new(), Line::Left);
+            }
+        }
+        self.say(&format!("mpjrun: dropped {left} bytes of output that nobody read\n"));
+        let queue = self.queue(Stream::Err);
+        if queue.takes_more() {
+            queue.write();
+        }
     }
 
     /// Writes to `stream` what goes without blocking.
@@ -297,7 +340,7 @@ impl Printer {
 
     /// Whether nothing waits any more.
     pub(crate) fn is_flushed(&self) -> bool {
-        self.wanting().next().is_none()
+        self.left() == 0
     }
 
     /// Why standard output, or a file of `--output dir=`, takes no more, if so. A standard error that

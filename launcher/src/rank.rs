@@ -263,23 +263,20 @@ impl Output {
             return;
         }
         let bars = printer.bars(self.source);
-        let goes_on = self.give(printer, |lines, view, emit| lines.push(bytes, view, emit));
-        if goes_on {
-            printer.prompted(self.source);
-        }
+        self.give(printer, |lines, view, emit| lines.push(bytes, view, emit));
         self.mid_line_since = self.lines.may_be_prompt(bars).then(Instant::now);
     }
 
     /// Lets `act` give lines to the printer, as they are to be seen now.
-    fn give<T>(
+    fn give(
         &mut self,
         printer: &mut Printer,
-        act: impl FnOnce(&mut LineBuffer, View<'_>, &mut dyn FnMut(&[u8])) -> T,
-    ) -> T {
+        act: impl FnOnce(&mut LineBuffer, View<'_>, &mut dyn FnMut(&[u8])),
+    ) {
         let prefix = self.prefix.text();
-        let (continues, bars) = (printer.is_prompting(self.source), printer.bars(self.source));
-        let view = View { continues, prefix: &prefix, bars };
-        act(&mut self.lines, view, &mut |piece| printer.push(self.source, piece))
+        let (at, bars) = (printer.at(self.source), printer.bars(self.source));
+        let view = View { at, prefix: &prefix, bars };
+        act(&mut self.lines, view, &mut |piece| printer.push(self.source, piece));
     }
 
     /// Reads what is in the pipe now, and no more (K3).
@@ -299,6 +296,7 @@ impl Output {
 
     fn finish(&mut self, printer: &mut Printer) {
         self.give(printer, LineBuffer::finish);
+        printer.ended(self.source);
         self.mid_line_since = None;
     }
 
@@ -309,7 +307,6 @@ impl Output {
 
     fn show_prompt(&mut self, printer: &mut Printer) {
         self.give(printer, LineBuffer::prompt);
-        printer.prompted(self.source);
         self.mid_line_since = None;
     }
 }

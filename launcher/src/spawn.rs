@@ -28,6 +28,7 @@ use crate::binding::{BindTo, Placement, Topology};
 use crate::exits::Ending;
 use crate::job::{App, Export, JobSpec, OnFailure};
 use crate::jobs::JobName;
+use crate::output::Delivery;
 use crate::rank::Rank;
 use crate::stdin::{self, Forwarding, InputChoice};
 use crate::tuning_file;
@@ -142,15 +143,19 @@ impl<'a> Prepared<'a> {
     }
 
     /// Starts all ranks, or, unless the job goes on without those that fail, as many as there are until
-    /// one has failed. If one cannot be started, those before it are ended.
-    pub(crate) fn start(&self, mask: Mask) -> Result<Started, LaunchError> {
-        let limit = DescriptorLimit::raise();
+    /// one has failed. If one cannot be started, those before it are ended. The ranks get this `limit` and
+    /// `mask`, and their output goes where `deliveries` say.
+    pub(crate) fn start(
+        &self,
+        limit: &DescriptorLimit,
+        mask: Mask,
+        deliveries: Vec<Delivery>,
+    ) -> Result<Started, LaunchError> {
         let size = self.spec.ranks();
         let job = JobName::of_this_process().to_string();
         let segment = create_segment(&job, size)?;
         let (inputs, forwarding) = stdin::for_ranks(self.spec.input, size)
             .map_err(|source| LaunchError::System { action: "forward standard input", source })?;
-        let deliveries = self.spec.output.deliveries(size)?;
         let mut ranks = Vec::with_capacity(size);
         let streams = inputs.into_iter().zip(deliveries);
         for ((rank, program), (input, delivery)) in self.ranks().zip(streams) {
@@ -166,7 +171,7 @@ impl<'a> Prepared<'a> {
             let (segment, control) = (segment.as_fd(), control.as_fd());
             command.envs(rank_environment(task, size, &job, segment, control, &self.tuning));
             let processors = self.placement.processors(rank);
-            prepare(&mut command, segment, control, &limit, mask, processors);
+            prepare(&mut command, segment, control, limit, mask, processors);
             let child = command.spawn().map_err(failed)?;
             ranks.push(Rank::new(rank, child, receiver, delivery).map_err(failed)?);
             if has_failure(&mut ranks) && self.spec.on_failure == OnFailure::Kill {

@@ -6,7 +6,8 @@
 //! ranks get a copy, the launcher reads, and passes the bytes on through pipes.
 //!
 //! - T1: the input is read only after poll said there is something; a terminal only while the launcher
-//!   is in the foreground, and only when the pipes have taken everything before.
+//!   is not in its background, and only when the pipes have taken everything before. A terminal that
+//!   does not control the launcher has no background: the kernel stops nobody who reads from it.
 //! - T2: what waits is bounded: at most [`LOG`] bytes, kept once for all ranks. While the slowest rank
 //!   is that far behind, nothing is read. One that takes nothing for [`PATIENCE`] then is left behind:
 //!   it gets end-of-file, which is said, and the others go on.
@@ -114,7 +115,7 @@ impl Forwarding {
         let input = rustix::stdio::stdin();
         if self.ended || self.is_full() {
             Interest::Nothing
-        } else if self.is_terminal && tcgetpgrp(input) != Ok(getpgrp()) {
+        } else if self.is_terminal && tcgetpgrp(input).is_ok_and(|group| group != getpgrp()) {
             Interest::Foreground
         } else {
             Interest::Input(input)

@@ -1,9 +1,13 @@
 //! The files of `--output dir=D`: `D/rank.N.stdout` and `D/rank.N.stderr`, with the bytes as they are.
+//!
+//! They are regular files: opening or writing anything else could wait for somebody.
 
-use std::fs::{File, create_dir_all};
-use std::io::{self, Write};
+use std::fs::{DirEntry, File, OpenOptions, create_dir_all, read_dir, remove_file};
+use std::io::{self, ErrorKind, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
+use rustix::fs::OFlags;
 use rustix::io::Errno;
 
 use super::Stream;
@@ -21,9 +25,18 @@ pub(crate) struct Files {
 }
 
 impl<'a> Folder<'a> {
-    /// Makes the folder, and those above it, if they are missing.
-    pub(crate) fn make(path: &'a Path) -> Result<Self, LaunchError> {
+    /// Makes the folder, and those above it, if they are missing, and removes what an earlier job of more
+    /// than `ranks` ranks left there, which would pass for output of this one.
+    pub(crate) fn make(path: &'a Path, ranks: usize) -> Result<Self, LaunchError> {
         create_dir_all(path).map_err(|source| refused(path.to_owned(), source))?;
+        let entries = read_dir(path).map_err(|source| refused(path.to_owned(), source))?;
+        for entry in entries.flatten().filter(|entry| is_stale(entry, ranks)) {
+            remove_file(entry.path())
+                .or_else(
+                    |error| if error.kind() == ErrorKind::NotFound { Ok(()) } else { Err(error) },
+                )
+                .map_err(|source| LaunchError::StaleOutputFile { path: entry.path(), source })?;
+        }
         Ok(Self(path))
     }
 
@@ -33,13 +46,47 @@ impl<'a> Folder<'a> {
     }
 
     fn create(self, rank: usize, stream: Stream) -> Result<File, LaunchError> {
-        let name = match stream {
-            Stream::Out => "stdout",
-            Stream::Err => "stderr",
-        };
-        let path = self.0.join(format!("rank.{rank}.{name}"));
-        File::create(&path).map_err(|source| refused(path, source))
+        let path = self.0.join(name(rank, stream));
+        create_regular(&path).map_err(|source| refused(path, source))
     }
+}
+
+fn name(rank: usize, stream: Stream) -> String {
+    let stream = match stream {
+        Stream::Out => "stdout",
+        Stream::Err => "stderr",
+    };
+    format!("rank.{rank}.{stream}")
+}
+
+/// Whether this is a file of ours, of a rank that a job of `ranks` ranks does not have.
+fn is_stale(entry: &DirEntry, ranks: usize) -> bool {
+    let file = entry.file_name();
+    let Some(text) = file.to_str() else { return false };
+    let rank = text.split('.').nth(1).and_then(|number| number.parse().ok());
+    let is_ours =
+        |rank| [Stream::Out, Stream::Err].iter().any(|stream| text == name(rank, *stream));
+    rank.is_some_and(|rank| rank >= ranks && is_ours(rank))
+        && entry.file_type().is_ok_and(|kind| kind.is_file())
+}
+
+/// Makes an empty file, or empties it. Opening does not wait for whoever reads from a named pipe.
+fn create_regular(path: &Path) -> io::Result<File> {
+    let flags = (OFlags::NONBLOCK | OFlags::NOCTTY).bits() as i32;
+    let is_no_file = || io::Error::new(ErrorKind::InvalidInput, "not a regular file");
+    let mut options = OpenOptions::new();
+    let opened = options.write(true).create(true).truncate(false).custom_flags(flags).open(path);
+    let file = match opened {
+        Err(error) if error.raw_os_error() == Some(Errno::NXIO.raw_os_error()) => {
+            return Err(is_no_file());
+        }
+        opened => opened?,
+    };
+    if !file.metadata()?.is_file() {
+        return Err(is_no_file());
+    }
+    file.set_len(0)?;
+    Ok(file)
 }
 
 /// Writes `bytes` to a file of the folder.

@@ -14,11 +14,21 @@ pub(crate) enum Bars {
     Last,
 }
 
+/// Where on the screen the next byte of a stream stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum At {
+    /// It begins a line.
+    LineStart,
+    /// It continues the open line.
+    Middle,
+    /// Behind a carriage return, so that it writes over the open line.
+    Return,
+}
+
 /// How lines are to be given now.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct View<'a> {
-    /// Whether the first one continues what was shown of it, or is a line of its own.
-    pub(crate) continues: bool,
+    pub(crate) at: At,
     /// What lines begin with, or nothing. A line that is cut or unfinished is then ended, so that the
     /// next prefix begins a line as well.
     pub(crate) prefix: &'a str,
@@ -29,31 +39,22 @@ pub(crate) struct View<'a> {
 #[derive(Debug, Default)]
 pub(crate) struct LineBuffer {
     pending: Vec<u8>,
-    /// Whether what was given last ends with a carriage return: what follows writes over it.
-    at_return: bool,
 }
 
 impl LineBuffer {
-    /// Takes `bytes`, and gives what can be shown now to `emit`. Answers whether the last of that is a
-    /// line that goes on.
-    pub(crate) fn push(
-        &mut self,
-        bytes: &[u8],
-        mut view: View<'_>,
-        emit: &mut dyn FnMut(&[u8]),
-    ) -> bool {
+    /// Takes `bytes`, and gives what can be shown now to `emit`.
+    pub(crate) fn push(&mut self, bytes: &[u8], mut view: View<'_>, emit: &mut dyn FnMut(&[u8])) {
         let searched = self.pending.len();
         self.pending.extend_from_slice(bytes);
         let newline = self.pending[searched..].iter().rposition(|byte| *byte == b'\n');
         if let Some(at) = newline {
             self.emit_lines(searched + at + 1, view, emit);
-            view.continues = false;
+            view.at = At::LineStart;
         }
         match view.bars {
             Bars::Live => {
                 if let Some(at) = self.pending.iter().rposition(|byte| *byte == b'\r') {
-                    self.emit_states(at + 1, view, emit);
-                    return true;
+                    return self.emit_states(at + 1, view, emit);
                 }
             }
             Bars::Last => drop(self.pending.drain(..start_of_state(&self.pending))),
@@ -62,7 +63,6 @@ impl LineBuffer {
         if self.pending.len() >= LONGEST_LINE {
             self.finish(view, emit);
         }
-        false
     }
 
     /// Whether the start of a line waits that may be a prompt. The bar of a rank whose states do not
@@ -85,43 +85,39 @@ impl LineBuffer {
     fn emit_lines(&mut self, len: usize, mut view: View<'_>, emit: &mut dyn FnMut(&[u8])) {
         let bytes: Vec<u8> = self.pending.drain(..len).collect();
         if view.prefix.is_empty() && view.bars != Bars::Last {
-            self.at_return = false;
             return emit(&bytes);
         }
         for line in bytes.split_inclusive(|byte| *byte == b'\n') {
-            self.emit_line(line, view, emit);
+            emit_line(line, view, emit);
             if !view.prefix.is_empty() && !line.ends_with(b"\n") {
                 emit(b"\n");
             }
-            (view.continues, self.at_return) = (false, false);
+            view.at = At::LineStart;
         }
     }
 
     /// Gives the first `len` bytes that wait, which do not end a line.
     fn emit_states(&mut self, len: usize, view: View<'_>, emit: &mut dyn FnMut(&[u8])) {
         let bytes: Vec<u8> = self.pending.drain(..len).collect();
-        self.emit_line(&bytes, view, emit);
-        self.at_return = bytes.ends_with(b"\r");
+        emit_line(&bytes, view, emit);
     }
+}
 
-    fn emit_line(&self, line: &[u8], view: View<'_>, emit: &mut dyn FnMut(&[u8])) {
-        let line = if view.bars == Bars::Last { &line[start_of_state(line)..] } else { line };
-        if view.bars != Bars::Live || view.prefix.is_empty() {
-            if !view.continues {
-                emit(view.prefix.as_bytes());
-            }
-            return emit(line);
+fn emit_line(line: &[u8], mut view: View<'_>, emit: &mut dyn FnMut(&[u8])) {
+    let line = if view.bars == Bars::Last { &line[start_of_state(line)..] } else { line };
+    if view.bars != Bars::Live || view.prefix.is_empty() {
+        if view.at == At::LineStart {
+            emit(view.prefix.as_bytes());
         }
-        let mut needs_prefix = !view.continues;
-        let mut at_return = view.continues && self.at_return;
-        for state in states(line) {
-            let is_empty = state.iter().all(|byte| matches!(byte, b'\r' | b'\n'));
-            if needs_prefix || (at_return && !is_empty) {
-                emit(view.prefix.as_bytes());
-            }
-            emit(state);
-            (needs_prefix, at_return) = (false, state.ends_with(b"\r"));
+        return emit(line);
+    }
+    for state in states(line) {
+        let is_empty = state.iter().all(|byte| matches!(byte, b'\r' | b'\n'));
+        if view.at == At::LineStart || (view.at == At::Return && !is_empty) {
+            emit(view.prefix.as_bytes());
         }
+        emit(state);
+        view.at = if state.ends_with(b"\r") { At::Return } else { At::Middle };
     }
 }
 

@@ -1,10 +1,12 @@
 //! What `mpjrun` does with the ranks' output, input, environment and folder.
 
-use std::io::Write;
+use std::io::{Read, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use crate::support::{Finished, MPJRUN, command, mpjrun, script, start, start_unread};
+use crate::support::{Finished, MPJRUN, Running, command, mpjrun, script, start, start_unread};
 
 /// Each rank prints 300 lines, every line in two writes, so that whole lines are the launcher's work.
 const CHATTER: &str = "i=0; while [ $i -lt 300 ]; do printf \"rank $MPJ_RANK \"; \
@@ -54,7 +56,8 @@ fn bytes_pass_unchanged() {
 #[test]
 fn much_output_into_a_slow_reader_is_neither_lost_nor_kept_in_memory() {
     let print = "head -c 20000000 /dev/zero";
-    let run = "\"$0\" -n 2 sh -c \"$1\" | { sleep 0.3; wc -c; }";
+    // Where the ranks take turns, the lines without end are ended.
+    let run = "\"$0\" -n 2 sh -c \"$1\" | { sleep 0.3; tr -d '\\n' | wc -c; }";
     let done = start(Command::new("sh").args(["-c", run, MPJRUN, print])).finish();
     assert_eq!(done.assert_code(0).text().trim(), "40000000");
 }
@@ -64,6 +67,52 @@ fn a_reader_that_leaves_ends_the_job_quietly() {
     let run = "{ \"$0\" -n 2 yes; echo $? >&2; } | head -n 1";
     let done = start(Command::new("sh").args(["-c", run, MPJRUN])).finish();
     assert_eq!((done.text().as_str(), done.err.as_str()), ("y\n", "141\n"));
+}
+
+#[test]
+fn a_reader_that_pauses_after_a_failure_gets_everything() {
+    let run = "{ \"$0\" -n 1 sh -c 'seq 1 100000; exit 3'; echo $? >&2; } | { sleep 1; wc -l; }";
+    let done = start(Command::new("sh").args(["-c", run, MPJRUN])).finish();
+    assert_eq!(done.text().trim(), "100000");
+    assert!(done.err.starts_with("mpjrun: rank 0 ") && done.err.ends_with("\n3\n"), "{done:?}");
+}
+
+#[test]
+fn a_reader_that_is_slow_after_the_timeout_gets_everything() {
+    let run = "{ \"$0\" -n 1 --timeout 0.3 sh -c 'seq 1 100000; exec sleep 60'; echo $? >&2; } | \
+               { for i in 1 2 3 4 5 6 7 8; do sleep 0.2; head -c 65536; done; cat; } | wc -l";
+    let done = start(Command::new("sh").args(["-c", run, MPJRUN])).finish();
+    assert_eq!(done.text().trim(), "100000", "{done:?}");
+    assert!(done.err.ends_with("\n124\n") && !done.err.contains("dropped"), "{done:?}");
+}
+
+#[test]
+fn a_file_that_may_not_grow_is_reported() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let run = "ulimit -f 8000; exec \"$0\" -n 1 seq 1 3000000 > \"$1\"";
+    start(Command::new("sh").args(["-c", run, MPJRUN]).arg(folder.path().join("output")))
+        .finish()
+        .assert_code(125)
+        .assert_says("mpjrun: cannot write standard output: File too large");
+}
+
+/// Runs `mpjrun` with `words`, with this as its standard output.
+fn start_on(out: impl Into<Stdio>, words: &str) -> Running {
+    let run = format!("exec \"$0\" {words} >&0 < /dev/null");
+    start(Command::new("sh").args(["-c", &run, MPJRUN]).stdin(out))
+}
+
+#[test]
+fn a_socket_gets_everything_and_holds_no_launcher() {
+    let (mut reader, writer) = UnixStream::pair().expect("sockets");
+    let running = start_on(OwnedFd::from(writer), "-n 1 seq 1 100000");
+    let mut seen = String::new();
+    reader.read_to_string(&mut seen).expect("text");
+    running.finish().assert_code(0);
+    assert_eq!(seen.lines().count(), 100_000);
+    let (_unread, writer) = UnixStream::pair().expect("sockets");
+    let done = start_on(OwnedFd::from(writer), "-n 1 --timeout 0.3 yes").finish();
+    done.assert_code(124).assert_says(" bytes of output that nobody read\n");
 }
 
 #[test]
@@ -173,12 +222,12 @@ fn arguments_arrive_as_they_are() {
 }
 
 #[test]
-fn a_prompt_is_seen_before_it_is_answered() {
-    let ask = "[ $MPJ_RANK = 1 ] && exit; printf 'name? '; read name; echo \"hello $name\"";
+fn the_only_rank_is_seen_to_ask_before_it_is_answered() {
+    let ask = "printf 'name? '; read name; echo \"hello $name\"";
     // Who answers waits until the question is on the screen, or gives up after five seconds.
     let answer = "until grep -q 'name? ' \"$1\" || [ $i = 500 ]; do i=$((i+1)); sleep 0.01; done; \
                   echo Bob";
-    let run = format!("i=0; {{ {answer}; }} | \"$0\" -n 2 sh -c \"$2\" | tee \"$1\"");
+    let run = format!("i=0; {{ {answer}; }} | \"$0\" -n 1 sh -c \"$2\" | tee \"$1\"");
     let folder = tempfile::tempdir().expect("a folder");
     let screen = folder.path().join("screen");
     std::fs::write(&screen, "").expect("a file");
@@ -189,12 +238,17 @@ fn a_prompt_is_seen_before_it_is_answered() {
 }
 
 #[test]
-fn who_writes_after_a_prompt_of_another_rank_begins_a_line() {
-    let script = "[ $MPJ_RANK = 1 ] && { sleep 1; echo other; exit; }; \
-                  printf 'name? '; sleep 2; echo Bob";
-    assert_eq!(mpjrun(["-n", "2", "sh", "-c", script]).text(), "name? \nother\nBob\n");
-    let words = ["-n", "2", "-l", "sh", "-c", script];
-    assert_eq!(mpjrun(words).assert_code(0).text(), "[0] name? \n[1] other\n[0] Bob\n");
+fn a_slow_line_stays_whole_where_nobody_looks() {
+    let slow = "printf \"rank $MPJ_RANK computing ... \"; sleep 0.$((6-MPJ_RANK)); echo done";
+    let done = script(3, slow).assert_code(0);
+    let line = |rank| format!("rank {rank} computing ... done");
+    assert_eq!(done.sorted_lines(), [0, 1, 2].map(line));
+}
+
+#[test]
+fn a_last_line_without_end_takes_no_other_rank_in() {
+    let run = "[ $MPJ_RANK = 0 ] && { printf done; exit; }; sleep 0.5; echo hello";
+    assert_eq!(script(2, run).assert_code(0).sorted_lines(), ["done", "hello"]);
 }
 
 #[test]
@@ -210,14 +264,15 @@ fn a_file_gets_whole_lines_however_slowly_they_are_written() {
 }
 
 #[test]
-fn a_launcher_that_nobody_reads_ends_by_its_timeout_and_by_a_failure() {
+fn a_launcher_that_nobody_reads_ends_by_its_timeout() {
     let fails = "[ $MPJ_RANK = 1 ] && { sleep 0.3; exit 9; }; exec yes";
     let ends = "head -c 500000 /dev/zero";
-    for (limit, script, code) in [("1", "exec yes", 124), ("60", fails, 9), ("1", ends, 124)] {
-        let mut command = command(["-n", "2", "--timeout", limit, "sh", "-c", script]);
+    for (script, code) in [("exec yes", 124), (fails, 9), (ends, 124)] {
+        let mut command = command(["-n", "2", "--timeout", "1", "sh", "-c", script]);
         let done = start_unread(&mut command).finish().assert_code(code);
         assert!(done.took < Duration::from_secs(5), "{done:?}");
         assert!(done.err.starts_with("mpjrun: "), "{done:?}");
+        assert!(done.err.ends_with(" bytes of output that nobody read\n"), "{done:?}");
     }
 }
 

@@ -5,6 +5,8 @@ use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use rustix::fs::{CWD, FileType, Mode, mknodat};
+
 use crate::support::{Finished, MPJRUN, command, mpjrun, start};
 
 /// Runs `script` as two ranks, with its output in `folder`.
@@ -53,7 +55,12 @@ fn a_folder_gets_the_bytes_of_every_rank_and_stream() {
 fn a_folder_may_be_instead_of_the_terminal() {
     let folder = tempfile::tempdir().expect("a folder");
     fs::write(folder.path().join("rank.0.stdout"), "what an earlier job said\n").expect("a file");
-    let done = into_folder(folder.path(), ",nocopy", "echo a; echo b >&2; exit $MPJ_RANK");
+    let script = format!(
+        "echo a; echo b >&2; [ $MPJ_RANK = 0 ] && exit; \
+         until [ -s {}/rank.0.stderr ]; do sleep 0.01; done; exit 1",
+        folder.path().display()
+    );
+    let done = into_folder(folder.path(), ",nocopy", &script);
     let done = done.assert_code(1);
     assert_eq!(done.text(), "");
     assert!(done.err.starts_with("mpjrun: rank 1 (pid "), "{done:?}");
@@ -86,11 +93,43 @@ fn a_folder_that_cannot_be_used_is_an_error_before_any_rank_starts() {
 #[test]
 fn a_file_that_cannot_be_written_ends_the_job() {
     let folder = tempfile::tempdir().expect("a folder");
-    let full = folder.path().join("rank.1.stdout");
-    std::os::unix::fs::symlink("/dev/full", full).expect("a link");
-    into_folder(folder.path(), "", "echo text; exec sleep 60")
+    let run = "ulimit -f 16000; exec \"$0\" -n 2 --output \"dir=$1,nocopy\" \
+               sh -c 'head -c 20000000 /dev/zero; exec sleep 60'";
+    start(Command::new("sh").args(["-c", run, MPJRUN]).arg(folder.path()))
+        .finish()
         .assert_code(125)
-        .assert_says("mpjrun: cannot write a file of --output dir: ");
+        .assert_says("mpjrun: cannot write a file of --output dir: File too large");
+}
+
+#[test]
+fn what_is_no_regular_file_is_no_file_for_output() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let pipe = folder.path().join("rank.0.stdout");
+    mknodat(CWD, &pipe, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).expect("a named pipe");
+    let refusal = "rank.0.stdout: not a regular file";
+    into_folder(folder.path(), "", "echo started").assert_code(2).assert_says(refusal);
+    let reader = fs::OpenOptions::new().read(true).write(true).open(&pipe).expect("a named pipe");
+    into_folder(folder.path(), "", "echo started").assert_code(2).assert_says(refusal);
+    drop(reader);
+}
+
+#[test]
+fn files_of_an_earlier_job_of_more_ranks_are_removed() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let kept = ["rank.02.stdout", "rank.3.stdout.old", "rank.x.stderr", "rank.9.out", "results"];
+    for name in ["rank.1.stdout", "rank.2.stdout", "rank.17.stderr"].iter().chain(&kept) {
+        fs::write(folder.path().join(name), "old\n").expect("a file");
+    }
+    fs::create_dir(folder.path().join("rank.5.stdout")).expect("a folder");
+    into_folder(folder.path(), ",nocopy", "echo new").assert_code(0);
+    let entries = fs::read_dir(folder.path()).expect("a folder");
+    let mut names: Vec<_> = entries.map(|entry| entry.expect("an entry").file_name()).collect();
+    names.sort_unstable();
+    let ours = ["rank.0.stderr", "rank.0.stdout", "rank.1.stderr", "rank.1.stdout"];
+    let mut expected = [&ours[..], &kept, &["rank.5.stdout"]].concat();
+    expected.sort_unstable();
+    assert_eq!(names, expected);
+    assert_eq!(file(folder.path(), "rank.1.stdout"), b"new\n");
 }
 
 /// Rank 0 shows a state of its bar and goes on when that is on the screen, where the bar of rank 1 is

@@ -4,12 +4,13 @@ use std::ffi::OsStr;
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Write};
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::OpenOptionsExt;
 use std::process::{Command, Stdio};
 use std::thread::JoinHandle;
 
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 
-use crate::support::{MPJRUN, start};
+use crate::support::{MPJRUN, Running, command, start};
 
 /// A terminal: the end that is typed on, and the end that programs run on.
 fn terminal() -> (File, File) {
@@ -18,7 +19,9 @@ fn terminal() -> (File, File) {
     grantpt(&typed).expect("its other end");
     unlockpt(&typed).expect("its other end");
     let name = ptsname(&typed, Vec::new()).expect("its name");
-    let screen = OpenOptions::new().read(true).write(true).open(OsStr::from_bytes(name.to_bytes()));
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).custom_flags(libc::O_NOCTTY);
+    let screen = options.open(OsStr::from_bytes(name.to_bytes()));
     (File::from(typed), screen.expect("it opens"))
 }
 
@@ -35,16 +38,19 @@ fn watch(mut typed: File) -> JoinHandle<String> {
     })
 }
 
-/// Runs `mpjrun` in a session of its own that this terminal controls, types `typed`, and returns
-/// what was to be seen on the screen.
-#[track_caller]
-fn run_on_terminal(words: &[&str], typed: &[u8]) -> String {
-    let (mut keyboard, screen) = terminal();
+/// Starts `mpjrun` in a session of its own, which this terminal controls.
+fn start_on_terminal(words: &[&str], screen: File) -> Running {
     let mut command = Command::new("setsid");
     command.args(["--ctty", "--wait", "sh", "-c", "exec \"$0\" \"$@\" > /dev/tty 2>&1", MPJRUN]);
     command.args(words).stdin(Stdio::from(screen));
-    let running = start(&mut command);
-    drop(command);
+    start(&mut command)
+}
+
+/// Runs `mpjrun` on a terminal, types `typed`, and returns what was to be seen on the screen.
+#[track_caller]
+fn run_on_terminal(words: &[&str], typed: &[u8]) -> String {
+    let (mut keyboard, screen) = terminal();
+    let running = start_on_terminal(words, screen);
     let seen = watch(keyboard.try_clone().expect("a second handle"));
     keyboard.write_all(typed).expect("the terminal takes it");
     running.finish().assert_code(0);
@@ -74,9 +80,63 @@ fn what_is_typed_reaches_the_rank_that_it_is_for() {
 
 #[test]
 fn a_terminal_shows_the_bar_of_rank_0_and_the_last_state_of_others() {
-    let bar = "printf '10%%\\r'; printf '20%%\\r'; echo done";
-    let seen = run_on_terminal(&["-n", "2", "-l", "sh", "-c", bar], b"");
+    let folder = tempfile::tempdir().expect("a folder");
+    let mark = folder.path().join("mark");
+    // Rank 1, which would end the open bar of rank 0, waits for its end.
+    let bar = "[ $MPJ_RANK = 0 ] || until [ -e \"$0\" ]; do sleep 0.01; done; \
+               printf '10%%\\r'; printf '20%%\\r'; echo done; touch \"$0\"";
+    let words = ["-n", "2", "-l", "sh", "-c", bar, mark.to_str().expect("text")];
+    let seen = run_on_terminal(&words, b"");
     assert!(seen.contains("[0] 10%\r[0] 20%\r"), "{seen:?}");
     assert!(seen.contains("[0] done\r\n") && seen.contains("[1] done\r\n"), "{seen:?}");
     assert!(!seen.contains("[1] 10%") && !seen.contains("[1] 20%"), "{seen:?}");
+}
+
+/// Rank 1 writes when the question of rank 0 is on the screen, and it is answered after that.
+#[test]
+fn a_prompt_is_seen_before_it_is_answered_and_its_line_is_its_own() {
+    let (mut keyboard, screen) = terminal();
+    let folder = tempfile::tempdir().expect("a folder");
+    let asked = folder.path().join("asked");
+    let script = "if [ $MPJ_RANK = 1 ]; then until [ -e \"$0\" ]; do sleep 0.01; done; echo other; \
+                  else printf 'name? '; read name; echo hello $name; fi";
+    let file = asked.to_str().expect("text");
+    let running = start_on_terminal(&["-n", "2", "-l", "sh", "-c", script, file], screen);
+    let mut seen = Vec::new();
+    let mut buffer = [0; 1024];
+    while let Ok(len @ 1..) = keyboard.read(&mut buffer) {
+        let before = String::from_utf8_lossy(&seen).into_owned();
+        seen.extend_from_slice(&buffer[..len]);
+        let now = String::from_utf8_lossy(&seen);
+        let is_new = |words| now.contains(words) && !before.contains(words);
+        if is_new("[0] name? ") {
+            std::fs::write(&asked, "").expect("a file");
+        }
+        if is_new("[1] other\r\n") {
+            keyboard.write_all(b"Bob\n").expect("the terminal takes it");
+        }
+    }
+    running.finish().assert_code(0);
+    let seen = String::from_utf8_lossy(&seen);
+    let expected = "[0] name? \r\n[1] other\r\nBob\r\n[0] hello Bob\r\n";
+    assert_eq!(seen, expected);
+}
+
+#[test]
+fn a_terminal_that_nobody_reads_holds_no_launcher() {
+    let (_unread, screen) = terminal();
+    let run = "exec \"$0\" -n 1 --timeout 0.5 yes >&0 < /dev/null";
+    start(Command::new("sh").args(["-c", run, MPJRUN]).stdin(screen))
+        .finish()
+        .assert_code(124)
+        .assert_says(" bytes of output that nobody read\n");
+}
+
+#[test]
+fn input_comes_from_a_terminal_that_does_not_control_the_launcher() {
+    let (mut keyboard, screen) = terminal();
+    keyboard.write_all(b"one\n").expect("the terminal takes it");
+    let mut command = command(["-n", "1", "--timeout", "10", "sh", "-c", "read a; echo got $a"]);
+    let done = start(command.stdin(screen)).finish().assert_code(0);
+    assert_eq!(done.text(), "got one\n");
 }

@@ -29,8 +29,8 @@ pub struct DescriptorLimit {
 }
 
 impl DescriptorLimit {
-    /// Raises this process's soft limit to the hard one: a job of many ranks needs up to seven
-    /// descriptors per rank in the launcher.
+    /// Raises this process's soft limit to the hard one: a job of many ranks needs up to nine descriptors
+    /// per rank in the launcher, two of them where the output goes into files.
     pub fn raise() -> Self {
         let before = getrlimit(Resource::Nofile);
         let raised = Rlimit { current: before.maximum, maximum: before.maximum };

@@ -3,18 +3,24 @@
 use super::*;
 
 fn view(prefix: &str, bars: Bars) -> View<'_> {
-    View { continues: false, prefix, bars }
+    View { at: At::LineStart, prefix, bars }
 }
 
-const PLAIN: View<'_> = View { continues: false, prefix: "", bars: Bars::Kept };
+const PLAIN: View<'_> = View { at: At::LineStart, prefix: "", bars: Bars::Kept };
 
 fn feed_as(lines: &mut LineBuffer, mut view: View<'_>, pieces: &[&[u8]]) -> Vec<Vec<u8>> {
     pieces
         .iter()
         .map(|piece| {
             let mut emitted = Vec::new();
+            lines.push(piece, view, &mut |bytes| emitted.extend_from_slice(bytes));
             // As in the printer with nobody else writing.
-            view.continues = lines.push(piece, view, &mut |bytes| emitted.extend_from_slice(bytes));
+            view.at = match emitted.last() {
+                Some(b'\n') => At::LineStart,
+                Some(b'\r') => At::Return,
+                Some(_) => At::Middle,
+                None => view.at,
+            };
             emitted
         })
         .collect()

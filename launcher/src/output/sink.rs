@@ -1,0 +1,95 @@
+//! One of the launcher's own streams, written without ever waiting (O3 of [`super`]).
+//!
+//! Poll does not say how much a terminal takes, and two writers of one pipe may both be told that there
+//! is room. So a write must be one that does not block, without the flag O_NONBLOCK on a descriptor that
+//! the shell and other programs share: pipes and terminals are opened anew, a socket has calls of its own.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use rustix::fs::{FileType, Mode, OFlags, Stat, fstat, major, minor, open};
+use rustix::io::Errno;
+use rustix::net::{SendFlags, send};
+use rustix::stdio::{stderr, stdout};
+use rustix::termios::isatty;
+
+use super::Stream;
+
+/// The device that makes a new terminal of every opening: the end that shows one must not be opened anew.
+const TERMINAL_MAKER: (u32, u32) = (5, 2);
+
+/// What the launcher's stream is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// Nobody reads along, and it never makes its writer wait.
+    File,
+    /// Somebody looks at it.
+    Terminal,
+    Pipe,
+    Socket,
+    /// A device that is no terminal, such as `/dev/null`.
+    Device,
+}
+
+/// A stream of the launcher.
+#[derive(Debug)]
+pub(super) struct Sink {
+    stream: Stream,
+    pub(super) kind: Kind,
+    /// The same pipe or terminal, opened anew, unless that was refused.
+    anew: Option<OwnedFd>,
+}
+
+impl Sink {
+    pub(super) fn new(stream: Stream) -> Self {
+        let status = fstat(own(stream)).ok();
+        let kind = status.as_ref().map_or(Kind::Device, |status| kind(stream, status));
+        let makes_terminals =
+            |status: &Stat| (major(status.st_rdev), minor(status.st_rdev)) == TERMINAL_MAKER;
+        let is_reopened = matches!(kind, Kind::Pipe | Kind::Terminal)
+            && !status.as_ref().is_some_and(makes_terminals);
+        Self { stream, kind, anew: is_reopened.then(|| reopen(stream)).flatten() }
+    }
+
+    /// Writes what goes of `bytes`. Where the stream could not be opened anew, this does not block if
+    /// poll has said that it takes something, and the bytes are not more than a pipe has room for then.
+    pub(super) fn write(&self, bytes: &[u8]) -> Result<usize, Errno> {
+        match self.kind {
+            Kind::Socket => send(self, bytes, SendFlags::DONTWAIT | SendFlags::NOSIGNAL),
+            _ => rustix::io::write(self, bytes),
+        }
+    }
+}
+
+impl AsFd for Sink {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.anew.as_ref().map_or(own(self.stream), OwnedFd::as_fd)
+    }
+}
+
+/// The launcher's own descriptor.
+pub(super) fn own(stream: Stream) -> BorrowedFd<'static> {
+    match stream {
+        Stream::Out => stdout(),
+        Stream::Err => stderr(),
+    }
+}
+
+fn kind(stream: Stream, status: &Stat) -> Kind {
+    match FileType::from_raw_mode(status.st_mode) {
+        FileType::RegularFile => Kind::File,
+        FileType::Fifo => Kind::Pipe,
+        FileType::Socket => Kind::Socket,
+        _ if isatty(own(stream)) => Kind::Terminal,
+        _ => Kind::Device,
+    }
+}
+
+/// Refused for example where another user owns the pipe, or where its reader has gone.
+fn reopen(stream: Stream) -> Option<OwnedFd> {
+    let number = match stream {
+        Stream::Out => "1",
+        Stream::Err => "2",
+    };
+    let flags = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    open(format!("/proc/self/fd/{number}"), flags, Mode::empty()).ok()
+}
