@@ -43,6 +43,8 @@ pub(crate) enum Fault {
     /// Exit code 0 of a rank that joined and could not say whether it finished: its control line was
     /// closed long before its end.
     LineClosed,
+    /// It panicked and gave up its place in the job, so that others failed, and has not ended since.
+    Panicked,
     /// The rank is gone, and the script that started it goes on.
     Gone,
     /// Exit code 0 of a rank that never joined, while another did.
@@ -90,6 +92,7 @@ impl Verdict {
             Self::Failed(Failure { fault: Fault::Signal(signal), .. }) => after_signal(signal),
             // Code 0 would call the end of the job a success.
             Self::Failed(Failure { fault: Fault::Aborted(code), .. }) => (code as u8).max(1),
+            Self::Failed(Failure { fault: Fault::Panicked, .. }) => 101,
             Self::Failed(_) => 1,
             Self::TimedOut(_) | Self::Stalled(_) => 124,
             Self::Signalled(signal) => after_signal(signal),
@@ -127,6 +130,8 @@ pub(crate) struct Record {
     line_closed: Option<u64>,
     /// Whether the rank is gone though the process that mpjrun started is not: a script goes on.
     gone: bool,
+    /// Whether [`Ledger::take_failed`] has told of its failure.
+    told: bool,
     pub(crate) ended: Option<(Ending, u64)>,
 }
 
@@ -257,16 +262,32 @@ impl Ledger {
         self.records.iter_mut().for_each(|record| record.queues = None);
     }
 
-    /// The next rank that counts as gone at `now`, since its control line ended while it had not done its
-    /// part.
-    pub(crate) fn take_gone(&mut self, now: u64) -> Option<usize> {
-        let is_gone = |record: &Record| record.gone_from().is_some_and(|from| now >= from);
-        let rank = self.records.iter().position(is_gone)?;
-        self.records[rank].gone = true;
-        Some(rank)
+    /// The failure of a rank that gave up its place in the job by a panic and has not ended yet.
+    pub(crate) fn panic_of(&self, rank: usize) -> Option<Failure> {
+        let record = self.records.get(rank).filter(|record| record.is_undecided())?;
+        let panic = record.complaints.iter().find(|said| !said.location.is_empty())?;
+        Some(Failure { rank, fault: Fault::Panicked, at: panic.at })
     }
 
-    /// When [`Ledger::take_gone`] has something to say, if nothing happens before.
+    /// Whether a rank asked for the end of the job, which no policy keeps from ending.
+    pub(crate) fn abort(&self) -> Option<Failure> {
+        let asked = self.records.iter().enumerate();
+        let failures = asked.filter_map(|(rank, record)| {
+            let (at, code) = record.aborted?;
+            Some(Failure { rank, fault: Fault::Aborted(code), at })
+        });
+        failures.min_by_key(|failure| failure.at)
+    }
+
+    /// Notes which ranks count as gone at `now`, since their control line ended while they had not done
+    /// their part.
+    pub(crate) fn notice_gone(&mut self, now: u64) {
+        let is_gone = |record: &Record| record.gone_from().is_some_and(|from| now >= from);
+        let gone = self.records.iter_mut().filter(|record| is_gone(record));
+        gone.for_each(|record| record.gone = true);
+    }
+
+    /// When [`Ledger::notice_gone`] has something to note, if nothing happens before.
     pub(crate) fn next_gone(&self) -> Option<u64> {
         self.records.iter().filter_map(Record::gone_from).min()
     }
@@ -286,10 +307,13 @@ impl Ledger {
         failures.min_by_key(|failure| failure.at)
     }
 
-    /// Whether `rank` has ended, and has failed.
-    pub(crate) fn has_failed(&self, rank: usize) -> bool {
+    /// A rank whose failure was not told of before, if there is one.
+    pub(crate) fn take_failed(&mut self) -> Option<usize> {
         let somebody_joined = self.records.iter().any(|record| record.joined);
-        self.records[rank].fault(somebody_joined).is_some()
+        let is_new = |record: &Record| !record.told && record.fault(somebody_joined).is_some();
+        let rank = self.records.iter().position(is_new)?;
+        self.records[rank].told = true;
+        Some(rank)
     }
 
     /// Whether a rank that complained before `failure` has not ended yet: it may be the one that

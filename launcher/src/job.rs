@@ -369,15 +369,12 @@ impl Job {
             self.take_messages(rank);
             self.ledger.ended(rank, ending, at);
             self.oversight.answered(rank);
-            if self.on_failure == OnFailure::Keep && self.ledger.has_failed(rank) {
-                self.rank_failed(rank);
-            }
         }
     }
 
-    /// Called once for each rank that failed while the others go on.
-    fn rank_failed(&mut self, rank: usize) {
-        if self.verdict.is_none() {
+    /// Tells once of each rank that has failed while the others go on, and ends their waits for it.
+    fn tell_failures(&mut self) {
+        while let Some(rank) = self.ledger.take_failed() {
             let note =
                 format!("mpjrun: rank {rank} has failed, the others go on (--on-failure keep)\n");
             self.printer.say(&note);
@@ -423,12 +420,15 @@ impl Job {
             }
             None => {}
         }
-        while let Some(rank) = self.ledger.take_gone(monotonic_nanos()) {
-            if self.on_failure == OnFailure::Keep {
-                self.rank_failed(rank);
+        self.ledger.notice_gone(monotonic_nanos());
+        if self.on_failure == OnFailure::Keep {
+            self.tell_failures();
+            if let Some(abort) = self.ledger.abort() {
+                self.stop(Verdict::Failed(abort), GRACE_AFTER_FAILURE);
             }
+            return;
         }
-        if self.on_failure == OnFailure::Keep || self.ledger.first_failure().is_none() {
+        if self.ledger.first_failure().is_none() {
             return;
         }
         // Another rank's panic may have been sent before the end that was noticed.
@@ -441,7 +441,12 @@ impl Job {
                 self.phase = Phase::Settling { until: now + SETTLE };
             }
             Phase::Settling { until } if now < until && self.ledger.awaits_earlier(&failure) => {}
-            _ => self.stop(Verdict::Failed(failure), GRACE_AFTER_FAILURE),
+            // Others fail at once where one unwinds for long.
+            _ => {
+                let panic = self.oversight.lost().and_then(|rank| self.ledger.panic_of(rank));
+                let failure = panic.filter(|panic| panic.at < failure.at).unwrap_or(failure);
+                self.stop(Verdict::Failed(failure), GRACE_AFTER_FAILURE);
+            }
         }
     }
 
@@ -489,7 +494,7 @@ impl Job {
         }
         match self.oversight.concluded(now) {
             Some(Occasion::Request) => {
-                let snapshot = self.oversight.snapshot();
+                let snapshot = self.oversight.snapshot(false);
                 self.printer.say(&report::on_request(&self.ledger, &snapshot));
             }
             Some(Occasion::End(verdict)) => self.stop(verdict, GRACE_AFTER_FAILURE),
@@ -505,7 +510,7 @@ impl Job {
     }
 
     fn stop(&mut self, verdict: Verdict, grace: Duration) {
-        self.snapshot = Some(self.oversight.snapshot());
+        self.snapshot = Some(self.oversight.snapshot(matches!(verdict, Verdict::Failed(_))));
         self.verdict = Some((verdict, monotonic_nanos()));
         self.phase = Phase::Stopping { kill_at: Instant::now() + grace };
         self.signal_all(Signal::TERM);

@@ -19,7 +19,7 @@ use crate::job::Vigilance;
 use crate::report::{Seen, Snapshot};
 use crate::watch::{self, Finding, Stage, Watch};
 
-/// How long ranks that are blocked have to tell their queues.
+/// How long ranks have to tell their queues. Those that wait or poll do it at once.
 const PATIENCE: Duration = Duration::from_millis(250);
 
 /// Why the ranks are asked for their queues.
@@ -79,14 +79,15 @@ impl Oversight {
         }
     }
 
-    /// Takes a snapshot and asks all ranks that are blocked for their queues, unless that is being done.
+    /// Takes a snapshot and asks all ranks for their queues, unless that is being done.
     pub(crate) fn inquire(&mut self, occasion: Occasion, now: Instant) {
         if self.inquiry.is_some() {
             return;
         }
         let look = watch::look(&self.board);
+        let is_there = |state: &TaskState| state.pid != 0;
         let open: Vec<bool> =
-            look.iter().map(|state| state.as_ref().is_some_and(answers)).collect();
+            look.iter().map(|state| state.as_ref().is_some_and(is_there)).collect();
         self.snapshot = Some(snapshot(look));
         for rank in (0..open.len()).filter(|rank| open[*rank]) {
             self.board.inquire(rank);
@@ -118,9 +119,16 @@ impl Oversight {
         self.inquiry.take().map(|inquiry| inquiry.occasion)
     }
 
-    /// The ranks as they were at the last inquiry, or else as they are now.
-    pub(crate) fn snapshot(&mut self) -> Snapshot {
-        self.snapshot.take().unwrap_or_else(|| snapshot(watch::look(&self.board)))
+    /// The ranks as they were at the last inquiry, unless that is not `afresh` enough, or else as they are
+    /// now.
+    pub(crate) fn snapshot(&mut self, afresh: bool) -> Snapshot {
+        let before = self.snapshot.take().filter(|_| !afresh);
+        before.unwrap_or_else(|| snapshot(watch::look(&self.board)))
+    }
+
+    /// The first rank that gave its place in the job up, if one did: the others may fail because of that.
+    pub(crate) fn lost(&self) -> Option<usize> {
+        self.board.lost().map(|rank| rank as usize)
     }
 
     /// Ends the calls of the other ranks that wait, since rank `rank` is gone.
@@ -132,11 +140,6 @@ impl Oversight {
     pub(crate) fn resumed(&mut self) {
         self.watch.start_anew();
     }
-}
-
-/// Whether the rank is where it answers at once.
-fn answers(state: &TaskState) -> bool {
-    state.blocked.iter().any(|thread| !thread.failed)
 }
 
 fn snapshot(look: watch::Look) -> Snapshot {

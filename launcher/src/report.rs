@@ -110,7 +110,26 @@ fn hang(ledger: &Ledger, snapshot: &Snapshot, standings: &[Standing]) -> String 
 
 /// Why a job hangs, as far as that can be seen.
 fn findings(standings: &[Standing]) -> String {
-    [waits::text(standings), misses::text(standings), queues::text(standings)].concat()
+    let parts =
+        [waits::text(standings), left(standings), misses::text(standings), queues::text(standings)];
+    parts.concat()
+}
+
+/// Ranks that wait at their end while others do not: in Rust, `main` drops the world before it prints the
+/// error that it returns, so a cause may not have been told yet.
+fn left(standings: &[Standing]) -> String {
+    let is_at_its_end = |standing: &Standing| standing.is_at_its_end() && standing.is_alive;
+    let (ended, others): (Vec<_>, Vec<_>) =
+        standings.iter().enumerate().partition(|(_, standing)| is_at_its_end(standing));
+    if ended.is_empty() || others.iter().all(|(_, standing)| standing.holding().next().is_none()) {
+        return String::new();
+    }
+    let ended: Vec<usize> = ended.into_iter().map(|(rank, _)| rank).collect();
+    let ranks = words::ranks(&ended);
+    format!(
+        "{INDENT}{ranks}: at the end of main, or out of it by an error, which is printed only after the World \
+         is dropped\n"
+    )
 }
 
 /// Whether a rank was there to publish anything.

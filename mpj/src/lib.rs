@@ -103,10 +103,10 @@ pub use error::Error;
 /// for the other ranks. `#[ignore]`, `#[should_panic]` and other attributes of tests work as usual.
 #[cfg(feature = "test")]
 pub use mpj_macros::test;
-pub use mpjdev::WaitMode;
 pub use mpjdev::{
     BackendChoice, Circumstance, ErrorClass, Options, Protocol, ProtocolStats, Stats, Step, Table,
 };
+pub use mpjdev::{WaitMode, become_bystander};
 pub use request::{Request, wait_all, wait_any};
 pub use scope::{Scope, ScopedRequest};
 pub use selector::{ANY_SOURCE, ANY_TAG, Source, Tag};

@@ -107,6 +107,19 @@ impl Notice {
         !matches!(self, Self::None)
     }
 
+    /// The wait has ended by an error: what it was stays published.
+    #[cold]
+    pub(crate) fn fail<A: Adapter, S>(
+        &mut self,
+        session: &mut Session<A, S>,
+        awaited: &impl Awaited<A, S>,
+    ) {
+        match *self {
+            Self::Posted { wait, place } => session.bell.publish(place, &wait, Standing::Failed),
+            _ => self.post(session, awaited, Standing::Failed),
+        }
+    }
+
     /// Withdraws it.
     pub(crate) fn withdraw<A: Adapter, S>(&mut self, session: &mut Session<A, S>) {
         if let Self::Posted { wait, place } = *self {

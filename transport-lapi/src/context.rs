@@ -234,10 +234,9 @@ impl<A: Adapter, S> Context<A, S> {
         let mut notice = Notice::default();
         let outcome = self.wait_noticed(idle, &mut session, awaited, &mut notice);
         if notice.has_lasted() {
-            notice.withdraw(&mut session);
-            if outcome.is_err() {
-                // What it was stays published.
-                notice.post(&mut session, awaited, Standing::Failed);
+            match outcome {
+                Ok(_) => notice.withdraw(&mut session),
+                Err(_) => notice.fail(&mut session, awaited),
             }
         }
         outcome
@@ -318,7 +317,9 @@ impl<A: Adapter, S> Context<A, S> {
             });
             if !matches!(looked, Ok((0, None))) {
                 self.bell.retract();
-                notice.withdraw(session);
+                if looked.is_ok() {
+                    notice.withdraw(session);
+                }
                 return looked.map(|(_, answer)| answer);
             }
             match first_ticket {
@@ -334,6 +335,8 @@ impl<A: Adapter, S> Context<A, S> {
                 break;
             }
         }
+        // An error leaves published what the wait was.
+        session.check_lost()?;
         notice.withdraw(session);
         self.answer_inquiry(session);
         Ok(None)

@@ -256,12 +256,12 @@ fn the_other_spellings_of_n_are_taken() {
 
 #[test]
 fn options_of_other_launchers_that_are_not_needed_are_noted() {
-    let line = "--allow-run-as-root -n 4 --oversubscribe p --oversubscribe : -n 1 -ppn 1 q";
+    let line = "--allow-run-as-root -n 4 --oversubscribe p --oversubscribe : -n 1 -arch x q";
     let spec = parse(line).expect("legal");
     let notes = [
         "--allow-run-as-root is not needed",
         "--oversubscribe is not needed",
-        "-ppn 1 is not needed: every rank runs on this host",
+        "-arch x is not needed: every rank runs on this host",
     ];
     assert_eq!(spec.notes, notes);
     assert_eq!((spec.apps[0].ranks, &spec.apps[0].args), (4, &words("--oversubscribe")));
@@ -321,6 +321,8 @@ fn ranks_per_node_are_ranks() {
     let spec = parse("--map-by ppr:3:node p").expect("legal");
     assert_eq!((spec.ranks(), spec.binding.bind_to), (3, BindTo::None));
     assert_eq!(parse("-n 4 --map-by ppr:2:node p").expect("legal").ranks(), 4);
+    assert_eq!(parse("-N 3 p").expect("legal").ranks(), 3);
+    assert_eq!(parse("-ppn 3 -n 5 p").expect("legal").ranks(), 5);
 }
 
 #[test]

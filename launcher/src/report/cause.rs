@@ -76,6 +76,9 @@ fn failure_words(ledger: &Ledger, failure: &Failure) -> String {
             "exited with code 0, but its control line to mpjrun was closed before: it closed a \
              descriptor that is not its own, or became another program by exec ({when})"
         ),
+        Fault::Panicked => {
+            format!("panicked, gave up its place in the job, and has not ended since ({when})")
+        }
         Fault::Gone => format!(
             "ended without finishing, and what started it goes on: a script whose program has ended \
              should end with its code ({when})"

@@ -129,7 +129,7 @@ fn outside(seen: &Seen, snapshot: &Snapshot) -> &'static str {
         Seen::State(_) if snapshot.ranks.iter().any(is_absent) => {
             "joined, waits in mpj::init for the others"
         }
-        Seen::State(_) => "joined, not blocked in a call",
+        Seen::State(_) => "joined, awake: it computes, polls, or has just begun a call",
         Seen::Unsteady => "joined, in a state that cannot be read",
         Seen::Unread => "joined",
     }

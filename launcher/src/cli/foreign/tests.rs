@@ -130,8 +130,6 @@ fn what_is_not_needed_is_noted_with_its_values() {
         ("-mca btl ^openib p", "-mca btl ^openib is not needed"),
         ("--gmca a -b p", "--gmca a -b is not needed"),
         ("-genvall p", "-genvall is not needed: ranks inherit this environment"),
-        ("-ppn 2 p", "-ppn 2 is not needed: every rank runs on this host"),
-        ("-perhost=2 p", "-perhost=2 is not needed: every rank runs on this host"),
         ("-arch x p", "-arch x is not needed: every rank runs on this host"),
         ("-v p", "-v is not needed: what goes wrong is said anyway"),
         ("-q p", "-q is not needed: only what goes wrong is said"),

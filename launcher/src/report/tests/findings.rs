@@ -32,7 +32,9 @@ fn calls_of_several_operations_and_of_all_ranks_are_named_in_cycles() {
     assert_eq!(found(&[all, barrier]), expected);
     let collective = Wait { context: 1, ..recv(1, 7) };
     let expected = "mpjrun:   cycle: 0 waits for 1 (recv of a collective call) -> \
-                    1 waits for 0 (finish) -> 0\n";
+                    1 waits for 0 (finish) -> 0\n\
+                    mpjrun:   rank 1: at the end of main, or out of it by an error, which is \
+                    printed only after the World is dropped\n";
     assert_eq!(found(&[collective, finishing()]), expected);
 }
 
@@ -41,11 +43,13 @@ fn a_chain_says_what_stands_at_its_end() {
     let chain =
         "mpjrun:   chain: 0 waits for 1 (recv tag 7) -> 1 waits for any rank (recv tag 9)\n";
     assert_eq!(found(&[recv(1, 7), recv(None, 9)]), chain);
-    let chain = "mpjrun:   chain: 1 waits for 0 (finish) -> 0 waits for any rank (recv any tag)\n";
+    let chain = "mpjrun:   chain: 1 waits for 0 (finish) -> 0 waits for any rank (recv any tag)\n\
+                 mpjrun:   ranks 1-2: at the end of main, or out of it by an error, which is printed \
+                 only after the World is dropped\n";
     assert_eq!(found(&[recv(None, None), finishing(), finishing()]), chain);
     let computing = snapshot([state(&[recv(1, 7)]), state(&[])]);
     let chain = "mpjrun:   chain: 0 waits for 1 (recv tag 7) -> \
-                 1 (joined, not blocked in a call, still running)\n";
+                 1 (joined, awake: it computes, polls, or has just begun a call, still running)\n";
     assert_eq!(found_in(&joined(2), &computing), chain);
     let mut job = joined(2);
     finish(&mut job, 1);

@@ -30,7 +30,7 @@ mpjrun:   0, 2   recv                    rank 1    7  world               8  no 
 mpjrun:   2      waitall (3 open): send  rank 1    9  world         1048576  not fetched yet (rendezvous)  0.10
 mpjrun:   3      barrier                 rank 0    -  2                   -  no message has come           0.50
 mpjrun:   6      finish                  others    -  -                   -  others have not come there    0.50
-mpjrun:   rank 4: joined, not blocked in a call, still running; ended by mpjrun
+mpjrun:   rank 4: joined, awake: it computes, polls, or has just begun a call, still running; ended by mpjrun
 mpjrun:   rank 5: finished, exited with code 0
 ";
     assert_eq!(of_verdict(&job, Verdict::Failed(failure), ms(1_000), &snapshot), expected);
@@ -98,7 +98,7 @@ mpjrun:   ranks  blocked in  peer    tag  communicator  bytes  phase            
 mpjrun:   0      recv        rank 1    7  world             8  no message has come  0.50
 mpjrun:   0      recv        rank 1    8  world             8  no message has come  0.50
 mpjrun:   rank 0: 3 more threads are blocked in calls
-mpjrun:   rank 1: joined, not blocked in a call, still running
+mpjrun:   rank 1: joined, awake: it computes, polls, or has just begun a call, still running
 ";
     let shown = on_request(&joined(2), &snapshot([crowd, state(&[])]));
     assert!(shown.contains(expected), "{shown}");
