@@ -11,11 +11,15 @@
 //! - X4: what ended after the job was being stopped was ended by the stop, whatever its code.
 //! - X5: a rank that asks for the end of the job fails by that, at the time at which it asks, however its
 //!   process ends after that, and even if it does not.
+//! - X6: a rank that waited at its end in vain, and was let go, fails by its code, since it may have come to
+//!   its end by an error. Code 0 says that it did not; then it is not to blame for who waits for it.
 
 use std::time::Duration;
 
 use rustix::io::Errno;
 use transport_lapi::bootstrap::control::{ControlMessage, Counters, Queues};
+
+use crate::output::Broken;
 
 /// Complaints kept per rank: the first, which may have caused the others, and the latest ones.
 const KEPT_COMPLAINTS: usize = 4;
@@ -45,6 +49,8 @@ pub(crate) enum Fault {
     LineClosed,
     /// It panicked and gave up its place in the job, so that others failed, and has not ended since.
     Panicked,
+    /// One of its threads has ended by a panic, and now every rank waits for another one.
+    Deserted,
     /// The rank is gone, and the script that started it goes on.
     Gone,
     /// Exit code 0 of a rank that never joined, while another did.
@@ -83,6 +89,16 @@ pub(crate) enum Verdict {
     FileRefused(Errno),
 }
 
+impl From<Broken> for Verdict {
+    fn from(broken: Broken) -> Self {
+        match broken {
+            Broken::Closed => Self::OutputClosed,
+            Broken::Refused(errno) => Self::OutputRefused(errno),
+            Broken::File(errno) => Self::FileRefused(errno),
+        }
+    }
+}
+
 impl Verdict {
     /// The launcher's exit code.
     pub(crate) fn exit_code(self) -> u8 {
@@ -92,7 +108,7 @@ impl Verdict {
             Self::Failed(Failure { fault: Fault::Signal(signal), .. }) => after_signal(signal),
             // Code 0 would call the end of the job a success.
             Self::Failed(Failure { fault: Fault::Aborted(code), .. }) => (code as u8).max(1),
-            Self::Failed(Failure { fault: Fault::Panicked, .. }) => 101,
+            Self::Failed(Failure { fault: Fault::Panicked | Fault::Deserted, .. }) => 101,
             Self::Failed(_) => 1,
             Self::TimedOut(_) | Self::Stalled(_) => 124,
             Self::Signalled(signal) => after_signal(signal),
@@ -109,6 +125,8 @@ pub(crate) struct Complaint {
     pub(crate) message: String,
     /// Where it panicked; empty if it did not.
     pub(crate) location: String,
+    /// The kernel's number of the thread that did.
+    pub(crate) thread: i32,
 }
 
 /// What is known of one rank.
@@ -119,6 +137,8 @@ pub(crate) struct Record {
     pub(crate) joined: bool,
     pub(crate) leaving: bool,
     pub(crate) finished: bool,
+    /// Whether it was let go without waiting for the others (X6).
+    pub(crate) dismissed: bool,
     pub(crate) complaints: Vec<Complaint>,
     /// What it has done, told when it left.
     pub(crate) counters: Option<Counters>,
@@ -146,7 +166,7 @@ impl Record {
         let (ending, at) = self.ended?;
         let line_alone = self.line_closed.is_some_and(|closed| closed + LINE_ALONE < at);
         match ending {
-            Ending::Code(0) if self.finished => None,
+            Ending::Code(0) if self.finished || self.dismissed => None,
             Ending::Code(0) if self.joined && line_alone => Some(Fault::LineClosed),
             Ending::Code(0) if self.joined => Some(Fault::Unfinished),
             Ending::Code(0) => somebody_joined.then_some(Fault::NeverJoined),
@@ -168,7 +188,8 @@ impl Record {
 
     /// When a rank whose line has ended will count as gone.
     fn gone_from(&self) -> Option<u64> {
-        let is_open = self.joined && !self.finished && !self.gone && self.is_undecided();
+        let is_through = self.finished || self.dismissed || self.gone;
+        let is_open = self.joined && !is_through && self.is_undecided();
         self.line_closed.filter(|_| is_open).map(|closed| closed.saturating_add(GONE_AFTER))
     }
 
@@ -236,12 +257,12 @@ impl Ledger {
             ControlMessage::Aborted { at_nanos, code, .. } => {
                 record.aborted.get_or_insert((at_nanos.clamp(self.start, now), code));
             }
-            ControlMessage::Failed { at_nanos, message, location, .. } => {
+            ControlMessage::Failed { at_nanos, message, location, thread, .. } => {
                 if record.complaints.len() == KEPT_COMPLAINTS {
                     record.complaints.remove(1);
                 }
                 let at = at_nanos.clamp(self.start, now);
-                record.complaints.push(Complaint { at, message, location });
+                record.complaints.push(Complaint { at, message, location, thread });
             }
         }
         true
@@ -267,6 +288,31 @@ impl Ledger {
         let record = self.records.get(rank).filter(|record| record.is_undecided())?;
         let panic = record.complaints.iter().find(|said| !said.location.is_empty())?;
         Some(Failure { rank, fault: Fault::Panicked, at: panic.at })
+    }
+
+    /// The first panic of a thread that is not there any more, in a rank that is: `is_there` tells of a
+    /// process and a thread of it.
+    pub(crate) fn desertion(&self, is_there: impl Fn(u32, i32) -> bool) -> Option<Failure> {
+        let living = self.records.iter().enumerate().filter(|(_, record)| record.is_undecided());
+        let failures = living.filter_map(|(rank, record)| {
+            let has_ended = |said: &&Complaint| {
+                !said.location.is_empty()
+                    && record.pid.is_some_and(|pid| !is_there(pid, said.thread))
+            };
+            let panic = record.complaints.iter().find(has_ended)?;
+            Some(Failure { rank, fault: Fault::Deserted, at: panic.at })
+        });
+        failures.min_by_key(|failure| failure.at)
+    }
+
+    /// Notes that `rank` was let go (X6).
+    pub(crate) fn dismissed(&mut self, rank: usize) {
+        self.records[rank].dismissed = true;
+    }
+
+    /// Whether ranks that were let go have still to end.
+    pub(crate) fn awaits_dismissed(&self) -> bool {
+        self.records.iter().any(|record| record.dismissed && record.ended.is_none())
     }
 
     /// Whether a rank asked for the end of the job, which no policy keeps from ending.

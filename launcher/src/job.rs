@@ -13,6 +13,7 @@
 //!   killed by SIGKILL can do nothing for it.
 
 mod flush;
+mod judge;
 mod spec;
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -28,14 +29,13 @@ use transport_lapi::bootstrap::spawn::DescriptorLimit;
 
 use crate::LaunchError;
 use crate::exits::{Ledger, Verdict};
-use crate::output::{Broken, Printer, Stream};
+use crate::output::{Printer, Stream};
 use crate::oversight::{Occasion, Oversight};
 use crate::rank::Rank;
 use crate::report::{self, Snapshot};
 use crate::spawn::{self, Started};
 use crate::stdin::{FOREGROUND_CHECK, Forwarding, Interest};
 use crate::suspend;
-use crate::watch::Stage;
 
 pub use crate::binding::{BindTo, Binding, MapBy};
 pub use crate::output::OutputChoice;
@@ -133,6 +133,11 @@ enum Phase {
     /// A rank failed, but one that panicked before may still decide.
     Settling {
         until: Instant,
+    },
+    /// The job is to be stopped for this reason, once ranks that waited at their end have told theirs.
+    Dismissing {
+        until: Instant,
+        verdict: Verdict,
     },
     /// SIGTERM was sent.
     Stopping {
@@ -272,12 +277,13 @@ impl Job {
     fn next_deadline(&self) -> Option<Instant> {
         let phase = match self.phase {
             Phase::Running => None,
-            Phase::Settling { until } => Some(until),
+            Phase::Settling { until } | Phase::Dismissing { until, .. } => Some(until),
             Phase::Stopping { kill_at } => Some(kill_at),
             Phase::Killing { give_up_at } => Some(give_up_at),
         };
-        let asking = self.verdict.is_some() || self.oversight.is_inquiring();
-        let timeout = self.timeout.filter(|_| !asking).map(|(_, at)| at);
+        let is_overseen = self.is_overseen();
+        let is_timed = is_overseen && !self.oversight.is_inquiring();
+        let timeout = self.timeout.filter(|_| is_timed).map(|(_, at)| at);
         let foreground = self.input.as_ref().and_then(|input| {
             matches!(input.interest(), Interest::Foreground)
                 .then(|| Instant::now() + FOREGROUND_CHECK)
@@ -286,7 +292,7 @@ impl Job {
         let lingering = self.ranks.iter().filter_map(Rank::linger_until);
         let prompts = self.ranks.iter().filter_map(|rank| rank.prompts_at(&self.printer));
         let deadlines = lingering.chain(prompts).chain(phase).chain(timeout).chain(foreground);
-        let oversight = self.verdict.is_none().then(|| self.oversight.next_deadline()).flatten();
+        let oversight = is_overseen.then(|| self.oversight.next_deadline()).flatten();
         let gone =
             self.ledger.next_gone().filter(|_| self.verdict.is_none()).map(|at| {
                 Instant::now() + Duration::from_nanos(at.saturating_sub(monotonic_nanos()))
@@ -372,16 +378,6 @@ impl Job {
         }
     }
 
-    /// Tells once of each rank that has failed while the others go on, and ends their waits for it.
-    fn tell_failures(&mut self) {
-        while let Some(rank) = self.ledger.take_failed() {
-            let note =
-                format!("mpjrun: rank {rank} has failed, the others go on (--on-failure keep)\n");
-            self.printer.say(&note);
-            self.oversight.declare_lost(rank);
-        }
-    }
-
     /// Takes what has come over a rank's line, and not more than it may have to say at once: one that
     /// floods its line does not keep the others waiting.
     fn take_messages(&mut self, rank: usize) {
@@ -405,62 +401,8 @@ impl Job {
         }
     }
 
-    /// Passes the verdict when there is cause for one (J2).
-    fn judge(&mut self, now: Instant) {
-        if self.verdict.is_some() {
-            return;
-        }
-        match self.printer.broken_output() {
-            Some(Broken::Closed) => return self.stop(Verdict::OutputClosed, GRACE_AFTER_FAILURE),
-            Some(Broken::Refused(errno)) => {
-                return self.stop(Verdict::OutputRefused(errno), GRACE_AFTER_FAILURE);
-            }
-            Some(Broken::File(errno)) => {
-                return self.stop(Verdict::FileRefused(errno), GRACE_AFTER_FAILURE);
-            }
-            None => {}
-        }
-        self.ledger.notice_gone(monotonic_nanos());
-        if self.on_failure == OnFailure::Keep {
-            self.tell_failures();
-            if let Some(abort) = self.ledger.abort() {
-                self.stop(Verdict::Failed(abort), GRACE_AFTER_FAILURE);
-            }
-            return;
-        }
-        if self.ledger.first_failure().is_none() {
-            return;
-        }
-        // Another rank's panic may have been sent before the end that was noticed.
-        (0..self.ranks.len()).for_each(|rank| self.take_messages(rank));
-        let Some(failure) = self.ledger.first_failure() else {
-            return;
-        };
-        match self.phase {
-            Phase::Running if self.ledger.awaits_earlier(&failure) => {
-                self.phase = Phase::Settling { until: now + SETTLE };
-            }
-            Phase::Settling { until } if now < until && self.ledger.awaits_earlier(&failure) => {}
-            // Others fail at once where one unwinds for long.
-            _ => {
-                let panic = self.oversight.lost().and_then(|rank| self.ledger.panic_of(rank));
-                let failure = panic.filter(|panic| panic.at < failure.at).unwrap_or(failure);
-                self.stop(Verdict::Failed(failure), GRACE_AFTER_FAILURE);
-            }
-        }
-    }
-
-    /// The verdict on a job whose ranks have all ended without being stopped: with `--on-failure keep`,
-    /// some may have failed.
-    fn judge_at_end(&mut self) {
-        if self.verdict.is_none() {
-            let failure = self.ledger.first_failure();
-            self.verdict = failure.map(|failure| (Verdict::Failed(failure), monotonic_nanos()));
-        }
-    }
-
     fn keep_deadlines(&mut self, now: Instant) {
-        if self.verdict.is_none() {
+        if self.is_overseen() {
             self.oversee(now);
         }
         if let Some((rank, taken)) = self.input.as_mut().and_then(|input| input.leave_behind(now)) {
@@ -476,42 +418,12 @@ impl Job {
         }
     }
 
-    /// Ends a job that takes too long or cannot go on, after it has asked the ranks what they wait for.
-    fn oversee(&mut self, now: Instant) {
-        let expired = self.timeout.filter(|(_, at)| now >= *at);
-        let expired = expired.map(|(limit, _)| Verdict::TimedOut(limit));
-        let (ranks, ledger) = (&self.ranks, &self.ledger);
-        let stage = |rank: usize| match ranks.get(rank) {
-            Some(process) if process.has_ended() => Stage::Ended,
-            Some(_) if ledger.has_finished(rank) => Stage::Finished,
-            _ => Stage::Running,
-        };
-        // A rank that complained may be about to end, and is judged first.
-        let is_settling = !matches!(self.phase, Phase::Running);
-        let found = self.oversight.look(stage, now).filter(|_| !is_settling);
-        if let Some(verdict) = expired.or(found) {
-            self.inquire(Occasion::End(verdict));
-        }
-        match self.oversight.concluded(now) {
-            Some(Occasion::Request) => {
-                let snapshot = self.oversight.snapshot(false);
-                self.printer.say(&report::on_request(&self.ledger, &snapshot));
-            }
-            Some(Occasion::End(verdict)) => self.stop(verdict, GRACE_AFTER_FAILURE),
-            None => {}
-        }
-    }
-
-    fn inquire(&mut self, occasion: Occasion) {
-        if self.verdict.is_none() && !self.oversight.is_inquiring() {
-            self.ledger.forget_queues();
-            self.oversight.inquire(occasion, Instant::now());
-        }
-    }
-
     fn stop(&mut self, verdict: Verdict, grace: Duration) {
-        self.snapshot = Some(self.oversight.snapshot(matches!(verdict, Verdict::Failed(_))));
-        self.verdict = Some((verdict, monotonic_nanos()));
+        let afresh = matches!(verdict, Verdict::Failed(_));
+        let snapshot = self.snapshot.get_or_insert_with(|| self.oversight.snapshot(afresh));
+        // A rank that was let go is told of as it was before.
+        let is_before = matches!(self.phase, Phase::Dismissing { .. });
+        self.verdict = Some((verdict, if is_before { snapshot.at } else { monotonic_nanos() }));
         self.phase = Phase::Stopping { kill_at: Instant::now() + grace };
         self.signal_all(Signal::TERM);
         // A suspended process acts on SIGTERM only when it goes on.

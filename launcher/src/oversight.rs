@@ -136,6 +136,11 @@ impl Oversight {
         self.board.declare_lost(rank as TaskId);
     }
 
+    /// Lets rank `rank` go, which waits at its end for others that will not come there.
+    pub(crate) fn dismiss(&self, rank: usize) {
+        self.board.dismiss(rank);
+    }
+
     /// The job was suspended until now.
     pub(crate) fn resumed(&mut self) {
         self.watch.start_anew();

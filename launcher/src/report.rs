@@ -33,7 +33,7 @@ mod words;
 
 use transport_lapi::bootstrap::board::TaskState;
 
-use crate::exits::{Ledger, Verdict};
+use crate::exits::{Fault, Ledger, Verdict};
 #[allow(unused_imports, reason = "who takes a snapshot needs both")]
 pub(crate) use snapshot::{Seen, Snapshot};
 use standing::Standing;
@@ -56,10 +56,15 @@ pub(crate) fn of_verdict(
         Verdict::OutputRefused(_) | Verdict::FileRefused(_) => String::new(),
         Verdict::Failed(failure) => {
             // The headline is about it.
-            standings[failure.rank].is_told = false;
-            standings.iter_mut().for_each(Standing::forget_errors);
             let said = cause::complaints_of(&ledger.records()[failure.rank]);
-            said + &states(ledger, snapshot, &standings)
+            if failure.fault == Fault::Deserted {
+                // Its other threads are in the hang.
+                said + &states(ledger, snapshot, &standings) + &findings(&standings)
+            } else {
+                standings[failure.rank].is_told = false;
+                standings.iter_mut().for_each(Standing::forget_errors);
+                said + &states(ledger, snapshot, &standings)
+            }
         }
         _ => hang(ledger, snapshot, &standings),
     };

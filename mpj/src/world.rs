@@ -66,15 +66,20 @@ impl World {
     /// The device has failed, for example since a rank died.
     pub fn finish(mut self) -> Result<(), Error> {
         self.left = true;
-        self.leave()
+        self.leave(|device| device.finish().map(|()| true))
     }
 
-    fn leave(&self) -> Result<(), Error> {
+    /// Leaves the job after `finish`, which answers whether the others have come to their end too.
+    fn leave(
+        &self,
+        finish: impl FnOnce(&mpjdev::Device<wireup::Native>) -> Result<bool, mpjdev::Error>,
+    ) -> Result<(), Error> {
+        let device = &self.communicator.device;
         if let Some(control) = &self.control {
-            control.leaving(self.communicator.device.stats().unwrap_or_default().into());
+            control.leaving(device.stats().unwrap_or_default().into());
         }
-        self.communicator.device.answer(self.communicator.device.finish())?;
-        if let Some(control) = &self.control {
+        let have_come = device.answer(finish(device))?;
+        if let Some(control) = self.control.as_ref().filter(|_| have_come) {
             control.finished();
         }
         Ok(())
@@ -106,8 +111,10 @@ impl Drop for World {
             return self.abandon();
         }
         let complaint = self.communicator.device.complaint();
-        let Some(complaint) =
-            complaint.or_else(|| self.leave().err().map(|error| error.to_string()))
+        // Dropped by a `main` that returns an error, which is printed after this: where the job hangs by
+        // that, it must get there.
+        let leave = || self.leave(mpjdev::Device::finish_unless_dismissed);
+        let Some(complaint) = complaint.or_else(|| leave().err().map(|error| error.to_string()))
         else {
             return;
         };

@@ -375,8 +375,24 @@ impl<A: Adapter> Device<A> {
     /// # Errors
     /// As [`Device::iwait`]; [`Error::Finished`] the second time.
     pub fn finish(&self) -> Result<(), Error> {
+        self.finish_after(|context| context.gfence().map(|()| true)).map(drop)
+    }
+
+    /// [`Device::finish`] for a rank that does nothing else behind it. Answers whether every rank has come
+    /// here: not where the launcher has found that the others never will, and has let this rank go.
+    ///
+    /// # Errors
+    /// As [`Device::finish`].
+    pub fn finish_unless_dismissed(&self) -> Result<bool, Error> {
+        self.finish_after(Context::gfence_unless_dismissed)
+    }
+
+    fn finish_after(
+        &self,
+        fence: impl FnOnce(&Context<A, State>) -> Result<bool, LapiError>,
+    ) -> Result<bool, Error> {
         let _within = Within::call(Call::Finish);
-        self.context.gfence().map_err(|error| self.fail(error.into()))?;
+        let have_come = fence(&self.context).map_err(|error| self.fail(error.into()))?;
         let mut session = self.session()?;
         if let Some(trouble) = session.state.trouble.take() {
             drop(session);
@@ -384,7 +400,7 @@ impl<A: Adapter> Device<A> {
         }
         session.abandon();
         self.finished.store(true, Ordering::Relaxed);
-        Ok(())
+        Ok(have_come)
     }
 
     /// Tells the job that this rank will not go on, so that ranks which wait for it fail with an

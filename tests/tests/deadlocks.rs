@@ -48,13 +48,22 @@ fn correct_programs_are_left_alone() {
 /// A job that cannot go on: it ends soon, with the code for that, and says why.
 #[track_caller]
 fn deadlock(args: &[&str], says: &[&str]) {
+    hang(args, 125, says);
+}
+
+/// A job that cannot go on ends soon with `code`, and says all of `says` in this order.
+#[track_caller]
+fn hang(args: &[&str], code: i32, says: &[&str]) {
     launch::mpjrun_path();
     let start = Instant::now();
     let outcome = launch::mpjrun(args);
     let took = start.elapsed();
-    assert_eq!(outcome.code, 125, "{args:?}: {outcome:?}");
+    assert_eq!(outcome.code, code, "{args:?}: {outcome:?}");
+    let mut rest = outcome.stderr.as_str();
     for words in says {
-        assert!(outcome.stderr.contains(words), "{args:?}: no {words:?}: {}", outcome.stderr);
+        let at = rest.find(words);
+        let at = at.unwrap_or_else(|| panic!("{args:?}: no {words:?} in order: {outcome:?}"));
+        rest = &rest[at + words.len()..];
     }
     assert!(took < LONGEST, "{args:?} took {took:?}: {outcome:?}");
 }
@@ -82,6 +91,50 @@ fn five_ranks_that_all_receive_first() {
 #[test]
 fn a_tag_that_nobody_wants() {
     deadlock(&["-n", "2", DEADLOCK, "tag"], &["tag 8", "tag 7", "the tags differ"]);
+}
+
+#[test]
+fn an_error_that_main_returns_is_the_cause() {
+    let says = ["no input file\n", "mpjrun: rank 1 (pid ", "exited with code 3", "recv", "rank 1"];
+    hang(&["-n", "2", DEADLOCK, "error"], 3, &says);
+}
+
+#[test]
+fn an_error_that_main_returns_is_seen_before_a_timeout() {
+    // Rank 0 is not judged while it does not sleep.
+    let words = ["--timeout", "1", "--", "env", "MPJ_WAIT=spin", DEADLOCK, "error"];
+    let says = ["no input file\n", "mpjrun: the job still ran after 1 s", "recv", "rank 1"];
+    hang(&[&["-n", "2"][..], &words].concat(), 124, &says);
+}
+
+#[test]
+fn the_others_go_on_after_an_error_that_main_returns() {
+    let says = ["no input file\n", "rank 1 has failed, the others go on", "mpjrun: rank 1 (pid "];
+    hang(&["-n", "2", "--on-failure", "keep", DEADLOCK, "error"], 3, &says);
+}
+
+#[test]
+fn a_rank_that_is_done_too_early() {
+    let says = ["mpjrun: deadlock", "recv", "rank 1", "others", "1 waits for 0 (finish)"];
+    deadlock(&["-n", "2", DEADLOCK, "leaves"], &says);
+}
+
+#[test]
+fn a_panic_that_takes_a_thread_with_it_is_the_cause() {
+    let says = [
+        "mpjrun: rank 1 (pid ",
+        "lost a thread by a panic",
+        "it panicked at tests/src/bin/deadlock.rs:",
+        "no more data",
+        "0 waits for 1 (recv tag 6)",
+    ];
+    hang(&["-n", "2", DEADLOCK, "thread"], 101, &says);
+}
+
+#[test]
+fn a_panic_that_is_caught_is_no_cause() {
+    let says = ["mpjrun: deadlock", "0 waits for 1 (recv tag 6)", "no more data"];
+    deadlock(&["-n", "2", DEADLOCK, "caught"], &says);
 }
 
 #[test]

@@ -317,6 +317,12 @@ pub trait Doorbell: Send + Sync {
     fn inquiries(&self) -> u32 {
         0
     }
+
+    /// Whether somebody outside has found that it is in vain for this task to wait for the others at its
+    /// end.
+    fn is_dismissed(&self) -> bool {
+        false
+    }
 }
 
 /// How a thread stands in a wait that is published.

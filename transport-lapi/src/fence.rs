@@ -6,7 +6,7 @@
 //! The barrier of the global fence is a dissemination: in round `k`, a task signals the one `2^k`
 //! places up, and waits for the one `2^k` places down.
 
-use crate::adapter::Adapter;
+use crate::adapter::{Adapter, Doorbell};
 use crate::amsend::Outgoing;
 use crate::awaited::Awaited;
 use crate::bootstrap::board::{Phase, Wait};
@@ -22,8 +22,7 @@ impl<A: Adapter, S> Context<A, S> {
     /// # Errors
     /// Those of [`Context::wait`].
     pub fn fence(&self) -> Result<(), LapiError> {
-        self.session()?.start_fence();
-        self.wait_for_others(|session| session.fence_done().then_some(()))
+        self.fence_unless(|_| false).map(drop)
     }
 
     /// A fence and a barrier over all tasks (LAPI_Gfence); every task calls it.
@@ -31,25 +30,55 @@ impl<A: Adapter, S> Context<A, S> {
     /// # Errors
     /// Those of [`Context::wait`].
     pub fn gfence(&self) -> Result<(), LapiError> {
-        self.fence()?;
+        self.gfence_unless(|_| false).map(drop)
+    }
+
+    /// [`Context::gfence`] for a task that has nothing to do behind it. Answers whether the others have
+    /// come: not where whoever watches over the job has found that they never will, and has dismissed this
+    /// task ([`crate::bootstrap::board::Board::dismiss`]). It can only end then.
+    ///
+    /// # Errors
+    /// Those of [`Context::wait`].
+    pub fn gfence_unless_dismissed(&self) -> Result<bool, LapiError> {
+        self.gfence_unless(|bell| bell.is_dismissed())
+    }
+
+    fn gfence_unless(&self, in_vain: fn(&dyn Doorbell) -> bool) -> Result<bool, LapiError> {
         let (task, num_tasks) = (self.task() as usize, self.num_tasks());
+        if !self.fence_unless(in_vain)? {
+            return Ok(false);
+        }
         for round in 0..num_tasks.next_power_of_two().trailing_zeros() {
             let up = (task + (1 << round)) % num_tasks;
             let signal = Packet::Barrier { round: round as u8 };
             self.session()?.engine.outbox.push(up as u32, Outgoing::Control(signal));
-            self.wait_for_others(|session| {
+            let have_come = self.wait_for_others(in_vain, |session| {
                 let seen = &mut session.engine.barrier[round as usize];
                 *seen = seen.checked_sub(1)?;
                 Some(())
             })?;
+            if !have_come {
+                return Ok(false);
+            }
         }
-        self.wait_for_others(|session| (session.engine.outbox.queued == 0).then_some(()))
+        self.wait_for_others(in_vain, |session| (session.engine.outbox.queued == 0).then_some(()))
     }
 
+    fn fence_unless(&self, in_vain: fn(&dyn Doorbell) -> bool) -> Result<bool, LapiError> {
+        self.session()?.start_fence();
+        self.wait_for_others(in_vain, |session| session.fence_done().then_some(()))
+    }
+
+    /// Waits for what `look` finds, unless that is in vain; answers which of the two came.
     fn wait_for_others(
         &self,
-        look: impl FnMut(&mut Session<A, S>) -> Option<()>,
-    ) -> Result<(), LapiError> {
+        in_vain: fn(&dyn Doorbell) -> bool,
+        mut look: impl FnMut(&mut Session<A, S>) -> Option<()>,
+    ) -> Result<bool, LapiError> {
+        let look = |session: &mut Session<A, S>| match look(session) {
+            Some(()) => Some(true),
+            None => in_vain(&*session.bell).then_some(false),
+        };
         self.wait_from(self.session()?, &mut Others(look))
     }
 }
@@ -57,10 +86,10 @@ impl<A: Adapter, S> Context<A, S> {
 /// What comes when the other tasks have got so far.
 struct Others<F>(F);
 
-impl<A: Adapter, S, F: FnMut(&mut Session<A, S>) -> Option<()>> Awaited<A, S> for Others<F> {
-    type Answer = ();
+impl<A: Adapter, S, F: FnMut(&mut Session<A, S>) -> Option<bool>> Awaited<A, S> for Others<F> {
+    type Answer = bool;
 
-    fn look(&mut self, session: &mut Session<A, S>) -> Option<()> {
+    fn look(&mut self, session: &mut Session<A, S>) -> Option<bool> {
         (self.0)(session)
     }
 

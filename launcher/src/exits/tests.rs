@@ -26,7 +26,7 @@ fn finish(ledger: &mut Ledger, rank: u32) {
 
 fn panic(ledger: &mut Ledger, rank: u32, at: u64, text: &str) {
     let (message, location) = (text.to_owned(), "src/main.rs:1:2".to_owned());
-    let failed = ControlMessage::Failed { task: rank, at_nanos: at, message, location };
+    let failed = ControlMessage::Failed { task: rank, at_nanos: at, message, location, thread: 0 };
     assert!(ledger.note(rank as usize, failed, ms(1_000)));
 }
 
@@ -169,6 +169,55 @@ fn a_rank_that_panics_and_aborts_is_not_awaited() {
     abort(&mut job, 1, ms(11), 7);
     let failure = job.first_failure().expect("it aborted");
     assert_eq!((failure.at, job.awaits_earlier(&failure)), (ms(11), false));
+}
+
+#[test]
+fn a_rank_that_was_let_go_fails_by_its_code_alone() {
+    let mut job = ledger(2);
+    join(&mut job, 0);
+    join(&mut job, 1);
+    job.dismissed(0);
+    job.dismissed(1);
+    assert!(job.awaits_dismissed());
+    job.ended(0, Ending::Code(0), ms(5));
+    assert!(job.awaits_dismissed());
+    job.ended(1, Ending::Code(4), ms(6));
+    assert!(!job.awaits_dismissed());
+    assert_eq!(fault(&job), Some((1, Fault::Code(4))));
+}
+
+#[test]
+fn a_rank_that_was_let_go_is_not_lost_behind_its_script() {
+    let mut job = ledger(1);
+    join(&mut job, 0);
+    job.dismissed(0);
+    job.line_closed(0, ms(5));
+    assert_eq!(job.next_gone(), None);
+}
+
+#[test]
+fn a_thread_that_is_gone_after_a_panic_has_deserted() {
+    let mut job = ledger(3);
+    (0..3).for_each(|rank| join(&mut job, rank));
+    panic(&mut job, 2, ms(20), "later");
+    panic(&mut job, 1, ms(10), "boom");
+    panic(&mut job, 0, ms(5), "of a rank that has ended");
+    job.ended(0, Ending::Code(0), ms(6));
+    assert_eq!(job.desertion(|_, _| true), None);
+    let failure = Failure { rank: 1, fault: Fault::Deserted, at: ms(10) };
+    assert_eq!(job.desertion(|_, thread| thread != 0), Some(failure));
+    let failure = Failure { rank: 2, fault: Fault::Deserted, at: ms(20) };
+    assert_eq!(job.desertion(|pid, _| pid == 201), Some(failure));
+}
+
+#[test]
+fn an_error_deserts_nobody() {
+    let mut job = ledger(1);
+    join(&mut job, 0);
+    let (message, location) = ("no luck".to_owned(), String::new());
+    let said = ControlMessage::Failed { task: 0, at_nanos: ms(2), message, location, thread: 5 };
+    assert!(job.note(0, said, ms(3)));
+    assert_eq!(job.desertion(|_, _| false), None);
 }
 
 #[test]

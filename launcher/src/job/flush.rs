@@ -12,7 +12,6 @@ use rustix::process::Signal;
 
 use super::{ENDING, Event, GRACE_AFTER_FAILURE, Job, events};
 use crate::exits::Verdict;
-use crate::output::Broken;
 use crate::report::{self, Snapshot};
 
 /// How long a reader may take nothing once the job has to end.
@@ -86,7 +85,7 @@ impl Job {
             }
         }
         if let Some(broken) = self.printer.broken_output() {
-            self.end_late(verdict_on(broken));
+            self.end_late(broken.into());
         }
         if let Some((limit, _)) = timeout.filter(|(_, at)| Instant::now() >= *at) {
             self.end_late(Verdict::TimedOut(limit));
@@ -120,13 +119,5 @@ impl Job {
         if self.verdict.is_none() {
             self.stop(verdict, GRACE_AFTER_FAILURE);
         }
-    }
-}
-
-fn verdict_on(broken: Broken) -> Verdict {
-    match broken {
-        Broken::Closed => Verdict::OutputClosed,
-        Broken::Refused(errno) => Verdict::OutputRefused(errno),
-        Broken::File(errno) => Verdict::FileRefused(errno),
     }
 }

@@ -59,11 +59,15 @@ fn failure_words(ledger: &Ledger, failure: &Failure) -> String {
     let Failure { rank, fault, .. } = *failure;
     let Some(record) = ledger.records().get(rank) else { return format!("rank {rank} failed") };
     let at = match (fault, record.ended) {
-        (Fault::Aborted(_), _) | (_, None) => failure.at,
+        (Fault::Aborted(_) | Fault::Panicked | Fault::Deserted, _) | (_, None) => failure.at,
         (_, Some((_, at))) => at,
     };
     let when = format!("{} s after start", seconds_between(ledger.start(), at));
     let what = match fault {
+        Fault::Code(code) if record.dismissed => format!(
+            "{} {when}, after it had dropped its World while others waited for it",
+            ended_how(Ending::Code(code))
+        ),
         Fault::Code(code) => format!("{} {when}", ended_how(Ending::Code(code))),
         Fault::Signal(signal) => format!("{} {when}", ended_how(Ending::Signal(signal))),
         Fault::Aborted(code) => format!("called abort with code {code} {when}"),
@@ -78,6 +82,9 @@ fn failure_words(ledger: &Ledger, failure: &Failure) -> String {
         ),
         Fault::Panicked => {
             format!("panicked, gave up its place in the job, and has not ended since ({when})")
+        }
+        Fault::Deserted => {
+            format!("lost a thread by a panic {when}, and now every rank waits for another one")
         }
         Fault::Gone => format!(
             "ended without finishing, and what started it goes on: a script whose program has ended \

@@ -1,6 +1,6 @@
 //! What was read of all ranks at one moment. Taken by who watches a job; only looked at here.
 
-use transport_lapi::bootstrap::board::TaskState;
+use transport_lapi::bootstrap::board::{Blocked, Call, TaskState};
 
 /// What was read of one rank.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,6 +33,17 @@ impl Snapshot {
     /// One for which nothing was read.
     pub(crate) fn unread(at: u64) -> Self {
         Self { at, ranks: Vec::new() }
+    }
+
+    /// The ranks of which a thread has done its part, and waits for the others.
+    pub(crate) fn at_their_end(&self) -> impl Iterator<Item = usize> {
+        let ends = |blocked: &Blocked| blocked.wait.call == Call::Finish && !blocked.failed;
+        let is_there = move |seen: &Seen| match seen {
+            Seen::State(state) => state.blocked.iter().any(ends),
+            Seen::Unsteady | Seen::Unread => false,
+        };
+        let ranks = self.ranks.iter().enumerate();
+        ranks.filter(move |(_, seen)| is_there(seen)).map(|(rank, _)| rank)
     }
 
     pub(super) fn rank(&self, rank: usize) -> &Seen {

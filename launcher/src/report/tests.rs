@@ -35,7 +35,7 @@ fn finish(ledger: &mut Ledger, rank: u32) {
 
 fn panic(ledger: &mut Ledger, rank: u32, at: u64, text: &str) {
     let (message, location) = (text.to_owned(), "src/main.rs:1:2".to_owned());
-    let failed = ControlMessage::Failed { task: rank, at_nanos: at, message, location };
+    let failed = ControlMessage::Failed { task: rank, at_nanos: at, message, location, thread: 0 };
     assert!(ledger.note(rank as usize, failed, ms(1_000)));
 }
 

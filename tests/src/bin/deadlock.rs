@@ -2,48 +2,88 @@
 //!
 //! `deadlock sends`: both ranks of each pair send first, which ends only where messages need not wait
 //! for their receive. `deadlock ring`: every rank receives from the one below it first. `deadlock
-//! tag`: rank 0 sends with another tag than rank 1 wants.
+//! tag`: rank 0 sends with another tag than rank 1 wants. In the others, rank 0 waits for a message of
+//! rank 1, which `error` meets an error, `leaves` is done, `thread` loses the thread that is to send it by
+//! a panic, `caught` catches that.
 
 #![allow(clippy::print_stderr, reason = "a program talks to its user")]
 
+use std::error::Error;
+use std::panic::catch_unwind;
 use std::process::ExitCode;
+use std::thread;
 
-use mpj::{Error, World};
+use mpj::World;
+
+type Outcome = Result<(), Box<dyn Error>>;
 
 fn main() -> ExitCode {
     let how = std::env::args().nth(1).unwrap_or_default();
-    let outcome = mpj::init().and_then(|world| match how.as_str() {
-        "sends" => sends(&world),
-        "ring" => ring(&world),
-        "tag" => tag(&world),
-        _ => Ok(()),
-    });
-    match outcome {
+    match take_part(&how) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("{error}");
-            ExitCode::FAILURE
+            ExitCode::from(3)
         }
     }
 }
 
-fn sends(world: &World) -> Result<(), Error> {
+/// Drops the world before `main` sees the outcome.
+fn take_part(how: &str) -> Outcome {
+    let world = mpj::init()?;
+    match how {
+        "sends" => sends(&world),
+        "ring" => ring(&world),
+        "tag" => tag(&world),
+        _ if world.rank() == 0 => waits(&world),
+        "error" => Err("no input file".into()),
+        "leaves" => Ok(()),
+        "thread" => {
+            thread::spawn(panics);
+            waits(&world)
+        }
+        "caught" => {
+            thread::spawn(|| {
+                mpj::become_bystander();
+                let _ = catch_unwind(panics);
+                thread::park();
+            });
+            waits(&world)
+        }
+        _ => Err(format!("unknown: {how}").into()),
+    }
+}
+
+fn panics() {
+    panic!("no more data");
+}
+
+fn waits(world: &World) -> Outcome {
+    let other = 1 - world.rank();
+    world.recv(&mut [0u8], other, 6)?;
+    Ok(())
+}
+
+fn sends(world: &World) -> Outcome {
     let other = world.rank() ^ 1;
     let (data, mut room) = ([7u8; 1_000], [0u8; 1_000]);
     world.send(&data, other, 3)?;
-    world.recv(&mut room, other, 3).map(drop)
+    world.recv(&mut room, other, 3)?;
+    Ok(())
 }
 
-fn ring(world: &World) -> Result<(), Error> {
+fn ring(world: &World) -> Outcome {
     let (rank, size) = (world.rank(), world.size());
     let mut token = [0u8];
     world.recv(&mut token, (rank + size - 1) % size, 5)?;
-    world.send(&token, (rank + 1) % size, 5)
+    world.send(&token, (rank + 1) % size, 5)?;
+    Ok(())
 }
 
-fn tag(world: &World) -> Result<(), Error> {
+fn tag(world: &World) -> Outcome {
     match world.rank() {
-        0 => world.send(&[7u8], 1, 7),
-        _ => world.recv(&mut [0u8], 0, 8).map(drop),
+        0 => world.send(&[7u8], 1, 7)?,
+        _ => drop(world.recv(&mut [0u8], 0, 8)?),
     }
+    Ok(())
 }

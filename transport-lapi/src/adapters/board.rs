@@ -76,6 +76,16 @@ impl Board {
         self.segment.task(task).bell.0.ring(Fences::Symmetric);
     }
 
+    /// Lets task `task` go if it waits at its end for the others, who will not come. It learns of that by
+    /// [`crate::Context::gfence_unless_dismissed`] alone.
+    ///
+    /// # Panics
+    /// When the job has no such task.
+    pub fn dismiss(&self, task: usize) {
+        self.segment.slate(task).dismiss();
+        self.segment.task(task).bell.0.ring(Fences::Symmetric);
+    }
+
     /// The first task that was declared lost, by itself or by another one, if any was.
     pub fn lost(&self) -> Option<TaskId> {
         port::lost(&self.segment)

@@ -307,6 +307,10 @@ impl Doorbell for BellHandle {
     fn inquiries(&self) -> u32 {
         self.slate().asked()
     }
+
+    fn is_dismissed(&self) -> bool {
+        self.slate().is_dismissed()
+    }
 }
 
 #[cfg(test)]

@@ -33,6 +33,8 @@ pub(crate) struct Slate {
     moves: AtomicU64,
     /// How often somebody has asked for the task's queues.
     asked: AtomicU32,
+    /// Not 0 if the task need not wait for the others at its end.
+    dismissed: AtomicU32,
     /// Threads that sleep and are not listed.
     unlisted: AtomicU32,
     lines: [Line; LISTED],
@@ -92,6 +94,7 @@ impl Slate {
             epoch: AtomicU64::new(0),
             moves: AtomicU64::new(0),
             asked: AtomicU32::new(0),
+            dismissed: AtomicU32::new(0),
             unlisted: AtomicU32::new(0),
             lines: Default::default(),
         }
@@ -137,6 +140,16 @@ impl Slate {
     /// How often was asked.
     pub(crate) fn asked(&self) -> u32 {
         self.asked.load(Ordering::Acquire) // SYNC: inquiry
+    }
+
+    /// Lets the task go without waiting for the others, if it is at its end. The caller wakes the task.
+    pub(crate) fn dismiss(&self) {
+        self.dismissed.store(1, Ordering::Relaxed);
+    }
+
+    /// Whether the task may go.
+    pub(crate) fn is_dismissed(&self) -> bool {
+        self.dismissed.load(Ordering::Relaxed) != 0
     }
 
     /// What stands on the slate; `None` if it was changing at every look (SL2).

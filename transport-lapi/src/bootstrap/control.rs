@@ -27,6 +27,7 @@ use rustix::net::{
     AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, send, socketpair,
 };
 use rustix::process::{Signal, getpid, kill_process, parent_process_death_signal};
+use rustix::thread::gettid;
 
 use super::board::become_bystander;
 use super::monotonic_nanos;
@@ -70,6 +71,8 @@ pub enum ControlMessage {
         message: String,
         /// Source file, line and column of the panic; empty if it was an error.
         location: String,
+        /// The kernel's number of the thread.
+        thread: i32,
     },
     /// The rank communicates no more, and is about to wait until the others are done as well.
     Leaving {
@@ -204,13 +207,14 @@ impl Control {
     }
 
     /// Says that this rank panicked with `message` at `location`, or, where `location` is empty, that
-    /// it met the error `message`. Overlong texts are cut.
+    /// it met the error `message`, in this thread. Overlong texts are cut.
     pub fn failed(&self, message: &str, location: &str) {
         self.send(&ControlMessage::Failed {
             task: self.task,
             at_nanos: monotonic_nanos(),
             message: cut(message, MAX_TEXT).to_owned(),
             location: cut(location, MAX_LOCATION).to_owned(),
+            thread: gettid().as_raw_nonzero().get(),
         });
     }
 

@@ -59,7 +59,7 @@ fn a_complaint_that_is_no_panic_is_told_as_such() {
     let mut job = ledger(1);
     join(&mut job, 0);
     let (message, location) = ("task 1 is gone".to_owned(), String::new());
-    let failed = ControlMessage::Failed { task: 0, at_nanos: ms(10), message, location };
+    let failed = ControlMessage::Failed { task: 0, at_nanos: ms(10), message, location, thread: 0 };
     assert!(job.note(0, failed, ms(11)));
     job.ended(0, Ending::Code(0), ms(20));
     let failure = job.first_failure().expect("it did not finish");

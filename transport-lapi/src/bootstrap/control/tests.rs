@@ -12,7 +12,7 @@ fn line(task: TaskId) -> (ControlReceiver, Control) {
 
 fn failed(message: &str, location: &str) -> ControlMessage {
     let (message, location) = (message.to_owned(), location.to_owned());
-    ControlMessage::Failed { task: 2, at_nanos: 0x0102, message, location }
+    ControlMessage::Failed { task: 2, at_nanos: 0x0102, message, location, thread: 9 }
 }
 
 /// These bytes are the contract: another encoder may take over as long as it writes them.
@@ -33,7 +33,7 @@ fn golden_bytes() {
         (ControlMessage::Finished { task: 255 }, &[1, 0, 0, 0, 255, 0, 0, 0]),
         (
             failed("no", "a.rs:1"),
-            b"\x02\0\0\0\x02\0\0\0\x02\x01\0\0\0\0\0\0\x02\0\0\0\0\0\0\0no\x06\0\0\0\0\0\0\0a.rs:1",
+            b"\x02\0\0\0\x02\0\0\0\x02\x01\0\0\0\0\0\0\x02\0\0\0\0\0\0\0no\x06\0\0\0\0\0\0\0a.rs:1\x09\0\0\0",
         ),
         (ControlMessage::Leaving { task: 4, counters }, &leaving),
         (
@@ -86,13 +86,14 @@ fn messages_arrive_in_order_and_then_the_end() {
     let pid = std::process::id();
     let first = launcher.try_recv().expect("joined");
     assert_eq!(first, Incoming::Message(ControlMessage::Joined { task: 7, pid }));
-    let Incoming::Message(ControlMessage::Failed { task: 7, at_nanos, message, location }) =
+    let Incoming::Message(ControlMessage::Failed { task: 7, at_nanos, message, location, thread }) =
         launcher.try_recv().expect("failed")
     else {
         panic!("the second message is the failure");
     };
     assert!(at_nanos > 0 && at_nanos <= monotonic_nanos());
     assert_eq!((message.as_str(), location.as_str()), ("boom", "src/main.rs:3:5"));
+    assert_eq!(thread, gettid().as_raw_nonzero().get());
     let third = launcher.try_recv().expect("leaving");
     let counters = Counters { received: 3, ..Counters::default() };
     assert_eq!(third, Incoming::Message(ControlMessage::Leaving { task: 7, counters }));
@@ -173,8 +174,14 @@ proptest! {
     }
 
     #[test]
-    fn every_message_comes_back(task in any::<u32>(), at_nanos in any::<u64>(), text in ".*") {
-        let message = ControlMessage::Failed { task, at_nanos, message: text.clone(), location: text };
+    fn every_message_comes_back(
+        task in any::<u32>(),
+        at_nanos in any::<u64>(),
+        text in ".*",
+        thread in any::<i32>(),
+    ) {
+        let (message, location) = (text.clone(), text);
+        let message = ControlMessage::Failed { task, at_nanos, message, location, thread };
         prop_assert_eq!(message.task(), task);
         prop_assert_eq!(decode(&encode(&message)).expect("round trip"), message);
     }
