@@ -9,8 +9,8 @@
 //!   verdict only when all ranks have ended.
 //! - J3: the report comes last, behind all output of the ranks.
 //! - J4: the ranks end with the thread that runs the job, even if that is killed. So do ranks behind a
-//!   wrapper script. What else a script started ends with its group in every case but one: a launcher
-//!   killed by SIGKILL can do nothing for it.
+//!   wrapper script. What else a rank started ends with its group, of which a process of its own takes care
+//!   if the launcher is killed; that is no more where the ranks have been reaped (K1 of [`crate::rank`]).
 
 mod flush;
 mod judge;
@@ -21,8 +21,9 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use rustix::process::Signal;
+use rustix::process::{Pid, Signal};
 use transport_lapi::bootstrap::control::{ControlMessage, Incoming};
+use transport_lapi::bootstrap::guard::Guard;
 use transport_lapi::bootstrap::monotonic_nanos;
 use transport_lapi::bootstrap::signals::{Signals, keep_children_waitable};
 use transport_lapi::bootstrap::spawn::DescriptorLimit;
@@ -99,12 +100,15 @@ pub fn outcome(spec: &JobSpec) -> Result<Outcome, LaunchError> {
     for note in &spec.notes {
         printer.say(&format!("mpjrun: {note}\n"));
     }
+    let groups: Vec<Pid> = ranks.iter().map(Rank::group).collect();
+    let guard = Guard::over(&groups).ok();
     let pids: Vec<u32> = ranks.iter().map(Rank::pid).collect();
     for line in prepared.placement_lines(&pids) {
         printer.say(&format!("mpjrun: {line}\n"));
     }
     let job = Job {
         ledger: Ledger::new(start, host_name(), spec.ranks(), pids),
+        guard,
         ranks,
         printer,
         input,
@@ -182,6 +186,8 @@ fn events(set: &[Interesting<'_>], deadline: Option<Instant>) -> Result<Vec<Even
 
 struct Job {
     ledger: Ledger,
+    /// Dropped before the ranks are reaped (J4). None where the system has no process left for it.
+    guard: Option<Guard>,
     ranks: Vec<Rank>,
     printer: Printer,
     input: Option<Forwarding>,
@@ -210,6 +216,7 @@ impl Job {
             self.printer.say(&report::stats(&self.ledger));
         }
         self.flush()?;
+        drop(self.guard);
         // A process that even SIGKILL does not end would hold its drop for ever.
         self.ranks.into_iter().filter(|rank| !rank.is_gone()).for_each(std::mem::forget);
         let verdict = self.verdict.map(|(verdict, _)| verdict);

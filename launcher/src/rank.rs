@@ -112,6 +112,11 @@ impl Rank {
         self.child.id()
     }
 
+    /// The group of the process.
+    pub(crate) fn group(&self) -> Pid {
+        Pid::from_child(&self.child)
+    }
+
     /// Whether the process has ended and was asked about, see [`Rank::ending`].
     pub(crate) fn has_ended(&self) -> bool {
         self.linger_until.is_some()
@@ -203,7 +208,7 @@ impl Rank {
     pub(crate) fn signal(&self, signal: Signal) {
         if !self.closed {
             // The group exists (K1); a member of another user is the only refusal there is.
-            let _ = kill_process_group(Pid::from_child(&self.child), signal);
+            let _ = kill_process_group(self.group(), signal);
         }
     }
 

@@ -13,6 +13,7 @@
 
 pub mod board;
 pub mod control;
+pub mod guard;
 pub mod signals;
 pub mod spawn;
 

@@ -72,6 +72,37 @@ fn ranks_die_with_a_launcher_that_is_killed() {
     assert_eq!(running.finish().signal, Some(9));
 }
 
+#[test]
+fn what_ranks_started_dies_with_a_launcher_that_is_killed() {
+    let (running, pids) = start_and_list("2", &format!("{WITH_CHILD}; wait"), 4);
+    running.signal(Signal::KILL);
+    assert_gone(pids);
+    assert_eq!(running.finish().signal, Some(9));
+}
+
+/// The processes that have this one for their parent.
+fn children(parent: u32) -> Vec<u32> {
+    let list = format!("/proc/{parent}/task/{parent}/children");
+    let list = fs::read_to_string(list).expect("our process");
+    list.split_whitespace().map(|pid| pid.parse().expect("a number")).collect()
+}
+
+#[test]
+fn the_guard_holds_nothing_and_goes_with_the_job() {
+    let (running, ranks) = start_and_list("2", "echo $$ >> \"$0\"; exec sleep 600", 2);
+    let guards = || -> Vec<u32> {
+        children(running.pid()).into_iter().filter(|pid| !ranks.contains(pid)).collect()
+    };
+    let descriptors = |pid| fs::read_dir(format!("/proc/{pid}/fd")).map_or(0, Iterator::count);
+    let is_ready = || matches!(guards()[..], [guard] if descriptors(guard) == 1);
+    eventually("one process beside the ranks holds one descriptor", is_ready);
+    let guard = guards()[0];
+    running.signal(Signal::TERM);
+    running.finish().assert_code(143);
+    assert!(!runs(guard), "the launcher has waited for it");
+    assert_gone(ranks);
+}
+
 /// Names in `/dev/shm`, and how many blocks the file system behind it has in use.
 fn shared_memory() -> BTreeSet<String> {
     let names = fs::read_dir("/dev/shm").expect("it is there");

@@ -29,6 +29,7 @@ pub const UNSAFE_FILES: &[&str] = &[
     "transport-lapi/src/adapters/segment.rs",
     "transport-lapi/src/adapters/shm/mapping.rs",
     "transport-lapi/src/adapters/shm/wireup.rs",
+    "transport-lapi/src/bootstrap/guard.rs",
     "transport-lapi/src/bootstrap/inherit.rs",
     "transport-lapi/src/bootstrap/signals.rs",
     "transport-lapi/src/bootstrap/spawn.rs",

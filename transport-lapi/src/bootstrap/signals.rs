@@ -118,6 +118,15 @@ pub fn keep_children_waitable() {
     unsafe { libc::signal(libc::SIGCHLD, libc::SIG_DFL) };
 }
 
+/// Keeps every signal but those that cannot be blocked from this thread. Async-signal-safe.
+pub(super) fn block_all() {
+    let mut all = MaybeUninit::uninit();
+    // SAFETY: initialises the set that it is given.
+    unsafe { libc::sigfillset(all.as_mut_ptr()) };
+    // SAFETY: initialised above; the old mask is not asked for. A set of all signals is legal.
+    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, all.as_ptr(), std::ptr::null_mut()) };
+}
+
 fn is_ignored(signal: Signal) -> bool {
     let mut action = MaybeUninit::<libc::sigaction>::uninit();
     // SAFETY: asks only: sets nothing, and `action` is room for the answer.
