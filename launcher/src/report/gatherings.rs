@@ -81,7 +81,7 @@ pub(super) fn text(standings: &[Standing], paths: &[Vec<usize>]) -> String {
 fn line(gathering: Gathering, standings: &[Standing], paths: &[Vec<usize>]) -> Option<String> {
     let (come, absent) = gathering.split(standings);
     let hint = (gathering == Gathering::Finish && others_wait(&absent, standings)).then_some(
-        ", at the end of main or out of it by an error, which is printed only after the World is dropped",
+        " (at the end of main, or out of it by an error, which is printed only after the World is dropped)",
     );
     // Of two ranks a cycle or chain has told all.
     let is_step = |pair: &[usize]| come == pair[..1] && absent == pair[1..];

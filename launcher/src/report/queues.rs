@@ -8,7 +8,7 @@ use transport_lapi::bootstrap::control::{EarlyMessage, PostedReceive, Queues};
 
 use super::INDENT;
 use super::standing::Standing;
-use super::words::{is_collective, on_communicator, source, tag};
+use super::words::{self, is_collective, on_communicator, source, tag};
 
 /// Most lines, of all ranks and of one queue.
 const MAX_LINES: usize = 64;
@@ -87,14 +87,14 @@ fn of_queue(entries: impl Iterator<Item = String>, all: u64, noun: &str) -> Vec<
 fn posted_words(receive: &PostedReceive) -> String {
     let PostedReceive { source: from, tag, context, bytes } = *receive;
     let envelope = envelope(tag, context);
-    format!("posted receive from {}, {envelope}, {bytes} bytes", source(from))
+    format!("posted receive from {}, {envelope}, {}", source(from), words::bytes(bytes))
 }
 
 fn early_words(message: &EarlyMessage) -> String {
     let EarlyMessage { source: from, tag, context, bytes, eager } = *message;
     let envelope = envelope(Some(tag), context);
     let place = if eager { "" } else { ", data still with the sender" };
-    format!("early message from rank {from}, {envelope}, {bytes} bytes{place}")
+    format!("early message from rank {from}, {envelope}, {}{place}", words::bytes(bytes))
 }
 
 fn envelope(wanted: Option<i32>, context: u32) -> String {

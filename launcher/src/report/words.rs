@@ -96,6 +96,12 @@ pub(super) fn seconds_between(from: u64, to: u64) -> String {
     format!("{:.2}", std::time::Duration::from_nanos(to.saturating_sub(from)).as_secs_f64())
 }
 
+/// `1 byte` or `8 bytes`.
+pub(super) fn bytes(number: u64) -> String {
+    let noun = if number == 1 { "byte" } else { "bytes" };
+    format!("{number} {noun}")
+}
+
 /// Whether the messages of a context are those of collective calls: tags are the library's then.
 pub(super) fn is_collective(context: u32) -> bool {
     context % 2 == 1

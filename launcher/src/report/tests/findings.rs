@@ -33,8 +33,8 @@ fn calls_of_several_operations_and_of_all_ranks_are_named_in_cycles() {
     let collective = Wait { context: 1, ..recv(1, 7) };
     let expected = "mpjrun:   cycle: 0 waits for 1 (recv of a collective call) -> \
                     1 waits for 0 (finish) -> 0\n\
-                    mpjrun:   finish: rank 1 has come, at the end of main or out of it by an error, \
-                    which is printed only after the World is dropped\n";
+                    mpjrun:   finish: rank 1 has come (at the end of main, or out of it by an error, \
+                    which is printed only after the World is dropped)\n";
     assert_eq!(found(&[collective, finishing()]), expected);
 }
 
@@ -91,8 +91,8 @@ fn barriers_that_exclude_each_other_are_a_cycle() {
 
 #[test]
 fn who_has_not_come_to_the_end_is_named() {
-    let line = "mpjrun:   finish: ranks 1-2 have come, at the end of main or out of it by an error, \
-                which is printed only after the World is dropped; rank 0 has not (recv any tag from any \
+    let line = "mpjrun:   finish: ranks 1-2 have come (at the end of main, or out of it by an error, \
+                which is printed only after the World is dropped); rank 0 has not (recv any tag from any \
                 rank)\n";
     assert_eq!(found(&[recv(None, None), finishing(), finishing()]), line);
     let mut slow = waiting([finishing(), finishing(), finishing(), finishing()]);

@@ -28,7 +28,7 @@ mpjrun: rank 1 (pid 201, host box) was killed by signal 9 (SIGKILL) 1.00 s after
 mpjrun:   ranks  blocked in              peer    tag  communicator    bytes  phase                         seconds
 mpjrun:   0, 2   recv                    rank 1    7  world               8  no message has come           0.50-0.75
 mpjrun:   2      waitall (3 open): send  rank 1    9  world         1048576  not fetched yet (rendezvous)  0.10
-mpjrun:   3      barrier                 rank 0    -  2                   -  no message has come           0.50
+mpjrun:   3      barrier                 others    -  2                   -  others have not come there    0.50
 mpjrun:   6      finish                  others    -  -                   -  others have not come there    0.50
 mpjrun:   rank 4: joined, awake: it computes, polls, or has just begun a call, still running; ended by mpjrun
 mpjrun:   rank 5: finished, exited with code 0
