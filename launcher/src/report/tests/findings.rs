@@ -284,11 +284,11 @@ fn the_queues_leave_out_what_the_table_has() {
     };
     let of = |tag, bytes| format!("posted receive from rank 0, tag {tag}, {bytes} bytes");
     let rest = [of(7, 16), of(9, 8), "and 66 more posted receives".to_owned()];
-    let twice = of(7, 8) + ", 2 times";
+    let twice = [of(7, 8) + ", 2 times"];
     assert_eq!(told(&[recv(0, 7)]), [&[of(7, 8)], &rest[..]].concat());
     assert_eq!(told(&[recv(0, 7), recv(0, 7)]), rest);
-    assert_eq!(told(&[recv(0, 8)]), [&[twice.clone()], &rest[..]].concat());
+    assert_eq!(told(&[recv(0, 8)]), [&twice, &rest[..]].concat());
     let probe = Wait { call: Call::Probe, ..recv(0, 7) };
     let arriving = Wait { phase: Phase::Arriving, ..recv(0, 7) };
-    assert_eq!(told(&[probe, arriving]), [&[twice], &rest[..]].concat());
+    assert_eq!(told(&[probe, arriving]), [&twice, &rest[..]].concat());
 }
