@@ -8,15 +8,19 @@ use crate::LaunchError;
 use crate::job::JobSpec;
 use crate::spawn::{self, Program};
 
-/// One line for each rank: `rank 0: cd FOLDER && env NAME=VALUE PROGRAM ARGS`, with the folder and the
-/// variables where there are any, and the program as it was found.
+/// One line for each rank: `rank 0: cd FOLDER && env NAME=VALUE PROGRAM ARGS  # bound to processor 3`, with
+/// the folder, the variables and the processors where there are any, and the program as it was found.
 ///
 /// # Errors
 /// [`LaunchError`], as the job itself would meet it before its first rank.
 pub fn text(spec: &JobSpec) -> Result<String, LaunchError> {
     let prepared = spawn::check(spec)?;
-    let lines = prepared.ranks().map(|(rank, program)| format!("rank {rank}: {}\n", line(program)));
-    Ok(lines.collect())
+    let note = prepared.placement_note().map(|note| format!("# {note}\n"));
+    let lines = prepared.ranks().map(|(rank, program)| {
+        let place = prepared.place_of(rank).map_or(String::new(), |words| format!("  # {words}"));
+        format!("rank {rank}: {}{place}\n", line(program))
+    });
+    Ok(note.into_iter().chain(lines).collect())
 }
 
 fn line(program: &Program<'_>) -> String {

@@ -22,7 +22,7 @@ use transport_lapi::adapter::AdapterError;
 use transport_lapi::bootstrap::board::Board;
 use transport_lapi::bootstrap::monotonic_nanos;
 
-use crate::report::{self, Seen, Snapshot};
+use crate::{observe, report, watch};
 
 use find::Job;
 pub(crate) use name::JobName;
@@ -150,8 +150,7 @@ pub fn kill(job: &str) -> Result<String, JobsError> {
 pub fn attach(job: &str) -> Result<String, JobsError> {
     let job = find::one(job)?;
     let board = Board::open(job.open()?)?;
-    let ranks = (0..board.tasks()).map(|rank| Seen::from(board.state(rank)));
-    let snapshot = Snapshot { ranks: ranks.collect(), at: monotonic_nanos() };
+    let snapshot = observe::snapshot(&board, watch::look(&board));
     Ok(report::of_segment(&job.name.to_string(), job.name.start, &snapshot, find::runs))
 }
 

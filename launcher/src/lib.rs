@@ -22,6 +22,7 @@
 //!      ├── suspend     Ctrl-Z, and who may go on after it
 //!      ├── output      whole lines from the ranks to the launcher's own streams
 //!      ├── exits       who failed first, with which code; pure
+//!      ├── observe     what the ranks and their processes do, for a report
 //!      └── report      failures and hangs in words; pure
 //!
 //!  jobs                from outside: which jobs there are, their end, their state
@@ -40,6 +41,7 @@ pub mod info;
 pub mod job;
 pub mod jobs;
 pub mod machine;
+mod observe;
 mod output;
 mod oversight;
 mod rank;

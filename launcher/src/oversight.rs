@@ -12,11 +12,11 @@ use std::time::{Duration, Instant};
 use transport_lapi::TaskId;
 use transport_lapi::adapter::AdapterError;
 use transport_lapi::bootstrap::board::{Board, TaskState};
-use transport_lapi::bootstrap::monotonic_nanos;
 
 use crate::exits::Verdict;
 use crate::job::Vigilance;
-use crate::report::{Seen, Snapshot};
+use crate::observe;
+use crate::report::Snapshot;
 use crate::watch::{self, Finding, Stage, Watch};
 
 /// How long ranks have to tell their queues. Those that wait or poll do it at once.
@@ -88,7 +88,7 @@ impl Oversight {
         let is_there = |state: &TaskState| state.pid != 0;
         let open: Vec<bool> =
             look.iter().map(|state| state.as_ref().is_some_and(is_there)).collect();
-        self.snapshot = Some(snapshot(look));
+        self.snapshot = Some(observe::snapshot(&self.board, look));
         for rank in (0..open.len()).filter(|rank| open[*rank]) {
             self.board.inquire(rank);
         }
@@ -123,7 +123,7 @@ impl Oversight {
     /// now.
     pub(crate) fn snapshot(&mut self, afresh: bool) -> Snapshot {
         let before = self.snapshot.take().filter(|_| !afresh);
-        before.unwrap_or_else(|| snapshot(watch::look(&self.board)))
+        before.unwrap_or_else(|| observe::snapshot(&self.board, watch::look(&self.board)))
     }
 
     /// The first rank that gave its place in the job up, if one did: the others may fail because of that.
@@ -145,8 +145,4 @@ impl Oversight {
     pub(crate) fn resumed(&mut self) {
         self.watch.start_anew();
     }
-}
-
-fn snapshot(look: watch::Look) -> Snapshot {
-    Snapshot { at: monotonic_nanos(), ranks: look.into_iter().map(Seen::from).collect() }
 }

@@ -8,6 +8,7 @@
 //!  exits: Ledger ──────┐                    ┌── cause      the headline: who, how, when
 //!                      ├── standing ────────┼── table      who is blocked in what, aligned
 //!  segment: Snapshot ──┘   one per rank     ├── waits      the cycle, or the chain and its end
+//!                                           ├── gatherings who has not come to a barrier
 //!                                           ├── misses     messages that nearly match
 //!                                           └── queues     both queues of each rank
 //! ```
@@ -21,6 +22,7 @@
 //!   entries: what is left out is counted.
 
 mod cause;
+mod gatherings;
 mod graph;
 mod misses;
 mod queues;
@@ -35,7 +37,7 @@ use transport_lapi::bootstrap::board::TaskState;
 
 use crate::exits::{Fault, Ledger, Verdict};
 #[allow(unused_imports, reason = "who takes a snapshot needs both")]
-pub(crate) use snapshot::{Seen, Snapshot};
+pub(crate) use snapshot::{Activity, Seen, Snapshot};
 use standing::Standing;
 
 /// Every line but the first of a report begins with this.
@@ -98,7 +100,7 @@ pub(crate) fn of_segment(
     runs: impl Fn(u32) -> bool,
 ) -> String {
     let standings: Vec<_> =
-        snapshot.ranks.iter().map(|seen| Standing::seen(seen, snapshot, &runs)).collect();
+        (0..snapshot.ranks.len()).map(|rank| Standing::seen(rank, snapshot, &runs)).collect();
     let after = words::seconds_between(start, snapshot.at);
     let headline = format!("mpjrun: job {job}, {after} s after start\n");
     headline + &table::text(&standings, start, snapshot.at) + &findings(&standings)
@@ -115,26 +117,8 @@ fn hang(ledger: &Ledger, snapshot: &Snapshot, standings: &[Standing]) -> String 
 
 /// Why a job hangs, as far as that can be seen.
 fn findings(standings: &[Standing]) -> String {
-    let parts =
-        [waits::text(standings), left(standings), misses::text(standings), queues::text(standings)];
+    let parts = [waits::text(standings), misses::text(standings), queues::text(standings)];
     parts.concat()
-}
-
-/// Ranks that wait at their end while others do not: in Rust, `main` drops the world before it prints the
-/// error that it returns, so a cause may not have been told yet.
-fn left(standings: &[Standing]) -> String {
-    let is_at_its_end = |standing: &Standing| standing.is_at_its_end() && standing.is_alive;
-    let (ended, others): (Vec<_>, Vec<_>) =
-        standings.iter().enumerate().partition(|(_, standing)| is_at_its_end(standing));
-    if ended.is_empty() || others.iter().all(|(_, standing)| standing.holding().next().is_none()) {
-        return String::new();
-    }
-    let ended: Vec<usize> = ended.into_iter().map(|(rank, _)| rank).collect();
-    let ranks = words::ranks(&ended);
-    format!(
-        "{INDENT}{ranks}: at the end of main, or out of it by an error, which is printed only after the World \
-         is dropped\n"
-    )
 }
 
 /// Whether a rank was there to publish anything.

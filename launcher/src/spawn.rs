@@ -24,7 +24,7 @@ use transport_lapi::bootstrap::spawn::{DescriptorLimit, prepare};
 use transport_lapi::config::{self, Settings, Tuning, TuningSource};
 
 use crate::LaunchError;
-use crate::binding::{BindTo, Placement, Topology};
+use crate::binding::{BindTo, Binding, Placement, Topology};
 use crate::exits::Ending;
 use crate::job::{App, Export, JobSpec, OnFailure};
 use crate::jobs::JobName;
@@ -187,7 +187,18 @@ impl<'a> Prepared<'a> {
         let report = asked.map(|(rank, pid)| {
             format!("rank {rank} (pid {pid}) is {}", self.placement.words(rank))
         });
-        self.placement.note().into_iter().chain(report).collect()
+        self.placement_note().into_iter().chain(report).collect()
+    }
+
+    /// What is worth a note about where ranks run.
+    pub(crate) fn placement_note(&self) -> Option<String> {
+        self.placement.note()
+    }
+
+    /// Where `rank` is to run, if the ranks are bound or that was asked for.
+    pub(crate) fn place_of(&self, rank: usize) -> Option<String> {
+        let Binding { bind_to, report, .. } = self.spec.binding;
+        (report || bind_to != BindTo::None).then(|| self.placement.words(rank))
     }
 }
 

@@ -255,13 +255,18 @@ struct Running {
 }
 
 impl Running {
-    /// Starts `rank idle` through these words, and waits until every rank has told its number.
+    /// Starts `rank idle` through these words.
     fn idle(ranks: usize, through: &[&str]) -> Self {
+        Self::start(ranks, through, "idle")
+    }
+
+    /// Starts ranks that do `what` through these words, and waits until every one has told its number.
+    fn start(ranks: usize, through: &[&str], what: &str) -> Self {
         let mut command = Command::new(launch::mpjrun_path());
         command
             .args(["-n", &ranks.to_string(), "--deadlock", "ignore"])
             .args(through)
-            .args([RANK, "idle"]);
+            .args([RANK, what]);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut launcher = command.spawn().expect("mpjrun starts");
         let lines = BufReader::new(launcher.stdout.take().expect("a pipe")).lines();
@@ -419,6 +424,32 @@ fn a_running_job_is_asked_what_its_ranks_do() {
     job.assert_ended_by("signal 15 (SIGTERM)", 143);
     let gone = launch::mpjrun(&["attach", &number]);
     assert_eq!((gone.code, gone.stdout.as_str()), (1, ""), "{gone:?}");
+}
+
+#[test]
+fn a_rank_that_does_not_wait_is_seen_to_stand_still_compute_or_sleep() {
+    let mut job = Running::start(4, &[], "apart");
+    let number = job.launcher.id().to_string();
+    let wake = "rank 1: joined, stopped by a signal; kill -CONT ";
+    let states =
+        [wake, "rank 2: joined, computing or polling", "rank 3: joined, asleep outside of MPI"];
+    let ask = || launch::mpjrun(&["attach", &number]).stdout;
+    eventually("all are seen", || {
+        let told = ask();
+        states.iter().all(|state| told.contains(state)) && told.contains("   0      recv ")
+    });
+    let told = ask();
+    assert!(
+        told.contains("chain: 0 waits for 1 (recv any tag) -> 1 (joined, stopped by"),
+        "{told}"
+    );
+    let number = told.split_once(wake).and_then(|(_, rest)| rest.split(' ').next());
+    let pid: i32 = number.and_then(|number| number.parse().ok()).expect("a process number");
+    assert!(job.ranks.contains(&(pid as u32)), "{told}");
+    kill_process(Pid::from_raw(pid).expect("a number"), Signal::CONT).expect("it is there");
+    let (code, said) = job.finish();
+    assert_eq!(code, Some(7), "it went on and ended the job: {said}");
+    job.assert_ranks_gone();
 }
 
 #[test]

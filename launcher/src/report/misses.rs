@@ -7,7 +7,7 @@ use transport_lapi::bootstrap::control::Queues;
 
 use super::INDENT;
 use super::standing::Standing;
-use super::words::{is_collective, on_communicator, source, tag};
+use super::words::{is_collective, on_communicator, on_named_communicator, source, tag};
 
 /// Most near misses that are told, of all and for one receive.
 const MAX_MISSES: usize = 8;
@@ -131,7 +131,9 @@ fn words(rank: usize, pattern: &Pattern, message: &Message, differing: Differing
     let wanted = format!("{} from {}", tag(pattern.tag), source(pattern.source));
     let there = format!("rank {} with tag {}", message.source, message.tag);
     let (wanted_on, there_on) = match differing {
-        Differing::Communicators => (named(pattern.context), named(message.context)),
+        Differing::Communicators => {
+            (on_named_communicator(pattern.context), on_named_communicator(message.context))
+        }
         _ => (on_communicator(pattern.context), String::new()),
     };
     let what = match differing {
@@ -142,12 +144,4 @@ fn words(rank: usize, pattern: &Pattern, message: &Message, differing: Differing
     format!(
         "rank {rank} waits for {wanted}{wanted_on}; a message from {there}{there_on} is there: {what}"
     )
-}
-
-/// As [`on_communicator`], with a word for the world.
-fn named(context: u32) -> String {
-    match context / 2 {
-        0 => " on world".to_owned(),
-        _ => on_communicator(context),
-    }
 }

@@ -1,12 +1,14 @@
-//! Both queues of each rank: what was posted or has come, and found no partner.
+//! Both queues of each rank: what was posted or has come, and found no partner. What a thread is blocked in
+//! stands in the table, and is left out here.
 
 use std::fmt::Write;
 
+use transport_lapi::bootstrap::board::{Call, Phase, Wait};
 use transport_lapi::bootstrap::control::{EarlyMessage, PostedReceive, Queues};
 
 use super::INDENT;
 use super::standing::Standing;
-use super::words::{is_collective, on_communicator, source, tag};
+use super::words::{self, is_collective, on_communicator, source, tag};
 
 /// Most lines, of all ranks and of one queue.
 const MAX_LINES: usize = 64;
@@ -17,8 +19,8 @@ pub(super) fn text(standings: &[Standing]) -> String {
     let lines: Vec<String> = standings
         .iter()
         .enumerate()
-        .filter_map(|(rank, standing)| Some((rank, standing.queues.as_ref()?)))
-        .flat_map(|(rank, queues)| of_rank(rank, queues))
+        .filter_map(|(rank, standing)| Some((rank, standing, standing.queues.as_ref()?)))
+        .flat_map(|(rank, standing, queues)| of_rank(rank, standing, queues))
         .collect();
     let mut text: String =
         lines.iter().take(MAX_LINES).map(|line| format!("{INDENT}{line}\n")).collect();
@@ -29,12 +31,38 @@ pub(super) fn text(standings: &[Standing]) -> String {
     text
 }
 
-fn of_rank(rank: usize, queues: &Queues) -> Vec<String> {
-    let posted = queues.posted.iter().take(Queues::LISTED).map(posted_words);
+fn of_rank(rank: usize, standing: &Standing, queues: &Queues) -> Vec<String> {
+    let listed = &queues.posted[..queues.posted.len().min(Queues::LISTED)];
+    let (posted, left_out) = without_blocked(listed, standing);
+    let all_posted = queues.all_posted.saturating_sub(left_out);
+    let posted = posted.into_iter().map(posted_words);
     let early = queues.early.iter().take(Queues::LISTED).map(early_words);
-    let mut lines = of_queue(posted, queues.all_posted, "posted receives");
+    let mut lines = of_queue(posted, all_posted, "posted receives");
     lines.extend(of_queue(early, queues.all_early, "early messages"));
     lines.into_iter().map(|line| format!("rank {rank}: {line}")).collect()
+}
+
+/// The receives that the table does not tell of, and how many others there are: one for each thread that is
+/// blocked in one.
+fn without_blocked<'a>(
+    posted: &'a [PostedReceive],
+    standing: &Standing,
+) -> (Vec<&'a PostedReceive>, u64) {
+    let mut blocked: Vec<PostedReceive> = standing.holding().filter_map(receive_of).collect();
+    let is_left = |receive: &&PostedReceive| {
+        let place = blocked.iter().position(|wait| wait == *receive);
+        place.map(|place| blocked.swap_remove(place)).is_none()
+    };
+    let left: Vec<&PostedReceive> = posted.iter().filter(is_left).collect();
+    let left_out = posted.len() - left.len();
+    (left, left_out as u64)
+}
+
+/// The posted receive that a thread is blocked in; a probe posts none.
+fn receive_of(wait: &Wait) -> Option<PostedReceive> {
+    let Wait { peer, tag, context, bytes, .. } = *wait;
+    let is_receive = !wait.sends && wait.phase == Phase::Unmatched && wait.call != Call::Probe;
+    is_receive.then_some(PostedReceive { source: peer, tag, context, bytes })
 }
 
 /// The first entries of a queue that has `all`, equal neighbours in one line.
@@ -59,14 +87,14 @@ fn of_queue(entries: impl Iterator<Item = String>, all: u64, noun: &str) -> Vec<
 fn posted_words(receive: &PostedReceive) -> String {
     let PostedReceive { source: from, tag, context, bytes } = *receive;
     let envelope = envelope(tag, context);
-    format!("posted receive from {}, {envelope}, {bytes} bytes", source(from))
+    format!("posted receive from {}, {envelope}, {}", source(from), words::bytes(bytes))
 }
 
 fn early_words(message: &EarlyMessage) -> String {
     let EarlyMessage { source: from, tag, context, bytes, eager } = *message;
     let envelope = envelope(Some(tag), context);
     let place = if eager { "" } else { ", data still with the sender" };
-    format!("early message from rank {from}, {envelope}, {bytes} bytes{place}")
+    format!("early message from rank {from}, {envelope}, {}{place}", words::bytes(bytes))
 }
 
 fn envelope(wanted: Option<i32>, context: u32) -> String {

@@ -20,6 +20,21 @@ impl From<Option<TaskState>> for Seen {
     }
 }
 
+/// What the process of a rank did, by what the kernel says of its threads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Activity {
+    /// It was stopped by a signal.
+    Stopped,
+    /// It was stopped by a debugger.
+    Traced,
+    /// A thread ran, or could have.
+    Computing,
+    /// A thread was in the kernel, and not to be interrupted.
+    InKernel,
+    /// All threads slept.
+    Sleeping,
+}
+
 /// What was read of the ranks of a job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Snapshot {
@@ -27,12 +42,14 @@ pub(crate) struct Snapshot {
     pub(crate) at: u64,
     /// Rank by rank. Of those that are not here nothing was read.
     pub(crate) ranks: Vec<Seen>,
+    /// What their processes did meanwhile; `None` where that is not known.
+    pub(crate) activities: Vec<Option<Activity>>,
 }
 
 impl Snapshot {
     /// One for which nothing was read.
     pub(crate) fn unread(at: u64) -> Self {
-        Self { at, ranks: Vec::new() }
+        Self { at, ranks: Vec::new(), activities: Vec::new() }
     }
 
     /// The ranks of which a thread has done its part, and waits for the others.
@@ -48,5 +65,9 @@ impl Snapshot {
 
     pub(super) fn rank(&self, rank: usize) -> &Seen {
         self.ranks.get(rank).unwrap_or(&Seen::Unread)
+    }
+
+    pub(super) fn activity(&self, rank: usize) -> Option<Activity> {
+        self.activities.get(rank).copied().flatten()
     }
 }

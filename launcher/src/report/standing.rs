@@ -4,7 +4,7 @@ use transport_lapi::bootstrap::board::{Blocked, Call, TaskState, Wait};
 use transport_lapi::bootstrap::control::Queues;
 
 use super::is_there;
-use super::snapshot::{Seen, Snapshot};
+use super::snapshot::{Activity, Seen, Snapshot};
 use super::words::ended_how;
 use crate::exits::{Ledger, Record};
 
@@ -21,6 +21,8 @@ pub(super) struct Standing {
     pub(super) fate: Option<String>,
     /// Whether its process was there when the ranks were looked at.
     pub(super) is_alive: bool,
+    /// What its process did then, if that is known.
+    activity: Option<Activity>,
     /// Whether it has told that it communicates no more.
     has_left: bool,
     /// Whether the report has it in its lists.
@@ -31,15 +33,18 @@ pub(super) struct Standing {
 
 impl Standing {
     /// A rank of which only this was read.
-    pub(super) fn seen(seen: &Seen, snapshot: &Snapshot, runs: impl Fn(u32) -> bool) -> Self {
+    pub(super) fn seen(rank: usize, snapshot: &Snapshot, runs: impl Fn(u32) -> bool) -> Self {
+        let seen = snapshot.rank(rank);
         let (is_alive, state) = match seen {
             Seen::State(state) if is_there(state) && !runs(state.pid) => (false, "gone"),
             Seen::State(state) if !is_there(state) => (true, "not joined"),
-            _ => (true, outside(seen, snapshot)),
+            _ => (true, outside(rank, snapshot)),
         };
-        let mut standing =
-            Self { state: state.to_owned(), is_alive, is_told: true, ..Self::default() };
+        let activity = snapshot.activity(rank).filter(|_| is_alive);
+        let state = state.to_owned();
+        let mut standing = Self { state, is_alive, activity, is_told: true, ..Self::default() };
         standing.waits_in(seen);
+        standing.fate = standing.halt(pid(seen));
         standing
     }
 
@@ -62,6 +67,23 @@ impl Standing {
         self.waits.iter_mut().for_each(|blocked| blocked.failed = false);
     }
 
+    /// Whether its process stands still, so that nothing moves it but who stopped it.
+    pub(super) fn is_halted(&self) -> bool {
+        matches!(self.activity, Some(Activity::Stopped | Activity::Traced))
+    }
+
+    /// Why its process stands still, if it does, with what makes process `pid` go on.
+    fn halt(&self, pid: Option<u32>) -> Option<String> {
+        match (self.activity?, pid) {
+            (Activity::Stopped, Some(pid)) => {
+                Some(format!("stopped by a signal; kill -CONT {pid} lets it go on"))
+            }
+            (Activity::Stopped, None) => Some("stopped by a signal".to_owned()),
+            (Activity::Traced, _) => Some("stopped by a debugger".to_owned()),
+            _ => None,
+        }
+    }
+
     /// Whether it waits for no messages any more, but for the other ranks' ends.
     pub(super) fn is_at_its_end(&self) -> bool {
         self.has_left || self.holding().any(|wait| wait.call == Call::Finish)
@@ -77,18 +99,29 @@ impl Standing {
     }
 }
 
+/// The process that was read of a rank.
+fn pid(seen: &Seen) -> Option<u32> {
+    match seen {
+        Seen::State(state) => Some(state.pid),
+        _ => None,
+    }
+}
+
 /// Every rank of a job, whose ranks were stopped at `stopped_at` if that has come.
 pub(super) fn told(ledger: &Ledger, snapshot: &Snapshot, stopped_at: Option<u64>) -> Vec<Standing> {
     let ranks = ledger.records().iter().enumerate();
-    ranks.map(|(rank, record)| one(record, snapshot.rank(rank), snapshot, stopped_at)).collect()
+    ranks.map(|(rank, record)| one(rank, record, snapshot, stopped_at)).collect()
 }
 
-fn one(record: &Record, seen: &Seen, snapshot: &Snapshot, stopped_at: Option<u64>) -> Standing {
+fn one(rank: usize, record: &Record, snapshot: &Snapshot, stopped_at: Option<u64>) -> Standing {
+    let seen = snapshot.rank(rank);
     let started = record.pid.is_some();
+    let is_alive = started && !ended_before(record, stopped_at);
     let mut standing = Standing {
         is_told: true,
         has_left: record.leaving || record.finished,
-        is_alive: started && !ended_before(record, stopped_at),
+        is_alive,
+        activity: snapshot.activity(rank).filter(|_| is_alive),
         queues: record.queues.clone(),
         ..Standing::default()
     };
@@ -96,11 +129,11 @@ fn one(record: &Record, seen: &Seen, snapshot: &Snapshot, stopped_at: Option<u64
         standing.waits_in(seen);
     }
     standing.state = match standing.is_alive && standing.waits.is_empty() {
-        true => state(record, outside(seen, snapshot)),
+        true => state(record, outside(rank, snapshot)),
         false => state(record, "joined"),
     }
     .to_owned();
-    standing.fate = fate(record, stopped_at, &standing);
+    standing.fate = fate(record, stopped_at, &standing, pid(seen));
     standing
 }
 
@@ -122,14 +155,22 @@ fn state(record: &Record, joined: &'static str) -> &'static str {
 
 /// The state of a rank that has joined and does not seem to be blocked. Nobody comes out of
 /// `mpj::init` before all are there.
-fn outside(seen: &Seen, snapshot: &Snapshot) -> &'static str {
+fn outside(rank: usize, snapshot: &Snapshot) -> &'static str {
     let is_absent = |seen: &Seen| matches!(seen, Seen::State(state) if !is_there(state));
-    match seen {
+    match snapshot.rank(rank) {
         Seen::State(state) if !is_there(state) => "joined",
         Seen::State(_) if snapshot.ranks.iter().any(is_absent) => {
             "joined, waits in mpj::init for the others"
         }
-        Seen::State(_) => "joined, awake: it computes, polls, or has just begun a call",
+        Seen::State(_) => match snapshot.activity(rank) {
+            Some(Activity::Stopped | Activity::Traced) => "joined",
+            Some(Activity::Computing) => "joined, computing or polling",
+            Some(Activity::InKernel) => "joined, in a system call that cannot be interrupted",
+            Some(Activity::Sleeping) => {
+                "joined, asleep outside of MPI: in a lock, a pipe or a timer"
+            }
+            None => "joined, awake: it computes, polls, or has just begun a call",
+        },
         Seen::Unsteady => "joined, in a state that cannot be read",
         Seen::Unread => "joined",
     }
@@ -137,13 +178,22 @@ fn outside(seen: &Seen, snapshot: &Snapshot) -> &'static str {
 
 /// What became of its process. Of a rank that was blocked and ended by the launcher nothing needs to be
 /// told.
-fn fate(record: &Record, stopped_at: Option<u64>, standing: &Standing) -> Option<String> {
+fn fate(
+    record: &Record,
+    stopped_at: Option<u64>,
+    standing: &Standing,
+    pid: Option<u32>,
+) -> Option<String> {
     record.pid?;
     let is_blocked = !standing.waits.is_empty();
     match record.ended {
         Some((ending, _)) if ended_before(record, stopped_at) => Some(ended_how(ending)),
         None if stopped_at.is_some() => {
             Some("still running; does not even react to SIGKILL".to_owned())
+        }
+        None if standing.is_halted() => standing.halt(pid),
+        Some(_) if standing.is_halted() => {
+            standing.halt(None).map(|words| words + "; ended by mpjrun")
         }
         _ if is_blocked => None,
         Some(_) => Some("still running; ended by mpjrun".to_owned()),

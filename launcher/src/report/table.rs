@@ -80,24 +80,37 @@ fn groups(standings: &[Standing], coarse: bool) -> Vec<Group> {
     let mut groups: Vec<Group> = Vec::new();
     for (rank, standing) in told(standings) {
         for blocked in &standing.waits {
-            let Wait { call, sends, context, phase, .. } = blocked.wait;
-            let numbers =
-                (blocked.wait.peer, blocked.wait.tag, blocked.wait.bytes, blocked.wait.open);
-            let numbers = (!coarse).then_some(numbers);
+            let wait = as_of_all(blocked.wait);
+            let Wait { call, sends, peer, tag, context, bytes, phase, open, .. } = wait;
+            let numbers = (!coarse).then_some((peer, tag, bytes, open));
             let key = Key { call, sends, context, phase, failed: blocked.failed, numbers };
             match groups.iter_mut().find(|group| group.key == key) {
                 Some(group) => {
                     group.ranks.insert(rank);
-                    group.waits.push(blocked.wait);
+                    group.waits.push(wait);
                 }
                 None => {
                     let ranks = BTreeSet::from([rank]);
-                    groups.push(Group { key, ranks, waits: vec![blocked.wait] });
+                    groups.push(Group { key, ranks, waits: vec![wait] });
                 }
             }
         }
     }
     groups
+}
+
+/// A barrier waits for all who have not come: the steps in which it does so are the library's.
+fn as_of_all(wait: Wait) -> Wait {
+    match wait.call {
+        Call::Barrier => Wait {
+            since: wait.since,
+            call: wait.call,
+            context: wait.context,
+            phase: Phase::Others,
+            ..Wait::default()
+        },
+        _ => wait,
+    }
 }
 
 fn rows(standings: &[Standing], start: u64, at: u64) -> String {
@@ -139,8 +152,8 @@ fn peers(waits: &[Wait]) -> String {
         waits.iter().filter_map(|wait| Some(wait.peer? as usize)).collect();
     let known: Vec<usize> = known.into_iter().collect();
     let unknown = waits.iter().find(|wait| wait.peer.is_none()).map(|wait| match wait.call {
-        Call::Barrier | Call::Dup => "all",
-        Call::Finish => "others",
+        Call::Dup => "all",
+        Call::Barrier | Call::Finish => "others",
         _ => "any",
     });
     match (known.is_empty(), unknown) {

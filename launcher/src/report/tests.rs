@@ -87,7 +87,7 @@ fn state(waits: &[Wait]) -> TaskState {
 /// Looked at 1 s after the start.
 fn snapshot(states: impl IntoIterator<Item = TaskState>) -> Snapshot {
     let ranks = states.into_iter().map(|state| Seen::from(Some(state))).collect();
-    Snapshot { at: ms(1_000), ranks }
+    Snapshot { at: ms(1_000), ranks, activities: Vec::new() }
 }
 
 /// Each rank blocked in one wait.

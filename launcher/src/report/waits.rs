@@ -1,8 +1,9 @@
 //! Who waits for whom: the shortest cycle, or where there is none, chains and what stands at their ends.
 //!
-//! A rank waits for the peers of the first open operations of its threads, and at its end for all ranks
-//! that have not come to theirs. A receive from any rank names nobody: it counts only where no rank names
-//! another one, and then it waits for all of them.
+//! A rank waits for the peers of the first open operations of its threads, in a barrier and at its end for
+//! all ranks that have not come there. A receive from any rank names nobody: it counts only where no rank
+//! names another one, and then it waits for all of them. A rank whose process stands still waits for nobody:
+//! what it waited for may have come.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -10,6 +11,7 @@ use std::fmt::Write;
 use transport_lapi::bootstrap::board::{Call, Phase, Wait};
 
 use super::INDENT;
+use super::gatherings;
 use super::graph::{longest_chains, shortest_cycle};
 use super::standing::Standing;
 use super::words::{operation, ranks, source};
@@ -29,11 +31,22 @@ pub(super) fn text(standings: &[Standing]) -> String {
         targets = self::targets(standings, anybody);
     }
     let edges: Vec<Vec<usize>> = targets.iter().map(|to| to.keys().copied().collect()).collect();
-    let text = match shortest_cycle(&edges) {
-        Some(cycle) => cycle_line(&cycle, &targets),
-        None => chain_lines(&longest_chains(&edges), &targets, standings),
+    let (text, mut paths) = match shortest_cycle(&edges) {
+        Some(cycle) => (cycle_line(&cycle, &targets), vec![[&cycle[..], &cycle[..1]].concat()]),
+        None => {
+            let mut chains = longest_chains(&edges);
+            chains.retain(|chain| !is_gathering_alone(chain, &targets));
+            (chain_lines(&chains, &targets, standings), chains)
+        }
     };
-    text + &both_send(standings)
+    paths.truncate(MAX_CHAINS);
+    text + &gatherings::text(standings, &paths) + &both_send(standings)
+}
+
+/// Whether a chain says no more than the line of its gathering.
+fn is_gathering_alone(chain: &[usize], targets: &Targets<'_>) -> bool {
+    let [first, last] = chain else { return false };
+    targets[*first].get(last).is_some_and(|wait| matches!(wait.call, Call::Barrier | Call::Finish))
 }
 
 fn targets<'a>(
@@ -41,7 +54,8 @@ fn targets<'a>(
     peers: fn(usize, &Wait, &[Standing]) -> Vec<usize>,
 ) -> Targets<'a> {
     let mut targets = vec![BTreeMap::new(); standings.len()];
-    for (rank, standing) in standings.iter().enumerate() {
+    let moving = standings.iter().enumerate().filter(|(_, standing)| !standing.is_halted());
+    for (rank, standing) in moving {
         for wait in standing.holding() {
             for peer in peers(rank, wait, standings) {
                 targets[rank].entry(peer).or_insert(wait);
@@ -53,11 +67,8 @@ fn targets<'a>(
 
 /// The ranks that a wait names. A rank that does not exist is a claim, and nobody waits for it.
 fn named(_: usize, wait: &Wait, standings: &[Standing]) -> Vec<usize> {
-    match (wait.call, wait.peer) {
-        (Call::Finish, _) => {
-            let absent = standings.iter().enumerate().filter(|(_, other)| !other.is_at_its_end());
-            absent.map(|(rank, _)| rank).collect()
-        }
+    match (gatherings::absent(wait, standings), wait.peer) {
+        (Some(absent), _) if !absent.is_empty() => absent,
         (_, Some(peer)) if (peer as usize) < standings.len() => vec![peer as usize],
         _ => Vec::new(),
     }
@@ -107,7 +118,7 @@ fn step(rank: usize, next: usize, targets: &Targets<'_>) -> String {
 
 fn chain_end(rank: usize, standings: &[Standing]) -> String {
     let standing = &standings[rank];
-    match standing.holding().next() {
+    match standing.holding().next().filter(|_| !standing.is_halted()) {
         Some(wait) if wait.call == Call::Finish => {
             format!("{rank} waits for others ({})", operation(wait))
         }

@@ -96,9 +96,23 @@ pub(super) fn seconds_between(from: u64, to: u64) -> String {
     format!("{:.2}", std::time::Duration::from_nanos(to.saturating_sub(from)).as_secs_f64())
 }
 
+/// `1 byte` or `8 bytes`.
+pub(super) fn bytes(number: u64) -> String {
+    let noun = if number == 1 { "byte" } else { "bytes" };
+    format!("{number} {noun}")
+}
+
 /// Whether the messages of a context are those of collective calls: tags are the library's then.
 pub(super) fn is_collective(context: u32) -> bool {
     context % 2 == 1
+}
+
+/// `on world`, or `on communicator 2`.
+pub(super) fn on_named_communicator(context: u32) -> String {
+    match context / 2 {
+        0 => " on world".to_owned(),
+        _ => on_communicator(context),
+    }
 }
 
 /// `world`, or the number of a communicator.
@@ -152,7 +166,8 @@ pub(super) fn call(wait: &Wait, open: &str) -> String {
 /// The operation that it waits for, for one who knows the program: `recv tag 7`.
 pub(super) fn operation(wait: &Wait) -> String {
     let call = match wait.call {
-        Call::Barrier | Call::Dup | Call::Finish => return call(wait, ""),
+        Call::Barrier | Call::Dup => return call(wait, "") + &on_communicator(wait.context),
+        Call::Finish => return call(wait, ""),
         Call::Probe => "probe".to_owned(),
         Call::Wait => format!("wait: {}", direction(wait)),
         Call::WaitAny => format!("waitany: {}", direction(wait)),
@@ -163,6 +178,16 @@ pub(super) fn operation(wait: &Wait) -> String {
     match is_collective(wait.context) {
         true => format!("{call} of a collective call{on}"),
         false => format!("{call} {}{on}", tag(wait.tag)),
+    }
+}
+
+/// The same with its other end: `recv tag 7 from rank 0`.
+pub(super) fn operation_with_peer(wait: &Wait) -> String {
+    let operation = operation(wait);
+    match wait.call {
+        Call::Barrier | Call::Dup | Call::Finish => operation,
+        _ if wait.sends => format!("{operation} to {}", source(wait.peer)),
+        _ => format!("{operation} from {}", source(wait.peer)),
     }
 }
 

@@ -55,6 +55,25 @@ fn a_dry_run_starts_nothing() {
 }
 
 #[test]
+fn a_dry_run_shows_where_ranks_would_be_bound() {
+    let line = ["--dry-run", "-n", "2", "--bind-to", "hwthread", "--report-bindings", "/bin/true"];
+    let (dry, real) = (mpjrun(line).assert_code(0), mpjrun(&line[1..]).assert_code(0));
+    for rank in 0..2 {
+        let start = format!("mpjrun: rank {rank} (pid ");
+        let words =
+            real.err.lines().find_map(|line| line.strip_prefix(&start)?.split_once(") is "));
+        let (_, place) = words.expect("it is told");
+        let expected = format!("rank {rank}: /bin/true  # {place}\n");
+        assert!(dry.text().contains(&expected), "{dry:?}");
+    }
+    let many = mpjrun(["--dry-run", "-n", "200", "--map-by", "hwthread", "/bin/true"]);
+    let many = many.assert_code(0).text();
+    let usable = std::thread::available_parallelism().expect("a number").get();
+    assert_eq!(many.starts_with("# 200 ranks are bound to "), usable < 200, "{many}");
+    assert_eq!(many.matches("  # bound to processor ").count(), 200, "{many}");
+}
+
+#[test]
 fn completions_are_printed() {
     let finished = mpjrun(["--completions", "bash"]).assert_code(0);
     assert!(finished.text().contains("--timeout"), "{finished:?}");

@@ -11,7 +11,8 @@
 //! while the other one goes on. `rank replaced` becomes another program, `rank lists` has two of them
 //! show what they have open. `rank reads` says how ranks
 //! read each other's memory, `rank unreadable` forbids it. `rank waiting` blocks in all ranks but rank
-//! 0, which is busy; `rank exit CODE`, `rank abort CODE` and `rank ssend` are what other launchers and libraries fail at.
+//! 0, which is busy; in `rank apart` rank 0 waits while the others stand still, compute and sleep;
+//! `rank exit CODE`, `rank abort CODE` and `rank ssend` are what other launchers and libraries fail at.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program talks to its user")]
 
@@ -20,7 +21,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use mpj::{ANY_TAG, World};
-use rustix::process::{DumpableBehavior, set_dumpable_behavior};
+use rustix::process::{DumpableBehavior, Signal, getpid, kill_process, set_dumpable_behavior};
 use transport_lapi::config::inherited;
 
 fn main() -> ExitCode {
@@ -39,6 +40,7 @@ fn main() -> ExitCode {
         ["replaced"] => replaced(),
         ["lists"] => lists(),
         ["waiting"] => waiting(),
+        ["apart"] => apart(),
         ["exit", code] => exit(code, |code| std::process::exit(code)),
         ["abort", code] => exit(code, |code| mpj::abort(code)),
         ["ssend"] => ssend(),
@@ -200,6 +202,26 @@ fn waiting() -> Result<(), mpj::Error> {
         std::thread::sleep(Duration::from_secs(600));
     }
     wait_for(&world, 0)
+}
+
+/// Rank 0 waits for rank 1, which stops itself, and ends the job when it goes on; the others do not wait.
+fn apart() -> Result<(), mpj::Error> {
+    let world = mpj::init()?;
+    println!("{}", std::process::id());
+    match world.rank() {
+        0 => wait_for(&world, 1),
+        1 => {
+            kill_process(getpid(), Signal::STOP).expect("a process may stop itself");
+            mpj::abort(7)
+        }
+        2 => loop {
+            std::hint::spin_loop();
+        },
+        _ => {
+            std::thread::sleep(Duration::from_secs(600));
+            Ok(())
+        }
+    }
 }
 
 /// Rank 1 ends in this way with this code while rank 0 waits for it.

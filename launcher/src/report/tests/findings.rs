@@ -33,8 +33,8 @@ fn calls_of_several_operations_and_of_all_ranks_are_named_in_cycles() {
     let collective = Wait { context: 1, ..recv(1, 7) };
     let expected = "mpjrun:   cycle: 0 waits for 1 (recv of a collective call) -> \
                     1 waits for 0 (finish) -> 0\n\
-                    mpjrun:   rank 1: at the end of main, or out of it by an error, which is \
-                    printed only after the World is dropped\n";
+                    mpjrun:   finish: rank 1 has come (at the end of main, or out of it by an error, \
+                    which is printed only after the World is dropped)\n";
     assert_eq!(found(&[collective, finishing()]), expected);
 }
 
@@ -43,10 +43,6 @@ fn a_chain_says_what_stands_at_its_end() {
     let chain =
         "mpjrun:   chain: 0 waits for 1 (recv tag 7) -> 1 waits for any rank (recv tag 9)\n";
     assert_eq!(found(&[recv(1, 7), recv(None, 9)]), chain);
-    let chain = "mpjrun:   chain: 1 waits for 0 (finish) -> 0 waits for any rank (recv any tag)\n\
-                 mpjrun:   ranks 1-2: at the end of main, or out of it by an error, which is printed \
-                 only after the World is dropped\n";
-    assert_eq!(found(&[recv(None, None), finishing(), finishing()]), chain);
     let computing = snapshot([state(&[recv(1, 7)]), state(&[])]);
     let chain = "mpjrun:   chain: 0 waits for 1 (recv tag 7) -> \
                  1 (joined, awake: it computes, polls, or has just begun a call, still running)\n";
@@ -56,6 +52,85 @@ fn a_chain_says_what_stands_at_its_end() {
     job.ended(1, Ending::Code(0), ms(3));
     let chain = "mpjrun:   chain: 0 waits for 1 (recv tag 7) -> 1 (finished, exited with code 0)\n";
     assert_eq!(found_in(&job, &waiting([recv(1, 7), recv(0, 7)])), chain);
+}
+
+/// A rank in a barrier of the communicator with this number, in the round for `peer`.
+fn barrier(peer: u32, number: u32) -> Wait {
+    Wait { call: Call::Barrier, context: 2 * number + 1, bytes: 0, ..recv(peer, 0) }
+}
+
+#[test]
+fn who_has_not_come_to_a_barrier_is_named() {
+    let told = found(&[barrier(3, 0), barrier(0, 0), recv(None, 7), barrier(2, 0)]);
+    let line = "mpjrun:   barrier on world: ranks 0-1, 3 have come; rank 2 has not (recv tag 7 from any rank)\n";
+    assert_eq!(told, line, "nobody waits for his neighbour in the round");
+    let told = found(&[barrier(3, 0), barrier(0, 0), recv(0, 7), barrier(2, 0)]);
+    let expected = "\
+mpjrun:   cycle: 0 waits for 2 (barrier) -> 2 waits for 0 (recv tag 7) -> 0
+mpjrun:   barrier on world: ranks 0-1, 3 have come; rank 2 has not
+";
+    assert_eq!(told, expected);
+    let mut awake = waiting([barrier(1, 2), recv(1, 7), recv(1, 7), recv(1, 7)]);
+    awake.ranks[1] = Seen::from(Some(state(&[])));
+    awake.activities = vec![None, Some(Activity::Computing)];
+    let expected = "\
+mpjrun:   chain: 0 waits for 2 (barrier on communicator 2) -> 2 waits for 1 (recv tag 7) -> \
+1 (joined, computing or polling, still running)
+mpjrun:   barrier on communicator 2: rank 0 has come; ranks 1-2 have not; rank 3 has not (recv tag 7 from rank 1)
+";
+    assert_eq!(found_in(&joined(4), &awake), expected);
+}
+
+#[test]
+fn barriers_that_exclude_each_other_are_a_cycle() {
+    let cycle = "mpjrun:   cycle: 0 waits for 1 (barrier) -> 1 waits for 0 (barrier on communicator 1) -> 0\n";
+    assert_eq!(found(&[barrier(1, 0), barrier(0, 1)]), cycle);
+    let complete = "mpjrun:   cycle: 0 waits for 1 (barrier) -> 1 waits for 0 (barrier) -> 0\n";
+    assert_eq!(found(&[barrier(1, 0), barrier(0, 0)]), complete, "as of a moment before its end");
+}
+
+#[test]
+fn who_has_not_come_to_the_end_is_named() {
+    let line = "mpjrun:   finish: ranks 1-2 have come (at the end of main, or out of it by an error, \
+                which is printed only after the World is dropped); rank 0 has not (recv any tag from any \
+                rank)\n";
+    assert_eq!(found(&[recv(None, None), finishing(), finishing()]), line);
+    let mut slow = waiting([finishing(), finishing(), finishing(), finishing()]);
+    slow.ranks[1] = Seen::from(Some(state(&[])));
+    slow.ranks[3] = Seen::from(Some(state(&[])));
+    slow.activities = vec![None, Some(Activity::Sleeping), None, Some(Activity::Computing)];
+    let line = "mpjrun:   finish: ranks 0, 2 have come; rank 1 has not (joined, asleep outside of MPI: in a \
+                lock, a pipe or a timer, still running); rank 3 has not (joined, computing or polling, \
+                still running)\n";
+    assert_eq!(found_in(&joined(4), &slow), line);
+}
+
+#[test]
+fn gatherings_and_those_who_have_not_come_are_counted() {
+    let waits = (0..40).map(|rank| match rank % 2 {
+        0 => barrier(0, rank),
+        _ => Wait { tag: Some(rank as i32), ..recv(None, None) },
+    });
+    let told = found(&waits.collect::<Vec<_>>());
+    assert_eq!(told.matches("   barrier on").count(), 4, "{told}");
+    assert!(told.ends_with("mpjrun:   and 16 more barriers\n"), "{told}");
+    assert!(told.lines().all(|line| line.matches(" not").count() <= 5), "{told}");
+}
+
+#[test]
+fn a_rank_that_stands_still_waits_for_nobody() {
+    let mut snapshot = waiting([recv(1, 7), recv(0, 9)]);
+    snapshot.activities = vec![None, Some(Activity::Stopped)];
+    let chain = "mpjrun:   chain: 0 waits for 1 (recv tag 7) -> \
+                 1 (joined, stopped by a signal; kill -CONT 200 lets it go on)\n";
+    assert_eq!(found_in(&joined(2), &snapshot), chain);
+    let gone = {
+        let mut job = joined(2);
+        job.ended(1, Ending::Code(1), ms(900));
+        job
+    };
+    let chain = "mpjrun:   chain: 0 waits for 1 (recv tag 7) -> 1 (joined, exited with code 1)\n";
+    assert_eq!(found_in(&gone, &snapshot), chain, "the number may be another process's now");
 }
 
 #[test]
@@ -192,4 +267,28 @@ mpjrun:   rank 1: early message from rank 0, tag 5 on communicator 1, 8 bytes
 mpjrun:   rank 1: and 994 more early messages
 ";
     assert!(found_in(&job, &snapshot([state(&[]), state(&[])])).ends_with(expected));
+}
+
+/// Each blocked call once: of two receives alike the other one is still told.
+#[test]
+fn the_queues_leave_out_what_the_table_has() {
+    let mut job = joined(2);
+    let posted = |tag, bytes| PostedReceive { source: Some(0), tag: Some(tag), context: 0, bytes };
+    let listed = vec![posted(7, 8), posted(7, 8), posted(7, 16), posted(9, 8)];
+    let queues = Queues { posted: listed, all_posted: 70, ..Queues::default() };
+    assert!(job.note(1, ControlMessage::Queues { task: 1, queues }, ms(900)));
+    let told = |waits: &[Wait]| {
+        let told = found_in(&job, &snapshot([state(&[]), state(waits)]));
+        let lines = told.lines().filter_map(|line| line.strip_prefix("mpjrun:   rank 1: "));
+        lines.map(str::to_owned).collect::<Vec<_>>()
+    };
+    let of = |tag, bytes| format!("posted receive from rank 0, tag {tag}, {bytes} bytes");
+    let rest = [of(7, 16), of(9, 8), "and 66 more posted receives".to_owned()];
+    let twice = [of(7, 8) + ", 2 times"];
+    assert_eq!(told(&[recv(0, 7)]), [&[of(7, 8)], &rest[..]].concat());
+    assert_eq!(told(&[recv(0, 7), recv(0, 7)]), rest);
+    assert_eq!(told(&[recv(0, 8)]), [&twice, &rest[..]].concat());
+    let probe = Wait { call: Call::Probe, ..recv(0, 7) };
+    let arriving = Wait { phase: Phase::Arriving, ..recv(0, 7) };
+    assert_eq!(told(&[probe, arriving]), [&twice, &rest[..]].concat());
 }

@@ -28,7 +28,7 @@ mpjrun: rank 1 (pid 201, host box) was killed by signal 9 (SIGKILL) 1.00 s after
 mpjrun:   ranks  blocked in              peer    tag  communicator    bytes  phase                         seconds
 mpjrun:   0, 2   recv                    rank 1    7  world               8  no message has come           0.50-0.75
 mpjrun:   2      waitall (3 open): send  rank 1    9  world         1048576  not fetched yet (rendezvous)  0.10
-mpjrun:   3      barrier                 rank 0    -  2                   -  no message has come           0.50
+mpjrun:   3      barrier                 others    -  2                   -  others have not come there    0.50
 mpjrun:   6      finish                  others    -  -                   -  others have not come there    0.50
 mpjrun:   rank 4: joined, awake: it computes, polls, or has just begun a call, still running; ended by mpjrun
 mpjrun:   rank 5: finished, exited with code 0
@@ -102,6 +102,40 @@ mpjrun:   rank 1: joined, awake: it computes, polls, or has just begun a call, s
 ";
     let shown = on_request(&joined(2), &snapshot([crowd, state(&[])]));
     assert!(shown.contains(expected), "{shown}");
+}
+
+/// What the processes of ranks do, as far as the kernel tells.
+#[test]
+fn a_rank_that_is_not_blocked_does_something() {
+    let mut snapshot = snapshot([&[][..], &[], &[], &[], &[], &[recv(0, 7)]].map(state));
+    let activities = [
+        None,
+        Some(Activity::Computing),
+        Some(Activity::Sleeping),
+        Some(Activity::InKernel),
+        Some(Activity::Traced),
+        Some(Activity::Stopped),
+    ];
+    snapshot.activities = activities.to_vec();
+    let expected = "\
+mpjrun:   5      recv        rank 0    7  world             8  no message has come  0.50
+mpjrun:   rank 0: joined, awake: it computes, polls, or has just begun a call, still running
+mpjrun:   rank 1: joined, computing or polling, still running
+mpjrun:   rank 2: joined, asleep outside of MPI: in a lock, a pipe or a timer, still running
+mpjrun:   rank 3: joined, in a system call that cannot be interrupted, still running
+mpjrun:   rank 4: joined, stopped by a debugger
+mpjrun:   rank 5: joined, stopped by a signal; kill -CONT 200 lets it go on
+";
+    let shown = on_request(&joined(6), &snapshot);
+    assert!(shown.contains(expected), "{shown}");
+    let shown = of_segment("99-ab", START, &snapshot, |_| true);
+    assert!(shown.contains("rank 5: joined, stopped by a signal; kill -CONT 200 lets"), "{shown}");
+    let gone = of_segment("99-ab", START, &snapshot, |_| false);
+    assert!(!gone.contains("stopped"), "{gone}");
+    let mut ended = joined(6);
+    (0..6).for_each(|rank| ended.ended(rank, Ending::Signal(libc::SIGTERM), ms(1_100)));
+    let shown = of_verdict(&ended, Verdict::TimedOut(Duration::from_secs(1)), ms(1_000), &snapshot);
+    assert!(shown.contains("rank 5: joined, stopped by a signal; ended by mpjrun\n"), "{shown}");
 }
 
 #[test]

@@ -1,0 +1,95 @@
+//! The snapshot of a job's ranks that a report shows: what they have published, and what the kernel says
+//! of their processes. Taken when a report is to be made, and at no other time.
+//!
+//! - OB1: the kernel is asked between two looks at what a rank has published. Where that has changed
+//!   meanwhile, the rank is awake, and nothing else is said: a thread that is seen asleep may have been so
+//!   in a call.
+//! - OB2: the number of a process is the rank's claim. It only decides which file of `/proc` is read, and
+//!   nothing is said of a rank in another namespace of processes. A rank that the launcher started keeps
+//!   its number until the job is over (K1 of [`crate::rank`]).
+
+use std::fs;
+
+use transport_lapi::bootstrap::board::{Board, TaskState, bystander_name};
+use transport_lapi::bootstrap::monotonic_nanos;
+
+use crate::report::{Activity, Seen, Snapshot};
+use crate::watch::Look;
+
+/// The snapshot that begins with this `look` at the board.
+pub(crate) fn snapshot(board: &Board, look: Look) -> Snapshot {
+    let ranks = look.iter().enumerate();
+    let activities = ranks.map(|(rank, before)| {
+        let before = before.as_ref()?;
+        let activity = of_rank(before)?;
+        board.state(rank).filter(|after| after.epoch == before.epoch).map(|_| activity)
+    });
+    let activities = activities.collect();
+    Snapshot {
+        at: monotonic_nanos(),
+        ranks: look.into_iter().map(Seen::from).collect(),
+        activities,
+    }
+}
+
+fn of_rank(state: &TaskState) -> Option<Activity> {
+    if state.pid == 0 || !state.is_here {
+        return None;
+    }
+    let threads = fs::read_dir(format!("/proc/{}/task", state.pid)).ok()?;
+    let lines = threads.map(|thread| fs::read_to_string(thread.ok()?.path().join("stat")).ok());
+    of_threads(lines.flatten().filter_map(|line| letter(&line)))
+}
+
+/// What a process does whose threads are in these states. One thread that runs may be the one that matters;
+/// a signal that stops the process stops them all.
+fn of_threads(letters: impl Iterator<Item = char>) -> Option<Activity> {
+    let letters: Vec<char> = letters.collect();
+    let order = [
+        ('T', Activity::Stopped),
+        ('R', Activity::Computing),
+        ('t', Activity::Traced),
+        ('D', Activity::InKernel),
+        ('S', Activity::Sleeping),
+    ];
+    order.into_iter().find(|(letter, _)| letters.contains(letter)).map(|(_, activity)| activity)
+}
+
+/// The state of a thread, in the kernel's letter, from its line `NUMBER (NAME) LETTER ...`; the name may have
+/// brackets. `None` for a thread that never communicates.
+fn letter(line: &str) -> Option<char> {
+    let (thread, rest) = line.split_once(" (")?;
+    let (name, rest) = rest.rsplit_once(") ")?;
+    let is_bystander = name == bystander_name(thread.parse().ok()?);
+    rest.chars().next().filter(|_| !is_bystander)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_of_the_kernel_has_a_letter() {
+        assert_eq!(letter("12 (rank) R 1 12 12 0"), Some('R'));
+        assert_eq!(letter("12 (a) S (b) T 1 12 12 0"), Some('T'));
+        assert_eq!(letter("12 (mpj-by-12) S 1 12"), None);
+        assert_eq!(letter("13 (mpj-by-12) S 1 12"), Some('S'), "an inherited name");
+        for damaged in ["", "12", "12 (rank)", "12 (rank) ", "x (rank) R"] {
+            assert_eq!(letter(damaged), None, "{damaged:?}");
+        }
+    }
+
+    #[test]
+    fn the_thread_that_matters_decides() {
+        let of = |letters: &str| of_threads(letters.chars());
+        assert_eq!(of("SRS"), Some(Activity::Computing));
+        assert_eq!(of("SSS"), Some(Activity::Sleeping));
+        assert_eq!(of("SDS"), Some(Activity::InKernel));
+        assert_eq!(of("TTT"), Some(Activity::Stopped));
+        assert_eq!(of("DTR"), Some(Activity::Stopped), "about to be");
+        assert_eq!(of("tt"), Some(Activity::Traced));
+        assert_eq!(of("ZS"), Some(Activity::Sleeping));
+        assert_eq!(of("Z"), None);
+        assert_eq!(of(""), None);
+    }
+}
