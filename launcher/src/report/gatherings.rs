@@ -80,9 +80,15 @@ pub(super) fn text(standings: &[Standing], paths: &[Vec<usize>]) -> String {
 
 fn line(gathering: Gathering, standings: &[Standing], paths: &[Vec<usize>]) -> Option<String> {
     let (come, absent) = gathering.split(standings);
-    let hint = (gathering == Gathering::Finish && others_wait(&absent, standings)).then_some(
-        " (at the end of main, or out of it by an error, which is printed only after the World is dropped)",
-    );
+    let is_open = |rank: &usize| !standings[*rank].ended_well;
+    let hint = match gathering {
+        Gathering::Finish if !others_wait(&absent, standings) => None,
+        Gathering::Finish if come.iter().any(is_open) => Some(
+            " (at the end of main, or out of it by an error, which is printed only after the World is dropped)",
+        ),
+        Gathering::Finish => Some(" (at the end of main)"),
+        _ => None,
+    };
     // Of two ranks a cycle or chain has told all.
     let is_step = |pair: &[usize]| come == pair[..1] && absent == pair[1..];
     let is_told = paths.iter().any(|path| path.windows(2).any(is_step));

@@ -6,7 +6,7 @@ use transport_lapi::bootstrap::control::Queues;
 use super::is_there;
 use super::snapshot::{Activity, Seen, Snapshot};
 use super::words::ended_how;
-use crate::exits::{Ledger, Record};
+use crate::exits::{Ending, Ledger, Record};
 
 /// How a rank stands.
 #[derive(Debug, Clone, Default)]
@@ -23,6 +23,8 @@ pub(super) struct Standing {
     pub(super) is_alive: bool,
     /// What its process did then, if that is known.
     activity: Option<Activity>,
+    /// Whether it was let go, and ended with code 0 (X6 of [`crate::exits`]).
+    pub(super) ended_well: bool,
     /// Whether it has told that it communicates no more.
     has_left: bool,
     /// Whether the report has it in its lists.
@@ -120,6 +122,7 @@ fn one(rank: usize, record: &Record, snapshot: &Snapshot, stopped_at: Option<u64
     let mut standing = Standing {
         is_told: true,
         has_left: record.leaving || record.finished,
+        ended_well: record.dismissed && matches!(record.ended, Some((Ending::Code(0), _))),
         is_alive,
         activity: snapshot.activity(rank).filter(|_| is_alive),
         queues: record.queues.clone(),

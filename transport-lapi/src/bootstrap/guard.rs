@@ -40,7 +40,7 @@ const NAME: &CStr = c"mpjrun-guard";
 pub struct Guard {
     process: Pid,
     /// Ends with the launcher.
-    line: OwnedFd,
+    _line: OwnedFd,
 }
 
 impl Guard {
@@ -57,7 +57,7 @@ impl Guard {
             0 => watch(&watched, groups),
             child => {
                 let process = Pid::from_raw(child).expect("a child's number is positive");
-                Ok(Self { process, line })
+                Ok(Self { process, _line: line })
             }
         }
     }

@@ -17,7 +17,7 @@ fn the_end_of_the_line_ends_the_groups() {
     let mut guard = Guard::over(&[one, other]).expect("a process");
     let (_, unrelated) = pipe_with(PipeFlags::CLOEXEC).expect("a pipe");
     // As the kernel closes it when the launcher dies.
-    drop(std::mem::replace(&mut guard.line, unrelated));
+    drop(std::mem::replace(&mut guard._line, unrelated));
     for child in [&mut first, &mut second] {
         assert_eq!(child.wait().expect("our child").signal(), Some(libc::SIGKILL));
     }
