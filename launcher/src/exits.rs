@@ -3,9 +3,12 @@
 //! The job's poll loop feeds the [`Ledger`] with control messages and endings as they come;
 //! [`crate::report`] puts into words what stands in it.
 //!
-//! - X1: the first failure *in time* decides. A rank that complained, mostly of a panic, failed when it
-//!   did so, by its own clock reading, even if another rank, brought down by that, was gone sooner.
-//! - X2: a complaint alone is no failure: a rank may recover. Its ending says whether it did.
+//! - X1: the first failure *in time* decides, as far as the launcher can tell: of two processes that end
+//!   while it does not look, the one with the lower number. A rank that complained shortly before it failed,
+//!   mostly of a panic, failed when it did so, by its own clock reading, even if another rank, brought down
+//!   by that, was gone sooner.
+//! - X2: a complaint alone is no failure: a rank may recover. Its ending says whether it did, and one that
+//!   comes long after is none of it.
 //! - X3: exit code 0 is a success only of a rank that finished, or of one that never joined in a job
 //!   that nobody joined: then the program is none of ours.
 //! - X4: what ended after the job was being stopped was ended by the stop, whatever its code.
@@ -13,6 +16,8 @@
 //!   process ends after that, and even if it does not.
 //! - X6: a rank that waited at its end in vain, and was let go, fails by its code, since it may have come to
 //!   its end by an error. Code 0 says that it did not; then it is not to blame for who waits for it.
+//! - X7: a rank that gives up its place in the job has failed. It is waited for shortly, since its ending
+//!   tells more; so is a script whose program has ended without finishing.
 
 use std::time::Duration;
 
@@ -25,8 +30,13 @@ use crate::output::Broken;
 const KEPT_COMPLAINTS: usize = 4;
 /// A control line that ended this long before its rank did not end with it, in nanoseconds.
 const LINE_ALONE: u64 = 50_000_000;
-/// A control line that ended this long ago, while what started its rank still runs, ended with the rank.
+/// How long the script of a program that has ended may take to end too.
 const GONE_AFTER: u64 = 500_000_000;
+/// How long a rank that gave up may take to end, and one that complained before those brought down by it
+/// decide.
+const SETTLE: u64 = 250_000_000;
+/// A rank that failed this long after a complaint had recovered from it.
+const RECENT: u64 = 1_000_000_000;
 
 /// How a process ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,11 +57,11 @@ pub(crate) enum Fault {
     /// Exit code 0 of a rank that joined and could not say whether it finished: its control line was
     /// closed long before its end.
     LineClosed,
-    /// It panicked and gave up its place in the job, so that others failed, and has not ended since.
-    Panicked,
+    /// It gave up its place in the job, by a panic or an error, and has not ended since (X7).
+    GaveUp { panicked: bool },
     /// One of its threads has ended by a panic, and now every rank waits for another one.
     Deserted,
-    /// The rank is gone, and the script that started it goes on.
+    /// The program is gone without finishing, and the script that started it goes on (X7).
     Gone,
     /// Exit code 0 of a rank that never joined, while another did.
     NeverJoined,
@@ -108,7 +118,10 @@ impl Verdict {
             Self::Failed(Failure { fault: Fault::Signal(signal), .. }) => after_signal(signal),
             // Code 0 would call the end of the job a success.
             Self::Failed(Failure { fault: Fault::Aborted(code), .. }) => (code as u8).max(1),
-            Self::Failed(Failure { fault: Fault::Panicked | Fault::Deserted, .. }) => 101,
+            Self::Failed(Failure {
+                fault: Fault::GaveUp { panicked: true } | Fault::Deserted,
+                ..
+            }) => 101,
             Self::Failed(_) => 1,
             Self::TimedOut(_) | Self::Stalled(_) => 124,
             Self::Signalled(signal) => after_signal(signal),
@@ -116,6 +129,17 @@ impl Verdict {
             Self::OutputRefused(_) | Self::FileRefused(_) | Self::Deadlock => 125,
         }
     }
+}
+
+/// What follows from what is known of the ranks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Decision {
+    /// No rank has failed.
+    Nothing,
+    /// More is known at this time at the latest, or when another rank has ended.
+    Open { until: u64 },
+    /// This rank failed first.
+    Failed(Failure),
 }
 
 /// What a rank said of its own failure.
@@ -129,10 +153,19 @@ pub(crate) struct Complaint {
     pub(crate) thread: i32,
 }
 
+impl Complaint {
+    /// Whether it is of a panic.
+    pub(crate) fn is_panic(&self) -> bool {
+        !self.location.is_empty()
+    }
+}
+
 /// What is known of one rank.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Record {
-    /// `None` if it was never started.
+    /// The process that the launcher started; `None` if it did not.
+    started: Option<u32>,
+    /// The process of the program, as far as known: what joined need not be what was started.
     pub(crate) pid: Option<u32>,
     pub(crate) joined: bool,
     pub(crate) leaving: bool,
@@ -146,51 +179,72 @@ pub(crate) struct Record {
     pub(crate) queues: Option<Queues>,
     /// When it asked for the end of the job, and with which code.
     aborted: Option<(u64, i32)>,
+    /// When it gave up its place in the job.
+    gave_up: Option<u64>,
     /// When its control line ended.
     line_closed: Option<u64>,
-    /// Whether the rank is gone though the process that mpjrun started is not: a script goes on.
-    gone: bool,
+    /// When the program in a script was found to have ended.
+    program_ended: Option<u64>,
     /// Whether [`Ledger::take_failed`] has told of its failure.
     told: bool,
     pub(crate) ended: Option<(Ending, u64)>,
 }
 
 impl Record {
-    fn fault(&self, somebody_joined: bool) -> Option<Fault> {
-        if let Some((_, code)) = self.aborted {
-            return Some(Fault::Aborted(code));
+    /// Whether a script started the program that joined.
+    pub(crate) fn is_script(&self) -> bool {
+        self.started.is_some() && self.joined && self.pid != self.started
+    }
+
+    /// Whether it gave up its place in the job.
+    pub(crate) fn gave_up(&self) -> bool {
+        self.gave_up.is_some()
+    }
+
+    /// Its fault, if it is certain by `now`, and since when that has been so.
+    fn fault(&self, somebody_joined: bool, now: u64) -> Option<(Fault, u64)> {
+        if let Some((at, code)) = self.aborted {
+            return Some((Fault::Aborted(code), at));
         }
-        if self.ended.is_none() && self.gone {
-            return Some(Fault::Gone);
-        }
-        let (ending, at) = self.ended?;
+        let Some((ending, at)) = self.ended else {
+            return self.open().filter(|(_, until)| now >= *until);
+        };
         let line_alone = self.line_closed.is_some_and(|closed| closed + LINE_ALONE < at);
-        match ending {
-            Ending::Code(0) if self.finished || self.dismissed => None,
-            Ending::Code(0) if self.joined && line_alone => Some(Fault::LineClosed),
-            Ending::Code(0) if self.joined => Some(Fault::Unfinished),
-            Ending::Code(0) => somebody_joined.then_some(Fault::NeverJoined),
-            Ending::Code(code) => Some(Fault::Code(code)),
-            Ending::Signal(signal) => Some(Fault::Signal(signal)),
+        let fault = match ending {
+            Ending::Code(0) if self.finished || self.dismissed => return None,
+            Ending::Code(0) if self.joined && line_alone => Fault::LineClosed,
+            Ending::Code(0) if self.joined => Fault::Unfinished,
+            Ending::Code(0) if somebody_joined => Fault::NeverJoined,
+            Ending::Code(0) => return None,
+            Ending::Code(code) => Fault::Code(code),
+            Ending::Signal(signal) => Fault::Signal(signal),
+        };
+        Some((fault, at))
+    }
+
+    /// The fault that it will have if it has not ended by then (X7).
+    fn open(&self) -> Option<(Fault, u64)> {
+        if !self.is_undecided() || self.finished || self.dismissed {
+            return None;
         }
+        let by_panic = |at: u64| self.complained(at).is_some_and(Complaint::is_panic);
+        let given_up =
+            self.gave_up.map(|at| (Fault::GaveUp { panicked: by_panic(at) }, at + SETTLE));
+        let gone = self.program_ended.map(|at| (Fault::Gone, at + GONE_AFTER));
+        given_up.into_iter().chain(gone).min_by_key(|(_, until)| *until)
     }
 
-    fn complained_at(&self) -> Option<u64> {
-        self.complaints.last().map(|complaint| complaint.at)
+    /// What it said last, shortly before `at` or since (X2).
+    fn complained(&self, at: u64) -> Option<&Complaint> {
+        self.complaints.last().filter(|said| said.at.saturating_add(RECENT) >= at)
     }
 
-    /// When the rank failed, given that it did (X1, X5).
-    fn failed_at(&self) -> Option<u64> {
-        let aborted_at = self.aborted.map(|(at, _)| at);
-        let gone_at = self.line_closed.filter(|_| self.gone);
-        aborted_at.or(self.complained_at()).or(gone_at).or(self.ended.map(|(_, at)| at))
-    }
-
-    /// When a rank whose line has ended will count as gone.
-    fn gone_from(&self) -> Option<u64> {
-        let is_through = self.finished || self.dismissed || self.gone;
-        let is_open = self.joined && !is_through && self.is_undecided();
-        self.line_closed.filter(|_| is_open).map(|closed| closed.saturating_add(GONE_AFTER))
+    /// When the rank failed, given that it did by `now` (X1, X5).
+    fn failed_at(&self, now: u64) -> u64 {
+        let ended_at = self.ended.map(|(_, at)| at);
+        let last = self.gave_up.or(self.program_ended).or(ended_at).unwrap_or(now);
+        let complained_at = self.complained(last).map_or(last, |said| said.at.min(last));
+        self.aborted.map_or(complained_at, |(at, _)| at)
     }
 
     /// Whether it may still turn out to have failed when it complained (X2).
@@ -217,7 +271,8 @@ impl Ledger {
         pids: impl IntoIterator<Item = u32>,
     ) -> Self {
         let pids = pids.into_iter().map(Some).chain(std::iter::repeat(None));
-        let records = pids.take(ranks).map(|pid| Record { pid, ..Record::default() }).collect();
+        let records =
+            pids.take(ranks).map(|pid| Record { started: pid, pid, ..Record::default() }).collect();
         Self { start, host, records }
     }
 
@@ -246,7 +301,7 @@ impl Ledger {
         match message {
             ControlMessage::Joined { pid, .. } => {
                 record.joined = true;
-                record.pid = Some(pid);
+                record.pid = Some(pid).filter(|pid| *pid != 0).or(record.pid);
             }
             ControlMessage::Leaving { counters, .. } => {
                 record.leaving = true;
@@ -256,6 +311,9 @@ impl Ledger {
             ControlMessage::Queues { queues, .. } => record.queues = Some(queues),
             ControlMessage::Aborted { at_nanos, code, .. } => {
                 record.aborted.get_or_insert((at_nanos.clamp(self.start, now), code));
+            }
+            ControlMessage::GaveUp { at_nanos, .. } => {
+                record.gave_up.get_or_insert(at_nanos.clamp(self.start, now));
             }
             ControlMessage::Failed { at_nanos, message, location, thread, .. } => {
                 if record.complaints.len() == KEPT_COMPLAINTS {
@@ -273,6 +331,11 @@ impl Ledger {
         self.records[rank].finished
     }
 
+    /// Notes that the program of `rank`, which a script started, was found to have ended `at` this time.
+    pub(crate) fn program_ended(&mut self, rank: usize, at: u64) {
+        self.records[rank].program_ended.get_or_insert(at);
+    }
+
     /// Notes that nothing more will come over `rank`'s line.
     pub(crate) fn line_closed(&mut self, rank: usize, now: u64) {
         self.records[rank].line_closed.get_or_insert(now);
@@ -281,13 +344,6 @@ impl Ledger {
     /// Forgets the queues that ranks have told, since they are about to be asked again.
     pub(crate) fn forget_queues(&mut self) {
         self.records.iter_mut().for_each(|record| record.queues = None);
-    }
-
-    /// The failure of a rank that gave up its place in the job by a panic and has not ended yet.
-    pub(crate) fn panic_of(&self, rank: usize) -> Option<Failure> {
-        let record = self.records.get(rank).filter(|record| record.is_undecided())?;
-        let panic = record.complaints.iter().find(|said| !said.location.is_empty())?;
-        Some(Failure { rank, fault: Fault::Panicked, at: panic.at })
     }
 
     /// The first panic of a thread that is not there any more, in a rank that is: `is_there` tells of a
@@ -325,48 +381,53 @@ impl Ledger {
         failures.min_by_key(|failure| failure.at)
     }
 
-    /// Notes which ranks count as gone at `now`, since their control line ended while they had not done
-    /// their part.
-    pub(crate) fn notice_gone(&mut self, now: u64) {
-        let is_gone = |record: &Record| record.gone_from().is_some_and(|from| now >= from);
-        let gone = self.records.iter_mut().filter(|record| is_gone(record));
-        gone.for_each(|record| record.gone = true);
-    }
-
-    /// When [`Ledger::notice_gone`] has something to note, if nothing happens before.
-    pub(crate) fn next_gone(&self) -> Option<u64> {
-        self.records.iter().filter_map(Record::gone_from).min()
-    }
-
     /// Notes how `rank` ended, `at` this time.
     pub(crate) fn ended(&mut self, rank: usize, ending: Ending, at: u64) {
         self.records[rank].ended = Some((ending, at));
     }
 
-    /// The failure that decides, of those that have ended so far.
-    pub(crate) fn first_failure(&self) -> Option<Failure> {
-        let somebody_joined = self.records.iter().any(|record| record.joined);
+    /// Whether the job has failed by `now`.
+    pub(crate) fn decide(&self, now: u64) -> Decision {
+        let Some((failure, since)) = self.first_failure(now) else {
+            let open = self.records.iter().filter_map(Record::open).map(|(_, until)| until).min();
+            return open.map_or(Decision::Nothing, |until| Decision::Open { until });
+        };
+        // One that complained before may be the one that decides (X1, X2).
+        let is_earlier = |record: &Record| {
+            let complained = record.complained(failure.at).is_some_and(|said| said.at < failure.at);
+            record.is_undecided() && (complained || record.failed_at(now) < failure.at)
+        };
+        let until = since.saturating_add(SETTLE);
+        if now < until && self.records.iter().any(is_earlier) {
+            return Decision::Open { until };
+        }
+        Decision::Failed(failure)
+    }
+
+    /// The failure that decides, of those that are certain by `now`; and since when it has been.
+    fn first_failure(&self, now: u64) -> Option<(Failure, u64)> {
+        let somebody_joined = self.somebody_joined();
         let failures = self.records.iter().enumerate().filter_map(|(rank, record)| {
-            let fault = record.fault(somebody_joined)?;
-            Some(Failure { rank, fault, at: record.failed_at()? })
+            let (fault, since) = record.fault(somebody_joined, now)?;
+            Some((Failure { rank, fault, at: record.failed_at(now) }, since))
         });
-        failures.min_by_key(|failure| failure.at)
+        failures.min_by_key(|(failure, _)| failure.at)
     }
 
-    /// A rank whose failure was not told of before, if there is one.
-    pub(crate) fn take_failed(&mut self) -> Option<usize> {
-        let somebody_joined = self.records.iter().any(|record| record.joined);
-        let is_new = |record: &Record| !record.told && record.fault(somebody_joined).is_some();
-        let rank = self.records.iter().position(is_new)?;
-        self.records[rank].told = true;
-        Some(rank)
+    /// A rank that has failed by `now` and was not told of before, if there is one.
+    pub(crate) fn take_failed(&mut self, now: u64) -> Option<Failure> {
+        let somebody_joined = self.somebody_joined();
+        let untold = self.records.iter_mut().enumerate().filter(|(_, record)| !record.told);
+        let mut failures = untold.filter_map(|(rank, record)| {
+            let (fault, _) = record.fault(somebody_joined, now)?;
+            record.told = true;
+            Some(Failure { rank, fault, at: record.failed_at(now) })
+        });
+        failures.next()
     }
 
-    /// Whether a rank that complained before `failure` has not ended yet: it may be the one that
-    /// decides (X1, X2).
-    pub(crate) fn awaits_earlier(&self, failure: &Failure) -> bool {
-        let earlier = |record: &Record| record.complained_at().is_some_and(|at| at < failure.at);
-        self.records.iter().any(|record| record.is_undecided() && earlier(record))
+    fn somebody_joined(&self) -> bool {
+        self.records.iter().any(|record| record.joined)
     }
 }
 

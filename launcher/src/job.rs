@@ -29,7 +29,7 @@ use transport_lapi::bootstrap::signals::{Signals, keep_children_waitable};
 use transport_lapi::bootstrap::spawn::DescriptorLimit;
 
 use crate::LaunchError;
-use crate::exits::{Ledger, Verdict};
+use crate::exits::{Decision, Ledger, Verdict};
 use crate::output::{Printer, Stream};
 use crate::oversight::{Occasion, Oversight};
 use crate::rank::Rank;
@@ -48,10 +48,10 @@ pub use spec::{App, Export, JobSpec, OnFailure, Vigilance};
 const GRACE_AFTER_FAILURE: Duration = Duration::from_millis(200);
 /// From SIGTERM to SIGKILL when the launcher itself was asked to end.
 const GRACE_AFTER_SIGNAL: Duration = Duration::from_secs(2);
-/// How long a rank that panicked first may take to end, before those brought down by it decide.
-const SETTLE: Duration = Duration::from_millis(250);
 /// Messages of one rank that are taken at once.
 const MESSAGES_PER_TURN: usize = 64;
+/// How many times as many are taken of a rank that has ended; a line holds fewer.
+const TURNS_AT_THE_END: usize = 64;
 /// From SIGKILL to giving up on a process that the kernel cannot end.
 const GIVE_UP: Duration = Duration::from_secs(2);
 
@@ -134,10 +134,6 @@ fn host_name() -> String {
 #[derive(Debug, Clone, Copy)]
 enum Phase {
     Running,
-    /// A rank failed, but one that panicked before may still decide.
-    Settling {
-        until: Instant,
-    },
     /// The job is to be stopped for this reason, once ranks that waited at their end have told theirs.
     Dismissing {
         until: Instant,
@@ -158,6 +154,8 @@ enum Phase {
 enum Event {
     Signal,
     Exit(usize),
+    /// The program of a rank that a script started has ended.
+    Program(usize),
     Control(usize),
     Output(usize, Stream),
     Printable(Stream),
@@ -237,7 +235,7 @@ impl Job {
         }
         let now = Instant::now();
         for rank in &mut self.ranks {
-            rank.close_if_done(now, &mut self.printer);
+            rank.close_if_done(now, self.verdict.is_none(), &mut self.printer);
             rank.show_prompts(now, &mut self.printer);
         }
         self.judge(now);
@@ -261,6 +259,7 @@ impl Job {
             if !rank.has_ended() {
                 set.push((Event::Exit(index), rank.pidfd(), PollFlags::IN));
             }
+            set.extend(rank.program().map(|end| (Event::Program(index), end, PollFlags::IN)));
             set.extend(rank.control().map(|line| (Event::Control(index), line, PollFlags::IN)));
             for (stream, pipe) in rank.pipes() {
                 if !self.printer.is_congested(stream) {
@@ -284,7 +283,7 @@ impl Job {
     fn next_deadline(&self) -> Option<Instant> {
         let phase = match self.phase {
             Phase::Running => None,
-            Phase::Settling { until } | Phase::Dismissing { until, .. } => Some(until),
+            Phase::Dismissing { until, .. } => Some(until),
             Phase::Stopping { kill_at } => Some(kill_at),
             Phase::Killing { give_up_at } => Some(give_up_at),
         };
@@ -300,18 +299,22 @@ impl Job {
         let prompts = self.ranks.iter().filter_map(|rank| rank.prompts_at(&self.printer));
         let deadlines = lingering.chain(prompts).chain(phase).chain(timeout).chain(foreground);
         let oversight = is_overseen.then(|| self.oversight.next_deadline()).flatten();
-        let gone =
-            self.ledger.next_gone().filter(|_| self.verdict.is_none()).map(|at| {
-                Instant::now() + Duration::from_nanos(at.saturating_sub(monotonic_nanos()))
-            });
-        deadlines.chain(patience).chain(oversight).chain(gone).min()
+        let now = monotonic_nanos();
+        let decision = match self.ledger.decide(now) {
+            Decision::Open { until } if self.verdict.is_none() => {
+                Some(Instant::now() + Duration::from_nanos(until.saturating_sub(now)))
+            }
+            _ => None,
+        };
+        deadlines.chain(patience).chain(oversight).chain(decision).min()
     }
 
     fn handle(&mut self, event: Event) {
         match event {
             Event::Signal => self.take_signals(),
             Event::Exit(rank) => self.take_ending(rank),
-            Event::Control(rank) => self.take_messages(rank),
+            Event::Program(rank) => self.take_program_end(rank),
+            Event::Control(rank) => drop(self.take_messages(rank)),
             Event::Output(rank, stream) => self.ranks[rank].read(stream, &mut self.printer),
             Event::Printable(stream) => self.printer.write(stream),
             Event::Input => self.take_input(),
@@ -379,24 +382,43 @@ impl Job {
 
     fn take_ending(&mut self, rank: usize) {
         if let Some((ending, at)) = self.ranks[rank].ending() {
-            self.take_messages(rank);
+            self.take_last_messages(rank);
             self.ledger.ended(rank, ending, at);
             self.oversight.answered(rank);
         }
     }
 
+    fn take_program_end(&mut self, rank: usize) {
+        let at = monotonic_nanos();
+        self.ranks[rank].program_has_ended();
+        self.take_last_messages(rank);
+        self.ledger.program_ended(rank, at);
+        self.oversight.answered(rank);
+    }
+
+    /// Takes all that a rank has said before it ended, which its line holds: a script, or another process
+    /// that has the line, may say more.
+    fn take_last_messages(&mut self, rank: usize) {
+        for _ in 0..TURNS_AT_THE_END {
+            if !self.take_messages(rank) {
+                return;
+            }
+        }
+    }
+
     /// Takes what has come over a rank's line, and not more than it may have to say at once: one that
-    /// floods its line does not keep the others waiting.
-    fn take_messages(&mut self, rank: usize) {
+    /// floods its line does not keep the others waiting. Answers whether there may be more.
+    fn take_messages(&mut self, rank: usize) -> bool {
         for _ in 0..MESSAGES_PER_TURN {
             let damage = match self.ranks[rank].next_message() {
-                Ok(Incoming::Nothing) => return,
-                Ok(Incoming::End) => return self.ledger.line_closed(rank, monotonic_nanos()),
+                Ok(Incoming::Nothing) => return false,
+                Ok(Incoming::End) => {
+                    self.ledger.line_closed(rank, monotonic_nanos());
+                    return false;
+                }
                 Ok(Incoming::Message(message)) => {
                     let claimed = message.task();
-                    if matches!(message, ControlMessage::Queues { .. }) {
-                        self.oversight.answered(rank);
-                    }
+                    self.heed(rank, &message);
                     if self.ledger.note(rank, message, monotonic_nanos()) {
                         continue;
                     }
@@ -404,7 +426,25 @@ impl Job {
                 }
                 Err(error) => error.to_string(),
             };
-            self.printer.say(&format!("mpjrun: ignoring what rank {rank} says: {damage}\n"));
+            if self.ranks[rank].is_first_damage() {
+                self.printer.say(&format!(
+                    "mpjrun: ignoring what rank {rank} says, now and wherever it is damaged: {damage}\n"
+                ));
+            }
+        }
+        true
+    }
+
+    /// What follows from a message for others than the ledger.
+    fn heed(&mut self, rank: usize, message: &ControlMessage) {
+        match message {
+            ControlMessage::Queues { .. } => self.oversight.answered(rank),
+            ControlMessage::Joined { pid, .. } => {
+                if !self.ranks[rank].watch_program(*pid) {
+                    self.ledger.program_ended(rank, monotonic_nanos());
+                }
+            }
+            _ => {}
         }
     }
 

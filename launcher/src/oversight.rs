@@ -126,11 +126,6 @@ impl Oversight {
         before.unwrap_or_else(|| observe::snapshot(&self.board, watch::look(&self.board)))
     }
 
-    /// The first rank that gave its place in the job up, if one did: the others may fail because of that.
-    pub(crate) fn lost(&self) -> Option<usize> {
-        self.board.lost().map(|rank| rank as usize)
-    }
-
     /// Ends the calls of the other ranks that wait, since rank `rank` is gone.
     pub(crate) fn declare_lost(&self, rank: usize) {
         self.board.declare_lost(rank as TaskId);

@@ -3,10 +3,11 @@
 //! - K1: the process is reaped when the rank is dropped, which is when the job is over. Until then its
 //!   number, which is also its group's, cannot be given to anybody else: neither a signal of ours nor a
 //!   get of another rank (V2 of `transport_lapi::adapters::shm`) meets a stranger. A rank that a script
-//!   started is reaped by that; its end is noticed by its control line.
+//!   started is reaped by that; its end is noticed by a descriptor of it.
 //! - K2: whatever happens to the launcher's own code, dropping a rank kills its group and reaps it.
 //! - K3: a process that left the group and holds the output open does not hold the launcher: what is
-//!   in the pipe when the group has been killed is read, and nothing more.
+//!   in the pipe when the group has been killed is read, and nothing more. Nor does one of the group for
+//!   long, unless it waits for the reader of the launcher's own output.
 //! - K4: the control line stays open until the rank is dropped: its end would tell the rank that the
 //!   launcher died.
 
@@ -27,7 +28,7 @@ use transport_lapi::bootstrap::monotonic_nanos;
 use crate::exits::Ending;
 use crate::output::{Delivery, LineBuffer, Prefix, Printer, Source, Stream, View, write_file};
 
-/// How long what a rank started may go on printing after the rank itself has ended.
+/// How long what a rank started may go on printing after the rank itself has ended, and is read.
 const LINGER: Duration = Duration::from_millis(100);
 /// How long a rank leaves a line unfinished before that is taken for a prompt.
 const PROMPT_AFTER: Duration = Duration::from_millis(100);
@@ -56,6 +57,10 @@ pub(crate) struct Rank {
     pidfd: OwnedFd,
     control: ControlReceiver,
     control_ended: bool,
+    /// Whether it has said something that nobody can understand.
+    has_damage: bool,
+    /// The process that joined, where that is another one: a script started it.
+    program: Option<OwnedFd>,
     outputs: [Output; 2],
     /// How it ended, and when that was noticed, in nanoseconds of the monotonic clock.
     ended: Option<(Ending, u64)>,
@@ -101,6 +106,8 @@ impl Rank {
             pidfd,
             control,
             control_ended: false,
+            has_damage: false,
+            program: None,
             outputs,
             ended: None,
             linger_until: None,
@@ -130,6 +137,35 @@ impl Rank {
     /// Readable when the process has ended.
     pub(crate) fn pidfd(&self) -> BorrowedFd<'_> {
         self.pidfd.as_fd()
+    }
+
+    /// From now on watches the process `pid` that has joined as this rank, if that is not the one that was
+    /// started. Answers whether it is there.
+    pub(crate) fn watch_program(&mut self, pid: u32) -> bool {
+        let other = i32::try_from(pid).ok().and_then(Pid::from_raw).filter(|_| pid != self.pid());
+        let Some(other) = other else { return true };
+        match pidfd_open(other, PidfdFlags::empty()) {
+            Ok(program) => self.program = Some(program),
+            Err(Errno::SRCH) => return false,
+            // Then its end is noticed by that of what was started.
+            Err(_) => {}
+        }
+        true
+    }
+
+    /// Readable when the process has ended that joined as this rank, where another one started it.
+    pub(crate) fn program(&self) -> Option<BorrowedFd<'_>> {
+        self.program.as_ref().map(AsFd::as_fd)
+    }
+
+    /// The process that joined has ended: there is nothing to watch any more.
+    pub(crate) fn program_has_ended(&mut self) {
+        self.program = None;
+    }
+
+    /// Notes that it has said something that nobody can understand; answers whether that is the first time.
+    pub(crate) fn is_first_damage(&mut self) -> bool {
+        !std::mem::replace(&mut self.has_damage, true)
     }
 
     /// The control line, while it can bring something.
@@ -173,13 +209,13 @@ impl Rank {
         Some(ended)
     }
 
-    /// Takes the next control message. After end-of-file or damage there are none any more.
+    /// Takes the next control message. After end-of-file there are none any more.
     pub(crate) fn next_message(&mut self) -> Result<Incoming, ControlError> {
         if self.control_ended {
             return Ok(Incoming::Nothing);
         }
         let incoming = self.control.try_recv();
-        self.control_ended = matches!(incoming, Ok(Incoming::End) | Err(_));
+        self.control_ended = matches!(incoming, Ok(Incoming::End) | Err(ControlError::Receive(_)));
         incoming
     }
 
@@ -213,13 +249,17 @@ impl Rank {
     }
 
     /// Clears away a process that ended: at once if nothing holds its output, else when it has
-    /// lingered.
-    pub(crate) fn close_if_done(&mut self, now: Instant, printer: &mut Printer) {
+    /// lingered, which it does while it waits for a reader that pauses, if it `may_linger` so long.
+    pub(crate) fn close_if_done(&mut self, now: Instant, may_linger: bool, printer: &mut Printer) {
         let Some(until) = self.linger_until else {
             return;
         };
         let quiet = self.outputs.iter().all(|output| output.pipe.is_none());
-        if !self.closed && (quiet || now >= until) {
+        // What is not read cannot be printed to its end.
+        let waits_for_reader = || self.pipes().any(|(stream, _)| printer.is_congested(stream));
+        if may_linger && waits_for_reader() {
+            self.linger_until = Some(now + LINGER);
+        } else if !self.closed && (quiet || now >= until) {
             self.signal(Signal::KILL);
             for output in &mut self.outputs {
                 output.close(printer);

@@ -35,7 +35,7 @@ mod words;
 
 use transport_lapi::bootstrap::board::TaskState;
 
-use crate::exits::{Fault, Ledger, Verdict};
+use crate::exits::{Failure, Fault, Ledger, Verdict};
 #[allow(unused_imports, reason = "who takes a snapshot needs both")]
 pub(crate) use snapshot::{Activity, Seen, Snapshot};
 use standing::Standing;
@@ -71,6 +71,15 @@ pub(crate) fn of_verdict(
         _ => hang(ledger, snapshot, &standings),
     };
     headline + &what_follows
+}
+
+/// Why a rank has failed, and what it said of it.
+pub(crate) fn cause(ledger: &Ledger, verdict: Verdict) -> String {
+    let said = match verdict {
+        Verdict::Failed(Failure { rank, .. }) => cause::complaints_of(&ledger.records()[rank]),
+        _ => String::new(),
+    };
+    cause::headline(ledger, verdict) + &said
 }
 
 /// What the protocols did on each rank.

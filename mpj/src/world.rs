@@ -33,7 +33,7 @@ pub fn init() -> Result<World, Error> {
     wtime();
     let Job { device, control, get_report } = wireup::join()?;
     if let Some(control) = &control {
-        device.answer_inquiries(control.clone());
+        device.report_to(control.clone());
         tell_panics(control.clone());
         abort::joined(control);
     }
@@ -85,7 +85,7 @@ impl World {
         Ok(())
     }
 
-    /// Goes without waiting for the others, who learn that this rank is gone.
+    /// Goes without waiting for the others, who learn that this rank is gone, as the launcher does.
     fn abandon(&self) {
         self.first_gone.get_or_init(|| self.rank());
         self.communicator.device.abort();
@@ -129,11 +129,14 @@ impl Drop for World {
 /// nothing: a panic may be caught.
 fn tell_panics(control: Control) {
     static ONCE: Once = Once::new();
+    let process = std::process::id();
     ONCE.call_once(|| {
         let before = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |panic| {
-            let place = panic.location().map(ToString::to_string).unwrap_or_default();
-            control.failed(&panic_text(panic.payload()), &place);
+            if std::process::id() == process {
+                let place = panic.location().map(ToString::to_string).unwrap_or_default();
+                control.failed(&panic_text(panic.payload()), &place);
+            }
             before(panic);
         }));
     });

@@ -14,6 +14,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use transport_lapi::adapter::{Adapter, Doorbell, GetKind};
+use transport_lapi::bootstrap::Control;
 use transport_lapi::bootstrap::board::{Call, Within};
 use transport_lapi::config::{BackendChoice, Protocol, Settings, Tuning, WaitMode};
 use transport_lapi::{Context, LapiError, RecvRegion, SendRegion, Session, SessionGuard};
@@ -86,8 +87,12 @@ pub struct Device<A: Adapter> {
     /// Why the device is unusable, once it is.
     failure: OnceLock<Error>,
     bell: Arc<dyn Doorbell>,
-    /// Whether this rank has ended its part.
-    finished: AtomicBool,
+    /// The line to the launcher, if there is one that ends the job where a rank does not go on.
+    pub(crate) launcher: OnceLock<Control>,
+    /// The process that this is a rank of: a fork of it has no part in the job.
+    process: u32,
+    /// Whether this rank has ended its part, or has told that it never will.
+    ended: AtomicBool,
     /// Tells the requests of this device from those of others in the process.
     number: u32,
 }
@@ -110,8 +115,17 @@ impl<A: Adapter> Device<A> {
         backend::register(&mut *context.session()?)?;
         let number = DEVICES.fetch_add(1, Ordering::Relaxed);
         let eager_below = options.table.eager_below();
-        let (failure, finished) = (OnceLock::new(), AtomicBool::new(false));
-        Ok(Self { context, options, eager_below, failure, bell, finished, number })
+        Ok(Self {
+            context,
+            options,
+            eager_below,
+            failure: OnceLock::new(),
+            bell,
+            launcher: OnceLock::new(),
+            process: std::process::id(),
+            ended: AtomicBool::new(false),
+            number,
+        })
     }
 
     /// This rank.
@@ -399,14 +413,21 @@ impl<A: Adapter> Device<A> {
             return Err(self.fail(trouble));
         }
         session.abandon();
-        self.finished.store(true, Ordering::Relaxed);
+        self.ended.store(true, Ordering::Relaxed);
         Ok(have_come)
     }
 
-    /// Tells the job that this rank will not go on, so that ranks which wait for it fail with an
-    /// error that names it instead of waiting for ever. Never blocks.
+    /// Tells the job that this rank will not go on: the launcher, if this device reports to one
+    /// ([`Device::report_to`]), which ends the job; else the other ranks, so that those which wait for it
+    /// fail with an error that names it instead of waiting for ever. Waits for no rank. Does nothing in a
+    /// fork of the process.
     pub fn abort(&self) {
-        self.bell.declare_lost();
+        if std::process::id() == self.process && !self.ended.swap(true, Ordering::Relaxed) {
+            match self.launcher.get() {
+                Some(launcher) => launcher.gave_up(),
+                None => self.bell.declare_lost(),
+            }
+        }
     }
 
     /// Makes the device unusable without waiting for anything: every later call, also of other
@@ -457,7 +478,7 @@ impl<A: Adapter> Device<A> {
         let error = self.failure.get_or_init(|| error).clone();
         if let Ok(mut session) = self.context.session() {
             session.abandon();
-            self.bell.declare_lost();
+            self.abort();
         }
         error
     }
@@ -528,11 +549,9 @@ fn check_tag(tag: i32) -> Result<i32, Error> {
 }
 
 impl<A: Adapter> Drop for Device<A> {
-    /// A rank that goes without [`Device::finish`] is lost to the others.
+    /// A rank that goes without [`Device::finish`] does not go on.
     fn drop(&mut self) {
-        if !self.finished.load(Ordering::Relaxed) {
-            self.bell.declare_lost();
-        }
+        self.abort();
     }
 }
 

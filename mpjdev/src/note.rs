@@ -18,10 +18,12 @@ use crate::state::State;
 const LOOKED_AT: usize = 1024;
 
 impl<A: Adapter> Device<A> {
-    /// From now on tells `control` both queues of this rank whenever the launcher asks, as soon as a
-    /// thread waits or polls.
-    pub fn answer_inquiries(&self, control: Control) {
-        self.context.on_inquiry(move |session| control.queues(queues(&session.state)));
+    /// From now on tells the launcher at the other end of `control` both queues of this rank whenever it
+    /// asks, as soon as a thread waits or polls; and tells it, in place of the other ranks, if this rank
+    /// does not go on.
+    pub fn report_to(&self, control: Control) {
+        let launcher = self.launcher.get_or_init(|| control).clone();
+        self.context.on_inquiry(move |session| launcher.queues(queues(&session.state)));
     }
 
     /// The wait for operations of a list, in `call`: the first one that is open speaks for all. Of a long

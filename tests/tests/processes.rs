@@ -23,7 +23,7 @@ fn job(ranks: usize, words: &[&str]) -> Outcome {
 /// Runs a job that has to fail with `code` and say all of `says`. From the misbehaviour, which comes
 /// after at most 200 ms, to the end it has a second, and another one for a busy machine.
 #[track_caller]
-fn failing_job(ranks: usize, words: &[&str], code: i32, says: &[&str]) {
+fn failing_job(ranks: usize, words: &[&str], code: i32, says: &[&str]) -> Outcome {
     launch::mpjrun_path();
     let start = Instant::now();
     let outcome = job(ranks, words);
@@ -33,6 +33,7 @@ fn failing_job(ranks: usize, words: &[&str], code: i32, says: &[&str]) {
         assert!(outcome.stderr.contains(words_said), "no {words_said:?}: {outcome:?}");
     }
     assert!(took < Duration::from_millis(2200), "{words:?} took {took:?}: {outcome:?}");
+    outcome
 }
 
 #[test]
@@ -108,7 +109,50 @@ fn a_panic_is_told_with_its_text_and_place_and_decides() {
     let says = ["mpjrun: rank 1 (pid ", "exited with code 101", place, ": rank 1 goes overboard"];
     failing_job(3, &["after", "panic", "1"], 101, &says);
     let says = ["mpjrun: rank 0 (pid ", "exited with code 101", place, ": rank 0 goes overboard"];
-    failing_job(3, &["after", "panic", "0"], 101, &says);
+    let outcome = failing_job(3, &["after", "panic", "0"], 101, &says);
+    // The others are ended in their calls, and have nothing to complain of.
+    assert!(!outcome.stderr.contains("is gone"), "{outcome:?}");
+    let waiting = "1-2    recv        rank 0";
+    assert!(outcome.stderr.contains(waiting), "{outcome:?}");
+}
+
+#[test]
+fn a_rank_that_gave_up_is_the_cause_before_it_ends() {
+    let says = [
+        "mpjrun: rank 1 (pid ",
+        "met an error, gave up its place in the job, and has not ended since",
+        "it said: rank 99",
+        "barrier",
+    ];
+    let outcome = failing_job(2, &["error-slow"], 1, &says);
+    assert!(!outcome.stderr.contains("is gone"), "{outcome:?}");
+}
+
+/// A script that goes on when its program has ended.
+const GOES_ON: &str = "\"$0\" \"$@\"; sleep 50";
+
+#[test]
+fn a_rank_that_dies_behind_a_script_that_goes_on() {
+    let words = ["-n", "2", "sh", "-c", GOES_ON, RANK, "after", "kill", "1"];
+    let outcome = launch::mpjrun(&words);
+    assert_eq!(outcome.code, 1, "{outcome:?}");
+    let says = ["mpjrun: rank 1 (pid ", "the script that started it goes on", "recv        rank 1"];
+    for words in says {
+        assert!(outcome.stderr.contains(words), "no {words:?} in {outcome:?}");
+    }
+}
+
+#[test]
+fn ranks_that_finish_behind_scripts_that_go_on() {
+    let script = GOES_ON.replace("50", "0.8");
+    let outcome = launch::mpjrun(&["-n", "2", "sh", "-c", &script, RANK, "well"]);
+    assert_eq!((outcome.code, outcome.stderr.as_str()), (0, ""), "{outcome:?}");
+}
+
+#[test]
+fn a_fork_that_ends_as_if_it_were_the_rank_harms_nobody() {
+    let outcome = launch::mpjrun(&["-n", "3", env!("CARGO_BIN_EXE_forked")]);
+    assert_eq!((outcome.code, outcome.stderr.as_str()), (0, ""), "{outcome:?}");
 }
 
 #[test]

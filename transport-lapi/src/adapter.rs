@@ -298,7 +298,8 @@ pub trait Doorbell: Send + Sync {
     fn declare_lost(&self);
 
     /// Publishes what a thread waits for, at a place that no other thread of the task has, for whoever
-    /// asks why nothing moves. One thread at a time publishes and withdraws.
+    /// asks why nothing moves. One thread at a time publishes and withdraws; nothing is published at a place
+    /// before what stood there was withdrawn.
     fn publish(&self, place: usize, wait: &Wait, standing: Standing) {
         let _ = (place, wait, standing);
     }

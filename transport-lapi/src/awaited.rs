@@ -89,7 +89,13 @@ impl Notice {
         if matches!(self, Self::Posted { wait: posted, .. } if *posted == wait) {
             return;
         }
-        let place = place.unwrap_or_else(|| take_place(&mut session.places));
+        let place = match place {
+            None => take_place(&mut session.places),
+            Some(place) => {
+                session.bell.withdraw(place);
+                place
+            }
+        };
         session.bell.publish(place, &wait, standing);
         *self = Self::Posted { wait, place };
     }
@@ -115,7 +121,10 @@ impl Notice {
         awaited: &impl Awaited<A, S>,
     ) {
         match *self {
-            Self::Posted { wait, place } => session.bell.publish(place, &wait, Standing::Failed),
+            Self::Posted { wait, place } => {
+                session.bell.withdraw(place);
+                session.bell.publish(place, &wait, Standing::Failed);
+            }
             _ => self.post(session, awaited, Standing::Failed),
         }
     }

@@ -30,8 +30,17 @@ fn panic(ledger: &mut Ledger, rank: u32, at: u64, text: &str) {
     assert!(ledger.note(rank as usize, failed, ms(1_000)));
 }
 
+/// The one that decides when nothing more comes.
 fn fault(ledger: &Ledger) -> Option<(usize, Fault)> {
-    ledger.first_failure().map(|failure| (failure.rank, failure.fault))
+    match ledger.decide(ms(100_000)) {
+        Decision::Failed(failure) => Some((failure.rank, failure.fault)),
+        Decision::Nothing => None,
+        Decision::Open { until } => panic!("not decided before {until}"),
+    }
+}
+
+fn failed(rank: usize, fault: Fault, at: u64) -> Decision {
+    Decision::Failed(Failure { rank, fault, at })
 }
 
 #[test]
@@ -82,12 +91,13 @@ fn an_earlier_panic_is_awaited_and_decides() {
     let mut job = ledger(2);
     panic(&mut job, 1, ms(10), "boom");
     job.ended(0, Ending::Code(1), ms(12));
-    let failure = job.first_failure().expect("rank 0 failed");
-    assert_eq!(failure.rank, 0);
-    assert!(job.awaits_earlier(&failure));
+    assert_eq!(job.decide(ms(13)), Decision::Open { until: ms(262) });
+    let mut slow = ledger(2);
+    panic(&mut slow, 1, ms(10), "boom");
+    slow.ended(0, Ending::Code(1), ms(12));
+    assert_eq!(slow.decide(ms(262)), failed(0, Fault::Code(1), ms(12)));
     job.ended(1, Ending::Code(101), ms(14));
-    assert_eq!(fault(&job), Some((1, Fault::Code(101))));
-    assert!(!job.awaits_earlier(&failure));
+    assert_eq!(job.decide(ms(14)), failed(1, Fault::Code(101), ms(10)));
 }
 
 #[test]
@@ -99,8 +109,82 @@ fn a_caught_panic_neither_fails_nor_delays() {
     job.ended(1, Ending::Code(0), ms(11));
     assert_eq!(fault(&job), None);
     job.ended(0, Ending::Code(1), ms(12));
-    let failure = job.first_failure().expect("rank 0 failed");
-    assert_eq!((failure.rank, job.awaits_earlier(&failure)), (0, false));
+    assert_eq!(job.decide(ms(12)), failed(0, Fault::Code(1), ms(12)));
+}
+
+#[test]
+fn a_rank_that_has_recovered_is_neither_awaited_nor_failed_before() {
+    let mut job = ledger(2);
+    panic(&mut job, 0, ms(10), "long ago");
+    job.ended(1, Ending::Code(3), ms(2_000));
+    assert_eq!(job.decide(ms(2_000)), failed(1, Fault::Code(3), ms(2_000)));
+    job.ended(0, Ending::Code(7), ms(2_100));
+    assert_eq!(job.decide(ms(2_100)), failed(1, Fault::Code(3), ms(2_000)));
+}
+
+fn give_up(ledger: &mut Ledger, rank: u32, at: u64) {
+    let gave_up = ControlMessage::GaveUp { task: rank, at_nanos: at };
+    assert!(ledger.note(rank as usize, gave_up, ms(1_000)));
+}
+
+#[test]
+fn who_gives_up_has_failed_and_may_end_first() {
+    for (ending, fault) in [
+        (Ending::Code(101), Fault::Code(101)),
+        (Ending::Code(0), Fault::Unfinished),
+        (Ending::Signal(6), Fault::Signal(6)),
+    ] {
+        let mut job = ledger(2);
+        join(&mut job, 1);
+        panic(&mut job, 1, ms(10), "boom");
+        give_up(&mut job, 1, ms(11));
+        assert_eq!(job.decide(ms(12)), Decision::Open { until: ms(261) });
+        job.ended(1, ending, ms(100));
+        assert_eq!(job.decide(ms(100)), failed(1, fault, ms(10)));
+    }
+}
+
+#[test]
+fn who_gives_up_and_does_not_end_is_not_awaited_long() {
+    let mut job = ledger(2);
+    panic(&mut job, 1, ms(10), "boom");
+    give_up(&mut job, 1, ms(11));
+    assert_eq!(job.decide(ms(261)), failed(1, Fault::GaveUp { panicked: true }, ms(10)));
+    let mut error = ledger(2);
+    give_up(&mut error, 1, ms(11));
+    assert_eq!(error.decide(ms(261)), failed(1, Fault::GaveUp { panicked: false }, ms(11)));
+    // Nor do those that fail because of that come first.
+    error.ended(0, Ending::Code(1), ms(50));
+    assert_eq!(error.decide(ms(60)), Decision::Open { until: ms(300) });
+    assert_eq!(error.decide(ms(261)), failed(1, Fault::GaveUp { panicked: false }, ms(11)));
+}
+
+#[test]
+fn a_program_that_ends_behind_its_script() {
+    let mut job = ledger(1);
+    join(&mut job, 0);
+    job.program_ended(0, ms(20));
+    assert_eq!(job.decide(ms(21)), Decision::Open { until: ms(520) });
+    assert_eq!(job.decide(ms(520)), failed(0, Fault::Gone, ms(20)));
+    job.ended(0, Ending::Code(4), ms(300));
+    assert_eq!(job.decide(ms(300)), failed(0, Fault::Code(4), ms(20)));
+}
+
+#[test]
+fn a_program_that_has_finished_may_leave_its_script_alone() {
+    let mut job = ledger(1);
+    join(&mut job, 0);
+    finish(&mut job, 0);
+    job.program_ended(0, ms(20));
+    assert_eq!(fault(&job), None);
+}
+
+#[test]
+fn a_line_that_ends_alone_decides_nothing() {
+    let mut job = ledger(1);
+    join(&mut job, 0);
+    job.line_closed(0, ms(5));
+    assert_eq!(fault(&job), None);
 }
 
 #[test]
@@ -109,8 +193,8 @@ fn claims_are_bounded() {
     assert!(!job.note(0, ControlMessage::Finished { task: 1 }, ms(1)), "another rank's words");
     panic(&mut job, 0, u64::MAX, "from the future");
     panic(&mut job, 1, 0, "from before the start");
-    assert_eq!(job.records[0].complained_at(), Some(ms(1_000)));
-    assert_eq!(job.records[1].complained_at(), Some(START));
+    assert_eq!(job.records[0].complaints[0].at, ms(1_000));
+    assert_eq!(job.records[1].complaints[0].at, START);
 }
 
 #[test]
@@ -120,6 +204,10 @@ fn exit_codes() {
     assert_eq!(failed(Fault::Signal(9)), 137);
     assert_eq!(failed(Fault::Unfinished), 1);
     assert_eq!(failed(Fault::NeverJoined), 1);
+    assert_eq!(failed(Fault::Gone), 1);
+    assert_eq!(failed(Fault::GaveUp { panicked: false }), 1);
+    assert_eq!(failed(Fault::GaveUp { panicked: true }), 101);
+    assert_eq!(failed(Fault::Deserted), 101);
     assert_eq!(failed(Fault::Aborted(7)), 7);
     assert_eq!(failed(Fault::Aborted(0x1ff)), 255);
     assert_eq!(failed(Fault::Aborted(0)), 1);
@@ -142,8 +230,7 @@ fn abort(ledger: &mut Ledger, rank: u32, at: u64, code: i32) {
 fn an_abort_is_a_failure_at_its_time_whatever_the_end() {
     let mut job = ledger(2);
     abort(&mut job, 1, ms(10), 7);
-    let failure = job.first_failure().expect("it need not have ended");
-    assert_eq!(failure, Failure { rank: 1, fault: Fault::Aborted(7), at: ms(10) });
+    assert_eq!(job.decide(ms(10)), failed(1, Fault::Aborted(7), ms(10)));
     job.ended(0, Ending::Code(1), ms(12));
     for ending in [Ending::Code(0), Ending::Code(7), Ending::Signal(9)] {
         job.ended(1, ending, ms(20));
@@ -167,8 +254,7 @@ fn a_rank_that_panics_and_aborts_is_not_awaited() {
     let mut job = ledger(2);
     panic(&mut job, 1, ms(10), "boom");
     abort(&mut job, 1, ms(11), 7);
-    let failure = job.first_failure().expect("it aborted");
-    assert_eq!((failure.at, job.awaits_earlier(&failure)), (ms(11), false));
+    assert_eq!(job.decide(ms(11)), failed(1, Fault::Aborted(7), ms(11)));
 }
 
 #[test]
@@ -191,8 +277,8 @@ fn a_rank_that_was_let_go_is_not_lost_behind_its_script() {
     let mut job = ledger(1);
     join(&mut job, 0);
     job.dismissed(0);
-    job.line_closed(0, ms(5));
-    assert_eq!(job.next_gone(), None);
+    job.program_ended(0, ms(5));
+    assert_eq!(fault(&job), None);
 }
 
 #[test]

@@ -1,22 +1,24 @@
 //! When and why a job is ended (J2 of [`crate::job`]). The other ways to its end are a signal to the launcher
 //! and the reader of its output, see [`super::flush`].
 //!
-//! - JU1: a rank's failure is judged before the job's hang: what a rank does at its end may look like one to
-//!   the others.
+//! - JU1: a rank's failure is judged before the job's hang: the others wait in vain for one that fails.
 //! - JU2: a job is ended for a hang only after its ranks were asked what they have, and after those that
 //!   wait at their end were let go. In Rust `main` drops the World, which waits for the others, before it
 //!   tells the error that it returns: that error is the cause, and must be seen.
 
 use std::path::Path;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use transport_lapi::bootstrap::monotonic_nanos;
 
-use super::{GRACE_AFTER_FAILURE, Job, OnFailure, Phase, SETTLE};
-use crate::exits::Verdict;
+use super::{GRACE_AFTER_FAILURE, Job, OnFailure, Phase};
+use crate::exits::{Decision, Verdict};
 use crate::oversight::Occasion;
 use crate::report;
 use crate::watch::Stage;
+
+/// How long ranks that are let go have to end.
+const FAREWELL: Duration = Duration::from_millis(250);
 
 impl Job {
     /// Passes the verdict when there is cause for one.
@@ -27,12 +29,11 @@ impl Job {
         if let Some(broken) = self.printer.broken_output() {
             return self.stop(broken.into(), GRACE_AFTER_FAILURE);
         }
-        self.ledger.notice_gone(monotonic_nanos());
         let may_go_on = self.on_failure == OnFailure::Keep && self.ledger.abort().is_none();
         match self.phase {
             _ if may_go_on => self.tell_failures(),
             Phase::Dismissing { verdict, .. } => self.judge_dismissed(verdict),
-            _ => self.judge_failures(now),
+            _ => self.judge_failures(),
         }
         if let Phase::Dismissing { until, verdict } = self.phase {
             if now >= until || !self.ledger.awaits_dismissed() {
@@ -42,33 +43,23 @@ impl Job {
     }
 
     /// Ends the job for a rank that has failed, if one has.
-    fn judge_failures(&mut self, now: Instant) {
-        if self.ledger.first_failure().is_none() {
+    fn judge_failures(&mut self) {
+        if self.ledger.decide(monotonic_nanos()) == Decision::Nothing {
             return;
         }
         // Another rank's panic may have been sent before the end that was noticed.
-        (0..self.ranks.len()).for_each(|rank| self.take_messages(rank));
-        let Some(failure) = self.ledger.first_failure() else {
-            return;
-        };
-        match self.phase {
-            Phase::Running if self.ledger.awaits_earlier(&failure) => {
-                self.phase = Phase::Settling { until: now + SETTLE };
-            }
-            Phase::Settling { until } if now < until && self.ledger.awaits_earlier(&failure) => {}
-            // Others fail at once where one unwinds for long.
-            _ => {
-                let panic = self.oversight.lost().and_then(|rank| self.ledger.panic_of(rank));
-                let failure = panic.filter(|panic| panic.at < failure.at).unwrap_or(failure);
-                self.stop(Verdict::Failed(failure), GRACE_AFTER_FAILURE);
-            }
+        for rank in 0..self.ranks.len() {
+            self.take_messages(rank);
+        }
+        if let Decision::Failed(failure) = self.ledger.decide(monotonic_nanos()) {
+            self.stop(Verdict::Failed(failure), GRACE_AFTER_FAILURE);
         }
     }
 
     /// A rank that was let go and fails is why the others would have waited for ever; what ran too long did
     /// so all the same.
     fn judge_dismissed(&mut self, verdict: Verdict) {
-        if let Some(failure) = self.ledger.first_failure() {
+        if let Decision::Failed(failure) = self.ledger.decide(monotonic_nanos()) {
             let is_cause = verdict == Verdict::Deadlock;
             let verdict = if is_cause { Verdict::Failed(failure) } else { verdict };
             self.stop(verdict, GRACE_AFTER_FAILURE);
@@ -77,11 +68,11 @@ impl Job {
 
     /// Tells once of each rank that has failed while the others go on, and ends their waits for it.
     fn tell_failures(&mut self) {
-        while let Some(rank) = self.ledger.take_failed() {
-            let note =
-                format!("mpjrun: rank {rank} has failed, the others go on (--on-failure keep)\n");
-            self.printer.say(&note);
-            self.oversight.declare_lost(rank);
+        while let Some(failure) = self.ledger.take_failed(monotonic_nanos()) {
+            let cause = report::cause(&self.ledger, Verdict::Failed(failure));
+            self.printer
+                .say(&format!("{cause}mpjrun: the other ranks go on (--on-failure keep)\n"));
+            self.oversight.declare_lost(failure.rank);
             if matches!(self.phase, Phase::Dismissing { verdict: Verdict::Deadlock, .. }) {
                 (self.phase, self.snapshot) = (Phase::Running, None);
             }
@@ -91,9 +82,8 @@ impl Job {
     /// The verdict on a job whose ranks have all ended without being stopped: with `--on-failure keep`,
     /// some may have failed.
     pub(super) fn judge_at_end(&mut self) {
-        if self.verdict.is_none() {
-            let failure = self.ledger.first_failure();
-            self.verdict = failure.map(|failure| (Verdict::Failed(failure), monotonic_nanos()));
+        if let (None, Decision::Failed(failure)) = (self.verdict, self.ledger.decide(u64::MAX)) {
+            self.verdict = Some((Verdict::Failed(failure), monotonic_nanos()));
         }
     }
 
@@ -108,13 +98,12 @@ impl Job {
         let expired = expired.map(|(limit, _)| Verdict::TimedOut(limit));
         let (ranks, ledger) = (&self.ranks, &self.ledger);
         let stage = |rank: usize| match ranks.get(rank) {
-            Some(process) if process.has_ended() => Stage::Ended,
+            Some(process) if process.is_gone() => Stage::Ended,
             Some(_) if ledger.has_finished(rank) => Stage::Finished,
             _ => Stage::Running,
         };
-        // A rank that complained may be about to end, and is judged first (JU1).
-        let is_settling = !matches!(self.phase, Phase::Running);
-        let found = self.oversight.look(stage, now).filter(|_| !is_settling);
+        let is_open = ledger.decide(monotonic_nanos()) != Decision::Nothing;
+        let found = self.oversight.look(stage, now).filter(|_| !is_open);
         if let Some(verdict) = expired.or(found) {
             self.inquire(Occasion::End(verdict));
         }
@@ -151,7 +140,7 @@ impl Job {
                     self.ledger.dismissed(rank);
                     self.oversight.dismiss(rank);
                 }
-                self.phase = Phase::Dismissing { until: now + SETTLE, verdict };
+                self.phase = Phase::Dismissing { until: now + FAREWELL, verdict };
             }
         }
     }

@@ -59,36 +59,33 @@ fn failure_words(ledger: &Ledger, failure: &Failure) -> String {
     let Failure { rank, fault, .. } = *failure;
     let Some(record) = ledger.records().get(rank) else { return format!("rank {rank} failed") };
     let at = match (fault, record.ended) {
-        (Fault::Aborted(_) | Fault::Panicked | Fault::Deserted, _) | (_, None) => failure.at,
+        (Fault::Aborted(_) | Fault::GaveUp { .. } | Fault::Deserted, _) | (_, None) => failure.at,
         (_, Some((_, at))) => at,
     };
     let when = format!("{} s after start", seconds_between(ledger.start(), at));
     let what = match fault {
         Fault::Code(code) if record.dismissed => format!(
-            "{} {when}, after it had dropped its World while others waited for it",
+            "{}, {when}: it had dropped its World while others waited for it",
             ended_how(Ending::Code(code))
         ),
-        Fault::Code(code) => format!("{} {when}", ended_how(Ending::Code(code))),
-        Fault::Signal(signal) => format!("{} {when}", ended_how(Ending::Signal(signal))),
-        Fault::Aborted(code) => format!("called abort with code {code} {when}"),
-        Fault::Unfinished if record.complaints.is_empty() => format!(
-            "exited with code 0 without finishing: keep the World alive until the end of main and \
-             let it drop ({when})"
-        ),
-        Fault::Unfinished => format!("exited with code 0 without finishing {when}"),
+        Fault::Code(code) => format!("{}, {when}", ended_how(Ending::Code(code))),
+        Fault::Signal(signal) => format!("{}, {when}", ended_how(Ending::Signal(signal))),
+        Fault::Aborted(code) => format!("called abort with code {code}, {when}"),
+        Fault::Unfinished => unfinished_words(record, &when),
         Fault::LineClosed => format!(
             "exited with code 0, but its control line to mpjrun was closed before: it closed a \
              descriptor that is not its own, or became another program by exec ({when})"
         ),
-        Fault::Panicked => {
-            format!("panicked, gave up its place in the job, and has not ended since ({when})")
+        Fault::GaveUp { panicked } => {
+            let how = if panicked { "panicked" } else { "met an error" };
+            format!("{how}, gave up its place in the job, and has not ended since ({when})")
         }
         Fault::Deserted => {
-            format!("lost a thread by a panic {when}, and now every rank waits for another one")
+            format!("lost a thread by a panic, {when}, and now every rank waits for another one")
         }
         Fault::Gone => format!(
-            "ended without finishing, and what started it goes on: a script whose program has ended \
-             should end with its code ({when})"
+            "ended without finishing, {when}, and the script that started it goes on: let that end \
+             with the program's code"
         ),
         Fault::NeverJoined => format!(
             "ended without joining the job ({when}), which other ranks did: call mpj::init in every \
@@ -97,6 +94,27 @@ fn failure_words(ledger: &Ledger, failure: &Failure) -> String {
     };
     let pid = record.pid.map_or("unknown".to_owned(), |pid| pid.to_string());
     format!("rank {rank} (pid {pid}, host {}) {what}", ledger.host())
+}
+
+/// Exit code 0, and what to do about it.
+fn unfinished_words(record: &Record, when: &str) -> String {
+    let exited = "exited with code 0 without finishing";
+    if record.is_script() {
+        return format!(
+            "{exited}, {when}: that is the script's code; let it end with the program's (set -o \
+             pipefail, or exec)"
+        );
+    }
+    match (record.gave_up(), record.complaints.is_empty()) {
+        (true, false) => format!(
+            "{exited}, {when}: its last call had an error, so its World did not wait for the others; a \
+             program that has dealt with the error ends with World::finish"
+        ),
+        (_, false) => format!("{exited}, {when}"),
+        (_, true) => {
+            format!("{exited}: keep the World alive until the end of main and let it drop ({when})")
+        }
+    }
 }
 
 /// What the rank that is the cause has said.

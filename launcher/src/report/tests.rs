@@ -12,7 +12,7 @@ use transport_lapi::bootstrap::board::{Blocked, Call, Phase, Wait};
 use transport_lapi::bootstrap::control::{ControlMessage, EarlyMessage, PostedReceive, Queues};
 
 use super::*;
-use crate::exits::{Ending, Failure, Fault};
+use crate::exits::{Decision, Ending, Failure, Fault};
 
 const START: u64 = 1_000_000_000;
 
@@ -25,8 +25,17 @@ fn ledger(ranks: u32) -> Ledger {
 }
 
 fn join(ledger: &mut Ledger, rank: u32) {
-    let joined = ControlMessage::Joined { task: rank, pid: 200 + rank };
+    let joined = ControlMessage::Joined { task: rank, pid: 100 + rank };
     assert!(ledger.note(rank as usize, joined, ms(1)));
+}
+
+/// The failure that decides.
+#[track_caller]
+fn failure_of(ledger: &Ledger) -> Failure {
+    match ledger.decide(u64::MAX) {
+        Decision::Failed(failure) => failure,
+        decision => panic!("no rank has failed: {decision:?}"),
+    }
 }
 
 fn finish(ledger: &mut Ledger, rank: u32) {

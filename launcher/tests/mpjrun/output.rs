@@ -277,6 +277,23 @@ fn a_launcher_that_nobody_reads_ends_by_its_timeout() {
 }
 
 #[test]
+fn what_a_rank_leaves_running_may_print_to_its_end_while_the_reader_pauses() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mark = folder.path().join("mark");
+    let script = "yes | head -c 1300000 | cat & until [ -e \"$0\" ]; do sleep 0.01; done";
+    let words = ["-n", "1", "sh", "-c", script, mark.to_str().expect("text")];
+    let mut running = start_unread(&mut command(words));
+    // Time to print all that there is room for.
+    std::thread::sleep(Duration::from_secs(1));
+    std::fs::write(mark, "").expect("a file");
+    // Longer than anybody lingers who is read.
+    std::thread::sleep(Duration::from_millis(300));
+    running.read();
+    let done = running.finish().assert_code(0);
+    assert_eq!(done.out.len(), 1_300_000);
+}
+
+#[test]
 fn options_of_other_launchers_are_noted_and_done_without() {
     let words = ["--allow-run-as-root", "-np2", "--oversubscribe", "echo", "--oversubscribe"];
     let done = mpjrun(words).assert_code(0);

@@ -123,6 +123,11 @@ impl Running {
         self.child.id()
     }
 
+    /// From now on somebody reads what it prints.
+    pub fn read(&mut self) {
+        self.out = self.child.stdout.take().map(capture);
+    }
+
     pub fn stdin(&mut self) -> std::process::ChildStdin {
         self.child.stdin.take().expect("it is piped")
     }

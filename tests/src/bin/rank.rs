@@ -34,6 +34,7 @@ fn main() -> ExitCode {
         ["nested"] => nested(),
         ["error-truncate"] => error_truncate(),
         ["error-rank"] => error_rank(),
+        ["error-slow"] => error_slow(),
         ["error-handled"] => error_handled(),
         ["thread-panic"] => thread_panic(),
         ["leaving"] => leaving(),
@@ -138,6 +139,13 @@ fn error_rank() -> Result<(), mpj::Error> {
         world.send(&[1u8], 99, 0)?;
     }
     world.barrier()
+}
+
+/// As [`error_rank`], and rank 1 has much to do before it ends.
+fn error_slow() -> Result<(), mpj::Error> {
+    let outcome = error_rank();
+    std::thread::sleep(Duration::from_secs(30));
+    outcome
 }
 
 /// Every rank meets an error, deals with it and goes on.

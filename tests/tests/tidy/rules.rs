@@ -38,6 +38,7 @@ pub const UNSAFE_FILES: &[&str] = &[
     "transport-lapi/src/region.rs",
     "transport-lapi/src/sys.rs",
     // Tests of calls that take borrowed memory, or that write what a hostile peer would.
+    "tests/src/bin/forked.rs",
     "tests/src/conformance/adapter/share.rs",
     "tests/src/conformance/device/rank.rs",
     "transport-lapi/src/adapters/port/tests.rs",

@@ -86,11 +86,6 @@ impl Board {
         self.segment.task(task).bell.0.ring(Fences::Symmetric);
     }
 
-    /// The first task that was declared lost, by itself or by another one, if any was.
-    pub fn lost(&self) -> Option<TaskId> {
-        port::lost(&self.segment)
-    }
-
     /// Declares task `task` lost, unless another one was first, and wakes everybody: their calls that
     /// wait end with an error.
     pub fn declare_lost(&self, task: TaskId) {

@@ -100,7 +100,7 @@ impl Slate {
         }
     }
 
-    /// Writes `entry` into line `place`; a place beyond the last line is counted only.
+    /// Writes `entry` into line `place`, which was cleared; a place beyond the last line is counted only.
     pub(crate) fn put(&self, place: usize, entry: &Entry) {
         self.change(|| match self.lines.get(place) {
             Some(line) => line.put(entry),

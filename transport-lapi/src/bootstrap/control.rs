@@ -10,21 +10,27 @@
 //! - L3: sending never waits longer than `PATIENCE`, never raises a signal, and ignores a launcher
 //!   that is gone: a rank has nothing better to do with that news.
 //! - L4: only the launcher holds its ends, so that a rank sees end-of-file when the launcher is gone.
+//! - L5: whose process joins is not taken from the packet, but from the kernel, which names the sender in
+//!   the receiver's namespace of processes.
 
 mod counters;
 mod queues;
 
-use std::io;
+use std::io::{self, IoSliceMut};
+use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
 use bincode::config::{Configuration, Fixint, Limit, LittleEndian};
 use bincode::{Decode, Encode};
+use rustix::cmsg_space;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
+use rustix::net::sockopt::set_socket_passcred;
 use rustix::net::{
-    AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, recv, send, socketpair,
+    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendFlags, SocketFlags,
+    SocketType, recvmsg, send, socketpair,
 };
 use rustix::process::{Signal, getpid, kill_process, parent_process_death_signal};
 use rustix::thread::gettid;
@@ -52,7 +58,7 @@ pub enum ControlMessage {
     Joined {
         /// Who.
         task: TaskId,
-        /// Its process, which a wrapper script may have started.
+        /// Its process, which a wrapper script may have started. Received, it is the kernel's word (L5).
         pid: u32,
     },
     /// The rank has done its part of the job, and may exit with code 0.
@@ -97,6 +103,14 @@ pub enum ControlMessage {
         /// What it has.
         queues: Queues,
     },
+    /// The rank communicates no more, and never finishes: its World was dropped by a panic or after an
+    /// error, or its device has failed. It is about to end, mostly.
+    GaveUp {
+        /// Who.
+        task: TaskId,
+        /// When, by [`monotonic_nanos`].
+        at_nanos: u64,
+    },
 }
 
 impl ControlMessage {
@@ -108,6 +122,7 @@ impl ControlMessage {
             | Self::Failed { task, .. }
             | Self::Leaving { task, .. }
             | Self::Aborted { task, .. }
+            | Self::GaveUp { task, .. }
             | Self::Queues { task, .. } => *task,
         }
     }
@@ -163,6 +178,7 @@ fn decode(packet: &[u8]) -> Result<ControlMessage, ControlError> {
 pub fn control_pair() -> io::Result<(ControlReceiver, OwnedFd)> {
     let flags = SocketFlags::CLOEXEC;
     let (launcher, rank) = socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
+    set_socket_passcred(&launcher, true)?;
     Ok((ControlReceiver { socket: launcher }, rank))
 }
 
@@ -199,6 +215,12 @@ impl Control {
     /// Says that the program asks for the end of the job, with `code`.
     pub fn aborted(&self, code: i32) {
         self.send(&ControlMessage::Aborted { task: self.task, at_nanos: monotonic_nanos(), code });
+    }
+
+    /// Says that this rank communicates no more and never finishes. To be called in place of letting the
+    /// other ranks fail: the launcher ends the job, and knows the cause.
+    pub fn gave_up(&self) {
+        self.send(&ControlMessage::GaveUp { task: self.task, at_nanos: monotonic_nanos() });
     }
 
     /// Answers an inquiry.
@@ -301,15 +323,37 @@ impl ControlReceiver {
     /// [`ControlError`] for a damaged packet, which is gone then: the next call gives the next one.
     pub fn try_recv(&self) -> Result<Incoming, ControlError> {
         let mut packet = vec![0; MAX_MESSAGE];
+        let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmCredentials(1))];
+        let mut ancillary = RecvAncillaryBuffer::new(&mut space);
         let flags = RecvFlags::DONTWAIT | RecvFlags::TRUNC;
-        match recv(&self.socket, &mut packet, flags) {
-            Ok((_, 0)) | Err(Errno::CONNRESET) => Ok(Incoming::End),
-            Ok((_, len)) if len > MAX_MESSAGE => Err(ControlError::TooLong { len }),
-            Ok((_, len)) => decode(&packet[..len]).map(Incoming::Message),
-            Err(Errno::AGAIN | Errno::INTR) => Ok(Incoming::Nothing),
-            Err(errno) => Err(ControlError::Receive(errno.into())),
+        let room = &mut [IoSliceMut::new(&mut packet)];
+        let len = match recvmsg(&self.socket, room, &mut ancillary, flags) {
+            Ok(received) => received.bytes,
+            Err(Errno::CONNRESET) => 0,
+            Err(Errno::AGAIN | Errno::INTR) => return Ok(Incoming::Nothing),
+            Err(errno) => return Err(ControlError::Receive(errno.into())),
+        };
+        match len {
+            0 => Ok(Incoming::End),
+            1..=MAX_MESSAGE => {
+                let mut message = decode(&packet[..len])?;
+                if let ControlMessage::Joined { pid, .. } = &mut message {
+                    *pid = sender(&mut ancillary);
+                }
+                Ok(Incoming::Message(message))
+            }
+            _ => Err(ControlError::TooLong { len }),
         }
     }
+}
+
+/// The process that sent what came with `ancillary`; 0 if the kernel does not tell.
+fn sender(ancillary: &mut RecvAncillaryBuffer<'_>) -> u32 {
+    let credentials = ancillary.drain().find_map(|message| match message {
+        RecvAncillaryMessage::ScmCredentials(credentials) => Some(credentials.pid),
+        _ => None,
+    });
+    credentials.map_or(0, |pid| pid.as_raw_nonzero().get() as u32)
 }
 
 #[cfg(test)]

@@ -20,9 +20,9 @@ fn the_report_names_cause_panic_and_every_other_rank() {
     for rank in [0, 2, 4] {
         job.ended(rank, Ending::Signal(libc::SIGTERM), ms(530));
     }
-    let failure = job.first_failure().expect("rank 1 failed");
+    let failure = failure_of(&job);
     let expected = "\
-mpjrun: rank 1 (pid 201, host box) exited with code 101 0.52 s after start
+mpjrun: rank 1 (pid 101, host box) exited with code 101, 0.52 s after start
 mpjrun:   it panicked at src/main.rs:1:2: left != right
 mpjrun:     left: 1
 mpjrun:   ranks 0, 2: joined, still running; ended by mpjrun
@@ -41,17 +41,57 @@ fn every_fault_has_its_words() {
     };
     assert_eq!(
         words(Fault::Signal(9)),
-        "mpjrun: rank 0 (pid 100, host box) was killed by signal 9 (SIGKILL) 1.25 s after start\n"
+        "mpjrun: rank 0 (pid 100, host box) was killed by signal 9 (SIGKILL), 1.25 s after start\n"
     );
     assert_eq!(
         words(Fault::Unfinished),
         "mpjrun: rank 0 (pid 100, host box) exited with code 0 without finishing: keep the World alive until \
          the end of main and let it drop (1.25 s after start)\n"
     );
-    assert!(
-        words(Fault::NeverJoined)
-            .contains("rank 0 (pid 100, host box) ended without joining the job")
-    );
+    for (fault, part) in [
+        (Fault::NeverJoined, "rank 0 (pid 100, host box) ended without joining the job"),
+        (Fault::GaveUp { panicked: true }, ") panicked, gave up its place in the job, and has not"),
+        (
+            Fault::GaveUp { panicked: false },
+            ") met an error, gave up its place in the job, and has",
+        ),
+        (Fault::Gone, "and the script that started it goes on"),
+        (
+            Fault::Deserted,
+            ") lost a thread by a panic, 1.25 s after start, and now every rank waits",
+        ),
+    ] {
+        assert!(words(fault).contains(part), "{}", words(fault));
+    }
+}
+
+/// What is said of a rank that exits with code 0 before it finishes.
+fn unfinished(before: impl FnOnce(&mut Ledger)) -> String {
+    let mut job = ledger(1);
+    join(&mut job, 0);
+    before(&mut job);
+    job.ended(0, Ending::Code(0), ms(20));
+    report(&job, Verdict::Failed(failure_of(&job)), ms(21))
+}
+
+#[test]
+fn a_script_whose_code_hides_that_of_its_program() {
+    let joined = ControlMessage::Joined { task: 0, pid: 300 };
+    let text = unfinished(|job| assert!(job.note(0, joined, ms(2))));
+    assert!(text.contains("rank 0 (pid 300, host box) exited with code 0 without"), "{text}");
+    assert!(text.contains("that is the script's code"), "{text}");
+}
+
+#[test]
+fn an_error_that_was_dealt_with_and_not_said_so() {
+    let text = unfinished(|job| {
+        let (message, location) = ("too long".to_owned(), String::new());
+        let said =
+            ControlMessage::Failed { task: 0, at_nanos: ms(10), message, location, thread: 0 };
+        assert!(job.note(0, said, ms(11)));
+        assert!(job.note(0, ControlMessage::GaveUp { task: 0, at_nanos: ms(10) }, ms(11)));
+    });
+    assert!(text.contains("ends with World::finish\nmpjrun:   it said: too long\n"), "{text}");
 }
 
 #[test]
@@ -62,9 +102,9 @@ fn a_complaint_that_is_no_panic_is_told_as_such() {
     let failed = ControlMessage::Failed { task: 0, at_nanos: ms(10), message, location, thread: 0 };
     assert!(job.note(0, failed, ms(11)));
     job.ended(0, Ending::Code(0), ms(20));
-    let failure = job.first_failure().expect("it did not finish");
+    let failure = failure_of(&job);
     let expected = "\
-mpjrun: rank 0 (pid 200, host box) exited with code 0 without finishing 0.02 s after start
+mpjrun: rank 0 (pid 100, host box) exited with code 0 without finishing, 0.02 s after start
 mpjrun:   it said: task 1 is gone
 ";
     assert_eq!(report(&job, Verdict::Failed(failure), ms(21)), expected);
@@ -76,7 +116,7 @@ fn what_ranks_say_acts_on_no_terminal_and_has_an_end() {
     join(&mut job, 0);
     panic(&mut job, 0, ms(5), &format!("\x1b]0;title\x07\ra{}b", "\n".repeat(32 << 10)));
     job.ended(0, Ending::Code(101), ms(7));
-    let failure = job.first_failure().expect("it failed");
+    let failure = failure_of(&job);
     let text = report(&job, Verdict::Failed(failure), ms(8));
     assert!(!text.contains(|char: char| char.is_control() && char != '\n'), "{text:?}");
     assert!(text.contains(r"\u{1b}]0;title\u{7}\ra"), "{text}");
@@ -114,7 +154,7 @@ fn of_many_complaints_the_first_and_the_latest_are_told_in_order() {
         panic(&mut job, 0, ms(turn), &format!("number {turn}"));
     }
     job.ended(0, Ending::Code(101), ms(7));
-    let failure = job.first_failure().expect("it failed");
+    let failure = failure_of(&job);
     let report = report(&job, Verdict::Failed(failure), ms(8));
     let told: Vec<&str> =
         report.lines().filter_map(|line| line.split_once("number ")).map(|(_, n)| n).collect();
@@ -166,9 +206,9 @@ fn ranks_that_were_not_started_are_told_as_such() {
     let mut job = Ledger::new(START, "box".to_owned(), 5, [100, 101]);
     job.ended(1, Ending::Code(9), ms(10));
     job.ended(0, Ending::Signal(libc::SIGTERM), ms(20));
-    let failure = job.first_failure().expect("rank 1 failed");
+    let failure = failure_of(&job);
     let expected = "\
-mpjrun: rank 1 (pid 101, host box) exited with code 9 0.01 s after start
+mpjrun: rank 1 (pid 101, host box) exited with code 9, 0.01 s after start
 mpjrun:   rank 0: not joined, still running; ended by mpjrun
 mpjrun:   ranks 2-4: not started
 ";
@@ -181,7 +221,7 @@ fn a_line_that_was_closed_before_the_end_is_the_fault() {
     join(&mut alone, 0);
     alone.line_closed(0, ms(100));
     alone.ended(0, Ending::Code(0), ms(900));
-    let failure = alone.first_failure().expect("it failed");
+    let failure = failure_of(&alone);
     let report = report(&alone, Verdict::Failed(failure), ms(901));
     assert!(report.contains("its control line to mpjrun was closed before"), "{report}");
     assert!(!report.contains("keep the World alive"), "{report}");
@@ -189,7 +229,7 @@ fn a_line_that_was_closed_before_the_end_is_the_fault() {
     join(&mut together, 0);
     together.line_closed(0, ms(899));
     together.ended(0, Ending::Code(0), ms(900));
-    assert_eq!(together.first_failure().map(|failure| failure.fault), Some(Fault::Unfinished));
+    assert_eq!(failure_of(&together).fault, Fault::Unfinished);
 }
 
 #[test]
@@ -200,9 +240,9 @@ fn an_abort_explains_the_end_of_its_rank() {
     assert!(job.note(1, aborted, ms(21)));
     job.ended(1, Ending::Signal(libc::SIGABRT), ms(30));
     job.ended(0, Ending::Signal(libc::SIGTERM), ms(40));
-    let failure = job.first_failure().expect("it aborted");
+    let failure = failure_of(&job);
     let expected = "\
-mpjrun: rank 1 (pid 201, host box) called abort with code 7 0.02 s after start
+mpjrun: rank 1 (pid 101, host box) called abort with code 7, 0.02 s after start
 mpjrun:   rank 0: joined, still running; ended by mpjrun
 ";
     assert_eq!(report(&job, Verdict::Failed(failure), ms(31)), expected);

@@ -22,9 +22,9 @@ fn a_failure_shows_what_every_other_rank_was_doing() {
         state(&[]),
         state(&[finishing()]),
     ]);
-    let failure = job.first_failure().expect("rank 1 was killed");
+    let failure = failure_of(&job);
     let expected = "\
-mpjrun: rank 1 (pid 201, host box) was killed by signal 9 (SIGKILL) 1.00 s after start
+mpjrun: rank 1 (pid 101, host box) was killed by signal 9 (SIGKILL), 1.00 s after start
 mpjrun:   ranks  blocked in              peer    tag  communicator    bytes  phase                         seconds
 mpjrun:   0, 2   recv                    rank 1    7  world               8  no message has come           0.50-0.75
 mpjrun:   2      waitall (3 open): send  rank 1    9  world         1048576  not fetched yet (rendezvous)  0.10
@@ -44,9 +44,9 @@ fn who_has_ended_of_itself_is_told_beside_what_it_was_doing() {
     let mut failed = state(&[recv(0, 7)]);
     failed.blocked[0].failed = true;
     let snapshot = snapshot([state(&[]), failed.clone(), failed]);
-    let failure = job.first_failure().expect("rank 0 was killed");
+    let failure = failure_of(&job);
     let expected = "\
-mpjrun: rank 0 (pid 200, host box) was killed by signal 9 (SIGKILL) 0.90 s after start
+mpjrun: rank 0 (pid 100, host box) was killed by signal 9 (SIGKILL), 0.90 s after start
 mpjrun:   ranks  blocked in  peer    tag  communicator  bytes  phase                seconds
 mpjrun:   1-2    recv        rank 0    7  world             8  no message has come  0.50
 mpjrun:   rank 1: joined, exited with code 1
