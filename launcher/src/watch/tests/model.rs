@@ -183,7 +183,19 @@ impl<const R: usize, const T: usize> Launcher<R, T> {
         (found, watch.candidate.is_some_and(|candidate| candidate.then.is_some() == (rounds > 1)))
     }
 
+    /// Whether what was read of a rank keeps the launcher from finding anything.
+    fn is_over(&self, round: usize, rank: usize, without: Without) -> bool {
+        let [then, now] = [1, round].map(|round| self.state(round, rank, without));
+        let is_blocked = now.as_ref().is_some_and(is_blocked);
+        !self.ended[round][rank] && !(is_blocked && (round < 2 || have_looked(&then, &now)))
+    }
+
     fn look(&self, round: usize, without: Without) -> Look {
+        (0..R).map(|rank| self.state(round, rank, without)).collect()
+    }
+
+    /// What was read of a rank.
+    fn state(&self, round: usize, rank: usize, without: Without) -> Option<TaskState> {
         let looks = |looks: u8| match without {
             Without::Looks => 9 * round as u32,
             Without::SecondLook => u32::from(looks) + round as u32,
@@ -192,12 +204,9 @@ impl<const R: usize, const T: usize> Launcher<R, T> {
         let blocked = |line: Line| {
             line.map(|(rung, count)| Blocked { undisturbed: !rung, looks: looks(count), ..asleep() })
         };
-        let ranks = self.lines[round].iter().zip(self.changed[round]);
-        let states = ranks.map(|(lines, changed)| {
-            let epoch = u64::from(changed && without != Without::Epochs);
-            state(epoch, lines.iter().copied().filter_map(blocked).collect())
-        });
-        states.collect()
+        let epoch = u64::from(self.changed[round][rank] && without != Without::Epochs);
+        let lines = self.lines[round][rank].into_iter();
+        state(epoch, lines.filter_map(blocked).collect())
     }
 }
 
@@ -411,6 +420,9 @@ impl<const R: usize, const T: usize> Job<R, T> {
         }
         self.launcher.changed[round][rank] |= changed;
         let next = (lines.end..T).find(|&line| threads[line].is_published());
+        if next.is_none() && without != Without::Order && self.launcher.is_over(round, rank, without) {
+            return Finding::Nothing;
+        }
         let (rank, line) = next.map_or((rank + 1, 0), |line| (rank, line));
         if line == 0 && rank == R {
             return self.end_look(round, without, then);
@@ -562,6 +574,10 @@ fn sizes() {
     one::<2, 1>([1, 1], 2);
     one::<2, 2>([2, 1], 2);
     one::<2, 2>([2, 2], 1);
+    one::<2, 2>([2, 2], 2);
+    one::<3, 1>([1, 1, 1], 3);
+    one::<2, 3>([3, 1], 2);
+    one::<3, 2>([2, 1, 1], 1);
     one::<3, 1>([1, 1, 1], 2);
     one::<2, 3>([3, 1], 1);
 }
