@@ -34,6 +34,8 @@ enum At {
     Gone,
     /// Not in a call that waits.
     Free,
+    /// Says that it never communicates any more.
+    Bystander,
     /// Sent to that rank, and has still to ring.
     Sent(u8),
     /// In a wait, neither published nor announced.
@@ -49,7 +51,7 @@ enum At {
     Answered(u8),
 }
 
-use At::{Answered, Asleep, Found, Free, Gone, Looked, LookedAgain, Sent, Unborn, Waiting};
+use At::{Answered, Asleep, Bystander, Found, Free, Gone, Looked, LookedAgain, Sent, Unborn, Waiting};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct Thread {
@@ -98,6 +100,7 @@ struct Job<const R: usize, const T: usize> {
     ranks: [Rank<T>; R],
     /// Frames that may still be sent.
     sends: u8,
+    has_bystanders: bool,
     launcher: Launcher<R, T>,
 }
 
@@ -115,6 +118,10 @@ enum Without {
     Count,
     /// It counts them after the second look only.
     EarlyCount,
+    /// It leaves threads out of the count that have gone when it asks for their names.
+    Gone,
+    /// It relies on bystanders, which start threads that are none.
+    Bystanders,
     /// It lets ranks end between the looks.
     Ends,
     /// It asks which ranks have ended after a look, not before.
@@ -224,30 +231,45 @@ impl<const R: usize, const T: usize> Job<R, T> {
             lines: [[[None; T]; R]; ROUNDS],
             changed: [[false; R]; ROUNDS],
         };
-        Self { ranks: threads.map(rank), sends, launcher }
+        Self { ranks: threads.map(rank), sends, has_bystanders: false, launcher }
+    }
+
+    fn with_bystanders(self) -> Self {
+        Self { has_bystanders: true, ..self }
     }
 
     /// The job after each step that one of its threads may take next.
-    fn steps(&self, then: &mut Vec<Self>) {
-        for (at, rank) in self.ranks.iter().enumerate().filter(|(_, rank)| !rank.ended) {
-            let holder = rank.threads.iter().position(|thread| thread.has_lock());
+    fn steps(&self, without: Without, then: &mut Vec<Self>) {
+        for rank in (0..R).filter(|rank| !self.ranks[*rank].ended) {
             for thread in 0..T {
-                match holder {
-                    Some(holder) if holder == thread => self.locked_step(at, thread, then),
-                    Some(_) => {}
-                    None => self.entering_step(at, thread, then),
-                }
-                if rank.threads[thread].at == Free {
-                    self.free_step(at, thread, then);
-                }
+                self.free_step(rank, thread, without, then);
+                self.step(rank, thread, then);
             }
         }
     }
 
-    /// The steps of a thread outside of the library.
-    fn free_step(&self, rank: usize, me: usize, then: &mut Vec<Self>) {
-        if let Some(new) = self.ranks[rank].threads.iter().position(|thread| thread.at == Unborn) {
+    /// The steps of a thread inside of the library.
+    fn step(&self, rank: usize, me: usize, then: &mut Vec<Self>) {
+        match self.ranks[rank].threads.iter().position(|thread| thread.has_lock()) {
+            None => self.entering_step(rank, me, then),
+            Some(holder) if holder == me => self.locked_step(rank, me, then),
+            Some(_) => {}
+        }
+    }
+
+    /// The steps of a thread outside of it.
+    fn free_step(&self, rank: usize, me: usize, without: Without, then: &mut Vec<Self>) {
+        let Rank { threads, .. } = self.ranks[rank];
+        if !matches!(threads[me].at, Free | Bystander) {
+            return;
+        }
+        let may_start = threads[me].at == Free || without == Without::Bystanders;
+        let unborn = threads.iter().position(|thread| thread.at == Unborn);
+        if let Some(new) = unborn.filter(|_| may_start) {
             then.push(self.with(rank, new, Thread::new(Free)));
+        }
+        if self.has_bystanders {
+            then.push(self.with(rank, me, Thread::new(Bystander)));
         }
         if me > 0 {
             then.push(self.with(rank, me, Thread::new(Gone)));
@@ -464,7 +486,7 @@ impl<const R: usize, const T: usize> Job<R, T> {
                 job.launcher.doing = Counting { rank, told, last: thread as u8 };
                 None
             }
-            None if told.count_ones() as usize == blocked => Some(rank + 1),
+            None if self.counted(rank, told, without) == blocked => Some(rank + 1),
             None => return,
         };
         if let Some(next) = next {
@@ -474,6 +496,15 @@ impl<const R: usize, const T: usize> Job<R, T> {
             job.launcher.doing = if next == R { reading } else { counting };
         }
         then.push(job);
+    }
+
+    /// How many of the threads that the kernel told are no bystanders by their names. One that has gone is
+    /// counted: where a name cannot be read, the launcher gives up.
+    fn counted(&self, rank: usize, told: u8, without: Without) -> usize {
+        let is_counted = |at: At| at != Bystander && (at != Gone || without != Without::Gone);
+        let threads = self.ranks[rank].threads.iter().enumerate();
+        let told = threads.filter(|(thread, _)| told >> thread & 1 == 1);
+        told.filter(|(_, thread)| is_counted(thread.at)).count()
     }
 
     /// The thread that the kernel tells next, after those `told` of which the `last` one may have ended.
@@ -492,7 +523,7 @@ impl<const R: usize, const T: usize> Job<R, T> {
     fn is_stuck(&self) -> bool {
         let mut left = self.ranks.iter().filter(|rank| !rank.ended).peekable();
         let waits = |thread: &Thread| {
-            !thread.is_alive()
+            matches!(thread.at, Unborn | Gone | Bystander)
                 || thread.is_open() && !matches!(thread.at, Found | Answered(_))
         };
         left.peek().is_some()
@@ -530,54 +561,105 @@ impl Hasher for Fold {
     }
 }
 
-/// Whether a deadlock is ever seen, and the way to a wrong one.
-fn explore<const R: usize, const T: usize>(
-    start: Job<R, T>,
-    without: Without,
-) -> (bool, Vec<Job<R, T>>) {
-    let mut seen = false;
-    let mut known = HashSet::<_, BuildHasherDefault<Fold>>::default();
-    known.insert(start);
-    let (mut open, mut way, mut then) = (vec![(0, start)], Vec::new(), Vec::new());
-    while let Some((depth, job)) = open.pop() {
-        way.truncate(depth);
-        way.push(job);
-        if job.watch(without, &mut then) == Finding::Deadlock {
-            seen = true;
-            if !job.is_stuck() {
-                return (seen, way);
+/// What an exploration has met.
+#[derive(Default)]
+struct Outcome<const R: usize, const T: usize> {
+    /// Whether a deadlock was ever found.
+    found: bool,
+    /// How it came to a deadlock that is none.
+    wrong: Vec<Job<R, T>>,
+    /// A deadlock that is never found.
+    missed: Option<Job<R, T>>,
+    states: usize,
+}
+
+impl<const R: usize, const T: usize> Job<R, T> {
+    /// Goes all ways, until a deadlock is found that is none.
+    fn explore(self, without: Without) -> Outcome<R, T> {
+        let mut outcome = Outcome::default();
+        let mut known = HashSet::<_, BuildHasherDefault<Fold>>::from_iter([self]);
+        let (mut open, mut way, mut then) = (vec![(0, self)], Vec::new(), Vec::new());
+        while let Some((depth, job)) = open.pop() {
+            way.truncate(depth);
+            way.push(job);
+            let is_found = job.watch(without, &mut then) == Finding::Deadlock;
+            outcome.found |= is_found;
+            if is_found && !job.is_stuck() {
+                outcome.wrong = way;
+                break;
             }
+            if job.launcher == self.launcher && job.is_stuck() && !job.is_found_in_time() {
+                outcome.missed = Some(job);
+            }
+            job.steps(without, &mut then);
+            then.retain(|next| !next.is_over(without) && known.insert(*next));
+            open.extend(then.drain(..).map(|next| (depth + 1, next)));
         }
-        job.steps(&mut then);
-        for next in then.drain(..) {
-            let is_over = next.ranks.iter().any(|rank| rank.changed)
-                && !matches!(without, Without::Epochs | Without::Ends | Without::Order);
-            if !is_over && known.insert(next) {
-                open.push((depth + 1, next));
+        outcome.states = known.len();
+        outcome
+    }
+
+    /// Whether a slate has changed since the launcher read it first: SL3 tells it so when it reads it again.
+    fn is_over(&self, without: Without) -> bool {
+        self.ranks.iter().any(|rank| rank.changed)
+            && !matches!(without, Without::Epochs | Without::Ends | Without::Order)
+    }
+
+    /// Whether the launcher finds a deadlock that is there, if all others go on meanwhile.
+    fn is_found_in_time(mut self) -> bool {
+        let mut then = Vec::new();
+        loop {
+            if matches!(self.launcher.doing, Reading { rank: 0, line: 0, .. }) {
+                self.let_all_look();
+            }
+            if self.watch(Without::Nothing, &mut then) == Finding::Deadlock {
+                return true;
+            }
+            // The last one is that in which most ends are known.
+            let Some(next) = then.pop() else { return false };
+            then.clear();
+            self = next;
+        }
+    }
+
+    /// Each thread that waits goes on until it has looked again twice, or more often.
+    fn let_all_look(&mut self) {
+        let mut then = Vec::new();
+        for _ in 0..8 * T {
+            for (rank, thread) in (0..R).flat_map(|rank| (0..T).map(move |thread| (rank, thread))) {
+                if !self.ranks[rank].ended {
+                    self.step(rank, thread, &mut then);
+                    *self = then.pop().unwrap_or(*self);
+                    then.clear();
+                }
             }
         }
     }
-    let mut n = std::collections::BTreeMap::new();
-    for j in &known { *n.entry(format!("{:?}", j.launcher.doing)).or_insert(0) += 1; }
-    eprintln!("{} states {n:?}", known.len());
-    (seen, Vec::new())
 }
 
 #[test]
 fn sizes() {
-    fn one<const R: usize, const T: usize>(threads: [usize; R], sends: u8) {
+    fn one<const R: usize, const T: usize>(job: Job<R, T>, without: Without) {
         let start = Instant::now();
-        let (seen, way) = explore(Job::<R, T>::new(threads, sends), Without::Nothing);
-        eprintln!("{threads:?} {sends}: {seen} {} {:?}", way.len(), start.elapsed());
-        for job in way.iter().rev() { eprintln!("{job:?}"); }
+        let outcome = job.explore(without);
+        eprintln!("{R} {T} {} {without:?}: found {} wrong {} missed {} states {} {:?}", job.sends, outcome.found, outcome.wrong.len(), outcome.missed.is_some(), outcome.states, start.elapsed());
+        if without == Without::Nothing { for job in outcome.wrong.iter().rev().take(100) { eprintln!("{job:?}"); } 
+         eprintln!("{:?}", outcome.missed); }
     }
-    one::<2, 1>([1, 1], 2);
-    one::<2, 2>([2, 1], 2);
-    one::<2, 2>([2, 2], 1);
-    one::<2, 2>([2, 2], 2);
-    one::<3, 1>([1, 1, 1], 3);
-    one::<2, 3>([3, 1], 2);
-    one::<3, 2>([2, 1, 1], 1);
-    one::<3, 1>([1, 1, 1], 2);
-    one::<2, 3>([3, 1], 1);
+    let no = Without::Nothing;
+    one(Job::<2, 1>::new([1, 1], 2), no);
+    one(Job::<3, 1>::new([1, 1, 1], 3), no);
+    one(Job::<3, 1>::new([1, 1, 1], 4), no);
+    one(Job::<2, 2>::new([2, 1], 3), no);
+    one(Job::<2, 2>::new([2, 2], 2), no);
+    one(Job::<2, 2>::new([2, 2], 3), no);
+    one(Job::<2, 3>::new([3, 1], 2), no);
+    one(Job::<2, 3>::new([3, 1], 2).with_bystanders(), no);
+    one(Job::<2, 2>::new([2, 2], 1).with_bystanders(), no);
+    use Without::*;
+    for without in [Looks, SecondLook, Epochs, Count, EarlyCount, Without::Gone, Bystanders, Ends, Order] {
+       one(Job::<2, 1>::new([1, 1], 2), without);
+       one(Job::<3, 1>::new([1, 1, 1], 2), without);
+       one(Job::<2, 3>::new([3, 1], 1).with_bystanders(), without);
+    }
 }
