@@ -45,6 +45,8 @@ pub(super) struct Launcher<const R: usize, const T: usize> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Without {
     Nothing,
+    /// What saves time only: to give up where a slate has changed since it was read.
+    Haste,
     /// The looks of the threads.
     Looks,
     /// The second one of them.

@@ -72,10 +72,11 @@ impl<const R: usize, const T: usize> Job<R, T> {
         outcome
     }
 
-    /// Whether a slate has changed since the launcher read it first: SL3 tells it so when it reads it again.
+    /// Whether a slate has changed since the launcher read it first: SL3 tells it so when it reads it again, or
+    /// the rank is known to have ended by then, as it was not before.
     fn is_over(&self, without: Without) -> bool {
         self.ranks.iter().any(|rank| rank.changed)
-            && !matches!(without, Without::Epochs | Without::Ends)
+            && !matches!(without, Without::Haste | Without::Epochs | Without::Ends)
     }
 
     /// Whether the launcher finds a deadlock that is there, if all others go on meanwhile.
