@@ -11,21 +11,28 @@
 //!   number of its threads, by the kernel, is the number of those. A thread that computes, reads a file,
 //!   polls with `test` or `probe`, or sleeps anywhere else makes the rank one that may go on; so does a
 //!   thread that waits with MPJ_WAIT=spin, which never sleeps. Left out of the count are bystanders, whose
-//!   name says that they never communicate, and is no other thread's (`bystander_name`). Where the rank is
-//!   in another namespace of processes its threads cannot be counted, and where more of them are blocked
-//!   than a slate lists they are not known: such a rank may go on.
+//!   name says that they never communicate and start no thread that does, and is no other thread's
+//!   (`bystander_name`). Where the rank is in another namespace of processes its threads cannot be counted,
+//!   and where more of them are blocked than a slate lists they are not known: such a rank may go on.
 //! - WD2: the same epoch in all the looks means that the rank's waits have not changed between them (SL3 of
 //!   `transport_lapi`'s slates). So all ranks' waits stood there together from the end of the first look to
-//!   the beginning of the last one, however long each look took. The threads were counted in that time: no
-//!   thread of the rank ran then that could have made another one, so the count holds for all of it.
+//!   the beginning of the last one, however long each look took. The threads were counted in that time. The
+//!   count takes a while, and threads may come and go meanwhile; but the kernel's list ends only when it
+//!   has told as many threads as there are then, and the blocked ones are there all the time. So if it
+//!   has told as many as are blocked, there was no other one when it ended, nor was there any later, since
+//!   only a thread that is not blocked makes new ones. A thread that was told and is gone when it is asked
+//!   for its name may have kept the place of one that was not told: then nothing is concluded.
 //! - WD3: no message is under way. Threads that sleep look for messages now and then, and count the looks
-//!   that found nothing (SL4). Since the look of the launcher by which all were asleep, each has counted two
-//!   more, so one that began after it. By then nobody had anything under way to send: a thread that sends
-//!   is not asleep, and what it sent before it fell asleep was visible to all before that was. So every
-//!   frame that was ever sent has been taken in, and what a rank has still to send waits for room that
-//!   will not come. (On processors where a store may be visible to one other before it is to all, the
-//!   time between two looks stands for the missing order.) A bell that has rung since its thread looked
-//!   is a reason to wait for another look as well.
+//!   that found nothing (SL4). Since the second look of the launcher, which began when all were asleep and
+//!   had been counted, each has counted two more, so one that began after it. Whoever had something under
+//!   way to send by then was either no thread any more, and its frames were there; or a sleeper in the
+//!   middle of a look that had found something, and such a one counts no more looks, but withdraws. So all
+//!   looks that began later found every frame that was ever sent taken in, and what it brought met: a look
+//!   that takes in a frame for another thread of its rank has found something, and withdraws as well, and
+//!   a thread that finds its wait ended by another one does so too, whether it was woken or not. What a
+//!   rank has still to send waits for room that will not come. (On processors where a store may be visible
+//!   to one other before it is to all, the time between two looks stands for the missing order.) A bell
+//!   that has rung since its thread looked is a reason to wait for another look as well.
 //! - WD4: wildcards need no rule: a receive from any rank is completed by another rank's call as well.
 //!   Requests under way that nobody waits for complete only when their rank makes progress, which it does
 //!   in its threads alone: there is no progress thread. A copy that the kernel makes from memory to memory
@@ -36,6 +43,9 @@
 //!   are left out that are known to have ended before the first look begins; where another one ends
 //!   between the looks, they begin anew. Whether their end was a failure is judged elsewhere, first. A rank that has not joined yet may still
 //!   do so, and keeps the job from being in deadlock, as does a slate that cannot be read.
+//!
+//! A model (`watch/tests/model.rs`) goes through all interleavings of small jobs with these looks, for all
+//! programs at once, and is seen to fail where a part of this is left out.
 //!
 //! The kernel's count and the slate are claims of the rank's own process; a rank that forges them harms
 //! its own job alone.
@@ -240,6 +250,7 @@ fn threads(state: &TaskState) -> Option<usize> {
     for thread in threads {
         let path = thread.ok()?.path();
         let number = path.file_name()?.to_str()?.parse().ok()?;
+        // Not to be passed over where the thread is gone (WD2).
         let name = fs::read_to_string(path.join("comm")).ok()?;
         count += usize::from(name.trim_end() != bystander_name(number));
     }

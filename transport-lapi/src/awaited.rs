@@ -6,8 +6,9 @@
 //!
 //! - AW1: what a thread waits for is published as asleep after its last look and before it sleeps, and
 //!   withdrawn after it has woken and before it does anything else, all under the session's lock. So while
-//!   that is published the thread sends nothing, and has seen everything for which its ticket's bell was
-//!   not rung since. What is published of a thread that never sleeps, or whose wait has failed, says what
+//!   that is published the thread sends nothing, but in a look that has found something, which is not
+//!   counted and ends with the withdrawal; and it has seen everything for which its ticket's bell was not
+//!   rung since. What is published of a thread that never sleeps, or whose wait has failed, says what
 //!   it waits or waited for, and nothing else.
 
 use std::marker::PhantomData;

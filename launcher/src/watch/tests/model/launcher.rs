@@ -1,0 +1,271 @@
+//! The launcher of the model: it reads the slates and counts the threads, a line and a thread at a time,
+//! and gives [`Watch::judge`] what it has read.
+//!
+//! It is no stricter than the true one: it counts once, where that counts between all looks, and it asks
+//! nothing more of threads that the count has met. Of what it does it leaves out what cannot matter: it
+//! gives up as soon as it sees that it will find nothing, since it may begin anew at any time.
+
+use super::*;
+
+/// Looks of the launcher.
+const ROUNDS: usize = 3;
+
+/// A line as it was read: whether the bell had rung, and the looks.
+type Line = Option<(bool, u8)>;
+
+/// What the launcher does next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Doing {
+    Reading {
+        round: u8,
+        rank: u8,
+        line: u8,
+    },
+    /// The kernel has told the threads `told` of that rank, the `last` one last.
+    Counting {
+        rank: u8,
+        told: u8,
+        last: u8,
+    },
+}
+
+use Doing::{Counting, Reading};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct Launcher<const R: usize, const T: usize> {
+    pub(super) doing: Doing,
+    /// Ranks that are known to have ended, before each look.
+    ended: [[bool; R]; ROUNDS],
+    lines: [[[Line; T]; R]; ROUNDS],
+    /// Whether the epoch was not that of the first look any more.
+    changed: [[bool; R]; ROUNDS],
+}
+
+/// What is left out, to see that the model notices.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Without {
+    Nothing,
+    /// What saves time only: to give up where a slate has changed since it was read.
+    Haste,
+    /// The looks of the threads.
+    Looks,
+    /// The second one of them.
+    SecondLook,
+    /// The comparison of epochs.
+    Epochs,
+    /// The count of threads.
+    Count,
+    /// The count before the second look of the launcher; there is one after it.
+    EarlyCount,
+    /// Threads that the kernel has told, and that are gone when they are asked for their names.
+    Names,
+    /// That bystanders start no threads.
+    LoneBystanders,
+    /// That no rank may end between the looks.
+    Ends,
+}
+
+impl<const R: usize, const T: usize> Launcher<R, T> {
+    pub(super) fn new() -> Self {
+        Self {
+            doing: Reading { round: 0, rank: 0, line: 0 },
+            ended: [[false; R]; ROUNDS],
+            lines: [[[None; T]; R]; ROUNDS],
+            changed: [[false; R]; ROUNDS],
+        }
+    }
+
+    /// Whether it has read rank `rank`'s slate, and will read it again.
+    pub(super) fn compares(&self, rank: usize) -> bool {
+        match self.doing {
+            Reading { round: 0, rank: at, .. } => rank < at.into(),
+            Reading { round: 2, rank: at, .. } => rank >= at.into(),
+            Reading { .. } | Counting { .. } => true,
+        }
+    }
+
+    /// Whether it has read that line the second time, and will read it again.
+    pub(super) fn counts_looks(&self, rank: usize, thread: usize) -> bool {
+        let has_passed = |at: u8, line: u8| (rank, thread) < (at.into(), line.into());
+        match self.doing {
+            Reading { round: 1, rank: at, line } => has_passed(at, line),
+            Reading { round: 2, rank: at, line } => !has_passed(at, line),
+            _ => false,
+        }
+    }
+
+    /// What the launcher makes of its looks so far: what it finds, and whether it goes on.
+    fn judge(&self, rounds: usize, without: Without) -> (Finding, bool) {
+        let (mut watch, now) = (deadlocks(), Instant::now());
+        let mut found = Finding::Nothing;
+        for round in 0..rounds {
+            let known = if without == Without::Ends { rounds - 1 } else { round };
+            let stage =
+                |rank: usize| if self.ended[known][rank] { Stage::Ended } else { Stage::Running };
+            let before = watch.candidate.take();
+            found = watch.judge(before, self.look(round, without), stage, now);
+        }
+        (found, watch.candidate.is_some_and(|candidate| candidate.then.is_some() == (rounds > 1)))
+    }
+
+    /// Whether what was read of a rank keeps the launcher from finding anything.
+    fn is_over(&self, round: usize, rank: usize, without: Without) -> bool {
+        let [then, now] = [1, round].map(|round| self.state(round, rank, without));
+        let is_blocked = now.as_ref().is_some_and(is_blocked);
+        !self.ended[round][rank] && !(is_blocked && (round < 2 || have_looked(&then, &now)))
+    }
+
+    fn look(&self, round: usize, without: Without) -> Look {
+        (0..R).map(|rank| self.state(round, rank, without)).collect()
+    }
+
+    /// What was read of a rank.
+    fn state(&self, round: usize, rank: usize, without: Without) -> Option<TaskState> {
+        let looks = |looks: u8| match without {
+            Without::Looks => 9 * round as u32,
+            Without::SecondLook => u32::from(looks) + round as u32,
+            _ => looks.into(),
+        };
+        let blocked = |line: Line| {
+            line.map(|(rung, count)| Blocked {
+                undisturbed: !rung,
+                looks: looks(count),
+                ..asleep()
+            })
+        };
+        let epoch = u64::from(self.changed[round][rank] && without != Without::Epochs);
+        let lines = self.lines[round][rank].into_iter();
+        state(epoch, lines.filter_map(blocked).collect())
+    }
+}
+
+impl<const R: usize, const T: usize> Job<R, T> {
+    /// The job after each step that its launcher may take next, or what that concludes.
+    pub(super) fn watch(&self, without: Without, then: &mut Vec<Self>) -> Finding {
+        match self.launcher.doing {
+            Reading { round, rank: 0, line: 0 } => {
+                let looks = self.begun(round.into());
+                let found = looks.map(|job| job.read(round.into(), 0, 0, without, then));
+                found.last().unwrap_or(Finding::Nothing)
+            }
+            Reading { round, rank, line } => {
+                self.read(round.into(), rank.into(), line.into(), without, then)
+            }
+            Counting { rank, told, last } => {
+                self.count(rank.into(), told, last, without, then);
+                Finding::Nothing
+            }
+        }
+    }
+
+    /// A look that begins: some of the ranks that have ended are known to have, last of all, all of them.
+    fn begun(&self, round: usize) -> impl Iterator<Item = Self> + '_ {
+        let knows = |known: u8, rank: usize| known >> rank & 1 == 1;
+        let has_known = move |rank: usize| round > 0 && self.launcher.ended[round - 1][rank];
+        let may_know = move |known: &u8| {
+            (0..R).all(|rank| match knows(*known, rank) {
+                true => self.ranks[rank].ended,
+                false => !has_known(rank),
+            })
+        };
+        (0..1 << R).filter(may_know).map(move |known| {
+            let mut job = *self;
+            job.launcher.ended[round] = std::array::from_fn(|rank| knows(known, rank));
+            job
+        })
+    }
+
+    /// Reads a line of a rank and goes on to the next one. In the first look it reads all lines at once: what
+    /// changes meanwhile is read again (SL2), and their looks do not matter yet.
+    fn read(
+        mut self,
+        round: usize,
+        rank: usize,
+        line: usize,
+        without: Without,
+        then: &mut Vec<Self>,
+    ) -> Finding {
+        let Rank { threads, changed, .. } = self.ranks[rank];
+        let lines = if round == 0 { 0..T } else { line..line + 1 };
+        for line in lines.clone() {
+            let Thread { rung, looks, .. } = threads[line];
+            let is_there = threads[line].is_published();
+            self.launcher.lines[round][rank][line] = is_there.then_some((rung, looks));
+        }
+        self.launcher.changed[round][rank] |= changed;
+        let next = (lines.end..T).find(|&line| threads[line].is_published());
+        if next.is_none() && self.launcher.is_over(round, rank, without) {
+            return Finding::Nothing;
+        }
+        let (rank, line) = next.map_or((rank + 1, 0), |line| (rank, line));
+        if line == 0 && rank == R {
+            return self.end_look(round, without, then);
+        }
+        self.launcher.doing = Reading { round: round as u8, rank: rank as u8, line: line as u8 };
+        then.push(self);
+        Finding::Nothing
+    }
+
+    fn end_look(mut self, round: usize, without: Without, then: &mut Vec<Self>) -> Finding {
+        let (found, goes_on) = self.launcher.judge(round + 1, without);
+        if found == Finding::Nothing && goes_on && round + 1 < ROUNDS {
+            let counts = match without {
+                Without::Count => false,
+                Without::EarlyCount => round == 1,
+                _ => round == 0,
+            };
+            let next = Reading { round: round as u8 + 1, rank: 0, line: 0 };
+            let counting = Counting { rank: 0, told: 0, last: 0 };
+            self.launcher.doing = if counts { counting } else { next };
+            then.push(self);
+        }
+        found
+    }
+
+    /// Goes on in the kernel's list of the rank's threads, and after its end to the next rank. A rank
+    /// that has more threads than are blocked is not looked at further.
+    fn count(&self, rank: usize, told: u8, last: u8, without: Without, then: &mut Vec<Self>) {
+        let round = usize::from(without == Without::EarlyCount);
+        let mut job = *self;
+        let blocked = self.launcher.lines[round][rank].iter().flatten().count();
+        let next = match self.list(rank, told, last) {
+            _ if self.launcher.ended[round][rank] => Some(rank + 1),
+            Some(thread) => {
+                let (rank, told) = (rank as u8, told | 1 << thread);
+                job.launcher.doing = Counting { rank, told, last: thread as u8 };
+                None
+            }
+            None if self.counted(rank, told, without) == blocked => Some(rank + 1),
+            None => return,
+        };
+        if let Some(next) = next {
+            let rank = next as u8;
+            let counting = Counting { rank, told: 0, last: 0 };
+            let reading = Reading { round: round as u8 + 1, rank: 0, line: 0 };
+            job.launcher.doing = if next == R { reading } else { counting };
+        }
+        then.push(job);
+    }
+
+    /// How many of the threads that the kernel told are no bystanders by their names. One that has gone is
+    /// counted: where a name cannot be read, the launcher gives up.
+    fn counted(&self, rank: usize, told: u8, without: Without) -> usize {
+        let is_counted =
+            |at: At| at != At::Bystander && (at != At::Gone || without != Without::Names);
+        let threads = self.ranks[rank].threads.iter().enumerate();
+        let told = threads.filter(|(thread, _)| told >> thread & 1 == 1);
+        told.filter(|(_, thread)| is_counted(thread.at)).count()
+    }
+
+    /// The thread that the kernel tells next, after those `told` of which the `last` one may have ended.
+    /// It lists threads in the order in which they were started. Where the last one has gone, or was the
+    /// end, it goes on at the place that is the number of those told, if there are more threads than that.
+    /// Of a process that has ended, the first one is left.
+    fn list(&self, rank: usize, told: u8, last: u8) -> Option<usize> {
+        let Rank { threads, ended, .. } = &self.ranks[rank];
+        let is_there = |&at: &usize| if *ended { at == 0 } else { threads[at].is_alive() };
+        let after = (last as usize + 1..T).find(is_there);
+        let after = after.filter(|_| told != 0 && is_there(&last.into()));
+        after.or_else(|| (0..T).filter(is_there).nth(told.count_ones() as usize))
+    }
+}
