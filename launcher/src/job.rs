@@ -440,7 +440,8 @@ impl Job {
         match message {
             ControlMessage::Queues { .. } => self.oversight.answered(rank),
             ControlMessage::Joined { pid, .. } => {
-                if !self.ranks[rank].watch_program(*pid) {
+                let is_there = self.ranks[rank].watch_program(*pid);
+                if !is_there {
                     self.ledger.program_ended(rank, monotonic_nanos());
                 }
             }
