@@ -100,7 +100,7 @@ pub fn outcome(spec: &JobSpec) -> Result<Outcome, LaunchError> {
         printer.say(&format!("mpjrun: {note}\n"));
     }
     let pids: Vec<u32> = ranks.iter().map(Rank::pid).collect();
-    for line in prepared.placement_lines(&pids) {
+    for line in prepared.lines(&pids) {
         printer.say(&format!("mpjrun: {line}\n"));
     }
     let job = Job {
