@@ -97,10 +97,11 @@ fn setting(asked: &Asked, name: &str, default: &str) -> Row {
 }
 
 fn rows_of_tuning(tuned: &Tuned) -> Vec<Row> {
-    let Tuned { tuning, file } = tuned;
-    let origin = match file {
-        Some(path) => format!("tuning file {}", path.display()),
-        None => "default".to_owned(),
+    let Tuned { tuning, file, note } = tuned;
+    let origin = match (file, note) {
+        (Some(path), _) => format!("tuning file {}", path.display()),
+        (None, Some(note)) => format!("default: {note}"),
+        (None, None) => "default".to_owned(),
     };
     let word = tuning.to_string();
     let mut fields = word.split(';');

@@ -103,7 +103,7 @@ pub fn outcome(spec: &JobSpec) -> Result<Outcome, LaunchError> {
     let groups: Vec<Pid> = ranks.iter().map(Rank::group).collect();
     let guard = Guard::over(&groups).ok();
     let pids: Vec<u32> = ranks.iter().map(Rank::pid).collect();
-    for line in prepared.placement_lines(&pids) {
+    for line in prepared.lines(&pids) {
         printer.say(&format!("mpjrun: {line}\n"));
     }
     let job = Job {

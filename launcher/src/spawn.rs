@@ -21,7 +21,7 @@ use transport_lapi::bootstrap::control::control_pair;
 use transport_lapi::bootstrap::rank_environment;
 use transport_lapi::bootstrap::signals::Mask;
 use transport_lapi::bootstrap::spawn::{DescriptorLimit, prepare};
-use transport_lapi::config::{self, Settings, Tuning, TuningSource};
+use transport_lapi::config::{self, Settings, TuningSource};
 
 use crate::LaunchError;
 use crate::binding::{BindTo, Binding, Placement, Topology};
@@ -31,7 +31,7 @@ use crate::jobs::JobName;
 use crate::output::Delivery;
 use crate::rank::Rank;
 use crate::stdin::{self, Forwarding, InputChoice};
-use crate::tuning_file;
+use crate::tuning_file::{self, Tuned};
 
 /// A job that runs.
 pub(crate) struct Started {
@@ -49,7 +49,7 @@ const DEFAULT_PATH: &str = "/usr/bin:/bin";
 pub(crate) struct Prepared<'a> {
     spec: &'a JobSpec,
     programs: Vec<Program<'a>>,
-    tuning: Tuning,
+    tuned: Tuned,
     placement: Placement,
 }
 
@@ -67,14 +67,14 @@ pub(crate) fn check(spec: &JobSpec) -> Result<Prepared<'_>, LaunchError> {
     Settings::from_env()?;
     let programs = spec.apps.iter().map(|app| Program::check(spec, app));
     let programs = programs.collect::<Result<Vec<_>, LaunchError>>()?;
-    let tuning = tuning_file::load(&tuning_source(spec.all_exports()))?.tuning;
+    let tuned = tuning_file::load(&tuning_source(spec.all_exports()))?;
     if let InputChoice::Rank(asked @ 1..) = spec.input {
         if asked >= spec.ranks() {
             return Err(LaunchError::NoSuchReader { asked, ranks: spec.ranks() });
         }
     }
     let placement = place(spec)?;
-    Ok(Prepared { spec, programs, tuning, placement })
+    Ok(Prepared { spec, programs, tuned, placement })
 }
 
 /// Where the ranks run. The system is asked only where there is something to choose.
@@ -169,7 +169,7 @@ impl<'a> Prepared<'a> {
             };
             let task = rank as TaskId;
             let (segment, control) = (segment.as_fd(), control.as_fd());
-            command.envs(rank_environment(task, size, &job, segment, control, &self.tuning));
+            command.envs(rank_environment(task, size, &job, segment, control, &self.tuned.tuning));
             let processors = self.placement.processors(rank);
             prepare(&mut command, segment, control, limit, mask, processors);
             let child = command.spawn().map_err(failed)?;
@@ -181,13 +181,14 @@ impl<'a> Prepared<'a> {
         Ok(Started { ranks, input: forwarding, segment })
     }
 
-    /// Where ranks run, in lines for standard error: what is worth a note, and what was asked for.
-    pub(crate) fn placement_lines(&self, pids: &[u32]) -> Vec<String> {
+    /// What is worth a note, and where ranks run if that was asked for, in lines for standard error.
+    pub(crate) fn lines(&self, pids: &[u32]) -> Vec<String> {
         let asked = pids.iter().enumerate().filter(|_| self.spec.binding.report);
         let report = asked.map(|(rank, pid)| {
             format!("rank {rank} (pid {pid}) is {}", self.placement.words(rank))
         });
-        self.placement_note().into_iter().chain(report).collect()
+        let notes = self.tuned.note.clone().into_iter().chain(self.placement_note());
+        notes.chain(report).collect()
     }
 
     /// What is worth a note about where ranks run.

@@ -3,6 +3,8 @@
 //!
 //! - F1: a file is taken whole or refused: damaged, incomplete, with fields that are not known, with
 //!   values outside their limits, or of another machine. There is no falling back.
+//! - F2: one that nobody named, and that this user may not read, is passed over with a note: it is
+//!   somebody else's, found by a `HOME` that stayed when the user changed.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
@@ -36,6 +38,8 @@ pub struct Tuned {
     pub tuning: Tuning,
     /// `None` for those that are built in.
     pub file: Option<PathBuf>,
+    /// Why the values are built in though there may be a file, in one line (F2).
+    pub note: Option<String>,
 }
 
 /// Why a file was refused.
@@ -132,30 +136,64 @@ struct Version {
     format: Option<i64>,
 }
 
-/// The values that `source` names. A user without a file has the built-in ones.
+/// The values that `source` names. A user without a file has the built-in ones, and so has one who may
+/// not read it (F2).
 ///
 /// # Errors
 /// [`TuningFileError`] for a file that is refused, also if it is the user's own (F1), and for one that
 /// was named and is not there.
 pub fn load(source: &TuningSource) -> Result<Tuned, TuningFileError> {
-    let built_in = Tuned { tuning: Tuning::default(), file: None };
+    let built_in = Tuned { tuning: Tuning::default(), file: None, note: None };
     let path = match source {
         TuningSource::BuiltIn => return Ok(built_in),
         TuningSource::File(path) => path.clone(),
         TuningSource::User => match config::user_tuning_file() {
-            // A file that cannot be reached is refused, not passed over (F1).
-            Some(path) if !is_absent(&path) => path,
-            _ => return Ok(built_in),
+            Some(path) => path,
+            None => return Ok(built_in),
         },
     };
     match read(&path, &Machine::here()) {
-        Ok(tuning) => Ok(Tuned { tuning, file: Some(path) }),
+        Ok(tuning) => Ok(Tuned { tuning, file: Some(path), note: None }),
+        Err(Problem::Read(error)) if *source == TuningSource::User => {
+            match Unread::of(error.kind(), is_link(&path)) {
+                Unread::Absent => Ok(built_in),
+                Unread::Foreign => Ok(Tuned { note: Some(passed_over(&path, &error)), ..built_in }),
+                Unread::Broken => Err(TuningFileError { path, problem: Problem::Read(error) }),
+            }
+        }
         Err(problem) => Err(TuningFileError { path, problem }),
     }
 }
 
-fn is_absent(path: &Path) -> bool {
-    matches!(path.symlink_metadata(), Err(error) if error.kind() == io::ErrorKind::NotFound)
+/// What it means that the user's own file, which nobody named, was not read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Unread {
+    /// There is none.
+    Absent,
+    /// It is not for this user (F2).
+    Foreign,
+    /// There is one, or what looks like one, and something is wrong with it.
+    Broken,
+}
+
+impl Unread {
+    /// A link that leads nowhere was made for a file that its maker misses.
+    fn of(kind: io::ErrorKind, is_link: bool) -> Self {
+        match kind {
+            io::ErrorKind::NotFound | io::ErrorKind::NotADirectory if !is_link => Self::Absent,
+            io::ErrorKind::PermissionDenied => Self::Foreign,
+            _ => Self::Broken,
+        }
+    }
+}
+
+fn is_link(path: &Path) -> bool {
+    path.symlink_metadata().is_ok_and(|metadata| metadata.is_symlink())
+}
+
+fn passed_over(path: &Path, error: &io::Error) -> String {
+    let path = path.display();
+    format!("tuning file {path} cannot be read: {error}; the built-in values are used")
 }
 
 fn read(path: &Path, here: &Machine) -> Result<Tuning, Problem> {

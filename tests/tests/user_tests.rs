@@ -9,6 +9,8 @@ use std::time::{Duration, Instant};
 
 use mpj_tests::launch::{self, LIMIT, Outcome};
 
+#[path = "user_tests/nextest.rs"]
+mod nextest;
 #[path = "user_tests/samples.rs"]
 mod samples;
 
@@ -152,17 +154,25 @@ fn nothing_is_left_of_a_test_that_is_killed() {
     let mut command = tests(&["samples::sleeps", "--exact", "--include-ignored", "--nocapture"]);
     let mut test = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().expect("it starts");
     let lines = BufReader::new(test.stdout.take().expect("it is a pipe")).lines();
-    let pids = lines.map_while(Result::ok).filter_map(|line| {
-        line.split_once("] pid ").map(|(_, pid)| pid.parse::<u32>().expect("a number"))
-    });
     // Were the test to end too early, its output would end, and there would be fewer.
-    let mut processes: Vec<u32> = pids.take(2).collect();
+    let mut processes: Vec<u32> = pids(lines.map_while(Result::ok)).take(2).collect();
     let launcher = processes.first().and_then(|rank| parent_of(*rank));
     processes.extend(launcher);
     test.kill().expect("it runs");
     test.wait().expect("it was killed");
     assert_eq!(processes.len(), 3);
     assert_ne!(launcher, Some(test.id()), "the launcher has a process of its own");
+    await_end(&processes);
+}
+
+/// The processes of the ranks, as the sample `sleeps` prints them.
+fn pids(lines: impl Iterator<Item = String>) -> impl Iterator<Item = u32> {
+    lines.filter_map(|line| line.split_once("] pid ")?.1.parse().ok())
+}
+
+/// Waits until none of the processes runs.
+#[track_caller]
+fn await_end(processes: &[u32]) {
     let start = Instant::now();
     while processes.iter().any(|pid| runs(*pid)) {
         assert!(start.elapsed() < LIMIT, "of {processes:?} one still runs");

@@ -109,6 +109,33 @@ fn files_that_are_not_text_too_long_or_missing_are_refused() {
 
 #[test]
 fn nothing_is_read_for_the_built_in_values() {
-    let built_in = Tuned { tuning: Tuning::default(), file: None };
+    let built_in = Tuned { tuning: Tuning::default(), file: None, note: None };
     assert_eq!(load(&TuningSource::BuiltIn).expect("nothing to refuse"), built_in);
+}
+
+#[test]
+fn a_file_that_nobody_named_is_missed_only_where_it_is_broken() {
+    use io::ErrorKind::{
+        InvalidData, IsADirectory, NotADirectory, NotFound, Other, PermissionDenied,
+    };
+    for (kind, expected) in [
+        (NotFound, Unread::Absent),
+        (NotADirectory, Unread::Absent),
+        (PermissionDenied, Unread::Foreign),
+        (IsADirectory, Unread::Broken),
+        (InvalidData, Unread::Broken),
+        (Other, Unread::Broken),
+    ] {
+        assert_eq!(Unread::of(kind, false), expected, "{kind}");
+    }
+    assert_eq!(Unread::of(NotFound, true), Unread::Broken);
+    assert_eq!(Unread::of(PermissionDenied, true), Unread::Foreign);
+}
+
+#[test]
+fn a_note_is_one_line_that_says_what_is_used_instead() {
+    let note = passed_over(Path::new("/a/tuning.toml"), &io::Error::from_raw_os_error(13));
+    let expected = "tuning file /a/tuning.toml cannot be read: Permission denied (os error 13); \
+                    the built-in values are used";
+    assert_eq!(note, expected);
 }

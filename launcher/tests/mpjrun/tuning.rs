@@ -1,13 +1,17 @@
 //! Tuned values: from a file to the ranks, or refused before one starts; and what `--info` says.
 
-use std::fs;
+#![allow(clippy::print_stderr, reason = "a test that cannot be made here says so")]
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
+use std::process::{Command, Stdio};
 
 use mpj_launcher::machine::Machine;
 use mpj_launcher::tuning_file;
 use transport_lapi::config::Tuning;
 
-use super::support::{Finished, command, start};
+use super::support::{Finished, MPJRUN, command, start};
 
 const WORD: &str = "eager<=1024,rendezvous;12288;4096<=16384,8192;77";
 
@@ -64,6 +68,64 @@ fn a_file_that_is_refused_starts_no_rank() {
     }
     let missing = with(&TELL, "/nowhere/t.toml", folder.path()).assert_code(2);
     missing.assert_says("mpjrun: tuning file /nowhere/t.toml: cannot be read: No such file");
+}
+
+/// The command line for one whom the permissions of `path` stop: where they do not, since root passes over
+/// them, its right to do so is taken away. `None` where that cannot be done.
+fn stopped_by(path: &Path) -> Option<Command> {
+    let plain = Command::new("env");
+    let mut confined = Command::new("setpriv");
+    confined.arg("--bounding-set=-dac_override,-dac_read_search");
+    let is_stopped = |command: &Command| {
+        let mut tried = Command::new(command.get_program());
+        tried.args(command.get_args()).args(["test", "-r"]).arg(path);
+        tried.status().is_ok_and(|status| status.code() == Some(1))
+    };
+    [plain, confined].into_iter().find(is_stopped)
+}
+
+#[test]
+fn a_file_of_another_user_is_passed_over_unless_it_was_named() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let user = folder.path().join("mpj/tuning.toml");
+    file(&user, "spin", "spin");
+    fs::set_permissions(&user, Permissions::from_mode(0o000)).expect("it is ours");
+    let run = |words: &[&str], source: &str| {
+        let mut command = stopped_by(&user)?;
+        command.arg(MPJRUN).args(words).stdin(Stdio::null());
+        command.env("MPJ_TUNING", source).env("XDG_CONFIG_HOME", folder.path());
+        Some(start(&mut command).finish())
+    };
+    let built_in = format!("{0}\n{0}\n", Tuning::default());
+    let says = format!(
+        "mpjrun: tuning file {} cannot be read: Permission denied (os error 13); the built-in values \
+         are used\n",
+        user.display()
+    );
+    let Some(passed_over) = run(&TELL, "") else {
+        return eprintln!("skipped: no setpriv here that takes root's rights away");
+    };
+    let passed_over = passed_over.assert_code(0);
+    assert_eq!((passed_over.text(), &passed_over.err), (built_in, &says));
+    let again = |words: &[&str], source| run(words, source).expect("as before");
+    let info = again(&["--info"], "user").assert_code(0).text();
+    assert!(info.contains("default: tuning file /"), "{info}");
+    let named = again(&TELL, user.to_str().expect("text")).assert_code(2);
+    named.assert_says("cannot be read: Permission denied (os error 13); measure again");
+}
+
+#[test]
+fn a_folder_that_cannot_be_there_has_no_file_and_a_file_that_is_broken_is_refused() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let built_in = format!("{0}\n{0}\n", Tuning::default());
+    let nowhere = with(&TELL, "", Path::new("/dev/null")).assert_code(0);
+    assert_eq!((nowhere.text(), &*nowhere.err), (built_in, ""));
+    let user = folder.path().join("mpj/tuning.toml");
+    fs::create_dir_all(&user).expect("room");
+    with(&TELL, "", folder.path()).assert_code(2).assert_says("cannot be read: Is a directory");
+    fs::remove_dir(&user).expect("it is empty");
+    symlink("nowhere", &user).expect("room");
+    with(&TELL, "", folder.path()).assert_code(2).assert_says("cannot be read: No such file");
 }
 
 #[test]

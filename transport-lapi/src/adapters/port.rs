@@ -5,6 +5,8 @@
 //!
 //! - P1: the lifetime of the rings and bells inside a `Port` is that of its segment, which it holds.
 //!   They are not `'static`, only written so; none leaves the `Port`.
+//!   All of them stand behind a `Vec` or a `Box`: a reference that a function is passed, be it in a field,
+//!   has to be good until that function returns, and a port may be dropped by one that it was passed to.
 //! - P2: a port is made once per task and segment, because each end of a ring has one owner.
 
 #![allow(unsafe_code, reason = "a port holds both the segment and views into it")]
@@ -29,6 +31,12 @@ struct Outgoing {
     distance: Distance,
 }
 
+/// What belongs to the task itself.
+struct Own {
+    visits: Visits<'static>,
+    slate: &'static Slate,
+}
+
 /// One task's ends of all its rings.
 pub(crate) struct Port {
     task: TaskId,
@@ -41,8 +49,7 @@ pub(crate) struct Port {
     in_turn: usize,
     /// The origin that is polled first next time, so that none starves.
     first: usize,
-    visits: Visits<'static>,
-    slate: &'static Slate,
+    own: Box<Own>,
     segment: Arc<Segment>,
 }
 
@@ -68,8 +75,10 @@ impl Port {
             incoming: incoming.collect(),
             in_turn: if tasks <= MOST_POLLED { tasks } else { 0 },
             first: 0,
-            visits: Visits::new(&lasting.task(me).bell.0.arrivals, tasks),
-            slate: lasting.slate(me),
+            own: Box::new(Own {
+                visits: Visits::new(&lasting.task(me).bell.0.arrivals, tasks),
+                slate: lasting.slate(me),
+            }),
             segment,
         }
     }
@@ -146,17 +155,17 @@ impl Port {
     fn poll_marked<K: Sink>(&mut self, budget: usize, sink: &mut K) -> Result<usize, AdapterError> {
         let mut collected = false;
         loop {
-            let Some(from) = self.visits.next() else {
+            let Some(from) = self.own.visits.next() else {
                 if collected {
                     return Ok(0);
                 }
-                self.visits.collect();
+                self.own.visits.collect();
                 collected = true;
                 continue;
             };
             let delivered = self.poll_origin(from, budget, sink)?;
             if delivered < budget {
-                self.visits.done(from);
+                self.own.visits.done(from);
             }
             if delivered > 0 {
                 return Ok(delivered);
@@ -196,7 +205,7 @@ impl Port {
                 Err(damage) => break Err(corrupt(origin, damage)),
             }
         };
-        self.slate.moved();
+        self.own.slate.moved();
         if consumer.gave_back() {
             // The origin may sleep for want of this room (A6).
             self.outgoing[from].bell.ring(self.fences);
@@ -212,7 +221,7 @@ impl Port {
 
     /// This task has copied a part of a long message itself: that is progress, too.
     pub(crate) fn moved(&self) {
-        self.slate.moved();
+        self.own.slate.moved();
     }
 
     /// The first task that was declared lost.

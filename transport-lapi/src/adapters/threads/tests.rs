@@ -27,6 +27,15 @@ fn get(
     adapter.get(0, remote, offset, into).map(|()| copy)
 }
 
+/// P1 of `crate::adapters::port`: this can fail under Miri only.
+#[test]
+fn a_task_may_be_dropped_by_a_function_that_it_was_passed_to() {
+    fn end(adapter: ThreadsAdapter) {
+        drop(adapter);
+    }
+    end(make(1).remove(0));
+}
+
 #[test]
 fn reads_what_is_exposed_and_nothing_else() {
     let mut job = make(2);

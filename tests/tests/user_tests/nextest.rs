@@ -1,0 +1,149 @@
+//! The samples under cargo-nextest, where it is installed: each test is a process of its own there, in a
+//! process group of its own. This executable is handed over as it is, so nothing is built.
+
+#![allow(clippy::print_stderr, reason = "a test that cannot be made here says so")]
+
+use std::env::consts::ARCH;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use mpj_tests::launch::{self, Outcome, mpjrun_path};
+use tempfile::TempDir;
+
+use super::{await_end, pids};
+
+/// What nextest ends with when a test has failed.
+const FAILED: i32 = 100;
+
+/// What nextest is told of this executable, in files.
+struct Nextest {
+    folder: TempDir,
+}
+
+impl Nextest {
+    /// `None`, and a word about it, where there is no nextest.
+    fn here() -> Option<Self> {
+        let version = Command::new("cargo-nextest").args(["nextest", "--version"]).output();
+        if !version.is_ok_and(|output| output.status.success()) {
+            eprintln!("skipped: cargo-nextest is not installed");
+            return None;
+        }
+        let nextest = Self { folder: tempfile::tempdir().expect("a folder") };
+        let metadata = cargo(&["metadata", "--offline", "--no-deps", "--format-version", "1"]);
+        nextest.write("workspace.json", &metadata);
+        let package = cargo(&["pkgid", "--offline", "--package", "mpj-tests"]);
+        nextest.write("tests.json", &binaries(package.trim()));
+        // Ends a test after a second.
+        let hasty = r#"slow-timeout = { period = "1s", terminate-after = 1, grace-period = "5s" }"#;
+        nextest.write("nextest.toml", &format!("[profile.hasty]\n{hasty}\n"));
+        Some(nextest)
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        fs::write(self.path(name), text).expect("room");
+    }
+
+    /// nextest on these samples, also if they are ignored.
+    fn command(&self, what: &str, samples: &[&str]) -> Command {
+        let mut command = Command::new("cargo-nextest");
+        command.args(["nextest", what, "--color", "never", "--run-ignored", "all"]);
+        for (option, file) in [
+            ("--binaries-metadata", "tests.json"),
+            ("--cargo-metadata", "workspace.json"),
+            ("--config-file", "nextest.toml"),
+        ] {
+            command.arg(option).arg(self.path(file));
+        }
+        command.args(["--user-config-file", "none", "-E"]);
+        command.arg(format!("test(/^samples::({})$/)", samples.join("|")));
+        command.env("MPJ_TUNING", "none").env("RUST_BACKTRACE", "0").env("CARGO", env!("CARGO"));
+        // What the nextest that runs this test says, and what somebody set for it.
+        for name in ["NEXTEST", "NEXTEST_PROFILE", "NEXTEST_RETRIES", "NEXTEST_NO_CAPTURE"] {
+            command.env_remove(name);
+        }
+        command
+    }
+
+    fn run(&self, samples: &[&str]) -> Outcome {
+        launch::run(self.command("run", samples).arg("--no-fail-fast"))
+    }
+}
+
+/// What cargo prints, with no target folder locked.
+fn cargo(words: &[&str]) -> String {
+    let outcome =
+        launch::run(Command::new(env!("CARGO")).current_dir(launch::workspace()).args(words));
+    assert_eq!(outcome.code, 0, "{outcome:?}");
+    outcome.stdout
+}
+
+/// This executable for `--binaries-metadata`.
+fn binaries(package: &str) -> String {
+    let test = std::env::current_exe().expect("a test knows its own path");
+    let folder = test.parent().and_then(Path::parent).and_then(Path::parent).expect("deps");
+    format!(
+        r#"{{"rust-build-meta": {{"target-directory": {folder:?}, "base-output-directories": [],
+            "non-test-binaries": {{}}, "linked-paths": []}},
+            "rust-binaries": {{"user_tests": {{"binary-id": "user_tests", "binary-name": "user_tests",
+            "package-id": {package:?}, "kind": "test", "binary-path": {test:?},
+            "build-platform": "target"}}}}}}"#
+    )
+}
+
+#[track_caller]
+fn assert_says(outcome: &Outcome, says: &[&str]) {
+    for words in says {
+        assert!(outcome.stderr.contains(words), "no {words:?} in:\n{}", outcome.stderr);
+    }
+}
+
+#[test]
+fn nextest_tells_the_samples_that_fail_with_their_reports() {
+    let Some(nextest) = Nextest::here() else { return };
+    let outcome = nextest.run(&["passes", "returns_a_result", "panics_as_it_should", "r#match"]);
+    assert_says(&outcome, &["4 tests run: 4 passed"]);
+    assert_eq!((outcome.code, outcome.stderr.contains("rank 0 of 4")), (0, false), "{outcome:?}");
+    let outcome = nextest.run(&["one_rank_panics", "takes_too_long"]);
+    assert_eq!(outcome.code, FAILED);
+    let says = [
+        "2 tests run: 0 passed, 2 failed",
+        "\n    rank 2 panicked at tests/tests/user_tests/samples.rs:",
+        "\n    mpjrun: rank 2 (pid ",
+        "\n    not over after 700ms, the test's timeout\n",
+        "\n    mpjrun: the job still ran after 0.7 s",
+    ];
+    assert_says(&outcome, &says);
+}
+
+#[test]
+fn a_test_that_nextest_ends_leaves_nothing() {
+    let Some(nextest) = Nextest::here() else { return };
+    let outcome = launch::run(nextest.command("run", &["sleeps"]).args(["--profile", "hasty"]));
+    assert_says(&outcome, &["1 test run: 0 passed, 1 timed out"]);
+    let ranks: Vec<u32> = pids(outcome.stderr.lines().map(str::to_owned)).collect();
+    assert_eq!(ranks.len(), 2, "{}", outcome.stderr);
+    await_end(&ranks);
+}
+
+#[test]
+fn nextest_lists_once_and_runs_on_ranks_with_mpjrun_as_the_runner() {
+    let Some(nextest) = Nextest::here() else { return };
+    let runner = format!("CARGO_TARGET_{}_UNKNOWN_LINUX_GNU_RUNNER", ARCH.to_uppercase());
+    let words = format!("{} -n 2", mpjrun_path().display());
+    let with_runner = |what| {
+        let mut command = nextest.command(what, &["joins_by_itself", "at_the_root"]);
+        command.env(&runner, &words);
+        command
+    };
+    let listed = launch::run(&mut with_runner("list"));
+    assert_eq!(listed.stdout.matches("samples::joins_by_itself").count(), 1, "{listed:?}");
+    let outcome = launch::run(with_runner("run").arg("--no-capture"));
+    assert_eq!(outcome.code, 0, "{outcome:?}");
+    let passed = "test samples::joins_by_itself ... ok";
+    assert_eq!(outcome.stdout.matches(passed).count(), 2, "once by each rank: {outcome:?}");
+}
