@@ -32,7 +32,7 @@ fn assert_by_messages(outcome: &Outcome, why: &str) {
     let lines: Vec<&str> = outcome.stdout.lines().collect();
     assert_eq!(lines.len(), 2, "{outcome:?}");
     for line in lines {
-        assert!(line.starts_with("active messages (task ") && line.contains(why), "{outcome:?}");
+        assert!(line.starts_with("active messages (rank ") && line.contains(why), "{outcome:?}");
     }
 }
 
@@ -70,7 +70,7 @@ fn info_says_why_memory_is_not_read() {
     };
     let filtered = said(&confined(&["no-reads"], &mpjrun, &["--info"]));
     assert!(
-        filtered.contains("active messages (task ") && filtered.contains(REFUSED),
+        filtered.contains("active messages (rank ") && filtered.contains(REFUSED),
         "{filtered}"
     );
     // The kernel lets nobody trace a program whose file may not be read.
