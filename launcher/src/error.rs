@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use transport_lapi::adapter::{AdapterError, remedy};
+use transport_lapi::adapter::AdapterError;
 use transport_lapi::config::ConfigError;
 
 use crate::jobs::JobsError;
@@ -80,7 +80,7 @@ pub enum LaunchError {
     #[error(transparent)]
     Jobs(#[from] JobsError),
     /// The system refused something the launcher needs.
-    #[error("cannot {action}: {source}{}", remedy(source))]
+    #[error("cannot {action}: {source}{}", AdapterError::remedy(source))]
     System {
         /// What was being done.
         action: &'static str,

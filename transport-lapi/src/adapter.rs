@@ -144,7 +144,7 @@ pub enum AdapterError {
         reason: std::io::Error,
     },
     /// The system refused a resource at start-up.
-    #[error("cannot {action}: {source}{}", remedy(source))]
+    #[error("cannot {action}: {source}{}", Self::remedy(source))]
     System {
         /// What was being done.
         action: &'static str,
@@ -187,13 +187,17 @@ pub enum AdapterError {
     },
 }
 
-/// What to change after this refusal of the system, where the answer is always the same; empty or
-/// beginning with `;`.
-pub fn remedy(refusal: &std::io::Error) -> &'static str {
-    match refusal.raw_os_error().map(Errno::from_raw_os_error) {
-        Some(Errno::MFILE) => "; raise the limit on open files (ulimit -n), or ask for fewer ranks",
-        Some(Errno::NFILE) => "; the whole system has no open files left (sysctl fs.file-max)",
-        _ => "",
+impl AdapterError {
+    /// What to change after this refusal of the system, where the answer is always the same; empty or
+    /// beginning with `;`.
+    pub fn remedy(refusal: &std::io::Error) -> &'static str {
+        match refusal.raw_os_error().map(Errno::from_raw_os_error) {
+            Some(Errno::MFILE) => {
+                "; raise the limit on open files (ulimit -n), or ask for fewer ranks"
+            }
+            Some(Errno::NFILE) => "; the whole system has no open files left (sysctl fs.file-max)",
+            _ => "",
+        }
     }
 }
 

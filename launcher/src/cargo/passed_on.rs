@@ -42,7 +42,11 @@ const fn general(name: &'static str, value: Option<&'static str>, help: &'static
     Row { name, letter: None, value, is_general: true, help }
 }
 
+/// The option that says which package is meant.
 const MANIFEST: &str = "manifest-path";
+
+/// The option that says more when it is repeated.
+const REPEATED: &str = "verbose";
 
 /// Unstable options of cargo, which have a letter only.
 const UNSTABLE: &str = "Z";
@@ -58,7 +62,7 @@ const ROWS: [Row; 19] = [
     of_build("keep-going", None, None, "Build on after an error"),
     of_build("ignore-rust-version", None, None, "Build whatever version of Rust a package wants"),
     of_build("timings", None, None, "Write down how long each part took to build"),
-    of_build("verbose", Some('v'), None, "Let cargo say more"),
+    of_build(REPEATED, Some('v'), None, "Let cargo say more"),
     of_build("quiet", Some('q'), None, "Let cargo say nothing but errors"),
     general(MANIFEST, Some("F"), "The Cargo.toml of the package or workspace"),
     general("locked", None, "Insist that Cargo.lock is as it has to be"),
@@ -88,7 +92,8 @@ impl Row {
                 .action(ArgAction::Append)
                 .value_name(name)
                 .value_parser(value_parser!(OsString)),
-            None => option.action(ArgAction::Count),
+            None if self.name == REPEATED => option.action(ArgAction::Count),
+            None => option.action(ArgAction::SetTrue),
         };
         let option = if self.name == UNSTABLE { option } else { option.long(self.name) };
         match self.letter {
@@ -100,7 +105,11 @@ impl Row {
     /// The option as it was given, as often as it was.
     fn words(&self, given: &ArgMatches) -> Vec<OsString> {
         if self.value.is_none() {
-            let times = usize::from(given.get_count(self.name));
+            let times = match self.name {
+                REPEATED => given.get_count(REPEATED),
+                name => given.get_flag(name).into(),
+            };
+            let times = usize::from(times);
             return vec![format!("--{}", self.name).into(); times];
         }
         let option = match self.name {
