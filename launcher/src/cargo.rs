@@ -14,8 +14,12 @@ use clap::{Args, Command as Parsing, CommandFactory, Parser, Subcommand};
 use serde_json::Value;
 use transport_lapi::config;
 
-use crate::cli::{JobOptions, built, translate};
+use crate::cli::{JobOptions, built, translate, with_hint};
 use crate::job::JobSpec;
+
+mod passed_on;
+
+pub use passed_on::PassedOn;
 
 /// Which program of the workspace.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
@@ -32,6 +36,9 @@ pub struct Selection {
     /// Look in this package only
     #[arg(long, short, value_name = "PKG")]
     pub package: Option<String>,
+    /// How it is built.
+    #[command(flatten)]
+    pub passed_on: PassedOn,
 }
 
 /// What `cargo mpj` was asked for.
@@ -108,7 +115,7 @@ pub fn parse(command_line: impl IntoIterator<Item = OsString>) -> Result<Request
     } else {
         line.extend(words);
     }
-    let CargoMpj::Mpj(parsed) = CargoMpj::try_parse_from(line)?;
+    let CargoMpj::Mpj(parsed) = CargoMpj::try_parse_from(line).map_err(with_hint)?;
     Ok(match parsed {
         Mpj::Run { selection, options, args } => {
             Request::Run(RunRequest { selection, options, args, notes })
@@ -151,8 +158,8 @@ pub fn build_bench(name: &str, folder: &Path) -> Result<PathBuf, CargoError> {
     let own = |package: &str, name: &str| Selection {
         release,
         bin: Some(name.to_owned()),
-        example: None,
         package: Some(package.to_owned()),
+        ..Selection::default()
     };
     build(&own("mpj-launcher", "mpjrun"), folder)?;
     build(&own("mpj-bench", "mpj-bench-rank"), folder)?;
@@ -225,29 +232,39 @@ impl CargoError {
 /// [`CargoError`].
 pub fn build(selection: &Selection, folder: &Path) -> Result<PathBuf, CargoError> {
     let step = "metadata";
-    let arguments = ["metadata", "--no-deps", "--format-version", "1"];
-    let answer = cargo(step, folder, &arguments)?;
+    let PassedOn { to_metadata, to_build, .. } = &selection.passed_on;
+    let arguments = ["--no-deps", "--format-version", "1"].map(OsString::from);
+    let answer = cargo(step, folder, arguments.iter().chain(to_metadata))?;
     let metadata = serde_json::from_slice(&answer.stdout).ok();
-    let folder_now = folder.canonicalize().map_err(CargoError::Start)?;
+    let here = selection.passed_on.folder(folder).canonicalize().map_err(CargoError::Start)?;
     let target = metadata
-        .and_then(|metadata| Target::all_of(&metadata, &folder_now))
+        .and_then(|metadata| Target::all_of(&metadata, &here))
         .ok_or(CargoError::Answer { step })
         .and_then(|targets| choose(&targets, selection))?;
     let step = "build";
-    let mut arguments =
-        vec![step, "--message-format=json-render-diagnostics", "-p", &target.package];
-    arguments.extend([target.kind.option(), &target.name]);
-    arguments.extend(selection.release.then_some("--release"));
-    let answer = cargo(step, folder, &arguments)?;
+    let format = "--message-format=json-render-diagnostics";
+    let which = [format, "-p", &target.package, target.kind.option(), &target.name];
+    let arguments = which.into_iter().chain(selection.release.then_some("--release"));
+    let arguments: Vec<OsString> = arguments.map(OsString::from).collect();
+    let answer = cargo(step, folder, arguments.iter().chain(to_build))?;
     let messages = String::from_utf8_lossy(&answer.stdout);
     let executable = messages.lines().find_map(|line| executable_in(line, &target));
     executable.ok_or(CargoError::Answer { step })
 }
 
-fn cargo(step: &'static str, folder: &Path, arguments: &[&str]) -> Result<Output, CargoError> {
+fn cargo<'a>(
+    step: &'static str,
+    folder: &Path,
+    arguments: impl Iterator<Item = &'a OsString>,
+) -> Result<Output, CargoError> {
     let program = config::inherited("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(program);
-    command.args(arguments).current_dir(folder).stdin(Stdio::null()).stderr(Stdio::inherit());
+    command
+        .arg(step)
+        .args(arguments)
+        .current_dir(folder)
+        .stdin(Stdio::null())
+        .stderr(Stdio::inherit());
     let output = command.output().map_err(CargoError::Start)?;
     if output.status.success() {
         return Ok(output);

@@ -14,9 +14,11 @@ mod foreign;
 mod hosts;
 mod io;
 mod manual;
+mod nearest;
 mod options;
 mod sections;
 mod values;
+mod variables;
 mod vigilance;
 
 use std::ffi::OsString;
@@ -27,6 +29,7 @@ use clap::{Arg, Args, Command, CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
 
 pub(crate) use foreign::{Translated, translate};
+pub(crate) use nearest::with_hint;
 pub use options::JobOptions;
 use options::ProgramOptions;
 pub(crate) use options::default_ranks;
@@ -67,7 +70,7 @@ pub enum Request {
 #[command(disable_help_subcommand = true, args_override_self = true)]
 #[command(
     override_usage = "mpjrun [OPTIONS] PROGRAM [ARGS]... [: [OPTIONS] PROGRAM [ARGS]...]...\n       \
-                            mpjrun [OPTIONS] --configfile F\n       mpjrun ps|kill|attach [JOB]"
+                            mpjrun [OPTIONS] --configfile F\n       mpjrun ps\n       mpjrun kill|attach JOB"
 )]
 struct Mpjrun {
     /// Read the programs of the job from a file: options, PROGRAM and ARGS of one on each line
@@ -191,7 +194,7 @@ fn untipped(mut error: clap::Error) -> clap::Error {
     if error.kind() == ErrorKind::UnknownArgument {
         error.remove(ContextKind::Suggested);
     }
-    error
+    with_hint(error)
 }
 
 /// The option of the whole job that a further program cannot have.

@@ -2,9 +2,11 @@
 //! as for a start, and nothing is started.
 
 use std::ffi::OsStr;
+use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
 
 use crate::LaunchError;
+use crate::answer;
 use crate::job::JobSpec;
 use crate::spawn::{self, Program};
 
@@ -21,6 +23,18 @@ pub fn text(spec: &JobSpec) -> Result<String, LaunchError> {
         format!("rank {rank}: {}{place}\n", line(program))
     });
     Ok(note.into_iter().chain(lines).collect())
+}
+
+/// Prints the text behind the notes about the command line, and answers the exit code for that.
+///
+/// # Errors
+/// Those of [`text`] and [`answer::tell`].
+pub fn tell(spec: &JobSpec) -> Result<u8, LaunchError> {
+    for note in &spec.notes {
+        // Without a standard error nobody wants to know.
+        let _ = writeln!(std::io::stderr(), "mpjrun: {note}");
+    }
+    answer::tell(&text(spec)?)
 }
 
 fn line(program: &Program<'_>) -> String {

@@ -18,7 +18,7 @@ pub enum LaunchError {
     NotFound {
         /// As it was asked for.
         program: PathBuf,
-        /// What may have been meant; empty or beginning with a space.
+        /// What is wrong with it, or may have been meant; empty, or continues the sentence.
         hint: String,
     },
     /// The program is there but cannot be run.
@@ -80,7 +80,7 @@ pub enum LaunchError {
     #[error(transparent)]
     Jobs(#[from] JobsError),
     /// The system refused something the launcher needs.
-    #[error("cannot {action}: {source}")]
+    #[error("cannot {action}: {source}{}", AdapterError::remedy(source))]
     System {
         /// What was being done.
         action: &'static str,

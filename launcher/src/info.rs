@@ -20,6 +20,9 @@ use crate::machine::Machine;
 use crate::spawn::tuning_source;
 use crate::tuning_file::{self, Tuned};
 
+/// How a rank's report of its gets begins where they do not read memory.
+const BY_MESSAGES: &str = "active messages";
+
 /// The part of a command line that `--info` tells about.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Asked {
@@ -64,10 +67,11 @@ pub fn text(asked: &Asked) -> Result<String, LaunchError> {
     text += "\nsettings\n";
     text += &table(&rows);
     text += &adapter(&caps, ranks, bytes);
-    text += &get(&probe::report(asked));
+    let said = probe::report(asked);
+    text += &get(&said);
     text += "\nmessages\n";
     let ways = ways(&tuned.tuning, backend, caps.max_body);
-    for way in ways.into_iter().chain(exceptions(backend)) {
+    for way in ways.into_iter().chain(exceptions(backend, &said)) {
         text += &format!("  {way}\n");
     }
     text += "  an eager message that costs more than half of MPJ_EARLY_LIMIT goes by rendezvous\n";
@@ -142,9 +146,10 @@ fn get(said: &str) -> String {
     text
 }
 
-/// When messages go by rendezvous though their length alone would not say so.
-fn exceptions(backend: BackendChoice) -> Vec<String> {
-    if backend != BackendChoice::Auto {
+/// When messages go by rendezvous though their length alone would not say so. All of these need a get
+/// that reads memory, and two ranks have `said` how they get.
+fn exceptions(backend: BackendChoice, said: &str) -> Vec<String> {
+    if backend != BackendChoice::Auto || said.starts_with(BY_MESSAGES) {
         return Vec::new();
     }
     let line = |(from, circumstance): (usize, Circumstance)| {
@@ -216,9 +221,18 @@ mod tests {
     #[test]
     fn a_refusal_comes_with_what_to_change() {
         assert_eq!(get("process_vm_readv").lines().count(), 1);
-        let refused = get("active messages (task 0 cannot read task 1: Operation not permitted)");
+        let refused = get("active messages (rank 0 cannot read rank 1: Operation not permitted)");
         assert!(refused.contains("Operation not permitted)\n    reading"), "{refused}");
         assert!(refused.contains("SYS_PTRACE"), "{refused}");
+    }
+
+    #[test]
+    fn ranks_that_do_not_read_memory_follow_no_rule_for_reading() {
+        let rules = |backend, said| exceptions(backend, said).len();
+        assert_eq!(rules(BackendChoice::Auto, "process_vm_readv"), RENDEZVOUS_FROM.len());
+        assert_eq!(rules(BackendChoice::Auto, "not known: it said nothing"), RENDEZVOUS_FROM.len());
+        assert_eq!(rules(BackendChoice::Auto, "active messages (MPJ_GET=am)"), 0);
+        assert_eq!(rules(BackendChoice::Eager, "process_vm_readv"), 0);
     }
 
     #[test]

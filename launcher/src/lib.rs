@@ -9,7 +9,8 @@
 //!  cli, cargo          what was asked for ─┬─ info: what would be in force
 //!      │                                   ├─ dry_run: what would be started
 //!      │                                   ├─ runner: the tests of a test program
-//!      │                                   └─ jobs: what runs now
+//!      │                                   ├─ jobs: what runs now
+//!      │                                   └─ answer: prints what these say
 //!  tuning_file         the values tuned to this machine
 //!      │
 //!  binding             which processors each rank may run on
@@ -31,6 +32,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod answer;
 mod binding;
 pub mod cargo;
 pub mod cli;

@@ -2,18 +2,18 @@
 
 #![allow(clippy::print_stderr, reason = "a program talks to its user")]
 
-use std::io::{ErrorKind, Write};
+use std::io::Write;
 use std::process::ExitCode;
 
 use mpj_launcher::cli::Request;
-use mpj_launcher::{LaunchError, cli, dry_run, info, job, jobs, runner};
+use mpj_launcher::{LaunchError, answer, cli, dry_run, info, job, jobs, runner};
 
 fn main() -> ExitCode {
     if std::env::args_os().nth(1).is_some_and(|word| word == info::probe::WORD) {
         return probe();
     }
     let answer = match cli::parse_mpjrun(std::env::args_os()) {
-        Ok(request) => answer(request),
+        Ok(request) => answered(request),
         Err(error) => error.exit(),
     };
     match answer {
@@ -25,31 +25,16 @@ fn main() -> ExitCode {
     }
 }
 
-fn answer(request: Request) -> Result<u8, LaunchError> {
+fn answered(request: Request) -> Result<u8, LaunchError> {
     match request {
         Request::Run(spec) if runner::is_listing(&spec) => Err(runner::become_program(&spec)),
         Request::Run(spec) => job::run(&spec),
-        Request::DryRun(spec) => {
-            spec.notes.iter().for_each(|note| eprintln!("mpjrun: {note}"));
-            dry_run::text(&spec).map(tell)
-        }
-        Request::Info(asked) => info::text(&asked).map(tell),
-        Request::Completions(script) => Ok(tell(script)),
-        Request::Ps => Ok(tell(jobs::ps()?)),
-        Request::Kill { job } => Ok(tell(jobs::kill(&job)?)),
-        Request::Attach { job } => Ok(tell(jobs::attach(&job)?)),
-    }
-}
-
-/// Prints the text. A reader that has seen enough closes the pipe, which is no failure.
-fn tell(text: String) -> u8 {
-    let mut out = std::io::stdout();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
-            eprintln!("mpjrun: cannot write standard output: {error}");
-            1
-        }
-        _ => 0,
+        Request::DryRun(spec) => dry_run::tell(&spec),
+        Request::Info(asked) => answer::tell(&info::text(&asked)?),
+        Request::Completions(script) => answer::tell(&script),
+        Request::Ps => answer::tell(&jobs::ps()?),
+        Request::Kill { job } => answer::tell(&jobs::kill(&job)?),
+        Request::Attach { job } => answer::tell(&jobs::attach(&job)?),
     }
 }
 

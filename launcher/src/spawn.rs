@@ -239,6 +239,10 @@ fn search_path(first: Option<&OsStr>) -> Option<OsString> {
 /// The absolute path of `program`: as it is if it has a slash, else the first executable file of
 /// that name in `search_path`.
 fn find_program(program: &OsStr, search_path: Option<OsString>) -> Result<PathBuf, LaunchError> {
+    if program.is_empty() {
+        let hint = ", an empty word".to_owned();
+        return Err(LaunchError::NotFound { program: "''".into(), hint });
+    }
     if program.as_bytes().contains(&b'/') {
         return absolute_program(Path::new(program));
     }

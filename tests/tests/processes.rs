@@ -265,7 +265,18 @@ fn a_rank_joins_once() {
 fn a_program_that_a_rank_starts_is_no_rank() {
     let outcome = job(1, &["nested"]);
     assert_eq!((outcome.code, outcome.stdout.trim()), (0, "exit status: 1"), "{outcome:?}");
-    assert!(outcome.stderr.contains("remove the variables MPJ_RANK"), "{outcome:?}");
+    for advice in ["remove the variables MPJ_RANK", "Python: close_fds=False"] {
+        assert!(outcome.stderr.contains(advice), "no {advice:?}: {outcome:?}");
+    }
+}
+
+#[test]
+fn a_script_runs_one_program() {
+    let script = format!("{RANK} well && {RANK} well");
+    let outcome = launch::mpjrun(&["-n", "1", "sh", "-c", &script]);
+    assert_eq!((outcome.code, outcome.stdout.as_str()), (1, "rank 0 of 1\n"), "{outcome:?}");
+    let says = "rank 0 has joined the job before, in process ";
+    assert!(outcome.stderr.contains(says), "{outcome:?}");
 }
 
 #[test]

@@ -26,6 +26,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use rustix::io::Errno;
+
 use crate::bootstrap::board::Wait;
 use crate::region::{ForeignBytes, RecvRegion, RemoteRegion, SendRegion};
 
@@ -118,13 +120,13 @@ pub const SHORT_HEAD: usize = 16;
 #[non_exhaustive]
 pub enum AdapterError {
     /// A task ended, or was declared lost, while others still needed it.
-    #[error("task {task} is gone: it ended before the job was finished")]
+    #[error("rank {task} is gone: it gave up or ended before the job was finished")]
     PeerLost {
         /// The task that is gone.
         task: TaskId,
     },
     /// A peer wrote something impossible into the shared structures.
-    #[error("task {origin} damaged the shared memory of the job: {what}")]
+    #[error("rank {origin} damaged the shared memory of the job: {what}")]
     Corrupt {
         /// The task whose bytes they are.
         origin: TaskId,
@@ -132,7 +134,7 @@ pub enum AdapterError {
         what: &'static str,
     },
     /// A one-sided read was refused by the kernel or by the region's owner.
-    #[error("cannot read {len} bytes from task {target}: {reason}")]
+    #[error("cannot read {len} bytes from rank {target}: {reason}")]
     GetFailed {
         /// The task to be read from.
         target: TaskId,
@@ -142,7 +144,7 @@ pub enum AdapterError {
         reason: std::io::Error,
     },
     /// The system refused a resource at start-up.
-    #[error("cannot {action}: {source}")]
+    #[error("cannot {action}: {source}{}", Self::remedy(source))]
     System {
         /// What was being done.
         action: &'static str,
@@ -155,6 +157,17 @@ pub enum AdapterError {
         /// What is wrong with it.
         what: String,
     },
+    /// A process has attached as this task before.
+    #[error(
+        "rank {task} has joined the job before, in process {pid}: a script that is a rank may run \
+         one mpj program, not several"
+    )]
+    AlreadyAttached {
+        /// The task.
+        task: TaskId,
+        /// The process that was it first.
+        pid: u32,
+    },
     /// `MPJ_GET=cma` was demanded and the probe failed.
     #[error(
         "MPJ_GET=cma was demanded, but process_vm_readv is refused here ({reason}); \
@@ -165,13 +178,27 @@ pub enum AdapterError {
         reason: String,
     },
     /// A job of this many tasks is not possible.
-    #[error("a job has 1 to {max} tasks, not {asked}")]
+    #[error("a job has 1 to {max} ranks, not {asked}")]
     TaskCount {
         /// What was asked for.
         asked: usize,
         /// The limit.
         max: usize,
     },
+}
+
+impl AdapterError {
+    /// What to change after this refusal of the system, where the answer is always the same; empty or
+    /// beginning with `;`.
+    pub fn remedy(refusal: &std::io::Error) -> &'static str {
+        match refusal.raw_os_error().map(Errno::from_raw_os_error) {
+            Some(Errno::MFILE) => {
+                "; raise the limit on open files (ulimit -n), or ask for fewer ranks"
+            }
+            Some(Errno::NFILE) => "; the whole system has no open files left (sysctl fs.file-max)",
+            _ => "",
+        }
+    }
 }
 
 /// Moves frames between tasks. See the module's contract A1 to A7.

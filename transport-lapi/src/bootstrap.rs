@@ -88,7 +88,10 @@ pub enum BootstrapError {
         expected: &'static str,
     },
     /// The numbered descriptor is not what the launcher passes.
-    #[error("descriptor {number} of {variable} is not {expected}; {FRESH_START}")]
+    #[error(
+        "descriptor {number} of {variable} is not {expected}; if a script between mpjrun and this \
+         program has closed it, let it stay open (Python: close_fds=False); else {FRESH_START}"
+    )]
     NotInherited {
         /// The variable that names it.
         variable: &'static str,

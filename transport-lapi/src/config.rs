@@ -96,6 +96,35 @@ pub const JOB_VARIABLES: [&str; 7] = [RANK, SIZE, LOCAL_RANK, JOB, SHM_FD, CTRL_
 /// launcher, and so for its ranks.
 pub const TEST: &str = "MPJ_TEST";
 
+/// What the names of this project's variables begin with.
+pub const PREFIX: &str = "MPJ_";
+/// Variables that nobody has to be told about: those that make the project's own tests longer or
+/// repeat them, and the folder of MPJ Express.
+const NO_SETTINGS: [&str; 7] = [
+    "MPJ_FAULT_ROUNDS",
+    "MPJ_FAULT_SEED",
+    "MPJ_GARBAGE_ROUNDS",
+    "MPJ_PROGRAMS",
+    "MPJ_PROGRAMS_SEED",
+    "MPJ_SPOILT_PROGRAMS",
+    "MPJ_HOME",
+];
+
+/// Whether a variable is called as those of this project are, and is none of them.
+pub fn is_unknown(name: &str) -> bool {
+    let is_known = SETTINGS.iter().any(|row| row.name == name)
+        || JOB_VARIABLES.contains(&name)
+        || NO_SETTINGS.contains(&name)
+        || name == PROCESSORS
+        || name.starts_with(TEST);
+    name.starts_with(PREFIX) && !is_known
+}
+
+/// The names of the variables in this process's environment, those that are empty aside (E2).
+pub fn inherited_names() -> impl Iterator<Item = OsString> {
+    std::env::vars_os().filter(|(_, value)| !value.is_empty()).map(|(name, _)| name)
+}
+
 /// Whether a launcher started this process as a rank.
 pub fn is_rank() -> bool {
     inherited(CTRL_FD).is_some()

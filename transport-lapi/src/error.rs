@@ -21,7 +21,7 @@ pub enum LapiError {
     )]
     InHandler,
     /// TGT: the target is not a task of this job.
-    #[error("target {target} is out of range: the job has tasks 0 to {last}", last = .num_tasks - 1)]
+    #[error("target {target} is out of range: the job has ranks 0 to {last}", last = .num_tasks - 1)]
     Tgt {
         /// The target that was asked for.
         target: TaskId,
@@ -66,8 +66,8 @@ pub enum LapiError {
     },
     /// HDR_HNDLR_NULL, asynchronous: a message named a handler that this task has not set.
     #[error(
-        "task {origin} sent a message for handler {index}, which is not set here; \
-         set the same handlers on every task before the first message"
+        "rank {origin} sent a message for handler {index}, which is not set here; \
+         set the same handlers on every rank before the first message"
     )]
     HdrHndlrNull {
         /// Who sent it.
@@ -99,7 +99,7 @@ pub enum LapiError {
     #[error("cannot start the completion thread: {0}")]
     CompletionThread(#[source] std::io::Error),
     /// A peer sent something that the protocol does not allow.
-    #[error("task {origin} broke the protocol: {violation}")]
+    #[error("rank {origin} broke the protocol: {violation}")]
     Peer {
         /// Who sent it.
         origin: TaskId,

@@ -56,7 +56,7 @@ fn tgt_a_target_outside_the_job() {
         assert!(matches!(error, LapiError::Tgt { target: t, num_tasks: 1 } if t == target));
     }
     let error = refused(|call| call.target = 7);
-    assert_eq!(error.to_string(), "target 7 is out of range: the job has tasks 0 to 0");
+    assert_eq!(error.to_string(), "target 7 is out of range: the job has ranks 0 to 0");
 }
 
 #[test]

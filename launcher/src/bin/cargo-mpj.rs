@@ -4,14 +4,12 @@
 #![allow(clippy::print_stderr, reason = "a program talks to its user")]
 
 use std::ffi::OsString;
-use std::io::{ErrorKind, Write};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
 use mpj_launcher::cargo::{CargoError, Request, RunRequest};
-use mpj_launcher::job::JobSpec;
-use mpj_launcher::{LaunchError, cargo, dry_run, job};
+use mpj_launcher::{cargo, dry_run, job};
 
 fn main() -> ExitCode {
     let answer = match cargo::parse(std::env::args_os()) {
@@ -29,7 +27,7 @@ fn main() -> ExitCode {
 fn run(request: RunRequest) -> Result<ExitCode, CargoError> {
     let is_dry_run = request.is_dry_run();
     let spec = request.build()?;
-    let answer = if is_dry_run { tell_of(&spec) } else { job::run(&spec) };
+    let answer = if is_dry_run { dry_run::tell(&spec) } else { job::run(&spec) };
     Ok(match answer {
         Ok(code) => ExitCode::from(code),
         Err(error) => {
@@ -37,20 +35,6 @@ fn run(request: RunRequest) -> Result<ExitCode, CargoError> {
             ExitCode::from(error.exit_code())
         }
     })
-}
-
-fn tell_of(spec: &JobSpec) -> Result<u8, LaunchError> {
-    spec.notes.iter().for_each(|note| eprintln!("mpjrun: {note}"));
-    let text = dry_run::text(spec)?;
-    // A reader that has seen enough closes the pipe, which is no failure.
-    let mut out = std::io::stdout();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(source) if source.kind() != ErrorKind::BrokenPipe => {
-            eprintln!("mpjrun: cannot write standard output: {source}");
-            Ok(1)
-        }
-        _ => Ok(0),
-    }
 }
 
 /// Becomes this program of the benchmarks, so that signals reach it and its exit code is the user's.

@@ -43,7 +43,8 @@ fn choice(folder: &str, selection: Selection) -> Result<String, CargoError> {
 
 fn named(bin: Option<&str>, example: Option<&str>, package: Option<&str>) -> Selection {
     let text = |word: Option<&str>| word.map(str::to_owned);
-    Selection { release: false, bin: text(bin), example: text(example), package: text(package) }
+    let (bin, example, package) = (text(bin), text(example), text(package));
+    Selection { bin, example, package, ..Selection::default() }
 }
 
 #[test]
@@ -74,6 +75,45 @@ fn the_command_line_of_cargo() {
     let spec = request.options.one_program("prog".into(), request.args, request.notes);
     assert_eq!((spec.ranks(), spec.output.tag), (3, true));
     assert_eq!(spec.notes, ["--mca a b is not needed"]);
+}
+
+#[test]
+fn options_of_cargo_build_are_passed_on() {
+    let line = "cargo-mpj mpj run -vv -q --offline --mca a b -F one --features two,three -n 2 -j 2 \
+                --profile small --manifest-path /w/two/Cargo.toml --bin=x -Z unstable -- --locked";
+    let Request::Run(request) = parse(words(line)).expect("legal") else {
+        panic!("the subcommand is run");
+    };
+    let to_build = "--features=one --features=two,three --profile=small --jobs=2 --verbose --verbose \
+                    --quiet --manifest-path=/w/two/Cargo.toml --offline -Zunstable";
+    let to_metadata = "--manifest-path=/w/two/Cargo.toml --offline -Zunstable";
+    let PassedOn { to_build: built, to_metadata: asked, .. } = &request.selection.passed_on;
+    assert_eq!((built, asked), (&words(to_build), &words(to_metadata)));
+    let folder = request.selection.passed_on.folder(Path::new("/elsewhere"));
+    assert_eq!((folder, request.args), (PathBuf::from("/w/two"), words("--locked")));
+    assert_eq!(request.notes, ["--mca a b is not needed"]);
+}
+
+#[test]
+fn the_folder_is_that_of_the_manifest() {
+    let folder = |line: &str| {
+        let parsed = parse(words(&format!("cargo-mpj mpj run {line}")));
+        let Ok(Request::Run(request)) = parsed else { panic!("{line} is legal") };
+        request.selection.passed_on.folder(Path::new("/w"))
+    };
+    assert_eq!(folder("--release"), Path::new("/w"));
+    assert_eq!(folder("--manifest-path one/Cargo.toml"), Path::new("/w/one"));
+    assert_eq!(folder("--manifest-path Cargo.toml"), Path::new("/w"));
+    assert_eq!(folder("--manifest-path=/v/Cargo.toml"), Path::new("/v"));
+}
+
+#[test]
+fn a_misspelt_option_gets_a_hint() {
+    for (word, meant) in [("--ofline", "'--offline'"), ("--oversubcribe", "'--oversubscribe'")] {
+        let line = format!("cargo-mpj mpj run {word}");
+        let text = parse(words(&line)).expect_err(word).to_string();
+        assert!(text.contains(meant), "{text}");
+    }
 }
 
 #[test]

@@ -5,6 +5,7 @@
 //!   description of them, so an option that is added there needs nothing here.
 //! - W2: a word that is the value of an option is never taken for an option. A known option where the value
 //!   of a variable belongs is refused: the value was forgotten.
+//! - W3: an option that `own` has means what it means there, whatever others mean by it.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -21,6 +22,13 @@ const INHERITED: &str = ": ranks inherit this environment";
 const REPORTED: &str = ": the report comes anyway";
 /// What options that define a variable look like.
 const DEFINITION: &str = "give NAME VALUE or NAME=VALUE";
+/// Why debuggers are not started.
+const DEBUGGERS: &str =
+    "attach a debugger to a rank that runs, as gdb -p PID; --report-bindings names the processes";
+/// What keeps the output of ranks apart.
+const FILES: &str = "--output dir=FOLDER makes a file for each stream of each rank";
+/// Why ranks need no number of cores.
+const ALL_CORES: &str = ": a rank may use every core unless --bind-to binds it";
 /// Why an option that forbids ranks on this host cannot be followed.
 const NOWHERE_ELSE: &str = "ranks run on this host only; leave it out";
 
@@ -109,9 +117,46 @@ const FOREIGN: &[(&str, Meaning)] = &[
     ("nooversubscribe", Needless(0, ": ranks may share a core")),
     ("allow-run-as-root", Needless(0, "")),
     ("use-hwthread-cpus", Needless(0, "")),
+    ("cpus-per-rank", Needless(1, ALL_CORES)),
+    ("cpus-per-proc", Needless(1, ALL_CORES)),
+    ("bind-to-none", Is("--bind-to=none")),
+    ("bind-to-core", Is("--bind-to=core")),
+    ("bind-to-socket", Is("--bind-to=socket")),
+    ("rankfile", Refused("say where ranks run by --bind-to and --map-by")),
+    ("cpu-set", Refused("give the processors to mpjrun: taskset -c LIST mpjrun ...")),
+    ("cpu-list", Refused("give the processors to mpjrun: taskset -c LIST mpjrun ...")),
+    ("membind", Refused("give the memory to mpjrun: numactl --membind=LIST mpjrun ...")),
+    ("preload-binary", Needless(0, ONE_HOST)),
+    ("preload-files", Needless(1, ONE_HOST)),
+    ("localhost", Needless(1, ONE_HOST)),
+    ("launcher-exec", Needless(1, ONE_HOST)),
+    ("bootstrap-exec", Needless(1, ONE_HOST)),
+    ("do-not-launch", Is("--dry-run")),
+    ("outfile-pattern", Refused(FILES)),
+    ("errfile-pattern", Refused(FILES)),
+    ("outfile", Refused(FILES)),
+    ("errfile", Refused(FILES)),
+    (
+        "prepend-pattern",
+        Refused("-l begins lines with their rank, --output timestamp with the time"),
+    ),
+    ("ordered-output", Needless(0, ": lines are never mixed")),
+    ("print-all-exitcodes", Needless(0, ": what fails is said anyway")),
+    ("check_mpi", Needless(0, ": deadlocks are found and reported anyway")),
+    ("xterm", Refused("no windows are opened; tell ranks apart by -l, or by --output dir=FOLDER")),
+    ("gdb", Refused(DEBUGGERS)),
+    ("debug", Refused(DEBUGGERS)),
+    ("tv", Refused(DEBUGGERS)),
+    ("totalview", Refused(DEBUGGERS)),
     ("get-stack-traces", Needless(0, REPORTED)),
     ("report-state-on-timeout", Needless(0, REPORTED)),
 ];
+
+/// The options of other launchers that are taken, by the names that are more than letters.
+pub(super) fn accepted() -> impl Iterator<Item = &'static str> {
+    let taken = FOREIGN.iter().filter(|(_, meaning)| !matches!(meaning, Refused(_)));
+    taken.map(|(name, _)| *name).filter(|name| name.len() > 2)
+}
 
 /// A section in this launcher's words.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -139,12 +184,28 @@ pub(crate) fn translate(
             break;
         }
         let (name, attached) = parts(&word);
-        match FOREIGN.iter().find(|(known, _)| name == *known) {
-            Some((_, meaning)) => translated.take(own, *meaning, &word, attached, &mut words)?,
+        match meaning_of(own, name) {
+            Some(meaning) => translated.take(own, meaning, &word, attached, &mut words)?,
             None => translated.keep(own, respelt(own, word), &mut words),
         }
     }
     Ok(translated)
+}
+
+/// What another launcher means by this option, unless it is ours (W3). Ours that are in the table take
+/// what others write behind them as well.
+fn meaning_of(own: &Command, name: &OsStr) -> Option<Meaning> {
+    let (_, meaning) = FOREIGN.iter().find(|(known, _)| name == *known)?;
+    let is_wider = matches!(meaning, Place(_) | Variable(_));
+    (is_wider || !is_ours(own, name)).then_some(*meaning)
+}
+
+fn is_ours(own: &Command, name: &OsStr) -> bool {
+    own.get_arguments().any(|option| {
+        let letter = option.get_short().map(String::from);
+        option.get_long().is_some_and(|long| name == long)
+            || letter.is_some_and(|letter| name == letter.as_str())
+    })
 }
 
 impl Translated {
@@ -236,7 +297,12 @@ impl Translated {
         };
         let note = |taken: &OsString| {
             let (asked, taken) = (value.to_string_lossy(), taken.to_string_lossy());
-            format!("{ours} {asked} is taken as {}", taken.replacen('=', " ", 1))
+            match taken.strip_prefix("--soft=") {
+                Some(ranks) => {
+                    format!("{ours} {asked} is taken as -n {ranks}, where no -n is given")
+                }
+                None => format!("{ours} {asked} is taken as {}", taken.replacen('=', " ", 1)),
+            }
         };
         self.notes.extend(taken.as_ref().map(note));
         self.words.push(taken.unwrap_or(whole));
@@ -287,16 +353,9 @@ fn output_into(folder: &OsStr) -> OsString {
 fn is_option(own: &Command, word: &OsStr) -> bool {
     let bytes = word.as_bytes();
     let (name, _) = parts(word);
-    let is_ours = |option: &Arg| {
-        let letter = option.get_short().map(String::from);
-        option.get_long().is_some_and(|long| name == long)
-            || letter.is_some_and(|letter| name == letter.as_str())
-    };
     let is_count = bytes.strip_prefix(b"-n").is_some_and(is_number);
     bytes.starts_with(b"-")
-        && (is_count
-            || own.get_arguments().any(is_ours)
-            || FOREIGN.iter().any(|(known, _)| name == *known))
+        && (is_count || is_ours(own, name) || FOREIGN.iter().any(|(known, _)| name == *known))
 }
 
 fn is_number(bytes: &[u8]) -> bool {

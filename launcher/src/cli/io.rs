@@ -20,7 +20,7 @@ pub(super) struct IoOptions {
     #[arg(long, value_name = "LIST", value_parser = output_parser())]
     output: Vec<OutputChoice>,
     /// Who gets the standard input: rank R, `all` (each a copy) or `none`
-    #[arg(long, value_name = "R", default_value = "0", value_parser = input)]
+    #[arg(long, value_name = "R", default_value = "0", value_parser = input, allow_negative_numbers = true)]
     stdin: InputChoice,
     /// What each rank is bound to; `core` or `hwthread` if only --map-by is given, else `none`
     #[arg(long, value_enum, value_name = "PLACE", hide_possible_values = true)]

@@ -12,6 +12,7 @@ use transport_lapi::config::{self, BackendChoice, Keyword};
 use super::hosts;
 use super::io::IoOptions;
 use super::values::{backend_words, export_parser, largest_of, rank_count, seconds, total};
+use super::variables;
 use super::vigilance::VigilanceOptions;
 use crate::info::Asked;
 use crate::job::{App, Export, JobSpec};
@@ -33,10 +34,10 @@ pub struct JobOptions {
 #[command(next_help_heading = "Options of a program")]
 pub(super) struct ProgramOptions {
     /// Number of ranks; as many as there are cores for this process if not given. Also -np
-    #[arg(short = 'n', long = "np", value_name = "N", value_parser = rank_count)]
+    #[arg(short = 'n', long = "np", value_name = "N", value_parser = rank_count, allow_negative_numbers = true)]
     ranks: Option<usize>,
     /// Numbers of ranks that will do, as 2,4 or FIRST:LAST:STEP; without -n the largest counts
-    #[arg(long, value_name = "LIST", value_parser = largest_of, hide = true)]
+    #[arg(long, value_name = "LIST", value_parser = largest_of, hide = true, allow_negative_numbers = true)]
     soft: Option<usize>,
     /// Set a variable in the ranks' environment; without a value, insist that it is set here
     #[arg(short = 'x', value_name = "NAME[=V]", value_parser = export_parser())]
@@ -69,7 +70,7 @@ pub(super) struct WholeJob {
     #[arg(short = 'l')]
     label: bool,
     /// End the job after S seconds, with exit code 124; MPIEXEC_TIMEOUT if not given
-    #[arg(long, value_name = "S", value_parser = seconds)]
+    #[arg(long, value_name = "S", value_parser = seconds, allow_negative_numbers = true)]
     timeout: Option<Duration>,
     #[command(flatten)]
     io: IoOptions,
@@ -148,7 +149,7 @@ impl WholeJob {
 
     fn spec(self, apps: Vec<App>, mut notes: Vec<String>) -> JobSpec {
         let timeout = self.timeout.or_else(|| inherited_timeout(&mut notes));
-        JobSpec {
+        let spec = JobSpec {
             apps,
             exports: self.genv,
             backend: self.backend.as_deref().and_then(BackendChoice::from_word),
@@ -159,8 +160,12 @@ impl WholeJob {
             timeout,
             vigilance: self.vigilance.vigilance(),
             stats: self.stats,
-            notes,
-        }
+            notes: Vec::new(),
+        };
+        let exported = spec.all_exports().map(|export| export.name.clone());
+        let names = config::inherited_names().chain(exported);
+        notes.extend(variables::notes(names.map(|name| name.to_string_lossy().into_owned())));
+        JobSpec { notes, ..spec }
     }
 }
 

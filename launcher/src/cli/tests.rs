@@ -206,7 +206,7 @@ fn streams_places_and_failures_are_chosen() {
     assert_eq!(spec("--stdin all").input, InputChoice::All);
     assert_eq!(spec("--stdin none").input, InputChoice::None);
     assert_eq!(spec("--stdin 3").input, InputChoice::Rank(3));
-    assert_eq!(refusal("--stdin -1 prog").0, ErrorKind::UnknownArgument);
+    assert_eq!(refusal("--stdin -1 prog").0, ErrorKind::ValueValidation);
     assert_eq!(refusal("--stdin some prog").0, ErrorKind::ValueValidation);
     let binding = spec("--bind-to core --map-by package --report-bindings").binding;
     assert_eq!(binding, Binding::new(Some(BindTo::Core), Some(MapBy::Socket), true));
@@ -282,7 +282,7 @@ fn without_n_there_are_as_many_ranks_as_cores() {
 
 #[test]
 fn impossible_numbers_of_ranks_are_refused_with_the_limit() {
-    for number in ["0", "257", "100000", "two", "1.5", "99999999999999999999999"] {
+    for number in ["0", "-1", "257", "100000", "two", "1.5", "99999999999999999999999"] {
         let (kind, text) = refusal(&format!("-n {number} prog"));
         assert_eq!(kind, ErrorKind::ValueValidation, "{number}");
         assert!(text.contains(number) && text.contains("a job has 1 to 256 ranks"), "{text}");
@@ -296,6 +296,14 @@ fn an_unknown_option_gets_a_suggestion() {
         let (kind, text) = refusal(line);
         assert_eq!(kind, ErrorKind::UnknownArgument);
         assert!(text.contains("'--bakend'") && text.contains("'--backend'"), "{text}");
+    }
+    for (line, meant) in [
+        ("--oversubcribe p", "'--oversubscribe'"),
+        ("-allow-run-as-rot p", "'--allow-run-as-root'"),
+        ("-n 1 p : -n 1 --oversubscrib q", "'--oversubscribe'"),
+    ] {
+        let (kind, text) = refusal(line);
+        assert!(kind == ErrorKind::UnknownArgument && text.contains(meant), "{text}");
     }
     for line in ["-z prog", "-nosuch prog", "-n 1 p : -n 1 -z q"] {
         let (kind, text) = refusal(line);
@@ -341,15 +349,20 @@ fn a_missing_program_is_named() {
 
 #[test]
 fn impossible_timeouts_and_variables_are_refused() {
-    for line in ["--timeout 0", "--timeout -1", "--timeout nan", "--timeout 1e30", "-x =v"] {
-        let error = parse(&format!("{line} prog")).expect_err(line);
-        assert!([ErrorKind::ValueValidation, ErrorKind::UnknownArgument].contains(&error.kind()));
+    for option in ["--timeout", "--stall", "-timeout"] {
+        for value in ["0", "-1", "-0.5", "nan", "1e30"] {
+            let (kind, text) = refusal(&format!("{option} {value} prog"));
+            assert_eq!(kind, ErrorKind::ValueValidation, "{text}");
+            assert!(text.contains("a number of seconds above 0"), "{text}");
+        }
     }
+    assert_eq!(refusal("-x =v prog").0, ErrorKind::ValueValidation);
 }
 
 #[test]
 fn the_manual_lists_every_setting_and_every_exit_code() {
     let text = refusal("--help").1;
+    assert!(text.contains("mpjrun ps\n") && text.contains("mpjrun kill|attach JOB\n"), "{text}");
     for row in SETTINGS {
         assert!(text.contains(row.name) && text.contains(row.legal), "{} is missing", row.name);
     }

@@ -11,7 +11,7 @@ use crate::job::Vigilance;
 #[derive(Debug, Clone, Args)]
 pub(super) struct VigilanceOptions {
     /// End the job, with exit code 124, when no rank has made progress for S seconds
-    #[arg(long, value_name = "S", value_parser = seconds)]
+    #[arg(long, value_name = "S", value_parser = seconds, allow_negative_numbers = true)]
     stall: Option<Duration>,
     /// What to do with a job that cannot go on, since all ranks wait for each other: end it, with exit
     /// code 125, or ignore it

@@ -46,6 +46,9 @@ fn an_absent_program_is_127() {
     let error = find("absent".as_ref(), &folder.path().to_string_lossy()).expect_err("absent");
     assert_eq!(error.exit_code(), 127);
     assert_eq!(error.to_string(), "program not found: absent in PATH");
+    let error = find("".as_ref(), "/bin").expect_err("no name");
+    assert_eq!(error.exit_code(), 127);
+    assert_eq!(error.to_string(), "program not found: '', an empty word");
     let below_a_file = folder.path().join("text/program");
     assert_eq!(find(below_a_file.as_os_str(), "").expect_err("absent").exit_code(), 127);
 }

@@ -2,6 +2,7 @@
 //! are in the tests of the workspace. Every launcher runs under a watchdog.
 
 mod binding;
+mod cargo;
 mod cleanup;
 mod descriptors;
 mod exits;

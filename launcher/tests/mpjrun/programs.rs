@@ -87,7 +87,7 @@ fn a_reader_that_has_seen_enough_is_no_failure_and_a_full_disk_is() {
     let closed = start_into(&mut completions(), OwnedFd::from(out)).finish().assert_code(0);
     assert_eq!(closed.err, "");
     let full = File::options().write(true).open("/dev/full").expect("it is there");
-    let refused = start_into(&mut completions(), full).finish().assert_code(1);
+    let refused = start_into(&mut completions(), full).finish().assert_code(125);
     refused.assert_says("mpjrun: cannot write standard output: No space left on device");
 }
 
@@ -99,6 +99,16 @@ fn the_environment_can_limit_the_time() {
     run("0.1", &["-n", "1", "--timeout", "20", "sleep", "0.3"]).assert_code(0);
     assert_eq!(run("-1", &["-n", "1", "true"]).assert_code(0).err, "");
     run("soon", &["-n", "1", "true"]).assert_code(0).assert_says("MPIEXEC_TIMEOUT=soon is ignored");
+}
+
+#[test]
+fn unknown_variables_are_noted_and_no_error() {
+    let line = ["-n", "1", "-x", "MPJ_GETT=am", "-x", "MPJ_WAT=4", "true"];
+    let finished = start(command(line).env("MPJ_WAT", "3")).finish().assert_code(0);
+    let note = |name: &str, meant: &str| {
+        format!("mpjrun: unknown variable {name} is ignored; did you mean {meant}?\n")
+    };
+    assert_eq!(finished.err, note("MPJ_GETT", "MPJ_GET") + &note("MPJ_WAT", "MPJ_WAIT"));
 }
 
 #[test]

@@ -22,7 +22,7 @@ fn panicking(
         }
         let error = blocked(&world).unwrap_err();
         assert_eq!(error.class(), ErrorClass::ProcFailed, "{error}");
-        assert!(error.to_string().contains("task 2 is gone"), "{error}");
+        assert!(error.to_string().contains("rank 2 is gone"), "{error}");
     });
     match outcome {
         Err(LocalError::Panicked { rank, message }) => (rank, message),

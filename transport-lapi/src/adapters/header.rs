@@ -46,7 +46,7 @@ fn facts(layout: &Layout) -> [(&'static str, u64); FACTS_BYTES / 8] {
     [
         ("magic number", MAGIC),
         ("layout version", VERSION),
-        ("number of tasks", layout.tasks() as u64),
+        ("number of ranks", layout.tasks() as u64),
         ("number of cells per ring", layout.cells() as u64),
         ("size of a cell", CELL_BYTES as u64),
         ("size of a bulk area", layout.bulk() as u64),
@@ -79,7 +79,7 @@ mod tests {
     fn refuses_the_segment_of_a_job_of_another_size() {
         let refused = check(&encode(&Layout::new(3).unwrap()), &Layout::new(4).unwrap());
         let refused = refused.unwrap_err().to_string();
-        assert!(refused.contains("number of tasks is 0x3 and should be 0x4"), "{refused}");
+        assert!(refused.contains("number of ranks is 0x3 and should be 0x4"), "{refused}");
     }
 
     #[test]

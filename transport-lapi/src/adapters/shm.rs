@@ -60,7 +60,7 @@ impl ShmAdapter {
     ///
     /// # Errors
     /// [`AdapterError::TaskCount`]; [`AdapterError::BadSegment`] when `fd` is not a segment for this
-    /// job or the number is taken; [`AdapterError::System`] when it cannot be mapped;
+    /// job; [`AdapterError::AlreadyAttached`]; [`AdapterError::System`] when it cannot be mapped;
     /// [`AdapterError::PeerLost`] when another task gave up meanwhile; [`AdapterError::GetRefused`]
     /// when `get` demands what the kernel refuses.
     pub fn attach(
@@ -71,7 +71,7 @@ impl ShmAdapter {
     ) -> Result<Self, AdapterError> {
         let layout = Layout::new(num_tasks)?;
         if task as usize >= num_tasks {
-            let what = format!("task {task} does not exist in a job of {num_tasks} tasks");
+            let what = format!("rank {task} does not exist in a job of {num_tasks} ranks");
             return Err(AdapterError::BadSegment { what });
         }
         let segment = Arc::new(mapping::map(&fd, layout)?);

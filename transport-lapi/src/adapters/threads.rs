@@ -89,7 +89,7 @@ fn read(
     let exposed = exposed.read();
     let region = exposed
         .get(&remote.key)
-        .ok_or_else(|| refused("the task has exposed no region under this key"))?;
+        .ok_or_else(|| refused("the rank has exposed no region under this key"))?;
     let end = offset.checked_add(into.len() as u64);
     if region.is_null() || end.is_none_or(|end| end > region.len() as u64) {
         return Err(refused("the range does not lie inside the exposed region"));

@@ -21,6 +21,17 @@ fn nothing_set_gives_the_defaults_of_the_table() {
 }
 
 #[test]
+fn only_names_like_ours_that_nobody_reads_are_unknown() {
+    let read = SETTINGS.iter().map(|row| row.name).chain(JOB_VARIABLES);
+    for name in read.chain([PROCESSORS, TEST, "MPJ_TEST_MARK", "MPJ_HOME", "PATH", "mpj_x"]) {
+        assert!(!is_unknown(name), "{name}");
+    }
+    for name in ["MPJ_WAT", "MPJ_", "MPJ_GETS"] {
+        assert!(is_unknown(name), "{name}");
+    }
+}
+
+#[test]
 fn every_setting_is_read() {
     let all = [
         ("MPJ_BACKEND", "rendezvous"),

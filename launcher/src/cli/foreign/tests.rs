@@ -108,7 +108,11 @@ fn what_is_missing_is_named_rather_than_taken_from_the_next_option() {
 #[test]
 fn places_that_are_not_ours_become_the_nearest() {
     for (line, expected, note) in [
-        ("-map-by ppr:2:node p", "--soft=2 p", "--map-by ppr:2:node is taken as --soft 2"),
+        (
+            "-map-by ppr:2:node p",
+            "--soft=2 p",
+            "--map-by ppr:2:node is taken as -n 2, where no -n is given",
+        ),
         ("--map-by node:PE=1 p", "--map-by=node p", "--map-by node:PE=1 is taken as --map-by node"),
         ("--bind-to=numa p", "--bind-to=socket p", "--bind-to numa is taken as --bind-to socket"),
     ] {
@@ -138,6 +142,12 @@ fn what_is_not_needed_is_noted_with_its_values() {
         (
             "--merge-stderr-to-stdout p",
             "--merge-stderr-to-stdout is not needed: 2>&1 behind the command joins the streams",
+        ),
+        ("-check_mpi p", "-check_mpi is not needed: deadlocks are found and reported anyway"),
+        ("--preload-binary p", "--preload-binary is not needed: every rank runs on this host"),
+        (
+            "--cpus-per-rank 4 p",
+            "--cpus-per-rank 4 is not needed: a rank may use every core unless --bind-to binds it",
         ),
         ("--rank-by slot p", "--rank-by slot is not needed: ranks are numbered in order"),
     ] {
@@ -176,10 +186,14 @@ fn an_unknown_option_with_one_dash_is_named_whole() {
         ("-envnone p", "env -i"),
         ("-nolocal p", "ranks run on this host only"),
         ("-file f p", "--configfile"),
+        ("-outfile-pattern=out.%r p", "--output dir=FOLDER"),
+        ("-errfile-pattern err.%r p", "--output dir=FOLDER"),
+        ("--xterm 0 p", "--output dir=FOLDER"),
+        ("--gdb p", "--report-bindings names the processes"),
     ] {
         let text = translate(&own(), words(line)).expect_err(line);
-        let option = line.split(' ').next().expect("a word");
-        assert!(text.starts_with(&format!("{option}: ")) && text.contains(said), "{text}");
+        let option = line.split([' ', '=']).next().expect("a word");
+        assert!(text.starts_with(option) && text.contains(said), "{text}");
     }
 }
 

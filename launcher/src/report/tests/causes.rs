@@ -98,14 +98,14 @@ fn an_error_that_was_dealt_with_and_not_said_so() {
 fn a_complaint_that_is_no_panic_is_told_as_such() {
     let mut job = ledger(1);
     join(&mut job, 0);
-    let (message, location) = ("task 1 is gone".to_owned(), String::new());
+    let (message, location) = ("rank 1 is gone".to_owned(), String::new());
     let failed = ControlMessage::Failed { task: 0, at_nanos: ms(10), message, location, thread: 0 };
     assert!(job.note(0, failed, ms(11)));
     job.ended(0, Ending::Code(0), ms(20));
     let failure = failure_of(&job);
     let expected = "\
 mpjrun: rank 0 (pid 100, host box) exited with code 0 without finishing, 0.02 s after start
-mpjrun:   it said: task 1 is gone
+mpjrun:   it said: rank 1 is gone
 ";
     assert_eq!(report(&job, Verdict::Failed(failure), ms(21)), expected);
 }

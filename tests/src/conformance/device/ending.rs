@@ -81,7 +81,7 @@ pub fn sends_before_the_end_arrive<P: Platform>(setup: &Setup<P>) {
 #[track_caller]
 fn expect_lost(error: &Error, lost: usize) {
     assert_eq!(error.class(), ErrorClass::ProcFailed, "{error}");
-    assert!(error.to_string().contains(&format!("task {lost} is gone")), "{error}");
+    assert!(error.to_string().contains(&format!("rank {lost} is gone")), "{error}");
 }
 
 /// One rank of three goes away without a word while the others do `blocked`.

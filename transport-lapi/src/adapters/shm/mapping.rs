@@ -66,7 +66,7 @@ fn write_facts(fd: &OwnedFd, layout: &Layout) -> rustix::io::Result<()> {
 /// Maps the segment behind `fd`, of however many tasks.
 pub(crate) fn open_segment(fd: impl AsFd) -> Result<Segment, AdapterError> {
     let claimed = header::claimed_tasks(&read_facts(&fd)?);
-    let what = || format!("it claims to be for {claimed} tasks");
+    let what = || format!("it claims to be for {claimed} ranks");
     let layout = Layout::new(claimed).map_err(|_| AdapterError::BadSegment { what: what() })?;
     map(fd, layout)
 }

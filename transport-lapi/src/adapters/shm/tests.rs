@@ -53,7 +53,7 @@ fn active_messages_are_used_when_one_task_wants_them() {
     for adapter in attach_all(&[GetMode::Auto, GetMode::Am, GetMode::Auto]) {
         let adapter = adapter.unwrap();
         assert_eq!(adapter.caps().get, None);
-        assert_eq!(adapter.get_report(), "active messages (task 1 was started with MPJ_GET=am)");
+        assert_eq!(adapter.get_report(), "active messages (rank 1 was started with MPJ_GET=am)");
     }
 }
 
@@ -61,7 +61,7 @@ fn active_messages_are_used_when_one_task_wants_them() {
 fn demanding_what_others_decline_is_refused() {
     let mut attached = attach_all(&[GetMode::Cma, GetMode::Am]).into_iter();
     let refused = attached.next().unwrap().err().expect("task 0 demanded it");
-    assert!(matches!(&refused, AdapterError::GetRefused { reason } if reason.contains("task 1")));
+    assert!(matches!(&refused, AdapterError::GetRefused { reason } if reason.contains("rank 1")));
     assert!(refused.to_string().contains("MPJ_GET=auto"), "{refused}");
     let other = attached.next().unwrap().unwrap();
     assert_eq!(other.caps().get, None);
@@ -145,7 +145,7 @@ fn a_refused_write_leaves_the_slice_to_the_origin() {
 fn refuses_a_task_number_outside_of_the_job() {
     let fd = create_segment("test", 2).unwrap();
     let refused = what(ShmAdapter::attach(fd, 2, 2, GetMode::Auto));
-    assert_eq!(refused, "task 2 does not exist in a job of 2 tasks");
+    assert_eq!(refused, "rank 2 does not exist in a job of 2 ranks");
 }
 
 #[test]
@@ -153,8 +153,9 @@ fn refuses_a_task_number_that_is_taken() {
     let fd = create_segment("test", 1).unwrap();
     let again = fd.try_clone().unwrap();
     let first = ShmAdapter::attach(fd, 0, 1, GetMode::Auto).unwrap();
-    let refused = what(ShmAdapter::attach(again, 0, 1, GetMode::Auto));
-    assert_eq!(refused, format!("process {} is already task 0", std::process::id()));
+    let refused = ShmAdapter::attach(again, 0, 1, GetMode::Auto).err().expect("it is taken");
+    let (task, pid) = (0, std::process::id());
+    assert_eq!(refused.to_string(), AdapterError::AlreadyAttached { task, pid }.to_string());
     assert_eq!(first.lost(), None, "the intruder does not end the job");
 }
 
@@ -162,7 +163,7 @@ fn refuses_a_task_number_that_is_taken() {
 fn refuses_the_segment_of_a_job_of_another_size() {
     let fd = create_segment("test", 2).unwrap();
     let refused = what(ShmAdapter::attach(fd, 0, 3, GetMode::Auto));
-    assert_eq!(refused, "its number of tasks is 0x2 and should be 0x3");
+    assert_eq!(refused, "its number of ranks is 0x2 and should be 0x3");
     let fd = create_segment("test", 2).unwrap();
     let refused = ShmAdapter::attach(fd, 0, 0, GetMode::Auto).err().expect("no such job");
     assert!(matches!(refused, AdapterError::TaskCount { asked: 0, max: 256 }));

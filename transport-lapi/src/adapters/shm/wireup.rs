@@ -76,11 +76,11 @@ impl Verdict {
         let successor = (task + 1) % tasks;
         match self {
             Self::Readable => None,
-            Self::Declined => Some(format!("task {task} was started with MPJ_GET=am")),
-            Self::WrongBytes => Some(format!("task {task} read wrong bytes from task {successor}")),
+            Self::Declined => Some(format!("rank {task} was started with MPJ_GET=am")),
+            Self::WrongBytes => Some(format!("rank {task} read wrong bytes from rank {successor}")),
             Self::Refused(errno) => {
                 let cause = io::Error::from_raw_os_error(errno);
-                Some(format!("task {task} cannot read task {successor}: {cause}"))
+                Some(format!("rank {task} cannot read rank {successor}: {cause}"))
             }
         }
     }
@@ -92,9 +92,7 @@ pub(super) fn claim(segment: &Segment, task: TaskId) -> Result<(), AdapterError>
     // Relaxed: the first meeting publishes it.
     pid.compare_exchange(0, std::process::id(), Ordering::Relaxed, Ordering::Relaxed)
         .map(|_| ())
-        .map_err(|other| AdapterError::BadSegment {
-            what: format!("process {other} is already task {task}"),
-        })
+        .map_err(|pid| AdapterError::AlreadyAttached { task, pid })
 }
 
 /// Meets the other tasks and agrees with them.
@@ -200,7 +198,7 @@ fn conclude(segment: &Segment, mode: GetMode) -> Result<Agreement, AdapterError>
 fn process((task, claim): (usize, u32)) -> Result<i32, AdapterError> {
     let number = i32::try_from(claim).ok().filter(|&number| number > 0);
     number.ok_or_else(|| AdapterError::BadSegment {
-        what: format!("task {task} claims to be process {claim}, which is no process number"),
+        what: format!("rank {task} claims to be process {claim}, which is no process number"),
     })
 }
 
@@ -213,7 +211,7 @@ mod tests {
         assert_eq!(process((0, 1)).unwrap(), 1);
         for claim in [0, 1 << 31, u32::MAX] {
             let refused = process((3, claim)).unwrap_err().to_string();
-            assert!(refused.contains("task 3 claims to be process"), "{refused}");
+            assert!(refused.contains("rank 3 claims to be process"), "{refused}");
         }
     }
 
@@ -230,10 +228,10 @@ mod tests {
     fn only_a_readable_successor_is_no_objection() {
         assert_eq!(Verdict::Readable.objection(1, 2), None);
         let refused = Verdict::Refused(libc::EPERM).objection(1, 2).unwrap();
-        assert!(refused.starts_with("task 1 cannot read task 0: "), "{refused}");
+        assert!(refused.starts_with("rank 1 cannot read rank 0: "), "{refused}");
         let declined = Verdict::Declined.objection(0, 2).unwrap();
-        assert_eq!(declined, "task 0 was started with MPJ_GET=am");
+        assert_eq!(declined, "rank 0 was started with MPJ_GET=am");
         let wrong = Verdict::WrongBytes.objection(0, 1).unwrap();
-        assert_eq!(wrong, "task 0 read wrong bytes from task 0");
+        assert_eq!(wrong, "rank 0 read wrong bytes from rank 0");
     }
 }
