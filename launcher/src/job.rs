@@ -95,7 +95,6 @@ pub fn outcome(spec: &JobSpec) -> Result<Outcome, LaunchError> {
     let start = monotonic_nanos();
     let Started { ranks, input, segment } =
         prepared.start(&limit, signals.mask_before(), deliveries)?;
-    let oversight = Oversight::new(&segment, &spec.vigilance)?;
     let mut printer = Printer::new(spec.output.is_exact(spec.ranks()));
     for note in &spec.notes {
         printer.say(&format!("mpjrun: {note}\n"));
@@ -103,6 +102,7 @@ pub fn outcome(spec: &JobSpec) -> Result<Outcome, LaunchError> {
     let groups: Vec<Pid> = ranks.iter().map(Rank::group).collect();
     let guard = Guard::over(&groups).ok();
     let pids: Vec<u32> = ranks.iter().map(Rank::pid).collect();
+    let oversight = Oversight::new(&segment, &spec.vigilance, pids.clone())?;
     for line in prepared.placement_lines(&pids) {
         printer.say(&format!("mpjrun: {line}\n"));
     }

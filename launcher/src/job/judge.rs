@@ -105,7 +105,7 @@ impl Job {
     /// Ends a job that takes too long or cannot go on (JU2).
     pub(super) fn oversee(&mut self, now: Instant) {
         let expired = self.timeout.filter(|(_, at)| now >= *at);
-        let expired = expired.map(|(limit, _)| Verdict::TimedOut(limit));
+        let expired = expired.map(|(limit, _)| Occasion::End(Verdict::TimedOut(limit)));
         let (ranks, ledger) = (&self.ranks, &self.ledger);
         let stage = |rank: usize| match ranks.get(rank) {
             Some(process) if process.has_ended() => Stage::Ended,
@@ -115,13 +115,17 @@ impl Job {
         // A rank that complained may be about to end, and is judged first (JU1).
         let is_settling = !matches!(self.phase, Phase::Running);
         let found = self.oversight.look(stage, now).filter(|_| !is_settling);
-        if let Some(verdict) = expired.or(found) {
-            self.inquire(Occasion::End(verdict));
+        if let Some(occasion) = expired.or(found) {
+            self.inquire(occasion);
         }
         match self.oversight.concluded(now) {
             Some(Occasion::Request) => {
                 let snapshot = self.oversight.snapshot(false);
                 self.printer.say(&report::on_request(&self.ledger, &snapshot));
+            }
+            Some(Occasion::Standstill(lasted)) => {
+                let snapshot = self.oversight.snapshot(false);
+                self.printer.say(&report::on_standstill(&self.ledger, &snapshot, lasted));
             }
             Some(Occasion::End(verdict)) => self.conclude(verdict, now),
             None => {}

@@ -87,7 +87,7 @@ fn state(waits: &[Wait]) -> TaskState {
 /// Looked at 1 s after the start.
 fn snapshot(states: impl IntoIterator<Item = TaskState>) -> Snapshot {
     let ranks = states.into_iter().map(|state| Seen::from(Some(state))).collect();
-    Snapshot { at: ms(1_000), ranks, activities: Vec::new() }
+    Snapshot { at: ms(1_000), ranks, ..Snapshot::default() }
 }
 
 /// Each rank blocked in one wait.
@@ -101,5 +101,6 @@ fn found(waits: &[Wait]) -> String {
 }
 
 fn found_in(job: &Ledger, snapshot: &Snapshot) -> String {
-    findings(&standing::told(job, snapshot, None))
+    let standings = standing::told(job, snapshot, None);
+    findings(&standings, &unjudged::text(&standings, snapshot))
 }
