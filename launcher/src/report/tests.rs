@@ -5,6 +5,8 @@ mod claims;
 mod findings;
 mod stats;
 mod tables;
+mod unfetched;
+mod unjudged;
 
 use std::time::Duration;
 
@@ -102,5 +104,5 @@ fn found(waits: &[Wait]) -> String {
 
 fn found_in(job: &Ledger, snapshot: &Snapshot) -> String {
     let standings = standing::told(job, snapshot, None);
-    findings(&standings, &unjudged::text(&standings, snapshot))
+    findings(&standings, &crate::report::unjudged::text(&standings, snapshot))
 }

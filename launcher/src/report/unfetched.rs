@@ -113,12 +113,9 @@ fn to_others(sends: &[Unfetched<'_>], standings: &[Standing]) -> String {
         .take(MAX_LINES)
         .map(|((to, context, tag, bytes, is_rendezvous), from)| {
             let message = message(from, *to, *bytes, &envelope(*tag, *context));
-            let (why, hint) = match is_rendezvous {
-                true => ("it goes by rendezvous", SHORTER),
-                false => ("it is synchronous", ""),
-            };
+            let why = if *is_rendezvous { BY_RENDEZVOUS } else { "it is synchronous" };
             let instead = instead(*to, &standings[*to]);
-            format!("{message} waits for its receive, since {why}; {instead}{hint}")
+            format!("{message} waits for its receive, since {why}; {instead}")
         })
         .collect();
     if left_out > 0 {
@@ -127,9 +124,9 @@ fn to_others(sends: &[Unfetched<'_>], standings: &[Standing]) -> String {
     lines.iter().map(|line| format!("{INDENT}{line}\n")).collect()
 }
 
-/// Why it may work with other lengths.
-const SHORTER: &str =
-    " (a shorter one would be sent eagerly: correct programs do not rely on that)";
+/// Why a message waits that would not with another length.
+const BY_RENDEZVOUS: &str = "it goes by rendezvous (shorter ones may be sent eagerly, but correct \
+                             programs do not rely on that)";
 
 fn message(from: &[usize], to: usize, bytes: u64, envelope: &str) -> String {
     let bytes = words::bytes(bytes);
