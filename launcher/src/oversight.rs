@@ -143,7 +143,7 @@ impl Oversight {
         }
         // The ranks have been woken to answer.
         self.watch.wake();
-        self.standstill.iter_mut().for_each(Standstill::wake);
+        self.standstill.iter_mut().for_each(|standstill| standstill.wake(now));
         self.next_look = now + self.interval;
         self.inquiry.take().map(|inquiry| inquiry.occasion)
     }

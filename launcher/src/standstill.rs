@@ -25,6 +25,8 @@ use crate::watch::{self, Look, Stage};
 pub(crate) const SPAN: Duration = Duration::from_secs(30);
 /// Looks in this time.
 const LOOKS: u32 = 30;
+/// How long ranks that were woken take to sleep again.
+const WAKING: Duration = Duration::from_secs(1);
 /// Processor time, in ticks of the kernel (100 in a second), that a thread asleep in a call may use.
 const TICKS_ASLEEP: u64 = 10;
 
@@ -56,14 +58,14 @@ pub(crate) struct Standstill {
     still: Option<Still>,
     /// Whether this standstill has been told.
     is_told: bool,
-    /// Whether the ranks have been woken since, which moves none.
-    were_woken: bool,
+    /// Until when ranks may be awake since the launcher has woken them, which moves none.
+    woken_until: Option<Instant>,
 }
 
 impl Standstill {
     /// Tells of the first that lasts for `span`.
     pub(crate) fn new(span: Duration) -> Self {
-        Self { span, next_look: None, still: None, is_told: false, were_woken: false }
+        Self { span, next_look: None, still: None, is_told: false, woken_until: None }
     }
 
     /// Looks if it is time, and answers for how long the job has stood still, if that is to be told.
@@ -88,9 +90,10 @@ impl Standstill {
         now: Instant,
     ) -> Option<Duration> {
         let before = self.still.take();
-        let were_woken = std::mem::take(&mut self.were_woken);
+        let were_woken = self.woken_until.is_some_and(|until| now <= until);
         let Some(sleepers) = sleepers else {
-            self.is_told = false;
+            self.is_told &= were_woken;
+            self.still = before.filter(|_| were_woken);
             return None;
         };
         let still = match before {
@@ -120,8 +123,8 @@ impl Standstill {
     }
 
     /// The ranks are woken by the launcher.
-    pub(crate) fn wake(&mut self) {
-        self.were_woken = true;
+    pub(crate) fn wake(&mut self, now: Instant) {
+        self.woken_until = Some(now + WAKING);
     }
 
     /// The time of a suspended job does not count.

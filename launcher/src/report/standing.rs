@@ -11,8 +11,8 @@ use crate::exits::{Ending, Ledger, Record};
 /// How far a rank has come, in words that fit one rank and several.
 #[derive(Debug, Clone, Copy, Default)]
 struct Stage {
-    /// Whether it has joined, and not left.
-    is_in: bool,
+    /// Whether that comes after `joined`.
+    has_joined: bool,
     /// What it does, or how far it has come.
     brief: &'static str,
     /// What that may mean.
@@ -20,24 +20,24 @@ struct Stage {
 }
 
 impl Stage {
-    /// That of a rank that is not in the job.
-    fn out(brief: &'static str) -> Self {
-        Self { is_in: false, brief, meaning: "" }
+    /// These words.
+    fn only(brief: &'static str) -> Self {
+        Self { has_joined: false, brief, meaning: "" }
     }
 
-    /// That of a rank in the job, of which no more is to be said.
+    /// That of a rank of which no more is to be said.
     fn joined() -> Self {
-        Self::out("joined")
+        Self::only("joined")
     }
 
-    /// That of a rank in the job, which is in no call.
+    /// That of a rank that is in no call.
     fn joined_and(brief: &'static str) -> Self {
-        Self { is_in: true, brief, meaning: "" }
+        Self { has_joined: true, brief, meaning: "" }
     }
 
     fn words(self) -> String {
-        let Self { is_in, brief, meaning } = self;
-        let joined = if is_in { "joined, " } else { "" };
+        let Self { has_joined, brief, meaning } = self;
+        let joined = if has_joined { "joined, " } else { "" };
         let colon = if meaning.is_empty() { "" } else { ": " };
         [joined, brief, colon, meaning].concat()
     }
@@ -74,9 +74,9 @@ impl Standing {
         let seen = snapshot.rank(rank);
         let (is_alive, stage) = match seen {
             Seen::State(state) if is_there(state) && !runs(state.pid) => {
-                (false, Stage::out("gone"))
+                (false, Stage::only("gone"))
             }
-            Seen::State(state) if !is_there(state) => (true, Stage::out("not joined")),
+            Seen::State(state) if !is_there(state) => (true, Stage::only("not joined")),
             _ => (true, outside(rank, snapshot)),
         };
         let activity = snapshot.activity(rank).filter(|_| is_alive);
@@ -204,7 +204,7 @@ fn stage(record: &Record) -> Option<Stage> {
         (.., true) => return None,
         _ => "not joined",
     };
-    Some(Stage::out(brief))
+    Some(Stage::only(brief))
 }
 
 /// That of a rank that has joined and does not seem to be blocked. Nobody comes out of `mpj::init` before

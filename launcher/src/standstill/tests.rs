@@ -29,6 +29,12 @@ impl Job {
         told.map(|lasted| lasted.as_secs())
     }
 
+    /// The launcher has woken the ranks: they sleep again within a second.
+    fn wake(&mut self) {
+        let now = self.start + Duration::from_secs(self.seconds);
+        self.standstill.wake(now + WAKING);
+    }
+
     /// So many seconds asleep since `epoch`; answers what was told, and in which of them.
     fn seconds(&mut self, count: u64, epoch: u64) -> Vec<(u64, u64)> {
         let told = (1..=count).map(|second| (second, self.second(asleep(epoch), [5, 5])));
@@ -83,9 +89,11 @@ fn sleep_may_cost_a_little() {
 fn an_inquiry_moves_nobody() {
     let mut job = Job::new();
     assert_eq!(job.seconds(20, 4), []);
-    job.standstill.wake();
-    assert_eq!(job.seconds(20, 6), [(12, 30)], "it does not put it off");
-    job.standstill.wake();
+    job.wake();
+    assert_eq!(job.second(None, [5, 5]), None, "a rank answers");
+    assert_eq!(job.second(asleep(6), [5, 5]), None, "and sleeps again");
+    assert_eq!(job.seconds(20, 6), [(10, 30)], "it was not put off");
+    job.wake();
     assert_eq!(job.seconds(200, 8), [], "it is not told again");
     assert_eq!(job.seconds(70, 9), [(62, 60)], "until something moves");
 }

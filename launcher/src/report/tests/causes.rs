@@ -158,7 +158,7 @@ fn a_rank_that_waits_for_the_others_is_told_as_such() {
     assert!(said.contains(waits), "{said}");
     finish(&mut job, 1);
     let said = report(&job, Verdict::TimedOut(Duration::from_secs(1)), ms(1_000));
-    assert!(said.contains("rank 1: finished, still running; "), "{said}");
+    assert!(said.contains("rank 1: finished, still running, "), "{said}");
 }
 
 #[test]
