@@ -11,7 +11,7 @@ use crate::exits::{Ending, Ledger, Record};
 /// How far a rank has come, in words that fit one rank and several.
 #[derive(Debug, Clone, Copy, Default)]
 struct Stage {
-    /// Whether that comes after `joined`.
+    /// Whether `joined` is said before it.
     has_joined: bool,
     /// What it does, or how far it has come.
     brief: &'static str,

@@ -44,8 +44,7 @@ fn take_part(how: &str) -> Outcome {
         "tag" => tag(&world),
         "large" | "barrier" | "finish" => large(&world, how),
         "itself" => Ok(world.send(&vec![7u8; LARGE], world.rank(), 1)?),
-        "collectives" if world.rank() == 0 => Ok(world.barrier()?),
-        "collectives" => Ok(drop(world.dup()?)),
+        "collectives" => collectives(&world),
         "helper" => {
             thread::spawn(thread::park);
             ring(&world)
@@ -116,5 +115,13 @@ fn large(world: &World, how: &str) -> Outcome {
         _ => drop(world.recv(&mut [0u8], 0, 2)?),
     }
     world.recv(&mut vec![0u8; LARGE], 0, 1)?;
+    Ok(())
+}
+
+fn collectives(world: &World) -> Outcome {
+    match world.rank() {
+        0 => world.barrier()?,
+        _ => drop(world.dup()?),
+    }
     Ok(())
 }
