@@ -15,7 +15,7 @@
 //!                                           └── queues     both queues of each rank
 //! ```
 //!
-//! [`stats`] is the table of `--stats`.
+//! [`stats()`] is the table of `--stats`.
 //!
 //! - N1: everything read from the segment or told by a rank is a claim. Ranks and lengths in it index
 //!   nothing before they were compared; sums and differences saturate.

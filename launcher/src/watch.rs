@@ -77,7 +77,7 @@ pub(crate) enum Stage {
 }
 
 /// Why a rank may go on although its threads that are in calls wait (WD1).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Doubt {
     /// A thread polls while it waits, or has been woken.
     Awake,

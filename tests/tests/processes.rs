@@ -440,7 +440,7 @@ fn a_rank_that_does_not_wait_is_seen_to_stand_still_compute_or_sleep() {
     });
     let told = ask();
     assert!(
-        told.contains("chain: 0 waits for 1 (recv any tag) -> 1 (joined, stopped by"),
+        told.contains("chain: 0 waits for 1 (recv any tag) -> 1 (stopped by a signal)\n"),
         "{told}"
     );
     let number = told.split_once(wake).and_then(|(_, rest)| rest.split(' ').next());

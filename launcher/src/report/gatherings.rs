@@ -93,15 +93,15 @@ fn mismatch(gathering: Gathering, standings: &[Standing]) -> Option<String> {
     let (dup, elsewhere): (Vec<usize>, Vec<usize>) = absent.into_iter().partition(duplicates);
     let mut sides = [(dup.first()?, &dup, "dup"), (come.first()?, &come, "barrier")];
     sides.sort_unstable();
-    let [first, second] = sides.map(|(_, of, call)| (ranks(of), are(of), call));
-    let ((one, are, call), (other, _, other_call)) = (first, second);
+    let [(_, first, first_call), (_, second, second_call)] = sides;
+    let (are, first, second) = (are(first), ranks(first), ranks(second));
     let on = on_named_communicator(context);
     let others = match elsewhere.is_empty() {
         true => String::new(),
         false => format!(", {} in neither", ranks(&elsewhere)),
     };
     Some(format!(
-        "{INDENT}{one} {are} in {call}, {other} in {other_call}{on}{others}: all ranks of a communicator \
+        "{INDENT}{first} {are} in {first_call}, {second} in {second_call}{on}{others}: all ranks of a communicator \
          must make the same collective calls in the same order\n"
     ))
 }
