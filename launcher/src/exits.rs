@@ -404,6 +404,16 @@ impl Ledger {
         Decision::Failed(failure)
     }
 
+    /// When more will be known than at `now`, though nothing happens until then.
+    pub(crate) fn next_certainty(&self, now: u64) -> Option<u64> {
+        let decision = match self.decide(now) {
+            Decision::Open { until } => Some(until),
+            Decision::Nothing | Decision::Failed(_) => None,
+        };
+        let open = self.records.iter().filter_map(Record::open).map(|(_, until)| until);
+        open.chain(decision).filter(|until| *until > now).min()
+    }
+
     /// The failure that decides, of those that are certain by `now`; and since when it has been.
     fn first_failure(&self, now: u64) -> Option<(Failure, u64)> {
         let somebody_joined = self.somebody_joined();

@@ -29,7 +29,7 @@ use transport_lapi::bootstrap::signals::{Signals, keep_children_waitable};
 use transport_lapi::bootstrap::spawn::DescriptorLimit;
 
 use crate::LaunchError;
-use crate::exits::{Decision, Ledger, Verdict};
+use crate::exits::{Ledger, Verdict};
 use crate::output::{Printer, Stream};
 use crate::oversight::{Occasion, Oversight};
 use crate::rank::Rank;
@@ -95,7 +95,6 @@ pub fn outcome(spec: &JobSpec) -> Result<Outcome, LaunchError> {
     let start = monotonic_nanos();
     let Started { ranks, input, segment } =
         prepared.start(&limit, signals.mask_before(), deliveries)?;
-    let oversight = Oversight::new(&segment, &spec.vigilance)?;
     let mut printer = Printer::new(spec.output.is_exact(spec.ranks()));
     for note in &spec.notes {
         printer.say(&format!("mpjrun: {note}\n"));
@@ -103,6 +102,7 @@ pub fn outcome(spec: &JobSpec) -> Result<Outcome, LaunchError> {
     let groups: Vec<Pid> = ranks.iter().map(Rank::group).collect();
     let guard = Guard::over(&groups).ok();
     let pids: Vec<u32> = ranks.iter().map(Rank::pid).collect();
+    let oversight = Oversight::new(&segment, &spec.vigilance, pids.clone())?;
     for line in prepared.lines(&pids) {
         printer.say(&format!("mpjrun: {line}\n"));
     }
@@ -300,12 +300,8 @@ impl Job {
         let deadlines = lingering.chain(prompts).chain(phase).chain(timeout).chain(foreground);
         let oversight = is_overseen.then(|| self.oversight.next_deadline()).flatten();
         let now = monotonic_nanos();
-        let decision = match self.ledger.decide(now) {
-            Decision::Open { until } if self.verdict.is_none() => {
-                Some(Instant::now() + Duration::from_nanos(until.saturating_sub(now)))
-            }
-            _ => None,
-        };
+        let certain = self.ledger.next_certainty(now).filter(|_| self.verdict.is_none());
+        let decision = certain.map(|at| Instant::now() + Duration::from_nanos(at - now));
         deadlines.chain(patience).chain(oversight).chain(decision).min()
     }
 

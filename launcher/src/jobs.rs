@@ -150,7 +150,7 @@ pub fn kill(job: &str) -> Result<String, JobsError> {
 pub fn attach(job: &str) -> Result<String, JobsError> {
     let job = find::one(job)?;
     let board = Board::open(job.open()?)?;
-    let snapshot = observe::snapshot(&board, watch::look(&board));
+    let snapshot = observe::snapshot(&board, watch::look(&board), &[]);
     Ok(report::of_segment(&job.name.to_string(), job.name.start, &snapshot, find::runs))
 }
 

@@ -23,7 +23,10 @@
 //!      ├── suspend     Ctrl-Z, and who may go on after it
 //!      ├── output      whole lines from the ranks to the launcher's own streams
 //!      ├── exits       who failed first, with which code; pure
-//!      ├── observe     what the ranks and their processes do, for a report
+//!      ├── oversight   when they are looked at
+//!      │   ├── watch       whether they can go on
+//!      │   ├── standstill  whether they seem not to
+//!      │   └── observe     what the ranks and their processes do, for a report
 //!      └── report      failures and hangs in words; pure
 //!
 //!  jobs                from outside: which jobs there are, their end, their state
@@ -50,6 +53,7 @@ mod rank;
 mod report;
 pub mod runner;
 mod spawn;
+mod standstill;
 mod stdin;
 mod suspend;
 pub mod testing;

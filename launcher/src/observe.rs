@@ -5,7 +5,7 @@
 //!   meanwhile, the rank is awake, and nothing else is said: a thread that is seen asleep may have been so
 //!   in a call.
 //! - OB2: the number of a process is the rank's claim. It only decides which file of `/proc` is read, and
-//!   nothing is said of a rank in another namespace of processes. A rank that the launcher started keeps
+//!   nothing is said of a rank in another namespace of processes. A process that the launcher started keeps
 //!   its number until the job is over (K1 of [`crate::rank`]).
 
 use std::fs;
@@ -14,29 +14,32 @@ use transport_lapi::bootstrap::board::{Board, TaskState, bystander_name};
 use transport_lapi::bootstrap::monotonic_nanos;
 
 use crate::report::{Activity, Seen, Snapshot};
-use crate::watch::Look;
+use crate::watch::{self, Look};
 
-/// The snapshot that begins with this `look` at the board.
-pub(crate) fn snapshot(board: &Board, look: Look) -> Snapshot {
-    let ranks = look.iter().enumerate();
-    let activities = ranks.map(|(rank, before)| {
+/// The snapshot that begins with this `look` at the board. Of a rank that has not joined yet, its process is
+/// the one of `children` that was started for it, as far as that is known.
+pub(crate) fn snapshot(board: &Board, look: Look, children: &[u32]) -> Snapshot {
+    let process = |rank: usize, state: &TaskState| match state.pid {
+        0 => children.get(rank).copied(),
+        pid => Some(pid).filter(|_| state.is_here),
+    };
+    let seen = look.iter().enumerate().map(|(rank, before)| {
         let before = before.as_ref()?;
-        let activity = of_rank(before)?;
-        board.state(rank).filter(|after| after.epoch == before.epoch).map(|_| activity)
+        let seen = (process(rank, before).and_then(of_process), watch::doubt(before));
+        board.state(rank).filter(|after| after.epoch == before.epoch).map(|_| seen)
     });
-    let activities = activities.collect();
+    let (activities, doubts) = seen.map(Option::unwrap_or_default).unzip();
     Snapshot {
         at: monotonic_nanos(),
         ranks: look.into_iter().map(Seen::from).collect(),
         activities,
+        doubts,
+        ..Snapshot::default()
     }
 }
 
-fn of_rank(state: &TaskState) -> Option<Activity> {
-    if state.pid == 0 || !state.is_here {
-        return None;
-    }
-    let threads = fs::read_dir(format!("/proc/{}/task", state.pid)).ok()?;
+fn of_process(pid: u32) -> Option<Activity> {
+    let threads = fs::read_dir(format!("/proc/{pid}/task")).ok()?;
     let lines = threads.map(|thread| fs::read_to_string(thread.ok()?.path().join("stat")).ok());
     of_threads(lines.flatten().filter_map(|line| letter(&line)))
 }

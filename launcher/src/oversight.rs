@@ -17,7 +17,8 @@ use crate::exits::Verdict;
 use crate::job::Vigilance;
 use crate::observe;
 use crate::report::Snapshot;
-use crate::watch::{self, Finding, Stage, Watch};
+use crate::standstill::Standstill;
+use crate::watch::{self, Finding, Look, Stage, Watch};
 
 /// How long ranks have to tell their queues. Those that wait or poll do it at once.
 const PATIENCE: Duration = Duration::from_millis(250);
@@ -27,6 +28,8 @@ const PATIENCE: Duration = Duration::from_millis(250);
 pub(crate) enum Occasion {
     /// The user wants to know; the job goes on.
     Request,
+    /// Nothing has moved for so long; the job goes on.
+    Standstill(Duration),
     /// The job is to be ended for this reason.
     End(Verdict),
 }
@@ -43,6 +46,10 @@ struct Inquiry {
 pub(crate) struct Oversight {
     board: Board,
     watch: Watch,
+    /// `None` where the user does not want it.
+    standstill: Option<Standstill>,
+    /// The processes that were started, rank by rank.
+    children: Vec<u32>,
     interval: Duration,
     next_look: Instant,
     inquiry: Option<Inquiry>,
@@ -50,13 +57,26 @@ pub(crate) struct Oversight {
 }
 
 impl Oversight {
-    /// Of the job whose segment this is.
-    pub(crate) fn new(segment: &OwnedFd, vigilance: &Vigilance) -> Result<Self, AdapterError> {
+    /// Of the job whose segment this is, and whose ranks are, or were started by, these processes.
+    pub(crate) fn new(
+        segment: &OwnedFd,
+        vigilance: &Vigilance,
+        children: Vec<u32>,
+    ) -> Result<Self, AdapterError> {
         let board = Board::open(segment)?;
         let watch = Watch::new(vigilance.ends_deadlocks, vigilance.stall);
+        let standstill = Standstill::new(vigilance.standstill);
         let interval = vigilance.interval;
-        let next_look = Instant::now() + interval;
-        Ok(Self { board, watch, interval, next_look, inquiry: None, snapshot: None })
+        Ok(Self {
+            board,
+            watch,
+            standstill: vigilance.ends_deadlocks.then_some(standstill),
+            children,
+            interval,
+            next_look: Instant::now() + interval,
+            inquiry: None,
+            snapshot: None,
+        })
     }
 
     /// When [`Oversight::look`] or [`Oversight::concluded`] have something to do.
@@ -65,17 +85,25 @@ impl Oversight {
         self.inquiry.as_ref().map(|inquiry| inquiry.until).or(look)
     }
 
-    /// Looks at the ranks if it is time, and says why the job is to be ended, if it is. `stage` tells what
+    /// Looks at the ranks if it is time, and says why they are to be asked, if they are. `stage` tells what
     /// is known from before this call.
-    pub(crate) fn look(&mut self, stage: impl Fn(usize) -> Stage, now: Instant) -> Option<Verdict> {
+    pub(crate) fn look(
+        &mut self,
+        stage: impl Fn(usize) -> Stage,
+        now: Instant,
+    ) -> Option<Occasion> {
         if !self.watch.is_on() || self.inquiry.is_some() || now < self.next_look {
             return None;
         }
         self.next_look = now + self.interval;
-        match self.watch.look(&self.board, stage, now) {
-            Finding::Nothing => None,
-            Finding::Deadlock => Some(Verdict::Deadlock),
-            Finding::Stall(lasted) => Some(Verdict::Stalled(lasted)),
+        match self.watch.look(&self.board, &stage, now) {
+            Finding::Nothing => {
+                let standstill = self.standstill.as_mut();
+                let lasted = standstill.and_then(|still| still.look(&self.board, &stage, now));
+                lasted.map(Occasion::Standstill)
+            }
+            Finding::Deadlock => Some(Occasion::End(Verdict::Deadlock)),
+            Finding::Stall(lasted) => Some(Occasion::End(Verdict::Stalled(lasted))),
         }
     }
 
@@ -88,7 +116,7 @@ impl Oversight {
         let is_there = |state: &TaskState| state.pid != 0;
         let open: Vec<bool> =
             look.iter().map(|state| state.as_ref().is_some_and(is_there)).collect();
-        self.snapshot = Some(observe::snapshot(&self.board, look));
+        self.snapshot = Some(self.observe(look));
         for rank in (0..open.len()).filter(|rank| open[*rank]) {
             self.board.inquire(rank);
         }
@@ -115,6 +143,7 @@ impl Oversight {
         }
         // The ranks have been woken to answer.
         self.watch.wake();
+        self.standstill.iter_mut().for_each(|standstill| standstill.wake(now));
         self.next_look = now + self.interval;
         self.inquiry.take().map(|inquiry| inquiry.occasion)
     }
@@ -123,7 +152,12 @@ impl Oversight {
     /// now.
     pub(crate) fn snapshot(&mut self, afresh: bool) -> Snapshot {
         let before = self.snapshot.take().filter(|_| !afresh);
-        before.unwrap_or_else(|| observe::snapshot(&self.board, watch::look(&self.board)))
+        before.unwrap_or_else(|| self.observe(watch::look(&self.board)))
+    }
+
+    fn observe(&self, look: Look) -> Snapshot {
+        let ignores_deadlocks = self.standstill.is_none();
+        Snapshot { ignores_deadlocks, ..observe::snapshot(&self.board, look, &self.children) }
     }
 
     /// Ends the calls of the other ranks that wait, since rank `rank` is gone.
@@ -139,5 +173,6 @@ impl Oversight {
     /// The job was suspended until now.
     pub(crate) fn resumed(&mut self) {
         self.watch.start_anew();
+        self.standstill.iter_mut().for_each(Standstill::start_anew);
     }
 }

@@ -2,19 +2,20 @@
 //! the ranks are arguments.
 //!
 //! [`of_verdict`] is the one block at the end of a job that did not end well, [`on_request`] the answer
-//! to SIGQUIT, [`of_segment`] that of `mpjrun attach`.
+//! to SIGQUIT, [`of_segment`] that of `mpjrun attach`; [`on_standstill`] is a note on a job that goes on.
 //!
 //! ```text
 //!  exits: Ledger ──────┐                    ┌── cause      the headline: who, how, when
 //!                      ├── standing ────────┼── table      who is blocked in what, aligned
 //!  segment: Snapshot ──┘   one per rank     ├── waits      the cycle, or the chain and its end
 //!                                           ├── gatherings who has not come to a barrier
+//!                                           ├── unjudged   why it was not found to be a deadlock
+//!                                           ├── unfetched  sends that wait for their receive
 //!                                           ├── misses     messages that nearly match
 //!                                           └── queues     both queues of each rank
 //! ```
 //!
-//!
-//! [`stats`] is the table of `--stats`.
+//! [`stats()`] is the table of `--stats`.
 //!
 //! - N1: everything read from the segment or told by a rank is a claim. Ranks and lengths in it index
 //!   nothing before they were compared; sums and differences saturate.
@@ -30,8 +31,12 @@ mod snapshot;
 mod standing;
 mod stats;
 mod table;
+mod unfetched;
+mod unjudged;
 mod waits;
 mod words;
+
+use std::time::Duration;
 
 use transport_lapi::bootstrap::board::TaskState;
 
@@ -61,14 +66,15 @@ pub(crate) fn of_verdict(
             let said = cause::complaints_of(&ledger.records()[failure.rank]);
             if failure.fault == Fault::Deserted {
                 // Its other threads are in the hang.
-                said + &states(ledger, snapshot, &standings) + &findings(&standings)
+                said + &states(ledger, snapshot, &standings) + &findings(&standings, "")
             } else {
                 standings[failure.rank].is_told = false;
                 standings.iter_mut().for_each(Standing::forget_errors);
                 said + &states(ledger, snapshot, &standings)
             }
         }
-        _ => hang(ledger, snapshot, &standings),
+        Verdict::Deadlock => hang(ledger, snapshot, &standings, ""),
+        _ => unjudged(ledger, snapshot, &standings),
     };
     headline + &what_follows
 }
@@ -97,7 +103,18 @@ pub(crate) fn on_request(ledger: &Ledger, snapshot: &Snapshot) -> String {
     let standings = standing::told(ledger, snapshot, None);
     let after = words::seconds_between(ledger.start(), snapshot.at);
     let headline = format!("mpjrun: state of the job {after} s after start\n");
-    headline + &hang(ledger, snapshot, &standings)
+    headline + &unjudged(ledger, snapshot, &standings)
+}
+
+/// The state of a job that goes on, of which nothing has moved for so long.
+pub(crate) fn on_standstill(ledger: &Ledger, snapshot: &Snapshot, lasted: Duration) -> String {
+    let standings = standing::told(ledger, snapshot, None);
+    let lasted = lasted.as_secs_f64();
+    let headline = format!(
+        "mpjrun: no rank has made progress for {lasted:.0} s, and none computes: the job may hang; it \
+         goes on (--stall S would end it, --deadlock ignore silences this)\n"
+    );
+    headline + &unjudged(ledger, snapshot, &standings)
 }
 
 /// The state of a job of another launcher, of which nothing is known but its segment: `start` is when it
@@ -112,22 +129,30 @@ pub(crate) fn of_segment(
         (0..snapshot.ranks.len()).map(|rank| Standing::seen(rank, snapshot, &runs)).collect();
     let after = words::seconds_between(start, snapshot.at);
     let headline = format!("mpjrun: job {job}, {after} s after start\n");
-    headline + &table::text(&standings, start, snapshot.at) + &findings(&standings)
+    let unjudged = unjudged::text(&standings, snapshot);
+    headline + &table::text(&standings, start, snapshot.at) + &findings(&standings, &unjudged)
 }
 
 fn states(ledger: &Ledger, snapshot: &Snapshot, standings: &[Standing]) -> String {
     table::text(standings, ledger.start(), snapshot.at)
 }
 
-/// All that is known of a job of which no rank is known to have failed.
-fn hang(ledger: &Ledger, snapshot: &Snapshot, standings: &[Standing]) -> String {
-    [states(ledger, snapshot, standings), findings(standings), cause::complaints(ledger)].concat()
+/// All that is known of a job that was not found to be in deadlock.
+fn unjudged(ledger: &Ledger, snapshot: &Snapshot, standings: &[Standing]) -> String {
+    hang(ledger, snapshot, standings, &unjudged::text(standings, snapshot))
 }
 
-/// Why a job hangs, as far as that can be seen.
-fn findings(standings: &[Standing]) -> String {
-    let parts = [waits::text(standings), misses::text(standings), queues::text(standings)];
-    parts.concat()
+/// All that is known of a job of which no rank is known to have failed.
+fn hang(ledger: &Ledger, snapshot: &Snapshot, standings: &[Standing], unjudged: &str) -> String {
+    let findings = findings(standings, unjudged);
+    [states(ledger, snapshot, standings), findings, cause::complaints(ledger)].concat()
+}
+
+/// Why a job hangs, as far as that can be seen, and why it was not judged to.
+fn findings(standings: &[Standing], unjudged: &str) -> String {
+    let (waits, unfetched) = (waits::text(standings), unfetched::text(standings));
+    let (misses, queues) = (misses::text(standings), queues::text(standings));
+    [&waits, unjudged, &unfetched, &misses, &queues].concat()
 }
 
 /// Whether a rank was there to publish anything.

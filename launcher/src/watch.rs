@@ -86,6 +86,19 @@ pub(crate) enum Stage {
     Ended,
 }
 
+/// Why a rank may go on although its threads that are in calls wait (WD1).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Doubt {
+    /// A thread polls while it waits, or has been woken.
+    Awake,
+    /// More threads are in calls than are listed.
+    Crowded,
+    /// Its threads cannot be counted: it is in another namespace of processes.
+    Elsewhere,
+    /// It has threads that are in no call.
+    OtherThread,
+}
+
 /// What was seen of the ranks at one look; `None` where a slate changed all the time.
 pub(crate) type Look = Vec<Option<TaskState>>;
 
@@ -219,8 +232,33 @@ pub(crate) fn look(board: &Board) -> Look {
 
 /// WD1, but for the count of threads.
 fn is_blocked(state: &TaskState) -> bool {
-    let asleep = state.blocked.iter().all(|thread| thread.undisturbed && !thread.failed);
-    state.pid != 0 && !state.blocked.is_empty() && state.unlisted == 0 && asleep
+    let has_failed = state.blocked.iter().any(|thread| thread.failed);
+    let waits = state.pid != 0 && !state.blocked.is_empty() && !has_failed;
+    waits && doubt_of_slate(state).is_none()
+}
+
+/// Why a rank that waits may go on (WD1).
+pub(crate) fn doubt(state: &TaskState) -> Option<Doubt> {
+    doubt_of_slate(state).or_else(|| doubt_of_threads(state))
+}
+
+/// What it has published itself.
+fn doubt_of_slate(state: &TaskState) -> Option<Doubt> {
+    let asleep = state.blocked.iter().all(|thread| thread.undisturbed);
+    match (asleep, state.unlisted) {
+        (false, _) => Some(Doubt::Awake),
+        (true, 1..) => Some(Doubt::Crowded),
+        (true, 0) => None,
+    }
+}
+
+/// What the count of its threads says.
+fn doubt_of_threads(state: &TaskState) -> Option<Doubt> {
+    match threads(state) {
+        Some(count) if count == state.blocked.len() => None,
+        None if !state.is_here => Some(Doubt::Elsewhere),
+        _ => Some(Doubt::OtherThread),
+    }
 }
 
 fn epoch(state: &Option<TaskState>) -> Option<u64> {
@@ -237,7 +275,7 @@ fn have_looked(then: &Option<TaskState>, now: &Option<TaskState>) -> bool {
 /// WD1, the count of threads.
 fn all_threads_blocked(look: &Look, stage: impl Fn(usize) -> Stage) -> bool {
     let running = look.iter().enumerate().filter(|(rank, _)| stage(*rank) != Stage::Ended);
-    running.flat_map(|(_, state)| state).all(|state| threads(state) == Some(state.blocked.len()))
+    running.flat_map(|(_, state)| state).all(|state| doubt_of_threads(state).is_none())
 }
 
 /// How many threads a rank has that could call the library.

@@ -93,6 +93,51 @@ fn a_tag_that_nobody_wants() {
     deadlock(&["-n", "2", DEADLOCK, "tag"], &["tag 8", "tag 7", "the tags differ"]);
 }
 
+/// What works with short messages.
+#[test]
+fn a_large_message_whose_receiver_waits_for_something_else() {
+    let first = "rank 0's message of 30000000 bytes to rank 1 (tag 1) waits for its receive, since it goes \
+                 by rendezvous";
+    let ways = [
+        ("large", "; rank 1 waits for something else first: recv tag 2 from rank 0\n"),
+        ("barrier", "; rank 1 waits for something else first: barrier\n"),
+        ("finish", "; rank 1 has come to its end without it\n"),
+    ];
+    for (how, then) in ways {
+        deadlock(&["-n", "2", DEADLOCK, how], &["mpjrun: deadlock", first, then]);
+    }
+    let itself = "mpjrun:   ranks 0-1 send to themselves before they receive: ";
+    deadlock(&["-n", "2", DEADLOCK, "itself"], &[itself]);
+}
+
+#[test]
+fn collective_calls_that_differ() {
+    let says = "mpjrun:   rank 0 is in barrier, ranks 1-2 in dup on world: all ranks of a communicator must";
+    deadlock(&["-n", "3", DEADLOCK, "collectives"], &[says]);
+}
+
+/// A thread that does nothing keeps a job from being judged, but not from being told of.
+#[test]
+fn a_job_that_seems_to_stand_still_is_told_so_once() {
+    let job = |options: &[&str]| {
+        let helper = ["-n", "2", "--note-after", "0.3", DEADLOCK, "helper"];
+        let outcome = launch::mpjrun(&[options, &helper].concat());
+        assert_eq!(outcome.code, 124, "{outcome:?}");
+        outcome.stderr
+    };
+    let note = "mpjrun: no rank has made progress for ";
+    let cycle = "cycle: 0 waits for 1 (recv tag 5) -> 1 waits for 0 (recv tag 5) -> 0\n\
+                 mpjrun:   not judged to be a deadlock: ";
+    let why = "ranks 0-1 have a thread outside of mpj's calls";
+    let said = job(&["--timeout", "2.5"]);
+    assert_eq!(said.matches(note).count(), 1, "{said}");
+    let reports = [cycle, why].concat();
+    assert_eq!(said.matches(&reports).count(), 2, "in the note, and at the end: {said}");
+    let said = job(&["--timeout", "1", "--deadlock", "ignore"]);
+    assert!(!said.contains(note), "{said}");
+    assert!(said.contains(&[cycle, "--deadlock ignore\n"].concat()), "{said}");
+}
+
 #[test]
 fn an_error_that_main_returns_is_the_cause() {
     let says = ["no input file\n", "mpjrun: rank 1 (pid ", "exited with code 3", "recv", "rank 1"];

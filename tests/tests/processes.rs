@@ -80,7 +80,7 @@ fn a_rank_that_ends_without_joining() {
 #[test]
 fn a_rank_that_fails_while_the_others_wait_for_all_to_come() {
     let others =
-        "rank 0: joined, waits in mpj::init for the others, still running; ended by mpjrun";
+        "rank 0: joined, waiting in mpj::init for the others, still running; ended by mpjrun";
     let absent = "rank 2: not joined, still running; ended by mpjrun";
     failing_job(3, &["during", "exit3", "1"], 3, &["exited with code 3", others, absent]);
     failing_job(3, &["during", "kill", "1"], 137, &["signal 9 (SIGKILL)", others, absent]);
@@ -495,7 +495,7 @@ fn a_rank_that_does_not_wait_is_seen_to_stand_still_compute_or_sleep() {
     });
     let told = ask();
     assert!(
-        told.contains("chain: 0 waits for 1 (recv any tag) -> 1 (joined, stopped by"),
+        told.contains("chain: 0 waits for 1 (recv any tag) -> 1 (stopped by a signal)\n"),
         "{told}"
     );
     let number = told.split_once(wake).and_then(|(_, rest)| rest.split(' ').next());

@@ -20,12 +20,17 @@ pub(super) struct VigilanceOptions {
     /// Seconds between two looks at the ranks
     #[arg(long, value_name = "S", value_parser = seconds, hide = true)]
     look_every: Option<Duration>,
+    /// Seconds in which nothing moves before that is noted
+    #[arg(long, value_name = "S", value_parser = seconds, hide = true)]
+    note_after: Option<Duration>,
 }
 
 impl VigilanceOptions {
     pub(super) fn vigilance(self) -> Vigilance {
         let ends_deadlocks = self.deadlock == "end";
-        let interval = self.look_every.unwrap_or(Vigilance::default().interval);
-        Vigilance { ends_deadlocks, stall: self.stall, interval }
+        let usual = Vigilance::default();
+        let interval = self.look_every.unwrap_or(usual.interval);
+        let standstill = self.note_after.unwrap_or(usual.standstill);
+        Vigilance { ends_deadlocks, stall: self.stall, interval, standstill }
     }
 }

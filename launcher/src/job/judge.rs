@@ -95,22 +95,26 @@ impl Job {
     /// Ends a job that takes too long or cannot go on (JU2).
     pub(super) fn oversee(&mut self, now: Instant) {
         let expired = self.timeout.filter(|(_, at)| now >= *at);
-        let expired = expired.map(|(limit, _)| Verdict::TimedOut(limit));
+        let expired = expired.map(|(limit, _)| Occasion::End(Verdict::TimedOut(limit)));
         let (ranks, ledger) = (&self.ranks, &self.ledger);
         let stage = |rank: usize| match ranks.get(rank) {
             Some(process) if process.is_gone() => Stage::Ended,
             Some(_) if ledger.has_finished(rank) => Stage::Finished,
             _ => Stage::Running,
         };
-        let is_open = ledger.decide(monotonic_nanos()) != Decision::Nothing;
+        let is_open = matches!(ledger.decide(monotonic_nanos()), Decision::Open { .. });
         let found = self.oversight.look(stage, now).filter(|_| !is_open);
-        if let Some(verdict) = expired.or(found) {
-            self.inquire(Occasion::End(verdict));
+        if let Some(occasion) = expired.or(found) {
+            self.inquire(occasion);
         }
         match self.oversight.concluded(now) {
             Some(Occasion::Request) => {
                 let snapshot = self.oversight.snapshot(false);
                 self.printer.say(&report::on_request(&self.ledger, &snapshot));
+            }
+            Some(Occasion::Standstill(lasted)) => {
+                let snapshot = self.oversight.snapshot(false);
+                self.printer.say(&report::on_standstill(&self.ledger, &snapshot, lasted));
             }
             Some(Occasion::End(verdict)) => self.conclude(verdict, now),
             None => {}

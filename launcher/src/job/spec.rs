@@ -10,7 +10,7 @@ use transport_lapi::config::BackendChoice;
 use crate::binding::Binding;
 use crate::output::OutputChoice;
 use crate::stdin::InputChoice;
-use crate::watch;
+use crate::{standstill, watch};
 
 /// A variable for the ranks' environment.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -55,11 +55,14 @@ pub struct Vigilance {
     pub stall: Option<Duration>,
     /// From one look at the ranks to the next.
     pub interval: Duration,
+    /// How long nothing moves in a job before that is noted, unless deadlocks are ignored.
+    pub standstill: Duration,
 }
 
 impl Default for Vigilance {
     fn default() -> Self {
-        Self { ends_deadlocks: true, stall: None, interval: watch::INTERVAL }
+        let (interval, standstill) = (watch::INTERVAL, standstill::SPAN);
+        Self { ends_deadlocks: true, stall: None, interval, standstill }
     }
 }
 

@@ -1,4 +1,5 @@
-//! Calls to which all ranks have to come, barriers and the end: who is there, and who is not.
+//! Calls to which all ranks have to come, barriers and the end: who is there, and who is not; and ranks
+//! that are in different collective calls of one communicator.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -68,7 +69,10 @@ pub(super) fn text(standings: &[Standing], paths: &[Vec<usize>]) -> String {
     let lines: Vec<String> = gatherings
         .iter()
         .filter(told)
-        .filter_map(|gathering| line(*gathering, standings, paths))
+        .filter_map(|gathering| {
+            let mismatch = mismatch(*gathering, standings);
+            mismatch.or_else(|| line(*gathering, standings, paths))
+        })
         .collect();
     let mut text: String = lines.iter().take(MAX_GATHERINGS).map(String::as_str).collect();
     if let Some(more @ 1..) = lines.len().checked_sub(MAX_GATHERINGS) {
@@ -76,6 +80,30 @@ pub(super) fn text(standings: &[Standing], paths: &[Vec<usize>]) -> String {
         let _ = writeln!(text, "{INDENT}and {more} more barriers");
     }
     text
+}
+
+/// Ranks that are in a barrier while others duplicate its communicator.
+fn mismatch(gathering: Gathering, standings: &[Standing]) -> Option<String> {
+    let Gathering::Barrier(context) = gathering else { return None };
+    let duplicates = |rank: &usize| {
+        let is_dup = |wait: &Wait| wait.call == Call::Dup && wait.context == context;
+        standings[*rank].holding().any(is_dup)
+    };
+    let (come, absent) = gathering.split(standings);
+    let (dup, elsewhere): (Vec<usize>, Vec<usize>) = absent.into_iter().partition(duplicates);
+    let mut sides = [(dup.first()?, &dup, "dup"), (come.first()?, &come, "barrier")];
+    sides.sort_unstable();
+    let [(_, first, first_call), (_, second, second_call)] = sides;
+    let (are, first, second) = (are(first), ranks(first), ranks(second));
+    let on = on_named_communicator(context);
+    let others = match elsewhere.is_empty() {
+        true => String::new(),
+        false => format!(", {} in neither", ranks(&elsewhere)),
+    };
+    Some(format!(
+        "{INDENT}{first} {are} in {first_call}, {second} in {second_call}{on}{others}: all ranks of a communicator \
+         must make the same collective calls in the same order\n"
+    ))
 }
 
 fn line(gathering: Gathering, standings: &[Standing], paths: &[Vec<usize>]) -> Option<String> {
@@ -129,8 +157,11 @@ fn absent_words(absent: &[usize], standings: &[Standing], paths: &[Vec<usize>]) 
 /// What a rank does instead.
 fn doing(standing: &Standing) -> String {
     let wait = standing.holding().next().filter(|_| !standing.is_halted());
-    let words = wait.map(operation_with_peer).or_else(|| standing.line());
-    words.unwrap_or_else(|| standing.state.clone())
+    wait.map_or_else(|| standing.brief(), operation_with_peer)
+}
+
+fn are(ranks: &[usize]) -> &'static str {
+    if ranks.len() == 1 { "is" } else { "are" }
 }
 
 fn has(ranks: &[usize]) -> &'static str {

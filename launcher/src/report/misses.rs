@@ -1,8 +1,9 @@
-//! Near misses: a message that is there, and differs from what its receiver waits for in one field.
+//! Near misses: a message that is there, and differs from what its receiver waits for in one field. One that is
+//! longer than the receive has room for is not meant for it.
 
 use std::collections::BTreeSet;
 
-use transport_lapi::bootstrap::board::{Call, Phase};
+use transport_lapi::bootstrap::board::{Call, Phase, Wait};
 use transport_lapi::bootstrap::control::Queues;
 
 use super::INDENT;
@@ -19,6 +20,8 @@ struct Pattern {
     source: Option<u32>,
     tag: Option<i32>,
     context: u32,
+    /// Bytes that it has room for.
+    room: u64,
 }
 
 /// A message that has come to a rank.
@@ -27,6 +30,9 @@ struct Message {
     source: u32,
     tag: i32,
     context: u32,
+    bytes: u64,
+    /// Whether its data wait at the sender, which may be all that is wrong.
+    is_offered: bool,
 }
 
 /// The one field in which they differ, most telling first: many ranks may send what one of them is to be
@@ -43,6 +49,7 @@ impl Pattern {
         let source = self.source.is_some_and(|source| source != message.source);
         let tag = self.tag.is_some_and(|tag| tag != message.tag);
         match (source, tag, self.context != message.context) {
+            _ if message.bytes > self.room => None,
             (false, true, false) => Some(Differing::Tags),
             (false, false, true) => Some(Differing::Communicators),
             (true, false, false) => Some(Differing::Sources),
@@ -79,6 +86,7 @@ fn posted(standing: &Standing) -> impl Iterator<Item = Pattern> {
         source: receive.source,
         tag: receive.tag,
         context: receive.context,
+        room: receive.bytes,
     });
     patterns.filter(|pattern| !is_collective(pattern.context))
 }
@@ -88,7 +96,11 @@ fn blocked(standing: &Standing) -> BTreeSet<Pattern> {
     let waits = standing.holding().filter(|wait| !wait.sends && wait.phase == Phase::Unmatched);
     waits
         .filter(|wait| !is_collective(wait.context) && !is_of_all(wait.call))
-        .map(|wait| Pattern { source: wait.peer, tag: wait.tag, context: wait.context })
+        .map(|wait| {
+            let Wait { call, peer, tag, context, bytes, .. } = *wait;
+            let room = if call == Call::Probe { u64::MAX } else { bytes };
+            Pattern { source: peer, tag, context, room }
+        })
         .collect()
 }
 
@@ -102,6 +114,8 @@ fn early(standing: &Standing) -> impl Iterator<Item = Message> {
         source: message.source,
         tag: message.tag,
         context: message.context,
+        bytes: message.bytes,
+        is_offered: !message.eager,
     });
     messages.filter(|message| !is_collective(message.context))
 }
@@ -114,8 +128,9 @@ fn sent(standings: &[Standing]) -> Vec<(u32, Message)> {
         for wait in standing.holding().filter(|wait| wait.sends && !is_collective(wait.context)) {
             let is_there = matches!(wait.phase, Phase::Offered | Phase::Unanswered);
             if let (true, Some(peer), Some(tag)) = (is_there, wait.peer, wait.tag) {
-                let message = Message { source: rank as u32, tag, context: wait.context };
-                sent.push((peer, message));
+                let (context, bytes, source) = (wait.context, wait.bytes, rank as u32);
+                let is_offered = wait.phase == Phase::Offered;
+                sent.push((peer, Message { source, tag, context, bytes, is_offered }));
             }
         }
     }
@@ -141,7 +156,9 @@ fn words(rank: usize, pattern: &Pattern, message: &Message, differing: Differing
         Differing::Communicators => "the communicators differ",
         Differing::Sources => "the sources differ",
     };
+    let perhaps = if message.is_offered { ", perhaps for it" } else { "" };
     format!(
-        "rank {rank} waits for {wanted}{wanted_on}; a message from {there}{there_on} is there: {what}"
+        "rank {rank} waits for {wanted}{wanted_on}; a message from {there}{there_on} is \
+         there{perhaps}: {what}"
     )
 }

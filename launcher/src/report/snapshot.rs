@@ -2,6 +2,8 @@
 
 use transport_lapi::bootstrap::board::{Blocked, Call, TaskState};
 
+use crate::watch::Doubt;
+
 /// What was read of one rank.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Seen {
@@ -36,7 +38,7 @@ pub(crate) enum Activity {
 }
 
 /// What was read of the ranks of a job.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Snapshot {
     /// When, in nanoseconds of the monotonic clock.
     pub(crate) at: u64,
@@ -44,12 +46,16 @@ pub(crate) struct Snapshot {
     pub(crate) ranks: Vec<Seen>,
     /// What their processes did meanwhile; `None` where that is not known.
     pub(crate) activities: Vec<Option<Activity>>,
+    /// Why those that wait may go on all the same; `None` where nothing is known that speaks for it.
+    pub(crate) doubts: Vec<Option<Doubt>>,
+    /// Whether nobody looks for deadlocks, since the user does not want it.
+    pub(crate) ignores_deadlocks: bool,
 }
 
 impl Snapshot {
     /// One for which nothing was read.
     pub(crate) fn unread(at: u64) -> Self {
-        Self { at, ranks: Vec::new(), activities: Vec::new() }
+        Self { at, ..Self::default() }
     }
 
     /// The ranks of which a thread has done its part, and waits for the others.
@@ -69,5 +75,9 @@ impl Snapshot {
 
     pub(super) fn activity(&self, rank: usize) -> Option<Activity> {
         self.activities.get(rank).copied().flatten()
+    }
+
+    pub(super) fn doubt(&self, rank: usize) -> Option<Doubt> {
+        self.doubts.get(rank).copied().flatten()
     }
 }

@@ -8,6 +8,41 @@ use super::snapshot::{Activity, Seen, Snapshot};
 use super::words::ended_how;
 use crate::exits::{Ending, Ledger, Record};
 
+/// How far a rank has come, in words that fit one rank and several.
+#[derive(Debug, Clone, Copy, Default)]
+struct Stage {
+    /// Whether `joined` is said before it.
+    has_joined: bool,
+    /// What it does, or how far it has come.
+    brief: &'static str,
+    /// What that may mean.
+    meaning: &'static str,
+}
+
+impl Stage {
+    /// These words.
+    fn only(brief: &'static str) -> Self {
+        Self { has_joined: false, brief, meaning: "" }
+    }
+
+    /// That of a rank of which no more is to be said.
+    fn joined() -> Self {
+        Self::only("joined")
+    }
+
+    /// That of a rank that is in no call.
+    fn joined_and(brief: &'static str) -> Self {
+        Self { has_joined: true, brief, meaning: "" }
+    }
+
+    fn words(self) -> String {
+        let Self { has_joined, brief, meaning } = self;
+        let joined = if has_joined { "joined, " } else { "" };
+        let colon = if meaning.is_empty() { "" } else { ": " };
+        [joined, brief, colon, meaning].concat()
+    }
+}
+
 /// How a rank stands.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Standing {
@@ -15,8 +50,8 @@ pub(super) struct Standing {
     pub(super) waits: Vec<Blocked>,
     /// Blocked threads that are not among those.
     pub(super) unlisted: u32,
-    /// How far it has come, in words.
-    pub(super) state: String,
+    /// How far it has come.
+    stage: Stage,
     /// What became of its process, if that is to be told.
     pub(super) fate: Option<String>,
     /// Whether its process was there when the ranks were looked at.
@@ -37,14 +72,15 @@ impl Standing {
     /// A rank of which only this was read.
     pub(super) fn seen(rank: usize, snapshot: &Snapshot, runs: impl Fn(u32) -> bool) -> Self {
         let seen = snapshot.rank(rank);
-        let (is_alive, state) = match seen {
-            Seen::State(state) if is_there(state) && !runs(state.pid) => (false, "gone"),
-            Seen::State(state) if !is_there(state) => (true, "not joined"),
+        let (is_alive, stage) = match seen {
+            Seen::State(state) if is_there(state) && !runs(state.pid) => {
+                (false, Stage::only("gone"))
+            }
+            Seen::State(state) if !is_there(state) => (true, Stage::only("not joined")),
             _ => (true, outside(rank, snapshot)),
         };
         let activity = snapshot.activity(rank).filter(|_| is_alive);
-        let state = state.to_owned();
-        let mut standing = Self { state, is_alive, activity, is_told: true, ..Self::default() };
+        let mut standing = Self { stage, is_alive, activity, is_told: true, ..Self::default() };
         standing.waits_in(seen);
         standing.fate = standing.halt(pid(seen));
         standing
@@ -93,10 +129,22 @@ impl Standing {
 
     /// The line about it, beside what the table says of its waits.
     pub(super) fn line(&self) -> Option<String> {
+        let state = self.stage.words();
         match &self.fate {
-            Some(fate) => Some(format!("{}, {fate}", self.state)),
-            None if self.waits.is_empty() && self.unlisted == 0 => Some(self.state.clone()),
+            Some(fate) => Some(format!("{state}, {fate}")),
+            None if self.waits.is_empty() && self.unlisted == 0 => Some(state),
             None => None,
+        }
+    }
+
+    /// What keeps others waiting for it, where the line about it says the rest.
+    pub(super) fn brief(&self) -> String {
+        let brief = self.stage.brief;
+        match (self.activity, &self.fate) {
+            (Some(Activity::Stopped), _) => "stopped by a signal".to_owned(),
+            (Some(Activity::Traced), _) => "stopped by a debugger".to_owned(),
+            (_, Some(fate)) if !self.is_alive => format!("{brief}, {fate}"),
+            _ => brief.to_owned(),
         }
     }
 }
@@ -131,12 +179,14 @@ fn one(rank: usize, record: &Record, snapshot: &Snapshot, stopped_at: Option<u64
     if started && !record.finished {
         standing.waits_in(seen);
     }
-    standing.state = match standing.is_alive && standing.waits.is_empty() {
-        true => state(record, outside(rank, snapshot)),
-        false => state(record, "joined"),
-    }
-    .to_owned();
-    standing.fate = fate(record, stopped_at, &standing, pid(seen));
+    let is_outside = is_alive && standing.waits.is_empty();
+    standing.stage = match stage(record) {
+        Some(stage) => stage,
+        None if is_outside => outside(rank, snapshot),
+        None => Stage::joined(),
+    };
+    let pid = pid(seen).filter(|pid| *pid != 0).or(record.pid);
+    standing.fate = fate(record, stopped_at, &standing, pid);
     standing
 }
 
@@ -145,38 +195,44 @@ fn ended_before(record: &Record, stopped_at: Option<u64>) -> bool {
     record.ended.is_some_and(|(_, at)| stopped_at.is_none_or(|stopped| at <= stopped))
 }
 
-/// How far it has come; `joined` is for a rank that has joined and not left.
-fn state(record: &Record, joined: &'static str) -> &'static str {
-    match (record.finished, record.leaving, record.joined) {
+/// How far it has come, by what it told; `None` for a rank that has joined and not left.
+fn stage(record: &Record) -> Option<Stage> {
+    let brief = match (record.finished, record.leaving, record.joined) {
         _ if record.pid.is_none() => "not started",
         (true, ..) => "finished",
-        (_, true, _) => "has dropped its World and waits for the others",
-        (.., true) => joined,
+        (_, true, _) => "World dropped, waiting for the others",
+        (.., true) => return None,
         _ => "not joined",
-    }
+    };
+    Some(Stage::only(brief))
 }
 
-/// The state of a rank that has joined and does not seem to be blocked. Nobody comes out of
-/// `mpj::init` before all are there.
-fn outside(rank: usize, snapshot: &Snapshot) -> &'static str {
+/// That of a rank that has joined and does not seem to be blocked. Nobody comes out of `mpj::init` before
+/// all are there.
+fn outside(rank: usize, snapshot: &Snapshot) -> Stage {
     let is_absent = |seen: &Seen| matches!(seen, Seen::State(state) if !is_there(state));
-    match snapshot.rank(rank) {
-        Seen::State(state) if !is_there(state) => "joined",
+    let brief = match snapshot.rank(rank) {
+        Seen::State(state) if !is_there(state) => return Stage::joined(),
         Seen::State(_) if snapshot.ranks.iter().any(is_absent) => {
-            "joined, waits in mpj::init for the others"
+            "waiting in mpj::init for the others"
         }
         Seen::State(_) => match snapshot.activity(rank) {
-            Some(Activity::Stopped | Activity::Traced) => "joined",
-            Some(Activity::Computing) => "joined, computing or polling",
-            Some(Activity::InKernel) => "joined, in a system call that cannot be interrupted",
+            Some(Activity::Stopped | Activity::Traced) => return Stage::joined(),
+            Some(Activity::Computing) => "computing or polling",
+            Some(Activity::InKernel) => "in a system call that cannot be interrupted",
             Some(Activity::Sleeping) => {
-                "joined, asleep outside of MPI: in a lock, a pipe or a timer"
+                let meaning = "in a lock, a pipe or a timer";
+                return Stage { meaning, ..Stage::joined_and("asleep outside of MPI") };
             }
-            None => "joined, awake: it computes, polls, or has just begun a call",
+            None => {
+                let meaning = "computing, polling, or at the beginning of a call";
+                return Stage { meaning, ..Stage::joined_and("awake") };
+            }
         },
-        Seen::Unsteady => "joined, in a state that cannot be read",
-        Seen::Unread => "joined",
-    }
+        Seen::Unsteady => "in a state that cannot be read",
+        Seen::Unread => return Stage::joined(),
+    };
+    Stage::joined_and(brief)
 }
 
 /// What became of its process. Of a rank that was blocked and ended by the launcher nothing needs to be
@@ -191,9 +247,7 @@ fn fate(
     let is_blocked = !standing.waits.is_empty();
     match record.ended {
         Some((ending, _)) if ended_before(record, stopped_at) => Some(ended_how(ending)),
-        None if stopped_at.is_some() => {
-            Some("still running; does not even react to SIGKILL".to_owned())
-        }
+        None if stopped_at.is_some() => Some("still running, even after SIGKILL".to_owned()),
         None if standing.is_halted() => standing.halt(pid),
         Some(_) if standing.is_halted() => {
             standing.halt(None).map(|words| words + "; ended by mpjrun")

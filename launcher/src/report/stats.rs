@@ -22,7 +22,8 @@ pub(super) fn text(ledger: &Ledger) -> String {
     let told: Vec<(usize, Counters)> =
         records.filter_map(|(rank, record)| Some((rank, record.counters?))).collect();
     if told.is_empty() {
-        return "mpjrun: no rank has told what its protocols did\n".to_owned();
+        return "mpjrun: --stats: no rank has come to its end, where it tells what its protocols did\n"
+            .to_owned();
     }
     let rows = told.iter().map(|(rank, counters)| row(rank.to_string(), counters));
     let sum = told.iter().map(|(_, counters)| *counters).fold(Counters::default(), plus);

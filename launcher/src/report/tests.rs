@@ -5,6 +5,8 @@ mod claims;
 mod findings;
 mod stats;
 mod tables;
+mod unfetched;
+mod unjudged;
 
 use std::time::Duration;
 
@@ -96,7 +98,7 @@ fn state(waits: &[Wait]) -> TaskState {
 /// Looked at 1 s after the start.
 fn snapshot(states: impl IntoIterator<Item = TaskState>) -> Snapshot {
     let ranks = states.into_iter().map(|state| Seen::from(Some(state))).collect();
-    Snapshot { at: ms(1_000), ranks, activities: Vec::new() }
+    Snapshot { at: ms(1_000), ranks, ..Snapshot::default() }
 }
 
 /// Each rank blocked in one wait.
@@ -110,5 +112,6 @@ fn found(waits: &[Wait]) -> String {
 }
 
 fn found_in(job: &Ledger, snapshot: &Snapshot) -> String {
-    findings(&standing::told(job, snapshot, None))
+    let standings = standing::told(job, snapshot, None);
+    findings(&standings, &crate::report::unjudged::text(&standings, snapshot))
 }

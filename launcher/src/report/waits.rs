@@ -8,13 +8,13 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use transport_lapi::bootstrap::board::{Call, Phase, Wait};
+use transport_lapi::bootstrap::board::{Call, Wait};
 
 use super::INDENT;
 use super::gatherings;
 use super::graph::{longest_chains, shortest_cycle};
 use super::standing::Standing;
-use super::words::{operation, ranks, source};
+use super::words::{operation, source};
 
 /// Most steps of a cycle or chain that are told.
 const MAX_STEPS: usize = 16;
@@ -40,7 +40,7 @@ pub(super) fn text(standings: &[Standing]) -> String {
         }
     };
     paths.truncate(MAX_CHAINS);
-    text + &gatherings::text(standings, &paths) + &both_send(standings)
+    text + &gatherings::text(standings, &paths)
 }
 
 /// Whether a chain says no more than the line of its gathering.
@@ -123,7 +123,7 @@ fn chain_end(rank: usize, standings: &[Standing]) -> String {
             format!("{rank} waits for others ({})", operation(wait))
         }
         Some(wait) => format!("{rank} waits for {} ({})", source(wait.peer), operation(wait)),
-        None => format!("{rank} ({})", standing.line().unwrap_or_else(|| standing.state.clone())),
+        None => format!("{rank} ({})", standing.brief()),
     }
 }
 
@@ -134,30 +134,4 @@ fn joined(mut steps: Vec<String>) -> String {
         steps.splice(MAX_STEPS / 2..=MAX_STEPS / 2 + gap, [more]);
     }
     steps.join(" -> ")
-}
-
-/// Ranks blocked in sends by rendezvous to ranks that are blocked in sends as well.
-fn both_send(standings: &[Standing]) -> String {
-    let sends =
-        |wait: &&Wait| wait.sends && matches!(wait.phase, Phase::Offered | Phase::Unanswered);
-    let is_sending = |rank: usize| {
-        standings.get(rank).is_some_and(|standing| standing.holding().any(|wait| sends(&wait)))
-    };
-    let to_sender = |wait: &Wait| {
-        wait.phase == Phase::Offered && wait.peer.is_some_and(|peer| is_sending(peer as usize))
-    };
-    let stuck: Vec<usize> = standings
-        .iter()
-        .enumerate()
-        .filter(|(_, standing)| standing.holding().filter(sends).any(to_sender))
-        .map(|(rank, _)| rank)
-        .collect();
-    match stuck.is_empty() {
-        true => String::new(),
-        false => format!(
-            "{INDENT}{} and their receivers send first: large messages wait for their receive \
-             (rendezvous); use sendrecv or isend, or let one side receive first\n",
-            ranks(&stuck)
-        ),
-    }
 }

@@ -67,6 +67,15 @@ fn output_before_a_failure_is_all_there_and_before_the_report() {
 }
 
 #[test]
+fn a_rank_that_is_stopped_before_it_joins_is_told_as_such() {
+    let script = "[ $MPJ_RANK = 1 ] && kill -STOP $$; sleep 60";
+    mpjrun(["-n", "2", "--timeout", "0.5", "sh", "-c", script])
+        .assert_code(124)
+        .assert_says("mpjrun:   rank 0: not joined, still running; ended by mpjrun\n")
+        .assert_says("mpjrun:   rank 1: not joined, stopped by a signal; ended by mpjrun\n");
+}
+
+#[test]
 fn a_timeout_is_124_and_tells_who_still_ran() {
     let words = ["-n", "2", "--timeout", "0.2", "sh", "-c"];
     let done = mpjrun(words.into_iter().chain(["[ $MPJ_RANK = 1 ] && exit 0; sleep 60"]));

@@ -2,7 +2,11 @@
 //!
 //! `deadlock sends`: both ranks of each pair send first, which ends only where messages need not wait
 //! for their receive. `deadlock ring`: every rank receives from the one below it first. `deadlock
-//! tag`: rank 0 sends with another tag than rank 1 wants. In the others, rank 0 waits for a message of
+//! tag`: rank 0 sends with another tag than rank 1 wants. `deadlock large` does not end since messages are
+//! large: rank 0 sends in another order than rank 1 receives; `barrier` has rank 1 come to a barrier before it
+//! receives, `finish` to its end, and in `itself` every rank sends to itself. `deadlock collectives`: rank 0
+//! is in a barrier, the others duplicate the communicator. `deadlock helper`: as `ring`, with a thread in
+//! every rank that does nothing. In the others, rank 0 waits for a message of
 //! rank 1, which `error` meets an error, `leaves` is done, `thread` loses the thread that is to send it by
 //! a panic, `caught` catches that.
 
@@ -14,6 +18,9 @@ use std::process::ExitCode;
 use std::thread;
 
 use mpj::World;
+
+/// Bytes of a message that waits for its receive.
+const LARGE: usize = 30_000_000;
 
 type Outcome = Result<(), Box<dyn Error>>;
 
@@ -35,6 +42,13 @@ fn take_part(how: &str) -> Outcome {
         "sends" => sends(&world),
         "ring" => ring(&world),
         "tag" => tag(&world),
+        "large" | "barrier" | "finish" => large(&world, how),
+        "itself" => Ok(world.send(&vec![7u8; LARGE], world.rank(), 1)?),
+        "collectives" => collectives(&world),
+        "helper" => {
+            thread::spawn(thread::park);
+            ring(&world)
+        }
         _ if world.rank() == 0 => waits(&world),
         "error" => Err("no input file".into()),
         "leaves" => Ok(()),
@@ -84,6 +98,30 @@ fn tag(world: &World) -> Outcome {
     match world.rank() {
         0 => world.send(&[7u8], 1, 7)?,
         _ => drop(world.recv(&mut [0u8], 0, 8)?),
+    }
+    Ok(())
+}
+
+/// Rank 1 takes the message too late.
+fn large(world: &World, how: &str) -> Outcome {
+    if world.rank() == 0 {
+        world.send(&vec![7u8; LARGE], 1, 1)?;
+        world.send(&[7u8], 1, 2)?;
+        return Ok(());
+    }
+    match how {
+        "finish" => return Ok(()),
+        "barrier" => world.barrier()?,
+        _ => drop(world.recv(&mut [0u8], 0, 2)?),
+    }
+    world.recv(&mut vec![0u8; LARGE], 0, 1)?;
+    Ok(())
+}
+
+fn collectives(world: &World) -> Outcome {
+    match world.rank() {
+        0 => world.barrier()?,
+        _ => drop(world.dup()?),
     }
     Ok(())
 }

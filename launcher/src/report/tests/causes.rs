@@ -135,13 +135,13 @@ fn reports_of_other_verdicts() {
     let timed_out = "\
 mpjrun: the job still ran after 1.5 s (--timeout)
 mpjrun:   rank 0: not joined, still running; ended by mpjrun
-mpjrun:   rank 1: joined, still running; does not even react to SIGKILL
+mpjrun:   rank 1: joined, still running, even after SIGKILL
 ";
     assert_eq!(report(&job, Verdict::TimedOut(Duration::from_millis(1500)), ms(1_500)), timed_out);
     let signalled = "\
 mpjrun: ended by signal 15 (SIGTERM)
 mpjrun:   rank 0: not joined, still running; ended by mpjrun
-mpjrun:   rank 1: joined, still running; does not even react to SIGKILL
+mpjrun:   rank 1: joined, still running, even after SIGKILL
 ";
     assert_eq!(report(&job, Verdict::Signalled(libc::SIGTERM), ms(1)), signalled);
     assert_eq!(report(&job, Verdict::OutputClosed, ms(1)), "");
@@ -194,11 +194,11 @@ fn a_rank_that_waits_for_the_others_is_told_as_such() {
     (0..2).for_each(|rank| join(&mut job, rank));
     assert!(job.note(1, ControlMessage::Leaving { task: 1, counters: Counters::default() }, ms(2)));
     let said = report(&job, Verdict::TimedOut(Duration::from_secs(1)), ms(1_000));
-    let waits = "rank 1: has dropped its World and waits for the others, still running; ";
+    let waits = "rank 1: World dropped, waiting for the others, still running, ";
     assert!(said.contains(waits), "{said}");
     finish(&mut job, 1);
     let said = report(&job, Verdict::TimedOut(Duration::from_secs(1)), ms(1_000));
-    assert!(said.contains("rank 1: finished, still running; "), "{said}");
+    assert!(said.contains("rank 1: finished, still running, "), "{said}");
 }
 
 #[test]

@@ -8,7 +8,10 @@ use crate::report::stats;
 #[test]
 fn ranks_that_have_told_are_added_up() {
     let mut job = ledger(3);
-    assert_eq!(stats(&job), "mpjrun: no rank has told what its protocols did\n");
+    assert_eq!(
+        stats(&job),
+        "mpjrun: --stats: no rank has come to its end, where it tells what its protocols did\n"
+    );
     let eager = |messages| ProtocolCounters { messages, bytes: 80, early: 1 };
     for (task, messages) in [(0, 10), (2, u64::MAX)] {
         let counters = Counters {

@@ -30,7 +30,7 @@ mpjrun:   0, 2   recv                    rank 1    7  world               8  no 
 mpjrun:   2      waitall (3 open): send  rank 1    9  world         1048576  not fetched yet (rendezvous)  0.10
 mpjrun:   3      barrier                 others    -  2                   -  others have not come there    0.50
 mpjrun:   6      finish                  others    -  -                   -  others have not come there    0.50
-mpjrun:   rank 4: joined, awake: it computes, polls, or has just begun a call, still running; ended by mpjrun
+mpjrun:   rank 4: joined, awake: computing, polling, or at the beginning of a call, still running; ended by mpjrun
 mpjrun:   rank 5: finished, exited with code 0
 ";
     assert_eq!(of_verdict(&job, Verdict::Failed(failure), ms(1_000), &snapshot), expected);
@@ -50,7 +50,7 @@ mpjrun: rank 0 (pid 100, host box) was killed by signal 9 (SIGKILL), 0.90 s afte
 mpjrun:   ranks  blocked in  peer    tag  communicator  bytes  phase                seconds
 mpjrun:   1-2    recv        rank 0    7  world             8  no message has come  0.50
 mpjrun:   rank 1: joined, exited with code 1
-mpjrun:   rank 2: joined, still running; does not even react to SIGKILL
+mpjrun:   rank 2: joined, still running, even after SIGKILL
 ";
     assert_eq!(of_verdict(&job, Verdict::Failed(failure), ms(1_000), &snapshot), expected);
 }
@@ -98,7 +98,7 @@ mpjrun:   ranks  blocked in  peer    tag  communicator  bytes  phase            
 mpjrun:   0      recv        rank 1    7  world             8  no message has come  0.50
 mpjrun:   0      recv        rank 1    8  world             8  no message has come  0.50
 mpjrun:   rank 0: 3 more threads are blocked in calls
-mpjrun:   rank 1: joined, awake: it computes, polls, or has just begun a call, still running
+mpjrun:   rank 1: joined, awake: computing, polling, or at the beginning of a call, still running
 ";
     let shown = on_request(&joined(2), &snapshot([crowd, state(&[])]));
     assert!(shown.contains(expected), "{shown}");
@@ -119,7 +119,7 @@ fn a_rank_that_is_not_blocked_does_something() {
     snapshot.activities = activities.to_vec();
     let expected = "\
 mpjrun:   5      recv        rank 0    7  world             8  no message has come  0.50
-mpjrun:   rank 0: joined, awake: it computes, polls, or has just begun a call, still running
+mpjrun:   rank 0: joined, awake: computing, polling, or at the beginning of a call, still running
 mpjrun:   rank 1: joined, computing or polling, still running
 mpjrun:   rank 2: joined, asleep outside of MPI: in a lock, a pipe or a timer, still running
 mpjrun:   rank 3: joined, in a system call that cannot be interrupted, still running
@@ -149,10 +149,24 @@ fn what_is_not_known_is_not_said() {
 mpjrun: state of the job 1.00 s after start
 mpjrun:   rank 0: not joined, still running
 mpjrun:   ranks 1, 4: joined, still running
-mpjrun:   rank 2: joined, waits in mpj::init for the others, still running
+mpjrun:   rank 2: joined, waiting in mpj::init for the others, still running
 mpjrun:   rank 3: joined, in a state that cannot be read, still running
 ";
     assert_eq!(on_request(&job, &snapshot), expected);
+}
+
+#[test]
+fn a_rank_that_was_stopped_before_it_joined_is_told_as_such() {
+    let mut snapshot = snapshot([TaskState { pid: 0, ..state(&[]) }, state(&[])]);
+    snapshot.activities = vec![Some(Activity::Stopped), Some(Activity::Sleeping)];
+    let mut job = ledger(2);
+    join(&mut job, 1);
+    let told = on_request(&job, &snapshot);
+    let line = "rank 0: not joined, stopped by a signal; kill -CONT 100 lets it go on\n";
+    assert!(told.contains(line), "{told}");
+    snapshot.activities[0] = Some(Activity::Computing);
+    let told = on_request(&job, &snapshot);
+    assert!(told.contains("rank 0: not joined, still running\n"), "{told}");
 }
 
 #[test]
@@ -166,7 +180,7 @@ mpjrun:   ranks  blocked in  peer    tag  communicator  bytes  phase            
 mpjrun:   0      recv        rank 1    7  world             8  no message has come  0.50
 mpjrun:   rank 1: gone
 mpjrun:   rank 2: not joined
-mpjrun:   rank 3: joined, waits in mpj::init for the others
+mpjrun:   rank 3: joined, waiting in mpj::init for the others
 mpjrun:   chain: 0 waits for 1 (recv tag 7) -> 1 (gone)
 ";
     assert_eq!(of_segment("99-ab", START, &snapshot, |pid| pid == 200), expected);

@@ -1,0 +1,68 @@
+//! Why ranks that all wait were not found to be in deadlock: what the detector could not rule out, in the
+//! user's words. The rule itself is WD1 of [`crate::watch`].
+
+use super::INDENT;
+use super::snapshot::{Activity, Snapshot};
+use super::standing::Standing;
+use super::words::ranks;
+use crate::watch::Doubt;
+
+/// A line, where every rank that is left waits, and something speaks against a deadlock. Where nothing
+/// does, the detector has not looked often enough yet.
+pub(super) fn text(standings: &[Standing], snapshot: &Snapshot) -> String {
+    let left: Vec<usize> = (0..standings.len()).filter(|rank| standings[*rank].is_alive).collect();
+    if left.is_empty() || !left.iter().all(|rank| waits(&standings[*rank])) {
+        return String::new();
+    }
+    let reasons = match snapshot.ignores_deadlocks {
+        true => vec!["--deadlock ignore".to_owned()],
+        false => reasons(&left, snapshot),
+    };
+    match reasons.is_empty() {
+        true => String::new(),
+        false => format!("{INDENT}not judged to be a deadlock: {}\n", reasons.join("; ")),
+    }
+}
+
+/// Whether a rank waits for others, in a process that could go on.
+fn waits(standing: &Standing) -> bool {
+    !standing.is_halted() && standing.holding().next().is_some()
+}
+
+fn reasons(left: &[usize], snapshot: &Snapshot) -> Vec<String> {
+    let doubts = [Doubt::Awake, Doubt::Crowded, Doubt::Elsewhere, Doubt::OtherThread];
+    let reason = |doubt| {
+        let is_meant = |rank: &usize| match (snapshot.doubt(*rank), snapshot.activity(*rank)) {
+            // One that sleeps by now was about to.
+            (Some(Doubt::Awake), activity) => {
+                doubt == Doubt::Awake && activity == Some(Activity::Computing)
+            }
+            (of_rank, _) => of_rank == Some(doubt),
+        };
+        let meant: Vec<usize> = left.iter().copied().filter(is_meant).collect();
+        (!meant.is_empty()).then(|| words(doubt, &meant))
+    };
+    doubts.into_iter().filter_map(reason).collect()
+}
+
+fn words(doubt: Doubt, of: &[usize]) -> String {
+    let one_or = |one: &'static str, many: &'static str| if of.len() == 1 { one } else { many };
+    let ranks = ranks(of);
+    match doubt {
+        Doubt::Awake => {
+            format!("{ranks} {} while waiting (MPJ_WAIT=spin)", one_or("polls", "poll"))
+        }
+        Doubt::Crowded => {
+            format!("{ranks} {} more threads in calls than are listed", one_or("has", "have"))
+        }
+        Doubt::Elsewhere => format!(
+            "{ranks} {} in another namespace of processes, where threads cannot be counted",
+            one_or("is", "are")
+        ),
+        Doubt::OtherThread => format!(
+            "{ranks} {} a thread outside of mpj's calls (if it never communicates, \
+             mpj::become_bystander() says so)",
+            one_or("has", "have")
+        ),
+    }
+}

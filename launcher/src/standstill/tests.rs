@@ -1,0 +1,156 @@
+//! What looks at made-up ranks add up to.
+
+use super::*;
+use transport_lapi::bootstrap::board::{Blocked, TaskState, Wait};
+
+/// Ranks in the same call since the start, one of which has come to its `epoch`.
+fn asleep(epoch: u64) -> Option<Vec<Sleeper>> {
+    let sleeper = |rank, epoch| Sleeper { rank, pid: 7 + rank as u32, epoch, moves: 3, threads: 1 };
+    Some(vec![sleeper(0, 2), sleeper(1, epoch)])
+}
+
+/// A job that is looked at every second.
+struct Job {
+    standstill: Standstill,
+    start: Instant,
+    seconds: u64,
+}
+
+impl Job {
+    fn new() -> Self {
+        Self { standstill: Standstill::new(SPAN), start: Instant::now(), seconds: 0 }
+    }
+
+    /// The next second, after which the ranks have used so many ticks each.
+    fn second(&mut self, ranks: Option<Vec<Sleeper>>, used: [u64; 2]) -> Option<u64> {
+        self.seconds += 1;
+        let now = self.start + Duration::from_secs(self.seconds);
+        let told = self.standstill.judge(ranks, |_| Some(used.to_vec()), now);
+        told.map(|lasted| lasted.as_secs())
+    }
+
+    /// The launcher has woken the ranks: they sleep again within a second.
+    fn wake(&mut self) {
+        let now = self.start + Duration::from_secs(self.seconds);
+        self.standstill.wake(now + WAKING);
+    }
+
+    /// So many seconds asleep since `epoch`; answers what was told, and in which of them.
+    fn seconds(&mut self, count: u64, epoch: u64) -> Vec<(u64, u64)> {
+        let told = (1..=count).map(|second| (second, self.second(asleep(epoch), [5, 5])));
+        told.filter_map(|(second, told)| Some((second, told?))).collect()
+    }
+}
+
+#[test]
+fn a_standstill_is_told_once() {
+    let mut job = Job::new();
+    // The time counts from the second look.
+    assert_eq!(job.seconds(200, 4), [(32, 30)]);
+}
+
+#[test]
+fn the_next_one_after_a_move_has_to_last_longer() {
+    let mut job = Job::new();
+    assert_eq!(job.seconds(40, 4), [(32, 30)]);
+    assert_eq!(job.seconds(70, 6), [(62, 60)]);
+    assert_eq!(job.second(None, [5, 5]), None, "a rank is awake");
+    assert_eq!(job.seconds(200, 6), [(122, 120)]);
+}
+
+#[test]
+fn a_job_that_moves_or_computes_does_not_stand_still() {
+    let mut job = Job::new();
+    for second in 0..100 {
+        assert_eq!(job.second(asleep(second), [5, 5]), None, "moves in second {second}");
+    }
+    for second in 0..100 {
+        let used = [5, second * 100];
+        assert_eq!(job.second(asleep(0), used), None, "computes in second {second}");
+    }
+    assert_eq!(job.second(None, [5, 5]), None);
+    assert_eq!(job.seconds(20, 0), []);
+}
+
+#[test]
+fn sleep_may_cost_a_little() {
+    let used = |most: u64| {
+        let mut job = Job::new();
+        let mut told = (0..40).filter_map(|second| {
+            job.second(asleep(4), [5, 5 + if second < 20 { 0 } else { most }])
+        });
+        told.next()
+    };
+    assert_eq!(used(TICKS_ASLEEP), Some(30));
+    assert_eq!(used(TICKS_ASLEEP + 1), None);
+}
+
+#[test]
+fn an_inquiry_moves_nobody() {
+    let mut job = Job::new();
+    assert_eq!(job.seconds(20, 4), []);
+    job.wake();
+    assert_eq!(job.second(None, [5, 5]), None, "a rank answers");
+    assert_eq!(job.second(asleep(6), [5, 5]), None, "and sleeps again");
+    assert_eq!(job.seconds(20, 6), [(10, 30)], "it was not put off");
+    job.wake();
+    assert_eq!(job.seconds(200, 8), [], "it is not told again");
+    assert_eq!(job.seconds(70, 9), [(62, 60)], "until something moves");
+}
+
+#[test]
+fn a_suspension_counts_for_nothing() {
+    let mut job = Job::new();
+    assert_eq!(job.seconds(20, 4), []);
+    job.standstill.start_anew();
+    assert_eq!(job.seconds(40, 4), [(32, 30)]);
+    job.standstill.start_anew();
+    assert_eq!(job.seconds(200, 4), [], "it is still the same");
+}
+
+#[test]
+fn a_rank_whose_time_is_not_known_may_compute() {
+    let mut standstill = Standstill::new(SPAN);
+    let start = Instant::now();
+    for second in 0..100 {
+        let now = start + Duration::from_secs(second);
+        assert_eq!(standstill.judge(asleep(4), |_| None, now), None);
+    }
+}
+
+fn state(threads: &[Blocked]) -> Option<TaskState> {
+    let blocked = threads.to_vec();
+    Some(TaskState { pid: 7, is_here: true, epoch: 2, moves: 3, blocked, unlisted: 0 })
+}
+
+#[test]
+fn every_rank_that_is_left_needs_a_thread_in_a_call() {
+    let waits = Blocked { wait: Wait::default(), undisturbed: true, failed: false, looks: 5 };
+    let polls = Blocked { undisturbed: false, ..waits };
+    let failed = Blocked { failed: true, ..waits };
+    let with =
+        |other: Option<TaskState>| sleepers(&vec![state(&[waits]), other], |_| Stage::Running);
+    assert_eq!(with(state(&[polls, waits])).map(|sleepers| sleepers.len()), Some(2));
+    let elsewhere = TaskState { is_here: false, ..state(&[waits]).expect("a state") };
+    let absent = TaskState { pid: 0, ..elsewhere.clone() };
+    for other in
+        [state(&[]), state(&[polls]), state(&[failed]), Some(elsewhere), Some(absent), None]
+    {
+        assert_eq!(with(other.clone()), None, "{other:?}");
+    }
+    let first_only = |rank| if rank == 0 { Stage::Running } else { Stage::Ended };
+    let look = vec![state(&[waits]), None];
+    assert_eq!(sleepers(&look, first_only).map(|sleepers| sleepers.len()), Some(1));
+    assert_eq!(sleepers(&look, |_| Stage::Finished), None);
+}
+
+#[test]
+fn a_line_of_the_kernel_has_ticks() {
+    let line = "12 (a) S (b) R 1 12 12 0 -1 4194304 99 0 0 0 70 8 1 2 20 0 1 0 5";
+    assert_eq!(ticks(line), Some(78));
+    for damaged in ["", "12 (rank", "12 (rank) R 1 12", "12 (r) R 1 12 12 0 -1 4 99 0 0 0 70 x"] {
+        assert_eq!(ticks(damaged), None, "{damaged:?}");
+    }
+    let own = fs::read_to_string("/proc/self/stat").expect("this process is there");
+    assert!(ticks(&own).is_some(), "{own}");
+}
