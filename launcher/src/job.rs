@@ -11,6 +11,7 @@
 //! - J4: the ranks end with the thread that runs the job, even if that is killed. So do ranks behind a
 //!   wrapper script. What else a rank started ends with its group, of which a process of its own takes care
 //!   if the launcher is killed; that is no more where the ranks have been reaped (K1 of [`crate::rank`]).
+//!   What left the group ends with the job (ST4 of [`crate::stragglers`]), unless it is a daemon.
 
 mod flush;
 mod judge;
@@ -36,6 +37,7 @@ use crate::rank::Rank;
 use crate::report::{self, Snapshot};
 use crate::spawn::{self, Started};
 use crate::stdin::{FOREGROUND_CHECK, Forwarding, Interest};
+use crate::stragglers::Stragglers;
 use crate::suspend;
 
 pub use crate::binding::{BindTo, Binding, MapBy};
@@ -92,6 +94,7 @@ pub fn outcome(spec: &JobSpec) -> Result<Outcome, LaunchError> {
     keep_children_waitable();
     let signals = Signals::block(&[ENDING, FORWARDED, OTHERS].concat())
         .map_err(|source| LaunchError::System { action: "receive signals", source })?;
+    let mut stragglers = Stragglers::adopt();
     let start = monotonic_nanos();
     let Started { ranks, input, segment } =
         prepared.start(&limit, signals.mask_before(), deliveries)?;
@@ -102,6 +105,9 @@ pub fn outcome(spec: &JobSpec) -> Result<Outcome, LaunchError> {
     }
     let groups: Vec<Pid> = ranks.iter().map(Rank::group).collect();
     let guard = Guard::over(&groups).ok();
+    if let Some(stragglers) = &mut stragglers {
+        stragglers.know(&groups, guard.as_ref().map(Guard::process));
+    }
     let pids: Vec<u32> = ranks.iter().map(Rank::pid).collect();
     for line in prepared.placement_lines(&pids) {
         printer.say(&format!("mpjrun: {line}\n"));
@@ -110,6 +116,7 @@ pub fn outcome(spec: &JobSpec) -> Result<Outcome, LaunchError> {
         ledger: Ledger::new(start, host_name(), spec.ranks(), pids),
         guard,
         ranks,
+        stragglers,
         printer,
         input,
         signals,
@@ -189,6 +196,8 @@ struct Job {
     /// Dropped before the ranks are reaped (J4). None where the system has no process left for it.
     guard: Option<Guard>,
     ranks: Vec<Rank>,
+    /// None when the ranks are gone, and where the system tells nothing of them.
+    stragglers: Option<Stragglers>,
     printer: Printer,
     input: Option<Forwarding>,
     signals: Signals,
@@ -211,6 +220,7 @@ impl Job {
             self.turn()?;
         }
         self.input = None;
+        self.stragglers = None;
         self.judge_at_end();
         if self.tells_stats {
             self.printer.say(&report::stats(&self.ledger));
@@ -239,6 +249,9 @@ impl Job {
         for rank in &mut self.ranks {
             rank.close_if_done(now, &mut self.printer);
             rank.show_prompts(now, &mut self.printer);
+        }
+        if let Some(stragglers) = &mut self.stragglers {
+            stragglers.reap_at_times(now);
         }
         self.judge(now);
         self.keep_deadlines(now);
@@ -445,7 +458,11 @@ impl Job {
     }
 
     fn signal_all(&self, signal: Signal) {
-        self.ranks.iter().for_each(|rank| rank.signal(signal));
+        let to_ranks = || self.ranks.iter().for_each(|rank| rank.signal(signal));
+        match &self.stragglers {
+            Some(stragglers) => stragglers.signal(signal, to_ranks),
+            None => to_ranks(),
+        }
     }
 
     fn has_killed(&self) -> bool {
