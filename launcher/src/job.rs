@@ -105,9 +105,7 @@ pub fn outcome(spec: &JobSpec) -> Result<Outcome, LaunchError> {
     }
     let groups: Vec<Pid> = ranks.iter().map(Rank::group).collect();
     let guard = Guard::over(&groups).ok();
-    if let Some(stragglers) = &mut stragglers {
-        stragglers.know(&groups, guard.as_ref().map(Guard::process));
-    }
+    stragglers.know(&groups, guard.as_ref().map(Guard::process));
     let pids: Vec<u32> = ranks.iter().map(Rank::pid).collect();
     for line in prepared.placement_lines(&pids) {
         printer.say(&format!("mpjrun: {line}\n"));
@@ -196,8 +194,7 @@ struct Job {
     /// Dropped before the ranks are reaped (J4). None where the system has no process left for it.
     guard: Option<Guard>,
     ranks: Vec<Rank>,
-    /// None when the ranks are gone, and where the system tells nothing of them.
-    stragglers: Option<Stragglers>,
+    stragglers: Stragglers,
     printer: Printer,
     input: Option<Forwarding>,
     signals: Signals,
@@ -220,7 +217,7 @@ impl Job {
             self.turn()?;
         }
         self.input = None;
-        self.stragglers = None;
+        self.stragglers.end();
         self.judge_at_end();
         if self.tells_stats {
             self.printer.say(&report::stats(&self.ledger));
@@ -250,9 +247,7 @@ impl Job {
             rank.close_if_done(now, &mut self.printer);
             rank.show_prompts(now, &mut self.printer);
         }
-        if let Some(stragglers) = &mut self.stragglers {
-            stragglers.reap_at_times(now);
-        }
+        self.stragglers.reap_at_times(now);
         self.judge(now);
         self.keep_deadlines(now);
         Ok(())
@@ -458,11 +453,7 @@ impl Job {
     }
 
     fn signal_all(&self, signal: Signal) {
-        let to_ranks = || self.ranks.iter().for_each(|rank| rank.signal(signal));
-        match &self.stragglers {
-            Some(stragglers) => stragglers.signal(signal, to_ranks),
-            None => to_ranks(),
-        }
+        self.stragglers.signal(signal, || self.ranks.iter().for_each(|rank| rank.signal(signal)));
     }
 
     fn has_killed(&self) -> bool {

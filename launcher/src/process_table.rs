@@ -3,6 +3,8 @@
 //!
 //! - PT1: an answer is of a moment. A number may be another process's by the time it is used, so whoever acts
 //!   on one makes sure of it first.
+//! - PT2: the list of a thread's own children has the numbers that this process knows them by. Where `/proc` is
+//!   another namespace's it has none, as with a kernel that keeps no such lists.
 
 use std::fs;
 
@@ -17,22 +19,22 @@ pub(crate) struct Entry {
 }
 
 /// What the table says of process `pid`, if there is one.
-pub(crate) fn entry(pid: i32) -> Option<Entry> {
-    parse(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
-}
-
-/// Whether `/proc` calls processes by the numbers that this process knows: it may be that of another
-/// namespace of processes.
-pub(crate) fn has_our_numbers() -> bool {
-    let own = getpid().as_raw_pid().to_string();
-    fs::read_link("/proc/self").is_ok_and(|name| name.as_os_str() == own.as_str())
+pub(crate) fn entry(pid: Pid) -> Option<Entry> {
+    parse(&fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_pid())).ok()?)
 }
 
 /// The children of this thread: what it has forked, and, for the first thread of a process that adopts, what
-/// it has adopted. None is missing, since those that end stay in the list until they are reaped. `None` from a
-/// kernel that does not list them.
-pub(crate) fn own_children() -> Option<Vec<Pid>> {
-    Some(numbers(&fs::read_to_string("/proc/thread-self/children").ok()?))
+/// it has adopted. None is missing, since those that end stay in the list until they are reaped (but see PT2).
+pub(crate) fn own_children() -> Vec<Pid> {
+    if !has_our_numbers() {
+        return Vec::new();
+    }
+    numbers(&fs::read_to_string("/proc/thread-self/children").unwrap_or_default())
+}
+
+fn has_our_numbers() -> bool {
+    let own = getpid().as_raw_pid().to_string();
+    fs::read_link("/proc/self").is_ok_and(|name| name.as_os_str() == own.as_str())
 }
 
 /// The children of all threads of process `pid`. Some may be missing if others end meanwhile.

@@ -5,7 +5,7 @@
 //! - ST1: while a job runs, the launcher adopts: a process that loses its parent below a rank becomes the
 //!   launcher's child, not that of the first process of the system. So all that is left of a job is found
 //!   among the launcher's children. The kernel gives them to the first thread of a process; a job that
-//!   another thread runs adopts nothing, and does not touch what may be that program's own.
+//!   another thread runs adopts nothing, since what it would find there may be others'.
 //! - ST2: never touched are the ranks, which are reaped when they are dropped (K1), the guard, which reaps
 //!   itself, and the children that this thread had before the job: a shell that became the launcher by
 //!   `exec` may have left some.
@@ -17,23 +17,25 @@
 //! - ST5: no signal meets a stranger. A child is signalled by its number, which is its own until this thread
 //!   reaps it. Any other process is held by a descriptor, and is found to be below the launcher after that was
 //!   opened (PT1 of [`crate::process_table`]).
-//! - ST6: a process that is started while the others are being signalled may be missed; what SIGTERM misses
-//!   the end of the job does not (ST4).
-//! - ST7: where the kernel does not list children (`CONFIG_PROC_CHILDREN`), or `/proc` is another namespace's,
-//!   nothing of this is done, and what has left the ranks' groups stays. So it does after a SIGKILL to the
-//!   launcher: the guard knows groups only.
+//! - ST6: a process that is started while the others are being signalled may be missed; the end of the job
+//!   misses none (ST4).
+//! - ST7: where the system does not list children (PT2, `CONFIG_PROC_CHILDREN`), what has left the ranks' groups gets
+//!   no signal and stays when the launcher ends. So it does after a SIGKILL to the launcher: the guard knows
+//!   groups only.
 
+use std::cell::OnceCell;
 use std::collections::HashSet;
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
+use rustix::io::Errno;
 use rustix::process::{
-    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, child_subreaper, getpid, getsid, kill_process,
+    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, child_subreaper, getpid, kill_process,
     pidfd_open, pidfd_send_signal, set_child_subreaper, waitid,
 };
 use rustix::thread::gettid;
 
-use crate::process_table::{self, entry, own_children};
+use crate::process_table::{Entry, children, entry, own_children};
 
 /// How long what is left at the end may take to be gone (ST4).
 const GIVE_UP: Duration = Duration::from_secs(2);
@@ -50,10 +52,11 @@ struct Adoption {
     before: Option<Pid>,
 }
 
-/// See the module's head. Dropping it ends what is left (ST4).
+/// See the module's head. Dropping it is [`Stragglers::end`].
 #[derive(Debug)]
 pub(crate) struct Stragglers {
-    session: Pid,
+    /// The launcher's, once it is needed.
+    session: OnceCell<Option<i32>>,
     /// Leaders of the groups that get signals as groups.
     ranks: HashSet<Pid>,
     /// See ST2.
@@ -65,18 +68,18 @@ pub(crate) struct Stragglers {
 
 impl Stragglers {
     /// Adopts from now on what loses its parent; called before ranks are started, by the thread that starts
-    /// them. `None` where nothing can be known of them (ST7).
-    pub(crate) fn adopt() -> Option<Self> {
-        if !process_table::has_our_numbers() {
-            return None;
-        }
-        Some(Self {
-            session: getsid(None).ok()?,
+    /// them.
+    pub(crate) fn adopt() -> Self {
+        let any = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        let has_children = !matches!(waitid(WaitId::All, any), Err(Errno::CHILD));
+        let children = if has_children { own_children() } else { Vec::new() };
+        Self {
+            session: OnceCell::new(),
             ranks: HashSet::new(),
-            strangers: own_children()?.into_iter().collect(),
+            strangers: children.into_iter().collect(),
             adoption: if gettid() == getpid() { Adoption::begin() } else { None },
             next_reaping: Instant::now() + REAP_INTERVAL,
-        })
+        }
     }
 
     /// Tells which children are none (ST2): the `ranks`, and the process of the guard if there is one.
@@ -116,22 +119,23 @@ impl Stragglers {
         let launcher = getpid();
         let mut outside = Vec::new();
         let mut seen = HashSet::new();
-        let children = own_children().unwrap_or_default();
-        let children = children.into_iter().filter(|child| !self.strangers.contains(child));
-        let mut open: Vec<(Pid, Pid)> = children.map(|child| (launcher, child)).collect();
+        let own = own_children().into_iter().filter(|child| !self.strangers.contains(child));
+        let mut open: Vec<(Pid, Pid)> = own.map(|child| (launcher, child)).collect();
         while let Some((parent, pid)) = open.pop() {
             // The order matters (ST5).
             let Ok(process) = pidfd_open(pid, PidfdFlags::empty()) else { continue };
-            let Some(entry) = entry(pid.as_raw_pid()) else { continue };
+            let Some(entry) = entry(pid).filter(|entry| self.is_in_session(entry)) else {
+                continue;
+            };
             let is_below = [parent, launcher].map(Pid::as_raw_pid).contains(&entry.parent);
-            if !is_below || entry.session != self.session.as_raw_pid() || !seen.insert(pid) {
+            if !is_below || !seen.insert(pid) {
                 continue;
             }
             let is_reached = Pid::from_raw(entry.group).is_some_and(|g| self.ranks.contains(&g));
             if !is_reached && met.insert(pid) {
                 outside.push(process);
             }
-            open.extend(process_table::children(pid).into_iter().map(|child| (pid, child)));
+            open.extend(children(pid).into_iter().map(|child| (pid, child)));
         }
         outside
     }
@@ -147,10 +151,26 @@ impl Stragglers {
         }
     }
 
+    /// Ends what is left of the job (ST4), whose ranks are gone, and adopts no longer.
+    pub(crate) fn end(&mut self) {
+        let until = Instant::now() + GIVE_UP;
+        while self.adoption.is_some() && self.end_orphans() && Instant::now() < until {
+            std::thread::sleep(PAUSE);
+        }
+        self.adoption = None;
+    }
+
     /// The children that are neither ranks nor strangers.
     fn orphans(&self) -> impl Iterator<Item = Pid> {
-        let children = own_children().unwrap_or_default().into_iter();
-        children.filter(|child| !self.ranks.contains(child) && !self.strangers.contains(child))
+        own_children()
+            .into_iter()
+            .filter(|child| !self.ranks.contains(child) && !self.strangers.contains(child))
+    }
+
+    /// Whether a process has not left on purpose (ST3).
+    fn is_in_session(&self, process: &Entry) -> bool {
+        let own = self.session.get_or_init(|| entry(getpid()).map(|own| own.session));
+        *own == Some(process.session)
     }
 
     /// Kills and reaps orphans, and answers whether there may be more: there are none when nothing was left
@@ -158,7 +178,7 @@ impl Stragglers {
     fn end_orphans(&self) -> bool {
         let mut is_changed = false;
         for orphan in self.orphans() {
-            let is_ours = || getsid(Some(orphan)).is_ok_and(|session| session == self.session);
+            let is_ours = || entry(orphan).is_some_and(|entry| self.is_in_session(&entry));
             is_changed |= reap(orphan) || (is_ours() && kill_process(orphan, Signal::KILL).is_ok());
         }
         is_changed
@@ -167,10 +187,7 @@ impl Stragglers {
 
 impl Drop for Stragglers {
     fn drop(&mut self) {
-        let until = Instant::now() + GIVE_UP;
-        while self.adoption.is_some() && self.end_orphans() && Instant::now() < until {
-            std::thread::sleep(PAUSE);
-        }
+        self.end();
     }
 }
 
@@ -211,7 +228,7 @@ mod tests {
 
     #[test]
     fn a_thread_beside_the_first_adopts_nothing() {
-        let thread = std::thread::spawn(|| Stragglers::adopt().expect("the kernel lists children"));
-        assert!(thread.join().expect("it does not panic").adoption.is_none());
+        let thread = std::thread::spawn(|| Stragglers::adopt().adoption.is_none());
+        assert!(thread.join().expect("it does not panic"));
     }
 }

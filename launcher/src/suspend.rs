@@ -7,7 +7,7 @@
 
 use std::time::{Duration, Instant};
 
-use rustix::process::{Signal, getpid, kill_process};
+use rustix::process::{Pid, Signal, getpid, kill_process};
 
 use crate::process_table::{Entry, entry};
 
@@ -17,7 +17,7 @@ const MOST_ANCESTORS: usize = 64;
 
 /// Whether somebody can continue this process once it has stopped (W1).
 pub(crate) fn has_watcher() -> bool {
-    is_watched(getpid().as_raw_pid(), entry)
+    is_watched(getpid().as_raw_pid(), |pid| entry(Pid::from_raw(pid)?))
 }
 
 /// Stops this process, and returns when it was continued: for how long it was stopped (W2).

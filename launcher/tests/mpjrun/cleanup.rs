@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -88,14 +89,30 @@ fn a_command_under_timeout_that_ignores_sigterm_goes_when_the_job_fails() {
 }
 
 #[test]
-fn a_command_under_timeout_is_stopped_and_continued_with_its_rank() {
+fn a_command_under_timeout_gets_the_signals_of_its_rank() {
     let (running, pids) = start_and_list("1", UNDER_TIMEOUT, 3);
-    running.signal(Signal::STOP);
-    running.signal(Signal::CONT);
-    eventually("the launcher goes on", || !is_suspended(running.pid()));
     running.signal(Signal::USR1);
-    eventually("what ran under timeout got the signal", || !runs(pids[1]) && !runs(pids[2]));
+    // The script traps it, and ends with what became of the command.
     running.finish().assert_code(138);
+    assert_gone(pids);
+}
+
+#[test]
+fn a_command_under_timeout_is_suspended_and_continued_with_its_rank() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("pids");
+    let file_word = file.to_str().expect("text");
+    // In a group of its own, as a shell would have it, so that somebody watches over it.
+    let words = ["-n", "1", "sh", "-c", UNDER_TIMEOUT, file_word];
+    let running = start(command(words).process_group(0));
+    let pids = pids_in(&file, 3);
+    running.signal(Signal::TSTP);
+    eventually("all are suspended", || pids.iter().copied().all(is_suspended));
+    eventually("the launcher too", || is_suspended(running.pid()));
+    running.signal(Signal::CONT);
+    eventually("all go on", || !pids.iter().copied().any(is_suspended));
+    running.signal(Signal::TERM);
+    running.finish().assert_code(143);
     assert_gone(pids);
 }
 
