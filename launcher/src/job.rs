@@ -10,8 +10,8 @@
 //! - J3: the report comes last, behind all output of the ranks.
 //! - J4: the ranks end with the thread that runs the job, even if that is killed. So do ranks behind a
 //!   wrapper script. What else a rank started ends with its group, of which a process of its own takes care
-//!   if the launcher is killed; that is no more where the ranks have been reaped (K1 of [`crate::rank`]).
-//!   What left the group ends with the job (ST4 of [`crate::stragglers`]), unless it is a daemon.
+//!   if the launcher is killed; that is no more where the ranks have been reaped (K1 of `crate::rank`).
+//!   What left the group ends with the job (ST4 of `crate::stragglers`), unless it is a daemon.
 
 mod flush;
 mod judge;

@@ -18,7 +18,7 @@
 //!   reaps it. Any other process is held by a descriptor, and is found to be below the launcher after that was
 //!   opened (PT1 of [`crate::process_table`]).
 //! - ST6: a process that is started while the others are being signalled may be missed; the end of the job
-//!   misses none (ST4).
+//!   misses none (ST4). One whose parent passes the signal on, as `timeout` does, gets it twice.
 //! - ST7: where the system does not list children (PT2, `CONFIG_PROC_CHILDREN`), what has left the ranks' groups gets
 //!   no signal and stays when the launcher ends. So it does after a SIGKILL to the launcher: the guard knows
 //!   groups only.
