@@ -10,7 +10,8 @@
 //! - J3: the report comes last, behind all output of the ranks.
 //! - J4: the ranks end with the thread that runs the job, even if that is killed. So do ranks behind a
 //!   wrapper script. What else a rank started ends with its group, of which a process of its own takes care
-//!   if the launcher is killed; that one ends before the ranks are reaped (K1 of `rank.rs`).
+//!   if the launcher is killed; that one ends before the ranks are reaped (K1 of `rank.rs`). What left the
+//!   group ends with the job (ST4 of `stragglers.rs`), unless it is a daemon.
 
 mod flush;
 mod judge;
@@ -36,6 +37,7 @@ use crate::rank::Rank;
 use crate::report::{self, Snapshot};
 use crate::spawn::{self, Started};
 use crate::stdin::{FOREGROUND_CHECK, Forwarding, Interest};
+use crate::stragglers::Stragglers;
 use crate::suspend;
 
 pub use crate::binding::{BindTo, Binding, MapBy};
@@ -92,6 +94,7 @@ pub fn outcome(spec: &JobSpec) -> Result<Outcome, LaunchError> {
     keep_children_waitable();
     let signals = Signals::block(&[ENDING, FORWARDED, OTHERS].concat())
         .map_err(|source| LaunchError::System { action: "receive signals", source })?;
+    let mut stragglers = Stragglers::adopt();
     let start = monotonic_nanos();
     let Started { ranks, input, segment } =
         prepared.start(&limit, signals.mask_before(), deliveries)?;
@@ -101,6 +104,7 @@ pub fn outcome(spec: &JobSpec) -> Result<Outcome, LaunchError> {
     }
     let groups: Vec<Pid> = ranks.iter().map(Rank::group).collect();
     let guard = Guard::over(&groups).ok();
+    stragglers.know(&groups, guard.as_ref().map(Guard::process));
     let pids: Vec<u32> = ranks.iter().map(Rank::pid).collect();
     let oversight = Oversight::new(&segment, &spec.vigilance, pids.clone())?;
     for line in prepared.lines(&pids) {
@@ -110,6 +114,7 @@ pub fn outcome(spec: &JobSpec) -> Result<Outcome, LaunchError> {
         ledger: Ledger::new(start, host_name(), spec.ranks(), pids),
         guard,
         ranks,
+        stragglers,
         printer,
         input,
         signals,
@@ -187,6 +192,7 @@ struct Job {
     /// Dropped before the ranks are reaped (J4). None where the system has no process left for it.
     guard: Option<Guard>,
     ranks: Vec<Rank>,
+    stragglers: Stragglers,
     printer: Printer,
     input: Option<Forwarding>,
     signals: Signals,
@@ -209,6 +215,7 @@ impl Job {
             self.turn()?;
         }
         self.input = None;
+        self.stragglers.end();
         self.judge_at_end();
         if self.tells_stats {
             self.printer.say(&report::stats(&self.ledger));
@@ -238,6 +245,7 @@ impl Job {
             rank.close_if_done(now, self.verdict.is_none(), &mut self.printer);
             rank.show_prompts(now, &mut self.printer);
         }
+        self.stragglers.reap_at_times(now);
         self.judge(now);
         self.keep_deadlines(now);
         Ok(())
@@ -482,7 +490,7 @@ impl Job {
     }
 
     fn signal_all(&self, signal: Signal) {
-        self.ranks.iter().for_each(|rank| rank.signal(signal));
+        self.stragglers.signal(signal, || self.ranks.iter().for_each(|rank| rank.signal(signal)));
     }
 
     fn has_killed(&self) -> bool {

@@ -19,6 +19,7 @@
 //!      │
 //!  job                 one thread, one poll loop: exits, output, control lines, signals, deadlines
 //!      ├── rank        the descriptors of one rank
+//!      ├── stragglers  what ranks started and what left their groups
 //!      ├── stdin       the launcher's input, for the ranks that get it
 //!      ├── suspend     Ctrl-Z, and who may go on after it
 //!      ├── output      whole lines from the ranks to the launcher's own streams
@@ -29,6 +30,7 @@
 //!      │   └── observe     what the ranks and their processes do, for a report
 //!      └── report      failures and hangs in words; pure
 //!
+//!  process_table       whose child a process is, as the kernel tells
 //!  jobs                from outside: which jobs there are, their end, their state
 //!  testing             runs a test of several ranks, for `#[mpj::test]`
 //! ```
@@ -49,12 +51,14 @@ pub mod machine;
 mod observe;
 mod output;
 mod oversight;
+mod process_table;
 mod rank;
 mod report;
 pub mod runner;
 mod spawn;
 mod standstill;
 mod stdin;
+mod stragglers;
 mod suspend;
 pub mod testing;
 pub mod tuning_file;

@@ -8,9 +8,9 @@
 //! and [`crate::watch`] says so. So this is for ranks in which some thread might, but most often does
 //! not: one of a pool, of a runtime, or one that waits for Ctrl-C.
 //!
-//! - ST1: it is told once for each standstill. The next one, after a rank has moved, has to last twice as
+//! - SS1: it is told once for each standstill. The next one, after a rank has moved, has to last twice as
 //!   long: a job that is slow by nature is not told so all the time.
-//! - ST2: the processor time is read at both ends of the time alone, and only of a job that stood still
+//! - SS2: the processor time is read at both ends of the time alone, and only of a job that stood still
 //!   between two looks. It is that of all threads of the process together, so each one that is asleep in a
 //!   call is granted its part: it looks for messages now and then.
 

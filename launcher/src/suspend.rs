@@ -5,26 +5,19 @@
 //!   nobody would ever continue it. The kernel does not obey SIGTSTP there either.
 //! - W2: how long it was stopped is measured, so that it does not count as time of the job.
 
-use std::fs;
 use std::time::{Duration, Instant};
 
-use rustix::process::{Signal, getpid, kill_process};
+use rustix::process::{Pid, Signal, getpid, kill_process};
+
+use crate::process_table::{Entry, entry};
 
 /// Most processes of one group between the launcher and the one that watches over the group. It bounds
 /// the walk, since processes come and go while it lasts.
 const MOST_ANCESTORS: usize = 64;
 
-/// A process, as the kernel's table has it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Entry {
-    parent: i32,
-    group: i32,
-    session: i32,
-}
-
 /// Whether somebody can continue this process once it has stopped (W1).
 pub(crate) fn has_watcher() -> bool {
-    is_watched(getpid().as_raw_pid(), entry)
+    is_watched(getpid().as_raw_pid(), |pid| entry(Pid::from_raw(pid)?))
 }
 
 /// Stops this process, and returns when it was continued: for how long it was stopped (W2).
@@ -48,17 +41,6 @@ fn is_watched(pid: i32, entry: impl Fn(i32) -> Option<Entry>) -> bool {
         parent = ancestor.parent;
     }
     false
-}
-
-fn entry(pid: i32) -> Option<Entry> {
-    parse(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
-}
-
-/// The fields behind the name, which stands in brackets and may contain anything.
-fn parse(stat: &str) -> Option<Entry> {
-    let (_, fields) = stat.rsplit_once(") ")?;
-    let mut fields = fields.split(' ').skip(1).map(|field| field.parse().ok());
-    Some(Entry { parent: fields.next()??, group: fields.next()??, session: fields.next()?? })
 }
 
 #[cfg(test)]
@@ -90,13 +72,5 @@ mod tests {
         assert!(!watched(&parent_out_of_sight, 20));
         let in_a_ring = [(20, 21, 20, 20), (21, 20, 20, 20)];
         assert!(!watched(&in_a_ring, 20));
-    }
-
-    #[test]
-    fn a_name_may_contain_anything() {
-        let stat = "20 (a) b (c) S 10 20 30 34816 20 4194304";
-        assert_eq!(parse(stat), Some(Entry { parent: 10, group: 20, session: 30 }));
-        assert_eq!(parse("20 (a) S x 20 30"), None);
-        assert_eq!(parse(""), None);
     }
 }

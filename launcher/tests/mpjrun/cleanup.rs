@@ -3,11 +3,14 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
+use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use crate::support::{MPJRUN, Running, command, eventually, pids_in, runs, script, start};
+use crate::support::{
+    MPJRUN, Running, command, eventually, is_suspended, pids_in, runs, script, start,
+};
 use rustix::process::{Pid, Signal, kill_process};
 
 /// Starts a job of `script`s that write the numbers of their processes to a file, `count` in all.
@@ -62,6 +65,140 @@ fn a_daemon_that_holds_the_output_does_not_hold_the_launcher() {
     assert!(runs(daemon), "it left the group, so it is not ours to end");
     let daemon = Pid::from_raw(daemon as i32).expect("a process number");
     kill_process(daemon, Signal::KILL).expect("the daemon of this test");
+}
+
+/// A command under `timeout`, which makes a group of its own, as it is in many a script.
+const UNDER_TIMEOUT: &str = "echo $$ >> \"$0\"; trap : USR1; \
+    timeout 60 sh -c 'echo $PPID >> \"$0\"; echo $$ >> \"$0\"; exec sleep 60' \"$0\"; exit $?";
+
+#[test]
+fn a_command_under_timeout_goes_when_the_launcher_is_asked_to_end() {
+    let (running, pids) = start_and_list("2", UNDER_TIMEOUT, 6);
+    running.signal(Signal::TERM);
+    running.finish().assert_code(143);
+    assert_gone(pids);
+}
+
+#[test]
+fn a_command_under_timeout_that_ignores_sigterm_goes_when_the_job_fails() {
+    let failing =
+        format!("[ $MPJ_RANK = 1 ] && sleep 0.2 && exit 3; trap '' TERM; {UNDER_TIMEOUT}");
+    let (running, pids) = start_and_list("2", &failing, 3);
+    running.finish().assert_code(3);
+    assert_gone(pids);
+}
+
+#[test]
+fn a_command_under_timeout_gets_the_signals_of_its_rank() {
+    let (running, pids) = start_and_list("1", UNDER_TIMEOUT, 3);
+    running.signal(Signal::USR1);
+    // The script traps it, and ends with what became of the command.
+    running.finish().assert_code(138);
+    assert_gone(pids);
+}
+
+#[test]
+fn a_command_under_timeout_is_suspended_and_continued_with_its_rank() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("pids");
+    let file_word = file.to_str().expect("text");
+    // In a group of its own, as a shell would have it, so that somebody watches over it.
+    let words = ["-n", "1", "sh", "-c", UNDER_TIMEOUT, file_word];
+    let running = start(command(words).process_group(0));
+    let pids = pids_in(&file, 3);
+    running.signal(Signal::TSTP);
+    eventually("all are suspended", || pids.iter().copied().all(is_suspended));
+    eventually("the launcher too", || is_suspended(running.pid()));
+    running.signal(Signal::CONT);
+    eventually("all go on", || !pids.iter().copied().any(is_suspended));
+    running.signal(Signal::TERM);
+    running.finish().assert_code(143);
+    assert_gone(pids);
+}
+
+#[test]
+fn a_job_of_a_shell_with_job_control_goes_when_the_job_fails() {
+    if Command::new("bash").args(["-c", ":"]).status().is_err() {
+        return;
+    }
+    let jobs = "set -m; sleep 60 & echo $! >> \"$0\"; echo $$ >> \"$0\"";
+    let failing = format!("{jobs}; [ $MPJ_RANK = 1 ] && sleep 0.2 && exit 3; wait");
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("pids");
+    let file_word = file.to_str().expect("text");
+    let running = start(&mut command(["-n", "2", "bash", "-c", &failing, file_word]));
+    let pids = pids_in(&file, 4);
+    running.finish().assert_code(3);
+    assert_gone(pids);
+}
+
+/// Leaves an orphan behind in a group that no rank leads: `timeout` ends with the shell that it started.
+const WITH_ORPHAN: &str = "timeout 60 sh -c 'sleep 60 & echo $! >> \"$0\"' \"$0\" > /dev/null 2>&1";
+
+#[test]
+fn an_orphan_in_a_group_of_its_own_goes_when_the_job_ends() {
+    let (running, pids) = start_and_list("2", WITH_ORPHAN, 2);
+    let done = running.finish().assert_code(0);
+    assert!(!pids.iter().copied().any(runs), "the launcher has waited for them: {done:?}");
+}
+
+#[test]
+fn an_orphan_in_a_group_of_its_own_gets_the_signals_of_its_job() {
+    let orphan = "trap : USR1; timeout 60 sh -c '(trap \"echo 1 >> $1\" USR1; echo 1 >> $0; \
+        while :; do sleep 0.02; done) &' \"$0\" \"$0.caught\"; while :; do sleep 1; done";
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("ready");
+    let file_word = file.to_str().expect("text");
+    let running = start(&mut command(["-n", "1", "sh", "-c", orphan, file_word]));
+    pids_in(&file, 1);
+    running.signal(Signal::USR1);
+    pids_in(&folder.path().join("ready.caught"), 1);
+    running.signal(Signal::TERM);
+    running.finish().assert_code(143);
+}
+
+#[test]
+fn a_daemon_is_spared_when_the_job_is_stopped() {
+    let daemon = "setsid sleep 60 & echo $! >> \"$0\"; wait";
+    let (running, pids) = start_and_list("1", daemon, 1);
+    let session = |pid: u32| {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).expect("it runs");
+        stat.split(' ').nth(5).map(str::to_owned)
+    };
+    eventually("it has a session of its own", || session(pids[0]) == Some(pids[0].to_string()));
+    running.signal(Signal::TERM);
+    running.finish().assert_code(143);
+    assert!(runs(pids[0]));
+    let daemon = Pid::from_raw(pids[0] as i32).expect("a process number");
+    kill_process(daemon, Signal::KILL).expect("the daemon of this test");
+}
+
+#[test]
+fn what_a_shell_has_left_to_the_launcher_is_not_the_jobs() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("pids");
+    let run = "sleep 60 & echo $! >> \"$1\"; exec \"$0\" -n 1 sh -c 'sleep 60 & kill -9 $$'";
+    let mut shell = Command::new("sh");
+    shell.args(["-c", run, MPJRUN]).arg(&file).stdin(Stdio::null());
+    let running = start(&mut shell);
+    let pid = pids_in(&file, 1)[0];
+    // The output ends only with the process that holds it.
+    eventually("the job is over", || !runs(running.pid()));
+    assert!(runs(pid));
+    let before = Pid::from_raw(pid as i32).expect("a process number");
+    kill_process(before, Signal::KILL).expect("the child of this test's shell");
+    running.finish().assert_code(137);
+}
+
+#[test]
+fn orphans_of_a_job_that_runs_are_reaped() {
+    let orphans = "for each in 1 2 3 4 5 6 7 8 9 10; do (sleep 0.01 &); done; \
+        echo $$ >> \"$0\"; exec sleep 60";
+    let (running, ranks) = start_and_list("2", orphans, 2);
+    eventually("there are the ranks and the guard", || children(running.pid()).len() == 3);
+    assert!(ranks.into_iter().all(runs));
+    running.signal(Signal::TERM);
+    running.finish().assert_code(143);
 }
 
 #[test]

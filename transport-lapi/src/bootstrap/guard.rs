@@ -61,6 +61,11 @@ impl Guard {
             }
         }
     }
+
+    /// Its process: a child of this one that only [`Guard`]'s drop may reap.
+    pub fn process(&self) -> Pid {
+        self.process
+    }
 }
 
 impl Drop for Guard {

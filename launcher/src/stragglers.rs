@@ -1,0 +1,234 @@
+//! What ranks start and what has left their groups: `timeout` in a script, a shell's job under `set -m`, an
+//! orphan in a group of its own. Owned by the job, which reaches the groups themselves by
+//! [`crate::rank`].
+//!
+//! - ST1: while a job runs, the launcher adopts: a process that loses its parent below a rank becomes the
+//!   launcher's child, not that of the first process of the system. So all that is left of a job is found
+//!   among the launcher's children. The kernel gives them to the first thread of a process; a job that
+//!   another thread runs adopts nothing, since what it would find there may be others'.
+//! - ST2: never touched are the ranks, which are reaped when they are dropped (K1), the guard, which reaps
+//!   itself, and the children that this thread had before the job: a shell that became the launcher by
+//!   `exec` may have left some.
+//! - ST3: a process in another session has left on purpose: it is a daemon. It gets no signal, but is reaped
+//!   as every other.
+//! - ST4: at the end, what is left is killed and reaped until there is nothing. A process that has ended
+//!   has given its own children away before it can be reaped, and one that is being killed starts no more,
+//!   so nothing escapes. Two seconds are the limit, for what the kernel cannot end.
+//! - ST5: no signal meets a stranger. A child is signalled by its number, which is its own until this thread
+//!   reaps it. Any other process is held by a descriptor, and is found to be below the launcher after that was
+//!   opened (PT1 of [`crate::process_table`]).
+//! - ST6: a process that is started while the others are being signalled may be missed; the end of the job
+//!   misses none (ST4). One whose parent passes the signal on, as `timeout` does, gets it twice.
+//! - ST7: where the system does not list children (PT2, `CONFIG_PROC_CHILDREN`), what has left the ranks' groups gets
+//!   no signal and stays when the launcher ends. So it does after a SIGKILL to the launcher: the guard knows
+//!   groups only.
+
+use std::cell::OnceCell;
+use std::collections::HashSet;
+use std::os::fd::OwnedFd;
+use std::time::{Duration, Instant};
+
+use rustix::io::Errno;
+use rustix::process::{
+    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, child_subreaper, getpid, kill_process,
+    pidfd_open, pidfd_send_signal, set_child_subreaper, waitid,
+};
+use rustix::thread::gettid;
+
+use crate::process_table::{Entry, children, entry, own_children};
+
+/// How long what is left at the end may take to be gone (ST4).
+const GIVE_UP: Duration = Duration::from_secs(2);
+/// Between two looks at whether it is.
+const PAUSE: Duration = Duration::from_millis(1);
+/// At least this long passes between two looks for orphans that have ended.
+const REAP_INTERVAL: Duration = Duration::from_secs(1);
+/// Most walks for one signal: what starts processes faster than they are found is left to the end.
+const MOST_WALKS: usize = 8;
+
+/// What the process was before it adopted.
+#[derive(Debug)]
+struct Adoption {
+    before: Option<Pid>,
+}
+
+/// See the module's head. Dropping it is [`Stragglers::end`].
+#[derive(Debug)]
+pub(crate) struct Stragglers {
+    /// The launcher's, once it is needed.
+    session: OnceCell<Option<i32>>,
+    /// Leaders of the groups that get signals as groups.
+    ranks: HashSet<Pid>,
+    /// See ST2.
+    strangers: HashSet<Pid>,
+    /// `None` on another thread than the first (ST1).
+    adoption: Option<Adoption>,
+    next_reaping: Instant,
+}
+
+impl Stragglers {
+    /// Adopts from now on what loses its parent; called before ranks are started, by the thread that starts
+    /// them.
+    pub(crate) fn adopt() -> Self {
+        let any = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        let has_children = !matches!(waitid(WaitId::All, any), Err(Errno::CHILD));
+        let children = if has_children { own_children() } else { Vec::new() };
+        Self {
+            session: OnceCell::new(),
+            ranks: HashSet::new(),
+            strangers: children.into_iter().collect(),
+            adoption: if gettid() == getpid() { Adoption::begin() } else { None },
+            next_reaping: Instant::now() + REAP_INTERVAL,
+        }
+    }
+
+    /// Tells which children are none (ST2): the `ranks`, and the process of the guard if there is one.
+    pub(crate) fn know(&mut self, ranks: &[Pid], guard: Option<Pid>) {
+        self.ranks.extend(ranks);
+        self.strangers.extend(guard);
+    }
+
+    /// Sends `signal` to all processes of the job: `to_ranks` sends it to the ranks and their groups. A shell
+    /// that sees its job stop or end goes on, so the shell comes first, and last when they are continued.
+    pub(crate) fn signal(&self, signal: Signal, to_ranks: impl FnOnce()) {
+        let send = |processes: Vec<OwnedFd>| {
+            for process in processes {
+                // It may have ended, or be another user's.
+                let _ = pidfd_send_signal(process, signal);
+            }
+        };
+        let mut met = HashSet::new();
+        // Looked for before a rank ends, which cuts off what is below it.
+        let mut outside = self.outside_groups(&mut met);
+        if signal == Signal::CONT {
+            send(outside);
+            outside = self.outside_groups(&mut met);
+        }
+        to_ranks();
+        for _ in 1..MOST_WALKS {
+            if outside.is_empty() {
+                return;
+            }
+            send(outside);
+            outside = self.outside_groups(&mut met);
+        }
+    }
+
+    /// The processes of the job in no rank's group that are not in `met`, which they come into.
+    fn outside_groups(&self, met: &mut HashSet<Pid>) -> Vec<OwnedFd> {
+        let launcher = getpid();
+        let mut outside = Vec::new();
+        let mut seen = HashSet::new();
+        let own = own_children().into_iter().filter(|child| !self.strangers.contains(child));
+        let mut open: Vec<(Pid, Pid)> = own.map(|child| (launcher, child)).collect();
+        while let Some((parent, pid)) = open.pop() {
+            // The order matters (ST5).
+            let Ok(process) = pidfd_open(pid, PidfdFlags::empty()) else { continue };
+            let Some(entry) = entry(pid).filter(|entry| self.is_in_session(entry)) else {
+                continue;
+            };
+            let is_below = [parent, launcher].map(Pid::as_raw_pid).contains(&entry.parent);
+            if !is_below || !seen.insert(pid) {
+                continue;
+            }
+            let is_reached = Pid::from_raw(entry.group).is_some_and(|g| self.ranks.contains(&g));
+            if !is_reached && met.insert(pid) {
+                outside.push(process);
+            }
+            open.extend(children(pid).into_iter().map(|child| (pid, child)));
+        }
+        outside
+    }
+
+    /// Reaps orphans that have ended, if it is time: they would pile up in a job that runs for long. Called
+    /// whenever the job's loop is awake.
+    pub(crate) fn reap_at_times(&mut self, now: Instant) {
+        if self.adoption.is_some() && now >= self.next_reaping {
+            self.next_reaping = now + REAP_INTERVAL;
+            for orphan in self.orphans() {
+                reap(orphan);
+            }
+        }
+    }
+
+    /// Ends what is left of the job (ST4), whose ranks are gone, and adopts no longer.
+    pub(crate) fn end(&mut self) {
+        let until = Instant::now() + GIVE_UP;
+        while self.adoption.is_some() && self.end_orphans() && Instant::now() < until {
+            std::thread::sleep(PAUSE);
+        }
+        self.adoption = None;
+    }
+
+    /// The children that are neither ranks nor strangers.
+    fn orphans(&self) -> impl Iterator<Item = Pid> {
+        own_children()
+            .into_iter()
+            .filter(|child| !self.ranks.contains(child) && !self.strangers.contains(child))
+    }
+
+    /// Whether a process has not left on purpose (ST3).
+    fn is_in_session(&self, process: &Entry) -> bool {
+        let own = self.session.get_or_init(|| entry(getpid()).map(|own| own.session));
+        *own == Some(process.session)
+    }
+
+    /// Kills and reaps orphans, and answers whether there may be more: there are none when nothing was left
+    /// to do (ST4).
+    fn end_orphans(&self) -> bool {
+        let mut is_changed = false;
+        for orphan in self.orphans() {
+            let is_ours = || entry(orphan).is_some_and(|entry| self.is_in_session(&entry));
+            is_changed |= reap(orphan) || (is_ours() && kill_process(orphan, Signal::KILL).is_ok());
+        }
+        is_changed
+    }
+}
+
+impl Drop for Stragglers {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+/// Reaps a child of this process if it has ended, and answers whether it had.
+fn reap(child: Pid) -> bool {
+    let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG;
+    waitid(WaitId::Pid(child), options).is_ok_and(|status| status.is_some())
+}
+
+impl Adoption {
+    /// `None` from a kernel that lets nobody adopt.
+    fn begin() -> Option<Self> {
+        let before = child_subreaper().ok()?;
+        set_child_subreaper(Some(getpid())).ok()?;
+        Some(Self { before })
+    }
+}
+
+impl Drop for Adoption {
+    fn drop(&mut self) {
+        // It was possible to set.
+        let _ = set_child_subreaper(self.before);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_adopts_for_the_time_of_a_job_only() {
+        let before = child_subreaper().expect("it can be asked");
+        let adoption = Adoption::begin().expect("it can adopt");
+        assert!(child_subreaper().expect("it can be asked").is_some());
+        drop(adoption);
+        assert_eq!(child_subreaper().expect("it can be asked"), before);
+    }
+
+    #[test]
+    fn a_thread_beside_the_first_adopts_nothing() {
+        let thread = std::thread::spawn(|| Stragglers::adopt().adoption.is_none());
+        assert!(thread.join().expect("it does not panic"));
+    }
+}
