@@ -3,9 +3,9 @@
 //! [`Topology::here`] asks the system; everything else is pure. Called before the ranks start; the
 //! child binds itself between fork and exec (`transport_lapi::bootstrap::spawn`).
 //!
-//! - L1: a rank is bound to processors that the launcher itself may use, and to nothing else: what a
+//! - BI1: a rank is bound to processors that the launcher itself may use, and to nothing else: what a
 //!   container or a batch system takes away stays away.
-//! - L2: the ranks go over all places before one of them gets a second rank. A job with more ranks than
+//! - BI2: the ranks go over all places before one of them gets a second rank. A job with more ranks than
 //!   places goes round, and says so once.
 
 use std::fmt::Write;
@@ -83,7 +83,7 @@ pub(crate) struct Topology {
 }
 
 impl Topology {
-    /// What this process may use (L1). A processor of which the system tells nothing counts as a core
+    /// What this process may use (BI1). A processor of which the system tells nothing counts as a core
     /// of its own.
     pub(crate) fn here() -> io::Result<Self> {
         let usable = sched_getaffinity(None)?;
@@ -105,7 +105,7 @@ impl Topology {
         Self { cores }
     }
 
-    /// Where rank after rank goes: cores and threads, each pair once (L2).
+    /// Where rank after rank goes: cores and threads, each pair once (BI2).
     fn places(&self, map_by: MapBy) -> Vec<(&Core, usize)> {
         let place_in_socket = |index: usize| {
             let socket = self.cores[index].socket;
@@ -186,7 +186,7 @@ pub(crate) struct Placement {
     bind_to: BindTo,
     /// One per rank; `None` where it is not bound.
     seats: Vec<Option<Seat>>,
-    /// How many places there are, and of what, if that is not enough (L2).
+    /// How many places there are, and of what, if that is not enough (BI2).
     shared: Option<(usize, &'static str)>,
 }
 

@@ -3,20 +3,20 @@
 //! The job's poll loop feeds the [`Ledger`] with control messages and endings as they come;
 //! [`crate::report`] puts into words what stands in it.
 //!
-//! - X1: the first failure *in time* decides, as far as the launcher can tell: of two processes that end
+//! - EX1: the first failure *in time* decides, as far as the launcher can tell: of two processes that end
 //!   while it does not look, the one with the lower number. A rank that complained shortly before it failed,
 //!   mostly of a panic, failed when it did so, by its own clock reading, even if another rank, brought down
 //!   by that, was gone sooner.
-//! - X2: a complaint alone is no failure: a rank may recover. Its ending says whether it did, and one that
+//! - EX2: a complaint alone is no failure: a rank may recover. Its ending says whether it did, and one that
 //!   comes long after is none of it.
-//! - X3: exit code 0 is a success only of a rank that finished, or of one that never joined in a job
+//! - EX3: exit code 0 is a success only of a rank that finished, or of one that never joined in a job
 //!   that nobody joined: then the program is none of ours.
-//! - X4: what ended after the job was being stopped was ended by the stop, whatever its code.
-//! - X5: a rank that asks for the end of the job fails by that, at the time at which it asks, however its
+//! - EX4: what ended after the job was being stopped was ended by the stop, whatever its code.
+//! - EX5: a rank that asks for the end of the job fails by that, at the time at which it asks, however its
 //!   process ends after that, and even if it does not.
-//! - X6: a rank that waited at its end in vain, and was let go, fails by its code, since it may have come to
+//! - EX6: a rank that waited at its end in vain, and was let go, fails by its code, since it may have come to
 //!   its end by an error. Code 0 says that it did not; then it is not to blame for who waits for it.
-//! - X7: a rank that gives up its place in the job has failed. It is waited for shortly, since its ending
+//! - EX7: a rank that gives up its place in the job has failed. It is waited for shortly, since its ending
 //!   tells more; so is a script whose program has ended without finishing.
 
 use std::time::Duration;
@@ -57,15 +57,15 @@ pub(crate) enum Fault {
     /// Exit code 0 of a rank that joined and could not say whether it finished: its control line was
     /// closed long before its end.
     LineClosed,
-    /// It gave up its place in the job, by a panic or an error, and has not ended since (X7).
+    /// It gave up its place in the job, by a panic or an error, and has not ended since (EX7).
     GaveUp { panicked: bool },
     /// One of its threads has ended by a panic, and now every rank waits for another one.
     Deserted,
-    /// The program is gone without finishing, and the script that started it goes on (X7).
+    /// The program is gone without finishing, and the script that started it goes on (EX7).
     Gone,
     /// Exit code 0 of a rank that never joined, while another did.
     NeverJoined,
-    /// The rank asked for the end of the job with this code (X5).
+    /// The rank asked for the end of the job with this code (EX5).
     Aborted(i32),
 }
 
@@ -170,7 +170,7 @@ pub(crate) struct Record {
     pub(crate) joined: bool,
     pub(crate) leaving: bool,
     pub(crate) finished: bool,
-    /// Whether it was let go without waiting for the others (X6).
+    /// Whether it was let go without waiting for the others (EX6).
     pub(crate) dismissed: bool,
     pub(crate) complaints: Vec<Complaint>,
     /// What it has done, told when it left.
@@ -222,7 +222,7 @@ impl Record {
         Some((fault, at))
     }
 
-    /// The fault that it will have if it has not ended by then (X7).
+    /// The fault that it will have if it has not ended by then (EX7).
     fn open(&self) -> Option<(Fault, u64)> {
         if !self.is_undecided() || self.finished || self.dismissed {
             return None;
@@ -234,12 +234,12 @@ impl Record {
         given_up.into_iter().chain(gone).min_by_key(|(_, until)| *until)
     }
 
-    /// What it said last, shortly before `at` or since (X2).
+    /// What it said last, shortly before `at` or since (EX2).
     fn complained(&self, at: u64) -> Option<&Complaint> {
         self.complaints.last().filter(|said| said.at.saturating_add(RECENT) >= at)
     }
 
-    /// When the rank failed, given that it did by `now` (X1, X5).
+    /// When the rank failed, given that it did by `now` (EX1, EX5).
     fn failed_at(&self, now: u64) -> u64 {
         let ended_at = self.ended.map(|(_, at)| at);
         let last = self.gave_up.or(self.program_ended).or(ended_at).unwrap_or(now);
@@ -247,7 +247,7 @@ impl Record {
         self.aborted.map_or(complained_at, |(at, _)| at)
     }
 
-    /// Whether it may still turn out to have failed when it complained (X2).
+    /// Whether it may still turn out to have failed when it complained (EX2).
     fn is_undecided(&self) -> bool {
         self.ended.is_none() && self.aborted.is_none()
     }
@@ -361,7 +361,7 @@ impl Ledger {
         failures.min_by_key(|failure| failure.at)
     }
 
-    /// Notes that `rank` was let go (X6).
+    /// Notes that `rank` was let go (EX6).
     pub(crate) fn dismissed(&mut self, rank: usize) {
         self.records[rank].dismissed = true;
     }
@@ -392,7 +392,7 @@ impl Ledger {
             let open = self.records.iter().filter_map(Record::open).map(|(_, until)| until).min();
             return open.map_or(Decision::Nothing, |until| Decision::Open { until });
         };
-        // One that complained before may be the one that decides (X1, X2).
+        // One that complained before may be the one that decides (EX1, EX2).
         let is_earlier = |record: &Record| {
             let complained = record.complained(failure.at).is_some_and(|said| said.at < failure.at);
             record.is_undecided() && (complained || record.failed_at(now) < failure.at)

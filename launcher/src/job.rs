@@ -2,7 +2,7 @@
 //! signals and deadlines. Called by the two programs.
 //!
 //! - J1: nothing in the loop blocks but poll: pipes, sockets and the launcher's own streams are
-//!   written by calls that do not wait, and read when there is something (O3, T1). Files are written as
+//!   written by calls that do not wait, and read when there is something (O3, IN1). Files are written as
 //!   they come: no file keeps its writer waiting for a reader.
 //! - J2: the verdict is passed once. Then every group gets SIGTERM, and SIGKILL when the grace is
 //!   over; whatever a rank does after that no longer counts. With `--on-failure keep`, a failure is a

@@ -3,8 +3,8 @@
 //! Nothing is written down for this, and nobody listens: a launcher holds its job's segment, whose name
 //! in `/proc` is that of the job, and a job's name begins with the number of its launcher's process.
 //!
-//! - P1: only processes of this user are looked at, whoever that is: also root sees its own jobs alone.
-//! - P2: a signal goes to a process that was held by descriptor before it was seen to be a launcher, so
+//! - PS1: only processes of this user are looked at, whoever that is: also root sees its own jobs alone.
+//! - PS2: a signal goes to a process that was held by descriptor before it was seen to be a launcher, so
 //!   not to one that got its number later.
 
 mod find;
@@ -154,7 +154,7 @@ pub fn attach(job: &str) -> Result<String, JobsError> {
     Ok(report::of_segment(&job.name.to_string(), job.name.start, &snapshot, find::runs))
 }
 
-/// Holds the launcher by descriptor (P2).
+/// Holds the launcher by descriptor (PS2).
 fn hold(job: &Job) -> Result<OwnedFd, JobsError> {
     let gone = || JobsError::NotRunning { word: job.name.to_string() };
     let pid = i32::try_from(job.name.launcher).ok().and_then(Pid::from_raw).ok_or_else(gone)?;

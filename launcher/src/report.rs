@@ -17,9 +17,9 @@
 //!
 //! [`stats()`] is the table of `--stats`.
 //!
-//! - N1: everything read from the segment or told by a rank is a claim. Ranks and lengths in it index
+//! - RE1: everything read from the segment or told by a rank is a claim. Ranks and lengths in it index
 //!   nothing before they were compared; sums and differences saturate.
-//! - N2: whatever is claimed, each part of a report has a limit of lines, and each list in a line one of
+//! - RE2: whatever is claimed, each part of a report has a limit of lines, and each list in a line one of
 //!   entries: what is left out is counted.
 
 mod cause;

@@ -1,5 +1,5 @@
 //! From a job's description to running ranks. Called once per job, by the thread that runs the job:
-//! the ranks end with that thread (S2 of `transport_lapi::bootstrap::spawn`).
+//! the ranks end with that thread (SP2 of `transport_lapi::bootstrap::spawn`).
 //!
 //! Everything that can be wrong with the program is found before the first rank starts.
 

@@ -5,10 +5,10 @@
 //! kernel stops a process outside the foreground group that reads from a terminal. There, and where all
 //! ranks get a copy, the launcher reads, and passes the bytes on through pipes.
 //!
-//! - T1: the input is read only after poll said there is something; a terminal only while the launcher
+//! - IN1: the input is read only after poll said there is something; a terminal only while the launcher
 //!   is not in its background, and only when the pipes have taken everything before. A terminal that
 //!   does not control the launcher has no background: the kernel stops nobody who reads from it.
-//! - T2: what waits is bounded: at most [`LOG`] bytes, kept once for all ranks. While the slowest rank
+//! - IN2: what waits is bounded: at most [`LOG`] bytes, kept once for all ranks. While the slowest rank
 //!   is that far behind, nothing is read. One that takes nothing for [`PATIENCE`] then is left behind:
 //!   it gets end-of-file, which is said, and the others go on.
 
@@ -110,7 +110,7 @@ pub(crate) fn for_ranks(
 }
 
 impl Forwarding {
-    /// What to wait for on the side of the input (T1, T2).
+    /// What to wait for on the side of the input (IN1, IN2).
     pub(crate) fn interest(&self) -> Interest<'_> {
         let input = rustix::stdio::stdin();
         if self.ended || self.is_full() {
@@ -200,7 +200,7 @@ impl<W: Write> Forwarding<W> {
         slowest.map(|reader| reader.took_at.max(full_since) + PATIENCE).min()
     }
 
-    /// Leaves a rank behind that the others have waited for too long (T2). Answers which one, and how
+    /// Leaves a rank behind that the others have waited for too long (IN2). Answers which one, and how
     /// many bytes it got.
     pub(crate) fn leave_behind(&mut self, now: Instant) -> Option<(usize, u64)> {
         self.patient_until().filter(|until| now >= *until)?;

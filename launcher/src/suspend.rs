@@ -1,9 +1,9 @@
 //! Ctrl-Z: stops the launcher itself, if somebody can continue it. Called by the job's poll loop, which
 //! stops the ranks before and continues them afterwards.
 //!
-//! - W1: a launcher whose process group is orphaned is not stopped: no shell watches over that group, so
+//! - SU1: a launcher whose process group is orphaned is not stopped: no shell watches over that group, so
 //!   nobody would ever continue it. The kernel does not obey SIGTSTP there either.
-//! - W2: how long it was stopped is measured, so that it does not count as time of the job.
+//! - SU2: how long it was stopped is measured, so that it does not count as time of the job.
 
 use std::time::{Duration, Instant};
 
@@ -15,12 +15,12 @@ use crate::process_table::{Entry, entry};
 /// the walk, since processes come and go while it lasts.
 const MOST_ANCESTORS: usize = 64;
 
-/// Whether somebody can continue this process once it has stopped (W1).
+/// Whether somebody can continue this process once it has stopped (SU1).
 pub(crate) fn has_watcher() -> bool {
     is_watched(getpid().as_raw_pid(), |pid| entry(Pid::from_raw(pid)?))
 }
 
-/// Stops this process, and returns when it was continued: for how long it was stopped (W2).
+/// Stops this process, and returns when it was continued: for how long it was stopped (SU2).
 pub(crate) fn stop_myself() -> Duration {
     let start = Instant::now();
     // A process may always stop itself; it returns when somebody has continued it.

@@ -1,9 +1,9 @@
 //! The file of tuned values: a table in TOML, written by `cargo mpj tune`, read by the launcher once
 //! per job. Nothing else knows its form.
 //!
-//! - F1: a file is taken whole or refused: damaged, incomplete, with fields that are not known, with
+//! - TF1: a file is taken whole or refused: damaged, incomplete, with fields that are not known, with
 //!   values outside their limits, or of another machine. There is no falling back.
-//! - F2: one that nobody named, and that this user may not read, is passed over with a note: it is
+//! - TF2: one that nobody named, and that this user may not read, is passed over with a note: it is
 //!   somebody else's, found by a `HOME` that stayed when the user changed.
 
 use std::fs::{self, File};
@@ -38,7 +38,7 @@ pub struct Tuned {
     pub tuning: Tuning,
     /// `None` for those that are built in.
     pub file: Option<PathBuf>,
-    /// Why the values are built in though there may be a file, in one line (F2).
+    /// Why the values are built in though there may be a file, in one line (TF2).
     pub note: Option<String>,
 }
 
@@ -137,10 +137,10 @@ struct Version {
 }
 
 /// The values that `source` names. A user without a file has the built-in ones, and so has one who may
-/// not read it (F2).
+/// not read it (TF2).
 ///
 /// # Errors
-/// [`TuningFileError`] for a file that is refused, also if it is the user's own (F1), and for one that
+/// [`TuningFileError`] for a file that is refused, also if it is the user's own (TF1), and for one that
 /// was named and is not there.
 pub fn load(source: &TuningSource) -> Result<Tuned, TuningFileError> {
     let built_in = Tuned { tuning: Tuning::default(), file: None, note: None };
@@ -170,7 +170,7 @@ pub fn load(source: &TuningSource) -> Result<Tuned, TuningFileError> {
 enum Unread {
     /// There is none.
     Absent,
-    /// It is not for this user (F2).
+    /// It is not for this user (TF2).
     Foreign,
     /// There is one, or what looks like one, and something is wrong with it.
     Broken,

@@ -6,9 +6,9 @@
 //! fast as the next ones. Behind the memory lies a page that nobody may touch; it also keeps the
 //! kernel from joining the mappings of two buffers, of which it tells pages only together.
 //!
-//! - O1: a [`Mapping`] covers address space that this module has mapped and nobody else uses, from
+//! - AB1: a [`Mapping`] covers address space that this module has mapped and nobody else uses, from
 //!   the making to the drop, which unmaps it.
-//! - O2: the elements of a [`Buffer`] lie in the writable part of its mapping, aligned, or have no
+//! - AB2: the elements of a [`Buffer`] lie in the writable part of its mapping, aligned, or have no
 //!   bytes; they were zeroed by the kernel, and any bytes are a valid element. Only borrows of the
 //!   buffer give access to them.
 
@@ -48,7 +48,7 @@ pub struct Buffer<T: Datatype> {
     elements: PhantomData<T>,
 }
 
-// SAFETY: O2: a buffer owns its elements, as a `Vec` does, and those may change threads.
+// SAFETY: AB2: a buffer owns its elements, as a `Vec` does, and those may change threads.
 unsafe impl<T: Datatype> Send for Buffer<T> {}
 // SAFETY: as above; a shared buffer gives shared elements only.
 unsafe impl<T: Datatype> Sync for Buffer<T> {}
@@ -119,7 +119,7 @@ impl<T: Datatype> Deref for Buffer<T> {
 
     #[inline]
     fn deref(&self) -> &[T] {
-        // SAFETY: O2.
+        // SAFETY: AB2.
         unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.len) }
     }
 }
@@ -127,7 +127,7 @@ impl<T: Datatype> Deref for Buffer<T> {
 impl<T: Datatype> DerefMut for Buffer<T> {
     #[inline]
     fn deref_mut(&mut self) -> &mut [T] {
-        // SAFETY: O2; the borrow is exclusive.
+        // SAFETY: AB2; the borrow is exclusive.
         unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.len) }
     }
 }
@@ -139,7 +139,7 @@ impl<T: Datatype> fmt::Debug for Buffer<T> {
     }
 }
 
-/// Address space of this process, unmapped when dropped (O1).
+/// Address space of this process, unmapped when dropped (AB1).
 struct Mapping {
     start: NonNull<u8>,
     len: usize,
@@ -167,7 +167,7 @@ impl Mapping {
     /// Makes the first `room` bytes memory.
     fn open(&mut self, room: usize, is_huge: bool) -> rustix::io::Result<()> {
         let (start, flags) = (self.start(), MprotectFlags::READ | MprotectFlags::WRITE);
-        // SAFETY: O1; nobody has borrowed anything of it yet.
+        // SAFETY: AB1; nobody has borrowed anything of it yet.
         unsafe { rustix::mm::mprotect(start, room, flags) }?;
         if is_huge {
             // SAFETY: as above; the advice changes no contents. A kernel that has no huge pages
@@ -180,7 +180,7 @@ impl Mapping {
     /// Has the kernel put a page behind every address of the first `room` bytes, which are open.
     fn touch(&mut self, room: usize, page: usize) {
         for offset in (0..room).step_by(page) {
-            // SAFETY: O1, and the bytes are open; they are zero and stay so.
+            // SAFETY: AB1, and the bytes are open; they are zero and stay so.
             unsafe { self.start.add(offset).write_volatile(0) };
         }
     }
@@ -200,7 +200,7 @@ impl Drop for Mapping {
 /// to note that; the space stays taken then.
 fn unmap(start: *mut u8, len: usize) {
     if len > 0 {
-        // SAFETY: O1: the space is this module's, and its last borrow has ended, or there was none.
+        // SAFETY: AB1: the space is this module's, and its last borrow has ended, or there was none.
         let _ = unsafe { rustix::mm::munmap(start.cast(), len) };
     }
 }

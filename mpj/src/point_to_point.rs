@@ -1,6 +1,6 @@
 //! Blocking calls: they borrow their buffer and return when it is theirs again.
 //!
-//! - P1: a region made here is given to one operation of the device, and the function that made it
+//! - PP1: a region made here is given to one operation of the device, and the function that made it
 //!   returns only when that operation has ended, or the device has failed and uses no buffer any
 //!   more (V1 of the device). The borrow that it was made of lasts that long.
 
@@ -17,7 +17,7 @@ use crate::status::Status;
 /// The bytes of a slice, to be read by an operation. The caller keeps the borrow until the
 /// operation has ended.
 pub(crate) fn send_region<T: Datatype>(data: &[T]) -> SendRegion {
-    // SAFETY: P1, and the same promise by the other modules that call this: the borrow, or the
+    // SAFETY: PP1, and the same promise by the other modules that call this: the borrow, or the
     // ownership behind it, outlives the operation.
     unsafe { SendRegion::new(data.as_ptr().cast(), size_of_val(data)) }
 }

@@ -1,8 +1,8 @@
 //! Early buffers: memory of exactly a message's size for data that comes before its receive.
 //!
-//! - B1: a buffer's allocation never moves or shrinks while the buffer lives, whoever moves the
+//! - BU1: a buffer's allocation never moves or shrinks while the buffer lives, whoever moves the
 //!   buffer itself; so a region of it stays valid until then.
-//! - B2: the bytes are borrowed only after the message that the region was named for is complete,
+//! - BU2: the bytes are borrowed only after the message that the region was named for is complete,
 //!   or its context has been abandoned.
 
 #![allow(unsafe_code, reason = "names heap memory as the destination of a message")]
@@ -30,10 +30,10 @@ impl EarlyBuffer {
     }
 
     /// The memory, as the destination of a message. The caller keeps the buffer alive, and keeps
-    /// its hands off the bytes, until the message is complete or the context was abandoned (B2).
+    /// its hands off the bytes, until the message is complete or the context was abandoned (BU2).
     pub fn region(&mut self) -> RecvRegion {
-        // SAFETY: G2 of the region: B1 keeps the allocation in place, and the only operation that
-        // gets the region is the one message that this buffer was made for (B2).
+        // SAFETY: G2 of the region: BU1 keeps the allocation in place, and the only operation that
+        // gets the region is the one message that this buffer was made for (BU2).
         unsafe { RecvRegion::new(self.bytes.as_mut_ptr(), self.bytes.len()) }
     }
 

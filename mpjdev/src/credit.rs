@@ -7,17 +7,17 @@
 //! half the limit, goes by rendezvous, which needs no memory at the receiver but the envelope;
 //! nothing is lost and nothing overtakes.
 //!
-//! - K1: at the sender, `available <= limit`; what is missing was spent and has not come back.
-//! - K2: at the receiver, what came and was not given back is at most the limit for every origin that
+//! - CR1: at the sender, `available <= limit`; what is missing was spent and has not come back.
+//! - CR2: at the receiver, what came and was not given back is at most the limit for every origin that
 //!   keeps the rule: `room` does not become negative; what goes beyond is refused as a violation.
-//! - K3: at most a quarter of the limit waits at the receiver to be given back, so a sender with
+//! - CR3: at most a quarter of the limit waits at the receiver to be given back, so a sender with
 //!   nothing on its way has at least three quarters: more than any eager message costs.
 
 use crate::error::PeerError;
 
 /// What a message costs beside its bytes.
 const OVERHEAD: usize = 64;
-/// The smallest limit that keeps K3 for messages without data.
+/// The smallest limit that keeps CR3 for messages without data.
 const LEAST: usize = 1 << 10;
 
 /// Credits towards and from every rank.
@@ -146,7 +146,7 @@ mod tests {
 
     proptest! {
         /// A sender and a receiver that keep the rule: the receiver never complains, and once
-        /// everything is released the dearest eager message can go again (K1, K2, K3).
+        /// everything is released the dearest eager message can go again (CR1, CR2, CR3).
         #[test]
         fn credit_is_neither_lost_nor_made(
             limit in 0usize..100_000, steps in prop::collection::vec((any::<bool>(), 0usize..200_000), 0..200),

@@ -1,11 +1,11 @@
 //! What the handlers of the device work on: queues, requests, credits, counters.
 //!
-//! - S1: a number in the posted-receive queue is the slot of a posted receive in [`Requests`], and each
+//! - DS1: a number in the posted-receive queue is the slot of a posted receive in [`Requests`], and each
 //!   posted receive is there; leaving the queue and changing the receive happen in one handler or
 //!   call, under the session's lock.
-//! - S2: a region that a receive names is written only between its match and its end; after the end
+//! - DS2: a region that a receive names is written only between its match and its end; after the end
 //!   it belongs to the caller again.
-//! - S3: `trouble` is the first violation that a handler met. The next call of the device that makes
+//! - DS3: `trouble` is the first violation that a handler met. The next call of the device that makes
 //!   progress, or ends it, finds it, abandons the context and fails.
 
 use transport_lapi::{Outbox, RecvRegion};
@@ -44,13 +44,13 @@ impl State {
         }
     }
 
-    /// Notes a violation (S3).
+    /// Notes a violation (DS3).
     #[cold]
     pub(crate) fn violation(&mut self, rank: u32, violation: PeerError) {
         self.trouble.get_or_insert(Error::Peer { rank, violation });
     }
 
-    /// The receive that an arriving envelope meets: its key and its region, out of the queue (S1).
+    /// The receive that an arriving envelope meets: its key and its region, out of the queue (DS1).
     #[inline]
     pub(crate) fn meet(&mut self, envelope: &Envelope) -> Option<(u64, RecvRegion)> {
         let number = self.matcher.take_posted(envelope)?;

@@ -5,13 +5,13 @@
 //! `src/bin/program.rs` runs them ([`play`]); the tests of deadlock detection show that correct ones
 //! are never reported and that spoilt ones always are.
 //!
-//! - Q1: a correct program ends. Operations are added in units. Every operation is complete when the
+//! - PR1: a correct program ends. Operations are added in units. Every operation is complete when the
 //!   units before its own have been carried out, and its own has been begun, by all ranks: a blocking
 //!   send stands in one unit with its receive or behind the posting of it, a wait behind both ends of
 //!   what it waits for, a barrier in one unit with that of all other ranks. So, by induction over the
 //!   units, every rank comes to the end. What a receiver has to do for its sender beside, it does in
 //!   its next call, or when it leaves.
-//! - Q2: every receive can meet one message only, or messages that are alike. A tag is used by one
+//! - PR2: every receive can meet one message only, or messages that are alike. A tag is used by one
 //!   message, or by those of one unit with one target and one length. A receive for any tag is for a
 //!   source whose messages in that communicator stand in single units of their own, so they come in
 //!   the order of the receives.
@@ -64,7 +64,7 @@ pub(crate) enum Action {
     Start { slot: usize, to: usize, tag: i32, bytes: usize, sync: bool },
     /// A receive that goes on.
     Post { slot: usize, from: Option<usize>, tag: i32, bytes: usize },
-    /// A blocking receive. `quiet`: for any tag, in the communicator for that (Q2).
+    /// A blocking receive. `quiet`: for any tag, in the communicator for that (PR2).
     Recv { from: Option<usize>, tag: i32, bytes: usize, taking: Taking },
     /// A blocking send in the communicator for receives of any tag.
     QuietSend { to: usize, tag: i32, bytes: usize },
@@ -321,7 +321,7 @@ impl Writer {
         (0..ranks).map(exchange).collect()
     }
 
-    /// A message that is received by any tag (Q2).
+    /// A message that is received by any tag (PR2).
     fn quiet(&mut self) -> Vec<Op> {
         let ((from, to), tag, bytes) = (self.pair(), self.tag(), self.bytes());
         vec![

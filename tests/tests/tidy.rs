@@ -153,4 +153,5 @@ fn every_release_has_its_acquire() {
 #[test]
 fn cited_invariants_are_stated() {
     none(rules::citations(&files(&["rs"])));
+    none(rules::numbers_are_unique(&files(&["rs"])));
 }

@@ -5,11 +5,11 @@
 //! [`rank_environment`], [`control::control_pair`], [`spawn`] and [`signals`]. Nothing else knows
 //! how the two find each other: no socket listens, no name is resolved, no file is made.
 //!
-//! - B1: a launched process inherits exactly two descriptors besides the standard streams: the job
+//! - BS1: a launched process inherits exactly two descriptors besides the standard streams: the job
 //!   segment (a sealed memfd) and its end of the control socket. Their numbers are in the
 //!   environment; both are closed on exec from the moment the rank takes them.
-//! - B2: they are taken once per process. What the environment says afterwards is stale.
-//! - B3: a process that another MPI's launcher started is refused rather than run as rank 0 of 1.
+//! - BS2: they are taken once per process. What the environment says afterwards is stale.
+//! - BS3: a process that another MPI's launcher started is refused rather than run as rank 0 of 1.
 
 pub mod board;
 pub mod control;
@@ -58,7 +58,7 @@ pub struct Membership {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BootstrapError {
-    /// Another MPI's launcher started this process (B3).
+    /// Another MPI's launcher started this process (BS3).
     #[error(
         "this program was started by {launcher} ({variable} is set), whose ranks cannot talk to \
          it; use mpjrun -n N PROGRAM instead, or set MPJ_SINGLETON=1 to run as a job of one rank"
@@ -100,7 +100,7 @@ pub enum BootstrapError {
         /// What it should be.
         expected: &'static str,
     },
-    /// The process has joined its job already (B2).
+    /// The process has joined its job already (BS2).
     #[error("this process has joined its job already: a rank joins once, for its whole life")]
     AlreadyTaken,
     /// The thread that ends the rank when the launcher is gone could not be started.
@@ -115,7 +115,7 @@ pub enum BootstrapError {
 const FRESH_START: &str = "start the program with mpjrun, or, for a program that is no rank of the \
                            job, remove the variables MPJ_RANK, MPJ_SIZE, MPJ_SHM_FD and MPJ_CTRL_FD";
 
-/// Set when the descriptors have been taken (B2).
+/// Set when the descriptors have been taken (BS2).
 static TAKEN: AtomicBool = AtomicBool::new(false);
 
 /// Finds out how this process was started, and takes the inherited descriptors if it was launched.
@@ -140,7 +140,7 @@ pub fn detect(settings: &Settings) -> Result<Start, BootstrapError> {
     Ok(Start::Launched(Membership { task, num_tasks, job, segment, control, tuning }))
 }
 
-/// Takes the descriptors of `seat`, unless they have been `taken` (B2). A refusal leaves them where
+/// Takes the descriptors of `seat`, unless they have been `taken` (BS2). A refusal leaves them where
 /// they are, so that another call is told the same cause.
 fn take_once(taken: &AtomicBool, seat: &Seat) -> Result<(OwnedFd, OwnedFd), BootstrapError> {
     if taken.swap(true, Ordering::SeqCst) {

@@ -4,8 +4,8 @@
 //! launcher tells a process that it is a rank; the launcher prints [`SETTINGS`] as its manual.
 //! Parsers are pure: they take a lookup function, so that tests need not touch the environment.
 //!
-//! - E1: an unknown value is an error that lists the legal ones. It never falls back silently.
-//! - E2: an empty value means the same as an unset variable.
+//! - CF1: an unknown value is an error that lists the legal ones. It never falls back silently.
+//! - CF2: an empty value means the same as an unset variable.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -120,7 +120,7 @@ pub fn is_unknown(name: &str) -> bool {
     name.starts_with(PREFIX) && !is_known
 }
 
-/// The names of the variables in this process's environment, those that are empty aside (E2).
+/// The names of the variables in this process's environment, those that are empty aside (CF2).
 pub fn inherited_names() -> impl Iterator<Item = OsString> {
     std::env::vars_os().filter(|(_, value)| !value.is_empty()).map(|(name, _)| name)
 }
@@ -320,7 +320,7 @@ pub fn backend_entry(backend: BackendChoice) -> (&'static str, &'static str) {
     (BACKEND.name, backend.word())
 }
 
-/// A variable of this process's environment; `None` where it is unset or empty (E2). For what the
+/// A variable of this process's environment; `None` where it is unset or empty (CF2). For what the
 /// launcher takes from its caller for itself: `PATH`, `CARGO`, and what it shows of the settings.
 pub fn inherited(name: impl AsRef<OsStr>) -> Option<OsString> {
     std::env::var_os(name).filter(|value| !value.is_empty())
@@ -403,7 +403,7 @@ impl ForeignLauncher {
     }
 }
 
-/// How a parser sees the environment: the value, or `None` where unset or empty (E2).
+/// How a parser sees the environment: the value, or `None` where unset or empty (CF2).
 type Lookup<'a> = &'a dyn Fn(&str) -> Option<String>;
 
 /// A value that is not Unicode keeps its shape in errors by replacement characters; no legal value

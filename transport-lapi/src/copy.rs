@@ -3,7 +3,7 @@
 //! Heads and short bodies are 8 to 64 bytes, where the call costs more than the copy. Used by the
 //! rings on both sides, and by the regions of [`crate::region`].
 //!
-//! - K1: two moves of one width that overlap in the middle cover every length from that width to
+//! - CO1: two moves of one width that overlap in the middle cover every length from that width to
 //!   twice of it, and touch nothing else.
 
 #![allow(unsafe_code, reason = "copies between raw shared memory and local memory")]
@@ -16,7 +16,7 @@ use std::ptr;
 /// As [`ptr::copy_nonoverlapping`] over `len` bytes.
 #[inline(always)]
 pub(crate) unsafe fn copy_short(from: *const u8, to: *mut u8, len: usize) {
-    // SAFETY: the caller's promise covers `len` bytes; K1 keeps every move inside them.
+    // SAFETY: the caller's promise covers `len` bytes; CO1 keeps every move inside them.
     unsafe {
         match len {
             0 => {}
@@ -30,7 +30,7 @@ pub(crate) unsafe fn copy_short(from: *const u8, to: *mut u8, len: usize) {
     }
 }
 
-/// Moves the first and the last `T` of `len` bytes (K1): `len` is between one and two `T`.
+/// Moves the first and the last `T` of `len` bytes (CO1): `len` is between one and two `T`.
 ///
 /// # Safety
 /// As [`copy_short`], and `size_of::<T>() <= len`.

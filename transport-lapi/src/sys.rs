@@ -2,7 +2,7 @@
 //!
 //! Used by [`crate::adapters`] only.
 //!
-//! - C1: `process_vm_readv` writes only into the local vector that it is given, at most its length,
+//! - SC1: `process_vm_readv` writes only into the local vector that it is given, at most its length,
 //!   and `process_vm_writev` only reads it; whatever is wrong with the remote address is an error,
 //!   never a fault.
 
@@ -17,7 +17,7 @@ use crate::region::{RecvRegion, SendRegion};
 pub(crate) fn process_vm_readv(pid: i32, addr: u64, into: RecvRegion) -> io::Result<usize> {
     let local = libc::iovec { iov_base: into.as_mut_ptr().cast(), iov_len: into.len() };
     let remote = elsewhere(addr, into.len())?;
-    // SAFETY: `into` is writable by us alone (G2 of `crate::region`), and C1.
+    // SAFETY: `into` is writable by us alone (G2 of `crate::region`), and SC1.
     moved(unsafe { libc::process_vm_readv(pid, &local, 1, &remote, 1, 0) }, into.len())
 }
 
@@ -26,7 +26,7 @@ pub(crate) fn process_vm_readv(pid: i32, addr: u64, into: RecvRegion) -> io::Res
 pub(crate) fn process_vm_writev(pid: i32, addr: u64, from: SendRegion) -> io::Result<usize> {
     let local = libc::iovec { iov_base: from.as_ptr().cast_mut().cast(), iov_len: from.len() };
     let remote = elsewhere(addr, from.len())?;
-    // SAFETY: `from` is readable (G1 of `crate::region`), and C1. The other process, which may be
+    // SAFETY: `from` is readable (G1 of `crate::region`), and SC1. The other process, which may be
     // this one in tests, lets us write there until we have said that we are done (U2); that the
     // address is the one it gave, the seal beside it says (U5).
     moved(unsafe { libc::process_vm_writev(pid, &local, 1, &remote, 1, 0) }, from.len())

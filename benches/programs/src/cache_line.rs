@@ -5,7 +5,7 @@
 //! A flag is stored by one side and awaited by the other (Release, Acquire), so each store is seen,
 //! and nothing else is shared.
 //!
-//! - J1: a mapping is as long as [`Lines`], begins on a page, lives as long as the [`SharedLines`] that
+//! - CL1: a mapping is as long as [`Lines`], begins on a page, lives as long as the [`SharedLines`] that
 //!   made it, and is only seen as [`Lines`], of which any bytes are a value and which changes by
 //!   atomic operations alone.
 
@@ -112,7 +112,7 @@ impl SharedLines {
             return Err(failed(std::io::ErrorKind::UnexpectedEof.into()));
         }
         let (access, sharing) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED);
-        // SAFETY: a new mapping at a place of the kernel's choice (J1).
+        // SAFETY: a new mapping at a place of the kernel's choice (CL1).
         let base =
             unsafe { rustix::mm::mmap(ptr::null_mut(), FILE_BYTES, access, sharing, &file, 0) };
         let base = base.map_err(|error| failed(error.into()))?;
@@ -122,7 +122,7 @@ impl SharedLines {
 
     /// Takes part in one figure as rank 0 or 1: nanoseconds one way on rank 0.
     pub fn measure(&mut self, rank: usize) -> Option<f64> {
-        // SAFETY: J1.
+        // SAFETY: CL1.
         let lines = unsafe { self.lines.as_ref() };
         let past = self.past;
         self.past += 1;
@@ -136,7 +136,7 @@ impl SharedLines {
 
 impl Drop for SharedLines {
     fn drop(&mut self) {
-        // SAFETY: J1: nothing refers to the mapping any more. It cannot fail for a mapping that is
+        // SAFETY: CL1: nothing refers to the mapping any more. It cannot fail for a mapping that is
         // there.
         let _ = unsafe { rustix::mm::munmap(self.lines.as_ptr().cast(), FILE_BYTES) };
     }

@@ -5,9 +5,9 @@
 //! the medians, each of them counting the same. It is taken if, on every face of the machine that was
 //! seen often enough,
 //!
-//! - T1: the mean is better by the margin;
-//! - T2: so are, in the mean, the unfavourable ends of the intervals, if only just;
-//! - T3: no single one is worse than noise explains.
+//! - VE1: the mean is better by the margin;
+//! - VE2: so are, in the mean, the unfavourable ends of the intervals, if only just;
+//! - VE3: no single one is worse than noise explains.
 
 use std::collections::BTreeMap;
 
@@ -70,11 +70,11 @@ pub enum Verdict {
     Better,
     /// No face was seen often enough.
     TooFew,
-    /// Against T1.
+    /// Against VE1.
     Margin,
-    /// Against T2.
+    /// Against VE2.
     Uncertain,
-    /// Against T3.
+    /// Against VE3.
     OneSided,
 }
 

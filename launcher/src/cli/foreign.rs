@@ -1,11 +1,11 @@
 //! Options of Open MPI, MPICH and Intel MPI in this launcher's words: translated, noted as not needed,
 //! or refused with a reason. Pure; called on every section of a command line before clap sees it.
 //!
-//! - W1: nothing behind PROGRAM is touched. Where the launcher's own options end follows from clap's
+//! - FO1: nothing behind PROGRAM is touched. Where the launcher's own options end follows from clap's
 //!   description of them, so an option that is added there needs nothing here.
-//! - W2: a word that is the value of an option is never taken for an option. A known option where the value
+//! - FO2: a word that is the value of an option is never taken for an option. A known option where the value
 //!   of a variable belongs is refused: the value was forgotten.
-//! - W3: an option that `own` has means what it means there, whatever others mean by it.
+//! - FO3: an option that `own` has means what it means there, whatever others mean by it.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -192,7 +192,7 @@ pub(crate) fn translate(
     Ok(translated)
 }
 
-/// What another launcher means by this option, unless it is ours (W3). Ours that are in the table take
+/// What another launcher means by this option, unless it is ours (FO3). Ours that are in the table take
 /// what others write behind them as well.
 fn meaning_of(own: &Command, name: &OsStr) -> Option<Meaning> {
     let (_, meaning) = FOREIGN.iter().find(|(known, _)| name == *known)?;
@@ -209,7 +209,7 @@ fn is_ours(own: &Command, name: &OsStr) -> bool {
 }
 
 impl Translated {
-    /// Keeps a word of our own, with the value that belongs to it (W2).
+    /// Keeps a word of our own, with the value that belongs to it (FO2).
     fn keep(&mut self, own: &Command, word: OsString, rest: &mut dyn Iterator<Item = OsString>) {
         let value = if awaits_value(own, &word) { rest.next() } else { None };
         self.words.push(word);

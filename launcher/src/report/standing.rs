@@ -58,7 +58,7 @@ pub(super) struct Standing {
     pub(super) is_alive: bool,
     /// What its process did then, if that is known.
     activity: Option<Activity>,
-    /// Whether it was let go, and ended with code 0 (X6 of [`crate::exits`]).
+    /// Whether it was let go, and ended with code 0 (EX6 of [`crate::exits`]).
     pub(super) ended_well: bool,
     /// Whether it has told that it communicates no more.
     has_left: bool,
@@ -190,7 +190,7 @@ fn one(rank: usize, record: &Record, snapshot: &Snapshot, stopped_at: Option<u64
     standing
 }
 
-/// Whether it ended of itself (X4 of [`crate::exits`]).
+/// Whether it ended of itself (EX4 of [`crate::exits`]).
 fn ended_before(record: &Record, stopped_at: Option<u64>) -> bool {
     record.ended.is_some_and(|(_, at)| stopped_at.is_none_or(|stopped| at <= stopped))
 }

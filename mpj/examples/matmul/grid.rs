@@ -2,8 +2,8 @@
 //!
 //! Pure arithmetic, called by `main.rs` and the algorithms; the tests of the tree include it.
 //!
-//! - G1: the parts of a partition are consecutive and cover the whole.
-//! - G2: over all ranks, the blocks of C tile C exactly once, for every shape, also where an extent
+//! - GR1: the parts of a partition are consecutive and cover the whole.
+//! - GR2: over all ranks, the blocks of C tile C exactly once, for every shape, also where an extent
 //!   is smaller than the number of parts and some blocks are empty.
 
 use std::ops::Range;

@@ -3,11 +3,11 @@
 //! Called by the algorithms for their blocks and by `verify.rs` for the whole. The only file of
 //! this program with unsafe code: the kernels take raw pointers.
 //!
-//! - L1: in a [`View`] with rows and columns, value (i, j) lies at `i * stride + j`, which is below
+//! - ML1: in a [`View`] with rows and columns, value (i, j) lies at `i * stride + j`, which is below
 //!   the length of the slice for every row i and column j. All extents of a slice fit `isize`.
-//! - L2: the product is dense, exclusively borrowed for the call, and so overlaps neither factor.
-//! - L3: the extents of the factors and of the product agree.
-//! - L4: a [`Kernel`] here is `sgemm` or `dgemm`, which read and write exactly the values that the
+//! - ML2: the product is dense, exclusively borrowed for the call, and so overlaps neither factor.
+//! - ML3: the extents of the factors and of the product agree.
+//! - ML4: a [`Kernel`] here is `sgemm` or `dgemm`, which read and write exactly the values that the
 //!   extents and strides describe.
 
 use mpj::Datatype;
@@ -39,7 +39,7 @@ pub trait Element: Scalar + Datatype {
     /// Largest relative error of one rounding.
     const ROUNDOFF: f64;
     const ONE: Self;
-    /// L4.
+    /// ML4.
     const KERNEL: Kernel<Self>;
 
     fn from_f64(value: f64) -> Self;
@@ -84,7 +84,7 @@ pub struct View<'a, T> {
 }
 
 impl<'a, T> View<'a, T> {
-    /// Checks L1.
+    /// Checks ML1.
     ///
     /// # Panics
     ///
@@ -103,7 +103,7 @@ impl<'a, T> View<'a, T> {
 ///
 /// # Panics
 ///
-/// When the extents do not agree (L3).
+/// When the extents do not agree (ML3).
 pub fn multiply_add<T: Element>(a: View<'_, T>, b: View<'_, T>, c: &mut Matrix<T>) {
     let (m, k, n) = (a.rows, a.cols, b.cols);
     assert_eq!((b.rows, c.rows(), c.cols()), (k, m, n), "L3");
@@ -114,9 +114,9 @@ pub fn multiply_add<T: Element>(a: View<'_, T>, b: View<'_, T>, c: &mut Matrix<T
     let (row_a, row_b, row_c) = (stride(a.stride), stride(b.stride), stride(n));
     let target = c.values_mut().as_mut_ptr();
     let (left, right) = (a.values.as_ptr(), b.values.as_ptr());
-    // SAFETY: by L3 and L4 the kernel reads m x k values of `a` and k x n of `b`, which L1 puts
-    // inside their slices, and writes m x n dense values of `c`, which are all there (M1 in
-    // `matrix.rs`) and are ours alone (L2).
+    // SAFETY: by ML3 and ML4 the kernel reads m x k values of `a` and k x n of `b`, which ML1 puts
+    // inside their slices, and writes m x n dense values of `c`, which are all there (MX1 in
+    // `matrix.rs`) and are ours alone (ML2).
     unsafe {
         T::KERNEL(m, k, n, T::ONE, left, row_a, 1, right, row_b, 1, T::ONE, target, row_c, 1);
     }

@@ -2,14 +2,14 @@
 //!
 //! Called by everything in this program that touches values.
 //!
-//! - M1: a matrix has exactly `rows * cols` values.
+//! - MX1: a matrix has exactly `rows * cols` values.
 
 use std::ops::Range;
 
 use super::grid::Block;
 use super::local::{Element, View};
 
-/// A dense matrix (M1).
+/// A dense matrix (MX1).
 #[derive(Debug, Clone, PartialEq)]
 pub struct Matrix<T> {
     rows: usize,
@@ -26,7 +26,7 @@ impl<T: Element> Matrix<T> {
     ///
     /// # Panics
     ///
-    /// When M1 would not hold.
+    /// When MX1 would not hold.
     pub fn from_rows(rows: usize, cols: usize, values: Vec<T>) -> Self {
         assert_eq!(rows * cols, values.len(), "M1");
         Self { rows, cols, values }
@@ -36,7 +36,7 @@ impl<T: Element> Matrix<T> {
     ///
     /// # Panics
     ///
-    /// When M1 would not hold.
+    /// When MX1 would not hold.
     pub fn from_columns(rows: usize, cols: usize, values: &[T]) -> Self {
         assert_eq!(rows * cols, values.len(), "M1");
         let row = |row: usize| values.iter().skip(row).step_by(rows).copied();

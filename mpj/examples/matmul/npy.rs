@@ -3,8 +3,8 @@
 //! Called by `input.rs` and `output.rs`; the tests of the tree include this file as it is. A file
 //! is untrusted until it has passed [`read_header`]:
 //!
-//! - N1: the length that the file states for its header sizes no allocation above [`MAX_HEADER`].
-//! - N2: the number of values is computed without overflow and, with the header, is exactly the
+//! - NP1: the length that the file states for its header sizes no allocation above [`MAX_HEADER`].
+//! - NP2: the number of values is computed without overflow and, with the header, is exactly the
 //!   length of the file. So [`read_values`] allocates no more than the file holds.
 
 use std::fmt;

@@ -3,13 +3,13 @@
 //! Which of several messages a wildcard gets is decided by the order of arrival, which a history
 //! does not show. So the rules are checked pair by pair:
 //!
-//! - O1: every message is received once, by a receive of its destination and context that asks for
+//! - OR1: every message is received once, by a receive of its destination and context that asks for
 //!   its source and tag, and with its length.
-//! - O2: of two messages of one source to one destination and context that both fit a receive, it
+//! - OR2: of two messages of one source to one destination and context that both fit a receive, it
 //!   does not get the later one unless the earlier one has gone to a receive posted before.
-//! - O3: of two receives that a message fits, the later one does not get it unless the earlier one
+//! - OR3: of two receives that a message fits, the later one does not get it unless the earlier one
 //!   has got another message before, or was cancelled before.
-//! - O4: a send in synchronous mode does not end before its receive was posted.
+//! - OR4: a send in synchronous mode does not end before its receive was posted.
 
 use mpjdev::Status;
 
@@ -139,7 +139,7 @@ pub fn verify(history: &History) -> Result<(), String> {
     Ok(())
 }
 
-/// Finds the message of every receive that has one, and no message twice (O1).
+/// Finds the message of every receive that has one, and no message twice (OR1).
 fn pair(history: &History) -> Result<Pairing, String> {
     let mut pairing = vec![None; history.sent.len()];
     for (place, receive) in history.receives.iter().enumerate() {
@@ -181,7 +181,7 @@ fn without_bytes(
     })
 }
 
-/// O2.
+/// OR2.
 fn message_order(
     history: &History,
     pairing: &[Option<usize>],
@@ -198,7 +198,7 @@ fn message_order(
     Ok(())
 }
 
-/// O3, as far as it does not follow from O2: receives that got another message are O2's.
+/// OR3, as far as it does not follow from OR2: receives that got another message are OR2's.
 fn receive_order(history: &History, number: usize, receive: usize) -> Result<(), String> {
     let message = &history.sent[number];
     let seen = history.receives[receive].ended.as_ref().map(|ended| ended.step);
@@ -211,7 +211,7 @@ fn receive_order(history: &History, number: usize, receive: usize) -> Result<(),
     Ok(())
 }
 
-/// O4.
+/// OR4.
 fn synchronous_end(history: &History, number: usize, receive: usize) -> Result<(), String> {
     let (message, posted) = (&history.sent[number], history.receives[receive].posted);
     match message.ended {

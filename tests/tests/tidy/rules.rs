@@ -236,10 +236,7 @@ impl<'a> Ends<'a> {
 pub fn citations(sources: &[Source]) -> Vec<Finding> {
     let comments =
         || sources.iter().flat_map(|source| source.comments.iter().map(move |c| (source, c)));
-    let stated: BTreeSet<&str> = comments()
-        .filter_map(|(_, comment)| comment.text.strip_prefix("- ")?.split_once(':'))
-        .map(|(number, _)| number)
-        .collect();
+    let stated: BTreeSet<&str> = statements(sources).map(|(.., number)| number).collect();
     let cited = comments().filter(|(_, comment)| comment.text.starts_with("SAFETY:"));
     cited
         .flat_map(|(source, comment)| {
@@ -252,10 +249,36 @@ pub fn citations(sources: &[Source]) -> Vec<Finding> {
         .collect()
 }
 
-/// Whether a word is the number of an invariant: a capital letter and digits.
+/// No two files state an invariant under the same number, so that one that is cited is found.
+pub fn numbers_are_unique(sources: &[Source]) -> Vec<Finding> {
+    let mut stated = BTreeMap::<&str, &Source>::new();
+    let mut findings = Vec::new();
+    for (source, line, number) in statements(sources) {
+        let first = stated.entry(number).or_insert(source);
+        if first.path != source.path {
+            let path = &first.path;
+            findings.push(source.finding(line, format!("states {number}, which {path} does too")));
+        }
+    }
+    findings
+}
+
+/// Every invariant that is stated: where, in which line, and under which number.
+fn statements(sources: &[Source]) -> impl Iterator<Item = (&Source, usize, &str)> {
+    let comments =
+        sources.iter().flat_map(|source| source.comments.iter().map(move |c| (source, c)));
+    comments.filter_map(|(source, comment)| {
+        let (number, _) = comment.text.strip_prefix("- ")?.split_once(':')?;
+        is_invariant(number).then_some((source, comment.number, number))
+    })
+}
+
+/// Whether a word is the number of an invariant: one to three capital letters and digits.
 fn is_invariant(word: &str) -> bool {
-    let digits = word.strip_prefix(|first: char| first.is_ascii_uppercase()).unwrap_or("");
-    !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
+    let digits = word.trim_start_matches(|letter: char| letter.is_ascii_uppercase());
+    let letters = word.len() - digits.len();
+    let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+    is_number && (1..=3).contains(&letters)
 }
 
 fn words(text: &str) -> impl Iterator<Item = &str> {

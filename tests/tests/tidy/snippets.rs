@@ -188,6 +188,15 @@ fn an_invariant_that_nothing_states_is_found() {
 }
 
 #[test]
+fn an_invariant_that_two_files_state_is_found() {
+    let one = Source::new("a.rs", "//! - QX1: holds.\n//! - QX2: too.");
+    let other = Source::new("b.rs", "//! Head.\n//! - QX2: something else.");
+    let again =
+        Source::new("c.rs", "//! QX1: cited. - QX1: not at the beginning.\n//! - Note: it.");
+    assert_eq!(lines(&rules::numbers_are_unique(&[one, other, again])), [2]);
+}
+
+#[test]
 fn names_come_from_trees_and_paths() {
     let text = "pub use a::{self, b::{C, D as E}, f::*};\nlet x = g::h::<u8>::i(j) + k;\nuse l;";
     let names = names(&source(text));

@@ -1,7 +1,7 @@
 //! The slates of a job as whoever watches over it reads them: the launcher, or another process of the
 //! same user. Called by the launcher only.
 //!
-//! - BD1: the segment is mapped for as long as the board lives, and a sealed file cannot shrink (M1 of
+//! - BD1: the segment is mapped for as long as the board lives, and a sealed file cannot shrink (MM1 of
 //!   `shm/mapping.rs`), so no read meets the end of the file, whatever the tasks do.
 //! - BD2: everything read is a claim: numbers and texts for a report, never an index or a length.
 

@@ -5,10 +5,10 @@
 //! bulk area. The pairs of one
 //! target lie together, so that what a task polls is contiguous.
 //!
-//! - L1: the parts do not overlap, and the last one ends at [`Layout::bytes`].
-//! - L2: header, task blocks, slates, indices and words start on a multiple of [`SEPARATION`], cells and bulk areas
+//! - LY1: the parts do not overlap, and the last one ends at [`Layout::bytes`].
+//! - LY2: header, task blocks, slates, indices and words start on a multiple of [`SEPARATION`], cells and bulk areas
 //!   on a multiple of [`LINE`].
-//! - L3: the number of cells and the size of a bulk area are powers of two.
+//! - LY3: the number of cells and the size of a bulk area are powers of two.
 
 use crate::adapter::AdapterError;
 
@@ -174,7 +174,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(40))]
 
-        /// L1 to L3.
+        /// LY1 to LY3.
         #[test]
         fn parts_tile_the_segment(tasks in 1..=MAX_TASKS) {
             let layout = Layout::new(tasks).unwrap();

@@ -8,8 +8,8 @@
 //! - S2: the types that are viewed are `repr(C)`, valid for every bit pattern, and made of atomics
 //!   and cells only, so that shared references to them may be written through by anyone. Loom's
 //!   types are none of that, so no segment is made in a model.
-//! - S3: each view has its own bytes (L1 of [`crate::adapters::layout`]) and its type's alignment
-//!   (L2).
+//! - S3: each view has its own bytes (LY1 of [`crate::adapters::layout`]) and its type's alignment
+//!   (LY2).
 
 #![allow(unsafe_code, reason = "views of one block of memory as the types that lie in it")]
 

@@ -6,7 +6,7 @@
 //! ones the target helps with `process_vm_writev`, for which the kernel asks for the same rights. Where
 //! a filter of system calls refuses it all the same, the origin reads everything.
 //!
-//! - V2: the number of a process that is gone is not given to another one while the job runs in which
+//! - SH2: the number of a process that is gone is not given to another one while the job runs in which
 //!   a get may still be open to it: whoever watches over the tasks ends the job with the first of them.
 
 use std::io;
@@ -205,7 +205,7 @@ fn read(pid: i32, target: TaskId, addr: u64, into: RecvRegion) -> Result<(), Ada
     let failed = |reason: io::Error| {
         if reason.raw_os_error() == Some(libc::ESRCH) {
             // Whoever watches over the tasks learns of it at about the same time, and ends the job
-            // (V2). A word of this task before that would make it look like the cause.
+            // (SH2). A word of this task before that would make it look like the cause.
             std::thread::sleep(AFTER_A_LOSS);
             return AdapterError::PeerLost { task: target };
         }

@@ -253,7 +253,7 @@ impl Control {
     }
 
     /// Makes this process end with the launcher. A direct child of the launcher needs nothing for
-    /// that: the kernel was told at its start (S2 of [`super::spawn`]), and remembers across exec.
+    /// that: the kernel was told at its start (SP2 of [`super::spawn`]), and remembers across exec.
     /// Behind a wrapper script it does not, so a thread waits for end-of-file (L4) and then ends the
     /// process as the kernel would have.
     pub(super) fn end_with_launcher(&self) -> io::Result<()> {

@@ -1,7 +1,7 @@
 //! A process that ends the ranks' groups when the launcher cannot: after a SIGKILL. Called by the launcher
 //! only.
 //!
-//! The kernel kills the ranks themselves then (S2 of [`super::spawn`]), but not what they have started: the
+//! The kernel kills the ranks themselves then (SP2 of [`super::spawn`]), but not what they have started: the
 //! program behind a script, a helper of a rank. So the launcher forks a [`Guard`] that waits for the end of
 //! a pipe, which is the launcher's end, and then kills every group. It costs a fork per job, and sleeps
 //! until it is over.

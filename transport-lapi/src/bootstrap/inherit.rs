@@ -1,6 +1,6 @@
 //! Taking the descriptors that the launcher passed by number. Called by [`super`] only.
 //!
-//! - I1: the caller takes a number once per process (B2 of [`super`]), before the process has had
+//! - I1: the caller takes a number once per process (BS2 of [`super`]), before the process has had
 //!   reason to open descriptors of its own under it: an inherited number is occupied since exec.
 //! - I2: a number is owned only after the descriptor behind it proved to be of the kind that the
 //!   launcher passes. A stale number of an earlier job thus never closes somebody else's file.

@@ -1,11 +1,11 @@
 //! Signals as readable events, for the launcher's event loop: no handler runs, ever.
 //!
-//! - N1: the signals are blocked in the thread that made [`Signals`], and in every thread it starts
+//! - SI1: the signals are blocked in the thread that made [`Signals`], and in every thread it starts
 //!   afterwards; they stay pending until read. One that is ignored stays ignored, as `nohup` and
 //!   background jobs of a shell expect.
-//! - N2: the mask from before is restored when [`Signals`] is dropped, on the same thread (it is not
+//! - SI2: the mask from before is restored when [`Signals`] is dropped, on the same thread (it is not
 //!   `Send`), and in each rank before exec.
-//! - N3: a SIGXFSZ that nobody has read is taken back then. The call that made a file too large has told
+//! - SI3: a SIGXFSZ that nobody has read is taken back then. The call that made a file too large has told
 //!   of that by its answer; unlike other signals this one has nothing to say to whoever comes next.
 
 #![allow(unsafe_code, reason = "signal masks and signalfd are libc calls")]
@@ -23,7 +23,7 @@ use rustix::process::Signal;
 pub struct Mask(libc::sigset_t);
 
 impl Mask {
-    /// Makes this the calling thread's mask. Async-signal-safe (S1 of [`super::spawn`]).
+    /// Makes this the calling thread's mask. Async-signal-safe (SP1 of [`super::spawn`]).
     pub(super) fn restore(&self) -> io::Result<()> {
         // SAFETY: reads an initialised set; the old mask is not asked for.
         let answer =
@@ -54,7 +54,7 @@ impl AsFd for Signals {
 
 impl Signals {
     /// Blocks `signals` in this thread and makes them readable, except those that this process ignores
-    /// (N1): a blocked signal would be kept and read even if it is ignored.
+    /// (SI1): a blocked signal would be kept and read even if it is ignored.
     ///
     /// # Errors
     /// What the system answers when it has no descriptor left.
@@ -81,7 +81,7 @@ impl Signals {
         Ok(Self { descriptor, before, this_thread: PhantomData })
     }
 
-    /// The mask from before, for the ranks (N2).
+    /// The mask from before, for the ranks (SI2).
     pub fn mask_before(&self) -> Mask {
         self.before
     }

@@ -1,13 +1,13 @@
 //! What happens in a rank's process between fork and exec. Called by the launcher only, which thus
 //! needs no unsafe code of its own.
 //!
-//! - S1: between fork and exec only async-signal-safe calls are made, and nothing is allocated: the
+//! - SP1: between fork and exec only async-signal-safe calls are made, and nothing is allocated: the
 //!   launcher may have other threads, whose locks stay locked for ever in the child. The closure
 //!   captures plain numbers.
-//! - S2: the child asks the kernel to be killed when the launcher dies, then checks that the
+//! - SP2: the child asks the kernel to be killed when the launcher dies, then checks that the
 //!   launcher has not died before. The kernel watches the *thread* that spawned, so ranks are
 //!   spawned by a thread that lives as long as the job.
-//! - S3: descriptors are passed under their own number by clearing close-on-exec in the child alone:
+//! - SP3: descriptors are passed under their own number by clearing close-on-exec in the child alone:
 //!   no other process ever sees them inheritable.
 
 #![allow(unsafe_code, reason = "pre_exec, and libc calls between fork and exec")]
@@ -45,7 +45,7 @@ impl DescriptorLimit {
     }
 }
 
-/// Plain numbers for the child (S1).
+/// Plain numbers for the child (SP1).
 struct ChildSetup {
     launcher: libc::pid_t,
     inherit: [RawFd; 2],
@@ -74,26 +74,26 @@ pub fn prepare(
         processors,
     };
     command.process_group(0);
-    // SAFETY: S1: `ChildSetup::apply` makes async-signal-safe calls only.
+    // SAFETY: SP1: `ChildSetup::apply` makes async-signal-safe calls only.
     unsafe { command.pre_exec(move || setup.apply()) };
 }
 
 impl ChildSetup {
     fn apply(&self) -> io::Result<()> {
-        // SAFETY: S1 and S2; the arguments are plain numbers.
+        // SAFETY: SP1 and SP2; the arguments are plain numbers.
         checked(unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) })?;
         // SAFETY: always succeeds.
         if unsafe { libc::getppid() } != self.launcher {
             return Err(io::Error::from_raw_os_error(libc::ESRCH));
         }
         for descriptor in self.inherit {
-            // SAFETY: S3; a number that is not open is answered by an error.
+            // SAFETY: SP3; a number that is not open is answered by an error.
             checked(unsafe { libc::fcntl(descriptor, libc::F_SETFD, 0) })?;
         }
         // SAFETY: reads `limit`, which lives in the closure.
         checked(unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &self.limit) })?;
         if let Some(processors) = &self.processors {
-            // One system call on a set of fixed size (S1).
+            // One system call on a set of fixed size (SP1).
             sched_setaffinity(None, processors)?;
         }
         self.mask.restore()

@@ -4,7 +4,7 @@
 //! The launcher reads them from a file, once per job, and passes them to the ranks as one word
 //! ([`Tuning::to_string`]), which they parse and check again: all ranks of a job have the same.
 //!
-//! - I1: a [`Tuning`] keeps the limits below, however it was made.
+//! - TV1: a [`Tuning`] keeps the limits below, however it was made.
 
 use std::fmt;
 use std::str::FromStr;
@@ -160,7 +160,7 @@ impl Default for Pieces {
     }
 }
 
-/// The tuned values of a job (I1). The default is what is built in.
+/// The tuned values of a job (TV1). The default is what is built in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tuning {
     protocols: Ranges<Protocol>,

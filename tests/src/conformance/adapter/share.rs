@@ -1,7 +1,7 @@
 //! A7: shared gets are complete and right whether the target helps or not, and when they have ended
 //! nobody writes. An adapter that shares none answers so from the start, and passes.
 //!
-//! - T3: a region of these checks is of a buffer that is never freed, and its check touches the buffer
+//! - TS3: a region of these checks is of a buffer that is never freed, and its check touches the buffer
 //!   only while no get writes it.
 
 #![allow(unsafe_code, reason = "makes the regions that gets read and write")]
@@ -36,7 +36,7 @@ impl<A: Adapter> Scene<A> {
         let mut job = make(2);
         let source: &'static [u8] = Box::leak(Numbers(len as u64).bytes(len).into_boxed_slice());
         let start = Box::leak(vec![BLANK; len].into_boxed_slice()).as_mut_ptr();
-        // SAFETY: T3, which keeps G2.
+        // SAFETY: TS3, which keeps G2.
         let landing = unsafe { RecvRegion::new(start, len) };
         let mut target = job.remove(1);
         target.expose(KEY, send_region(source));
@@ -59,13 +59,13 @@ impl<A: Adapter> Scene<A> {
 
     /// What has arrived, once nobody writes any more.
     fn landed(&self) -> &[u8] {
-        // SAFETY: T3.
+        // SAFETY: TS3.
         unsafe { std::slice::from_raw_parts(self.start, self.source.len()) }
     }
 }
 
 fn send_region(bytes: &'static [u8]) -> SendRegion {
-    // SAFETY: T3, which keeps G1.
+    // SAFETY: TS3, which keeps G1.
     unsafe { SendRegion::new(bytes.as_ptr(), bytes.len()) }
 }
 
@@ -143,7 +143,7 @@ pub fn a_shared_get_that_was_ended_is_written_by_nobody<A: Adapter>(make: Maker<
             });
             let _ = origin.advance(1).expect("the memory can be read");
             origin.unshare(1);
-            // SAFETY: T3: the get has ended.
+            // SAFETY: TS3: the get has ended.
             unsafe { start.write_bytes(BLANK, source.len()) };
             thread::yield_now();
             // SAFETY: as above.

@@ -3,9 +3,9 @@
 //! The suite and the simulation use it instead of the device's regions, so that no test can free a
 //! buffer that is in use.
 //!
-//! - K1: a buffer is handed to one operation. A [`Pending`] owns it, marked as in use, until a call
+//! - TD1: a buffer is handed to one operation. A [`Pending`] owns it, marked as in use, until a call
 //!   of the same device has reported the end of that operation; dropped before, it leaks the buffer.
-//! - K2: a blocking call borrows its buffer, and returns when the operation has ended or the device
+//! - TD2: a blocking call borrows its buffer, and returns when the operation has ended or the device
 //!   has failed and uses no buffer any more.
 
 #![allow(unsafe_code, reason = "hands buffers of the tests to the device")]
@@ -80,14 +80,14 @@ impl Pending {
         self.request.take().expect("the request was not waited for yet")
     }
 
-    /// Notes what a call reported about this operation (K1).
+    /// Notes what a call reported about this operation (TD1).
     fn note(&mut self, outcome: &Result<Status, Error>) {
         self.in_use = matches!(outcome, Err(error) if !matches!(error, Error::Truncate { .. }));
     }
 }
 
 fn send_region(data: &[u8]) -> SendRegion {
-    // SAFETY: K1 or K2, whichever the caller's way is: the bytes stay until the operation has ended.
+    // SAFETY: TD1 or TD2, whichever the caller's way is: the bytes stay until the operation has ended.
     unsafe { SendRegion::new(data.as_ptr(), data.len()) }
 }
 

@@ -1,7 +1,7 @@
 //! Making, checking and mapping the memfd of a job. Called by the launcher and by
 //! [`super::ShmAdapter::attach`].
 //!
-//! - M1: a segment is mapped only if it is as long as its layout and sealed against shrinking, so no
+//! - MM1: a segment is mapped only if it is as long as its layout and sealed against shrinking, so no
 //!   access inside the layout can meet the end of the file.
 
 #![allow(unsafe_code, reason = "mapping a file and populating the mapping")]
@@ -89,7 +89,7 @@ pub(super) fn map(fd: impl AsFd, layout: Layout) -> Result<Segment, AdapterError
     let base =
         NonNull::new(base.cast()).ok_or_else(|| system("map the job segment", Errno::INVAL))?;
     // SAFETY: S1 of `crate::adapters::segment`: fresh, readable, writable, as long as the layout
-    // (M1), aligned to a page, and nobody else knows it.
+    // (MM1), aligned to a page, and nobody else knows it.
     Ok(unsafe { Segment::from_mapping(base, layout) })
 }
 
@@ -106,7 +106,7 @@ fn read_facts(fd: impl AsFd) -> Result<[u8; FACTS_BYTES], AdapterError> {
     }
 }
 
-/// M1, and the facts at the start. The seal comes first: what is read after it stays true.
+/// MM1, and the facts at the start. The seal comes first: what is read after it stays true.
 fn check(fd: impl AsFd, layout: &Layout) -> Result<(), AdapterError> {
     header::check(&read_facts(&fd)?, layout)?;
     let seals = rustix::fs::fcntl_get_seals(&fd)

@@ -81,7 +81,7 @@ fn the_child_runs_on_the_processors_that_it_was_given() {
     assert_eq!(ask_bound(&DescriptorLimit::raise(), Some(only), script), format!("{last}\n"));
 }
 
-/// A thread that ends stands for a launcher that dies: the kernel watches the spawning thread (S2).
+/// A thread that ends stands for a launcher that dies: the kernel watches the spawning thread (SP2).
 #[test]
 fn the_child_dies_with_the_thread_that_spawned_it() {
     let mut child = std::thread::spawn(|| {
