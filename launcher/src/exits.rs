@@ -436,7 +436,8 @@ impl Ledger {
         failures.next()
     }
 
-    fn somebody_joined(&self) -> bool {
+    /// Whether the program is one of ours, as far as known.
+    pub(crate) fn somebody_joined(&self) -> bool {
         self.records.iter().any(|record| record.joined)
     }
 }

@@ -68,7 +68,11 @@ fn failure_words(ledger: &Ledger, failure: &Failure) -> String {
             "{}, {when}: it had dropped its World while others waited for it",
             ended_how(Ending::Code(code))
         ),
-        Fault::Code(code) => format!("{}, {when}", ended_how(Ending::Code(code))),
+        Fault::Code(code) => {
+            let is_early = !record.joined && ledger.somebody_joined();
+            let before = if is_early { ", before it joined the job" } else { "" };
+            format!("{}, {when}{before}", ended_how(Ending::Code(code)))
+        }
         Fault::Signal(signal) => format!("{}, {when}", ended_how(Ending::Signal(signal))),
         Fault::Aborted(code) => format!("called abort with code {code}, {when}"),
         Fault::Unfinished => unfinished_words(record, &when),

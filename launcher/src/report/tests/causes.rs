@@ -65,6 +65,17 @@ fn every_fault_has_its_words() {
     }
 }
 
+#[test]
+fn who_fails_before_it_joins_a_job_that_others_join() {
+    let mut job = ledger(2);
+    job.ended(1, Ending::Code(101), ms(20));
+    let text = report(&job, Verdict::Failed(failure_of(&job)), ms(21));
+    assert!(text.contains("exited with code 101, 0.02 s after start\n"), "{text}");
+    join(&mut job, 0);
+    let text = report(&job, Verdict::Failed(failure_of(&job)), ms(21));
+    assert!(text.contains("101, 0.02 s after start, before it joined the job\n"), "{text}");
+}
+
 /// What is said of a rank that exits with code 0 before it finishes.
 fn unfinished(before: impl FnOnce(&mut Ledger)) -> String {
     let mut job = ledger(1);
