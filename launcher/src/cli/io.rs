@@ -32,7 +32,8 @@ pub(super) struct IoOptions {
     /// Say where each rank runs
     #[arg(long)]
     report_bindings: bool,
-    /// What happens when a rank fails: `kill` ends the job, `keep` lets the others go on to their end
+    /// What happens when a rank fails: `kill` ends the job; `keep` lets the others go on to their own end,
+    /// but their calls fail from the first one on that has to wait
     #[arg(long, value_enum, value_name = "WHAT", default_value = "kill")]
     pub(super) on_failure: OnFailure,
 }

@@ -71,7 +71,7 @@ impl Default for Vigilance {
 pub enum OnFailure {
     /// It ends
     Kill,
-    /// The other ranks go on to their own end
+    /// The other ranks go on to their own end; their calls fail from the first one on that has to wait
     Keep,
 }
 
