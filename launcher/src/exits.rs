@@ -31,7 +31,7 @@ const KEPT_COMPLAINTS: usize = 4;
 /// A control line that ended this long before its rank did not end with it, in nanoseconds.
 const LINE_ALONE: u64 = 50_000_000;
 /// How long the script of a program that has ended may take to end too.
-const GONE_AFTER: u64 = 500_000_000;
+const GONE_AFTER: u64 = 1_000_000_000;
 /// How long a rank that gave up may take to end, and one that complained before those brought down by it
 /// decide.
 const SETTLE: u64 = 250_000_000;
@@ -61,8 +61,9 @@ pub(crate) enum Fault {
     GaveUp { panicked: bool },
     /// One of its threads has ended by a panic, and now every rank waits for another one.
     Deserted,
-    /// The program is gone without finishing, and the script that started it goes on (EX7).
-    Gone,
+    /// The program is gone without finishing, by a panic or not, and the script that started it goes on
+    /// (EX7).
+    Gone { panicked: bool },
     /// Exit code 0 of a rank that never joined, while another did.
     NeverJoined,
     /// The rank asked for the end of the job with this code (EX5).
@@ -119,7 +120,8 @@ impl Verdict {
             // Code 0 would call the end of the job a success.
             Self::Failed(Failure { fault: Fault::Aborted(code), .. }) => (code as u8).max(1),
             Self::Failed(Failure {
-                fault: Fault::GaveUp { panicked: true } | Fault::Deserted,
+                fault:
+                    Fault::GaveUp { panicked: true } | Fault::Gone { panicked: true } | Fault::Deserted,
                 ..
             }) => 101,
             Self::Failed(_) => 1,
@@ -201,37 +203,47 @@ impl Record {
         self.gave_up.is_some()
     }
 
-    /// Its fault, if it is certain by `now`, and since when that has been so.
-    fn fault(&self, somebody_joined: bool, now: u64) -> Option<(Fault, u64)> {
+    /// Whether it has failed, as far as that is known at `now`.
+    fn state(&self, somebody_joined: bool, now: u64) -> State {
         if let Some((at, code)) = self.aborted {
-            return Some((Fault::Aborted(code), at));
+            return State::Failed { fault: Fault::Aborted(code), at, since: at };
         }
-        let Some((ending, at)) = self.ended else {
-            return self.open().filter(|(_, until)| now >= *until);
+        if let Some((ending, ended)) = self.ended {
+            let at = self.dated(self.left().unwrap_or(ended));
+            let fault = self.fault_of(ending, ended, somebody_joined);
+            return fault.map_or(State::Well, |fault| State::Failed { fault, at, since: ended });
+        }
+        let Some(left) = self.left() else { return State::Well };
+        let panicked = self.complained(left).is_some_and(Complaint::is_panic);
+        let (fault, until) = match self.program_ended {
+            Some(end) => (Fault::Gone { panicked }, end.saturating_add(GONE_AFTER)),
+            None => (Fault::GaveUp { panicked }, left.saturating_add(SETTLE)),
         };
-        let line_alone = self.line_closed.is_some_and(|closed| closed + LINE_ALONE < at);
-        let fault = match ending {
-            Ending::Code(0) if self.finished || self.dismissed => return None,
-            Ending::Code(0) if self.joined && line_alone => Fault::LineClosed,
-            Ending::Code(0) if self.joined => Fault::Unfinished,
-            Ending::Code(0) if somebody_joined => Fault::NeverJoined,
-            Ending::Code(0) => return None,
-            Ending::Code(code) => Fault::Code(code),
-            Ending::Signal(signal) => Fault::Signal(signal),
-        };
-        Some((fault, at))
+        let at = self.dated(left);
+        if now < until {
+            State::Open { at, until }
+        } else {
+            State::Failed { fault, at, since: until }
+        }
     }
 
-    /// The fault that it will have if it has not ended by then (EX7).
-    fn open(&self) -> Option<(Fault, u64)> {
-        if !self.is_undecided() || self.finished || self.dismissed {
-            return None;
+    /// What was wrong with how it ended.
+    fn fault_of(&self, ending: Ending, at: u64, somebody_joined: bool) -> Option<Fault> {
+        let line_alone = self.line_closed.is_some_and(|closed| closed + LINE_ALONE < at);
+        match ending {
+            Ending::Code(0) if self.finished || self.dismissed => None,
+            Ending::Code(0) if self.joined && line_alone => Some(Fault::LineClosed),
+            Ending::Code(0) if self.joined => Some(Fault::Unfinished),
+            Ending::Code(0) => somebody_joined.then_some(Fault::NeverJoined),
+            Ending::Code(code) => Some(Fault::Code(code)),
+            Ending::Signal(signal) => Some(Fault::Signal(signal)),
         }
-        let by_panic = |at: u64| self.complained(at).is_some_and(Complaint::is_panic);
-        let given_up =
-            self.gave_up.map(|at| (Fault::GaveUp { panicked: by_panic(at) }, at + SETTLE));
-        let gone = self.program_ended.map(|at| (Fault::Gone, at + GONE_AFTER));
-        given_up.into_iter().chain(gone).min_by_key(|(_, until)| *until)
+    }
+
+    /// When the program left the job without having done its part, by its own word or by its end (EX7).
+    fn left(&self) -> Option<u64> {
+        let is_due = self.finished || self.dismissed;
+        self.gave_up.or(self.program_ended).filter(|_| !is_due)
     }
 
     /// What it said last, shortly before `at` or since (EX2).
@@ -239,18 +251,26 @@ impl Record {
         self.complaints.last().filter(|said| said.at.saturating_add(RECENT) >= at)
     }
 
-    /// When the rank failed, given that it did by `now` (EX1, EX5).
-    fn failed_at(&self, now: u64) -> u64 {
-        let ended_at = self.ended.map(|(_, at)| at);
-        let last = self.gave_up.or(self.program_ended).or(ended_at).unwrap_or(now);
-        let complained_at = self.complained(last).map_or(last, |said| said.at.min(last));
-        self.aborted.map_or(complained_at, |(at, _)| at)
+    /// When a failure that was seen `at` this time began (EX1).
+    fn dated(&self, at: u64) -> u64 {
+        self.complained(at).map_or(at, |said| said.at.min(at))
     }
 
     /// Whether it may still turn out to have failed when it complained (EX2).
     fn is_undecided(&self) -> bool {
         self.ended.is_none() && self.aborted.is_none()
     }
+}
+
+/// How far a rank is known to have failed.
+#[derive(Debug, Clone, Copy)]
+enum State {
+    /// Not at all.
+    Well,
+    /// It has, `at` this time, unless how it ends until then says something else.
+    Open { at: u64, until: u64 },
+    /// It has, `at` this time, which has been certain `since` then.
+    Failed { fault: Fault, at: u64, since: u64 },
 }
 
 /// What is known of every rank of the job.
@@ -299,6 +319,8 @@ impl Ledger {
         }
         let record = &mut self.records[rank];
         match message {
+            // A second program of a script is refused, and is not the rank.
+            ControlMessage::Joined { .. } if record.joined => {}
             ControlMessage::Joined { pid, .. } => {
                 record.joined = true;
                 record.pid = Some(pid).filter(|pid| *pid != 0).or(record.pid);
@@ -347,12 +369,18 @@ impl Ledger {
     }
 
     /// The first panic of a thread that is not there any more, in a rank that is: `is_there` tells of a
-    /// process and a thread of it.
-    pub(crate) fn desertion(&self, is_there: impl Fn(u32, i32) -> bool) -> Option<Failure> {
+    /// process and a thread of it. A job that went on for long after it, until its `last_wait` began, has
+    /// dealt with that.
+    pub(crate) fn desertion(
+        &self,
+        last_wait: u64,
+        is_there: impl Fn(u32, i32) -> bool,
+    ) -> Option<Failure> {
         let living = self.records.iter().enumerate().filter(|(_, record)| record.is_undecided());
         let failures = living.filter_map(|(rank, record)| {
             let has_ended = |said: &&Complaint| {
-                !said.location.is_empty()
+                said.is_panic()
+                    && said.at.saturating_add(RECENT) >= last_wait
                     && record.pid.is_some_and(|pid| !is_there(pid, said.thread))
             };
             let panic = record.complaints.iter().find(has_ended)?;
@@ -389,16 +417,18 @@ impl Ledger {
     /// Whether the job has failed by `now`.
     pub(crate) fn decide(&self, now: u64) -> Decision {
         let Some((failure, since)) = self.first_failure(now) else {
-            let open = self.records.iter().filter_map(Record::open).map(|(_, until)| until).min();
+            let open = self.open(now).map(|(_, until)| until).min();
             return open.map_or(Decision::Nothing, |until| Decision::Open { until });
         };
         // One that complained before may be the one that decides (EX1, EX2).
-        let is_earlier = |record: &Record| {
-            let complained = record.complained(failure.at).is_some_and(|said| said.at < failure.at);
-            record.is_undecided() && (complained || record.failed_at(now) < failure.at)
+        let is_before = |at: u64| at < failure.at;
+        let has_complained = |record: &Record| {
+            record.is_undecided()
+                && record.complained(failure.at).is_some_and(|said| is_before(said.at))
         };
+        let is_open = self.open(now).any(|(at, _)| is_before(at));
         let until = since.saturating_add(SETTLE);
-        if now < until && self.records.iter().any(is_earlier) {
+        if now < until && (is_open || self.records.iter().any(has_complained)) {
             return Decision::Open { until };
         }
         Decision::Failed(failure)
@@ -410,16 +440,28 @@ impl Ledger {
             Decision::Open { until } => Some(until),
             Decision::Nothing | Decision::Failed(_) => None,
         };
-        let open = self.records.iter().filter_map(Record::open).map(|(_, until)| until);
-        open.chain(decision).filter(|until| *until > now).min()
+        self.open(now).map(|(_, until)| until).chain(decision).filter(|until| *until > now).min()
+    }
+
+    /// The states of all ranks at `now`.
+    fn states(&self, now: u64) -> impl Iterator<Item = State> {
+        let somebody_joined = self.somebody_joined();
+        self.records.iter().map(move |record| record.state(somebody_joined, now))
+    }
+
+    /// When ranks failed of which that is not certain, and when it will be.
+    fn open(&self, now: u64) -> impl Iterator<Item = (u64, u64)> {
+        self.states(now).filter_map(|state| match state {
+            State::Open { at, until } => Some((at, until)),
+            State::Well | State::Failed { .. } => None,
+        })
     }
 
     /// The failure that decides, of those that are certain by `now`; and since when it has been.
     fn first_failure(&self, now: u64) -> Option<(Failure, u64)> {
-        let somebody_joined = self.somebody_joined();
-        let failures = self.records.iter().enumerate().filter_map(|(rank, record)| {
-            let (fault, since) = record.fault(somebody_joined, now)?;
-            Some((Failure { rank, fault, at: record.failed_at(now) }, since))
+        let failures = self.states(now).enumerate().filter_map(|(rank, state)| match state {
+            State::Failed { fault, at, since } => Some((Failure { rank, fault, at }, since)),
+            State::Well | State::Open { .. } => None,
         });
         failures.min_by_key(|(failure, _)| failure.at)
     }
@@ -429,9 +471,11 @@ impl Ledger {
         let somebody_joined = self.somebody_joined();
         let untold = self.records.iter_mut().enumerate().filter(|(_, record)| !record.told);
         let mut failures = untold.filter_map(|(rank, record)| {
-            let (fault, _) = record.fault(somebody_joined, now)?;
+            let State::Failed { fault, at, .. } = record.state(somebody_joined, now) else {
+                return None;
+            };
             record.told = true;
-            Some(Failure { rank, fault, at: record.failed_at(now) })
+            Some(Failure { rank, fault, at })
         });
         failures.next()
     }

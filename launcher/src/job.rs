@@ -57,6 +57,9 @@ const TURNS_AT_THE_END: usize = 64;
 /// From SIGKILL to giving up on a process that the kernel cannot end.
 const GIVE_UP: Duration = Duration::from_secs(2);
 
+/// A launcher that wakes up this late was stopped, as was its machine, if not its ranks.
+const STANDSTILL: Duration = Duration::from_secs(1);
+
 /// Signals that ask the launcher to end the job.
 const ENDING: &[Signal] = &[Signal::INT, Signal::TERM, Signal::HUP];
 /// Signals that are for the ranks.
@@ -103,7 +106,13 @@ pub fn outcome(spec: &JobSpec) -> Result<Outcome, LaunchError> {
         printer.say(&format!("mpjrun: {note}\n"));
     }
     let groups: Vec<Pid> = ranks.iter().map(Rank::group).collect();
-    let guard = Guard::over(&groups).ok();
+    let guard = Guard::over(&groups);
+    if let Err(refused) = &guard {
+        printer.say(&format!(
+            "mpjrun: no guard ends what the ranks have started if mpjrun is killed: {refused}\n"
+        ));
+    }
+    let guard = guard.ok();
     stragglers.know(&groups, guard.as_ref().map(Guard::process));
     let pids: Vec<u32> = ranks.iter().map(Rank::pid).collect();
     let oversight = Oversight::new(&segment, &spec.vigilance, pids.clone())?;
@@ -284,8 +293,15 @@ impl Job {
         set
     }
 
-    fn wait(&self) -> Result<Vec<Event>, Errno> {
-        events(&self.interests(), self.next_deadline())
+    fn wait(&mut self) -> Result<Vec<Event>, Errno> {
+        let deadline = self.next_deadline();
+        let events = events(&self.interests(), deadline)?;
+        let late =
+            deadline.map_or(Duration::ZERO, |at| Instant::now().saturating_duration_since(at));
+        if late > STANDSTILL {
+            self.resumed(late);
+        }
+        Ok(events)
     }
 
     fn next_deadline(&self) -> Option<Instant> {
@@ -379,6 +395,12 @@ impl Job {
         if let Some((_, at)) = &mut self.timeout {
             *at += pause;
         }
+        match &mut self.phase {
+            Phase::Running => {}
+            Phase::Dismissing { until: at, .. }
+            | Phase::Stopping { kill_at: at }
+            | Phase::Killing { give_up_at: at } => *at += pause,
+        }
         if let Some(input) = &mut self.input {
             input.resumed(Instant::now());
         }
@@ -420,13 +442,13 @@ impl Job {
                     self.ledger.line_closed(rank, monotonic_nanos());
                     return false;
                 }
-                Ok(Incoming::Message(message)) => {
-                    let claimed = message.task();
+                Ok(Incoming::Message(message)) if message.task() as usize == rank => {
                     self.heed(rank, &message);
-                    if self.ledger.note(rank, message, monotonic_nanos()) {
-                        continue;
-                    }
-                    format!("it claims to be rank {claimed}")
+                    self.ledger.note(rank, message, monotonic_nanos());
+                    continue;
+                }
+                Ok(Incoming::Message(message)) => {
+                    format!("it claims to be rank {}", message.task())
                 }
                 Err(error) => error.to_string(),
             };

@@ -141,9 +141,10 @@ impl Rank {
     }
 
     /// From now on watches the process `pid` that has joined as this rank, if that is not the one that was
-    /// started. Answers whether it is there.
+    /// started, and none is watched yet. Answers whether it is there.
     pub(crate) fn watch_program(&mut self, pid: u32) -> bool {
-        let other = i32::try_from(pid).ok().and_then(Pid::from_raw).filter(|_| pid != self.pid());
+        let is_other = pid != self.pid() && self.program.is_none();
+        let other = i32::try_from(pid).ok().and_then(Pid::from_raw).filter(|_| is_other);
         let Some(other) = other else { return true };
         match pidfd_open(other, PidfdFlags::empty()) {
             Ok(program) => self.program = Some(program),

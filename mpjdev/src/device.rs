@@ -423,9 +423,9 @@ impl<A: Adapter> Device<A> {
     /// fork of the process.
     pub fn abort(&self) {
         if std::process::id() == self.process && !self.ended.swap(true, Ordering::Relaxed) {
-            match self.launcher.get() {
-                Some(launcher) => launcher.gave_up(),
-                None => self.bell.declare_lost(),
+            let is_told = self.launcher.get().is_some_and(Control::gave_up);
+            if !is_told {
+                self.bell.declare_lost();
             }
         }
     }

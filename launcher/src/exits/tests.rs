@@ -164,8 +164,8 @@ fn a_program_that_ends_behind_its_script() {
     let mut job = ledger(1);
     join(&mut job, 0);
     job.program_ended(0, ms(20));
-    assert_eq!(job.decide(ms(21)), Decision::Open { until: ms(520) });
-    assert_eq!(job.decide(ms(520)), failed(0, Fault::Gone, ms(20)));
+    assert_eq!(job.decide(ms(21)), Decision::Open { until: ms(1_020) });
+    assert_eq!(job.decide(ms(1_020)), failed(0, Fault::Gone { panicked: false }, ms(20)));
     job.ended(0, Ending::Code(4), ms(300));
     assert_eq!(job.decide(ms(300)), failed(0, Fault::Code(4), ms(20)));
 }
@@ -204,7 +204,8 @@ fn exit_codes() {
     assert_eq!(failed(Fault::Signal(9)), 137);
     assert_eq!(failed(Fault::Unfinished), 1);
     assert_eq!(failed(Fault::NeverJoined), 1);
-    assert_eq!(failed(Fault::Gone), 1);
+    assert_eq!(failed(Fault::Gone { panicked: false }), 1);
+    assert_eq!(failed(Fault::Gone { panicked: true }), 101);
     assert_eq!(failed(Fault::GaveUp { panicked: false }), 1);
     assert_eq!(failed(Fault::GaveUp { panicked: true }), 101);
     assert_eq!(failed(Fault::Deserted), 101);
@@ -289,11 +290,11 @@ fn a_thread_that_is_gone_after_a_panic_has_deserted() {
     panic(&mut job, 1, ms(10), "boom");
     panic(&mut job, 0, ms(5), "of a rank that has ended");
     job.ended(0, Ending::Code(0), ms(6));
-    assert_eq!(job.desertion(|_, _| true), None);
+    assert_eq!(job.desertion(ms(1_000), |_, _| true), None);
     let failure = Failure { rank: 1, fault: Fault::Deserted, at: ms(10) };
-    assert_eq!(job.desertion(|_, thread| thread != 0), Some(failure));
+    assert_eq!(job.desertion(ms(1_000), |_, thread| thread != 0), Some(failure));
     let failure = Failure { rank: 2, fault: Fault::Deserted, at: ms(20) };
-    assert_eq!(job.desertion(|pid, _| pid == 201), Some(failure));
+    assert_eq!(job.desertion(ms(1_000), |pid, _| pid == 201), Some(failure));
 }
 
 #[test]
@@ -303,7 +304,7 @@ fn an_error_deserts_nobody() {
     let (message, location) = ("no luck".to_owned(), String::new());
     let said = ControlMessage::Failed { task: 0, at_nanos: ms(2), message, location, thread: 5 };
     assert!(job.note(0, said, ms(3)));
-    assert_eq!(job.desertion(|_, _| false), None);
+    assert_eq!(job.desertion(ms(1_000), |_, _| false), None);
 }
 
 #[test]
@@ -317,4 +318,36 @@ fn queues_are_those_of_the_last_answer() {
     assert_eq!(told(&job), Some(6));
     job.forget_queues();
     assert_eq!(told(&job), None);
+}
+
+#[test]
+fn scripts_whose_programs_have_finished_fail_by_their_own_ends() {
+    let mut job = ledger(2);
+    for rank in 0..2 {
+        join(&mut job, rank);
+        finish(&mut job, rank);
+        job.program_ended(rank as usize, ms(30));
+    }
+    job.ended(1, Ending::Code(11), ms(1_020));
+    assert_eq!(job.decide(ms(1_021)), failed(1, Fault::Code(11), ms(1_020)));
+    job.ended(0, Ending::Code(5), ms(1_170));
+    assert_eq!(job.decide(ms(1_171)), failed(1, Fault::Code(11), ms(1_020)));
+}
+
+#[test]
+fn a_job_that_went_on_for_long_has_dealt_with_a_lost_thread() {
+    let mut job = ledger(1);
+    join(&mut job, 0);
+    panic(&mut job, 0, ms(10), "handled");
+    assert!(job.desertion(ms(900), |_, _| false).is_some());
+    assert_eq!(job.desertion(ms(3_000), |_, _| false), None);
+}
+
+#[test]
+fn a_second_program_of_a_script_is_not_the_rank() {
+    let mut job = ledger(1);
+    join(&mut job, 0);
+    let second = ControlMessage::Joined { task: 0, pid: 999 };
+    assert!(job.note(0, second, ms(2)));
+    assert_eq!(job.records()[0].pid, Some(200));
 }

@@ -98,7 +98,12 @@ impl Job {
     fn take_late_signals(&mut self, mut patience: Patience) -> Patience {
         while let Some(signal) = self.signals.next_pending() {
             match signal {
-                Signal::TSTP => self.suspend(),
+                Signal::TSTP => {
+                    self.suspend();
+                    if let Patience::Until(_) = patience {
+                        patience = Patience::short();
+                    }
+                }
                 Signal::QUIT => self.printer.say(&format!(
                     "mpjrun: all ranks have ended, and {} bytes of their output wait to be read\n",
                     self.printer.left()

