@@ -18,6 +18,8 @@
 //!   its end by an error. Code 0 says that it did not; then it is not to blame for who waits for it.
 //! - EX7: a rank that gives up its place in the job has failed. It is waited for shortly, since its ending
 //!   tells more; so is a script whose program has ended without finishing.
+//! - EX8: in a job that goes on without a lost rank, another one that gives up has no choice. Code 0 then says
+//!   that it came to its end all the same.
 
 use std::time::Duration;
 
@@ -61,6 +63,8 @@ pub(crate) enum Fault {
     GaveUp { panicked: bool },
     /// One of its threads has ended by a panic, and now every rank waits for another one.
     Deserted,
+    /// One of its threads unwinds from a panic, in a call, and now every rank waits for another one.
+    Unwinding,
     /// The program is gone without finishing, by a panic or not, and the script that started it goes on
     /// (EX7).
     Gone { panicked: bool },
@@ -121,7 +125,10 @@ impl Verdict {
             Self::Failed(Failure { fault: Fault::Aborted(code), .. }) => (code as u8).max(1),
             Self::Failed(Failure {
                 fault:
-                    Fault::GaveUp { panicked: true } | Fault::Gone { panicked: true } | Fault::Deserted,
+                    Fault::GaveUp { panicked: true }
+                    | Fault::Gone { panicked: true }
+                    | Fault::Deserted
+                    | Fault::Unwinding,
                 ..
             }) => 101,
             Self::Failed(_) => 1,
@@ -204,16 +211,16 @@ impl Record {
     }
 
     /// Whether it has failed, as far as that is known at `now`.
-    fn state(&self, somebody_joined: bool, now: u64) -> State {
+    fn state(&self, job: Facts, now: u64) -> State {
         if let Some((at, code)) = self.aborted {
             return State::Failed { fault: Fault::Aborted(code), at, since: at };
         }
         if let Some((ending, ended)) = self.ended {
-            let at = self.dated(self.left().unwrap_or(ended));
-            let fault = self.fault_of(ending, ended, somebody_joined);
+            let at = self.dated(self.left(job).unwrap_or(ended));
+            let fault = self.fault_of(ending, ended, job);
             return fault.map_or(State::Well, |fault| State::Failed { fault, at, since: ended });
         }
-        let Some(left) = self.left() else { return State::Well };
+        let Some(left) = self.left(job) else { return State::Well };
         let panicked = self.complained(left).is_some_and(Complaint::is_panic);
         let (fault, until) = match self.program_ended {
             Some(end) => (Fault::Gone { panicked }, end.saturating_add(GONE_AFTER)),
@@ -228,22 +235,28 @@ impl Record {
     }
 
     /// What was wrong with how it ended.
-    fn fault_of(&self, ending: Ending, at: u64, somebody_joined: bool) -> Option<Fault> {
+    fn fault_of(&self, ending: Ending, at: u64, job: Facts) -> Option<Fault> {
         let line_alone = self.line_closed.is_some_and(|closed| closed + LINE_ALONE < at);
+        let is_due = self.finished || self.dismissed || self.gave_up_since(job.lost_at);
         match ending {
-            Ending::Code(0) if self.finished || self.dismissed => None,
+            Ending::Code(0) if is_due => None,
             Ending::Code(0) if self.joined && line_alone => Some(Fault::LineClosed),
             Ending::Code(0) if self.joined => Some(Fault::Unfinished),
-            Ending::Code(0) => somebody_joined.then_some(Fault::NeverJoined),
+            Ending::Code(0) => job.somebody_joined.then_some(Fault::NeverJoined),
             Ending::Code(code) => Some(Fault::Code(code)),
             Ending::Signal(signal) => Some(Fault::Signal(signal)),
         }
     }
 
     /// When the program left the job without having done its part, by its own word or by its end (EX7).
-    fn left(&self) -> Option<u64> {
-        let is_due = self.finished || self.dismissed;
-        self.gave_up.or(self.program_ended).filter(|_| !is_due)
+    fn left(&self, job: Facts) -> Option<u64> {
+        let gave_up = self.gave_up.filter(|_| !self.gave_up_since(job.lost_at));
+        gave_up.or(self.program_ended).filter(|_| !self.finished && !self.dismissed)
+    }
+
+    /// Whether it gave up after another rank was lost, by which it had to (EX8).
+    fn gave_up_since(&self, lost_at: Option<u64>) -> bool {
+        lost_at.zip(self.gave_up).is_some_and(|(lost, gave_up)| gave_up >= lost)
     }
 
     /// What it said last, shortly before `at` or since (EX2).
@@ -260,6 +273,14 @@ impl Record {
     fn is_undecided(&self) -> bool {
         self.ended.is_none() && self.aborted.is_none()
     }
+}
+
+/// What counts for every rank of a job.
+#[derive(Debug, Clone, Copy)]
+struct Facts {
+    somebody_joined: bool,
+    /// When the first rank was declared lost, and the calls of the others began to fail.
+    lost_at: Option<u64>,
 }
 
 /// How far a rank is known to have failed.
@@ -279,6 +300,8 @@ pub(crate) struct Ledger {
     start: u64,
     host: String,
     records: Vec<Record>,
+    /// When [`Ledger::take_failed`] told of the first failure.
+    lost_at: Option<u64>,
 }
 
 impl Ledger {
@@ -293,7 +316,7 @@ impl Ledger {
         let pids = pids.into_iter().map(Some).chain(std::iter::repeat(None));
         let records =
             pids.take(ranks).map(|pid| Record { started: pid, pid, ..Record::default() }).collect();
-        Self { start, host, records }
+        Self { start, host, records, lost_at: None }
     }
 
     /// When the job started, in nanoseconds of the monotonic clock.
@@ -389,6 +412,12 @@ impl Ledger {
         failures.min_by_key(|failure| failure.at)
     }
 
+    /// The failure of a rank that was seen to unwind from a panic.
+    pub(crate) fn unwinding(&self, rank: usize) -> Option<Failure> {
+        let panic = self.records.get(rank)?.complaints.iter().rfind(|said| said.is_panic())?;
+        Some(Failure { rank, fault: Fault::Unwinding, at: panic.at })
+    }
+
     /// Notes that `rank` was let go (EX6).
     pub(crate) fn dismissed(&mut self, rank: usize) {
         self.records[rank].dismissed = true;
@@ -445,8 +474,8 @@ impl Ledger {
 
     /// The states of all ranks at `now`.
     fn states(&self, now: u64) -> impl Iterator<Item = State> {
-        let somebody_joined = self.somebody_joined();
-        self.records.iter().map(move |record| record.state(somebody_joined, now))
+        let job = self.facts();
+        self.records.iter().map(move |record| record.state(job, now))
     }
 
     /// When ranks failed of which that is not certain, and when it will be.
@@ -466,18 +495,23 @@ impl Ledger {
         failures.min_by_key(|(failure, _)| failure.at)
     }
 
-    /// A rank that has failed by `now` and was not told of before, if there is one.
+    /// A rank that has failed by `now` and was not told of before, if there is one. The others are about to
+    /// learn that it is lost.
     pub(crate) fn take_failed(&mut self, now: u64) -> Option<Failure> {
-        let somebody_joined = self.somebody_joined();
+        let job = self.facts();
         let untold = self.records.iter_mut().enumerate().filter(|(_, record)| !record.told);
         let mut failures = untold.filter_map(|(rank, record)| {
-            let State::Failed { fault, at, .. } = record.state(somebody_joined, now) else {
-                return None;
-            };
+            let State::Failed { fault, at, .. } = record.state(job, now) else { return None };
             record.told = true;
             Some(Failure { rank, fault, at })
         });
-        failures.next()
+        let failure = failures.next()?;
+        self.lost_at.get_or_insert(now);
+        Some(failure)
+    }
+
+    fn facts(&self) -> Facts {
+        Facts { somebody_joined: self.somebody_joined(), lost_at: self.lost_at }
     }
 
     /// Whether the program is one of ours, as far as known.

@@ -50,6 +50,8 @@ pub use spec::{App, Export, JobSpec, OnFailure, Vigilance};
 const GRACE_AFTER_FAILURE: Duration = Duration::from_millis(200);
 /// From SIGTERM to SIGKILL when the launcher itself was asked to end.
 const GRACE_AFTER_SIGNAL: Duration = Duration::from_secs(2);
+/// How long ranks at their end have before that, to tell why they are there.
+const FAREWELL_AFTER_SIGNAL: Duration = Duration::from_millis(100);
 /// Messages of one rank that are taken at once.
 const MESSAGES_PER_TURN: usize = 64;
 /// How many times as many are taken of a rank that has ended; a line holds fewer.
@@ -130,6 +132,7 @@ pub fn outcome(spec: &JobSpec) -> Result<Outcome, LaunchError> {
         oversight,
         _segment: segment,
         on_failure: spec.on_failure,
+        has_lost_ranks: false,
         tells_stats: spec.stats,
         timeout: spec.timeout.map(|limit| (limit, Instant::now() + limit)),
         phase: Phase::Running,
@@ -209,6 +212,8 @@ struct Job {
     /// Open as long as the job runs: whoever asks for the job finds it by this descriptor.
     _segment: OwnedFd,
     on_failure: OnFailure,
+    /// Whether the others were told that ranks are lost.
+    has_lost_ranks: bool,
     tells_stats: bool,
     timeout: Option<(Duration, Instant)>,
     phase: Phase,
@@ -372,9 +377,17 @@ impl Job {
 
     /// Ends the job: the first time with a grace, then at once.
     fn interrupt(&mut self, signal: Signal) {
-        match self.verdict {
-            None => self.stop(Verdict::Signalled(signal.as_raw()), GRACE_AFTER_SIGNAL),
-            Some(_) => self.kill(),
+        let verdict = Verdict::Signalled(signal.as_raw());
+        match (self.verdict, self.phase) {
+            (Some(_), _) => self.kill(),
+            (None, Phase::Dismissing { verdict: Verdict::Signalled(_), .. }) => {
+                self.stop(verdict);
+                self.kill();
+            }
+            _ => {
+                let snapshot = self.oversight.snapshot(true);
+                self.dismiss(snapshot, verdict, Instant::now() + FAREWELL_AFTER_SIGNAL);
+            }
         }
     }
 
@@ -492,7 +505,11 @@ impl Job {
         }
     }
 
-    fn stop(&mut self, verdict: Verdict, grace: Duration) {
+    fn stop(&mut self, verdict: Verdict) {
+        let grace = match verdict {
+            Verdict::Signalled(_) => GRACE_AFTER_SIGNAL,
+            _ => GRACE_AFTER_FAILURE,
+        };
         let afresh = matches!(verdict, Verdict::Failed(_));
         let snapshot = self.snapshot.get_or_insert_with(|| self.oversight.snapshot(afresh));
         // A rank that was let go is told of as it was before.

@@ -64,7 +64,7 @@ pub(crate) fn of_verdict(
         Verdict::Failed(failure) => {
             // The headline is about it.
             let said = cause::complaints_of(&ledger.records()[failure.rank]);
-            if failure.fault == Fault::Deserted {
+            if matches!(failure.fault, Fault::Deserted | Fault::Unwinding) {
                 // Its other threads are in the hang.
                 said + &states(ledger, snapshot, &standings) + &findings(&standings, "")
             } else {

@@ -14,6 +14,8 @@
 //!   name says that they never communicate and start no thread that does, and is no other thread's
 //!   (`bystander_name`). Where the rank is in another namespace of processes its threads cannot be counted,
 //!   and where more of them are blocked than a slate lists they are not known: such a rank may go on.
+//!   Nor are threads counted where one drops the last access to the library that its rank has (`alone`): no
+//!   other can call it any more, and no rank joins twice.
 //! - WD2: the same epoch in all the looks means that the rank's waits have not changed between them (SL3 of
 //!   `transport_lapi`'s slates). So all ranks' waits stood there together from the end of the first look to
 //!   the beginning of the last one, however long each look took. The threads were counted in that time. The
@@ -254,6 +256,9 @@ fn doubt_of_slate(state: &TaskState) -> Option<Doubt> {
 
 /// What the count of its threads says.
 fn doubt_of_threads(state: &TaskState) -> Option<Doubt> {
+    if state.blocked.iter().any(|thread| thread.wait.alone) {
+        return None;
+    }
     match threads(state) {
         Some(count) if count == state.blocked.len() => None,
         None if !state.is_here => Some(Doubt::Elsewhere),

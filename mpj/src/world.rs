@@ -113,7 +113,8 @@ impl Drop for World {
         let complaint = self.communicator.device.complaint();
         // Dropped by a `main` that returns an error, which is printed after this: where the job hangs by
         // that, it must get there.
-        let leave = || self.leave(mpjdev::Device::finish_unless_dismissed);
+        let alone = Arc::strong_count(&self.communicator.device) == 1;
+        let leave = || self.leave(|device| device.finish_unless_dismissed(alone));
         let Some(complaint) = complaint.or_else(|| leave().err().map(|error| error.to_string()))
         else {
             return;

@@ -389,23 +389,25 @@ impl<A: Adapter> Device<A> {
     /// # Errors
     /// As [`Device::iwait`]; [`Error::Finished`] the second time.
     pub fn finish(&self) -> Result<(), Error> {
-        self.finish_after(|context| context.gfence().map(|()| true)).map(drop)
+        self.finish_after(false, |context| context.gfence().map(|()| true)).map(drop)
     }
 
     /// [`Device::finish`] for a rank that does nothing else behind it. Answers whether every rank has come
-    /// here: not where the launcher has found that the others never will, and has let this rank go.
+    /// here: not where the launcher has found that the others never will, and has let this rank go. `alone`
+    /// says that no other thread has access to this device; it helps to find that sooner.
     ///
     /// # Errors
     /// As [`Device::finish`].
-    pub fn finish_unless_dismissed(&self) -> Result<bool, Error> {
-        self.finish_after(Context::gfence_unless_dismissed)
+    pub fn finish_unless_dismissed(&self, alone: bool) -> Result<bool, Error> {
+        self.finish_after(alone, Context::gfence_unless_dismissed)
     }
 
     fn finish_after(
         &self,
+        alone: bool,
         fence: impl FnOnce(&Context<A, State>) -> Result<bool, LapiError>,
     ) -> Result<bool, Error> {
-        let _within = Within::call(Call::Finish);
+        let _within = Within::end(alone);
         let have_come = fence(&self.context).map_err(|error| self.fail(error.into()))?;
         let mut session = self.session()?;
         if let Some(trouble) = session.state.trouble.take() {

@@ -3,6 +3,7 @@
 //! `MPJ_PROGRAMS=100000 MPJ_PROGRAMS_SEED=2 cargo test -p mpj-tests --test deadlocks` runs more
 //! programs, and others.
 
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use mpj_tests::faults::asked;
@@ -156,6 +157,35 @@ fn an_error_that_main_returns_is_seen_before_a_timeout() {
 fn the_others_go_on_after_an_error_that_main_returns() {
     let says = ["no input file\n", "mpjrun: rank 1 (pid ", "the other ranks go on", "rank 1 (pid "];
     hang(&["-n", "2", "--on-failure", "keep", DEADLOCK, "error"], 3, &says);
+}
+
+#[test]
+fn an_error_beside_a_helper_thread_is_the_cause() {
+    // The thread cannot communicate any more, since the world is gone.
+    let says = ["no input file\n", "mpjrun: rank 1 (pid ", "exited with code 3", "recv", "rank 1"];
+    hang(&["-n", "2", DEADLOCK, "helped-error"], 3, &says);
+}
+
+#[test]
+fn an_error_that_main_returns_is_seen_before_a_signal() {
+    let mut command = Command::new("timeout");
+    command.args(["--preserve-status", "-s", "INT", "1"]).arg(launch::mpjrun_path());
+    command.args(["-n", "2", "env", "MPJ_WAIT=spin", DEADLOCK, "error"]).env("MPJ_TUNING", "none");
+    let outcome = launch::run(&mut command);
+    assert_eq!(outcome.code, 130, "{outcome:?}");
+    assert!(outcome.stderr.starts_with("no input file\nmpjrun: ended by signal 2"), "{outcome:?}");
+}
+
+#[test]
+fn a_panic_whose_unwinding_waits_is_the_cause() {
+    let says = [
+        "mpjrun: rank 1 (pid ",
+        "panicked, ",
+        "waits for others while it unwinds",
+        "it panicked at tests/src/bin/deadlock.rs:",
+        "0 waits for 1 (recv tag 6)",
+    ];
+    hang(&["-n", "2", DEADLOCK, "unwinding"], 101, &says);
 }
 
 #[test]

@@ -14,7 +14,7 @@
 use std::marker::PhantomData;
 
 use crate::adapter::{Adapter, Standing};
-use crate::bootstrap::board::{Wait, Within};
+use crate::bootstrap::board::{Outer, Wait, Within};
 use crate::bootstrap::monotonic_nanos;
 use crate::session::Session;
 
@@ -80,7 +80,10 @@ impl Notice {
         standing: Standing,
     ) {
         let mut wait = awaited.note(session);
-        wait.call = Within::current().unwrap_or(wait.call);
+        if let Some(Outer { call, alone }) = Within::current() {
+            (wait.call, wait.alone) = (call, alone);
+        }
+        wait.unwinding = std::thread::panicking();
         let (since, place) = match *self {
             Self::None => (monotonic_nanos(), None),
             Self::Lasting { since } => (since, None),

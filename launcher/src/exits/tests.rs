@@ -351,3 +351,17 @@ fn a_second_program_of_a_script_is_not_the_rank() {
     assert!(job.note(0, second, ms(2)));
     assert_eq!(job.records()[0].pid, Some(200));
 }
+
+#[test]
+fn who_gives_up_after_a_loss_has_no_choice() {
+    let mut job = ledger(2);
+    (0..2).for_each(|rank| join(&mut job, rank));
+    job.ended(1, Ending::Code(7), ms(10));
+    assert_eq!(job.take_failed(ms(11)).map(|failure| failure.rank), Some(1));
+    give_up(&mut job, 0, ms(12));
+    assert_eq!(job.take_failed(ms(900)), None);
+    job.ended(0, Ending::Code(0), ms(20));
+    assert_eq!(job.take_failed(ms(900)), None);
+    job.ended(0, Ending::Code(2), ms(20));
+    assert_eq!(job.take_failed(ms(900)).map(|failure| failure.fault), Some(Fault::Code(2)));
+}

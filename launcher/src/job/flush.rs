@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use rustix::io::Errno;
 use rustix::process::Signal;
 
-use super::{ENDING, Event, GRACE_AFTER_FAILURE, Job, events};
+use super::{ENDING, Event, Job, events};
 use crate::exits::Verdict;
 use crate::report::{self, Snapshot};
 
@@ -122,7 +122,7 @@ impl Job {
     /// Passes the verdict on a job that had none when its ranks had ended (J2).
     fn end_late(&mut self, verdict: Verdict) {
         if self.verdict.is_none() {
-            self.stop(verdict, GRACE_AFTER_FAILURE);
+            self.stop(verdict);
         }
     }
 }

@@ -11,10 +11,10 @@ use std::time::{Duration, Instant};
 
 use transport_lapi::bootstrap::monotonic_nanos;
 
-use super::{GRACE_AFTER_FAILURE, Job, OnFailure, Phase};
+use super::{Job, OnFailure, Phase};
 use crate::exits::{Decision, Verdict};
 use crate::oversight::Occasion;
-use crate::report;
+use crate::report::{self, Snapshot};
 use crate::watch::Stage;
 
 /// How long ranks that are let go have to end. A deadlock is told within two seconds all the same.
@@ -27,7 +27,7 @@ impl Job {
             return;
         }
         if let Some(broken) = self.printer.broken_output() {
-            return self.stop(broken.into(), GRACE_AFTER_FAILURE);
+            return self.stop(broken.into());
         }
         let may_go_on = self.on_failure == OnFailure::Keep && self.ledger.abort().is_none();
         match self.phase {
@@ -39,7 +39,7 @@ impl Job {
             let is_over = now >= until || !self.ledger.awaits_dismissed();
             let is_open = matches!(self.ledger.decide(monotonic_nanos()), Decision::Open { .. });
             if is_over && !is_open {
-                self.stop(verdict, GRACE_AFTER_FAILURE);
+                self.stop(verdict);
             }
         }
     }
@@ -54,7 +54,7 @@ impl Job {
             self.take_messages(rank);
         }
         if let Decision::Failed(failure) = self.ledger.decide(monotonic_nanos()) {
-            self.stop(Verdict::Failed(failure), GRACE_AFTER_FAILURE);
+            self.stop(Verdict::Failed(failure));
         }
     }
 
@@ -64,16 +64,17 @@ impl Job {
         if let Decision::Failed(failure) = self.ledger.decide(monotonic_nanos()) {
             let is_cause = verdict == Verdict::Deadlock;
             let verdict = if is_cause { Verdict::Failed(failure) } else { verdict };
-            self.stop(verdict, GRACE_AFTER_FAILURE);
+            self.stop(verdict);
         }
     }
 
     /// Tells once of each rank that has failed while the others go on, and ends their waits for it.
     fn tell_failures(&mut self) {
         while let Some(failure) = self.ledger.take_failed(monotonic_nanos()) {
-            let cause = report::cause(&self.ledger, Verdict::Failed(failure));
-            self.printer
-                .say(&format!("{cause}mpjrun: the other ranks go on (--on-failure keep)\n"));
+            self.printer.say(&report::cause(&self.ledger, Verdict::Failed(failure)));
+            if !std::mem::replace(&mut self.has_lost_ranks, true) {
+                self.printer.say("mpjrun: the other ranks go on (--on-failure keep)\n");
+            }
             self.oversight.declare_lost(failure.rank);
             if matches!(self.phase, Phase::Dismissing { verdict: Verdict::Deadlock, .. }) {
                 (self.phase, self.snapshot) = (Phase::Running, None);
@@ -137,18 +138,29 @@ impl Job {
         let is_there =
             |pid: u32, thread: i32| Path::new(&format!("/proc/{pid}/task/{thread}")).exists();
         let deserted = self.ledger.desertion(snapshot.last_wait(), is_there);
+        let unwinding = snapshot.unwinding().filter_map(|rank| self.ledger.unwinding(rank));
+        let panic = unwinding.chain(deserted).min_by_key(|failure| failure.at);
+        match panic.filter(|_| verdict == Verdict::Deadlock) {
+            Some(panic) => {
+                self.snapshot = Some(snapshot);
+                self.stop(Verdict::Failed(panic));
+            }
+            None => self.dismiss(snapshot, verdict, now + FAREWELL),
+        }
+    }
+
+    /// Lets ranks go that wait at their end in `snapshot`, and stops the job with `verdict` when they have
+    /// ended, or it is over `until` they should have (JU2).
+    pub(super) fn dismiss(&mut self, snapshot: Snapshot, verdict: Verdict, until: Instant) {
         let at_end: Vec<usize> = snapshot.at_their_end().collect();
         self.snapshot = Some(snapshot);
-        match deserted.filter(|_| verdict == Verdict::Deadlock) {
-            Some(panic) => self.stop(Verdict::Failed(panic), GRACE_AFTER_FAILURE),
-            None if at_end.is_empty() => self.stop(verdict, GRACE_AFTER_FAILURE),
-            None => {
-                for rank in at_end {
-                    self.ledger.dismissed(rank);
-                    self.oversight.dismiss(rank);
-                }
-                self.phase = Phase::Dismissing { until: now + FAREWELL, verdict };
-            }
+        if at_end.is_empty() {
+            return self.stop(verdict);
         }
+        for rank in at_end {
+            self.ledger.dismissed(rank);
+            self.oversight.dismiss(rank);
+        }
+        self.phase = Phase::Dismissing { until, verdict };
     }
 }

@@ -59,7 +59,8 @@ fn failure_words(ledger: &Ledger, failure: &Failure) -> String {
     let Failure { rank, fault, .. } = *failure;
     let Some(record) = ledger.records().get(rank) else { return format!("rank {rank} failed") };
     let at = match (fault, record.ended) {
-        (Fault::Aborted(_) | Fault::GaveUp { .. } | Fault::Deserted, _) | (_, None) => failure.at,
+        (Fault::Aborted(_) | Fault::GaveUp { .. } | Fault::Deserted | Fault::Unwinding, _)
+        | (_, None) => failure.at,
         (_, Some((_, at))) => at,
     };
     let when = format!("{} s after start", seconds_between(ledger.start(), at));
@@ -87,6 +88,10 @@ fn failure_words(ledger: &Ledger, failure: &Failure) -> String {
         Fault::Deserted => {
             format!("lost a thread by a panic, {when}, and now every rank waits for another one")
         }
+        Fault::Unwinding => format!(
+            "panicked, {when}, and waits for others while it unwinds; now every rank waits for another \
+             one"
+        ),
         Fault::Gone { panicked } => format!(
             "{} without finishing, {when}, and the script that started it goes on: let that end with \
              the program's code",

@@ -69,6 +69,18 @@ impl Snapshot {
         ranks.filter(move |(_, seen)| is_there(seen)).map(|(rank, _)| rank)
     }
 
+    /// The ranks of which a thread waits while it unwinds from a panic.
+    pub(crate) fn unwinding(&self) -> impl Iterator<Item = usize> {
+        let is_one = |seen: &Seen| match seen {
+            Seen::State(state) => {
+                state.blocked.iter().any(|blocked| blocked.wait.unwinding && !blocked.failed)
+            }
+            Seen::Unsteady | Seen::Unread => false,
+        };
+        let ranks = self.ranks.iter().enumerate();
+        ranks.filter(move |(_, seen)| is_one(seen)).map(|(rank, _)| rank)
+    }
+
     /// When the wait began that began last, in nanoseconds of the monotonic clock.
     pub(crate) fn last_wait(&self) -> u64 {
         let blocked = self.ranks.iter().flat_map(|seen| match seen {

@@ -60,6 +60,8 @@ fn joined(ranks: u32) -> Ledger {
 /// A receive of 8 bytes on the world that lasts since 500 ms after the start.
 fn recv(peer: impl Into<Option<u32>>, tag: impl Into<Option<i32>>) -> Wait {
     Wait {
+        alone: false,
+        unwinding: false,
         call: Call::Recv,
         open: 1,
         sends: false,

@@ -51,6 +51,15 @@ fn take_part(how: &str) -> Outcome {
         }
         _ if world.rank() == 0 => waits(&world),
         "error" => Err("no input file".into()),
+        "helped-error" => {
+            thread::spawn(thread::park);
+            Err("no input file".into())
+        }
+        "unwinding" => {
+            let _guard = Meets(&world);
+            panics();
+            Ok(())
+        }
         "leaves" => Ok(()),
         "thread" => {
             thread::spawn(panics);
@@ -65,6 +74,15 @@ fn take_part(how: &str) -> Outcome {
             waits(&world)
         }
         _ => Err(format!("unknown: {how}").into()),
+    }
+}
+
+/// Meets the others before it goes.
+struct Meets<'a>(&'a World);
+
+impl Drop for Meets<'_> {
+    fn drop(&mut self) {
+        let _ = self.0.barrier();
     }
 }
 

@@ -67,6 +67,8 @@ const FAILED: u32 = 3;
 const SENDS: u32 = 1;
 const ANY_PEER: u32 = 2;
 const ANY_TAG: u32 = 4;
+const ALONE: u32 = 8;
+const UNWINDING: u32 = 16;
 
 /// What stands in one line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -198,7 +200,9 @@ impl Line {
         let flag = |set: bool, flag| if set { flag } else { 0 };
         let flags = flag(wait.sends, SENDS)
             | flag(wait.peer.is_none(), ANY_PEER)
-            | flag(wait.tag.is_none(), ANY_TAG);
+            | flag(wait.tag.is_none(), ANY_TAG)
+            | flag(wait.alone, ALONE)
+            | flag(wait.unwinding, UNWINDING);
         let (state, ticket) = match *standing {
             Standing::Asleep { ticket } => (ASLEEP, ticket),
             Standing::Awake => (AWAKE, 0),
@@ -233,6 +237,8 @@ impl Line {
             context: word(&self.context),
             bytes: self.bytes.load(Ordering::Relaxed),
             phase: legal(&Phase::ALL, word(&self.phase)),
+            alone: flags & ALONE != 0,
+            unwinding: flags & UNWINDING != 0,
             since: self.since.load(Ordering::Relaxed),
         };
         let standing = match state {

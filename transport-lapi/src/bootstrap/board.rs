@@ -98,6 +98,10 @@ pub struct Wait {
     pub bytes: u64,
     /// How far it has come.
     pub phase: Phase,
+    /// Whether no other thread of the rank has access to the library any more.
+    pub alone: bool,
+    /// Whether the thread is unwinding from a panic.
+    pub unwinding: bool,
     /// Since when the thread is blocked, by [`super::monotonic_nanos`].
     pub since: u64,
 }
@@ -167,26 +171,39 @@ pub struct Blocked {
     pub looks: u32,
 }
 
+/// A call of which others are parts.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Outer {
+    pub(crate) call: Call,
+    pub(crate) alone: bool,
+}
+
 thread_local! {
     /// The call that the program made, where that is not the one that waits.
-    static OUTER: Cell<Option<Call>> = const { Cell::new(None) };
+    static OUTER: Cell<Option<Outer>> = const { Cell::new(None) };
 }
 
 /// Says that this thread is in a call of which others are parts, until it is dropped: what it waits for
 /// meanwhile is published under its name.
 #[must_use = "the call ends when this is dropped"]
 pub struct Within {
-    before: Option<Call>,
+    before: Option<Outer>,
 }
 
 impl Within {
     /// The call begins.
     pub fn call(call: Call) -> Self {
-        Self { before: OUTER.replace(Some(call)) }
+        Self { before: OUTER.replace(Some(Outer { call, alone: false })) }
+    }
+
+    /// The end of this rank's part begins; `alone` if no other thread has access to the library any more,
+    /// whatever it does: then such threads do not keep the job from being in deadlock.
+    pub fn end(alone: bool) -> Self {
+        Self { before: OUTER.replace(Some(Outer { call: Call::Finish, alone })) }
     }
 
     /// The call that this thread is in, if it is in one.
-    pub fn current() -> Option<Call> {
+    pub(crate) fn current() -> Option<Outer> {
         OUTER.get()
     }
 }

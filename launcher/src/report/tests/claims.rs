@@ -23,6 +23,8 @@ fn any_wait() -> impl Strategy<Value = Wait> {
     let others = (0..8_u32, any::<u64>(), any::<u64>(), any::<bool>());
     (prop::sample::select(calls), prop::sample::select(phases), numbers, others).prop_map(
         |(call, phase, (open, peer, tag), (context, bytes, since, sends))| Wait {
+            alone: false,
+            unwinding: false,
             call,
             open,
             sends,

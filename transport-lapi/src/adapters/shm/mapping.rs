@@ -3,6 +3,8 @@
 //!
 //! - MM1: a segment is mapped only if it is as long as its layout and sealed against shrinking, so no
 //!   access inside the layout can meet the end of the file.
+//! - MM2: a fork does not get the mapping: it would take frames that are its parent's, and overwrite others.
+//!   One that uses the library nevertheless ends by SIGSEGV.
 
 #![allow(unsafe_code, reason = "mapping a file and populating the mapping")]
 
@@ -86,11 +88,12 @@ pub(super) fn map(fd: impl AsFd, layout: Layout) -> Result<Segment, AdapterError
         )
     }
     .map_err(|errno| system_sized("map the job segment", layout.bytes() as u64, errno))?;
-    let base =
-        NonNull::new(base.cast()).ok_or_else(|| system("map the job segment", Errno::INVAL))?;
+    let base = NonNull::new(base).ok_or_else(|| system("map the job segment", Errno::INVAL))?;
+    // SAFETY: what was just mapped is kept from forks, for whom it is not. A refusal is harmless.
+    let _ = unsafe { rustix::mm::madvise(base.as_ptr(), layout.bytes(), Advice::LinuxDontFork) };
     // SAFETY: S1 of `crate::adapters::segment`: fresh, readable, writable, as long as the layout
     // (MM1), aligned to a page, and nobody else knows it.
-    Ok(unsafe { Segment::from_mapping(base, layout) })
+    Ok(unsafe { Segment::from_mapping(base.cast(), layout) })
 }
 
 fn bad(what: String) -> AdapterError {

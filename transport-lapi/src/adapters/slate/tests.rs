@@ -13,6 +13,8 @@ const RECV: Wait = Wait {
     context: 2,
     bytes: 1 << 40,
     phase: Phase::Unmatched,
+    alone: false,
+    unwinding: true,
     since: u64::MAX - 1,
 };
 
@@ -29,7 +31,7 @@ fn what_is_put_is_read_until_it_is_cleared() {
     let segment = segment();
     let slate = segment.slate(0);
     assert_eq!(slate.read().unwrap().entries, []);
-    let any = Wait { peer: None, tag: None, sends: true, call: Call::Send, ..RECV };
+    let any = Wait { peer: None, tag: None, sends: true, call: Call::Send, alone: true, ..RECV };
     let entries = [entry(RECV), Entry { wait: any, standing: Standing::Awake, looks: 0 }]
         .into_iter()
         .enumerate();
