@@ -3,6 +3,7 @@
 //! `MPJ_PROGRAMS=100000 MPJ_PROGRAMS_SEED=2 cargo test -p mpj-tests --test deadlocks` runs more
 //! programs, and others.
 
+use std::thread;
 use std::time::{Duration, Instant};
 
 use mpj_tests::faults::asked;
@@ -136,6 +137,25 @@ fn a_job_that_seems_to_stand_still_is_told_so_once() {
     let said = job(&["--timeout", "1", "--deadlock", "ignore"]);
     assert!(!said.contains(note), "{said}");
     assert!(said.contains(&[cycle, "--deadlock ignore\n"].concat()), "{said}");
+}
+
+/// So it is where a rank is asleep, and in no call that others could end.
+#[test]
+fn a_rank_that_never_comes_is_told_of_once() {
+    let job = |how: &'static str| {
+        move || launch::mpjrun(&["-n", "2", "--note-after", "1", "--timeout", "4", DEADLOCK, how])
+    };
+    launch::mpjrun_path();
+    let stopped = thread::spawn(job("stopped"));
+    let asleep = job("asleep")();
+    let stopped = stopped.join().expect("a job that was run");
+    for (outcome, ends) in [(asleep, "asleep outside of MPI"), (stopped, "stopped by a signal")] {
+        assert_eq!(outcome.code, 124, "{outcome:?}");
+        let said = outcome.stderr;
+        assert_eq!(said.matches("mpjrun: no rank has made progress for ").count(), 1, "{said}");
+        let chain = format!("chain: 0 waits for 1 (recv tag 6) -> 1 ({ends})\n");
+        assert_eq!(said.matches(&chain).count(), 2, "in the note, and at the end: {said}");
+    }
 }
 
 #[test]
