@@ -198,7 +198,7 @@ fn a_panic_that_takes_a_thread_with_it_is_the_cause() {
 
 #[test]
 fn a_panic_that_is_caught_is_no_cause() {
-    let says = ["mpjrun: deadlock", "0 waits for 1 (recv tag 6)", "no more data"];
+    let says = ["mpjrun: deadlock", "no more data", "0 waits for 1 (recv tag 6)"];
     deadlock(&["-n", "2", DEADLOCK, "caught"], &says);
 }
 
