@@ -19,8 +19,8 @@
 //!
 //! - RE1: everything read from the segment or told by a rank is a claim. Ranks and lengths in it index
 //!   nothing before they were compared; sums and differences saturate.
-//! - RE2: whatever is claimed, each part of a report has a limit of lines, and each list in a line one of
-//!   entries: what is left out is counted.
+//! - RE2: whatever is claimed, each part of a report has a limit of lines, each list in a line one of entries,
+//!   and each text one of bytes: what is left out is counted.
 
 mod cause;
 mod gatherings;
@@ -142,10 +142,11 @@ fn unjudged(ledger: &Ledger, snapshot: &Snapshot, standings: &[Standing]) -> Str
     hang(ledger, snapshot, standings, &unjudged::text(standings, snapshot))
 }
 
-/// All that is known of a job of which no rank is known to have failed.
+/// All that is known of a job of which no rank is known to have failed. What ranks have said comes first: a
+/// panic is likely the cause.
 fn hang(ledger: &Ledger, snapshot: &Snapshot, standings: &[Standing], unjudged: &str) -> String {
     let findings = findings(standings, unjudged);
-    [states(ledger, snapshot, standings), findings, cause::complaints(ledger)].concat()
+    [cause::complaints(ledger), states(ledger, snapshot, standings), findings].concat()
 }
 
 /// Why a job hangs, as far as that can be seen, and why it was not judged to.

@@ -1,18 +1,23 @@
 //! Notes that a job seems to stand still: for a long time no rank has begun or ended a wait or taken in a
-//! message, each has a thread asleep in a call, and no rank has used its processors for more than such
-//! sleep costs. Owned by [`crate::oversight`], which gives it the time.
+//! message, at least one has a thread asleep in a call, and no rank has used its processors for more than
+//! such sleep costs. Owned by [`crate::oversight`], which gives it the time.
 //!
 //! It is a hint, not a verdict, and ends nothing, since nothing in this says that the job cannot go on. A
 //! thread that is in no call may wait for the disk, the network, another process, a timer or the user,
 //! which costs no processor time, and communicate next. Where no thread can do that the job is in deadlock,
 //! and [`crate::watch`] says so. So this is for ranks in which some thread might, but most often does
-//! not: one of a pool, of a runtime, or one that waits for Ctrl-C.
+//! not: one of a pool, of a runtime, or one that waits for Ctrl-C; and for ranks that sleep outside of all
+//! calls while others wait for them: in a lock, for a channel or a child, or stopped by a signal. Where
+//! nobody waits in a call nobody is kept from anything, and a job that only sleeps is not told of.
 //!
-//! - SS1: it is told once for each standstill. The next one, after a rank has moved, has to last twice as
-//!   long: a job that is slow by nature is not told so all the time.
+//! - SS1: it is told once for each standstill. The next one, after a rank has moved or computed, has to last
+//!   twice as long: a job that is slow by nature is told so a few times, and not all the time. That is what
+//!   a false note costs, so it need not be ruled out.
 //! - SS2: the processor time is read at both ends of the time alone, and only of a job that stood still
 //!   between two looks. It is that of all threads of the process together, so each one that is asleep in a
-//!   call is granted its part: it looks for messages now and then.
+//!   call is granted its part: it looks for messages now and then. A rank without such a thread is granted
+//!   as much as one with one: its other threads may have timers. Children's time is not in it, since it
+//!   only counts when they are reaped.
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -30,7 +35,7 @@ const WAKING: Duration = Duration::from_secs(1);
 /// Processor time, in ticks of the kernel (100 in a second), that a thread asleep in a call may use.
 const TICKS_ASLEEP: u64 = 10;
 
-/// A rank that has a thread asleep in a call.
+/// A rank that may stand still, as its slate shows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Sleeper {
     rank: usize,
@@ -41,7 +46,7 @@ struct Sleeper {
     threads: usize,
 }
 
-/// A job in which every rank has been a sleeper since then.
+/// A job in which nothing has moved since then.
 #[derive(Debug, Clone)]
 struct Still {
     since: Instant,
@@ -82,7 +87,7 @@ impl Standstill {
         self.judge(sleepers(&watch::look(board), stage), ticks_of_all, now)
     }
 
-    /// What follows from a look that found these `sleepers`, if every rank is one.
+    /// What follows from a look that found these `sleepers`, if every rank may be one.
     fn judge(
         &mut self,
         sleepers: Option<Vec<Sleeper>>,
@@ -108,14 +113,15 @@ impl Standstill {
         };
         let lasted = now.saturating_duration_since(still.since);
         let is_over = still.ticks.is_some() && lasted >= self.span;
-        if self.is_told || (still.ticks.is_some() && !is_over) {
+        if still.ticks.is_some() && !is_over {
             self.still = Some(still);
             return None;
         }
         let used = ticks(&still.sleepers);
-        let is_idle = is_over && are_idle(&still, used.as_deref());
+        let is_idle = are_idle(&still, used.as_deref());
         self.still = Some(Still { since: now, ticks: used, ..still });
-        is_idle.then(|| {
+        self.is_told &= is_idle || !is_over;
+        (is_over && is_idle && !self.is_told).then(|| {
             self.is_told = true;
             self.span *= 2;
             lasted
@@ -133,15 +139,16 @@ impl Standstill {
     }
 }
 
-/// Every rank that has still to do its part; `None` if one of them has no thread asleep in a call, or cannot
-/// be looked at.
+/// Every rank that has still to do its part; `None` if no thread of them is asleep in a call, or one cannot be
+/// looked at.
 fn sleepers(look: &Look, stage: impl Fn(usize) -> Stage) -> Option<Vec<Sleeper>> {
     let left = look.iter().enumerate().filter(|(rank, _)| stage(*rank) == Stage::Running);
+    let mut is_waited = false;
     let sleepers: Option<Vec<Sleeper>> = left
         .map(|(rank, state)| {
             let state = state.as_ref().filter(|state| state.pid != 0 && state.is_here)?;
-            let is_asleep = state.blocked.iter().any(|thread| thread.undisturbed && !thread.failed);
-            is_asleep.then_some(Sleeper {
+            is_waited |= state.blocked.iter().any(|thread| thread.undisturbed && !thread.failed);
+            Some(Sleeper {
                 rank,
                 pid: state.pid,
                 epoch: state.epoch,
@@ -150,7 +157,7 @@ fn sleepers(look: &Look, stage: impl Fn(usize) -> Stage) -> Option<Vec<Sleeper>>
             })
         })
         .collect();
-    sleepers.filter(|sleepers| !sleepers.is_empty())
+    sleepers.filter(|_| is_waited)
 }
 
 /// Whether the ranks have used no more since then than `used` allows.
@@ -161,7 +168,7 @@ fn are_idle(still: &Still, used: Option<&[u64]>) -> bool {
         .sleepers
         .iter()
         .zip(spent)
-        .all(|(sleeper, spent)| spent <= TICKS_ASLEEP * sleeper.threads as u64)
+        .all(|(sleeper, spent)| spent <= TICKS_ASLEEP * sleeper.threads.max(1) as u64)
 }
 
 fn ticks_of_all(sleepers: &[Sleeper]) -> Option<Vec<u64>> {

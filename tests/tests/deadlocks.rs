@@ -4,6 +4,7 @@
 //! programs, and others.
 
 use std::process::Command;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use mpj_tests::faults::asked;
@@ -139,6 +140,25 @@ fn a_job_that_seems_to_stand_still_is_told_so_once() {
     assert!(said.contains(&[cycle, "--deadlock ignore\n"].concat()), "{said}");
 }
 
+/// So it is where a rank is asleep, and in no call that others could end.
+#[test]
+fn a_rank_that_never_comes_is_told_of_once() {
+    let job = |how: &'static str| {
+        move || launch::mpjrun(&["-n", "2", "--note-after", "1", "--timeout", "4", DEADLOCK, how])
+    };
+    launch::mpjrun_path();
+    let stopped = thread::spawn(job("stopped"));
+    let asleep = job("asleep")();
+    let stopped = stopped.join().expect("a job that was run");
+    for (outcome, ends) in [(asleep, "asleep outside of MPI"), (stopped, "stopped by a signal")] {
+        assert_eq!(outcome.code, 124, "{outcome:?}");
+        let said = outcome.stderr;
+        assert_eq!(said.matches("mpjrun: no rank has made progress for ").count(), 1, "{said}");
+        let chain = format!("chain: 0 waits for 1 (recv tag 6) -> 1 ({ends})\n");
+        assert_eq!(said.matches(&chain).count(), 2, "in the note, and at the end: {said}");
+    }
+}
+
 #[test]
 fn an_error_that_main_returns_is_the_cause() {
     let says = ["no input file\n", "mpjrun: rank 1 (pid ", "exited with code 3", "recv", "rank 1"];
@@ -208,7 +228,7 @@ fn a_panic_that_takes_a_thread_with_it_is_the_cause() {
 
 #[test]
 fn a_panic_that_is_caught_is_no_cause() {
-    let says = ["mpjrun: deadlock", "0 waits for 1 (recv tag 6)", "no more data"];
+    let says = ["mpjrun: deadlock", "no more data", "0 waits for 1 (recv tag 6)"];
     deadlock(&["-n", "2", DEADLOCK, "caught"], &says);
 }
 

@@ -495,7 +495,7 @@ fn a_rank_that_does_not_wait_is_seen_to_stand_still_compute_or_sleep() {
     let number = job.launcher.id().to_string();
     let wake = "rank 1: joined, stopped by a signal; kill -CONT ";
     let states =
-        [wake, "rank 2: joined, computing or polling", "rank 3: joined, asleep outside of MPI"];
+        [wake, "rank 2: joined, awake: computing", "rank 3: joined, asleep outside of MPI"];
     let ask = || launch::mpjrun(&["attach", &number]).stdout;
     eventually("all are seen", || {
         let told = ask();

@@ -14,7 +14,7 @@ pub(super) fn headline(ledger: &Ledger, verdict: Verdict) -> String {
     let what = match verdict {
         Verdict::Failed(failure) => failure_words(ledger, &failure),
         Verdict::TimedOut(limit) => {
-            format!("the job still ran after {} s (--timeout)", limit.as_secs_f64())
+            format!("the job still ran after {} s, its time limit", limit.as_secs_f64())
         }
         Verdict::Stalled(lasted) => {
             format!("no rank made progress for {:.1} s (--stall)", lasted.as_secs_f64())
@@ -122,7 +122,11 @@ fn unfinished_words(record: &Record, when: &str) -> String {
         ),
         (_, false) => format!("{exited}, {when}"),
         (_, true) => {
-            format!("{exited}: keep the World alive until the end of main and let it drop ({when})")
+            format!(
+                "{exited}: keep the World alive until the end of main and let it drop (process::exit, \
+                 mem::forget, and a World in a static or in an Arc that is left drop none), or call \
+                 World::finish first ({when})"
+            )
         }
     }
 }

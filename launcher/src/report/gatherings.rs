@@ -110,7 +110,6 @@ fn line(gathering: Gathering, standings: &[Standing], paths: &[Vec<usize>]) -> O
     let (come, absent) = gathering.split(standings);
     let is_open = |rank: &usize| !standings[*rank].ended_well;
     let hint = match gathering {
-        Gathering::Finish if !others_wait(&absent, standings) => None,
         Gathering::Finish if come.iter().any(is_open) => Some(
             " (at the end of main, or out of it by an error, which is printed only after the World is dropped)",
         ),
@@ -129,11 +128,6 @@ fn line(gathering: Gathering, standings: &[Standing], paths: &[Vec<usize>]) -> O
         line += &absent_words(&absent, standings, paths);
     }
     Some(line + "\n")
-}
-
-/// Whether somebody else waits as well: then the job hangs, and does not just end slowly.
-fn others_wait(absent: &[usize], standings: &[Standing]) -> bool {
-    absent.iter().any(|rank| standings[*rank].holding().next().is_some())
 }
 
 /// `; rank 2 has not (recv tag 7 from rank 0)`, without what the paths tell.

@@ -220,13 +220,13 @@ fn outside(rank: usize, snapshot: &Snapshot) -> Stage {
         }
         Seen::State(_) => match snapshot.activity(rank) {
             Some(Activity::Stopped | Activity::Traced) => return Stage::joined(),
-            Some(Activity::Computing) => "computing or polling",
             Some(Activity::InKernel) => "in a system call that cannot be interrupted",
             Some(Activity::Sleeping) => {
                 let meaning = "in a lock, a pipe or a timer";
                 return Stage { meaning, ..Stage::joined_and("asleep outside of MPI") };
             }
-            None => {
+            // What runs may be in a call that has not lasted.
+            Some(Activity::Computing) | None => {
                 let meaning = "computing, polling, or at the beginning of a call";
                 return Stage { meaning, ..Stage::joined_and("awake") };
             }

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-use transport_lapi::bootstrap::board::{Call, Phase, Wait};
+use transport_lapi::bootstrap::board::{Call, Phase, TaskState, Wait};
 
 use super::INDENT;
 use super::standing::Standing;
@@ -23,8 +23,10 @@ pub(super) fn text(standings: &[Standing], start: u64, at: u64) -> String {
     let mut text = rows(standings, start, at);
     let mut lines: Vec<(String, Vec<usize>)> = Vec::new();
     for (rank, standing) in told(standings) {
-        let unlisted = (standing.unlisted > 0)
-            .then(|| format!("{} more threads are blocked in calls", standing.unlisted));
+        let unlisted = (standing.unlisted > 0).then(|| {
+            let (more, listed) = (standing.unlisted, TaskState::LISTED);
+            format!("{more} more threads are blocked in calls; {listed} are listed")
+        });
         for line in standing.line().into_iter().chain(unlisted) {
             gather(&mut lines, line, rank);
         }

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use transport_lapi::bootstrap::board::{Call, Phase, Wait};
+use transport_lapi::config::RENDEZVOUS_FROM;
 
 use super::INDENT;
 use super::standing::Standing;
@@ -55,6 +56,11 @@ fn is_rendezvous(wait: &Wait) -> bool {
     wait.phase == Phase::Offered
 }
 
+/// Whether a message goes by rendezvous since it is long: a shorter one does where the user has asked for it.
+fn is_large(bytes: u64) -> bool {
+    RENDEZVOUS_FROM.iter().any(|(from, _)| bytes >= *from as u64)
+}
+
 /// Whether a rank waits, and not for this message.
 fn waits_elsewhere(receiver: &Standing, send: &Unfetched<'_>) -> bool {
     let waits = receiver.holding().next().is_some() || receiver.is_at_its_end();
@@ -94,10 +100,12 @@ fn both_send(sends: &[Unfetched<'_>]) -> String {
         1 => "and its receiver",
         _ => "and their receivers",
     };
+    let are_large = sends.iter().all(|send| is_large(send.wait.bytes));
     format!(
-        "{INDENT}{} {and_receivers} send first: large messages wait for their receive (rendezvous); \
-         use sendrecv or isend, or let one side receive first\n",
-        ranks(&senders)
+        "{INDENT}{} {and_receivers} send first: {} wait for their receive (rendezvous); use sendrecv or \
+         isend, or let one side receive first\n",
+        ranks(&senders),
+        if are_large { "large messages" } else { "their messages" }
     )
 }
 
@@ -113,7 +121,11 @@ fn to_others(sends: &[Unfetched<'_>], standings: &[Standing]) -> String {
         .take(MAX_LINES)
         .map(|((to, context, tag, bytes, is_rendezvous), from)| {
             let message = message(from, *to, *bytes, &envelope(*tag, *context));
-            let why = if *is_rendezvous { BY_RENDEZVOUS } else { "it is synchronous" };
+            let why = match (is_rendezvous, is_large(*bytes)) {
+                (true, true) => LARGE,
+                (true, false) => "it goes by rendezvous",
+                (false, _) => "it is synchronous",
+            };
             let instead = instead(*to, &standings[*to]);
             format!("{message} waits for its receive, since {why}; {instead}")
         })
@@ -125,8 +137,8 @@ fn to_others(sends: &[Unfetched<'_>], standings: &[Standing]) -> String {
 }
 
 /// Why a message waits that would not with another length.
-const BY_RENDEZVOUS: &str = "it goes by rendezvous (shorter ones may be sent eagerly, but correct \
-                             programs do not rely on that)";
+const LARGE: &str = "it goes by rendezvous (shorter ones may be sent eagerly, but correct programs do not \
+                     rely on that)";
 
 fn message(from: &[usize], to: usize, bytes: u64, envelope: &str) -> String {
     let bytes = words::bytes(bytes);

@@ -1,6 +1,8 @@
 //! Why ranks that all wait were not found to be in deadlock: what the detector could not rule out, in the
 //! user's words. The rule itself is WD1 of [`crate::watch`].
 
+use transport_lapi::bootstrap::board::TaskState;
+
 use super::INDENT;
 use super::snapshot::{Activity, Snapshot};
 use super::standing::Standing;
@@ -53,7 +55,8 @@ fn words(doubt: Doubt, of: &[usize]) -> String {
             format!("{ranks} {} while waiting (MPJ_WAIT=spin)", one_or("polls", "poll"))
         }
         Doubt::Crowded => {
-            format!("{ranks} {} more threads in calls than are listed", one_or("has", "have"))
+            let (has, listed) = (one_or("has", "have"), TaskState::LISTED);
+            format!("{ranks} {has} more threads in calls than the {listed} that are listed")
         }
         Doubt::Elsewhere => format!(
             "{ranks} {} in another namespace of processes, where threads cannot be counted",
@@ -61,7 +64,8 @@ fn words(doubt: Doubt, of: &[usize]) -> String {
         ),
         Doubt::OtherThread => format!(
             "{ranks} {} a thread outside of mpj's calls (if it never communicates, \
-             mpj::become_bystander() says so)",
+             mpj::become_bystander() says so; a thread that has started others, only waits for them in join \
+             or thread::scope, and does not communicate later, may call it too)",
             one_or("has", "have")
         ),
     }

@@ -6,6 +6,8 @@ use crate::exits::Ending;
 
 /// Lines told of one text that a rank has sent.
 const TOLD_LINES: usize = 20;
+/// Bytes told of one.
+const TOLD_BYTES: usize = 2048;
 /// Runs of numbers that are listed in one place.
 const LISTED_RUNS: usize = 8;
 
@@ -67,20 +69,46 @@ pub(super) fn ranks(numbers: &[usize]) -> String {
 }
 
 /// A text that a rank has sent, as its lines may be shown: control characters are escaped, since they would
-/// act on a terminal, and of many lines the last one counts those that are left out.
+/// act on a terminal; a long text is cut, and of many lines the last one counts those that are left out.
 pub(super) fn tamed(text: &str) -> Vec<String> {
-    let mut lines = text.trim().lines().map(tamed_line);
-    let mut told: Vec<String> = lines.by_ref().take(TOLD_LINES).collect();
-    match lines.count() {
-        0 => {}
-        1 => told.push("and 1 more line".to_owned()),
-        more => told.push(format!("and {more} more lines")),
+    let text = text.trim();
+    let told = start(text);
+    let mut lines: Vec<String> = told.lines().take(TOLD_LINES).map(escaped).collect();
+    // Where the cut is behind the lines that are told, it need not be.
+    if told.lines().nth(TOLD_LINES).is_none() {
+        if let Some(last) = lines.last_mut() {
+            *last += &rest(text, told);
+        }
+        return lines;
     }
-    told
+    match text.lines().skip(TOLD_LINES).count() {
+        1 => lines.push("and 1 more line".to_owned()),
+        more => lines.push(format!("and {more} more lines")),
+    }
+    lines
 }
 
 /// The same for what belongs on one line.
 pub(super) fn tamed_line(text: &str) -> String {
+    let told = start(text);
+    escaped(told) + &rest(text, told)
+}
+
+/// What is told of a text: the longest start that is short enough and ends between two characters.
+fn start(text: &str) -> &str {
+    let end = (0..=TOLD_BYTES.min(text.len())).rev().find(|&end| text.is_char_boundary(end));
+    &text[..end.unwrap_or(0)]
+}
+
+/// What follows the words that are `told` of a text, if they are not all.
+fn rest(text: &str, told: &str) -> String {
+    match text.len() - told.len() {
+        0 => String::new(),
+        more => format!("... ({} more)", bytes(more as u64)),
+    }
+}
+
+fn escaped(text: &str) -> String {
     let mut tame = String::new();
     for char in text.chars() {
         match char.is_control() && char != '\t' {
@@ -227,6 +255,18 @@ mod tests {
         let many = tamed(&"x\n".repeat(22));
         assert_eq!((many.len(), many[20].as_str()), (21, "and 2 more lines"));
         assert_eq!(tamed(&"\n".repeat(32 << 10)), Vec::<String>::new());
+    }
+
+    #[test]
+    fn long_texts_are_cut_between_characters() {
+        assert_eq!(tamed_line(&"x".repeat(2048)).len(), 2048);
+        assert_eq!(tamed_line(&"x".repeat(2049))[2048..], *"... (1 byte more)");
+        let wide = tamed(&["x", &"\u{e9}".repeat(2000)].concat());
+        let expected = ["x", &"\u{e9}".repeat(1023), "... (1954 bytes more)"].concat();
+        assert_eq!(wide, [expected]);
+        let lines = tamed(&["first", &"y".repeat(5000), "third"].join("\n"));
+        assert_eq!(lines.len(), 2);
+        assert!(lines[1].ends_with("y... (2964 bytes more)"), "{}", lines[1]);
     }
 
     #[test]

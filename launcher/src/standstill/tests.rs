@@ -73,11 +73,37 @@ fn a_job_that_moves_or_computes_does_not_stand_still() {
 }
 
 #[test]
+fn a_rank_that_has_computed_is_told_of_again() {
+    let mut job = Job::new();
+    assert_eq!(job.seconds(40, 4), [(32, 30)]);
+    for second in 0..100 {
+        assert_eq!(job.second(asleep(4), [5, second * 100]), None, "computes in second {second}");
+    }
+    let told = job.seconds(200, 4);
+    assert_eq!(told.iter().map(|(_, lasted)| *lasted).collect::<Vec<_>>(), [60], "{told:?}");
+}
+
+#[test]
 fn sleep_may_cost_a_little() {
     let used = |most: u64| {
         let mut job = Job::new();
         let mut told = (0..40).filter_map(|second| {
             job.second(asleep(4), [5, 5 + if second < 20 { 0 } else { most }])
+        });
+        told.next()
+    };
+    assert_eq!(used(TICKS_ASLEEP), Some(30));
+    assert_eq!(used(TICKS_ASLEEP + 1), None);
+}
+
+#[test]
+fn a_rank_in_no_call_may_use_as_little() {
+    let used = |most: u64| {
+        let mut job = Job::new();
+        let mut ranks = asleep(4).expect("they are asleep");
+        ranks[1].threads = 0;
+        let mut told = (0..40).filter_map(|second| {
+            job.second(Some(ranks.clone()), [5, 5 + if second < 20 { 0 } else { most }])
         });
         told.next()
     };
@@ -124,18 +150,22 @@ fn state(threads: &[Blocked]) -> Option<TaskState> {
 }
 
 #[test]
-fn every_rank_that_is_left_needs_a_thread_in_a_call() {
+fn a_rank_that_is_left_needs_a_thread_asleep_in_a_call() {
     let waits = Blocked { wait: Wait::default(), undisturbed: true, failed: false, looks: 5 };
     let polls = Blocked { undisturbed: false, ..waits };
     let failed = Blocked { failed: true, ..waits };
     let with =
         |other: Option<TaskState>| sleepers(&vec![state(&[waits]), other], |_| Stage::Running);
-    assert_eq!(with(state(&[polls, waits])).map(|sleepers| sleepers.len()), Some(2));
+    for other in [&[polls, waits][..], &[polls], &[failed], &[]] {
+        assert_eq!(with(state(other)).map(|sleepers| sleepers.len()), Some(2), "{other:?}");
+    }
+    for nobody in [&[][..], &[polls], &[failed]] {
+        let look = vec![state(nobody), state(&[])];
+        assert_eq!(sleepers(&look, |_| Stage::Running), None, "{nobody:?}");
+    }
     let elsewhere = TaskState { is_here: false, ..state(&[waits]).expect("a state") };
     let absent = TaskState { pid: 0, ..elsewhere.clone() };
-    for other in
-        [state(&[]), state(&[polls]), state(&[failed]), Some(elsewhere), Some(absent), None]
-    {
+    for other in [Some(elsewhere), Some(absent), None] {
         assert_eq!(with(other.clone()), None, "{other:?}");
     }
     let first_only = |rank| if rank == 0 { Stage::Running } else { Stage::Ended };

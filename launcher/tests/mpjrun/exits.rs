@@ -81,7 +81,7 @@ fn a_timeout_is_124_and_tells_who_still_ran() {
     let done = mpjrun(words.into_iter().chain(["[ $MPJ_RANK = 1 ] && exit 0; sleep 60"]));
     done.assert_code(124)
         .assert_within_a_second()
-        .assert_says("mpjrun: the job still ran after 0.2 s (--timeout)\n")
+        .assert_says("mpjrun: the job still ran after 0.2 s, its time limit\n")
         .assert_says("rank 0: not joined, still running; ended by mpjrun\n")
         .assert_says("rank 1: not joined, exited with code 0\n");
 }

@@ -8,7 +8,7 @@
 //! is in a barrier, the others duplicate the communicator. `deadlock helper`: as `ring`, with a thread in
 //! every rank that does nothing. In the others, rank 0 waits for a message of
 //! rank 1, which `error` meets an error, `leaves` is done, `thread` loses the thread that is to send it by
-//! a panic, `caught` catches that.
+//! a panic, `caught` catches that, `asleep` sleeps, `stopped` stops itself.
 
 #![allow(clippy::print_stderr, reason = "a program talks to its user")]
 
@@ -18,6 +18,7 @@ use std::process::ExitCode;
 use std::thread;
 
 use mpj::World;
+use rustix::process::{Signal, getpid, kill_process};
 
 /// Bytes of a message that waits for its receive.
 const LARGE: usize = 30_000_000;
@@ -61,6 +62,10 @@ fn take_part(how: &str) -> Outcome {
             Ok(())
         }
         "leaves" => Ok(()),
+        "asleep" => loop {
+            thread::park();
+        },
+        "stopped" => Ok(kill_process(getpid(), Signal::STOP)?),
         "thread" => {
             thread::spawn(panics);
             waits(&world)

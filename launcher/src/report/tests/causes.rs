@@ -46,7 +46,8 @@ fn every_fault_has_its_words() {
     assert_eq!(
         words(Fault::Unfinished),
         "mpjrun: rank 0 (pid 100, host box) exited with code 0 without finishing: keep the World alive until \
-         the end of main and let it drop (1.25 s after start)\n"
+         the end of main and let it drop (process::exit, mem::forget, and a World in a static or in an Arc that is \
+         left drop none), or call World::finish first (1.25 s after start)\n"
     );
     for (fault, part) in [
         (Fault::NeverJoined, "rank 0 (pid 100, host box) ended without joining the job"),
@@ -142,12 +143,26 @@ fn what_ranks_say_acts_on_no_terminal_and_has_an_end() {
 }
 
 #[test]
+fn a_long_line_that_a_rank_has_said_is_cut() {
+    let mut job = ledger(1);
+    join(&mut job, 0);
+    panic(&mut job, 0, ms(5), &"x".repeat(30_000));
+    job.ended(0, Ending::Code(101), ms(7));
+    let verdict = Verdict::Failed(failure_of(&job));
+    let end = "xxx... (27952 bytes more)";
+    let text = report(&job, verdict, ms(8));
+    assert!(text.ends_with(&format!("{end}\n")) && text.len() < 2_300, "{text}");
+    let brief = in_brief(&job, verdict).expect("a panic");
+    assert!(brief.ends_with(end) && brief.len() < 2_300, "{brief}");
+}
+
+#[test]
 fn reports_of_other_verdicts() {
     let mut job = ledger(2);
     join(&mut job, 1);
     job.ended(0, Ending::Signal(libc::SIGKILL), ms(2_000));
     let timed_out = "\
-mpjrun: the job still ran after 1.5 s (--timeout)
+mpjrun: the job still ran after 1.5 s, its time limit
 mpjrun:   rank 0: not joined, still running; ended by mpjrun
 mpjrun:   rank 1: joined, still running, even after SIGKILL
 ";
@@ -183,9 +198,10 @@ fn complaints_are_told_where_no_rank_is_the_cause() {
     panic(&mut job, 1, ms(6), "in a thread\nof two lines");
     for verdict in [Verdict::TimedOut(Duration::from_secs(1)), Verdict::Signalled(libc::SIGINT)] {
         let report = report(&job, verdict, ms(10));
+        let (_, report) = report.split_once('\n').expect("a headline");
         let told =
             "mpjrun:   rank 1 panicked at src/main.rs:1:2: in a thread\nmpjrun:     of two lines\n";
-        assert!(report.ends_with(told), "{report}");
+        assert!(report.starts_with(told), "right below the headline: {report}");
         assert!(!report.contains("caught"), "{report}");
     }
     (0..100).for_each(|turn| panic(&mut job, 1, ms(turn), "again"));
@@ -199,7 +215,10 @@ fn complaints_of_many_ranks_are_counted_rather_than_told() {
     (0..20).for_each(|rank| panic(&mut job, rank, ms(5), "boom"));
     let report = report(&job, Verdict::Signalled(libc::SIGINT), ms(10));
     assert_eq!(report.matches("boom").count(), 16);
-    assert!(report.ends_with("mpjrun:   and 4 more complaints\n"), "{report}");
+    assert!(
+        report.contains("boom\nmpjrun:   and 4 more complaints\nmpjrun:   ranks 0-19: "),
+        "{report}"
+    );
 }
 
 #[test]

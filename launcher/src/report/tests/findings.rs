@@ -75,7 +75,7 @@ mpjrun:   barrier on world: ranks 0-1, 3 have come; rank 2 has not
     awake.activities = vec![None, Some(Activity::Computing)];
     let expected = "\
 mpjrun:   chain: 0 waits for 2 (barrier on communicator 2) -> 2 waits for 1 (recv tag 7) -> \
-1 (computing or polling)
+1 (awake)
 mpjrun:   barrier on communicator 2: rank 0 has come; ranks 1-2 have not; rank 3 has not (recv tag 7 from rank 1)
 ";
     assert_eq!(found_in(&joined(4), &awake), expected);
@@ -116,8 +116,9 @@ fn who_has_not_come_to_the_end_is_named() {
     slow.ranks[1] = Seen::from(Some(state(&[])));
     slow.ranks[3] = Seen::from(Some(state(&[])));
     slow.activities = vec![None, Some(Activity::Sleeping), None, Some(Activity::Computing)];
-    let line = "mpjrun:   finish: ranks 0, 2 have come; rank 1 has not (asleep outside of MPI); rank 3 has not \
-                (computing or polling)\n";
+    let line = "mpjrun:   finish: ranks 0, 2 have come (at the end of main, or out of it by an error, which is \
+                printed only after the World is dropped); rank 1 has not (asleep outside of MPI); rank 3 has \
+                not (awake)\n";
     assert_eq!(found_in(&joined(4), &slow), line);
 }
 

@@ -78,7 +78,7 @@ mpjrun:   cycle: 0 waits for 1 (recv tag 7) -> 1 waits for 0 (recv tag 9) -> 0
         ),
         (
             Verdict::TimedOut(Duration::from_millis(1_500)),
-            "mpjrun: the job still ran after 1.5 s (--timeout)\n",
+            "mpjrun: the job still ran after 1.5 s, its time limit\n",
         ),
         (Verdict::Signalled(libc::SIGINT), "mpjrun: ended by signal 2 (SIGINT)\n"),
     ];
@@ -97,7 +97,7 @@ fn a_rank_may_be_blocked_in_several_threads() {
 mpjrun:   ranks  blocked in  peer    tag  communicator  bytes  phase                seconds
 mpjrun:   0      recv        rank 1    7  world             8  no message has come  0.50
 mpjrun:   0      recv        rank 1    8  world             8  no message has come  0.50
-mpjrun:   rank 0: 3 more threads are blocked in calls
+mpjrun:   rank 0: 3 more threads are blocked in calls; 7 are listed
 mpjrun:   rank 1: joined, awake: computing, polling, or at the beginning of a call, still running
 ";
     let shown = on_request(&joined(2), &snapshot([crowd, state(&[])]));
@@ -119,8 +119,7 @@ fn a_rank_that_is_not_blocked_does_something() {
     snapshot.activities = activities.to_vec();
     let expected = "\
 mpjrun:   5      recv        rank 0    7  world             8  no message has come  0.50
-mpjrun:   rank 0: joined, awake: computing, polling, or at the beginning of a call, still running
-mpjrun:   rank 1: joined, computing or polling, still running
+mpjrun:   ranks 0-1: joined, awake: computing, polling, or at the beginning of a call, still running
 mpjrun:   rank 2: joined, asleep outside of MPI: in a lock, a pipe or a timer, still running
 mpjrun:   rank 3: joined, in a system call that cannot be interrupted, still running
 mpjrun:   rank 4: joined, stopped by a debugger

@@ -21,6 +21,9 @@ mpjrun:   ranks 0-1 and their receivers send first: large messages wait for thei
 ";
     assert_eq!(found(&[send(1, 7), send(0, 8)]), expected);
     assert!(!found(&[send(1, 7), recv(0, 9)]).contains("send first"));
+    let short = |peer, tag| Wait { bytes: 1_000, ..send(peer, tag) };
+    let told = found(&[short(1, 7), short(0, 8)]);
+    assert!(told.contains("send first: their messages wait for their receive (rend"), "{told}");
 }
 
 #[test]
@@ -38,6 +41,11 @@ fn a_receiver_that_waits_for_something_else_is_named() {
     assert!(told.ends_with("something else first: barrier on communicator 2\n"), "{told}");
     let told = said(&[long, finishing()]);
     assert!(told.ends_with("; rank 1 has come to its end without it\n"), "{told}");
+    let told = said(&[Wait { bytes: 1_000, ..long }, recv(0, 2)]);
+    assert!(
+        told.contains("since it goes by rendezvous; rank 1 waits for"),
+        "of any length: {told}"
+    );
     let synchronous = Wait { phase: Phase::Unanswered, bytes: 1, ..send(1, 1) };
     assert_eq!(
         said(&[synchronous, recv(0, 2)]),

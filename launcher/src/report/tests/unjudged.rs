@@ -20,7 +20,9 @@ fn said(snapshot: &Snapshot) -> Option<String> {
 #[test]
 fn each_doubt_has_its_words() {
     let (other, crowded) = (Some(Doubt::OtherThread), Some(Doubt::Crowded));
-    let advice = "(if it never communicates, mpj::become_bystander() says so)";
+    let advice = "(if it never communicates, mpj::become_bystander() says so; a thread that has started \
+                  others, only waits for them in join or thread::scope, and does not communicate later, may \
+                  call it too)";
     assert_eq!(
         said(&doubted([other, other])),
         Some(format!("ranks 0-1 have a thread outside of mpj's calls {advice}"))
@@ -28,7 +30,7 @@ fn each_doubt_has_its_words() {
     assert_eq!(
         said(&doubted([other, crowded])),
         Some(format!(
-            "rank 1 has more threads in calls than are listed; rank 0 has a thread outside of mpj's \
+            "rank 1 has more threads in calls than the 7 that are listed; rank 0 has a thread outside of mpj's \
              calls {advice}"
         ))
     );
