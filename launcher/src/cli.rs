@@ -29,7 +29,7 @@ use clap::{Arg, Args, Command, CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
 
 pub(crate) use foreign::{Translated, translate};
-pub(crate) use nearest::with_hint;
+pub(crate) use nearest::{text, with_hint};
 pub use options::JobOptions;
 use options::ProgramOptions;
 pub(crate) use options::default_ranks;

@@ -305,6 +305,10 @@ fn an_unknown_option_gets_a_suggestion() {
         let (kind, text) = refusal(line);
         assert!(kind == ErrorKind::UnknownArgument && text.contains(meant), "{text}");
     }
+    for line in ["ps -a", "--detach -n 1 p", "-n 1 p : -n 1 --detach q"] {
+        let (kind, text) = refusal(line);
+        assert!(kind == ErrorKind::UnknownArgument && !text.contains("tip"), "{text}");
+    }
     for line in ["-z prog", "-nosuch prog", "-n 1 p : -n 1 -z q"] {
         let (kind, text) = refusal(line);
         assert_eq!(kind, ErrorKind::UnknownArgument, "{line}");
