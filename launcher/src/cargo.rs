@@ -14,9 +14,10 @@ use clap::{Args, Command as Parsing, CommandFactory, Parser, Subcommand};
 use serde_json::Value;
 use transport_lapi::config;
 
-use crate::cli::{JobOptions, built, translate, with_hint};
+use crate::cli::{JobOptions, built, translate};
 use crate::job::JobSpec;
 
+mod hints;
 mod passed_on;
 
 pub use passed_on::PassedOn;
@@ -115,9 +116,10 @@ pub fn parse(command_line: impl IntoIterator<Item = OsString>) -> Result<Request
     } else {
         line.extend(words);
     }
-    let CargoMpj::Mpj(parsed) = CargoMpj::try_parse_from(line).map_err(with_hint)?;
+    let CargoMpj::Mpj(parsed) = CargoMpj::try_parse_from(line).map_err(hints::with_hints)?;
     Ok(match parsed {
         Mpj::Run { selection, options, args } => {
+            notes.extend(hints::note_on(&args));
             Request::Run(RunRequest { selection, options, args, notes })
         }
         Mpj::Bench { args } => Request::Bench(args),

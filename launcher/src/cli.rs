@@ -29,7 +29,7 @@ use clap::{Arg, Args, Command, CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
 
 pub(crate) use foreign::{Translated, translate};
-pub(crate) use nearest::with_hint;
+pub(crate) use nearest::{text, with_hint};
 pub use options::JobOptions;
 use options::ProgramOptions;
 pub(crate) use options::default_ranks;
@@ -146,24 +146,59 @@ pub fn parse_mpjrun(
                 let text = "options of a program belong into the lines of --configfile";
                 return Err(refused(text.to_owned()));
             }
-            let mut lines = configured(&file)?;
-            lines[0].splice(..0, sections[0].iter().cloned());
-            let (parsed, notes) = first_section(lines[0].clone())?;
-            if parsed.configfile != Some(file) {
-                return Err(refused("a file of --configfile cannot name another one".to_owned()));
-            }
-            job(parsed, notes, &lines[1..])
+            configured(&file, &sections[0])
         }
-        parsed => job(parsed, notes, &sections[1..]),
+        parsed => {
+            let place = "before the first program";
+            job(parsed, notes, sections[1..].iter().map(|section| further_section(section, place)))
+        }
     }
 }
 
-/// The job of the first section, and of those that follow it.
-fn job(first: Mpjrun, mut notes: Vec<String>, further: &[Section]) -> Result<Request, clap::Error> {
+/// The job of the programs in `file`, under the `options` of the command line.
+fn configured(file: &Path, options: &[OsString]) -> Result<Request, clap::Error> {
+    let text = std::fs::read_to_string(file).map_err(|error| error.to_string());
+    let lines = text.and_then(|text| sections::read(&text));
+    let mut lines =
+        lines.map_err(|reason| refused(format!("--configfile {}: {reason}", file.display())))?;
+    let located = |number| move |error| located(error, file, number);
+    let (number, section) = lines.remove(0);
+    let section = options.iter().cloned().chain(section).collect();
+    let (parsed, notes) = first_section(section).map_err(located(number))?;
+    let wrong = |text: &str| Err(located(number)(refused(text.to_owned())));
+    if parsed.configfile.as_deref() != Some(file) {
+        return wrong("a file of --configfile cannot name another one");
+    }
+    if parsed.command.is_empty() {
+        return wrong("it names no program");
+    }
+    let further = lines.iter().map(|(number, section)| {
+        further_section(section, "on the first line").map_err(located(*number))
+    });
+    job(parsed, notes, further)
+}
+
+/// The error, with the line in front of it that it is about.
+fn located(error: clap::Error, file: &Path, line: usize) -> clap::Error {
+    if !error.use_stderr() {
+        return error;
+    }
+    let text = error.to_string();
+    let text = text.strip_prefix("error: ").unwrap_or(&text);
+    clap::Error::raw(error.kind(), format!("--configfile {}: line {line}: {text}", file.display()))
+}
+
+/// The job of the first program, and of those that follow it, each with what is to be noted.
+fn job(
+    first: Mpjrun,
+    mut notes: Vec<String>,
+    further: impl Iterator<Item = Result<(Further, Vec<String>), clap::Error>>,
+) -> Result<Request, clap::Error> {
     let JobOptions { program, job } = first.options;
     let mut programs = vec![(program, first.command)];
     for section in further {
-        let Further { options, command } = further_section(section, &mut notes)?;
+        let (Further { options, command }, more) = section?;
+        notes.extend(more);
         programs.push((options, command));
     }
     let is_dry_run = job.dry_run;
@@ -177,16 +212,18 @@ fn first_section(section: Section) -> Result<(Mpjrun, Vec<String>), clap::Error>
     Ok((Mpjrun::try_parse_from(named(words)).map_err(untipped)?, notes))
 }
 
-fn further_section(section: &Section, notes: &mut Vec<String>) -> Result<Further, clap::Error> {
+/// A program behind the first one. `place` is where the options of the whole job belong.
+fn further_section(section: &Section, place: &str) -> Result<(Further, Vec<String>), clap::Error> {
     let all = built(Mpjrun::command());
-    let translated = translate(&all, section.iter().cloned()).map_err(refused)?;
-    notes.extend(translated.notes);
-    Further::try_parse_from(named(translated.words)).map_err(|error| match misplaced(&error) {
-        Some(option) => refused(format!(
-            "{option} is an option of the whole job; give it before the first program"
-        )),
-        None => untipped(error),
-    })
+    let Translated { words, notes } = translate(&all, section.iter().cloned()).map_err(refused)?;
+    let parsed =
+        Further::try_parse_from(named(words)).map_err(|error| match misplaced(&error) {
+            Some(option) => {
+                refused(format!("{option} is an option of the whole job; give it {place}"))
+            }
+            None => untipped(error),
+        })?;
+    Ok((parsed, notes))
 }
 
 /// Without clap's advice to pass an unknown option on as a value: here it would name a program.
@@ -210,13 +247,6 @@ fn misplaced(error: &clap::Error) -> Option<&str> {
     };
     (error.kind() == ErrorKind::UnknownArgument && whole_job.get_arguments().any(is_it))
         .then_some(option)
-}
-
-/// The sections in the file of `--configfile`.
-fn configured(file: &Path) -> Result<Vec<Section>, clap::Error> {
-    let text = std::fs::read_to_string(file).map_err(|error| error.to_string());
-    let sections = text.and_then(|text| sections::read(&text));
-    sections.map_err(|reason| refused(format!("--configfile {}: {reason}", file.display())))
 }
 
 /// The words with the name in front of them that clap expects.

@@ -259,8 +259,11 @@ fn find_program(program: &OsStr, search_path: Option<OsString>) -> Result<PathBu
 }
 
 fn hint(program: &OsStr) -> String {
+    let name = program.to_string_lossy();
     if Path::new(program).is_file() {
-        format!(" in PATH; for the file in this folder write ./{}", program.to_string_lossy())
+        format!(" in PATH; for the file in this folder write ./{name}")
+    } else if ["help", "version", "info"].contains(&&*name) {
+        format!(" in PATH; for what mpjrun itself says write --{name}")
     } else {
         " in PATH".to_owned()
     }

@@ -8,8 +8,15 @@ pub enum Error {
     #[error(transparent)]
     Device(#[from] mpjdev::Error),
     /// The length of a message is not a whole number of elements.
-    #[error("message of {bytes} bytes is not a whole number of elements of {size} bytes")]
+    #[error(
+        "message of {bytes} bytes from rank {source_rank} with tag {tag} is not a whole number of \
+         elements of {size} bytes: sender and receiver use different types"
+    )]
     Count {
+        /// Who sent it.
+        source_rank: usize,
+        /// Its tag.
+        tag: i32,
         /// Length of the message.
         bytes: usize,
         /// Size of an element.

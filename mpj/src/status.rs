@@ -22,11 +22,11 @@ impl Status {
     /// [`Error::Count`] if the length is not a whole number of elements.
     pub fn count<T>(&self) -> Result<usize, Error> {
         let size = size_of::<T>();
-        let uneven = Error::Count { bytes: self.bytes, size };
-        match self.bytes.checked_rem(size) {
-            Some(0) => Ok(self.bytes / size),
-            None if self.bytes == 0 => Ok(0),
-            _ => Err(uneven),
+        let Self { source: source_rank, tag, bytes, .. } = *self;
+        match bytes.checked_rem(size) {
+            Some(0) => Ok(bytes / size),
+            None if bytes == 0 => Ok(0),
+            _ => Err(Error::Count { source_rank, tag, bytes, size }),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Joining and leaving the job: MPI_Init and MPI_Finalize.
 
 use std::ops::Deref;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Once, OnceLock};
 use std::time::Instant;
 
@@ -108,6 +109,7 @@ impl Drop for World {
             return;
         }
         if std::thread::panicking() {
+            self.control.iter().for_each(tell_hushed_panic);
             return self.abandon();
         }
         let complaint = self.communicator.device.complaint();
@@ -126,6 +128,9 @@ impl Drop for World {
     }
 }
 
+/// Whether the hook of `tell_panics` has told of a panic.
+static TOLD: AtomicBool = AtomicBool::new(false);
+
 /// Adds to the panic hook a note of what the panic says, for the launcher's report. That alone ends
 /// nothing: a panic may be caught.
 fn tell_panics(control: Control) {
@@ -137,10 +142,20 @@ fn tell_panics(control: Control) {
             if std::process::id() == process {
                 let place = panic.location().map(ToString::to_string).unwrap_or_default();
                 control.failed(&panic_text(panic.payload()), &place);
+                TOLD.store(true, Ordering::Relaxed);
             }
             before(panic);
         }));
     });
+}
+
+/// Says of a panic that goes on, and that the hook of `tell_panics` was not asked about, that there is
+/// one. After another panic nothing is said: it may be the same one, resumed in this thread.
+fn tell_hushed_panic(control: &Control) {
+    if !TOLD.load(Ordering::Relaxed) {
+        let why = "its panic hook was set after mpj::init, which keeps the text from this report";
+        control.failed(why, "an unknown place");
+    }
 }
 
 /// What a panic says.

@@ -50,6 +50,8 @@ pub struct Options {
     pub wait: WaitMode,
     /// How many processors the ranks share; those that this process may use if not given.
     pub processors: Option<usize>,
+    /// Whether this is a job of one rank since no launcher has started the program.
+    pub is_alone: bool,
     /// How long eager messages are cut, and how long a wait spins. Its protocols are in the table.
     pub tuning: Tuning,
 }
@@ -62,6 +64,7 @@ impl Options {
             early_limit: settings.early_limit,
             wait: settings.wait,
             processors: None,
+            is_alone: false,
             tuning,
         }
     }
@@ -526,7 +529,7 @@ impl<A: Adapter> Device<A> {
     fn check_rank(&self, rank: usize) -> Result<u32, Error> {
         let size = self.size();
         if rank >= size {
-            return Err(Error::Rank { rank, size });
+            return Err(Error::Rank { rank, size, is_alone: self.options.is_alone });
         }
         Ok(rank as u32)
     }

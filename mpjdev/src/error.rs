@@ -10,12 +10,18 @@ use transport_lapi::wireup::WireupError;
 #[non_exhaustive]
 pub enum Error {
     /// No such rank.
-    #[error("rank {rank} is out of range: the job has ranks 0 to {last}", last = .size - 1)]
+    #[error(
+        "rank {rank} is out of range: the job has ranks 0 to {last}{}",
+        why_alone(*.is_alone),
+        last = .size - 1
+    )]
     Rank {
         /// The rank that was given.
         rank: usize,
         /// How many ranks there are.
         size: usize,
+        /// Whether there is but one since no launcher has started the program.
+        is_alone: bool,
     },
     /// Not a tag.
     #[error("tag {tag} is out of range: tags are 0 to {max}", max = i32::MAX)]
@@ -59,6 +65,15 @@ pub enum Error {
     /// The job could not be joined.
     #[error(transparent)]
     Wireup(Arc<WireupError>),
+}
+
+/// What a user may have forgotten who has one rank only.
+fn why_alone(is_alone: bool) -> &'static str {
+    if is_alone {
+        " (started without mpjrun, so a job of one rank: mpjrun -n N PROGRAM)"
+    } else {
+        ""
+    }
 }
 
 impl From<LapiError> for Error {

@@ -28,7 +28,8 @@ pub struct Job {
 pub fn join() -> Result<Job, Error> {
     let settings = Settings::from_env().map_err(WireupError::from)?;
     let Joined { adapter, control, get_report, processors, tuning } = wireup::connect(&settings)?;
-    let options = Options { processors, ..Options::new(&settings, tuning) };
+    let is_alone = control.is_none();
+    let options = Options { processors, is_alone, ..Options::new(&settings, tuning) };
     let device = Device::new(adapter, options)?;
     Ok(Job { device, control, get_report })
 }

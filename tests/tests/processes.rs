@@ -117,6 +117,14 @@ fn a_panic_is_told_with_its_text_and_place_and_decides() {
 }
 
 #[test]
+fn a_panic_whose_text_a_later_hook_keeps_is_told_as_one() {
+    let why = "it panicked at an unknown place: its panic hook was set after mpj::init";
+    failing_job(2, &["after", "hushed", "1"], 101, &["exited with code 101", why]);
+    let told = failing_job(2, &["after", "panic", "1"], 101, &["rank 1 goes overboard"]);
+    assert!(!told.stderr.contains("hook"), "{told:?}");
+}
+
+#[test]
 fn a_rank_that_gave_up_is_the_cause_before_it_ends() {
     let says = [
         "mpjrun: rank 1 (pid ",
@@ -301,6 +309,16 @@ fn the_launcher_of_another_mpi_is_refused_unless_told_otherwise() {
         let told = alone(&[(variable, "2"), ("MPJ_SINGLETON", "1")]);
         assert_eq!((told.code, told.stdout.as_str()), (0, "rank 0 of 1\n"), "{told:?}");
     }
+}
+
+#[test]
+fn a_program_without_its_launcher_is_told_so_when_it_misses_a_rank() {
+    let told = launch::run(Command::new(RANK).args(["after", "exit3", "1"]));
+    let says = "rank 1 is out of range: the job has ranks 0 to 0 (started without mpjrun, so a job of \
+                one rank: mpjrun -n N PROGRAM)\n";
+    assert_eq!((told.code, told.stderr.as_str()), (1, says), "{told:?}");
+    let outcome = failing_job(1, &["after", "exit3", "1"], 1, &["the job has ranks 0 to 0"]);
+    assert!(!outcome.stderr.contains("without mpjrun"), "{outcome:?}");
 }
 
 #[test]

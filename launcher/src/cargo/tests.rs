@@ -117,6 +117,30 @@ fn a_misspelt_option_gets_a_hint() {
 }
 
 #[test]
+fn a_word_that_is_no_option_gets_another_hint() {
+    for (line, hint) in [
+        ("-n 2 --release hello", "its arguments follow `--`"),
+        ("-n 1 --bin x : -n 1 --bin y", "several programs in one job are for mpjrun"),
+    ] {
+        let error = parse(words(&format!("cargo-mpj mpj run {line}"))).expect_err(line);
+        let text = error.to_string();
+        assert!(text.contains(hint) && !text.contains("similar"), "{text}");
+    }
+}
+
+#[test]
+fn a_colon_among_the_arguments_is_noted() {
+    let notes = |line: &str| {
+        let parsed = parse(words(&format!("cargo-mpj mpj run {line}")));
+        let Ok(Request::Run(request)) = parsed else { panic!("{line} is legal") };
+        request.notes
+    };
+    let noted = notes("-n 1 --bin x -- hello : -n 1 --bin x -- hello");
+    assert!(noted.len() == 1 && noted[0].contains("mpjrun -n N A : -n M B"), "{noted:?}");
+    assert_eq!(notes("-n 1 --bin x -- a:b"), [""; 0]);
+}
+
+#[test]
 fn wrong_command_lines_are_refused() {
     for line in [
         "cargo-mpj",

@@ -23,7 +23,7 @@ pub(super) struct IoOptions {
     #[arg(long, value_name = "R", default_value = "0", value_parser = input, allow_negative_numbers = true)]
     stdin: InputChoice,
     /// What each rank is bound to; `core` or `hwthread` if only --map-by is given, else `none`
-    #[arg(long, value_enum, value_name = "PLACE", hide_possible_values = true)]
+    #[arg(long, value_enum, value_name = "PLACE")]
     bind_to: Option<BindTo>,
     /// In which order ranks are bound: to one core after the other, to the sockets in turn, or to one
     /// hardware thread after the other

@@ -6,6 +6,9 @@ use std::ffi::OsString;
 /// The words of one program: its options, its name and its arguments.
 pub(super) type Section = Vec<OsString>;
 
+/// A section in a file, with the number of the line that it begins in.
+pub(super) type Line = (usize, Section);
+
 /// The sections of a command line without the launcher's own name. A word that is `:` ends one,
 /// wherever it stands, as in MPI's `mpiexec`.
 pub(super) fn split(words: impl IntoIterator<Item = OsString>) -> Vec<Section> {
@@ -19,7 +22,7 @@ pub(super) fn split(words: impl IntoIterator<Item = OsString>) -> Vec<Section> {
 /// # Errors
 /// The number of the line whose quotes do not close or that has a NUL character, or that there is no
 /// section at all.
-pub(super) fn read(text: &str) -> Result<Vec<Section>, String> {
+pub(super) fn read(text: &str) -> Result<Vec<Line>, String> {
     let mut sections = Vec::new();
     let mut lines = text.lines().zip(1..);
     while let Some((line, number)) = lines.next() {
@@ -39,7 +42,7 @@ pub(super) fn read(text: &str) -> Result<Vec<Section>, String> {
         }
         let words = shell_words::split(whole)
             .map_err(|_| format!("line {number}: a quote is not closed"))?;
-        sections.push(words.into_iter().map(OsString::from).collect());
+        sections.push((number, words.into_iter().map(OsString::from).collect()));
     }
     if sections.is_empty() {
         return Err("no line names a program".to_owned());
@@ -68,7 +71,7 @@ mod tests {
         let text = "# first\n-n 2 a 'one word' \"$HOME\"\n\n  # second\n-n 1 \\\n  b :\\\n";
         let first: Section =
             ["-n", "2", "a", "one word", "$HOME"].iter().map(OsString::from).collect();
-        assert_eq!(read(text), Ok(vec![first, words("-n 1 b :")]));
+        assert_eq!(read(text), Ok(vec![(2, first), (5, words("-n 1 b :"))]));
     }
 
     #[test]

@@ -121,11 +121,21 @@ fn a_file_names_the_programs() {
         ("a 'b\n", "", "line 1: a quote is not closed"),
         ("# a\n", "", "no line names a program"),
         ("--configfile other a\n", "", "cannot name another one"),
-        ("-n 1 a\n-n 1 -l b\n", "", "-l is an option of the whole job"),
+        (
+            "a\n\n-n 1 -l b\n",
+            "",
+            "line 3: -l is an option of the whole job; give it on the first line",
+        ),
+        ("# a\n-n x a\n", "", "programs: line 2: invalid value 'x' for '--np <N>'"),
+        ("a\n-genvnone b\n", "", "programs: line 2: -genvnone"),
+        ("a\n-n 2\n", "", "line 2: the following required arguments were not provided"),
+        ("-n 2\n", "", "line 1: it names no program"),
     ] {
         let text = file_named(text, options).expect_err(text).to_string();
-        assert!(text.contains(said), "{text}");
+        assert!(text.starts_with("error: ") && text.contains(said), "{text}");
     }
+    let help = file_named("a\n--help\n", "").expect_err("no job");
+    assert_eq!((help.kind(), help.exit_code()), (ErrorKind::DisplayHelp, 0));
     let (_, text) = refusal("--configfile f a");
     assert!(text.contains("give none beside it"), "{text}");
     assert!(refusal("--configfile /absent/f").1.contains("/absent/f: No such file"));
@@ -304,6 +314,10 @@ fn an_unknown_option_gets_a_suggestion() {
     ] {
         let (kind, text) = refusal(line);
         assert!(kind == ErrorKind::UnknownArgument && text.contains(meant), "{text}");
+    }
+    for line in ["ps -a", "--detach -n 1 p", "-n 1 p : -n 1 --detach q"] {
+        let (kind, text) = refusal(line);
+        assert!(kind == ErrorKind::UnknownArgument && !text.contains("tip"), "{text}");
     }
     for line in ["-z prog", "-nosuch prog", "-n 1 p : -n 1 -z q"] {
         let (kind, text) = refusal(line);

@@ -54,6 +54,13 @@ fn an_absent_program_is_127() {
 }
 
 #[test]
+fn questions_to_the_launcher_have_dashes() {
+    let error = find("help".as_ref(), "/nowhere").expect_err("not in PATH");
+    let expected = "program not found: help in PATH; for what mpjrun itself says write --help";
+    assert_eq!(error.to_string(), expected);
+}
+
+#[test]
 fn a_program_of_this_folder_is_pointed_out() {
     let error = find("Cargo.toml".as_ref(), "/nowhere").expect_err("not in PATH");
     assert!(error.to_string().ends_with("for the file in this folder write ./Cargo.toml"));

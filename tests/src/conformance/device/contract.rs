@@ -49,7 +49,10 @@ pub fn no_such_rank<P: Platform>(setup: &Setup<P>) {
         for peer in [2, 3, usize::MAX, 1 << 32] {
             for error in errors_of(rank, peer, 0) {
                 assert_eq!(error.class(), ErrorClass::Rank);
-                assert!(matches!(error, Error::Rank { rank, size: 2 } if rank == peer), "{error}");
+                assert!(
+                    matches!(error, Error::Rank { rank, size: 2, .. } if rank == peer),
+                    "{error}"
+                );
                 assert!(error.to_string().contains("ranks 0 to 1"), "{error}");
             }
         }
