@@ -14,8 +14,10 @@
 //!   reaped. What a stranger starts in yet another group counts as the job's once it is left.
 //! - ST3: what has lost its parent and is in another session has left on purpose: it is a daemon. It gets no
 //!   signal, but is reaped as every other. What hangs below a live process of the job is the job's in any
-//!   session, and its session is the job's from the moment when the job is told to stop, since it loses its
-//!   parent then; so it is while the job is suspended. A rank that dies by itself leaves it behind as a daemon.
+//!   session. When the job is told to stop, the processes above it may end first, so from then on its session
+//!   is the job's; likewise while the job is suspended. The number of a session that has ended could at worst
+//!   be that of a daemon of the same job. What hangs in another session below a process that dies by itself,
+//!   or below the group of a rank that has ended, is left behind as a daemon.
 //! - ST4: at the end, what is left is killed and reaped until there is nothing. A process that has ended
 //!   has given its own children away before it can be reaped, and one that is being killed starts no more,
 //!   so nothing escapes. Two seconds are the limit, for what the kernel cannot end.
@@ -83,9 +85,10 @@ impl Stragglers {
         let has_children = !matches!(waitid(WaitId::All, any), Err(Errno::CHILD));
         let children = if has_children { own_children() } else { Vec::new() };
         let own = entry(getpid());
+        let session = own.as_ref().map(|own| own.session);
         let members = children.iter().filter_map(|child| entry(*child)).chain(own);
         Self {
-            session: own.map(|own| own.session),
+            session,
             sessions: HashSet::new(),
             is_ending: false,
             ranks: HashSet::new(),

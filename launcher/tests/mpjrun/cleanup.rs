@@ -28,6 +28,13 @@ fn assert_gone(pids: Vec<u32>) {
     eventually("every process of the job is gone", || !pids.iter().copied().any(runs));
 }
 
+/// Ends what this test has let out.
+#[track_caller]
+fn end(pid: u32) {
+    let process = Pid::from_raw(pid as i32).expect("a process number");
+    kill_process(process, Signal::KILL).expect("it runs");
+}
+
 const WITH_CHILD: &str = "sleep 600 & echo $! >> \"$0\"; echo $$ >> \"$0\"";
 
 #[test]
@@ -63,8 +70,7 @@ fn a_daemon_that_holds_the_output_does_not_hold_the_launcher() {
     assert!(done.took < Duration::from_secs(5), "{done:?}");
     let daemon = pids[0];
     assert!(runs(daemon), "it left the group, so it is not ours to end");
-    let daemon = Pid::from_raw(daemon as i32).expect("a process number");
-    kill_process(daemon, Signal::KILL).expect("the daemon of this test");
+    end(daemon);
 }
 
 /// A command under `timeout`, which makes a group of its own, as it is in many a script.
@@ -173,8 +179,19 @@ fn a_daemon_is_spared_when_the_job_is_stopped() {
     running.signal(Signal::TERM);
     running.finish().assert_code(143);
     assert!(runs(pids[0]));
-    let daemon = Pid::from_raw(pids[0] as i32).expect("a process number");
-    kill_process(daemon, Signal::KILL).expect("the daemon of this test");
+    end(pids[0]);
+}
+
+#[test]
+fn a_signal_that_is_passed_on_does_not_keep_a_daemon_in_the_job() {
+    let daemon = "trap 'exit 0' USR1; \
+        setsid sh -c 'trap \"\" USR1; echo $$ >> \"$0\"; exec sleep 60' \"$0\" > /dev/null 2>&1 & \
+        while :; do sleep 0.02; done";
+    let (running, pids) = start_and_list("1", daemon, 1);
+    running.signal(Signal::USR1);
+    running.finish().assert_code(0);
+    assert!(runs(pids[0]), "it lost its parent after that");
+    end(pids[0]);
 }
 
 /// A rank whose program has a session of its own, and gets no signal of its group.
@@ -186,7 +203,7 @@ fn a_rank_in_a_session_of_its_own_goes_when_the_launcher_is_asked_to_end() {
     let file = folder.path().join("pids");
     let file_word = file.to_str().expect("text");
     // It outlives its parent.
-    let ignores = "trap '' TERM; echo $$ >> \"$0\"; while :; do sleep 0.02; done";
+    let ignores = "trap '' TERM; echo $$ >> \"$0\"; exec sleep 60";
     let words = [&["-n", "2"], IN_A_SESSION, &[ignores, file_word]].concat();
     let running = start(&mut command(words));
     let pids = pids_in(&file, 2);
@@ -239,8 +256,7 @@ fn what_a_shell_has_left_to_the_launcher_is_not_the_jobs() {
     // The output ends only with the process that holds it.
     eventually("the job is over", || !runs(running.pid()));
     assert!(runs(pid));
-    let before = Pid::from_raw(pid as i32).expect("a process number");
-    kill_process(before, Signal::KILL).expect("the child of this test's shell");
+    end(pid);
     running.finish().assert_code(137);
 }
 
@@ -261,8 +277,7 @@ fn what_a_shells_child_leaves_to_the_launcher_is_not_the_jobs() {
     running.signal(Signal::USR1);
     running.finish().assert_code(7);
     assert!(runs(pid));
-    let strangers = Pid::from_raw(pid as i32).expect("a process number");
-    kill_process(strangers, Signal::KILL).expect("what this test's shell has started");
+    end(pid);
 }
 
 #[test]
