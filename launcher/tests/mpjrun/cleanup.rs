@@ -223,7 +223,7 @@ fn a_rank_in_a_session_of_its_own_is_suspended_and_continued() {
     let pids = pids_in(&file, 2);
     running.signal(Signal::TSTP);
     eventually("the launcher is suspended", || is_suspended(running.pid()));
-    assert!(pids.iter().copied().all(is_suspended), "before the launcher is");
+    eventually("the ranks are too", || pids.iter().copied().all(is_suspended));
     running.signal(Signal::CONT);
     eventually("all go on", || !pids.iter().copied().any(is_suspended));
     running.signal(Signal::TERM);
