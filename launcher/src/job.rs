@@ -528,7 +528,7 @@ impl Job {
         }
     }
 
-    fn signal_all(&self, signal: Signal) {
+    fn signal_all(&mut self, signal: Signal) {
         self.stragglers.signal(signal, || self.ranks.iter().for_each(|rank| rank.signal(signal)));
     }
 

@@ -8,11 +8,10 @@
 //!   nothing is said of a rank in another namespace of processes. A process that the launcher started keeps
 //!   its number until the job is over (K1 of [`crate::rank`]).
 
-use std::fs;
-
-use transport_lapi::bootstrap::board::{Board, TaskState, bystander_name};
+use transport_lapi::bootstrap::board::{Board, TaskState};
 use transport_lapi::bootstrap::monotonic_nanos;
 
+use crate::process_table::{numbered, threads};
 use crate::report::{Activity, Seen, Snapshot};
 use crate::watch::{self, Look};
 
@@ -39,9 +38,8 @@ pub(crate) fn snapshot(board: &Board, look: Look, children: &[u32]) -> Snapshot 
 }
 
 fn of_process(pid: u32) -> Option<Activity> {
-    let threads = fs::read_dir(format!("/proc/{pid}/task")).ok()?;
-    let lines = threads.map(|thread| fs::read_to_string(thread.ok()?.path().join("stat")).ok());
-    of_threads(lines.flatten().filter_map(|line| letter(&line)))
+    let threads = threads(numbered(pid)?)?.flatten();
+    of_threads(threads.filter(|thread| !thread.is_bystander()).map(|thread| thread.state))
 }
 
 /// What a process does whose threads are in these states. One thread that runs may be the one that matters;
@@ -58,29 +56,9 @@ fn of_threads(letters: impl Iterator<Item = char>) -> Option<Activity> {
     order.into_iter().find(|(letter, _)| letters.contains(letter)).map(|(_, activity)| activity)
 }
 
-/// The state of a thread, in the kernel's letter, from its line `NUMBER (NAME) LETTER ...`; the name may have
-/// brackets. `None` for a thread that never communicates.
-fn letter(line: &str) -> Option<char> {
-    let (thread, rest) = line.split_once(" (")?;
-    let (name, rest) = rest.rsplit_once(") ")?;
-    let is_bystander = name == bystander_name(thread.parse().ok()?);
-    rest.chars().next().filter(|_| !is_bystander)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_line_of_the_kernel_has_a_letter() {
-        assert_eq!(letter("12 (rank) R 1 12 12 0"), Some('R'));
-        assert_eq!(letter("12 (a) S (b) T 1 12 12 0"), Some('T'));
-        assert_eq!(letter("12 (mpj-by-12) S 1 12"), None);
-        assert_eq!(letter("13 (mpj-by-12) S 1 12"), Some('S'), "an inherited name");
-        for damaged in ["", "12", "12 (rank)", "12 (rank) ", "x (rank) R"] {
-            assert_eq!(letter(damaged), None, "{damaged:?}");
-        }
-    }
 
     #[test]
     fn the_thread_that_matters_decides() {

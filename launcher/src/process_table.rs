@@ -1,26 +1,66 @@
-//! What the kernel's table says of processes: whose child one is, and which children it has. Called where
-//! the launcher looks beyond its ranks: [`crate::suspend`] upwards, [`crate::stragglers`] downwards.
+//! What the kernel's table says of processes: whose child one is, which children and threads it has, and what
+//! those do. Called where the launcher looks beyond its ranks, [`crate::suspend`] upwards and
+//! [`crate::stragglers`] downwards, and where it looks at the ranks themselves: [`crate::watch`],
+//! [`crate::standstill`] and [`crate::observe`].
 //!
 //! - PT1: an answer is of a moment. A number may be another process's by the time it is used, so whoever acts
 //!   on one makes sure of it first.
 //! - PT2: the list of a thread's own children has the numbers that this process knows them by. Where `/proc` is
 //!   another namespace's it has none, as with a kernel that keeps no such lists.
+//! - PT3: no thread that was told is passed over: one that is gone when it is asked about is `None`.
 
 use std::fs;
+use std::path::{Path, PathBuf};
 
 use rustix::process::{Pid, getpid};
+use transport_lapi::bootstrap::board::bystander_name;
 
-/// A process, as the kernel's table has it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// A process or a thread, as the kernel's table has it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Entry {
+    pub(crate) number: i32,
+    pub(crate) name: String,
+    /// What it does, in the kernel's letter.
+    pub(crate) state: char,
+    /// The next three are those of its process.
     pub(crate) parent: i32,
     pub(crate) group: i32,
     pub(crate) session: i32,
+    /// Processor time that the process with all its threads has used, or the thread by itself, in ticks of the
+    /// kernel (100 in a second).
+    pub(crate) ticks: u64,
+}
+
+impl Entry {
+    /// Whether it is a thread that never communicates. A name alone may be inherited.
+    pub(crate) fn is_bystander(&self) -> bool {
+        self.name == bystander_name(self.number)
+    }
+}
+
+/// The process of this number, which may be a claim, if one can have it.
+pub(crate) fn numbered(number: u32) -> Option<Pid> {
+    Pid::from_raw(i32::try_from(number).ok()?)
 }
 
 /// What the table says of process `pid`, if there is one.
 pub(crate) fn entry(pid: Pid) -> Option<Entry> {
-    parse(&fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_pid())).ok()?)
+    entry_in(Path::new(&format!("/proc/{pid}")))
+}
+
+/// What the table says of each thread of process `pid`, if there is one (PT3).
+pub(crate) fn threads(pid: Pid) -> Option<impl Iterator<Item = Option<Entry>>> {
+    Some(thread_folders(pid)?.map(|folder| entry_in(&folder?)))
+}
+
+fn thread_folders(pid: Pid) -> Option<impl Iterator<Item = Option<PathBuf>>> {
+    let folders = fs::read_dir(format!("/proc/{pid}/task")).ok()?;
+    Some(folders.map(|folder| Some(folder.ok()?.path())))
+}
+
+/// What stands in the folder of a process or a thread. A name is cut off after 15 bytes, maybe inside a letter.
+fn entry_in(folder: &Path) -> Option<Entry> {
+    parse(&String::from_utf8_lossy(&fs::read(folder.join("stat")).ok()?))
 }
 
 /// The children of this thread: what it has forked, and, for the first thread of a process that adopts, what
@@ -39,11 +79,8 @@ fn has_our_numbers() -> bool {
 
 /// The children of all threads of process `pid`. Some may be missing if others end meanwhile.
 pub(crate) fn children(pid: Pid) -> Vec<Pid> {
-    let threads = fs::read_dir(format!("/proc/{}/task", pid.as_raw_pid()));
-    let lists = threads.into_iter().flatten().filter_map(|thread| {
-        let list = thread.ok()?.path().join("children");
-        fs::read_to_string(list).ok()
-    });
+    let folders = thread_folders(pid).into_iter().flatten().flatten();
+    let lists = folders.filter_map(|folder| fs::read_to_string(folder.join("children")).ok());
     lists.flat_map(|list| numbers(&list)).collect()
 }
 
@@ -52,23 +89,86 @@ fn numbers(list: &str) -> Vec<Pid> {
     numbers.filter(|number| *number > 0).filter_map(Pid::from_raw).collect()
 }
 
-/// The fields behind the name, which stands in brackets and may contain anything.
-fn parse(stat: &str) -> Option<Entry> {
-    let (_, fields) = stat.rsplit_once(") ")?;
-    let mut fields = fields.split(' ').skip(1).map(|field| field.parse().ok());
-    Some(Entry { parent: fields.next()??, group: fields.next()??, session: fields.next()?? })
+/// The line `NUMBER (NAME) STATE PARENT GROUP SESSION ...`, in which the name may have brackets. Eleven fields
+/// behind the state are the ticks of the program and those of the kernel for it.
+fn parse(line: &str) -> Option<Entry> {
+    let (number, rest) = line.split_once(" (")?;
+    let (name, rest) = rest.rsplit_once(") ")?;
+    let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
+    let field = |at: usize| fields.get(at)?.parse().ok();
+    let ticks = |at: usize| fields.get(at)?.parse::<u64>().ok();
+    Some(Entry {
+        number: number.parse().ok()?,
+        name: name.to_owned(),
+        state: fields.first()?.chars().next()?,
+        parent: field(1)?,
+        group: field(2)?,
+        session: field(3)?,
+        ticks: ticks(11)?.saturating_add(ticks(12)?),
+    })
 }
 
 #[cfg(test)]
 mod tests {
+    use rustix::thread::set_name;
+
     use super::*;
 
     #[test]
     fn a_name_may_contain_anything() {
-        let stat = "20 (a) b (c) S 10 20 30 34816 20 4194304";
-        assert_eq!(parse(stat), Some(Entry { parent: 10, group: 20, session: 30 }));
-        assert_eq!(parse("20 (a) S x 20 30"), None);
-        assert_eq!(parse(""), None);
+        let line = "20 (a) S (c) R 10 20 30 34816 20 4194304 99 0 0 0 70 8 1 2 20 0 1 0 5";
+        let entry = parse(line).expect("it is whole");
+        assert_eq!((entry.number, entry.name.as_str(), entry.state), (20, "a) S (c", 'R'));
+        assert_eq!((entry.parent, entry.group, entry.session), (10, 20, 30));
+        assert_eq!(entry.ticks, 78);
+    }
+
+    #[test]
+    fn a_damaged_line_is_none() {
+        let rest = "34816 20 4194304 99 0 0 0 70 8";
+        assert!(parse(&format!("20 (a) R 10 20 30 {rest}")).is_some());
+        let damaged = [
+            format!("20 (a) R x 20 30 {rest}"),
+            format!("x (a) R 10 20 30 {rest}"),
+            format!("20 (a R 10 20 30 {rest}"),
+            "20 (a) R 10 20 30 34816 20 4194304 99 0 0 0 70 x".into(),
+            "20 (a) R 10 20 30 34816 20 4194304 99 0 0 0 70".into(),
+            "20 (a) ".into(),
+            String::new(),
+        ];
+        for line in damaged {
+            assert_eq!(parse(&line), None, "{line:?}");
+        }
+    }
+
+    #[test]
+    fn a_bystander_has_its_own_number_in_its_name() {
+        let named = |number, name: &str| Entry { number, name: name.into(), ..Entry::default() };
+        assert!(named(12, "mpj-by-12").is_bystander());
+        assert!(!named(13, "mpj-by-12").is_bystander(), "an inherited name");
+        assert!(!named(12, "rank").is_bystander());
+    }
+
+    #[test]
+    fn this_process_and_its_threads_are_in_the_table() {
+        let own = entry(getpid()).expect("it is there");
+        assert_eq!(own.number, getpid().as_raw_pid());
+        let gone = numbered(u32::MAX >> 1).expect("one may have it");
+        assert_eq!(entry(gone), None);
+        assert!(threads(gone).is_none());
+        assert_eq!((numbered(0), numbered(u32::MAX)), (None, None));
+        let mut threads = threads(getpid()).expect("it is there").flatten();
+        assert!(threads.any(|thread| thread.number == own.number && thread.group == own.group));
+    }
+
+    #[test]
+    fn a_name_that_is_cut_inside_a_letter_hides_nothing() {
+        let thread = std::thread::spawn(|| {
+            set_name(c"fifteen bytes \xc3").expect("a thread may have any name");
+            entry_in(Path::new("/proc/thread-self")).map(|entry| entry.name)
+        });
+        let name = thread.join().expect("it does not panic").expect("it is there");
+        assert!(name.starts_with("fifteen bytes "), "{name:?}");
     }
 
     #[test]

@@ -19,11 +19,11 @@
 //!   as much as one with one: its other threads may have timers. Children's time is not in it, since it
 //!   only counts when they are reaped.
 
-use std::fs;
 use std::time::{Duration, Instant};
 
 use transport_lapi::bootstrap::board::Board;
 
+use crate::process_table::{entry, numbered};
 use crate::watch::{self, Look, Stage};
 
 /// How long nothing moves before that is told.
@@ -172,21 +172,7 @@ fn are_idle(still: &Still, used: Option<&[u64]>) -> bool {
 }
 
 fn ticks_of_all(sleepers: &[Sleeper]) -> Option<Vec<u64>> {
-    let ticks = sleepers.iter().map(|sleeper| {
-        let line = fs::read_to_string(format!("/proc/{}/stat", sleeper.pid)).ok()?;
-        ticks(&line)
-    });
-    ticks.collect()
-}
-
-/// The processor time of a process, from its line `NUMBER (NAME) LETTER ...`, in which the name may have
-/// brackets: eleven fields behind the letter, that of the program and that of the kernel for it.
-fn ticks(line: &str) -> Option<u64> {
-    let (_, rest) = line.rsplit_once(") ")?;
-    let mut fields = rest.split_ascii_whitespace().skip(11);
-    let (program, kernel): (u64, u64) =
-        (fields.next()?.parse().ok()?, fields.next()?.parse().ok()?);
-    Some(program.saturating_add(kernel))
+    sleepers.iter().map(|sleeper| Some(entry(numbered(sleeper.pid)?)?.ticks)).collect()
 }
 
 #[cfg(test)]

@@ -7,10 +7,17 @@
 //!   among the launcher's children. The kernel gives them to the first thread of a process; a job that
 //!   another thread runs adopts nothing, since what it would find there may be others'.
 //! - ST2: never touched are the ranks, which are reaped when they are dropped (K1), the guard, which reaps
-//!   itself, and the children that this thread had before the job: a shell that became the launcher by
-//!   `exec` may have left some.
-//! - ST3: a process in another session has left on purpose: it is a daemon. It gets no signal, but is reaped
-//!   as every other.
+//!   itself, and strangers: the children that this thread had before the job, since a shell that became the
+//!   launcher by `exec` may have left some. A stranger that ends leaves its own children to the launcher. They
+//!   are known by their process group, which is a stranger's or the launcher's, where no rank is; they get no
+//!   signal, and are reaped when they have ended. Such a group keeps its number, since who was in it is not
+//!   reaped. What a stranger starts in yet another group counts as the job's once it is left.
+//! - ST3: what has lost its parent and is in another session has left on purpose: it is a daemon. It gets no
+//!   signal, but is reaped as every other. What hangs below a live process of the job is the job's in any
+//!   session. When the job is told to stop, the processes above it may end first, so from then on its session
+//!   is the job's; likewise while the job is suspended. The number of a session that has ended could at worst
+//!   be that of a daemon of the same job. What hangs in another session below a process that dies by itself,
+//!   or below the group of a rank that has ended, is left behind as a daemon.
 //! - ST4: at the end, what is left is killed and reaped until there is nothing. A process that has ended
 //!   has given its own children away before it can be reaped, and one that is being killed starts no more,
 //!   so nothing escapes. Two seconds are the limit, for what the kernel cannot end.
@@ -23,7 +30,6 @@
 //!   no signal and stays when the launcher ends. So it does after a SIGKILL to the launcher: the guard knows
 //!   groups only.
 
-use std::cell::OnceCell;
 use std::collections::HashSet;
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
@@ -55,12 +61,17 @@ struct Adoption {
 /// See the module's head. Dropping it is [`Stragglers::end`].
 #[derive(Debug)]
 pub(crate) struct Stragglers {
-    /// The launcher's, once it is needed.
-    session: OnceCell<Option<i32>>,
+    /// The launcher's.
+    session: Option<i32>,
+    /// Other sessions that are the job's now (ST3).
+    sessions: HashSet<i32>,
+    /// Whether the job was told to stop.
+    is_ending: bool,
     /// Leaders of the groups that get signals as groups.
     ranks: HashSet<Pid>,
-    /// See ST2.
+    /// See ST2, as the next one.
     strangers: HashSet<Pid>,
+    strange_groups: HashSet<i32>,
     /// `None` on another thread than the first (ST1).
     adoption: Option<Adoption>,
     next_reaping: Instant,
@@ -73,9 +84,15 @@ impl Stragglers {
         let any = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
         let has_children = !matches!(waitid(WaitId::All, any), Err(Errno::CHILD));
         let children = if has_children { own_children() } else { Vec::new() };
+        let own = entry(getpid());
+        let session = own.as_ref().map(|own| own.session);
+        let members = children.iter().filter_map(|child| entry(*child)).chain(own);
         Self {
-            session: OnceCell::new(),
+            session,
+            sessions: HashSet::new(),
+            is_ending: false,
             ranks: HashSet::new(),
+            strange_groups: members.map(|member| member.group).collect(),
             strangers: children.into_iter().collect(),
             adoption: if gettid() == getpid() { Adoption::begin() } else { None },
             next_reaping: Instant::now() + REAP_INTERVAL,
@@ -90,7 +107,7 @@ impl Stragglers {
 
     /// Sends `signal` to all processes of the job: `to_ranks` sends it to the ranks and their groups. A shell
     /// that sees its job stop or end goes on, so the shell comes first, and last when they are continued.
-    pub(crate) fn signal(&self, signal: Signal, to_ranks: impl FnOnce()) {
+    pub(crate) fn signal(&mut self, signal: Signal, to_ranks: impl FnOnce()) {
         let send = |processes: Vec<OwnedFd>| {
             for process in processes {
                 // It may have ended, or be another user's.
@@ -107,15 +124,19 @@ impl Stragglers {
         to_ranks();
         for _ in 1..MOST_WALKS {
             if outside.is_empty() {
-                return;
+                break;
             }
             send(outside);
             outside = self.outside_groups(&mut met);
         }
+        self.is_ending |= matches!(signal, Signal::TERM | Signal::KILL);
+        if !self.is_ending && signal != Signal::STOP {
+            self.sessions.clear();
+        }
     }
 
     /// The processes of the job in no rank's group that are not in `met`, which they come into.
-    fn outside_groups(&self, met: &mut HashSet<Pid>) -> Vec<OwnedFd> {
+    fn outside_groups(&mut self, met: &mut HashSet<Pid>) -> Vec<OwnedFd> {
         let launcher = getpid();
         let mut outside = Vec::new();
         let mut seen = HashSet::new();
@@ -124,9 +145,7 @@ impl Stragglers {
         while let Some((parent, pid)) = open.pop() {
             // The order matters (ST5).
             let Ok(process) = pidfd_open(pid, PidfdFlags::empty()) else { continue };
-            let Some(entry) = entry(pid).filter(|entry| self.is_in_session(entry)) else {
-                continue;
-            };
+            let Some(entry) = entry(pid).filter(|entry| self.is_of_job(entry)) else { continue };
             let is_below = [parent, launcher].map(Pid::as_raw_pid).contains(&entry.parent);
             if !is_below || !seen.insert(pid) {
                 continue;
@@ -134,6 +153,7 @@ impl Stragglers {
             let is_reached = Pid::from_raw(entry.group).is_some_and(|g| self.ranks.contains(&g));
             if !is_reached && met.insert(pid) {
                 outside.push(process);
+                self.sessions.insert(entry.session);
             }
             open.extend(children(pid).into_iter().map(|child| (pid, child)));
         }
@@ -154,6 +174,10 @@ impl Stragglers {
     /// Ends what is left of the job (ST4), whose ranks are gone, and adopts no longer.
     pub(crate) fn end(&mut self) {
         let until = Instant::now() + GIVE_UP;
+        if self.adoption.is_some() && self.orphans().next().is_some() {
+            // With what hangs below them in other sessions, while it does (ST3).
+            self.signal(Signal::KILL, || ());
+        }
         while self.adoption.is_some() && self.end_orphans() && Instant::now() < until {
             std::thread::sleep(PAUSE);
         }
@@ -167,10 +191,12 @@ impl Stragglers {
             .filter(|child| !self.ranks.contains(child) && !self.strangers.contains(child))
     }
 
-    /// Whether a process has not left on purpose (ST3).
-    fn is_in_session(&self, process: &Entry) -> bool {
-        let own = self.session.get_or_init(|| entry(getpid()).map(|own| own.session));
-        *own == Some(process.session)
+    /// Whether a process below the launcher is neither a daemon (ST3) nor a stranger's (ST2).
+    fn is_of_job(&self, process: &Entry) -> bool {
+        let is_known =
+            || self.session == Some(process.session) || self.sessions.contains(&process.session);
+        let is_daemon = process.parent == getpid().as_raw_pid() && !is_known();
+        !is_daemon && !self.strange_groups.contains(&process.group)
     }
 
     /// Kills and reaps orphans, and answers whether there may be more: there are none when nothing was left
@@ -178,7 +204,7 @@ impl Stragglers {
     fn end_orphans(&self) -> bool {
         let mut is_changed = false;
         for orphan in self.orphans() {
-            let is_ours = || entry(orphan).is_some_and(|entry| self.is_in_session(&entry));
+            let is_ours = || entry(orphan).is_some_and(|entry| self.is_of_job(&entry));
             is_changed |= reap(orphan) || (is_ours() && kill_process(orphan, Signal::KILL).is_ok());
         }
         is_changed

@@ -51,7 +51,7 @@ mod tests {
     fn watched(table: &[(i32, i32, i32, i32)], pid: i32) -> bool {
         is_watched(pid, |wanted| {
             let (_, parent, group, session) = *table.iter().find(|row| row.0 == wanted)?;
-            Some(Entry { parent, group, session })
+            Some(Entry { parent, group, session, ..Entry::default() })
         })
     }
 

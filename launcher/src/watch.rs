@@ -58,10 +58,11 @@
 //! a part of one. A job that computes for longer than the limit stalls too: the limit is the user's. Ranks
 //! that have done their part are not expected to make progress.
 
-use std::fs;
 use std::time::{Duration, Instant};
 
-use transport_lapi::bootstrap::board::{Board, TaskState, bystander_name};
+use transport_lapi::bootstrap::board::{Board, TaskState};
+
+use crate::process_table;
 
 /// From one look to the next.
 pub(crate) const INTERVAL: Duration = Duration::from_millis(250);
@@ -285,19 +286,10 @@ fn all_threads_blocked(look: &Look, stage: impl Fn(usize) -> Stage) -> bool {
 
 /// How many threads a rank has that could call the library.
 fn threads(state: &TaskState) -> Option<usize> {
-    if !state.is_here {
-        return None;
-    }
-    let threads = fs::read_dir(format!("/proc/{}/task", state.pid)).ok()?;
-    let mut count = 0;
-    for thread in threads {
-        let path = thread.ok()?.path();
-        let number = path.file_name()?.to_str()?.parse().ok()?;
-        // Not to be passed over where the thread is gone (WD2).
-        let name = fs::read_to_string(path.join("comm")).ok()?;
-        count += usize::from(name.trim_end() != bystander_name(number));
-    }
-    Some(count)
+    let pid = process_table::numbered(state.pid).filter(|_| state.is_here)?;
+    // Where one is gone there is no count (WD2, PT3).
+    let threads: Option<Vec<_>> = process_table::threads(pid)?.collect();
+    Some(threads?.iter().filter(|thread| !thread.is_bystander()).count())
 }
 
 #[cfg(test)]

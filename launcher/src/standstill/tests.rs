@@ -175,12 +175,9 @@ fn a_rank_that_is_left_needs_a_thread_asleep_in_a_call() {
 }
 
 #[test]
-fn a_line_of_the_kernel_has_ticks() {
-    let line = "12 (a) S (b) R 1 12 12 0 -1 4194304 99 0 0 0 70 8 1 2 20 0 1 0 5";
-    assert_eq!(ticks(line), Some(78));
-    for damaged in ["", "12 (rank", "12 (rank) R 1 12", "12 (r) R 1 12 12 0 -1 4 99 0 0 0 70 x"] {
-        assert_eq!(ticks(damaged), None, "{damaged:?}");
-    }
-    let own = fs::read_to_string("/proc/self/stat").expect("this process is there");
-    assert!(ticks(&own).is_some(), "{own}");
+fn a_process_has_used_time() {
+    let sleeper = |pid| Sleeper { rank: 0, pid, epoch: 2, moves: 3, threads: 1 };
+    let sleepers = [std::process::id(), u32::MAX].map(sleeper);
+    assert_eq!(ticks_of_all(&sleepers[..1]).map(|ticks| ticks.len()), Some(1));
+    assert_eq!(ticks_of_all(&sleepers), None);
 }

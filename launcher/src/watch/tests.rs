@@ -1,8 +1,10 @@
 //! What looks add up to, over made-up states; whether it is true, over all interleavings of a model.
 
+use std::fs;
+
 use super::*;
 use rustix::thread::gettid;
-use transport_lapi::bootstrap::board::{Blocked, Wait, become_bystander};
+use transport_lapi::bootstrap::board::{Blocked, Wait, become_bystander, bystander_name};
 
 mod model;
 

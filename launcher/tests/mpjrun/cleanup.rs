@@ -28,6 +28,13 @@ fn assert_gone(pids: Vec<u32>) {
     eventually("every process of the job is gone", || !pids.iter().copied().any(runs));
 }
 
+/// Ends what this test has let out.
+#[track_caller]
+fn end(pid: u32) {
+    let process = Pid::from_raw(pid as i32).expect("a process number");
+    kill_process(process, Signal::KILL).expect("it runs");
+}
+
 const WITH_CHILD: &str = "sleep 600 & echo $! >> \"$0\"; echo $$ >> \"$0\"";
 
 #[test]
@@ -63,8 +70,7 @@ fn a_daemon_that_holds_the_output_does_not_hold_the_launcher() {
     assert!(done.took < Duration::from_secs(5), "{done:?}");
     let daemon = pids[0];
     assert!(runs(daemon), "it left the group, so it is not ours to end");
-    let daemon = Pid::from_raw(daemon as i32).expect("a process number");
-    kill_process(daemon, Signal::KILL).expect("the daemon of this test");
+    end(daemon);
 }
 
 /// A command under `timeout`, which makes a group of its own, as it is in many a script.
@@ -157,20 +163,85 @@ fn an_orphan_in_a_group_of_its_own_gets_the_signals_of_its_job() {
     running.finish().assert_code(143);
 }
 
+/// The field `at` of what the kernel says of a process whose name has no space.
+fn field(pid: u32, at: usize) -> Option<String> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    stat.split(' ').nth(at).map(str::to_owned)
+}
+
 #[test]
 fn a_daemon_is_spared_when_the_job_is_stopped() {
-    let daemon = "setsid sleep 60 & echo $! >> \"$0\"; wait";
+    let daemon = "(setsid sleep 60 & echo $! >> \"$0\"); while :; do sleep 1; done";
     let (running, pids) = start_and_list("1", daemon, 1);
-    let session = |pid: u32| {
-        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).expect("it runs");
-        stat.split(' ').nth(5).map(str::to_owned)
-    };
-    eventually("it has a session of its own", || session(pids[0]) == Some(pids[0].to_string()));
+    let is = |at, number: u32| field(pids[0], at) == Some(number.to_string());
+    eventually("it has a session of its own", || is(5, pids[0]));
+    eventually("it has lost its parent", || is(3, running.pid()));
     running.signal(Signal::TERM);
     running.finish().assert_code(143);
     assert!(runs(pids[0]));
-    let daemon = Pid::from_raw(pids[0] as i32).expect("a process number");
-    kill_process(daemon, Signal::KILL).expect("the daemon of this test");
+    end(pids[0]);
+}
+
+#[test]
+fn a_signal_that_is_passed_on_does_not_keep_a_daemon_in_the_job() {
+    let daemon = "trap 'exit 0' USR1; \
+        setsid sh -c 'trap \"\" USR1; echo $$ >> \"$0\"; exec sleep 60' \"$0\" > /dev/null 2>&1 & \
+        while :; do sleep 0.02; done";
+    let (running, pids) = start_and_list("1", daemon, 1);
+    running.signal(Signal::USR1);
+    running.finish().assert_code(0);
+    assert!(runs(pids[0]), "it lost its parent after that");
+    end(pids[0]);
+}
+
+/// A rank whose program has a session of its own, and gets no signal of its group.
+const IN_A_SESSION: &[&str] = &["setsid", "--wait", "sh", "-c"];
+
+#[test]
+fn a_rank_in_a_session_of_its_own_goes_when_the_launcher_is_asked_to_end() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("pids");
+    let file_word = file.to_str().expect("text");
+    // It outlives its parent.
+    let ignores = "trap '' TERM; echo $$ >> \"$0\"; exec sleep 60";
+    let words = [&["-n", "2"], IN_A_SESSION, &[ignores, file_word]].concat();
+    let running = start(&mut command(words));
+    let pids = pids_in(&file, 2);
+    running.signal(Signal::INT);
+    let done = running.finish().assert_code(130);
+    assert!(!pids.iter().copied().any(runs), "the launcher has waited for them: {done:?}");
+}
+
+#[test]
+fn a_rank_in_a_session_of_its_own_is_suspended_and_continued() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("pids");
+    let file_word = file.to_str().expect("text");
+    let sleeps = "echo $$ >> \"$0\"; exec sleep 60";
+    let words = [&["-n", "2"], IN_A_SESSION, &[sleeps, file_word]].concat();
+    let running = start(command(words).process_group(0));
+    let pids = pids_in(&file, 2);
+    running.signal(Signal::TSTP);
+    eventually("the launcher is suspended", || is_suspended(running.pid()));
+    eventually("the ranks are too", || pids.iter().copied().all(is_suspended));
+    running.signal(Signal::CONT);
+    eventually("all go on", || !pids.iter().copied().any(is_suspended));
+    running.signal(Signal::TERM);
+    running.finish().assert_code(143);
+    assert_gone(pids);
+}
+
+#[test]
+fn what_an_orphan_has_started_in_another_session_goes_when_the_job_ends() {
+    let orphan = "timeout 60 sh -c '(setsid sh -c \"echo \\$\\$ >> \\$0; exec sleep 60\" \"$0\"; :) &' \
+        \"$0\" > /dev/null 2>&1; until [ -s \"$0\" ]; do sleep 0.01; done";
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("pids");
+    let words = ["-n", "1", "sh", "-c", orphan, file.to_str().expect("text")];
+    let running = start(&mut command(words));
+    let pids = pids_in(&file, 1);
+    let done = running.finish().assert_code(0);
+    assert!(!pids.iter().copied().any(runs), "the launcher has waited for it: {done:?}");
 }
 
 #[test]
@@ -185,9 +256,28 @@ fn what_a_shell_has_left_to_the_launcher_is_not_the_jobs() {
     // The output ends only with the process that holds it.
     eventually("the job is over", || !runs(running.pid()));
     assert!(runs(pid));
-    let before = Pid::from_raw(pid as i32).expect("a process number");
-    kill_process(before, Signal::KILL).expect("the child of this test's shell");
+    end(pid);
     running.finish().assert_code(137);
+}
+
+#[test]
+fn what_a_shells_child_leaves_to_the_launcher_is_not_the_jobs() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let [file, mark] = ["pids", "mark"].map(|name| folder.path().join(name));
+    // As the first script of a container may do, whose child ends while the job runs.
+    let run = "(sleep 60 > /dev/null 2>&1 & echo $! >> \"$1\"; until [ -e \"$2\" ]; do sleep 0.01; done) & \
+        exec \"$0\" -n 1 sh -c 'trap \"exit 7\" USR1; : > \"$0\"; while :; do sleep 0.02; done' \"$2\"";
+    let mut shell = Command::new("sh");
+    shell.args(["-c", run, MPJRUN]).args([&file, &mark]).stdin(Stdio::null());
+    let running = start(&mut shell);
+    let pid = pids_in(&file, 1)[0];
+    eventually("it is adopted", || {
+        field(pid, 3) == Some(running.pid().to_string()) && mark.exists()
+    });
+    running.signal(Signal::USR1);
+    running.finish().assert_code(7);
+    assert!(runs(pid));
+    end(pid);
 }
 
 #[test]
