@@ -75,7 +75,7 @@ fn a_rank_that_aborts_the_job() {
 #[test]
 fn a_synchronous_send_without_a_receive_does_not_return() {
     let words = ["-n", "2", "--timeout", "0.7", RANK, "ssend"];
-    let outcome = failing_case("ssend without a receive", &words, 124, "--timeout");
+    let outcome = failing_case("ssend without a receive", &words, 124, "its time limit");
     assert_eq!(outcome.stdout, "", "{outcome:?}");
 }
 
