@@ -31,9 +31,10 @@ struct Outgoing {
     distance: Distance,
 }
 
-/// What belongs to the task itself.
-struct Own {
-    visits: Visits<'static>,
+/// What comes from one origin.
+struct Incoming {
+    ring: Consumer<'static>,
+    /// The task's own, beside each ring since every delivery counts there.
     slate: &'static Slate,
 }
 
@@ -44,12 +45,12 @@ pub(crate) struct Port {
     /// By target.
     outgoing: Vec<Outgoing>,
     /// By origin.
-    incoming: Vec<Consumer<'static>>,
+    incoming: Vec<Incoming>,
     /// How many rings are polled in turn: all of them, or none where marks say which.
     in_turn: usize,
     /// The origin that is polled first next time, so that none starves.
     first: usize,
-    own: Box<Own>,
+    visits: Box<Visits<'static>>,
     segment: Arc<Segment>,
 }
 
@@ -67,7 +68,9 @@ impl Port {
             bell: &lasting.task(target).bell.0,
             distance: Distance::default(),
         });
-        let incoming = peers.map(|origin| Consumer::new(lasting.ring(origin, me)));
+        let slate = lasting.slate(me);
+        let ring = |origin| Consumer::new(lasting.ring(origin, me));
+        let incoming = peers.map(|origin| Incoming { ring: ring(origin), slate });
         Self {
             task,
             fences,
@@ -75,10 +78,7 @@ impl Port {
             incoming: incoming.collect(),
             in_turn: if tasks <= MOST_POLLED { tasks } else { 0 },
             first: 0,
-            own: Box::new(Own {
-                visits: Visits::new(&lasting.task(me).bell.0.arrivals, tasks),
-                slate: lasting.slate(me),
-            }),
+            visits: Box::new(Visits::new(&lasting.task(me).bell.0.arrivals, tasks)),
             segment,
         }
     }
@@ -155,17 +155,17 @@ impl Port {
     fn poll_marked<K: Sink>(&mut self, budget: usize, sink: &mut K) -> Result<usize, AdapterError> {
         let mut collected = false;
         loop {
-            let Some(from) = self.own.visits.next() else {
+            let Some(from) = self.visits.next() else {
                 if collected {
                     return Ok(0);
                 }
-                self.own.visits.collect();
+                self.visits.collect();
                 collected = true;
                 continue;
             };
             let delivered = self.poll_origin(from, budget, sink)?;
             if delivered < budget {
-                self.own.visits.done(from);
+                self.visits.done(from);
             }
             if delivered > 0 {
                 return Ok(delivered);
@@ -177,7 +177,7 @@ impl Port {
     #[inline(always)]
     fn nothing_from_self(&self) -> bool {
         let me = self.task as usize;
-        self.outgoing[me].producer.position() == self.incoming[me].position()
+        self.outgoing[me].producer.position() == self.incoming[me].ring.position()
     }
 
     /// Delivers at most `budget` frames of one origin.
@@ -189,7 +189,7 @@ impl Port {
         sink: &mut K,
     ) -> Result<usize, AdapterError> {
         let origin = from as TaskId;
-        let consumer = &mut self.incoming[from];
+        let Incoming { ring: consumer, slate } = &mut self.incoming[from];
         let mut delivered = 0;
         let polled = loop {
             if delivered == budget {
@@ -205,7 +205,7 @@ impl Port {
                 Err(damage) => break Err(corrupt(origin, damage)),
             }
         };
-        self.own.slate.moved();
+        slate.moved();
         if consumer.gave_back() {
             // The origin may sleep for want of this room (A6).
             self.outgoing[from].bell.ring(self.fences);
@@ -221,7 +221,8 @@ impl Port {
 
     /// This task has copied a part of a long message itself: that is progress, too.
     pub(crate) fn moved(&self) {
-        self.own.slate.moved();
+        // A task receives from itself at least.
+        self.incoming[0].slate.moved();
     }
 
     /// The first task that was declared lost.
