@@ -310,9 +310,13 @@ impl Job {
     }
 
     fn next_deadline(&self) -> Option<Instant> {
+        let now = monotonic_nanos();
+        let certain = self.ledger.next_certainty(now).filter(|_| self.verdict.is_none());
+        let decision = certain.map(|at| Instant::now() + Duration::from_nanos(at - now));
         let phase = match self.phase {
             Phase::Running => None,
-            Phase::Dismissing { until, .. } => Some(until),
+            // What is open is waited for, whenever the time is over.
+            Phase::Dismissing { until, .. } => Some(decision.map_or(until, |at| until.max(at))),
             Phase::Stopping { kill_at } => Some(kill_at),
             Phase::Killing { give_up_at } => Some(give_up_at),
         };
@@ -328,9 +332,6 @@ impl Job {
         let prompts = self.ranks.iter().filter_map(|rank| rank.prompts_at(&self.printer));
         let deadlines = lingering.chain(prompts).chain(phase).chain(timeout).chain(foreground);
         let oversight = is_overseen.then(|| self.oversight.next_deadline()).flatten();
-        let now = monotonic_nanos();
-        let certain = self.ledger.next_certainty(now).filter(|_| self.verdict.is_none());
-        let decision = certain.map(|at| Instant::now() + Duration::from_nanos(at - now));
         deadlines.chain(patience).chain(oversight).chain(decision).min()
     }
 

@@ -97,8 +97,7 @@ impl Job {
 
     /// Ends a job that takes too long or cannot go on (JU2).
     pub(super) fn oversee(&mut self, now: Instant) {
-        let still_run = || self.ranks.iter().any(|rank| !rank.has_ended());
-        let expired = self.timeout.filter(|(_, at)| now >= *at && still_run());
+        let expired = self.timeout.filter(|(_, at)| now >= *at);
         let expired = expired.map(|(limit, _)| Occasion::End(Verdict::TimedOut(limit)));
         let (ranks, ledger) = (&self.ranks, &self.ledger);
         let stage = |rank: usize| match ranks.get(rank) {

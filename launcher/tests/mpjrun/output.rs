@@ -294,6 +294,16 @@ fn what_a_rank_leaves_running_may_print_to_its_end_while_the_reader_pauses() {
 }
 
 #[test]
+fn a_time_limit_ends_the_wait_for_a_reader_of_what_is_left_running() {
+    let script = "yes | head -c 1300000 | cat & sleep 0.3";
+    let words = ["-n", "1", "--timeout", "1", "sh", "-c", script];
+    let running = start_unread(&mut command(words));
+    let done = running.finish().assert_code(124);
+    assert!(done.took < Duration::from_secs(5), "{done:?}");
+    assert!(done.err.ends_with(" bytes of output that nobody read\n"), "{done:?}");
+}
+
+#[test]
 fn options_of_other_launchers_are_noted_and_done_without() {
     let words = ["--allow-run-as-root", "-np2", "--oversubscribe", "echo", "--oversubscribe"];
     let done = mpjrun(words).assert_code(0);
