@@ -136,6 +136,15 @@ fn a_rank_that_gave_up_is_the_cause_before_it_ends() {
     assert!(!outcome.stderr.contains("is gone"), "{outcome:?}");
 }
 
+#[test]
+fn an_abort_ends_a_job_that_goes_on_without_another_rank() {
+    let outcome = launch::mpjrun(&["-n", "2", "--on-failure", "keep", RANK, "late-abort"]);
+    assert_eq!(outcome.code, 7, "{outcome:?}");
+    let report = outcome.stderr.rsplit("(--on-failure keep)\n").next().unwrap_or_default();
+    assert!(report.starts_with("mpjrun: rank 1 (pid "), "{outcome:?}");
+    assert!(report.contains("called abort with code 7"), "{outcome:?}");
+}
+
 /// A script that goes on when its program has ended.
 const GOES_ON: &str = "\"$0\" \"$@\"; sleep 50";
 

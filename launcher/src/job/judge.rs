@@ -29,9 +29,14 @@ impl Job {
         if let Some(broken) = self.printer.broken_output() {
             return self.stop(broken.into());
         }
-        let may_go_on = self.on_failure == OnFailure::Keep && self.ledger.abort().is_none();
         match self.phase {
-            _ if may_go_on => self.tell_failures(),
+            _ if self.on_failure == OnFailure::Keep => {
+                // No policy keeps an abort from ending the job, whoever has failed before.
+                if let Some(abort) = self.ledger.abort() {
+                    return self.stop(Verdict::Failed(abort));
+                }
+                self.tell_failures();
+            }
             Phase::Dismissing { verdict, .. } => self.judge_dismissed(verdict),
             _ => self.judge_failures(),
         }

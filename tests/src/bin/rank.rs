@@ -12,7 +12,8 @@
 //! show what they have open. `rank reads` says how ranks
 //! read each other's memory, `rank unreadable` forbids it. `rank waiting` blocks in all ranks but rank
 //! 0, which is busy; in `rank apart` rank 0 waits while the others stand still, compute and sleep;
-//! `rank exit CODE`, `rank abort CODE` and `rank ssend` are what other launchers and libraries fail at.
+//! `rank late-abort` aborts in one rank after another has failed; `rank exit CODE`, `rank abort CODE` and
+//! `rank ssend` are what other launchers and libraries fail at.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program talks to its user")]
 
@@ -44,6 +45,7 @@ fn main() -> ExitCode {
         ["apart"] => apart(),
         ["exit", code] => exit(code, |code| std::process::exit(code)),
         ["abort", code] => exit(code, |code| mpj::abort(code)),
+        ["late-abort"] => late_abort(),
         ["ssend"] => ssend(),
         ["reads"] => reads(),
         ["unreadable"] => unreadable(),
@@ -239,6 +241,17 @@ fn exit(code: &str, end: impl Fn(i32)) -> Result<(), mpj::Error> {
         end(code.parse().expect("a code"));
     }
     wait_for(&world, 1)
+}
+
+/// Rank 1 ends the job with code 7, after rank 0 has failed with code 4.
+fn late_abort() -> Result<(), mpj::Error> {
+    let world = mpj::init()?;
+    world.barrier()?;
+    if world.rank() == 0 {
+        std::process::exit(4);
+    }
+    std::thread::sleep(Duration::from_millis(300));
+    mpj::abort(7)
 }
 
 /// Rank 0 sends in synchronous mode, and rank 1 never receives.
