@@ -496,8 +496,8 @@ impl Ledger {
     }
 
     /// A rank that has failed by `now` and was not told of before, if there is one. The others are about to
-    /// learn that it is lost.
-    pub(crate) fn take_failed(&mut self, now: u64) -> Option<Failure> {
+    /// learn that it is lost; with it comes whether it is the first.
+    pub(crate) fn take_failed(&mut self, now: u64) -> Option<(Failure, bool)> {
         let job = self.facts();
         let untold = self.records.iter_mut().enumerate().filter(|(_, record)| !record.told);
         let mut failures = untold.filter_map(|(rank, record)| {
@@ -506,8 +506,9 @@ impl Ledger {
             Some(Failure { rank, fault, at })
         });
         let failure = failures.next()?;
+        let is_first = self.lost_at.is_none();
         self.lost_at.get_or_insert(now);
-        Some(failure)
+        Some((failure, is_first))
     }
 
     fn facts(&self) -> Facts {

@@ -57,7 +57,7 @@ const MESSAGES_PER_TURN: usize = 64;
 /// How many times as many are taken of a rank that has ended; a line holds fewer.
 const TURNS_AT_THE_END: usize = 64;
 /// From SIGKILL to giving up on a process that the kernel cannot end.
-const GIVE_UP: Duration = Duration::from_secs(2);
+pub(crate) const GIVE_UP: Duration = Duration::from_secs(2);
 
 /// A launcher that wakes up this late was stopped, as was its machine, if not its ranks.
 const STANDSTILL: Duration = Duration::from_secs(1);
@@ -132,7 +132,6 @@ pub fn outcome(spec: &JobSpec) -> Result<Outcome, LaunchError> {
         oversight,
         _segment: segment,
         on_failure: spec.on_failure,
-        has_lost_ranks: false,
         tells_stats: spec.stats,
         timeout: spec.timeout.map(|limit| (limit, Instant::now() + limit)),
         phase: Phase::Running,
@@ -212,8 +211,6 @@ struct Job {
     /// Open as long as the job runs: whoever asks for the job finds it by this descriptor.
     _segment: OwnedFd,
     on_failure: OnFailure,
-    /// Whether the others were told that ranks are lost.
-    has_lost_ranks: bool,
     tells_stats: bool,
     timeout: Option<(Duration, Instant)>,
     phase: Phase,

@@ -17,11 +17,12 @@ use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use rustix::process::{PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use transport_lapi::adapter::AdapterError;
 use transport_lapi::bootstrap::board::Board;
 use transport_lapi::bootstrap::monotonic_nanos;
 
+use crate::process_table::numbered;
 use crate::{observe, report, watch};
 
 use find::Job;
@@ -157,7 +158,7 @@ pub fn attach(job: &str) -> Result<String, JobsError> {
 /// Holds the launcher by descriptor (PS2).
 fn hold(job: &Job) -> Result<OwnedFd, JobsError> {
     let gone = || JobsError::NotRunning { word: job.name.to_string() };
-    let pid = i32::try_from(job.name.launcher).ok().and_then(Pid::from_raw).ok_or_else(gone)?;
+    let pid = numbered(job.name.launcher).ok_or_else(gone)?;
     let launcher = match pidfd_open(pid, PidfdFlags::empty()) {
         Err(Errno::SRCH) => return Err(gone()),
         held => held.map_err(JobsError::system("hold the launcher"))?,

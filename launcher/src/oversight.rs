@@ -113,9 +113,8 @@ impl Oversight {
             return;
         }
         let look = watch::look(&self.board);
-        let is_there = |state: &TaskState| state.pid != 0;
         let open: Vec<bool> =
-            look.iter().map(|state| state.as_ref().is_some_and(is_there)).collect();
+            look.iter().map(|state| state.as_ref().is_some_and(TaskState::is_there)).collect();
         self.snapshot = Some(self.observe(look));
         for rank in (0..open.len()).filter(|rank| open[*rank]) {
             self.board.inquire(rank);

@@ -1,7 +1,7 @@
 //! What the kernel's table says of processes: whose child one is, which children and threads it has, and what
 //! those do. Called where the launcher looks beyond its ranks, [`crate::suspend`] upwards and
 //! [`crate::stragglers`] downwards, and where it looks at the ranks themselves: [`crate::watch`],
-//! [`crate::standstill`] and [`crate::observe`].
+//! [`crate::standstill`], [`crate::observe`] and, for what a panic has left, `job/judge.rs`.
 //!
 //! - PT1: an answer is of a moment. A number may be another process's by the time it is used, so whoever acts
 //!   on one makes sure of it first.
@@ -51,6 +51,11 @@ pub(crate) fn entry(pid: Pid) -> Option<Entry> {
 /// What the table says of each thread of process `pid`, if there is one (PT3).
 pub(crate) fn threads(pid: Pid) -> Option<impl Iterator<Item = Option<Entry>>> {
     Some(thread_folders(pid)?.map(|folder| entry_in(&folder?)))
+}
+
+/// Whether process `pid`, which may be a claim, has this thread.
+pub(crate) fn has_thread(pid: u32, thread: i32) -> bool {
+    Path::new(&format!("/proc/{pid}/task/{thread}")).exists()
 }
 
 fn thread_folders(pid: Pid) -> Option<impl Iterator<Item = Option<PathBuf>>> {

@@ -28,6 +28,7 @@ use transport_lapi::bootstrap::monotonic_nanos;
 
 use crate::exits::Ending;
 use crate::output::{Delivery, LineBuffer, Prefix, Printer, Source, Stream, View, write_file};
+use crate::process_table::numbered;
 
 /// How long what a rank started may go on printing after the rank itself has ended, and is read.
 const LINGER: Duration = Duration::from_millis(100);
@@ -144,7 +145,7 @@ impl Rank {
     /// started, and none is watched yet. Answers whether it is there.
     pub(crate) fn watch_program(&mut self, pid: u32) -> bool {
         let is_other = pid != self.pid() && self.program.is_none();
-        let other = i32::try_from(pid).ok().and_then(Pid::from_raw).filter(|_| is_other);
+        let other = numbered(pid).filter(|_| is_other);
         let Some(other) = other else { return true };
         match pidfd_open(other, PidfdFlags::empty()) {
             Ok(program) => self.program = Some(program),

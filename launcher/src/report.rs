@@ -38,10 +38,7 @@ mod words;
 
 use std::time::Duration;
 
-use transport_lapi::bootstrap::board::TaskState;
-
 use crate::exits::{Failure, Fault, Ledger, Verdict};
-#[allow(unused_imports, reason = "who takes a snapshot needs both")]
 pub(crate) use snapshot::{Activity, Seen, Snapshot};
 use standing::Standing;
 
@@ -80,12 +77,9 @@ pub(crate) fn of_verdict(
 }
 
 /// Why a rank has failed, and what it said of it.
-pub(crate) fn cause(ledger: &Ledger, verdict: Verdict) -> String {
-    let said = match verdict {
-        Verdict::Failed(Failure { rank, .. }) => cause::complaints_of(&ledger.records()[rank]),
-        _ => String::new(),
-    };
-    cause::headline(ledger, verdict) + &said
+pub(crate) fn cause(ledger: &Ledger, failure: Failure) -> String {
+    let headline = cause::headline(ledger, Verdict::Failed(failure));
+    headline + &cause::complaints_of(&ledger.records()[failure.rank])
 }
 
 /// What the protocols did on each rank.
@@ -154,11 +148,6 @@ fn findings(standings: &[Standing], unjudged: &str) -> String {
     let (waits, unfetched) = (waits::text(standings), unfetched::text(standings));
     let (misses, queues) = (misses::text(standings), queues::text(standings));
     [&waits, unjudged, &unfetched, &misses, &queues].concat()
-}
-
-/// Whether a rank was there to publish anything.
-fn is_there(state: &TaskState) -> bool {
-    state.pid != 0
 }
 
 #[cfg(test)]

@@ -146,7 +146,7 @@ fn sleepers(look: &Look, stage: impl Fn(usize) -> Stage) -> Option<Vec<Sleeper>>
     let mut is_waited = false;
     let sleepers: Option<Vec<Sleeper>> = left
         .map(|(rank, state)| {
-            let state = state.as_ref().filter(|state| state.pid != 0 && state.is_here)?;
+            let state = state.as_ref().filter(|state| state.is_there() && state.is_here)?;
             is_waited |= state.blocked.iter().any(|thread| thread.undisturbed && !thread.failed);
             Some(Sleeper {
                 rank,

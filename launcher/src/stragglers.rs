@@ -41,11 +41,10 @@ use rustix::process::{
 };
 use rustix::thread::gettid;
 
+use crate::job::GIVE_UP;
 use crate::process_table::{Entry, children, entry, own_children};
 
-/// How long what is left at the end may take to be gone (ST4).
-const GIVE_UP: Duration = Duration::from_secs(2);
-/// Between two looks at whether it is.
+/// Between two looks at whether what is left at the end is gone.
 const PAUSE: Duration = Duration::from_millis(1);
 /// At least this long passes between two looks for orphans that have ended.
 const REAP_INTERVAL: Duration = Duration::from_secs(1);

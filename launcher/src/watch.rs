@@ -200,7 +200,7 @@ impl Watch {
         let seen: Vec<_> = seen.collect();
         // A program that does not use the library has no progress to make, nor has one that is through.
         let is_expected = look.iter().enumerate().any(|(rank, state)| {
-            stage(rank) == Stage::Running && state.as_ref().is_none_or(|state| state.pid != 0)
+            stage(rank) == Stage::Running && state.as_ref().is_none_or(TaskState::is_there)
         });
         let were_woken = std::mem::take(&mut self.were_woken);
         match &mut self.last_change {
@@ -236,7 +236,7 @@ pub(crate) fn look(board: &Board) -> Look {
 /// WD1, but for the count of threads.
 fn is_blocked(state: &TaskState) -> bool {
     let has_failed = state.blocked.iter().any(|thread| thread.failed);
-    let waits = state.pid != 0 && !state.blocked.is_empty() && !has_failed;
+    let waits = state.is_there() && !state.blocked.is_empty() && !has_failed;
     waits && doubt_of_slate(state).is_none()
 }
 

@@ -25,7 +25,11 @@ fn finish(ledger: &mut Ledger, rank: u32) {
 }
 
 fn panic(ledger: &mut Ledger, rank: u32, at: u64, text: &str) {
-    let (message, location) = (text.to_owned(), "src/main.rs:1:2".to_owned());
+    complain(ledger, rank, at, text, "src/main.rs:1:2");
+}
+
+fn complain(ledger: &mut Ledger, rank: u32, at: u64, text: &str, place: &str) {
+    let (message, location) = (text.to_owned(), place.to_owned());
     let failed = ControlMessage::Failed { task: rank, at_nanos: at, message, location, thread: 0 };
     assert!(ledger.note(rank as usize, failed, ms(1_000)));
 }
@@ -301,9 +305,7 @@ fn a_thread_that_is_gone_after_a_panic_has_deserted() {
 fn an_error_deserts_nobody() {
     let mut job = ledger(1);
     join(&mut job, 0);
-    let (message, location) = ("no luck".to_owned(), String::new());
-    let said = ControlMessage::Failed { task: 0, at_nanos: ms(2), message, location, thread: 5 };
-    assert!(job.note(0, said, ms(3)));
+    complain(&mut job, 0, ms(2), "no luck", "");
     assert_eq!(job.desertion(ms(1_000), |_, _| false), None);
 }
 
@@ -357,11 +359,15 @@ fn who_gives_up_after_a_loss_has_no_choice() {
     let mut job = ledger(2);
     (0..2).for_each(|rank| join(&mut job, rank));
     job.ended(1, Ending::Code(7), ms(10));
-    assert_eq!(job.take_failed(ms(11)).map(|failure| failure.rank), Some(1));
+    assert_eq!(
+        job.take_failed(ms(11)).map(|(failure, first)| (failure.rank, first)),
+        Some((1, true))
+    );
     give_up(&mut job, 0, ms(12));
     assert_eq!(job.take_failed(ms(900)), None);
     job.ended(0, Ending::Code(0), ms(20));
     assert_eq!(job.take_failed(ms(900)), None);
     job.ended(0, Ending::Code(2), ms(20));
-    assert_eq!(job.take_failed(ms(900)).map(|failure| failure.fault), Some(Fault::Code(2)));
+    let told = job.take_failed(ms(900)).map(|(failure, first)| (failure.fault, first));
+    assert_eq!(told, Some((Fault::Code(2), false)));
 }

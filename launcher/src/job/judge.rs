@@ -6,7 +6,6 @@
 //!   wait at their end were let go. In Rust `main` drops the World, which waits for the others, before it
 //!   tells the error that it returns: that error is the cause, and must be seen.
 
-use std::path::Path;
 use std::time::{Duration, Instant};
 
 use transport_lapi::bootstrap::monotonic_nanos;
@@ -14,6 +13,7 @@ use transport_lapi::bootstrap::monotonic_nanos;
 use super::{Job, OnFailure, Phase};
 use crate::exits::{Decision, Verdict};
 use crate::oversight::Occasion;
+use crate::process_table::has_thread;
 use crate::report::{self, Snapshot};
 use crate::watch::Stage;
 
@@ -75,9 +75,9 @@ impl Job {
 
     /// Tells once of each rank that has failed while the others go on, and ends their waits for it.
     fn tell_failures(&mut self) {
-        while let Some(failure) = self.ledger.take_failed(monotonic_nanos()) {
-            self.printer.say(&report::cause(&self.ledger, Verdict::Failed(failure)));
-            if !std::mem::replace(&mut self.has_lost_ranks, true) {
+        while let Some((failure, is_first)) = self.ledger.take_failed(monotonic_nanos()) {
+            self.printer.say(&report::cause(&self.ledger, failure));
+            if is_first {
                 self.printer.say("mpjrun: the other ranks go on (--on-failure keep)\n");
             }
             self.oversight.declare_lost(failure.rank);
@@ -139,9 +139,7 @@ impl Job {
     /// The ranks of a job that hangs have told what they have.
     fn conclude(&mut self, verdict: Verdict, now: Instant) {
         let snapshot = self.oversight.snapshot(false);
-        let is_there =
-            |pid: u32, thread: i32| Path::new(&format!("/proc/{pid}/task/{thread}")).exists();
-        let deserted = self.ledger.desertion(snapshot.last_wait(), is_there);
+        let deserted = self.ledger.desertion(snapshot.last_wait(), has_thread);
         let unwinding = snapshot.unwinding().filter_map(|rank| self.ledger.unwinding(rank));
         let panic = unwinding.chain(deserted).min_by_key(|failure| failure.at);
         match panic.filter(|_| verdict == Verdict::Deadlock) {

@@ -1,6 +1,6 @@
 //! What was read of all ranks at one moment. Taken by who watches a job; only looked at here.
 
-use transport_lapi::bootstrap::board::{Blocked, Call, TaskState};
+use transport_lapi::bootstrap::board::{Call, TaskState, Wait};
 
 use crate::watch::Doubt;
 
@@ -19,6 +19,16 @@ impl From<Option<TaskState>> for Seen {
     /// What the board answers.
     fn from(state: Option<TaskState>) -> Self {
         state.map_or(Self::Unsteady, Self::State)
+    }
+}
+
+impl Seen {
+    /// What was read, if anything was.
+    pub(super) fn state(&self) -> Option<&TaskState> {
+        match self {
+            Self::State(state) => Some(state),
+            Self::Unread | Self::Unsteady => None,
+        }
     }
 }
 
@@ -60,34 +70,27 @@ impl Snapshot {
 
     /// The ranks of which a thread has done its part, and waits for the others.
     pub(crate) fn at_their_end(&self) -> impl Iterator<Item = usize> {
-        let ends = |blocked: &Blocked| blocked.wait.call == Call::Finish && !blocked.failed;
-        let is_there = move |seen: &Seen| match seen {
-            Seen::State(state) => state.blocked.iter().any(ends),
-            Seen::Unsteady | Seen::Unread => false,
-        };
-        let ranks = self.ranks.iter().enumerate();
-        ranks.filter(move |(_, seen)| is_there(seen)).map(|(rank, _)| rank)
+        self.waiting(|wait| wait.call == Call::Finish)
     }
 
     /// The ranks of which a thread waits while it unwinds from a panic.
     pub(crate) fn unwinding(&self) -> impl Iterator<Item = usize> {
-        let is_one = |seen: &Seen| match seen {
-            Seen::State(state) => {
-                state.blocked.iter().any(|blocked| blocked.wait.unwinding && !blocked.failed)
-            }
-            Seen::Unsteady | Seen::Unread => false,
-        };
-        let ranks = self.ranks.iter().enumerate();
-        ranks.filter(move |(_, seen)| is_one(seen)).map(|(rank, _)| rank)
+        self.waiting(|wait| wait.unwinding)
     }
 
     /// When the wait began that began last, in nanoseconds of the monotonic clock.
     pub(crate) fn last_wait(&self) -> u64 {
-        let blocked = self.ranks.iter().flat_map(|seen| match seen {
-            Seen::State(state) => &state.blocked[..],
-            Seen::Unsteady | Seen::Unread => &[],
-        });
+        let blocked = self.ranks.iter().filter_map(Seen::state).flat_map(|state| &state.blocked);
         blocked.map(|blocked| blocked.wait.since).max().unwrap_or(0)
+    }
+
+    /// The ranks that hold one of these waits, which has not failed.
+    fn waiting(&self, is_one: fn(&Wait) -> bool) -> impl Iterator<Item = usize> {
+        let ranks = self.ranks.iter().enumerate();
+        ranks.filter_map(move |(rank, seen)| {
+            let mut held = seen.state()?.blocked.iter().filter(|blocked| !blocked.failed);
+            held.any(|blocked| is_one(&blocked.wait)).then_some(rank)
+        })
     }
 
     pub(super) fn rank(&self, rank: usize) -> &Seen {

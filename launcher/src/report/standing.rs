@@ -3,7 +3,6 @@
 use transport_lapi::bootstrap::board::{Blocked, Call, TaskState, Wait};
 use transport_lapi::bootstrap::control::Queues;
 
-use super::is_there;
 use super::snapshot::{Activity, Seen, Snapshot};
 use super::words::ended_how;
 use crate::exits::{Ending, Ledger, Record};
@@ -73,10 +72,10 @@ impl Standing {
     pub(super) fn seen(rank: usize, snapshot: &Snapshot, runs: impl Fn(u32) -> bool) -> Self {
         let seen = snapshot.rank(rank);
         let (is_alive, stage) = match seen {
-            Seen::State(state) if is_there(state) && !runs(state.pid) => {
+            Seen::State(state) if state.is_there() && !runs(state.pid) => {
                 (false, Stage::only("gone"))
             }
-            Seen::State(state) if !is_there(state) => (true, Stage::only("not joined")),
+            Seen::State(state) if !state.is_there() => (true, Stage::only("not joined")),
             _ => (true, outside(rank, snapshot)),
         };
         let activity = snapshot.activity(rank).filter(|_| is_alive);
@@ -87,7 +86,7 @@ impl Standing {
     }
 
     fn waits_in(&mut self, seen: &Seen) {
-        if let Seen::State(state) = seen {
+        if let Some(state) = seen.state() {
             self.waits = state.blocked.iter().take(TaskState::LISTED).copied().collect();
             self.unlisted = state.unlisted;
         }
@@ -151,10 +150,7 @@ impl Standing {
 
 /// The process that was read of a rank.
 fn pid(seen: &Seen) -> Option<u32> {
-    match seen {
-        Seen::State(state) => Some(state.pid),
-        _ => None,
-    }
+    seen.state().map(|state| state.pid)
 }
 
 /// Every rank of a job, whose ranks were stopped at `stopped_at` if that has come.
@@ -212,9 +208,9 @@ fn stage(record: &Record) -> Option<Stage> {
 /// That of a rank that has joined and does not seem to be blocked. Nobody comes out of `mpj::init` before
 /// all are there.
 fn outside(rank: usize, snapshot: &Snapshot) -> Stage {
-    let is_absent = |seen: &Seen| matches!(seen, Seen::State(state) if !is_there(state));
+    let is_absent = |seen: &Seen| seen.state().is_some_and(|state| !state.is_there());
     let brief = match snapshot.rank(rank) {
-        Seen::State(state) if !is_there(state) => return Stage::joined(),
+        Seen::State(state) if !state.is_there() => return Stage::joined(),
         Seen::State(_) if snapshot.ranks.iter().any(is_absent) => {
             "waiting in mpj::init for the others"
         }

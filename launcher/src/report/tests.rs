@@ -10,7 +10,7 @@ mod unjudged;
 
 use std::time::Duration;
 
-use transport_lapi::bootstrap::board::{Blocked, Call, Phase, Wait};
+use transport_lapi::bootstrap::board::{Blocked, Call, Phase, TaskState, Wait};
 use transport_lapi::bootstrap::control::{ControlMessage, EarlyMessage, PostedReceive, Queues};
 
 use super::*;
@@ -45,7 +45,11 @@ fn finish(ledger: &mut Ledger, rank: u32) {
 }
 
 fn panic(ledger: &mut Ledger, rank: u32, at: u64, text: &str) {
-    let (message, location) = (text.to_owned(), "src/main.rs:1:2".to_owned());
+    complain(ledger, rank, at, text, "src/main.rs:1:2");
+}
+
+fn complain(ledger: &mut Ledger, rank: u32, at: u64, text: &str, place: &str) {
+    let (message, location) = (text.to_owned(), place.to_owned());
     let failed = ControlMessage::Failed { task: rank, at_nanos: at, message, location, thread: 0 };
     assert!(ledger.note(rank as usize, failed, ms(1_000)));
 }

@@ -15,10 +15,14 @@ use rustix::process::{Pid, Signal, kill_process};
 
 /// Starts a job of `script`s that write the numbers of their processes to a file, `count` in all.
 fn start_and_list(ranks: &str, script: &str, count: usize) -> (Running, Vec<u32>) {
+    start_listing(&mut command(["-n", ranks, "sh", "-c", script]), count)
+}
+
+/// Starts `command` with such a file for its last word.
+fn start_listing(command: &mut Command, count: usize) -> (Running, Vec<u32>) {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("pids");
-    let file_word = file.to_str().expect("text");
-    let running = start(&mut command(["-n", ranks, "sh", "-c", script, file_word]));
+    let running = start(command.arg(&file));
     let pids = pids_in(&file, count);
     (running, pids)
 }
@@ -105,13 +109,9 @@ fn a_command_under_timeout_gets_the_signals_of_its_rank() {
 
 #[test]
 fn a_command_under_timeout_is_suspended_and_continued_with_its_rank() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let file = folder.path().join("pids");
-    let file_word = file.to_str().expect("text");
     // In a group of its own, as a shell would have it, so that somebody watches over it.
-    let words = ["-n", "1", "sh", "-c", UNDER_TIMEOUT, file_word];
-    let running = start(command(words).process_group(0));
-    let pids = pids_in(&file, 3);
+    let words = ["-n", "1", "sh", "-c", UNDER_TIMEOUT];
+    let (running, pids) = start_listing(command(words).process_group(0), 3);
     running.signal(Signal::TSTP);
     eventually("all are suspended", || pids.iter().copied().all(is_suspended));
     eventually("the launcher too", || is_suspended(running.pid()));
@@ -129,11 +129,7 @@ fn a_job_of_a_shell_with_job_control_goes_when_the_job_fails() {
     }
     let jobs = "set -m; sleep 60 & echo $! >> \"$0\"; echo $$ >> \"$0\"";
     let failing = format!("{jobs}; [ $MPJ_RANK = 1 ] && sleep 0.2 && exit 3; wait");
-    let folder = tempfile::tempdir().expect("a folder");
-    let file = folder.path().join("pids");
-    let file_word = file.to_str().expect("text");
-    let running = start(&mut command(["-n", "2", "bash", "-c", &failing, file_word]));
-    let pids = pids_in(&file, 4);
+    let (running, pids) = start_listing(&mut command(["-n", "2", "bash", "-c", &failing]), 4);
     running.finish().assert_code(3);
     assert_gone(pids);
 }
@@ -199,14 +195,10 @@ const IN_A_SESSION: &[&str] = &["setsid", "--wait", "sh", "-c"];
 
 #[test]
 fn a_rank_in_a_session_of_its_own_goes_when_the_launcher_is_asked_to_end() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let file = folder.path().join("pids");
-    let file_word = file.to_str().expect("text");
     // It outlives its parent.
     let ignores = "trap '' TERM; echo $$ >> \"$0\"; exec sleep 60";
-    let words = [&["-n", "2"], IN_A_SESSION, &[ignores, file_word]].concat();
-    let running = start(&mut command(words));
-    let pids = pids_in(&file, 2);
+    let words = [&["-n", "2"], IN_A_SESSION, &[ignores]].concat();
+    let (running, pids) = start_listing(&mut command(words), 2);
     // Not INT, which a shell's job in the background ignores.
     running.signal(Signal::TERM);
     let done = running.finish().assert_code(143);
@@ -215,13 +207,9 @@ fn a_rank_in_a_session_of_its_own_goes_when_the_launcher_is_asked_to_end() {
 
 #[test]
 fn a_rank_in_a_session_of_its_own_is_suspended_and_continued() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let file = folder.path().join("pids");
-    let file_word = file.to_str().expect("text");
     let sleeps = "echo $$ >> \"$0\"; exec sleep 60";
-    let words = [&["-n", "2"], IN_A_SESSION, &[sleeps, file_word]].concat();
-    let running = start(command(words).process_group(0));
-    let pids = pids_in(&file, 2);
+    let words = [&["-n", "2"], IN_A_SESSION, &[sleeps]].concat();
+    let (running, pids) = start_listing(command(words).process_group(0), 2);
     running.signal(Signal::TSTP);
     eventually("the launcher is suspended", || is_suspended(running.pid()));
     eventually("the ranks are too", || pids.iter().copied().all(is_suspended));

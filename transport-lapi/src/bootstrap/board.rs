@@ -156,6 +156,11 @@ impl Phase {
 impl TaskState {
     /// Most threads of a rank whose calls are published.
     pub const LISTED: usize = 7;
+
+    /// Whether the rank was there to publish anything.
+    pub fn is_there(&self) -> bool {
+        self.pid != 0
+    }
 }
 
 /// A blocked thread.

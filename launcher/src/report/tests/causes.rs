@@ -100,10 +100,7 @@ fn a_script_whose_code_hides_that_of_its_program() {
 #[test]
 fn an_error_that_was_dealt_with_and_not_said_so() {
     let text = unfinished(|job| {
-        let (message, location) = ("too long".to_owned(), String::new());
-        let said =
-            ControlMessage::Failed { task: 0, at_nanos: ms(10), message, location, thread: 0 };
-        assert!(job.note(0, said, ms(11)));
+        complain(job, 0, ms(10), "too long", "");
         assert!(job.note(0, ControlMessage::GaveUp { task: 0, at_nanos: ms(10) }, ms(11)));
     });
     assert!(text.contains("ends with World::finish\nmpjrun:   it said: too long\n"), "{text}");
@@ -113,9 +110,7 @@ fn an_error_that_was_dealt_with_and_not_said_so() {
 fn a_complaint_that_is_no_panic_is_told_as_such() {
     let mut job = ledger(1);
     join(&mut job, 0);
-    let (message, location) = ("rank 1 is gone".to_owned(), String::new());
-    let failed = ControlMessage::Failed { task: 0, at_nanos: ms(10), message, location, thread: 0 };
-    assert!(job.note(0, failed, ms(11)));
+    complain(&mut job, 0, ms(10), "rank 1 is gone", "");
     job.ended(0, Ending::Code(0), ms(20));
     let failure = failure_of(&job);
     let expected = "\
