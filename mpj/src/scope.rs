@@ -186,11 +186,11 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         source: impl Into<Source>,
         tag: impl Into<Tag>,
     ) -> Result<ScopedRequest<'scope, 'env, &'env mut [T]>, Error> {
-        let (region, source, tag) = (recv_region(buffer), source.into(), tag.into());
+        let (mut region, source, tag) = (recv_region(buffer), source.into(), tag.into());
         let Communicator { device, context, .. } = self.communicator;
         let posted = match (source, tag) {
             (Source::Rank(source), Tag::Is(tag)) => {
-                device.post_at_once(region, source, tag, *context)
+                device.post_at_once(&mut region, source, tag, *context)
             }
             _ => None,
         };

@@ -229,13 +229,13 @@ impl<A: Adapter> Device<A> {
     #[inline]
     pub fn irecv(
         &self,
-        into: RecvRegion,
+        mut into: RecvRegion,
         source: Option<usize>,
         tag: Option<i32>,
         context: u32,
     ) -> Result<Request, Error> {
         if let (Some(source), Some(tag)) = (source, tag) {
-            if let Some(request) = self.post_at_once(into, source, tag, context) {
+            if let Some(request) = self.post_at_once(&mut into, source, tag, context) {
                 return Ok(request);
             }
         }
@@ -248,12 +248,12 @@ impl<A: Adapter> Device<A> {
         Ok(self.request(Handle::Pending(key)))
     }
 
-    /// Starts a receive without wildcards if no early message waits. Else, whatever the reason, nothing
-    /// has happened, and [`Device::irecv`] finds the reason or another way.
+    /// Starts a receive without wildcards if no early message waits, and takes the region. Else, whatever
+    /// the reason, nothing has happened, and [`Device::irecv`] finds the reason or another way.
     #[inline(always)]
     pub fn post_at_once(
         &self,
-        into: RecvRegion,
+        into: &mut RecvRegion,
         source: usize,
         tag: i32,
         context: u32,
@@ -266,7 +266,7 @@ impl<A: Adapter> Device<A> {
     #[inline(never)]
     fn key_of_post(
         &self,
-        into: RecvRegion,
+        into: &mut RecvRegion,
         source: usize,
         tag: i32,
         context: u32,
@@ -279,7 +279,7 @@ impl<A: Adapter> Device<A> {
             return None;
         }
         let pattern = Pattern { context, source: Some(source as u32), tag: Some(tag) };
-        NonZeroU64::new(push(&mut session.state, into, pattern))
+        NonZeroU64::new(push(&mut session.state, into.take(), pattern))
     }
 
     /// Receives into `into` and waits until the message is there (MPI_Recv).

@@ -79,10 +79,10 @@ fn operation(state: &State, key: u64, operation: &Operation) -> Option<String> {
             let wanted = wanted(&pattern);
             Some(format!("receive {wanted}, {len} bytes (waiting for a message)"))
         }
-        Operation::Taking(Taking { into, matched }) => {
+        Operation::Taking(Taking { capacity, matched, .. }) => {
             let phase = if matched.data.is_some() { "fetching" } else { "taking in" };
             let Matched { source, tag, len, .. } = matched;
-            let what = format!("receive from rank {source}, tag {tag}, {} bytes", into.len());
+            let what = format!("receive from rank {source}, tag {tag}, {capacity} bytes");
             Some(format!("{what} ({phase} a message of {len} bytes)"))
         }
         Operation::Done { .. } | Operation::Cancelled | Operation::Failed(_) => None,

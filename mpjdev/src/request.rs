@@ -124,7 +124,7 @@ impl Sending {
 
 /// A receive without a message. Its pattern stands in the posted-receive queue, under the number of
 /// the request.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 pub(crate) struct Posted {
     pub into: RecvRegion,
 }
@@ -136,9 +136,12 @@ pub(crate) fn number(key: u64) -> u32 {
 }
 
 /// A receive whose message is coming.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 pub(crate) struct Taking {
+    /// Where the bytes go, until the transport has been given that.
     pub into: RecvRegion,
+    /// Length of the buffer.
+    pub capacity: usize,
     pub matched: Matched,
 }
 
@@ -194,17 +197,17 @@ impl Requests {
     }
 
     /// The receive whose message is coming.
-    pub fn taking(&mut self, key: u64) -> Option<Taking> {
-        match self.slab.get(key) {
-            Some(Operation::Taking(taking)) => Some(*taking),
+    pub fn taking(&mut self, key: u64) -> Option<&mut Taking> {
+        match self.slab.get_mut(key) {
+            Some(Operation::Taking(taking)) => Some(taking),
             _ => None,
         }
     }
 
-    /// The posted receive with this number, and its key.
-    pub fn posted(&mut self, number: u32) -> Option<(u64, RecvRegion)> {
+    /// The key of the posted receive with this number, and its region, which the caller takes over.
+    pub fn take_posted(&mut self, number: u32) -> Option<(u64, RecvRegion)> {
         match self.slab.slot(number) {
-            Some((key, Operation::Posted(posted))) => Some((key, posted.into)),
+            Some((key, Operation::Posted(posted))) => Some((key, posted.into.take())),
             _ => None,
         }
     }
@@ -244,13 +247,14 @@ impl Requests {
     #[inline(always)]
     pub fn receive(&mut self, number: u32, source: u32, tag: i32, body: ForeignBytes<'_>) {
         let Some((key, place)) = self.slab.slot(number) else { return };
-        let Operation::Posted(Posted { into, .. }) = *place else { return };
+        let Operation::Posted(Posted { into }) = place else { return };
         into.store(0, body);
+        let capacity = into.len();
         self.ended += 1;
-        if body.len() <= into.len() {
+        if body.len() <= capacity {
             *place = Operation::Done { source, tag, bytes: body.len() };
         } else {
-            *place = truncated(source, tag, body.len(), into.len());
+            *place = truncated(source, tag, body.len(), capacity);
         }
         if !self.detached.is_empty() {
             self.end_detached(key);

@@ -54,12 +54,13 @@ impl State {
     #[inline]
     pub(crate) fn meet(&mut self, envelope: &Envelope) -> Option<(u64, RecvRegion)> {
         let number = self.matcher.take_posted(envelope)?;
-        Some(self.requests.posted(number).expect("S1: the queue names posted receives"))
+        Some(self.requests.take_posted(number).expect("S1: the queue names posted receives"))
     }
 
-    /// A receive has met a message that is not in its buffer yet.
+    /// A receive has met a message that is not in its buffer yet. The region waits for who fills it.
     pub(crate) fn begin_taking(&mut self, key: u64, into: RecvRegion, matched: Matched) {
-        self.requests.change(key, Operation::Taking(Taking { into, matched }));
+        let capacity = into.len();
+        self.requests.change(key, Operation::Taking(Taking { into, capacity, matched }));
     }
 
     /// Ends a receive into `capacity` bytes whose message is in its buffer.

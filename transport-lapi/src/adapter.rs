@@ -29,7 +29,7 @@ use std::time::Duration;
 use rustix::io::Errno;
 
 use crate::bootstrap::board::Wait;
-use crate::region::{ForeignBytes, RecvRegion, RemoteRegion, SendRegion};
+use crate::region::{ForeignBytes, RecvPart, RecvRegion, RemoteRegion, SendRegion};
 
 /// Number of a task in its job: `0..num_tasks`. MPI calls it the rank.
 pub type TaskId = u32;
@@ -202,7 +202,31 @@ impl AdapterError {
 }
 
 /// Moves frames between tasks. See the module's contract A1 to A7.
-pub trait Adapter: Send + 'static {
+///
+/// # Safety
+/// Memory of users is read and written on this trait's word: an implementation keeps A7. It reads the body
+/// of a frame inside of [`Adapter::try_send`] only, a region between [`Adapter::expose`] and the end of
+/// [`Adapter::conceal`] only, and writes the part that [`Adapter::get`] is given inside of that call only.
+///
+/// ```compile_fail,E0200
+/// # use std::sync::Arc;
+/// # use transport_lapi::adapter::*;
+/// # use transport_lapi::{RecvPart, RemoteRegion};
+/// struct Careless;
+/// impl Adapter for Careless {
+/// #   fn caps(&self) -> Caps { unreachable!() }
+/// #   fn task(&self) -> TaskId { 0 }
+/// #   fn num_tasks(&self) -> usize { 1 }
+/// #   fn try_send(&mut self, _: TaskId, _: &[u8], _: &[u8]) -> Result<Post, AdapterError> { unreachable!() }
+/// #   fn poll<K: Sink>(&mut self, _: usize, _: &mut K) -> Result<usize, AdapterError> { Ok(0) }
+/// #   fn get(&mut self, _: TaskId, _: RemoteRegion, _: u64, _: RecvPart<'_>) -> Result<(), AdapterError> { unreachable!() }
+/// #   fn doorbell(&self) -> Arc<dyn Doorbell> { unreachable!() }
+/// #   fn lost(&self) -> Option<TaskId> { None }
+///     // every method, but no `unsafe`
+/// }
+/// ```
+#[allow(unsafe_code, reason = "what an implementation promises, no compiler can check")]
+pub unsafe trait Adapter: Send + 'static {
     /// What this adapter can do.
     fn caps(&self) -> Caps;
 
@@ -255,21 +279,21 @@ pub trait Adapter: Send + 'static {
         target: TaskId,
         remote: RemoteRegion,
         offset: u64,
-        into: RecvRegion,
+        into: RecvPart<'_>,
     ) -> Result<(), AdapterError>;
 
     /// Begins a get as [`Adapter::get`] does it, in which the target may copy too, and returns the
-    /// number that the caller tells the target for its [`Adapter::help`]. `None` where that is not
-    /// possible, and while another one from the same target is under way (A7).
+    /// number that the caller tells the target for its [`Adapter::help`]. Gives the region back where that
+    /// is not possible, and while another one from the same target is under way (A7).
     fn share(
         &mut self,
         target: TaskId,
         remote: RemoteRegion,
         offset: u64,
         into: RecvRegion,
-    ) -> Option<u32> {
-        let _ = (target, remote, offset, into);
-        None
+    ) -> Result<u32, RecvRegion> {
+        let _ = (target, remote, offset);
+        Err(into)
     }
 
     /// Carries on the get that [`Adapter::share`] began: copies a slice, if one is left.

@@ -148,7 +148,7 @@ impl<S> Engine<S> {
     ) -> Result<(), LapiError> {
         let completion = match action {
             HeaderAction::Consumed | HeaderAction::Drop => Completion::None,
-            HeaderAction::Deliver { into, completion } => {
+            HeaderAction::Deliver { mut into, completion } => {
                 into.store(0, body);
                 completion
             }

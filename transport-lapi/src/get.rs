@@ -155,10 +155,11 @@ impl<S> Get<S> {
     /// Reads the next slice of a get that this task carries out alone.
     fn read_slice<A: Adapter>(&mut self, adapter: &mut A) -> Result<Advance, AdapterError> {
         let slice = self.into.part(self.stored, SLICE);
-        if !slice.is_empty() {
+        let len = slice.len();
+        if len > 0 {
             let offset = self.offset + self.stored as u64;
             adapter.get(self.target, self.remote, offset, slice)?;
-            self.stored += slice.len();
+            self.stored += len;
         }
         let complete = self.stored == self.into.len();
         Ok(if complete { Advance::Complete } else { Advance::Copied })
@@ -225,14 +226,18 @@ impl<S> Outbox<S> {
                 self.gets.turns.push_back(Turn::Own(ticket));
                 return Ok(false);
             }
-            if let Some(number) = adapter.share(get.target, get.remote, get.offset, get.into) {
-                (get.way, lane.shares_get) = (Way::Shared, true);
-                let (key, offset, len) = (get.remote.key, get.offset, get.into.len() as u64);
-                let (target, offer) = (get.target, Packet::GetShare { number, key, offset, len });
-                // It goes out in this round, so the first slice waits for the next one.
-                self.push(target, Outgoing::Control(offer));
-                self.gets.turns.push_back(Turn::Own(ticket));
-                return Ok(true);
+            let (target, key, offset) = (get.target, get.remote.key, get.offset);
+            let len = get.into.len() as u64;
+            match adapter.share(target, get.remote, offset, get.into.take()) {
+                Ok(number) => {
+                    (get.way, lane.shares_get) = (Way::Shared, true);
+                    let offer = Packet::GetShare { number, key, offset, len };
+                    // It goes out in this round, so the first slice waits for the next one.
+                    self.push(target, Outgoing::Control(offer));
+                    self.gets.turns.push_back(Turn::Own(ticket));
+                    return Ok(true);
+                }
+                Err(into) => get.into = into,
             }
         }
         let advanced = match get.way {

@@ -82,7 +82,7 @@ pub use handler::{
 };
 pub use outbox::Outbox;
 pub use query::{Query, Step};
-pub use region::{ForeignBytes, RecvRegion, RemoteRegion, SendRegion};
+pub use region::{ForeignBytes, RecvPart, RecvRegion, RemoteRegion, SendRegion};
 pub use session::Session;
 pub use wire::{MAX_UHDR, WireError};
 

@@ -7,7 +7,8 @@
 //!   took it reports that the origin buffer is reusable (origin counter, or release of the region).
 //! - G2: the memory of a [`RecvRegion`] stays allocated and is touched by nobody else until the
 //!   operation that took it reports completion. The target that helps with a get acts for the
-//!   operation (A7 of [`crate::adapter`]).
+//!   operation (A7 of [`crate::adapter`]). A region is neither copied nor cloned: who holds it holds the
+//!   right to write, and hands it on by giving it away.
 //! - G3: the memory of a [`ForeignBytes`] stays mapped for its lifetime, but a peer may write it at
 //!   any moment. It is therefore never borrowed as a slice: it is copied, and the copy is checked.
 
@@ -97,7 +98,15 @@ impl SendRegion {
 }
 
 /// Memory that a transfer writes: what a header handler names, or the origin side of LAPI_Get.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+///
+/// Whoever holds one may write there (G2), so there is one holder at a time:
+///
+/// ```compile_fail,E0382
+/// fn deliver(into: transport_lapi::RecvRegion) -> [transport_lapi::RecvRegion; 2] {
+///     [into, into]
+/// }
+/// ```
+#[derive(Debug)]
 pub struct RecvRegion {
     ptr: *mut u8,
     len: usize,
@@ -105,7 +114,7 @@ pub struct RecvRegion {
 
 // SAFETY: G2 gives the operation exclusive use of the memory, from whatever thread runs it.
 unsafe impl Send for RecvRegion {}
-// SAFETY: as above; `&RecvRegion` alone gives no access without the operation's exclusivity.
+// SAFETY: as above; `&RecvRegion` gives no access, writing takes it exclusively.
 unsafe impl Sync for RecvRegion {}
 
 impl RecvRegion {
@@ -139,28 +148,89 @@ impl RecvRegion {
         self.ptr.is_null() && self.len > 0
     }
 
-    /// Address of the first byte.
-    pub(crate) fn as_mut_ptr(&self) -> *mut u8 {
-        self.ptr
+    /// Address of the first byte in this task.
+    pub(crate) fn addr(&self) -> u64 {
+        self.ptr as u64
+    }
+
+    /// Leaves nothing here and gives what was here.
+    #[inline]
+    pub fn take(&mut self) -> Self {
+        std::mem::replace(self, Self::EMPTY)
+    }
+
+    /// The first `len` bytes, or all if it is shorter.
+    #[inline]
+    pub fn truncated(self, len: usize) -> Self {
+        Self { len: len.min(self.len), ..self }
     }
 
     /// The part `offset..offset + len`, clipped to the region.
     #[inline]
-    pub fn part(&self, offset: usize, len: usize) -> Self {
+    pub fn part(&mut self, offset: usize, len: usize) -> RecvPart<'_> {
         let offset = offset.min(self.len);
-        Self { ptr: self.ptr.wrapping_add(offset), len: len.min(self.len - offset) }
+        let (ptr, len) = (self.ptr.wrapping_add(offset), len.min(self.len - offset));
+        RecvPart { ptr, len, life: PhantomData }
     }
 
     /// Copies `from` to `offset`, as much of it as fits, and returns how many bytes that was.
     #[inline]
-    pub fn store(&self, offset: usize, from: ForeignBytes<'_>) -> usize {
-        let into = self.part(offset, from.len);
-        if into.len > 0 {
-            // SAFETY: G2 makes `into` writable by us alone; G3 keeps `from` mapped; the part is
-            // clipped to both lengths, and a peer's memory never overlaps a user's buffer.
-            unsafe { copy_short(from.ptr, into.ptr, into.len) };
+    pub fn store(&mut self, offset: usize, from: ForeignBytes<'_>) -> usize {
+        self.part(offset, from.len).store(from)
+    }
+
+    /// A second hold on the memory, for the other end of a get that both ends carry out.
+    ///
+    /// # Safety
+    /// The holders never write the same byte, and the second one writes until the get has ended and no
+    /// longer (A7 of [`crate::adapter`]).
+    pub(crate) unsafe fn second_hold(&self) -> Self {
+        Self { ..*self }
+    }
+}
+
+/// A part of a [`RecvRegion`], for the length of one call.
+#[derive(Debug)]
+pub struct RecvPart<'a> {
+    ptr: *mut u8,
+    len: usize,
+    life: PhantomData<&'a mut RecvRegion>,
+}
+
+impl RecvPart<'_> {
+    /// Length in bytes.
+    #[inline]
+    pub const fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there are no bytes.
+    #[inline]
+    pub const fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The first byte.
+    pub(crate) fn as_mut_ptr(&self) -> *mut u8 {
+        self.ptr
+    }
+
+    /// What is behind the first `done` bytes.
+    pub(crate) fn behind(&mut self, done: usize) -> RecvPart<'_> {
+        let done = done.min(self.len);
+        RecvPart { ptr: self.ptr.wrapping_add(done), len: self.len - done, life: PhantomData }
+    }
+
+    /// Copies `from` to the start, as much of it as fits, and returns how many bytes that was.
+    #[inline]
+    pub fn store(&mut self, from: ForeignBytes<'_>) -> usize {
+        let len = from.len.min(self.len);
+        if len > 0 {
+            // SAFETY: G2 makes the part writable by us alone; G3 keeps `from` mapped; `len` is within
+            // both, and a peer's memory never overlaps a user's buffer.
+            unsafe { copy_short(from.ptr, self.ptr, len) };
         }
-        into.len
+        len
     }
 }
 

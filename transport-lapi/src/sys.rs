@@ -10,11 +10,11 @@
 
 use std::io;
 
-use crate::region::{RecvRegion, SendRegion};
+use crate::region::{RecvPart, SendRegion};
 
 /// Reads memory of process `pid` at `addr` into the start of `into`, and returns how many bytes
 /// came: possibly fewer than asked for, never 0 for a non-empty region.
-pub(crate) fn process_vm_readv(pid: i32, addr: u64, into: RecvRegion) -> io::Result<usize> {
+pub(crate) fn process_vm_readv(pid: i32, addr: u64, into: &RecvPart<'_>) -> io::Result<usize> {
     let local = libc::iovec { iov_base: into.as_mut_ptr().cast(), iov_len: into.len() };
     let remote = elsewhere(addr, into.len())?;
     // SAFETY: `into` is writable by us alone (G2 of `crate::region`), and SC1.

@@ -3,6 +3,8 @@
 //! A process that `mpjrun` started attaches to the job's segment; one that was started alone is a
 //! job of one task on the heap; threads of one process share a heap segment.
 
+#![allow(unsafe_code, reason = "an adapter is made of two others")]
+
 use std::sync::Arc;
 
 use crate::adapter::{
@@ -13,7 +15,7 @@ use crate::adapters::shm::ShmAdapter;
 use crate::adapters::threads::{self, ThreadsAdapter};
 use crate::bootstrap::{self, BootstrapError, Control, Membership, Start};
 use crate::config::{self, ConfigError, Settings, Tuning};
-use crate::region::{RecvRegion, RemoteRegion, SendRegion};
+use crate::region::{RecvPart, RecvRegion, RemoteRegion, SendRegion};
 
 /// Why a task could not join its job.
 #[derive(Debug, thiserror::Error)]
@@ -101,7 +103,8 @@ impl Native {
     }
 }
 
-impl Adapter for Native {
+// SAFETY: the adapter inside keeps the contract; every call is passed on to it as it is.
+unsafe impl Adapter for Native {
     #[inline]
     fn caps(&self) -> Caps {
         each!(self, adapter => adapter.caps())
@@ -149,7 +152,7 @@ impl Adapter for Native {
         target: TaskId,
         remote: RemoteRegion,
         offset: u64,
-        into: RecvRegion,
+        into: RecvPart<'_>,
     ) -> Result<(), AdapterError> {
         each!(self, adapter => adapter.get(target, remote, offset, into))
     }
@@ -160,7 +163,7 @@ impl Adapter for Native {
         remote: RemoteRegion,
         offset: u64,
         into: RecvRegion,
-    ) -> Option<u32> {
+    ) -> Result<u32, RecvRegion> {
         each!(self, adapter => adapter.share(target, remote, offset, into))
     }
 

@@ -2,6 +2,7 @@
 
 mod support;
 
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Barrier, OnceLock, Weak};
 use std::thread;
 use std::time::Duration;
@@ -15,6 +16,7 @@ use transport_lapi::{
 };
 
 use support::buffers::{Landing, endless_source, null_landing, null_source, pattern, source};
+use support::flaky::Flaky;
 use support::job::{Kind, run, run_with, waiting};
 use support::watchdog::watch;
 
@@ -500,67 +502,6 @@ fn get_failed_when_the_kernel_refuses() {
     );
 }
 
-/// An adapter that refuses one frame with an error, as one with a damaged ring does.
-mod flaky {
-    use super::*;
-    use transport_lapi::TaskId;
-    use transport_lapi::adapter::{Caps, Doorbell, Post, Sink};
-
-    /// Fails when the number of frames still to pass is zero, once.
-    pub struct Flaky {
-        pub inner: Native,
-        pub passes: Option<u32>,
-    }
-
-    impl Adapter for Flaky {
-        fn caps(&self) -> Caps {
-            self.inner.caps()
-        }
-
-        fn task(&self) -> TaskId {
-            self.inner.task()
-        }
-
-        fn num_tasks(&self) -> usize {
-            self.inner.num_tasks()
-        }
-
-        fn try_send(&mut self, to: TaskId, head: &[u8], body: &[u8]) -> Result<Post, AdapterError> {
-            match self.passes {
-                Some(0) => {
-                    self.passes = None;
-                    return Err(AdapterError::Corrupt { origin: to, what: "made up by the test" });
-                }
-                Some(left) => self.passes = Some(left - 1),
-                None => {}
-            }
-            self.inner.try_send(to, head, body)
-        }
-
-        fn poll<K: Sink>(&mut self, budget: usize, sink: &mut K) -> Result<usize, AdapterError> {
-            self.inner.poll(budget, sink)
-        }
-
-        fn get(
-            &mut self,
-            target: TaskId,
-            remote: RemoteRegion,
-            offset: u64,
-            into: RecvRegion,
-        ) -> Result<(), AdapterError> {
-            self.inner.get(target, remote, offset, into)
-        }
-
-        fn doorbell(&self) -> Arc<dyn Doorbell> {
-            self.inner.doorbell()
-        }
-
-        fn lost(&self) -> Option<TaskId> {
-            self.inner.lost()
-        }
-    }
-}
-
 /// After an error nothing was sent: the buffer is the caller's again, and is read no more.
 #[test]
 fn a_send_that_failed_is_not_sent_later() {
@@ -570,7 +511,8 @@ fn a_send_that_failed_is_not_sent_later() {
     }
     for len in [8, 20_000] {
         let inner = Kind::Threads.adapters(1).remove(0);
-        let adapter = flaky::Flaky { inner, passes: Some(0) };
+        let (adapter, passes) = Flaky::new(inner);
+        passes.store(0, Ordering::Relaxed);
         let context = Context::init(adapter, 0, Options::default());
         let mut session = context.session().unwrap();
         session.addr_set(1, count).unwrap();

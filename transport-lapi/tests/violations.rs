@@ -278,6 +278,7 @@ fn unknown_counters() {
 fn start_get(scene: &mut Scene, target: u32, into: RecvRegion) -> u32 {
     let remote = RemoteRegion { addr: 4096, len: 10_000, key: 77 };
     let mut session = scene.context.session().unwrap();
+    let len = into.len();
     session.get(target, remote, 5, into, OnOrigin::Handler(complete, 4444)).unwrap();
     session.progress().unwrap();
     drop(session);
@@ -287,7 +288,7 @@ fn start_get(scene: &mut Scene, target: u32, into: RecvRegion) -> u32 {
     let frames = received(&mut scene.peer);
     let [(head, body)] = &frames[..] else { panic!("one request instead of {frames:?}") };
     assert!(body.is_empty());
-    let fields = [77_u64, 5, into.len() as u64].map(u64::to_le_bytes).concat();
+    let fields = [77_u64, 5, len as u64].map(u64::to_le_bytes).concat();
     assert_eq!((head[0], &head[8..]), (GET_REQUEST, &fields[..]));
     number(head)
 }

@@ -198,11 +198,13 @@ fn accept(
         return refuse(state, source, error);
     }
     let envelope = Envelope { context, source, tag };
-    let Some((key, into)) = state.meet(&envelope) else {
+    let Some((key, mut into)) = state.meet(&envelope) else {
         return keep(state, arrival, envelope, len, sender);
     };
     let (Some(body), None) = (arrival.data, sender) else {
         state.begin_taking(key, into, Matched { source, tag, context, len, sender, data: None });
+        let into =
+            state.requests.taking(key).map_or(RecvRegion::EMPTY, |taking| taking.into.take());
         return HeaderAction::Deliver { into, completion: Completion::Inline(stored, key) };
     };
     into.store(0, body);
@@ -215,9 +217,9 @@ fn accept(
 
 /// The bytes of a message are in the user's buffer.
 fn stored(state: &mut State, outbox: &mut Outbox<State>, key: u64) {
-    let Some(Taking { into, matched }) = state.requests.taking(key) else { return };
+    let Some(&mut Taking { capacity, matched, .. }) = state.requests.taking(key) else { return };
     let Matched { source, tag, len, .. } = matched;
-    state.end_receive(key, source, tag, len, into.len());
+    state.end_receive(key, source, tag, len, capacity);
     if let Some(request) = matched.sender {
         state.answer(outbox, matched.source, request);
     }

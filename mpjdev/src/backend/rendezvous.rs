@@ -106,9 +106,9 @@ fn arrived(state: &mut State, arrival: Arrival<'_>) -> HeaderAction<State> {
 
 /// Issues the Get of a receive that has met its envelope, for as many bytes as fit.
 fn fetch(state: &mut State, outbox: &mut Outbox<State>, key: u64) {
-    let Some(Taking { into, matched }) = state.requests.taking(key) else { return };
-    let Matched { source, len, data: Some(data), .. } = matched else { return };
-    let into = into.part(0, len);
+    let Some(Taking { into, matched, .. }) = state.requests.taking(key) else { return };
+    let Matched { source, len, data: Some(data), .. } = *matched else { return };
+    let into = into.take().truncated(len);
     if let Err(error) = outbox.get(source, data, 0, into, OnOrigin::Handler(fetched, key)) {
         state.trouble.get_or_insert(error.into());
     }
@@ -116,9 +116,9 @@ fn fetch(state: &mut State, outbox: &mut Outbox<State>, key: u64) {
 
 /// The data are there: tells the sender and ends the receive.
 fn fetched(state: &mut State, outbox: &mut Outbox<State>, key: u64) {
-    let Some(Taking { into, matched }) = state.requests.taking(key) else { return };
+    let Some(&mut Taking { capacity, matched, .. }) = state.requests.taking(key) else { return };
     let Matched { source, tag, len, .. } = matched;
-    state.end_receive(key, source, tag, len, into.len());
+    state.end_receive(key, source, tag, len, capacity);
     if let Some(request) = matched.sender {
         state.answer(outbox, matched.source, request);
     }

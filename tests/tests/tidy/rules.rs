@@ -23,20 +23,25 @@ pub const UNSAFE_FILES: &[&str] = &[
     "mpj/src/buffer.rs",
     "mpj/src/point_to_point.rs",
     "mpjdev/src/buffer.rs",
+    "transport-lapi/src/adapter.rs",
     "transport-lapi/src/adapters/bulk.rs",
     "transport-lapi/src/adapters/port.rs",
     "transport-lapi/src/adapters/ring.rs",
     "transport-lapi/src/adapters/segment.rs",
+    "transport-lapi/src/adapters/shm.rs",
     "transport-lapi/src/adapters/shm/mapping.rs",
     "transport-lapi/src/adapters/shm/wireup.rs",
+    "transport-lapi/src/adapters/threads.rs",
     "transport-lapi/src/bootstrap/guard.rs",
     "transport-lapi/src/bootstrap/inherit.rs",
     "transport-lapi/src/bootstrap/signals.rs",
     "transport-lapi/src/bootstrap/spawn.rs",
     "transport-lapi/src/copy.rs",
+    "transport-lapi/src/layers/fault.rs",
     "transport-lapi/src/lock.rs",
     "transport-lapi/src/region.rs",
     "transport-lapi/src/sys.rs",
+    "transport-lapi/src/wireup.rs",
     // Tests of calls that take borrowed memory, or that write what a hostile peer would.
     "tests/src/bin/forked.rs",
     "tests/src/conformance/adapter/share.rs",
@@ -46,6 +51,7 @@ pub const UNSAFE_FILES: &[&str] = &[
     "transport-lapi/src/adapters/shm/tests.rs",
     "transport-lapi/src/adapters/threads/tests.rs",
     "transport-lapi/tests/support/buffers.rs",
+    "transport-lapi/tests/support/flaky.rs",
 ];
 
 /// The one place that reads the environment.

@@ -32,7 +32,7 @@ use crate::adapter::{AdapterError, Advance, TaskId};
 use crate::adapters::doorbell::Fences;
 use crate::adapters::layout::SHARE_BYTES;
 use crate::adapters::segment::Segment;
-use crate::region::{RecvRegion, RemoteRegion, SendRegion};
+use crate::region::{RecvPart, RecvRegion, RemoteRegion, SendRegion};
 use crate::sync::{AtomicU64, Ordering};
 
 /// Claims are counted in units of this many bytes, or of more in a very long get. What an end begins
@@ -333,17 +333,17 @@ impl Shares {
         remote: RemoteRegion,
         offset: u64,
         into: RecvRegion,
-    ) -> Option<u32> {
-        let place = self.gets.get_mut(target as usize)?;
+    ) -> Result<u32, RecvRegion> {
         let measure = Measure::of(into.len());
-        if target == self.task || place.is_some() || measure.units < 2 {
-            return None;
-        }
+        let place = match self.gets.get_mut(target as usize) {
+            Some(place @ None) if target != self.task && measure.units >= 2 => place,
+            _ => return Err(into),
+        };
         self.last = self.last.wrapping_add(1);
         let words = self.segment.share(self.task as usize, target as usize);
-        let opened = Opened::new(words, self.last, into.as_mut_ptr() as u64, measure);
+        let opened = Opened::new(words, self.last, into.addr(), measure);
         *place = Some(Get { opened, remote, offset, into });
-        Some(self.last)
+        Ok(self.last)
     }
 
     /// See [`crate::adapter::Adapter::advance`]. `read` copies out of the target's memory, `gone` says
@@ -351,7 +351,7 @@ impl Shares {
     pub(crate) fn advance(
         &mut self,
         target: TaskId,
-        read: impl FnOnce(RemoteRegion, u64, RecvRegion) -> Result<(), AdapterError>,
+        read: impl FnOnce(RemoteRegion, u64, RecvPart<'_>) -> Result<(), AdapterError>,
         gone: impl FnMut() -> bool,
     ) -> Result<Advance, AdapterError> {
         let words = self.segment.share(self.task as usize, target as usize);

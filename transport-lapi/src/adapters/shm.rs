@@ -9,6 +9,8 @@
 //! - SH2: the number of a process that is gone is not given to another one while the job runs in which
 //!   a get may still be open to it: whoever watches over the tasks ends the job with the first of them.
 
+#![allow(unsafe_code, reason = "an adapter promises its contract")]
+
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -26,7 +28,7 @@ use crate::adapters::port::{Port, declare_lost};
 use crate::adapters::ring::{CELL_DATA, MAX_HEAD};
 use crate::adapters::share::Shares;
 use crate::config::GetMode;
-use crate::region::{RecvRegion, RemoteRegion, SendRegion};
+use crate::region::{RecvPart, RecvRegion, RemoteRegion, SendRegion};
 use crate::sys;
 
 mod mapping;
@@ -111,7 +113,9 @@ pub fn caps_of(num_tasks: usize) -> Result<Caps, AdapterError> {
     Ok(Caps { name: "shm", max_head: MAX_HEAD, max_inline: CELL_DATA, max_body, get: None })
 }
 
-impl Adapter for ShmAdapter {
+// SAFETY: A7 is that of `crate::adapters::share`; the kernel copies inside of the calls only (SC1 of
+// `crate::sys`).
+unsafe impl Adapter for ShmAdapter {
     fn caps(&self) -> Caps {
         Caps {
             name: "shm",
@@ -154,7 +158,7 @@ impl Adapter for ShmAdapter {
         target: TaskId,
         remote: RemoteRegion,
         offset: u64,
-        into: RecvRegion,
+        into: RecvPart<'_>,
     ) -> Result<(), AdapterError> {
         self.port.moved();
         read(self.pids[target as usize], target, remote.addr.wrapping_add(offset), into)
@@ -166,13 +170,16 @@ impl Adapter for ShmAdapter {
         remote: RemoteRegion,
         offset: u64,
         into: RecvRegion,
-    ) -> Option<u32> {
-        self.without_get.is_none().then(|| self.shares.begin(target, remote, offset, into))?
+    ) -> Result<u32, RecvRegion> {
+        if self.without_get.is_some() {
+            return Err(into);
+        }
+        self.shares.begin(target, remote, offset, into)
     }
 
     fn advance(&mut self, target: TaskId) -> Result<Advance, AdapterError> {
         let pid = self.pids[target as usize];
-        let read = |remote: RemoteRegion, offset, into| {
+        let read = |remote: RemoteRegion, offset: u64, into: RecvPart<'_>| {
             read(pid, target, remote.addr.wrapping_add(offset), into)
         };
         self.port.moved();
@@ -201,7 +208,8 @@ impl Adapter for ShmAdapter {
 }
 
 /// Fills `into` from `addr` on in the memory of `target`, which is process `pid`.
-fn read(pid: i32, target: TaskId, addr: u64, into: RecvRegion) -> Result<(), AdapterError> {
+fn read(pid: i32, target: TaskId, addr: u64, mut into: RecvPart<'_>) -> Result<(), AdapterError> {
+    let len = into.len();
     let failed = |reason: io::Error| {
         if reason.raw_os_error() == Some(libc::ESRCH) {
             // Whoever watches over the tasks learns of it at about the same time, and ends the job
@@ -209,13 +217,11 @@ fn read(pid: i32, target: TaskId, addr: u64, into: RecvRegion) -> Result<(), Ada
             std::thread::sleep(AFTER_A_LOSS);
             return AdapterError::PeerLost { task: target };
         }
-        AdapterError::GetFailed { target, len: into.len(), reason }
+        AdapterError::GetFailed { target, len, reason }
     };
-    let read = |done| {
-        let rest = into.part(done, into.len() - done);
-        sys::process_vm_readv(pid, addr.wrapping_add(done as u64), rest)
-    };
-    in_full(into.len(), read).map_err(failed)
+    let read =
+        |done| sys::process_vm_readv(pid, addr.wrapping_add(done as u64), &into.behind(done));
+    in_full(len, read).map_err(failed)
 }
 
 /// Writes `from` into the memory of process `pid` from `addr` on.

@@ -4,6 +4,11 @@
 //! and Miri run the same code as a job of processes. One-sided reads copy out of regions that their
 //! owners have exposed in a table; whoever helps with one finds in another table where the bytes go.
 
+#![allow(
+    unsafe_code,
+    reason = "an adapter promises its contract; both ends of a get write one region"
+)]
+
 use std::collections::HashMap;
 use std::io;
 use std::sync::Arc;
@@ -19,7 +24,7 @@ use crate::adapters::port::Port;
 use crate::adapters::ring::{CELL_DATA, MAX_HEAD};
 use crate::adapters::segment::Segment;
 use crate::adapters::share::Shares;
-use crate::region::{ForeignBytes, RecvRegion, RemoteRegion, SendRegion};
+use crate::region::{ForeignBytes, RecvPart, RecvRegion, RemoteRegion, SendRegion};
 use crate::sync::register_light_fences_in_process;
 
 /// What one task has exposed, by key. A reader copies under the lock, so a region that was taken out
@@ -79,23 +84,23 @@ fn read(
     target: TaskId,
     remote: RemoteRegion,
     offset: u64,
-    into: RecvRegion,
+    mut into: RecvPart<'_>,
 ) -> Result<(), AdapterError> {
+    let len = into.len();
     let refused = |reason| AdapterError::GetFailed {
         target,
-        len: into.len(),
+        len,
         reason: io::Error::new(io::ErrorKind::InvalidInput, reason),
     };
     let exposed = exposed.read();
     let region = exposed
         .get(&remote.key)
         .ok_or_else(|| refused("the rank has exposed no region under this key"))?;
-    let end = offset.checked_add(into.len() as u64);
+    let end = offset.checked_add(len as u64);
     if region.is_null() || end.is_none_or(|end| end > region.len() as u64) {
         return Err(refused("the range does not lie inside the exposed region"));
     }
-    let part = region.part(offset as usize, into.len());
-    into.store(0, ForeignBytes::from_slice(part.bytes()));
+    into.store(ForeignBytes::from_slice(region.part(offset as usize, len).bytes()));
     Ok(())
 }
 
@@ -105,7 +110,9 @@ fn is_gone() -> bool {
     false
 }
 
-impl Adapter for ThreadsAdapter {
+// SAFETY: exposed regions are read under the lock of their table, which `conceal` takes; the rest of A7 is
+// that of `crate::adapters::share`.
+unsafe impl Adapter for ThreadsAdapter {
     fn caps(&self) -> Caps {
         Caps {
             name: "threads",
@@ -156,7 +163,7 @@ impl Adapter for ThreadsAdapter {
         target: TaskId,
         remote: RemoteRegion,
         offset: u64,
-        into: RecvRegion,
+        into: RecvPart<'_>,
     ) -> Result<(), AdapterError> {
         read(&self.exposed[target as usize], target, remote, offset, into)
     }
@@ -167,18 +174,22 @@ impl Adapter for ThreadsAdapter {
         remote: RemoteRegion,
         offset: u64,
         into: RecvRegion,
-    ) -> Option<u32> {
+    ) -> Result<u32, RecvRegion> {
         let tasks = self.port.num_tasks();
         // Locked until it is right: who knows the number finds the region.
         let mut landing = self.landings[self.port.task() as usize * tasks + target as usize].lock();
+        // SAFETY: U1 and U2 of `crate::adapters::share` divide the bytes between the two, and say how long.
+        let second = unsafe { into.second_hold() };
         let number = self.shares.begin(target, remote, offset, into)?;
-        *landing = into;
-        Some(number)
+        *landing = second;
+        Ok(number)
     }
 
     fn advance(&mut self, target: TaskId) -> Result<Advance, AdapterError> {
         let exposed = &self.exposed[target as usize];
-        let read = |remote, offset, into| read(exposed, target, remote, offset, into);
+        let read = |remote: RemoteRegion, offset: u64, into: RecvPart<'_>| {
+            read(exposed, target, remote, offset, into)
+        };
         self.shares.advance(target, read, is_gone)
     }
 
@@ -188,9 +199,9 @@ impl Adapter for ThreadsAdapter {
 
     fn help(&mut self, origin: TaskId, number: u32, from: SendRegion) -> bool {
         let tasks = self.port.num_tasks();
-        let into = *self.landings[origin as usize * tasks + self.port.task() as usize].lock();
+        let landing = &self.landings[origin as usize * tasks + self.port.task() as usize];
         let write = |_, at: usize, from: SendRegion| {
-            into.part(at, from.len()).store(0, ForeignBytes::from_slice(from.bytes()));
+            landing.lock().store(at, ForeignBytes::from_slice(from.bytes()));
             Ok(())
         };
         self.shares.help(origin, number, from, write)

@@ -4,6 +4,7 @@
 #![allow(dead_code, reason = "every test file uses its own part")]
 
 pub mod buffers;
+pub mod flaky;
 pub mod frames;
 pub mod job;
 pub mod numbers;

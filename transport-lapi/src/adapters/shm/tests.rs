@@ -80,17 +80,18 @@ fn reads_memory_one_sidedly_where_it_says_so() {
     let remote = RemoteRegion { addr: bytes.as_ptr() as u64, len: bytes.len() as u64, key: 0 };
     let mut copy = vec![0; bytes.len() - 5];
     // SAFETY: G2 of `crate::region`: the copy is local and outlives the calls.
-    let into = unsafe { RecvRegion::new(copy.as_mut_ptr(), copy.len()) };
-    job[1].get(0, remote, 5, into).unwrap();
+    let mut into = unsafe { RecvRegion::new(copy.as_mut_ptr(), copy.len()) };
+    let len = copy.len();
+    job[1].get(0, remote, 5, into.part(0, len)).unwrap();
     assert_eq!(copy, bytes[5..]);
 
     let nowhere = RemoteRegion { addr: 64, len: 1 << 40, key: 0 };
-    let refused = job[1].get(0, nowhere, 0, into).unwrap_err();
+    let refused = job[1].get(0, nowhere, 0, into.part(0, len)).unwrap_err();
     let AdapterError::GetFailed { target: 0, len, reason } = refused else {
         panic!("another error: {refused}");
     };
     assert_eq!((len, reason.raw_os_error()), (bytes.len() - 5, Some(libc::EFAULT)));
-    job[1].get(0, nowhere, 0, RecvRegion::EMPTY).unwrap();
+    job[1].get(0, nowhere, 0, into.part(0, 0)).unwrap();
 }
 
 /// U6: a target that is killed in the middle of a slice is waited for until then, and no longer.
@@ -103,7 +104,7 @@ fn a_shared_get_ends_with_a_target_that_is_gone() {
     // SAFETY: G2 of `crate::region`: the landing is local, and the get ends before it does.
     let into = unsafe { RecvRegion::new(landing.as_mut_ptr(), landing.len()) };
     let remote = RemoteRegion { addr: 1 << 20, len: 1 << 20, key: 0 };
-    let Some(number) = job[0].share(1, remote, 0, into) else {
+    let Ok(number) = job[0].share(1, remote, 0, into) else {
         target.kill().unwrap();
         target.wait().unwrap();
         return;
@@ -132,7 +133,7 @@ fn a_refused_write_leaves_the_slice_to_the_origin() {
         (from, RecvRegion::new(landing.as_mut_ptr(), landing.len()))
     };
     let remote = RemoteRegion { addr: from.addr(), len: bytes.len() as u64, key: 0 };
-    let Some(number) = job[0].share(1, remote, 0, into) else { return };
+    let Ok(number) = job[0].share(1, remote, 0, into) else { return };
     let origin = std::mem::replace(&mut job[1].pids[0], i32::MAX);
     assert!(!job[1].help(0, number, from), "there is no such process");
     job[1].pids[0] = origin;

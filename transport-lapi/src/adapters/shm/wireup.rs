@@ -145,8 +145,8 @@ fn probe(successor: &WireupLine) -> Verdict {
     let expected = successor.probe_value.load(Ordering::Relaxed);
     let mut found = 0_u64;
     // SAFETY: G2 of `crate::region`: `found` is local and outlives the call.
-    let into = unsafe { RecvRegion::new((&raw mut found).cast(), size_of::<u64>()) };
-    match sys::process_vm_readv(pid, addr, into) {
+    let mut into = unsafe { RecvRegion::new((&raw mut found).cast(), size_of::<u64>()) };
+    match sys::process_vm_readv(pid, addr, &into.part(0, size_of::<u64>())) {
         Ok(_) if found == expected => Verdict::Readable,
         Ok(_) => Verdict::WrongBytes,
         Err(error) => Verdict::Refused(error.raw_os_error().unwrap_or_default()),

@@ -22,9 +22,9 @@ fn get(
 ) -> Result<Vec<u8>, AdapterError> {
     let mut copy = vec![0; len];
     // SAFETY: G2 of `crate::region`: the copy is local and outlives the call.
-    let into = unsafe { RecvRegion::new(copy.as_mut_ptr(), len) };
+    let mut into = unsafe { RecvRegion::new(copy.as_mut_ptr(), len) };
     let remote = RemoteRegion { addr: 0, len: u64::MAX, key };
-    adapter.get(0, remote, offset, into).map(|()| copy)
+    adapter.get(0, remote, offset, into.part(0, len)).map(|()| copy)
 }
 
 /// P1 of `crate::adapters::port`: this can fail under Miri only.

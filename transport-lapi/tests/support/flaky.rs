@@ -1,0 +1,71 @@
+//! An adapter that refuses one frame with an error, as one with a damaged ring does.
+
+#![allow(unsafe_code, reason = "an adapter promises its contract")]
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use transport_lapi::adapter::{Adapter, AdapterError, Caps, Doorbell, Post, Sink};
+use transport_lapi::wireup::Native;
+use transport_lapi::{RecvPart, RemoteRegion, TaskId};
+
+/// Fails when the number of frames still to pass is zero, once.
+pub struct Flaky {
+    inner: Native,
+    passes: Arc<AtomicI64>,
+}
+
+impl Flaky {
+    /// The adapter, which passes everything on, and the number of frames that it still does: for ever while
+    /// that is negative.
+    pub fn new(inner: Native) -> (Self, Arc<AtomicI64>) {
+        let passes = Arc::new(AtomicI64::new(-1));
+        (Self { inner, passes: Arc::clone(&passes) }, passes)
+    }
+}
+
+// SAFETY: what is not refused is passed on to the adapter inside, which keeps the contract.
+unsafe impl Adapter for Flaky {
+    fn caps(&self) -> Caps {
+        self.inner.caps()
+    }
+
+    fn task(&self) -> TaskId {
+        self.inner.task()
+    }
+
+    fn num_tasks(&self) -> usize {
+        self.inner.num_tasks()
+    }
+
+    fn try_send(&mut self, to: TaskId, head: &[u8], body: &[u8]) -> Result<Post, AdapterError> {
+        if self.passes.load(Ordering::Relaxed) >= 0
+            && self.passes.fetch_sub(1, Ordering::Relaxed) == 0
+        {
+            return Err(AdapterError::Corrupt { origin: to, what: "made up by the test" });
+        }
+        self.inner.try_send(to, head, body)
+    }
+
+    fn poll<K: Sink>(&mut self, budget: usize, sink: &mut K) -> Result<usize, AdapterError> {
+        self.inner.poll(budget, sink)
+    }
+
+    fn get(
+        &mut self,
+        target: TaskId,
+        remote: RemoteRegion,
+        offset: u64,
+        into: RecvPart<'_>,
+    ) -> Result<(), AdapterError> {
+        self.inner.get(target, remote, offset, into)
+    }
+
+    fn doorbell(&self) -> Arc<dyn Doorbell> {
+        self.inner.doorbell()
+    }
+
+    fn lost(&self) -> Option<TaskId> {
+        self.inner.lost()
+    }
+}
