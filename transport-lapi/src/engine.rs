@@ -329,7 +329,9 @@ impl<S> Engine<S> {
                 self.outbox.offered(origin, Offered { number, key, offset, len })?;
             }
             Packet::GetRefused { ticket } => return Err(self.outbox.gets.refused(ticket, origin)),
-            Packet::Fence => self.outbox.push(origin, Outgoing::Control(Packet::FenceAck)),
+            Packet::Fence => {
+                self.outbox.push(origin, Outgoing::Control(Packet::FenceAck));
+            }
             Packet::FenceAck => {
                 let lane = &mut self.outbox.lanes[origin as usize];
                 lane.fences = lane.fences.checked_sub(1).ok_or(Violation::StrayFence)?;

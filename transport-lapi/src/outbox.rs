@@ -33,6 +33,8 @@ pub struct Outbox<S> {
 /// What is on its way to one target.
 pub(crate) struct Lane<S> {
     pub queue: VecDeque<Outgoing<S>>,
+    /// Operations that have gone.
+    pub gone: u64,
     /// Number of the next message that takes several packets.
     pub next_msg: u32,
     /// Whether anything was sent since the last fence.
@@ -49,6 +51,7 @@ impl<S> Outbox<S> {
     pub(crate) fn new(num_tasks: usize, caps: Caps, pieces: &Pieces) -> Self {
         let lane = || Lane {
             queue: VecDeque::new(),
+            gone: 0,
             next_msg: 0,
             dirty: false,
             fences: 0,
@@ -158,12 +161,15 @@ impl<S> Outbox<S> {
         self.conceal(adapter);
     }
 
-    /// Appends an operation to the lane of its target.
-    pub(crate) fn push(&mut self, target: TaskId, operation: Outgoing<S>) {
+    /// Appends an operation to the lane of its target. Returns its number there, which is its own until an
+    /// operation before it is taken back.
+    pub(crate) fn push(&mut self, target: TaskId, operation: Outgoing<S>) -> u64 {
         let lane = &mut self.lanes[target as usize];
+        let number = lane.gone + lane.queue.len() as u64;
         lane.dirty = true;
         lane.queue.push_back(operation);
         self.queued += 1;
+        number
     }
 
     /// Offers frames of one lane until the adapter is full or the lane is empty. Returns how many
@@ -176,7 +182,7 @@ impl<S> Outbox<S> {
     ) -> Result<usize, LapiError> {
         let mut frames = 0;
         loop {
-            let Lane { queue, next_msg, .. } = &mut self.lanes[target as usize];
+            let Lane { queue, gone, next_msg, .. } = &mut self.lanes[target as usize];
             let Some(front) = queue.front_mut() else {
                 return Ok(frames);
             };
@@ -185,6 +191,7 @@ impl<S> Outbox<S> {
                 Offer::Part => frames += 1,
                 Offer::Last => {
                     frames += 1;
+                    *gone += 1;
                     self.queued -= 1;
                     if let Some(Outgoing::Message(message)) = queue.pop_front() {
                         message.on_origin.fire(state, self);
@@ -194,9 +201,13 @@ impl<S> Outbox<S> {
         }
     }
 
-    /// Takes the last operation of a lane back, unless it has gone.
-    pub(crate) fn take_back(&mut self, target: TaskId) {
-        self.queued -= usize::from(self.lanes[target as usize].queue.pop_back().is_some());
+    /// Takes the operation with this number back. Answers whether it was still there; else it has gone.
+    pub(crate) fn take_back(&mut self, target: TaskId, number: u64) -> bool {
+        let Lane { queue, gone, .. } = &mut self.lanes[target as usize];
+        let place = number.checked_sub(*gone).map(|place| place as usize);
+        let is_back = place.and_then(|place| queue.remove(place)).is_some();
+        self.queued -= usize::from(is_back);
+        is_back
     }
 
     /// [`Self::flush_lane`] for every lane that has something. A lane that fails does not hold up

@@ -127,14 +127,16 @@ impl<A: Adapter, S> Session<A, S> {
         message.counters = call.counters();
         message.on_origin = call.on_origin;
         let Self { engine, adapter, state, .. } = self;
-        engine.outbox.push(call.target, Outgoing::Message(message));
+        let number = engine.outbox.push(call.target, Outgoing::Message(message));
         match engine.outbox.flush_lane(adapter, state, call.target) {
             Ok(0) => {}
             // What was sent may be what a sleeping thread of this task waits for.
             Ok(_) => self.wake(),
+            Err(error) if engine.outbox.take_back(call.target, number) => return Err(error),
+            // It has gone. What failed is what a handler has queued behind it.
             Err(error) => {
-                engine.outbox.take_back(call.target);
-                return Err(error);
+                self.keep_first(error);
+                self.wake();
             }
         }
         Ok(Sent::Later)

@@ -1,15 +1,19 @@
 //! Active messages of every length, with every length of user header.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
+use transport_lapi::adapter::AdapterError;
 use transport_lapi::config::WaitMode;
 use transport_lapi::wireup::Native;
 use transport_lapi::{
-    Amsend, Arrival, Completion, Context, ForeignBytes, HeaderAction, InlineHandler, MAX_UHDR,
-    OnOrigin, Options, Outbox, Query, Sent,
+    Amsend, Arrival, Completion, Context, ForeignBytes, HeaderAction, InlineHandler, LapiError,
+    MAX_UHDR, OnOrigin, Options, Outbox, Query, SendRegion, Sent,
 };
 
 use crate::support::buffers::{Landing, pattern, source};
+use crate::support::flaky::Flaky;
+use crate::support::frames::received;
 use crate::support::job::{Kind, run, run_with, waiting};
 
 /// Bytes that fit a cell together with their head.
@@ -422,4 +426,37 @@ fn messages_are_cut_as_tuned() {
             assert_eq!((above(4096), above(16384)), (Some("in pieces"), Some("in smaller pieces")));
         },
     );
+}
+
+/// The send that fails is taken back, and not what a handler has queued behind it meanwhile.
+#[test]
+fn a_failed_send_is_taken_back_and_no_other() {
+    const FOLLOWS: u64 = 1_000_000;
+    const FAILS: u64 = 2_000_000;
+    let uhdr_of = |head: &[u8]| u64::from_le_bytes(head[8..16].try_into().expect("eight bytes"));
+    fn follow(_: &mut (), outbox: &mut Outbox<()>, uhdr: u64) {
+        outbox.amsend(1, 1, &uhdr.to_le_bytes(), Vec::new()).unwrap();
+    }
+    let mut adapters = Kind::Threads.adapters(2);
+    let mut peer = adapters.remove(1);
+    let (flaky, passes) = Flaky::new(adapters.remove(0));
+    let context = Context::init(flaky, (), Options::default());
+    let mut session = context.session().unwrap();
+    let mut send = |uhdr: u64| {
+        let uhdr = uhdr.to_le_bytes();
+        let mut call = Amsend::new(1, 1, &uhdr, SendRegion::EMPTY);
+        call.on_origin = OnOrigin::Handler(follow, FOLLOWS);
+        session.amsend(call)
+    };
+    let filled = (0..).find(|&uhdr| send(uhdr).unwrap() == Sent::Later).expect("rings are finite");
+    let mut seen: Vec<u64> = received(&mut peer).iter().map(|(head, _)| uhdr_of(head)).collect();
+    // There is room again. The message that waits goes, its handler queues another one, and then the new
+    // one fails.
+    passes.store(1, Ordering::Relaxed);
+    let error = send(FAILS).unwrap_err();
+    assert!(matches!(error, LapiError::Adapter(AdapterError::Corrupt { .. })), "{error}");
+    session.progress().unwrap();
+    seen.extend(received(&mut peer).iter().map(|(head, _)| uhdr_of(head)));
+    let expected: Vec<u64> = (0..=filled).chain([FOLLOWS]).collect();
+    assert_eq!(seen, expected, "a send that failed was sent, or another one was not");
 }
