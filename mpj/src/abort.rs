@@ -19,6 +19,8 @@ pub(crate) fn joined(control: &Control) {
 /// May be called by any thread, before or without [`crate::init`] too; a rank that was started alone, or by
 /// [`crate::local::run`], ends its own process. Nothing is dropped, and no buffered output of the program is
 /// written but what the standard library's own `stdout` holds.
+///
+/// In a fork of a rank it ends the fork alone, with the same code: a fork has no part in the job.
 pub fn abort(code: i32) -> ! {
     if let Some(control) = LAUNCHER.get() {
         control.aborted(code);

@@ -17,8 +17,6 @@ pub struct World {
     control: Option<Control>,
     /// Where the first rank of a local job that goes without waiting leaves its number.
     first_gone: Arc<OnceLock<usize>>,
-    /// The process that joined: a fork of it has no part in the job.
-    process: u32,
     /// Whether `finish` was called.
     left: bool,
 }
@@ -39,8 +37,7 @@ pub fn init() -> Result<World, Error> {
         abort::joined(control);
     }
     let communicator = Communicator::world(device, get_report);
-    let process = std::process::id();
-    Ok(World { communicator, control, first_gone: Arc::default(), process, left: false })
+    Ok(World { communicator, control, first_gone: Arc::default(), left: false })
 }
 
 /// Seconds since an arbitrary moment in the past of this process (MPI_Wtime).
@@ -56,8 +53,7 @@ impl World {
         first_gone: Arc<OnceLock<usize>>,
     ) -> Self {
         let communicator = Communicator::world(device, "memory copy".to_owned());
-        let process = std::process::id();
-        Self { communicator, control: None, first_gone, process, left: false }
+        Self { communicator, control: None, first_gone, left: false }
     }
 
     /// Ends this rank's part: waits until all that it sent is in place and every rank has come here
@@ -104,7 +100,7 @@ impl Deref for World {
 impl Drop for World {
     /// Leaves the job. While panicking, or after an error, it waits for nobody.
     fn drop(&mut self) {
-        if self.left || std::process::id() != self.process {
+        if self.left || self.communicator.device.is_fork() {
             // The job of a rank's fork is its parent's.
             return;
         }
@@ -135,15 +131,12 @@ static TOLD: AtomicBool = AtomicBool::new(false);
 /// nothing: a panic may be caught.
 fn tell_panics(control: Control) {
     static ONCE: Once = Once::new();
-    let process = std::process::id();
     ONCE.call_once(|| {
         let before = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |panic| {
-            if std::process::id() == process {
-                let place = panic.location().map(ToString::to_string).unwrap_or_default();
-                control.failed(&panic_text(panic.payload()), &place);
-                TOLD.store(true, Ordering::Relaxed);
-            }
+            let place = panic.location().map(ToString::to_string).unwrap_or_default();
+            control.failed(&panic_text(panic.payload()), &place);
+            TOLD.store(true, Ordering::Relaxed);
             before(panic);
         }));
     });

@@ -92,8 +92,6 @@ pub struct Device<A: Adapter> {
     bell: Arc<dyn Doorbell>,
     /// The line to the launcher, if there is one that ends the job where a rank does not go on.
     pub(crate) launcher: OnceLock<Control>,
-    /// The process that this is a rank of: a fork of it has no part in the job.
-    process: u32,
     /// Whether this rank has ended its part, or has told that it never will.
     ended: AtomicBool,
     /// Tells the requests of this device from those of others in the process.
@@ -125,7 +123,6 @@ impl<A: Adapter> Device<A> {
             failure: OnceLock::new(),
             bell,
             launcher: OnceLock::new(),
-            process: std::process::id(),
             ended: AtomicBool::new(false),
             number,
         })
@@ -135,6 +132,12 @@ impl<A: Adapter> Device<A> {
     #[inline]
     pub fn rank(&self) -> u32 {
         self.context.task()
+    }
+
+    /// Whether this process is a fork of the rank: it has no part in the job, and every call that
+    /// communicates fails.
+    pub fn is_fork(&self) -> bool {
+        self.context.is_fork()
     }
 
     /// How many ranks the job has.
@@ -427,7 +430,7 @@ impl<A: Adapter> Device<A> {
     /// fail with an error that names it instead of waiting for ever. Waits for no rank. Does nothing in a
     /// fork of the process.
     pub fn abort(&self) {
-        if std::process::id() == self.process && !self.ended.swap(true, Ordering::Relaxed) {
+        if !self.is_fork() && !self.ended.swap(true, Ordering::Relaxed) {
             let is_told = self.launcher.get().is_some_and(Control::gave_up);
             if !is_told {
                 self.bell.declare_lost();

@@ -167,20 +167,6 @@ fn ranks_that_finish_behind_scripts_that_go_on() {
 }
 
 #[test]
-fn a_fork_that_ends_as_if_it_were_the_rank_harms_nobody() {
-    let outcome = launch::mpjrun(&["-n", "3", env!("CARGO_BIN_EXE_forked"), "returns"]);
-    assert_eq!((outcome.code, outcome.stderr.as_str()), (0, ""), "{outcome:?}");
-    assert_eq!(outcome.stdout, "0\n", "{outcome:?}");
-}
-
-#[test]
-fn a_fork_that_communicates_as_if_it_were_the_rank_ends_alone() {
-    let outcome = launch::mpjrun(&["-n", "3", env!("CARGO_BIN_EXE_forked"), "uses"]);
-    assert_eq!((outcome.code, outcome.stderr.as_str()), (0, ""), "{outcome:?}");
-    assert_eq!(outcome.stdout, "11\n", "SIGSEGV: {outcome:?}");
-}
-
-#[test]
 fn a_panic_that_is_caught_is_no_failure() {
     let outcome = job(2, &["after", "recover", "1"]);
     assert_eq!(outcome.code, 0, "{outcome:?}");

@@ -19,6 +19,7 @@ use crate::config::{Tuning, WaitMode};
 use crate::counter::CounterId;
 use crate::engine::Engine;
 use crate::error::LapiError;
+use crate::fork::ProcessMark;
 use crate::lock::{Guard, Lock};
 use crate::session::Session;
 use crate::wait::{Pace, Step};
@@ -75,6 +76,7 @@ pub struct Context<A: Adapter, S> {
     pace: Pace,
     task: TaskId,
     num_tasks: usize,
+    process: ProcessMark,
     inquiry: OnceLock<Answer<A, S>>,
 }
 
@@ -86,6 +88,7 @@ impl<A: Adapter, S> Context<A, S> {
     pub fn init(adapter: A, state: S, options: Options) -> Self {
         let (task, num_tasks) = (adapter.task(), adapter.num_tasks());
         let bell = adapter.doorbell();
+        let process = ProcessMark::new();
         let session = Session {
             state,
             engine: Engine::new(&adapter, options.tuning.pieces()),
@@ -96,12 +99,13 @@ impl<A: Adapter, S> Context<A, S> {
             answered: 0,
             trouble: None,
             terminated: false,
+            process,
         };
         let own = || std::thread::available_parallelism().map_or(1, usize::from);
         let cores = options.processors.unwrap_or_else(own);
         let pace = Pace::new(options.wait, options.tuning.spin(), num_tasks, cores);
         let (session, inquiry) = (Lock::new(session), OnceLock::new());
-        Self { session, bell, pace, task, num_tasks, inquiry }
+        Self { session, bell, pace, task, num_tasks, process, inquiry }
     }
 
     /// This task's number.
@@ -116,14 +120,24 @@ impl<A: Adapter, S> Context<A, S> {
         self.num_tasks
     }
 
+    /// Whether this process is a fork of the one that opened the window: then every call that communicates
+    /// fails with [`LapiError::Forked`], and nothing of the job is touched when the context is dropped.
+    #[inline]
+    pub fn is_fork(&self) -> bool {
+        self.process.is_fork()
+    }
+
     /// Takes the lock. Calls on the session never block, so it is held shortly. A thread that uses
     /// the context alone pays hardly anything for the lock.
     ///
     /// # Errors
     /// [`LapiError::HndlInvalid`] after [`Context::term`]; [`LapiError::InHandler`] from inside a
-    /// handler of this context, or while this thread holds the session (C4).
+    /// handler of this context, or while this thread holds the session (C4); [`LapiError::Forked`].
     #[inline(always)]
     pub fn session(&self) -> Result<SessionGuard<'_, A, S>, LapiError> {
+        if self.process.is_fork() {
+            return Err(LapiError::Forked { task: self.task });
+        }
         let session = self.session.lock()?;
         if session.terminated {
             return Err(LapiError::HndlInvalid);

@@ -294,6 +294,11 @@ impl<S> Engine<S> {
         self.thread = None;
     }
 
+    /// Leaves the completion thread alone: in a fork there is none to wait for.
+    pub fn forget_thread(&mut self) {
+        std::mem::forget(self.thread.take());
+    }
+
     /// Forgets what is under way in both directions.
     pub fn abandon<A: Adapter>(&mut self, adapter: &mut A) {
         self.incoming.iter_mut().for_each(|slot| *slot = None);

@@ -20,6 +20,15 @@ pub enum LapiError {
          return an action from the header handler, or use the outbox of the completion handler"
     )]
     InHandler,
+    /// The process is a fork of a task. It has no part in the job, and none of the job's memory.
+    #[error(
+        "this process is a fork of rank {task} and has no part in the job; let the rank itself communicate, or \
+         start the other program with exec"
+    )]
+    Forked {
+        /// The task whose process forked.
+        task: TaskId,
+    },
     /// TGT: the target is not a task of this job.
     #[error("target {target} is out of range: the job has ranks 0 to {last}", last = .num_tasks - 1)]
     Tgt {

@@ -59,6 +59,7 @@ mod counter;
 mod engine;
 mod error;
 mod fence;
+mod fork;
 mod get;
 mod handler;
 mod lock;

@@ -7,6 +7,7 @@ use crate::amsend::{Amsend, Message, OnOrigin, Outgoing, Payload, Sent};
 use crate::counter::CounterId;
 use crate::engine::{Dispatcher, Engine};
 use crate::error::LapiError;
+use crate::fork::ProcessMark;
 use crate::handler::{HeaderHandler, MAX_HANDLERS, ShortHandler};
 use crate::outbox::Outbox;
 use crate::region::{RecvRegion, RemoteRegion, SendRegion};
@@ -31,6 +32,7 @@ pub struct Session<A: Adapter, S> {
     /// The first error of the rounds since [`Session::progress`] last answered.
     pub(crate) trouble: Option<Box<LapiError>>,
     pub(crate) terminated: bool,
+    pub(crate) process: ProcessMark,
 }
 
 impl<A: Adapter, S> Session<A, S> {
@@ -310,8 +312,11 @@ fn check_index(index: usize) -> Result<(), LapiError> {
 
 impl<A: Adapter, S> Drop for Session<A, S> {
     /// Lets completion handlers end, and ends all registrations, before the client's state goes, and
-    /// with it perhaps the buffers.
+    /// with it perhaps the buffers. A fork has neither the thread nor the job's memory.
     fn drop(&mut self) {
+        if self.process.is_fork() {
+            return self.engine.forget_thread();
+        }
         self.engine.join_thread();
         self.engine.abandon(&mut self.adapter);
     }

@@ -1,26 +1,70 @@
-//! A rank that forks. `forked returns`: its child ends by returning from `main`, and is no part of the job.
-//! `forked uses`: the child uses the library, of which it has nothing but the code.
+//! A rank that forks. Its child is no part of the job: whatever it does ends nobody but itself.
+//!
+//! `forked returns`: the child ends by returning from `main`. `forked uses`: it calls the library and
+//! prints what that says. `forked drops`: it drops what it has inherited and goes on with memory of its own.
+//! `forked aborts`: it calls `mpj::abort`. `forked starts`: it has a job of its own.
+//! The rank prints how its child has ended.
 
 #![allow(unsafe_code, reason = "fork")]
 #![allow(clippy::print_stdout, reason = "a program talks to its user")]
 
+use mpj::World;
 use rustix::process::{Pid, WaitOptions, waitpid};
 
+/// Long enough to lie in a mapping of its own, which the kernel may put where the job's memory is missing.
+const LONG: usize = 4 << 20;
+
 fn main() -> Result<(), mpj::Error> {
+    let what = std::env::args().nth(1).unwrap_or_default();
     let world = mpj::init()?;
     world.barrier()?;
     if world.rank() == 1 {
-        // SAFETY: a rank has one thread, so that the child finds no lock taken.
+        // SAFETY: no other thread of this rank holds a lock that the child needs.
         let child = unsafe { libc::fork() };
         let Some(child) = Pid::from_raw(child) else {
-            if std::env::args().nth(1).is_some_and(|what| what == "uses") {
-                world.send(&[1u8], 0, 0)?;
-            }
-            return Ok(());
+            return act(&what, world);
         };
-        let status = waitpid(Some(child), WaitOptions::empty());
-        let signal = status.ok().flatten().and_then(|(_, status)| status.terminating_signal());
-        println!("{}", signal.unwrap_or(0));
+        let status = waitpid(Some(child), WaitOptions::empty()).ok().flatten();
+        let status = status.expect("a child that was not waited for yet").1;
+        let (code, signal) = (status.exit_status(), status.terminating_signal());
+        println!("code {code:?}, signal {signal:?}");
     }
     world.barrier()
+}
+
+/// What the child does.
+fn act(what: &str, world: World) -> Result<(), mpj::Error> {
+    match what {
+        "uses" => {
+            let mut room = [0u8];
+            let calls = [
+                world.send(&[1u8], 0, 0),
+                world.recv(&mut room, 0, 0).map(drop),
+                world.isend(vec![1u8], 0, 0).map(drop),
+                world.irecv(vec![1u8], 0, 0).map(drop),
+                world.iprobe(0, 0).map(drop),
+                world.barrier(),
+                world.dup().map(drop),
+                world.stats().map(drop),
+                world.dump().map(drop),
+                mpj::init().map(drop),
+                world.finish(),
+            ];
+            for error in calls.into_iter().map(|call| call.expect_err("the child is no rank")) {
+                println!("{error}");
+            }
+        }
+        "drops" => {
+            let bytes: Vec<u8> = (0..LONG).map(|at| at as u8).collect();
+            drop(world);
+            assert!(bytes.iter().enumerate().all(|(at, &byte)| byte == at as u8));
+        }
+        "aborts" => mpj::abort(9),
+        "starts" => {
+            let ranks = mpj::local::run(2, |world| world.barrier().is_ok());
+            assert_eq!(ranks.ok(), Some(vec![true, true]));
+        }
+        _ => {}
+    }
+    Ok(())
 }

@@ -28,6 +28,7 @@ const BELOW_THE_SEAM: &[&str] = &[
     "crate::copy",
     "crate::config",
     "crate::region",
+    "crate::fork",
     "crate::sync",
     "crate::sys",
 ];

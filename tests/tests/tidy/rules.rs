@@ -37,6 +37,7 @@ pub const UNSAFE_FILES: &[&str] = &[
     "transport-lapi/src/bootstrap/signals.rs",
     "transport-lapi/src/bootstrap/spawn.rs",
     "transport-lapi/src/copy.rs",
+    "transport-lapi/src/fork.rs",
     "transport-lapi/src/layers/fault.rs",
     "transport-lapi/src/lock.rs",
     "transport-lapi/src/region.rs",

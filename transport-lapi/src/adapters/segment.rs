@@ -26,6 +26,7 @@ use crate::adapters::layout::{HEADER_BYTES, LINE, Layout, SEPARATION, SLATE_BYTE
 use crate::adapters::ring::{Cell, Indices, Ring};
 use crate::adapters::share::Words;
 use crate::adapters::slate::Slate;
+use crate::fork::ProcessMark;
 use crate::sync::FutexWord;
 
 /// What concerns the whole job: the second line pair of the header page, behind the facts.
@@ -77,8 +78,12 @@ const _: () = assert!(align_of::<Cell>() <= LINE && align_of::<Line>() <= LINE);
 
 /// Where the bytes come from, and how they go back.
 enum Memory {
-    Heap { block: NonNull<u8>, layout: alloc::Layout },
-    Mapping,
+    Heap {
+        block: NonNull<u8>,
+        layout: alloc::Layout,
+    },
+    /// Of this process; a fork has something else there, or nothing.
+    Mapping(ProcessMark),
 }
 
 /// The memory of a job as one task sees it.
@@ -127,7 +132,7 @@ impl Segment {
         if cfg!(loom) {
             unreachable!("no segment is made in a model (S2)");
         }
-        Self { base, layout, memory: Memory::Mapping }
+        Self { base, layout, memory: Memory::Mapping(ProcessMark::new()) }
     }
 
     pub(crate) const fn layout(&self) -> &Layout {
@@ -206,8 +211,9 @@ impl Drop for Segment {
         match self.memory {
             // SAFETY: allocated in `on_heap` with this layout, and no view outlives `self`.
             Memory::Heap { block, layout } => unsafe { alloc::dealloc(block.as_ptr(), layout) },
-            Memory::Mapping => {
-                // SAFETY: `from_mapping` gave us the mapping, and no view outlives `self`.
+            Memory::Mapping(process) if process.is_fork() => {}
+            Memory::Mapping(_) => {
+                // SAFETY: `from_mapping` gave us the mapping, in this process, and no view outlives `self`.
                 let unmapped =
                     unsafe { rustix::mm::munmap(self.base.as_ptr().cast(), self.layout.bytes()) };
                 debug_assert!(unmapped.is_ok(), "a mapping of our own can be unmapped");

@@ -24,6 +24,7 @@ use crate::adapters::port::Port;
 use crate::adapters::ring::{CELL_DATA, MAX_HEAD};
 use crate::adapters::segment::Segment;
 use crate::adapters::share::Shares;
+use crate::fork::ProcessMark;
 use crate::region::{ForeignBytes, RecvPart, RecvRegion, RemoteRegion, SendRegion};
 use crate::sync::register_light_fences_in_process;
 
@@ -43,6 +44,7 @@ pub struct ThreadsAdapter {
     exposed: Arc<[Exposed]>,
     /// By origin, then target.
     landings: Arc<[Landing]>,
+    process: ProcessMark,
 }
 
 /// Makes a job of `num_tasks` threads: one adapter for each, in the order of their numbers.
@@ -63,6 +65,7 @@ pub fn job(num_tasks: usize) -> Result<Vec<ThreadsAdapter>, AdapterError> {
         shares: Shares::new(Arc::clone(&segment), task, fences),
         exposed: Arc::clone(&exposed),
         landings: Arc::clone(&landings),
+        process: ProcessMark::new(),
     };
     Ok((0..num_tasks as TaskId).map(adapter).collect())
 }
@@ -217,9 +220,11 @@ unsafe impl Adapter for ThreadsAdapter {
 }
 
 impl Drop for ThreadsAdapter {
-    /// What the task exposed ends with it.
+    /// What the task exposed ends with it. In a fork, whoever held a lock does not exist.
     fn drop(&mut self) {
-        self.mine().write().clear();
+        if !self.process.is_fork() {
+            self.mine().write().clear();
+        }
     }
 }
 

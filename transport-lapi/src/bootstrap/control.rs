@@ -12,6 +12,7 @@
 //! - L4: only the launcher holds its ends, so that a rank sees end-of-file when the launcher is gone.
 //! - L5: whose process joins is not taken from the packet, but from the kernel, which names the sender in
 //!   the receiver's namespace of processes.
+//! - L6: a fork of the rank says nothing: what it does is not done by the rank.
 
 mod counters;
 mod queues;
@@ -38,6 +39,7 @@ use rustix::thread::gettid;
 use super::board::become_bystander;
 use super::monotonic_nanos;
 use crate::adapter::TaskId;
+use crate::fork::ProcessMark;
 
 pub use counters::{Counters, ProtocolCounters};
 pub use queues::{EarlyMessage, PostedReceive, Queues};
@@ -186,12 +188,19 @@ pub fn control_pair() -> io::Result<(ControlReceiver, OwnedFd)> {
 #[derive(Debug, Clone)]
 pub struct Control {
     task: TaskId,
-    socket: Arc<OwnedFd>,
+    line: Arc<Line>,
+}
+
+#[derive(Debug)]
+struct Line {
+    socket: OwnedFd,
+    /// Of the rank (L6).
+    process: ProcessMark,
 }
 
 impl Control {
     pub(crate) fn new(task: TaskId, socket: OwnedFd) -> Self {
-        Self { task, socket: Arc::new(socket) }
+        Self { task, line: Arc::new(Line { socket, process: ProcessMark::new() }) }
     }
 
     /// Says that this rank is here. To be called before waiting for the other ranks: if one of them
@@ -241,13 +250,17 @@ impl Control {
         });
     }
 
-    /// Answers whether it was taken.
+    /// Answers whether it was taken (L6).
     fn send(&self, message: &ControlMessage) -> bool {
+        let Line { socket, process } = &*self.line;
+        if process.is_fork() {
+            return false;
+        }
         let packet = encode(message);
         let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
         loop {
-            match send(&self.socket, &packet, flags) {
-                Err(Errno::AGAIN) if wait_for_room(self.socket.as_fd()) => {}
+            match send(socket, &packet, flags) {
+                Err(Errno::AGAIN) if wait_for_room(socket.as_fd()) => {}
                 Err(Errno::INTR) => {}
                 outcome => return outcome.is_ok(),
             }
@@ -262,10 +275,10 @@ impl Control {
         if parent_process_death_signal()?.is_some() {
             return Ok(());
         }
-        let socket = Arc::clone(&self.socket);
+        let line = Arc::clone(&self.line);
         std::thread::Builder::new().spawn(move || {
             become_bystander();
-            wait_for_hangup(socket.as_fd());
+            wait_for_hangup(line.socket.as_fd());
             // There is nobody left to report a failure of this call to.
             let _ = kill_process(getpid(), Signal::KILL);
         })?;

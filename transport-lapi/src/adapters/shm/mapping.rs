@@ -4,7 +4,8 @@
 //! - MM1: a segment is mapped only if it is as long as its layout and sealed against shrinking, so no
 //!   access inside the layout can meet the end of the file.
 //! - MM2: a fork does not get the mapping: it would take frames that are its parent's, and overwrite others.
-//!   One that uses the library nevertheless ends by SIGSEGV.
+//!   Something else may lie there in the fork; so nothing is accessed there, and nothing unmapped
+//!   ([`crate::fork`]).
 
 #![allow(unsafe_code, reason = "mapping a file and populating the mapping")]
 

@@ -1,0 +1,47 @@
+//! Forks of ranks: whatever a child does with what it has inherited, it neither harms the job nor is harmed.
+
+use mpj_tests::launch::{self, Outcome};
+
+/// Runs a job whose rank 1 forks a child that does `what`.
+#[track_caller]
+fn forked(what: &str) -> Outcome {
+    let outcome = launch::mpjrun(&["-n", "3", env!("CARGO_BIN_EXE_forked"), what]);
+    assert_eq!((outcome.code, outcome.stderr.as_str()), (0, ""), "{outcome:?}");
+    outcome
+}
+
+#[test]
+fn a_fork_that_ends_as_if_it_were_the_rank_harms_nobody() {
+    assert_eq!(forked("returns").stdout, "code Some(0), signal None\n");
+}
+
+#[test]
+fn a_fork_that_communicates_is_told_what_it_is() {
+    let outcome = forked("uses");
+    let lines: Vec<&str> = outcome.stdout.lines().collect();
+    let (told, [init, finish, end]) = lines.split_at(lines.len() - 3) else {
+        panic!("{outcome:?}");
+    };
+    assert_eq!(told.len(), 9, "{outcome:?}");
+    let is_told =
+        |line: &&str| line.contains("this process is a fork of rank 1 and has no part in the job");
+    assert!(told.iter().chain([finish]).all(is_told), "{outcome:?}");
+    assert!(init.contains("joined its job already"), "{outcome:?}");
+    assert_eq!(*end, "code Some(0), signal None", "{outcome:?}");
+}
+
+/// Where the job's memory is in the rank, the child has memory of its own, which stays there.
+#[test]
+fn a_fork_drops_what_it_has_inherited_and_goes_on() {
+    assert_eq!(forked("drops").stdout, "code Some(0), signal None\n");
+}
+
+#[test]
+fn a_fork_that_aborts_ends_alone() {
+    assert_eq!(forked("aborts").stdout, "code Some(9), signal None\n");
+}
+
+#[test]
+fn a_fork_can_have_a_job_of_its_own() {
+    assert_eq!(forked("starts").stdout, "code Some(0), signal None\n");
+}
