@@ -12,6 +12,7 @@ use std::any::Any;
 use std::num::NonZeroU64;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use transport_lapi::adapter::{Adapter, Doorbell, GetKind};
 use transport_lapi::bootstrap::Control;
@@ -20,7 +21,7 @@ use transport_lapi::config::{BackendChoice, Protocol, Settings, Tuning, WaitMode
 use transport_lapi::{Context, LapiError, RecvRegion, SendRegion, Session, SessionGuard};
 
 use crate::backend::{self, Backend, Outbound, eager::Eager, rendezvous::Rendezvous};
-use crate::error::Error;
+use crate::error::{Error, ErrorClass};
 use crate::matching::Pattern;
 use crate::request::{self, Handle, Operation, Posted, Request};
 use crate::select::Table;
@@ -97,6 +98,9 @@ pub struct Device<A: Adapter> {
     /// Tells the requests of this device from those of others in the process.
     number: u32,
 }
+
+/// How long a rank that has met the end of another one leaves the word to the launcher.
+const AFTER_A_LOSS: Duration = Duration::from_millis(100);
 
 /// Devices that this process has made.
 static DEVICES: AtomicU32 = AtomicU32::new(0);
@@ -483,12 +487,23 @@ impl<A: Adapter> Device<A> {
         if matches!(&error, Error::Transport(cause) if matches!(**cause, LapiError::HndlInvalid)) {
             return self.unusable(LapiError::HndlInvalid);
         }
+        let is_loss = error.class() == ErrorClass::ProcFailed;
+        if is_loss && self.launcher.get().is_some() && !self.is_loss_known() {
+            // The launcher learns of it at about the same time, and ends the job. A word of this rank before
+            // that would make it look like the cause.
+            std::thread::sleep(AFTER_A_LOSS);
+        }
         let error = self.failure.get_or_init(|| error).clone();
         if let Ok(mut session) = self.context.session() {
             session.abandon();
             self.abort();
         }
         error
+    }
+
+    /// Whether the job knows that a rank is lost.
+    fn is_loss_known(&self) -> bool {
+        self.context.session().is_ok_and(|session| session.check_lost().is_err())
     }
 
     /// One round of progress.

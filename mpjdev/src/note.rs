@@ -23,7 +23,10 @@ impl<A: Adapter> Device<A> {
     /// does not go on.
     pub fn report_to(&self, control: Control) {
         let launcher = self.launcher.get_or_init(|| control).clone();
-        self.context.on_inquiry(move |session| launcher.queues(queues(&session.state)));
+        self.context.on_inquiry(move |session| {
+            let (launcher, queues) = (launcher.clone(), queues(&session.state));
+            move || launcher.queues(queues)
+        });
     }
 
     /// The wait for operations of a list, in `call`: the first one that is open speaks for all. Of a long
@@ -84,7 +87,7 @@ fn of_send(sending: &Sending) -> Wait {
 fn of_taking(taking: &Taking) -> Wait {
     let Matched { source, tag, context, data, .. } = taking.matched;
     let phase = if data.is_some() { Phase::Fetching } else { Phase::Arriving };
-    let bytes = taking.into.len() as u64;
+    let bytes = taking.capacity as u64;
     Wait { peer: Some(source), tag: Some(tag), context, bytes, phase, ..Wait::default() }
 }
 

@@ -9,7 +9,7 @@
 //!
 //! - A1: frames from one origin to one target arrive whole, once, and in the order offered.
 //! - A2: no method blocks, and none calls back into the transport. [`Adapter::conceal`] may wait for
-//!   a copy out of the region that is under way, and what ends a shared get early for one into it.
+//!   a copy out of the region that is under way.
 //! - A3: [`Post::Full`] took nothing. The caller polls and offers the same frame again.
 //! - A4: after [`Post::Taken`] the frame reaches its target as long as the target polls, even when
 //!   the sender never calls the adapter again.
@@ -18,9 +18,9 @@
 //! - A6: a task whose last `try_send` to a target answered [`Post::Full`] after it had announced is
 //!   woken when there is room: room is given back as the target polls.
 //! - A7: a shared get lasts from [`Adapter::share`] until [`Adapter::advance`] answered
-//!   [`Advance::Complete`] or an error, or [`Adapter::unshare`] returned. Outside of that time nobody
-//!   writes into its region, and the target reads its own memory inside of [`Adapter::help`] only. The
-//!   get completes whether the target helps or not; a task that announced while it was
+//!   [`Advance::Complete`] or an error, or [`Adapter::unshare`] that it has ended. Outside of that time
+//!   nobody writes into its region, and the target reads its own memory inside of [`Adapter::help`] only.
+//!   The get completes whether the target helps or not; a task that announced while it was
 //!   [`Advance::Waiting`] is woken.
 
 use std::sync::Arc;
@@ -74,7 +74,8 @@ pub enum Post {
 pub enum Advance {
     /// A slice was copied.
     Copied,
-    /// Nothing is left to do here, but the target is still copying.
+    /// Nothing is left to do here, but the target is still copying: what is left of the get, or the slice
+    /// that a get which has failed has to wait for.
     Waiting,
     /// All bytes are there.
     Complete,
@@ -296,14 +297,18 @@ pub unsafe trait Adapter: Send + 'static {
         Err(into)
     }
 
-    /// Carries on the get that [`Adapter::share`] began: copies a slice, if one is left.
+    /// Carries on the get that [`Adapter::share`] began: copies a slice, if one is left. An error is told
+    /// when nobody writes into the region any more.
     fn advance(&mut self, target: TaskId) -> Result<Advance, AdapterError> {
         unreachable!("no get from task {target} is shared where `share` begins none")
     }
 
-    /// Ends the get that [`Adapter::share`] began, complete or not; without one, does nothing.
-    fn unshare(&mut self, target: TaskId) {
+    /// Ends the get that [`Adapter::share`] began, complete or not. `false` means not yet: the target is
+    /// still writing a slice, and the caller asks again. Without a get it is `true`.
+    #[must_use]
+    fn unshare(&mut self, target: TaskId) -> bool {
         let _ = target;
+        true
     }
 
     /// Copies a slice of get `number` of `origin`, whose source is `from`, into that task's memory.

@@ -6,7 +6,11 @@
 //!   once more without finding anything; both adapters wake it for everything that comes later.
 //! - C3: a thread that made progress while others of the same task sleep rings the bell, since what
 //!   it took in may be what they wait for.
-//! - C4: a handler that calls the context of its own dispatcher is told so instead of waiting for a
+//! - C4: nobody waits with the lock held: what has to be waited for is looked at again and again, and the
+//!   lock is free in between. Only the drop of a context, which nobody else has, waits.
+//! - C5: a context that has failed is terminated before the error is told, and every call that finds it
+//!   terminated returns when no peer writes into memory of this task any more: so its buffers are free.
+//! - C6: a handler that calls the context of its own dispatcher is told so instead of waiting for a
 //!   lock that its own thread holds (X5 of [`crate::lock`]).
 
 use std::ops::{Deref, DerefMut};
@@ -21,7 +25,7 @@ use crate::engine::Engine;
 use crate::error::LapiError;
 use crate::fork::ProcessMark;
 use crate::lock::{Guard, Lock};
-use crate::session::Session;
+use crate::session::{BETWEEN_LOOKS, Session};
 use crate::wait::{Pace, Step};
 
 /// A message that comes during a pause waits for its end, and a poll looks at several lines anyway; so few
@@ -56,6 +60,30 @@ impl<A: Adapter, S> DerefMut for SessionGuard<'_, A, S> {
     }
 }
 
+impl<A: Adapter, S> SessionGuard<'_, A, S> {
+    /// Gives up everything that is under way and terminates the context: after a failure, this is what makes
+    /// the buffers of unfinished operations safe to free (C5). A peer that is stopped while it writes a slice
+    /// of a get is waited for until it goes on or is gone; the lock is free meanwhile (C4).
+    pub fn abandon(&mut self) {
+        self.begin_to_abandon();
+        self.settle();
+    }
+
+    /// What a call gets that finds the context terminated (C5).
+    #[cold]
+    #[inline(never)]
+    fn refuse(&mut self) -> LapiError {
+        self.settle();
+        LapiError::HndlInvalid
+    }
+
+    fn settle(&mut self) {
+        while !self.has_settled() {
+            self.0.unlocked(|| std::thread::sleep(BETWEEN_LOOKS));
+        }
+    }
+}
+
 /// How a context behaves.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
@@ -80,8 +108,8 @@ pub struct Context<A: Adapter, S> {
     inquiry: OnceLock<Answer<A, S>>,
 }
 
-/// How the client answers an inquiry.
-type Answer<A, S> = Box<dyn Fn(&Session<A, S>) + Send + Sync>;
+/// How the client answers an inquiry: what it sees under the lock, and how it tells that without the lock.
+type Answer<A, S> = Box<dyn Fn(&Session<A, S>) -> Box<dyn FnOnce()> + Send + Sync>;
 
 impl<A: Adapter, S> Context<A, S> {
     /// Opens the window (LAPI_Init). The adapter is already connected to its peers.
@@ -132,17 +160,17 @@ impl<A: Adapter, S> Context<A, S> {
     ///
     /// # Errors
     /// [`LapiError::HndlInvalid`] after [`Context::term`]; [`LapiError::InHandler`] from inside a
-    /// handler of this context, or while this thread holds the session (C4); [`LapiError::Forked`].
+    /// handler of this context, or while this thread holds the session (C6); [`LapiError::Forked`].
     #[inline(always)]
     pub fn session(&self) -> Result<SessionGuard<'_, A, S>, LapiError> {
         if self.process.is_fork() {
             return Err(LapiError::Forked { task: self.task });
         }
-        let session = self.session.lock()?;
+        let mut session = SessionGuard(self.session.lock()?);
         if session.terminated {
-            return Err(LapiError::HndlInvalid);
+            return Err(session.refuse());
         }
-        Ok(SessionGuard(session))
+        Ok(session)
     }
 
     /// Ends the use of this context (LAPI_Term). Local: synchronise with [`Context::gfence`] first.
@@ -218,21 +246,25 @@ impl<A: Adapter, S> Context<A, S> {
         self.wait_after(0, session, awaited)
     }
 
-    /// Sets what answers when somebody outside of the job asks for this task's queues. It is called
-    /// under the lock, by a thread that waits or polls, so it must not call this context. Later calls
-    /// change nothing.
-    pub fn on_inquiry(&self, answer: impl Fn(&Session<A, S>) + Send + Sync + 'static) {
-        let _ = self.inquiry.set(Box::new(answer));
+    /// Sets what answers when somebody outside of the job asks for this task's queues: `answer` looks at them
+    /// under the lock, in a thread that waits or polls, so it must not call this context, nor wait. What it
+    /// returns tells them, and may wait (C4). Later calls change nothing.
+    pub fn on_inquiry<T: FnOnce() + 'static>(
+        &self,
+        answer: impl Fn(&Session<A, S>) -> T + Send + Sync + 'static,
+    ) {
+        let _ = self.inquiry.set(Box::new(move |session| Box::new(answer(session))));
     }
 
-    /// Answers if somebody has asked since the last time. Waits do that themselves; callers that poll
-    /// with [`Session::progress`] do it when nothing comes.
+    /// Answers if somebody has asked since the last time, and gives the lock away for that. Waits do that
+    /// themselves; callers that poll with [`Session::progress`] do it when nothing comes.
     pub fn answer_inquiry(&self, session: &mut SessionGuard<'_, A, S>) {
         let asked = self.bell.inquiries();
         if asked != session.answered {
             session.answered = asked;
             if let Some(answer) = self.inquiry.get() {
-                answer(session);
+                let tell = answer(session);
+                session.0.unlocked(tell);
             }
         }
     }
@@ -291,7 +323,7 @@ impl<A: Adapter, S> Context<A, S> {
                 }
             }
             if session.terminated {
-                return Err(LapiError::HndlInvalid);
+                return Err(session.refuse());
             }
         }
     }

@@ -286,14 +286,16 @@ impl<S> Outbox<S> {
         Ok(())
     }
 
-    /// Ends this task's part in shared gets: nobody writes into the regions of its own any more.
-    pub(crate) fn end_shared<A: Adapter>(&mut self, adapter: &mut A) {
+    /// Ends this task's part in shared gets. Answers whether nobody writes into the regions of its own any
+    /// more; else it is to be asked again.
+    pub(crate) fn end_shared<A: Adapter>(&mut self, adapter: &mut A) -> bool {
+        let mut is_over = true;
         for (target, lane) in self.lanes.iter_mut().enumerate() {
             lane.offer = None;
-            if std::mem::take(&mut lane.shares_get) {
-                adapter.unshare(target as TaskId);
-            }
+            lane.shares_get = lane.shares_get && !adapter.unshare(target as TaskId);
+            is_over &= !lane.shares_get;
         }
+        is_over
     }
 
     /// A data packet of a reference get has come.

@@ -151,11 +151,11 @@ impl<S> Outbox<S> {
         }
     }
 
-    /// Gives up everything that is under way. No region of this task is read or written afterwards.
+    /// Gives up everything that is under way. No region of this task is read or written once
+    /// [`Outbox::end_shared`] has answered so.
     pub(crate) fn abandon<A: Adapter>(&mut self, adapter: &mut A) {
         self.lanes.iter_mut().for_each(|lane| lane.queue.clear());
         self.queued = 0;
-        self.end_shared(adapter);
         self.gets = Gets::default();
         self.concealed.extend(self.regions.clear());
         self.conceal(adapter);

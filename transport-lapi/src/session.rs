@@ -1,6 +1,7 @@
 //! The locked view of a context: every call that communicates is made on it.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::adapter::{Adapter, AdapterError, Doorbell, Post, TaskId};
 use crate::amsend::{Amsend, Message, OnOrigin, Outgoing, Payload, Sent};
@@ -15,6 +16,9 @@ use crate::wire::{self, Packet};
 
 /// Frames that one call of progress dispatches at most, so that a flood does not keep a caller.
 const BUDGET: usize = 64;
+
+/// How long whoever waits for a peer's last write sleeps between two looks.
+pub(crate) const BETWEEN_LOOKS: Duration = Duration::from_micros(50);
 
 /// A context whose lock is held: adapter, dispatcher and the client's state together.
 pub struct Session<A: Adapter, S> {
@@ -244,12 +248,16 @@ impl<A: Adapter, S> Session<A, S> {
         0
     }
 
-    /// Gives up everything that is under way and terminates the context: after a failure, this is
-    /// what makes the buffers of unfinished operations safe to free.
-    pub fn abandon(&mut self) {
+    /// The beginning of [`crate::SessionGuard::abandon`].
+    pub(crate) fn begin_to_abandon(&mut self) {
         self.engine.abandon(&mut self.adapter);
         self.terminated = true;
         self.wake();
+    }
+
+    /// Whether no peer writes into memory of this task any more, after the context was terminated.
+    pub(crate) fn has_settled(&mut self) -> bool {
+        self.engine.outbox.end_shared(&mut self.adapter)
     }
 
     /// Whether every task of the job is still there. Waits look themselves; callers that poll with
@@ -319,5 +327,8 @@ impl<A: Adapter, S> Drop for Session<A, S> {
         }
         self.engine.join_thread();
         self.engine.abandon(&mut self.adapter);
+        while !self.has_settled() {
+            std::thread::sleep(BETWEEN_LOOKS);
+        }
     }
 }

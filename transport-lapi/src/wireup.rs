@@ -171,8 +171,8 @@ unsafe impl Adapter for Native {
         each!(self, adapter => adapter.advance(target))
     }
 
-    fn unshare(&mut self, target: TaskId) {
-        each!(self, adapter => adapter.unshare(target));
+    fn unshare(&mut self, target: TaskId) -> bool {
+        each!(self, adapter => adapter.unshare(target))
     }
 
     fn help(&mut self, origin: TaskId, number: u32, from: SendRegion) -> bool {

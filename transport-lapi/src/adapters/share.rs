@@ -22,8 +22,9 @@
 //!   cannot be ends the get with an error.
 //!   The address is that of foreign memory, of which nobody else could say whether it is right: it
 //!   stands there with a seal, so that damage to either shows.
-//! - U6: a get that ends early waits for what the target has claimed. A process that is gone writes
-//!   nothing; one that is stopped in the middle of a slice is waited for until it goes on or is gone.
+//! - U6: a get that fails or is ended early is over when the target has written what it had claimed. A
+//!   process that is gone writes nothing; one that is stopped in the middle of a slice keeps the get from
+//!   being over until it goes on or is gone. Nobody waits for that here: who asks is told.
 
 use std::io;
 use std::sync::Arc;
@@ -45,9 +46,6 @@ const MAX_UNITS: usize = u16::MAX as usize;
 const SMALLEST: usize = 128 << 10;
 /// Largest slice: a task looks for other messages after each.
 const LARGEST: usize = 512 << 10;
-
-/// How often the origin looks before it asks whether the target is gone.
-const LOOKS: u32 = 1_000;
 
 /// What both ends write: the only memory that they share for a get.
 #[repr(C, align(128))]
@@ -305,6 +303,15 @@ struct Get {
     remote: RemoteRegion,
     offset: u64,
     into: RecvRegion,
+    /// Why the get has failed, once it has.
+    failed: Option<AdapterError>,
+}
+
+impl Get {
+    /// Begins no further slice. Answers whether nobody writes any more (U6).
+    fn is_over(&mut self, words: &Words, gone: impl FnOnce() -> bool) -> bool {
+        self.opened.close(words).is_err() || self.opened.is_settled(words) || gone()
+    }
 }
 
 /// One task's part in shared gets: as their origin, one per target, and as the target of any.
@@ -342,7 +349,7 @@ impl Shares {
         self.last = self.last.wrapping_add(1);
         let words = self.segment.share(self.task as usize, target as usize);
         let opened = Opened::new(words, self.last, into.addr(), measure);
-        *place = Some(Get { opened, remote, offset, into });
+        *place = Some(Get { opened, remote, offset, into, failed: None });
         Ok(self.last)
     }
 
@@ -352,50 +359,48 @@ impl Shares {
         &mut self,
         target: TaskId,
         read: impl FnOnce(RemoteRegion, u64, RecvPart<'_>) -> Result<(), AdapterError>,
-        gone: impl FnMut() -> bool,
+        gone: impl FnOnce() -> bool,
     ) -> Result<Advance, AdapterError> {
         let words = self.segment.share(self.task as usize, target as usize);
         let place = &mut self.gets[target as usize];
         let get = place.as_mut().expect("the transport advances gets that it has begun");
-        let copied = match get.opened.next(words) {
-            Ok(Next::Wait) => return Ok(Advance::Waiting),
-            Ok(Next::Over) => {
-                *place = None;
-                return Ok(Advance::Complete);
+        if get.failed.is_none() {
+            let copied = match get.opened.next(words) {
+                Ok(Next::Wait) => return Ok(Advance::Waiting),
+                Ok(Next::Over) => {
+                    *place = None;
+                    return Ok(Advance::Complete);
+                }
+                Ok(Next::Copy(slice)) => {
+                    let (at, len) = get.opened.measure.bytes(slice);
+                    read(get.remote, get.offset + at as u64, get.into.part(at, len))
+                }
+                Err(Damage) => {
+                    let what = "the division of a get is not one that its ends make";
+                    Err(AdapterError::Corrupt { origin: target, what })
+                }
+            };
+            match copied {
+                Ok(()) => return Ok(Advance::Copied),
+                Err(error) => get.failed = Some(error),
             }
-            Ok(Next::Copy(slice)) => {
-                let (at, len) = get.opened.measure.bytes(slice);
-                read(get.remote, get.offset + at as u64, get.into.part(at, len))
-            }
-            Err(Damage) => {
-                let what = "the division of a get is not one that its ends make";
-                Err(AdapterError::Corrupt { origin: target, what })
-            }
-        };
-        if copied.is_err() {
-            self.end(target, gone);
         }
-        copied.map(|()| Advance::Copied)
+        if !get.is_over(words, gone) {
+            return Ok(Advance::Waiting);
+        }
+        let failed = place.take().and_then(|get| get.failed);
+        failed.map_or(Ok(Advance::Complete), Err)
     }
 
-    /// Ends the get from `target`, if there is one, and waits until nobody writes any more (U6).
-    pub(crate) fn end(&mut self, target: TaskId, mut gone: impl FnMut() -> bool) {
+    /// Ends the get from `target`, if there is one. Answers whether nobody writes any more (U6).
+    pub(crate) fn end(&mut self, target: TaskId, gone: impl FnOnce() -> bool) -> bool {
         let words = self.segment.share(self.task as usize, target as usize);
-        let Some(mut get) = self.gets[target as usize].take() else {
-            return;
-        };
-        if get.opened.close(words).is_err() {
-            return;
+        let place = &mut self.gets[target as usize];
+        let is_over = place.as_mut().is_none_or(|get| get.is_over(words, gone));
+        if is_over {
+            *place = None;
         }
-        let mut looks = 0;
-        while !get.opened.is_settled(words) {
-            looks += 1;
-            if looks < LOOKS {
-                std::hint::spin_loop();
-            } else if gone() {
-                return;
-            }
-        }
+        is_over
     }
 
     /// See [`crate::adapter::Adapter::help`]. `write` copies into the origin's memory: an address and

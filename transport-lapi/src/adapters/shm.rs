@@ -14,7 +14,6 @@
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
-use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
@@ -35,11 +34,8 @@ mod mapping;
 mod memory;
 mod wireup;
 
-/// How long a look at a process that has not ended lasts.
-const A_LITTLE: Timespec = Timespec { tv_sec: 0, tv_nsec: 1_000_000 };
-
-/// How long a task that has met the end of another one leaves the word to the launcher.
-const AFTER_A_LOSS: Duration = Duration::from_millis(100);
+/// A look that does not wait.
+const AT_ONCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
 
 pub(crate) use mapping::open_segment;
 pub use mapping::{SEGMENT_NAME, create_segment};
@@ -186,9 +182,9 @@ unsafe impl Adapter for ShmAdapter {
         self.shares.advance(target, read, || is_gone(pid))
     }
 
-    fn unshare(&mut self, target: TaskId) {
+    fn unshare(&mut self, target: TaskId) -> bool {
         let pid = self.pids[target as usize];
-        self.shares.end(target, || is_gone(pid));
+        self.shares.end(target, || is_gone(pid))
     }
 
     fn help(&mut self, origin: TaskId, number: u32, from: SendRegion) -> bool {
@@ -212,9 +208,6 @@ fn read(pid: i32, target: TaskId, addr: u64, mut into: RecvPart<'_>) -> Result<(
     let len = into.len();
     let failed = |reason: io::Error| {
         if reason.raw_os_error() == Some(libc::ESRCH) {
-            // Whoever watches over the tasks learns of it at about the same time, and ends the job
-            // (SH2). A word of this task before that would make it look like the cause.
-            std::thread::sleep(AFTER_A_LOSS);
             return AdapterError::PeerLost { task: target };
         }
         AdapterError::GetFailed { target, len, reason }
@@ -245,7 +238,7 @@ fn in_full(len: usize, mut call: impl FnMut(usize) -> io::Result<usize>) -> io::
     Ok(())
 }
 
-/// Whether process `pid` has ended, so that it writes nothing any more. Waits a little for that.
+/// Whether process `pid` has ended, so that it writes nothing any more.
 fn is_gone(pid: i32) -> bool {
     let Some(pid) = Pid::from_raw(pid) else {
         return true;
@@ -253,14 +246,11 @@ fn is_gone(pid: i32) -> bool {
     match pidfd_open(pid, PidfdFlags::empty()) {
         Ok(pidfd) => {
             let mut ended = [PollFd::new(&pidfd, PollFlags::IN)];
-            matches!(poll(&mut ended, Some(&A_LITTLE)), Ok(1..))
+            matches!(poll(&mut ended, Some(&AT_ONCE)), Ok(1..))
         }
         Err(Errno::SRCH) => true,
-        Err(_) => {
-            // No descriptor to be had now: as long as one would have been waited on.
-            std::thread::sleep(Duration::from_millis(1));
-            false
-        }
+        // No descriptor to be had now.
+        Err(_) => false,
     }
 }
 

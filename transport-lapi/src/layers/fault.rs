@@ -195,15 +195,17 @@ unsafe impl<A: Adapter> Adapter for FaultAdapter<A> {
     }
 
     fn advance(&mut self, target: TaskId) -> Result<Advance, AdapterError> {
-        if self.gone() == Some(target) {
-            self.inner.unshare(target);
-            return Err(AdapterError::PeerLost { task: target });
+        if self.gone() != Some(target) {
+            return self.inner.advance(target);
         }
-        self.inner.advance(target)
+        if !self.inner.unshare(target) {
+            return Ok(Advance::Waiting);
+        }
+        Err(AdapterError::PeerLost { task: target })
     }
 
-    fn unshare(&mut self, target: TaskId) {
-        self.inner.unshare(target);
+    fn unshare(&mut self, target: TaskId) -> bool {
+        self.inner.unshare(target)
     }
 
     fn help(&mut self, origin: TaskId, number: u32, from: SendRegion) -> bool {

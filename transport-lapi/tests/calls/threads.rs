@@ -1,22 +1,24 @@
 //! Several threads of one task share its context; sleeping threads are woken by whatever ends what
 //! they wait for.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Barrier};
 use std::thread;
 use std::time::Duration;
 
 use transport_lapi::adapter::Adapter;
-use transport_lapi::bootstrap::board::Wait;
-use transport_lapi::config::WaitMode;
+use transport_lapi::adapters::shm::{ShmAdapter, create_segment};
+use transport_lapi::bootstrap::board::{Board, Wait};
+use transport_lapi::config::{GetMode, WaitMode};
 use transport_lapi::wireup::Native;
 use transport_lapi::{
     Amsend, Arrival, Awaited, Completion, Context, CounterId, HeaderAction, LapiError, OnOrigin,
-    SendRegion, Session,
+    Options, SendRegion, Session,
 };
 
 use crate::support::buffers::{Landing, pattern, source};
 use crate::support::job::{Kind, run_with, waiting};
+use crate::support::watchdog::watch;
 
 /// How long a thread that blocks at once needs, amply, to fall asleep.
 const ASLEEP: Duration = Duration::from_millis(40);
@@ -349,4 +351,33 @@ fn a_wait_takes_nothing_in_after_its_context_was_abandoned() {
         assert!(context.session().is_err(), "it stays abandoned");
         assert_eq!(taken.load(Ordering::Relaxed), 0, "the message was not taken in");
     }
+}
+
+/// C4: a launcher that takes its time does not keep the task's other threads from the session.
+#[test]
+fn an_inquiry_is_answered_without_the_lock() {
+    watch(|| {
+        let segment = create_segment("test", 1).unwrap();
+        let board = Board::open(&segment).unwrap();
+        let adapter = ShmAdapter::attach(segment, 0, 1, GetMode::Am).unwrap();
+        let context = Context::init(adapter, (), Options::default());
+        let (telling, told) = (Arc::new(Barrier::new(2)), Arc::new(Barrier::new(2)));
+        context.on_inquiry({
+            let (telling, told) = (telling.clone(), told.clone());
+            move |_| {
+                let (telling, told) = (telling.clone(), told.clone());
+                move || {
+                    telling.wait();
+                    told.wait();
+                }
+            }
+        });
+        board.inquire(0);
+        thread::scope(|scope| {
+            scope.spawn(|| context.answer_inquiry(&mut context.session().unwrap()));
+            telling.wait();
+            drop(context.session().unwrap());
+            told.wait();
+        });
+    });
 }

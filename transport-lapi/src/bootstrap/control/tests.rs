@@ -128,7 +128,8 @@ fn overlong_texts_are_cut_between_characters() {
 #[test]
 fn a_packet_above_the_limit_is_refused_and_the_next_one_arrives() {
     let (launcher, rank) = line(1);
-    send(&rank.socket, &vec![0; MAX_MESSAGE + 5], SendFlags::empty()).expect("the socket takes it");
+    send(&rank.line.socket, &vec![0; MAX_MESSAGE + 5], SendFlags::empty())
+        .expect("the socket takes it");
     rank.finished();
     let error = launcher.try_recv().expect_err("too long");
     assert!(matches!(error, ControlError::TooLong { len } if len == MAX_MESSAGE + 5));
@@ -141,7 +142,7 @@ fn a_full_line_gives_up_after_its_patience() {
     let (launcher, rank) = line(1);
     let noise = encode(&ControlMessage::Finished { task: 1 });
     let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
-    while send(&rank.socket, &noise, flags).is_ok() {}
+    while send(&rank.line.socket, &noise, flags).is_ok() {}
     let start = std::time::Instant::now();
     rank.joined();
     let waited = start.elapsed();
