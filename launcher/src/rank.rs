@@ -2,7 +2,7 @@
 //!
 //! - K1: the process is reaped when the rank is dropped, which is when the job is over. Until then its
 //!   number, which is also its group's, cannot be given to anybody else: neither a signal of ours nor a
-//!   get of another rank (SH2 of `transport_lapi::adapters::shm`) meets a stranger. A rank that a script
+//!   get of another rank (PE2 of `transport_lapi::adapters::shm`) meets a stranger. A rank that a script
 //!   started is reaped by that, or as an orphan where the script is gone (ST2 of [`crate::stragglers`]); its
 //!   end is noticed by a descriptor of it.
 //! - K2: whatever happens to the launcher's own code, dropping a rank kills its group and reaps it.

@@ -17,6 +17,7 @@ use rustix::fs::{Access, access};
 use rustix::io::Errno;
 use transport_lapi::TaskId;
 use transport_lapi::adapters::shm::create_segment;
+use transport_lapi::bootstrap::board::Board;
 use transport_lapi::bootstrap::control::control_pair;
 use transport_lapi::bootstrap::rank_environment;
 use transport_lapi::bootstrap::signals::Mask;
@@ -154,6 +155,9 @@ impl<'a> Prepared<'a> {
         let size = self.spec.ranks();
         let job = JobName::of_this_process().to_string();
         let segment = create_segment(&job, size)?;
+        if self.spec.on_failure == OnFailure::Keep {
+            Board::open(&segment)?.goes_on();
+        }
         let (inputs, forwarding) = stdin::for_ranks(self.spec.input, size)
             .map_err(|source| LaunchError::System { action: "forward standard input", source })?;
         let mut ranks = Vec::with_capacity(size);

@@ -22,6 +22,8 @@
 //!   nobody writes into its region, and the target reads its own memory inside of [`Adapter::help`] only.
 //!   The get completes whether the target helps or not; a task that announced while it was
 //!   [`Advance::Waiting`] is woken.
+//! - A8: what a get has brought is what the region held while it was exposed. A get during which its target
+//!   has withdrawn ends with [`AdapterError::PeerLost`].
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -202,10 +204,10 @@ impl AdapterError {
     }
 }
 
-/// Moves frames between tasks. See the module's contract A1 to A7.
+/// Moves frames between tasks. See the module's contract A1 to A8.
 ///
 /// # Safety
-/// Memory of users is read and written on this trait's word: an implementation keeps A7. It reads the body
+/// Memory of users is read and written on this trait's word: an implementation keeps A7 and A8. It reads the body
 /// of a frame inside of [`Adapter::try_send`] only, a region between [`Adapter::expose`] and the end of
 /// [`Adapter::conceal`] only, and writes the part that [`Adapter::get`] is given inside of that call only.
 ///
@@ -220,6 +222,7 @@ impl AdapterError {
 /// #   fn num_tasks(&self) -> usize { 1 }
 /// #   fn try_send(&mut self, _: TaskId, _: &[u8], _: &[u8]) -> Result<Post, AdapterError> { unreachable!() }
 /// #   fn poll<K: Sink>(&mut self, _: usize, _: &mut K) -> Result<usize, AdapterError> { Ok(0) }
+/// #   fn withdraw(&mut self) {}
 /// #   fn get(&mut self, _: TaskId, _: RemoteRegion, _: u64, _: RecvPart<'_>) -> Result<(), AdapterError> { unreachable!() }
 /// #   fn doorbell(&self) -> Arc<dyn Doorbell> { unreachable!() }
 /// #   fn lost(&self) -> Option<TaskId> { None }
@@ -272,6 +275,9 @@ pub unsafe trait Adapter: Send + 'static {
     fn conceal(&mut self, key: u64) {
         let _ = key;
     }
+
+    /// This task gives up: what it has exposed may change from now on, and no get of it succeeds any more (A8).
+    fn withdraw(&mut self);
 
     /// Reads `into.len()` bytes at `offset` of the `remote` region of `target`. Called only where
     /// [`Caps::get`] is `Some`; the caller has checked that the range lies inside `remote`.

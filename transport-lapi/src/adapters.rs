@@ -6,7 +6,8 @@
 //! | [`shm`] | processes of one host | one sealed memfd | `process_vm_readv`, where allowed |
 //!
 //! Both are shells around one `port`, which knows the rings (`ring`, `bulk`) and the bells
-//! (`doorbell`, `arrivals`) of a `segment`, laid out by `layout`; in long gets both ends copy (`share`).
+//! (`doorbell`, `arrivals`) of a `segment`, laid out by `layout`; in long gets both ends copy (`share`);
+//! a task that gives up says so before its buffers change (`withdrawal`).
 //! What a task's threads sleep for stands on its `slate`, which `board` reads for the launcher.
 //! Adapters do not know each other, and know nothing above [`crate::adapter`]. Models under loom exercise
 //! the rings, the bells and shared gets without a segment.
@@ -27,5 +28,6 @@ mod share;
 pub mod shm;
 mod slate;
 pub mod threads;
+mod withdrawal;
 
 pub use layout::{MAX_TASKS, segment_bytes};

@@ -154,6 +154,8 @@ impl<S> Outbox<S> {
     /// Gives up everything that is under way. No region of this task is read or written once
     /// [`Outbox::end_shared`] has answered so.
     pub(crate) fn abandon<A: Adapter>(&mut self, adapter: &mut A) {
+        // Before anything that peers may be reading is let go.
+        adapter.withdraw();
         self.lanes.iter_mut().for_each(|lane| lane.queue.clear());
         self.queued = 0;
         self.gets = Gets::default();

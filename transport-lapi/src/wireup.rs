@@ -147,6 +147,10 @@ unsafe impl Adapter for Native {
         each!(self, adapter => adapter.conceal(key));
     }
 
+    fn withdraw(&mut self) {
+        each!(self, adapter => adapter.withdraw());
+    }
+
     fn get(
         &mut self,
         target: TaskId,

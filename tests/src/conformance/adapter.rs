@@ -58,6 +58,7 @@ macro_rules! adapter_conformance {
             a_task_that_waits_for_help_is_woken
             a_shared_get_that_was_ended_is_written_by_nobody
             help_that_fits_no_get_is_none
+            a_get_is_refused_if_its_target_withdraws_meanwhile
         }
     };
     (@alone $make:expr) => {

@@ -30,7 +30,7 @@ pub const UNSAFE_FILES: &[&str] = &[
     "transport-lapi/src/adapters/segment.rs",
     "transport-lapi/src/adapters/shm.rs",
     "transport-lapi/src/adapters/shm/mapping.rs",
-    "transport-lapi/src/adapters/shm/wireup.rs",
+    "transport-lapi/src/adapters/shm/peer.rs",
     "transport-lapi/src/adapters/threads.rs",
     "transport-lapi/src/bootstrap/guard.rs",
     "transport-lapi/src/bootstrap/inherit.rs",

@@ -67,6 +67,12 @@ impl Board {
         })
     }
 
+    /// Says that the job goes on without tasks that are lost. To be called before any task joins.
+    pub fn goes_on(&self) {
+        // The start of the tasks publishes it.
+        self.segment.job().goes_on.store(1, Ordering::Relaxed);
+    }
+
     /// Asks task `task` for its queues, and wakes its threads that sleep in a wait.
     ///
     /// # Panics

@@ -225,6 +225,19 @@ impl Port {
         self.incoming[0].slate.moved();
     }
 
+    /// See [`crate::adapter::Adapter::withdraw`].
+    pub(crate) fn withdraw(&self) {
+        self.segment.task(self.task as usize).wireup.withdrawal.set();
+    }
+
+    /// Whether what has been read from `target` counts (A8).
+    pub(crate) fn check_withdrawal(&self, target: TaskId) -> Result<(), AdapterError> {
+        match self.segment.task(target as usize).wireup.withdrawal.is_set() {
+            true => Err(AdapterError::PeerLost { task: target }),
+            false => Ok(()),
+        }
+    }
+
     /// The first task that was declared lost.
     pub(crate) fn lost(&self) -> Option<TaskId> {
         lost(&self.segment)

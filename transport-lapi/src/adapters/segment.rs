@@ -26,6 +26,7 @@ use crate::adapters::layout::{HEADER_BYTES, LINE, Layout, SEPARATION, SLATE_BYTE
 use crate::adapters::ring::{Cell, Indices, Ring};
 use crate::adapters::share::Words;
 use crate::adapters::slate::Slate;
+use crate::adapters::withdrawal::Withdrawal;
 use crate::fork::ProcessMark;
 use crate::sync::FutexWord;
 
@@ -38,6 +39,8 @@ pub(crate) struct JobBlock {
     pub(crate) attached: FutexWord,
     /// How many tasks have probed.
     pub(crate) probed: FutexWord,
+    /// 1 where the job goes on without tasks that are lost.
+    pub(crate) goes_on: AtomicU32,
 }
 
 /// What concerns one task.
@@ -66,6 +69,11 @@ pub(crate) struct WireupLine {
     pub(crate) probe_addr: AtomicU64,
     /// What that cell holds.
     pub(crate) probe_value: AtomicU64,
+    /// 1 when the number of the process is its own until the job is over: the launcher, whose child it is,
+    /// reaps it then.
+    pub(crate) keeps_pid: AtomicU32,
+    /// Set when the task gives up. Beside what nobody writes any more, since gets look at it.
+    pub(crate) withdrawal: Withdrawal,
 }
 
 const _: () = assert!(cfg!(loom) || SEPARATION + size_of::<JobBlock>() <= HEADER_BYTES);

@@ -6,18 +6,13 @@
 //! ones the target helps with `process_vm_writev`, for which the kernel asks for the same rights. Where
 //! a filter of system calls refuses it all the same, the origin reads everything.
 //!
-//! - SH2: the number of a process that is gone is not given to another one while the job runs in which
-//!   a get may still be open to it: whoever watches over the tasks ends the job with the first of them.
+//! What is read of another process, and when it is gone, is in `peer.rs`.
 
 #![allow(unsafe_code, reason = "an adapter promises its contract")]
 
-use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
-
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::io::Errno;
-use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use std::sync::atomic::AtomicU64;
 
 use crate::adapter::{
     Adapter, AdapterError, Advance, Caps, Doorbell, GetKind, Post, SHORT_HEAD, Sink, TaskId,
@@ -28,17 +23,15 @@ use crate::adapters::ring::{CELL_DATA, MAX_HEAD};
 use crate::adapters::share::Shares;
 use crate::config::GetMode;
 use crate::region::{RecvPart, RecvRegion, RemoteRegion, SendRegion};
-use crate::sys;
 
 mod mapping;
 mod memory;
+mod peer;
 mod wireup;
-
-/// A look that does not wait.
-const AT_ONCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
 
 pub(crate) use mapping::open_segment;
 pub use mapping::{SEGMENT_NAME, create_segment};
+use peer::Peer;
 pub(crate) use wireup::pid_namespace;
 
 /// One task of a job whose tasks are processes.
@@ -46,7 +39,11 @@ pub struct ShmAdapter {
     port: Port,
     shares: Shares,
     /// Processes of the tasks, read once at wireup.
-    pids: Vec<i32>,
+    peers: Vec<Peer>,
+    /// Whether this task's own number may be given to a stranger while others hold it (PE2).
+    may_be_reaped: bool,
+    /// By what it holds, the others know this process again; they read it as long as the task lives (PE1).
+    _cell: Box<AtomicU64>,
     /// Why one-sided reads are not used, if they are not.
     without_get: Option<String>,
 }
@@ -80,7 +77,14 @@ impl ShmAdapter {
             wireup::agree(&segment, task, get).inspect_err(|_| declare_lost(&segment, task))?;
         let port = Port::new(Arc::clone(&segment), task, agreed.fences);
         let shares = Shares::new(segment, task, agreed.fences);
-        Ok(Self { port, shares, pids: agreed.pids, without_get: agreed.without_get })
+        Ok(Self {
+            port,
+            shares,
+            may_be_reaped: agreed.peers[task as usize].may_be_reaped(),
+            peers: agreed.peers,
+            _cell: agreed.cell,
+            without_get: agreed.without_get,
+        })
     }
 
     /// How one-sided reads are done, and why, for reports.
@@ -149,6 +153,10 @@ unsafe impl Adapter for ShmAdapter {
         self.port.is_far(target)
     }
 
+    fn withdraw(&mut self) {
+        self.port.withdraw();
+    }
+
     fn get(
         &mut self,
         target: TaskId,
@@ -157,7 +165,9 @@ unsafe impl Adapter for ShmAdapter {
         into: RecvPart<'_>,
     ) -> Result<(), AdapterError> {
         self.port.moved();
-        read(self.pids[target as usize], target, remote.addr.wrapping_add(offset), into)
+        let peer = &self.peers[target as usize];
+        let copied = peer.read(target, remote.addr.wrapping_add(offset), into);
+        self.port.check_withdrawal(target).and(copied)
     }
 
     fn share(
@@ -167,29 +177,30 @@ unsafe impl Adapter for ShmAdapter {
         offset: u64,
         into: RecvRegion,
     ) -> Result<u32, RecvRegion> {
-        if self.without_get.is_some() {
+        if self.without_get.is_some() || self.may_be_reaped {
             return Err(into);
         }
         self.shares.begin(target, remote, offset, into)
     }
 
     fn advance(&mut self, target: TaskId) -> Result<Advance, AdapterError> {
-        let pid = self.pids[target as usize];
+        let (port, peer) = (&self.port, &self.peers[target as usize]);
         let read = |remote: RemoteRegion, offset: u64, into: RecvPart<'_>| {
-            read(pid, target, remote.addr.wrapping_add(offset), into)
+            let copied = peer.read(target, remote.addr.wrapping_add(offset), into);
+            port.check_withdrawal(target).and(copied)
         };
-        self.port.moved();
-        self.shares.advance(target, read, || is_gone(pid))
+        port.moved();
+        self.shares.advance(target, read, || peer.is_gone())
     }
 
     fn unshare(&mut self, target: TaskId) -> bool {
-        let pid = self.pids[target as usize];
-        self.shares.end(target, || is_gone(pid))
+        let peer = &self.peers[target as usize];
+        self.shares.end(target, || peer.is_gone())
     }
 
     fn help(&mut self, origin: TaskId, number: u32, from: SendRegion) -> bool {
-        let pid = self.pids[origin as usize];
-        let write = |addr: u64, at, from| write(pid, addr.wrapping_add(at as u64), from);
+        let peer = &self.peers[origin as usize];
+        let write = |addr: u64, at, from| peer.write(addr.wrapping_add(at as u64), from);
         self.port.moved();
         self.without_get.is_none() && self.shares.help(origin, number, from, write)
     }
@@ -200,57 +211,6 @@ unsafe impl Adapter for ShmAdapter {
 
     fn lost(&self) -> Option<TaskId> {
         self.port.lost()
-    }
-}
-
-/// Fills `into` from `addr` on in the memory of `target`, which is process `pid`.
-fn read(pid: i32, target: TaskId, addr: u64, mut into: RecvPart<'_>) -> Result<(), AdapterError> {
-    let len = into.len();
-    let failed = |reason: io::Error| {
-        if reason.raw_os_error() == Some(libc::ESRCH) {
-            return AdapterError::PeerLost { task: target };
-        }
-        AdapterError::GetFailed { target, len, reason }
-    };
-    let read =
-        |done| sys::process_vm_readv(pid, addr.wrapping_add(done as u64), &into.behind(done));
-    in_full(len, read).map_err(failed)
-}
-
-/// Writes `from` into the memory of process `pid` from `addr` on.
-fn write(pid: i32, addr: u64, from: SendRegion) -> io::Result<()> {
-    in_full(from.len(), |done| {
-        let rest = from.part(done, from.len() - done);
-        sys::process_vm_writev(pid, addr.wrapping_add(done as u64), rest)
-    })
-}
-
-/// Repeats a call that moves some of `len` bytes, given how many have been moved.
-fn in_full(len: usize, mut call: impl FnMut(usize) -> io::Result<usize>) -> io::Result<()> {
-    let mut done = 0;
-    while done < len {
-        match call(done) {
-            Ok(moved) => done += moved,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(())
-}
-
-/// Whether process `pid` has ended, so that it writes nothing any more.
-fn is_gone(pid: i32) -> bool {
-    let Some(pid) = Pid::from_raw(pid) else {
-        return true;
-    };
-    match pidfd_open(pid, PidfdFlags::empty()) {
-        Ok(pidfd) => {
-            let mut ended = [PollFd::new(&pidfd, PollFlags::IN)];
-            matches!(poll(&mut ended, Some(&AT_ONCE)), Ok(1..))
-        }
-        Err(Errno::SRCH) => true,
-        // No descriptor to be had now.
-        Err(_) => false,
     }
 }
 

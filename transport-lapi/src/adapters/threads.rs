@@ -160,6 +160,10 @@ unsafe impl Adapter for ThreadsAdapter {
         self.mine().write().remove(&key);
     }
 
+    fn withdraw(&mut self) {
+        self.port.withdraw();
+    }
+
     fn get(
         &mut self,
         target: TaskId,
@@ -167,7 +171,8 @@ unsafe impl Adapter for ThreadsAdapter {
         offset: u64,
         into: RecvPart<'_>,
     ) -> Result<(), AdapterError> {
-        read(&self.exposed[target as usize], target, remote, offset, into)
+        let copied = read(&self.exposed[target as usize], target, remote, offset, into);
+        self.port.check_withdrawal(target).and(copied)
     }
 
     fn share(
@@ -190,7 +195,8 @@ unsafe impl Adapter for ThreadsAdapter {
     fn advance(&mut self, target: TaskId) -> Result<Advance, AdapterError> {
         let exposed = &self.exposed[target as usize];
         let read = |remote: RemoteRegion, offset: u64, into: RecvPart<'_>| {
-            read(exposed, target, remote, offset, into)
+            let copied = read(exposed, target, remote, offset, into);
+            self.port.check_withdrawal(target).and(copied)
         };
         self.shares.advance(target, read, is_gone)
     }

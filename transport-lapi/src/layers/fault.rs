@@ -171,6 +171,10 @@ unsafe impl<A: Adapter> Adapter for FaultAdapter<A> {
         self.inner.conceal(key);
     }
 
+    fn withdraw(&mut self) {
+        self.inner.withdraw();
+    }
+
     fn get(
         &mut self,
         target: TaskId,

@@ -51,6 +51,10 @@ unsafe impl Adapter for Flaky {
         self.inner.poll(budget, sink)
     }
 
+    fn withdraw(&mut self) {
+        self.inner.withdraw();
+    }
+
     fn get(
         &mut self,
         target: TaskId,

@@ -1,4 +1,4 @@
-//! A7: shared gets are complete and right whether the target helps or not, and when they have ended
+//! A7 and A8: shared gets are complete and right whether the target helps or not, and when they have ended
 //! nobody writes. An adapter that shares none answers so from the start, and passes.
 //!
 //! - TS3: a region of these checks is of a buffer that is never freed, and its check touches the buffer
@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use transport_lapi::adapter::{Adapter, Advance, TaskId};
+use transport_lapi::adapter::{Adapter, AdapterError, Advance, TaskId};
 use transport_lapi::{RecvRegion, RemoteRegion, SendRegion};
 
 use super::{Maker, Numbers};
@@ -175,4 +175,24 @@ pub fn help_that_fits_no_get_is_none<A: Adapter>(make: Maker<A>) {
     let own = RemoteRegion { addr: 64, len: 100_000, key: KEY };
     let own = scene.origin.share(0, own, 0, landing);
     assert!(own.is_err(), "a task does not help itself");
+}
+
+/// A8: the target withdraws in the middle of a get, and uses the memory for something else.
+pub fn a_get_is_refused_if_its_target_withdraws_meanwhile<A: Adapter>(make: Maker<A>) {
+    let mut scene = Scene::new(make, 2_000_000);
+    let (Some(_), Some(_)) = (scene.origin.caps().get, scene.share()) else { return };
+    assert_eq!(scene.advance(), Advance::Copied);
+    scene.target.withdraw();
+    let refused = loop {
+        match scene.origin.advance(1) {
+            Ok(Advance::Complete) => panic!("the get is complete"),
+            Ok(_) => {}
+            Err(refused) => break refused,
+        }
+    };
+    assert!(matches!(refused, AdapterError::PeerLost { task: 1 }), "{refused}");
+    let addr = send_region(scene.source).addr();
+    let remote = RemoteRegion { addr, len: scene.source.len() as u64, key: KEY };
+    let refused = scene.origin.get(1, remote, 0, scene.landing().part(0, 100)).unwrap_err();
+    assert!(matches!(refused, AdapterError::PeerLost { task: 1 }), "{refused}");
 }

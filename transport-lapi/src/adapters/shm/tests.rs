@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::*;
 use crate::adapter::Frame;
 use crate::adapters::contract::adapter_contract;
+use crate::adapters::shm::peer::Cell;
 
 /// Attaches one task per mode, each from its own thread.
 fn attach_all(modes: &[GetMode]) -> Vec<Result<ShmAdapter, AdapterError>> {
@@ -44,7 +45,7 @@ fn all_tasks_come_to_the_same_conclusion() {
     for adapter in &job {
         assert_eq!(adapter.get_report(), job[0].get_report());
         assert_eq!(adapter.caps().get.is_some(), adapter.get_report() == "process_vm_readv");
-        assert_eq!(adapter.pids, [std::process::id() as i32; 4]);
+        assert!(adapter.peers.iter().all(|peer| peer.pid == std::process::id() as i32));
     }
 }
 
@@ -100,7 +101,7 @@ fn reads_memory_one_sidedly_where_it_says_so() {
 fn a_shared_get_ends_with_a_target_that_is_gone() {
     let mut job = make(2);
     let mut target = std::process::Command::new("sleep").arg("60").spawn().unwrap();
-    job[0].pids[1] = target.id() as i32;
+    job[0].peers[1].pid = target.id() as i32;
     let mut landing = vec![0; 1 << 20];
     // SAFETY: G2 of `crate::region`: the landing is local, and the get ends before it does.
     let into = unsafe { RecvRegion::new(landing.as_mut_ptr(), landing.len()) };
@@ -111,7 +112,7 @@ fn a_shared_get_ends_with_a_target_that_is_gone() {
         return;
     };
     job[0].shares.claim_in_the_name_of_target(1, number);
-    assert!(!is_gone(job[0].pids[1]));
+    assert!(!job[0].peers[1].is_gone());
     // The source is nowhere in the target's memory, so the origin's own first read fails.
     assert_eq!(job[0].advance(1).unwrap(), Advance::Waiting, "the error comes when nobody writes");
     assert!(!job[0].unshare(1), "not yet");
@@ -121,6 +122,34 @@ fn a_shared_get_ends_with_a_target_that_is_gone() {
     let failed = job[0].advance(1).unwrap_err();
     assert!(matches!(failed, AdapterError::GetFailed { target: 1, .. }), "{failed}");
     assert!(job[0].unshare(1), "nothing is left to end");
+}
+
+/// PE2: where the number of a task may be given to a stranger, what was read counts only if the process has
+/// the task's cell, and nobody is let write into this one.
+#[test]
+fn a_stranger_with_the_number_of_a_task_is_told_from_it() {
+    let mut job = make(2);
+    let [bytes, mut copy] = [vec![7; 1 << 20], vec![0; 1 << 20]];
+    // SAFETY: G2 of `crate::region`: the copy is local and outlives the calls.
+    let mut into = unsafe { RecvRegion::new(copy.as_mut_ptr(), copy.len()) };
+    let remote = RemoteRegion { addr: bytes.as_ptr() as u64, len: bytes.len() as u64, key: 0 };
+    if job[1].caps().get.is_none() {
+        return;
+    }
+    let cell = &job[0]._cell;
+    let addr = cell.as_ptr() as u64;
+    let value = cell.load(std::sync::atomic::Ordering::Relaxed);
+    job[1].peers[0].cell = Some(Cell { addr, value });
+    job[1].get(0, remote, 0, into.part(0, 100)).unwrap();
+    assert!(!job[1].peers[0].is_gone());
+    for stranger in [Cell { addr, value: value ^ 1 }, Cell { addr: 64, value }] {
+        job[1].peers[0].cell = Some(stranger);
+        let refused = job[1].get(0, remote, 0, into.part(0, 100)).unwrap_err();
+        assert!(matches!(refused, AdapterError::PeerLost { task: 0 }), "{refused}");
+        assert!(job[1].peers[0].is_gone());
+    }
+    job[1].may_be_reaped = true;
+    assert!(job[1].share(0, remote, 0, into).is_err(), "the origin alone writes");
 }
 
 /// The system refuses to write into the origin's memory: the origin copies all.
@@ -136,9 +165,9 @@ fn a_refused_write_leaves_the_slice_to_the_origin() {
     };
     let remote = RemoteRegion { addr: from.addr(), len: bytes.len() as u64, key: 0 };
     let Ok(number) = job[0].share(1, remote, 0, into) else { return };
-    let origin = std::mem::replace(&mut job[1].pids[0], i32::MAX);
+    let origin = std::mem::replace(&mut job[1].peers[0].pid, i32::MAX);
     assert!(!job[1].help(0, number, from), "there is no such process");
-    job[1].pids[0] = origin;
+    job[1].peers[0].pid = origin;
     assert!(!job[1].help(0, number, from), "a task that was refused once helps no more");
     while job[0].advance(1).unwrap() != Advance::Complete {}
     assert_eq!(landing, bytes);

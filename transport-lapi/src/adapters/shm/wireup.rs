@@ -4,10 +4,9 @@
 //! its successor, publishes what it met, and meets the others again. Everybody reads all verdicts,
 //! so everybody comes to the same conclusion. Called by [`super::ShmAdapter::attach`].
 //!
-//! - W1: the probe cell stays allocated until the second meeting, when nobody reads it any more.
+//! - W1: the cell that is probed stays allocated until the second meeting, and after it as long as the task's
+//!   adapter, since others know the process again by it (PE1 of `peer.rs`).
 //! - W2: what others published is read after a meeting only, once, into local variables.
-
-#![allow(unsafe_code, reason = "the probe reads into a local variable by address")]
 
 use std::hash::{BuildHasher, RandomState};
 use std::io;
@@ -15,23 +14,24 @@ use std::os::unix::fs::MetadataExt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use rustix::process::PTracer;
+use rustix::process::{PTracer, parent_process_death_signal};
 
 use crate::adapter::{AdapterError, TaskId};
 use crate::adapters::doorbell::Fences;
 use crate::adapters::port::lost;
 use crate::adapters::segment::{Segment, WireupLine};
+use crate::adapters::shm::peer::{Cell, Peer};
 use crate::config::GetMode;
-use crate::region::RecvRegion;
 use crate::sync::{FutexWord, register_light_fences};
-use crate::sys;
 
 /// How often a task that waits for the others looks whether one gave up.
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
 /// What the tasks agreed on.
 pub(super) struct Agreement {
-    pub(super) pids: Vec<i32>,
+    pub(super) peers: Vec<Peer>,
+    /// This task's own (W1).
+    pub(super) cell: Box<AtomicU64>,
     pub(super) fences: Fences,
     /// Why one-sided reads are not used, if they are not.
     pub(super) without_get: Option<String>,
@@ -103,16 +103,15 @@ pub(super) fn agree(
 ) -> Result<Agreement, AdapterError> {
     let me = task as usize;
     let mine = &segment.task(me).wireup;
-    let probe_cell = publish(mine, mode);
+    let cell = publish(mine, mode);
     meet(&segment.job().attached, segment)?;
 
     let successor = &segment.task((me + 1) % segment.layout().tasks()).wireup;
     let verdict = if mode == GetMode::Am { Verdict::Declined } else { probe(successor) };
     mine.verdict.store(verdict.encode(), Ordering::Relaxed);
     meet(&segment.job().probed, segment)?;
-    drop(probe_cell); // W1
 
-    conclude(segment, mode)
+    conclude(segment, mode, cell)
 }
 
 /// Publishes this process, and a cell for its predecessor to read. The next meeting makes it visible.
@@ -125,6 +124,9 @@ fn publish(mine: &WireupLine, mode: GetMode) -> Box<AtomicU64> {
     let light_fences = register_light_fences().is_ok();
     let value = RandomState::new().hash_one(std::process::id()) | 1;
     let cell = Box::new(AtomicU64::new(value));
+    // The launcher has its own children killed with it; what a script has started, it has not.
+    let keeps_pid = matches!(parent_process_death_signal(), Ok(Some(_)));
+    mine.keeps_pid.store(keeps_pid.into(), Ordering::Relaxed);
     mine.light_fences.store(light_fences.into(), Ordering::Relaxed);
     mine.pid_namespace.store(pid_namespace(), Ordering::Relaxed);
     mine.probe_value.store(value, Ordering::Relaxed);
@@ -141,16 +143,18 @@ pub(crate) fn pid_namespace() -> u64 {
 /// Reads the successor's cell and compares (W2).
 fn probe(successor: &WireupLine) -> Verdict {
     let pid = successor.pid.load(Ordering::Relaxed) as i32;
-    let addr = successor.probe_addr.load(Ordering::Relaxed);
-    let expected = successor.probe_value.load(Ordering::Relaxed);
-    let mut found = 0_u64;
-    // SAFETY: G2 of `crate::region`: `found` is local and outlives the call.
-    let mut into = unsafe { RecvRegion::new((&raw mut found).cast(), size_of::<u64>()) };
-    match sys::process_vm_readv(pid, addr, &into.part(0, size_of::<u64>())) {
-        Ok(_) if found == expected => Verdict::Readable,
-        Ok(_) => Verdict::WrongBytes,
+    match cell_of(successor).is_in(pid) {
+        Ok(true) => Verdict::Readable,
+        Ok(false) => Verdict::WrongBytes,
         Err(error) => Verdict::Refused(error.raw_os_error().unwrap_or_default()),
     }
+}
+
+/// The cell that a task has published.
+fn cell_of(line: &WireupLine) -> Cell {
+    let [addr, value] =
+        [&line.probe_addr, &line.probe_value].map(|word| word.load(Ordering::Relaxed));
+    Cell { addr, value }
 }
 
 /// Counts this task in and waits until all tasks are there. What a task stored before, all others
@@ -174,11 +178,20 @@ fn meet(word: &FutexWord, segment: &Segment) -> Result<(), AdapterError> {
 }
 
 /// Reads what everybody published; every task comes to the same conclusion (W2).
-fn conclude(segment: &Segment, mode: GetMode) -> Result<Agreement, AdapterError> {
+fn conclude(
+    segment: &Segment,
+    mode: GetMode,
+    cell: Box<AtomicU64>,
+) -> Result<Agreement, AdapterError> {
     let tasks = segment.layout().tasks();
     let lines = || segment.tasks().map(|block| &block.wireup);
-    let pids = lines().map(|line| line.pid.load(Ordering::Relaxed)).enumerate().map(process);
-    let pids = pids.collect::<Result<_, _>>()?;
+    let goes_on = segment.job().goes_on.load(Ordering::Relaxed) != 0;
+    let peer = |(task, line): (usize, &WireupLine)| {
+        let pid = process((task, line.pid.load(Ordering::Relaxed)))?;
+        let is_reaped_late = !goes_on || line.keeps_pid.load(Ordering::Relaxed) != 0;
+        Ok(Peer { pid, cell: (!is_reaped_late).then(|| cell_of(line)) })
+    };
+    let peers = lines().enumerate().map(peer).collect::<Result<_, _>>()?;
     let all_light = lines().all(|line| line.light_fences.load(Ordering::Relaxed) == 1);
     let without_get = lines()
         .map(|line| Verdict::decode(line.verdict.load(Ordering::Relaxed)))
@@ -187,7 +200,8 @@ fn conclude(segment: &Segment, mode: GetMode) -> Result<Agreement, AdapterError>
     match without_get {
         Some(reason) if mode == GetMode::Cma => Err(AdapterError::GetRefused { reason }),
         without_get => Ok(Agreement {
-            pids,
+            peers,
+            cell,
             fences: if all_light { Fences::Asymmetric } else { Fences::Symmetric },
             without_get,
         }),

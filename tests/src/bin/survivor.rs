@@ -1,0 +1,120 @@
+//! A rank of a job that goes on without lost ranks (`--on-failure keep`).
+//!
+//! `survivor overwritten MILLIS`: rank 0 leaves a send by a panic, so long after its start, and uses the buffer
+//! again; rank 1 says what it has received. `survivor long`: two ranks exchange long messages.
+//! `survivor two-lost`: of four ranks, two are killed, and the others say what their calls answer.
+
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program talks to its user")]
+
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use mpj::World;
+use rustix::process::{Signal, getpid, kill_process};
+
+/// Amply as long as the launcher needs to notice a loss and tell it, or a message to arrive.
+const AMPLE: Duration = Duration::from_millis(400);
+
+fn main() -> ExitCode {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let outcome = match words[..] {
+        ["overwritten", millis] => overwritten(millis),
+        ["long"] => long(),
+        ["two-lost"] => two_lost(),
+        _ => return ExitCode::from(2),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn overwritten(millis: &str) -> Result<(), mpj::Error> {
+    const LEN: usize = 256 << 20;
+    const BLOCK: usize = 1 << 16;
+    let pause = Duration::from_millis(millis.parse().expect("a number of milliseconds"));
+    let world = mpj::init()?;
+    let mut message = vec![7u8; LEN];
+    if world.rank() == 0 {
+        world.barrier()?;
+        let left = catch_unwind(AssertUnwindSafe(|| {
+            world.scope(|scope| {
+                scope.isend(&message, 1, 0).expect("rank 1 is there");
+                std::thread::sleep(pause);
+                // A panic without its message, the writing of which would take longer than the transfer.
+                resume_unwind(Box::new("rank 0 goes overboard"));
+            })
+        }));
+        assert!(left.is_err(), "the panic was caught");
+        message.fill(9);
+        // The memory stays until the other rank has looked.
+        std::thread::sleep(AMPLE);
+        return Ok(());
+    }
+    message.fill(8);
+    world.barrier()?;
+    match world.recv(&mut message, 0, 0) {
+        Ok(_) => {
+            let others = message.chunks(BLOCK).filter(|block| **block != [7; BLOCK]).count();
+            println!("received, {others} blocks are not the sender's");
+        }
+        Err(error) => println!("refused: {error}"),
+    }
+    Ok(())
+}
+
+fn long() -> Result<(), mpj::Error> {
+    const LEN: usize = 3 << 20;
+    let world = mpj::init()?;
+    let other = 1 - world.rank();
+    let mut got = vec![0u8; LEN];
+    for round in 1..20u8 {
+        world.sendrecv(&vec![round; LEN], other, 0, &mut got, other, 0)?;
+        assert!(got.iter().all(|&byte| byte == round), "round {round}");
+    }
+    if world.rank() == 0 {
+        println!("whole");
+    }
+    Ok(())
+}
+
+fn two_lost() -> Result<(), mpj::Error> {
+    let world = mpj::init()?;
+    let (rank, mut got) = (world.rank(), [0u8]);
+    if rank == 2 {
+        world.send(&[2u8], 0, 1)?;
+        world.send(&[2u8], 1, 1)?;
+    }
+    world.barrier()?;
+    if rank > 1 {
+        // The others leave the barrier first.
+        std::thread::sleep(AMPLE / 2);
+        kill_process(getpid(), Signal::KILL).expect("a process may signal itself");
+    }
+    std::thread::sleep(AMPLE * 2);
+    let other = 1 - rank;
+    tell(&world, "send to a living rank", world.send(&[1u8], other, 0));
+    tell(&world, "send to a lost rank", world.send(&[1u8], 2, 0));
+    std::thread::sleep(AMPLE);
+    tell(&world, "receive what a living rank has sent", world.recv(&mut got, other, 0));
+    tell(&world, "receive what a lost rank had sent", world.recv(&mut got, 2, 1));
+    tell(&world, "receive what has not come", world.recv(&mut got, other, 9));
+    tell(&world, "send after that", world.send(&[1u8], other, 0));
+    tell(&world, "barrier", world.barrier());
+    let outcome = world.finish();
+    println!("{rank} finish: {}", words(&outcome));
+    outcome
+}
+
+fn tell<T>(world: &World, call: &str, outcome: Result<T, mpj::Error>) {
+    println!("{} {call}: {}", world.rank(), words(&outcome));
+}
+
+fn words<T>(outcome: &Result<T, mpj::Error>) -> String {
+    outcome.as_ref().map_or_else(ToString::to_string, |_| "well".to_owned())
+}

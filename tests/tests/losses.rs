@@ -1,0 +1,58 @@
+//! Jobs that go on without ranks that were lost (`--on-failure keep`): what the calls of the others do.
+
+use mpj_tests::launch::{self, Outcome};
+
+const SURVIVOR: &str = env!("CARGO_BIN_EXE_survivor");
+
+fn kept(words: &[&str]) -> Outcome {
+    launch::mpjrun(&[&["--on-failure", "keep"], words].concat())
+}
+
+/// The sender has left the send by a panic and uses the buffer again: the message arrives as it was, or not at
+/// all. When it is left, the receiver has read nothing, a part, or most of it.
+#[test]
+fn a_message_whose_buffer_is_used_again_is_never_received() {
+    for millis in ["3", "10", "20", "40"] {
+        let outcome = kept(&["-n", "2", SURVIVOR, "overwritten", millis]);
+        let told = outcome.stdout.as_str();
+        let is_whole = told == "received, 0 blocks are not the sender's\n";
+        let is_refused = told.starts_with("refused: rank 0 is gone");
+        assert!(is_whole || is_refused, "after {millis} ms: {outcome:?}");
+    }
+}
+
+/// The same behind scripts, which reap the ranks that they have started.
+#[test]
+fn ranks_behind_scripts_exchange_long_messages_in_a_job_that_goes_on() {
+    let script = "\"$0\" \"$@\"; exit $?";
+    let outcome = kept(&["-n", "2", "sh", "-c", script, SURVIVOR, "long"]);
+    assert_eq!((outcome.code, outcome.stdout.as_str()), (0, "whole\n"), "{outcome:?}");
+}
+
+/// Two of four ranks are killed. What needs no waiting succeeds; the first call that has to wait fails, also
+/// where it waits for a living rank, and names a lost one; from then on every call fails, and nobody waits.
+#[test]
+fn two_of_four_ranks_are_killed() {
+    let outcome = kept(&["-n", "4", SURVIVOR, "two-lost"]);
+    assert_eq!(outcome.code, 137, "{outcome:?}");
+    for rank in ["0", "1"] {
+        let told = outcome.stdout.lines().filter_map(|line| line.strip_prefix(rank)).map(str::trim);
+        let told: Vec<(&str, &str)> = told.filter_map(|line| line.split_once(": ")).collect();
+        let expected = [
+            ("send to a living rank", true),
+            ("send to a lost rank", true),
+            ("receive what a living rank has sent", true),
+            ("receive what a lost rank had sent", true),
+            ("receive what has not come", false),
+            ("send after that", false),
+            ("barrier", false),
+            ("finish", false),
+        ];
+        let calls: Vec<(&str, bool)> =
+            told.iter().map(|&(call, what)| (call, what == "well")).collect();
+        assert_eq!(calls, expected, "rank {rank}: {outcome:?}");
+        let is_named =
+            |what: &str| what.contains("rank 2 is gone") || what.contains("rank 3 is gone");
+        assert!(told.iter().all(|(_, what)| *what == "well" || is_named(what)), "{outcome:?}");
+    }
+}
