@@ -22,11 +22,20 @@ pub struct Sink<'a> {
 impl Sink<'_> {
     /// Reports the figures of the series named `id` at `x`. Collective.
     pub fn sample(&mut self, id: &str, x: usize, values: Vec<f64>) {
+        self.sample_if_clear(id, x, Some(values));
+    }
+
+    /// As [`Sink::sample`]; says so if there are none. Collective: other ranks than 0 may be of another
+    /// opinion.
+    pub fn sample_if_clear(&mut self, id: &str, x: usize, values: Option<Vec<f64>>) {
         let series = Series::named(id).expect("programs name series of the table");
         let before = self.raw;
         self.look();
         let raw = before.zip(self.raw);
-        self.record(&Record::Sample(Sample { raw, ..Sample::new(series, x, values) }));
+        self.record(&match values {
+            Some(values) => Record::Sample(Sample { raw, ..Sample::new(series, x, values) }),
+            None => Record::Unclear(id.to_owned(), x as u64),
+        });
     }
 
     /// Measures the raw cache line: after each figure, which is before the next one.
