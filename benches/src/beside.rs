@@ -7,8 +7,8 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
+use mpj_bench_programs::Series;
 use mpj_bench_programs::series::SERIES;
-use mpj_bench_programs::{Series, X};
 
 use crate::analysis::{self, Ratio};
 use crate::contender;
@@ -106,12 +106,9 @@ pub fn markdown(runs: &[Run]) -> String {
             format!("{of} {}", wording::said(line.series, ratio))
         };
         let ratios = line.ratios.iter().map(|it| it.as_ref().map_or(NOTHING.to_owned(), said));
-        let point = match line.series.x {
-            X::Bytes | X::Blocked => wording::at(line.series.x, line.x),
-            x => format!("at {} {}", x.head(), line.x),
-        };
+        let point = wording::at(line.series.x, line.x);
         let ratios = ratios.collect::<Vec<_>>().join(" | ");
-        put(format!("| {} {point} | {ratios} |", line.table()));
+        put(format!("| {}, {point} | {ratios} |", line.table()));
     }
     for (run, machine) in runs.iter().zip(&machines) {
         put(format!("\n## {}\n", cell(machine)));
