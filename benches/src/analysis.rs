@@ -16,7 +16,7 @@ mod points;
 #[cfg(test)]
 mod tests;
 
-use mpj_bench_programs::{Better, Series, Unit, X};
+use mpj_bench_programs::{Better, Series, X};
 
 use crate::model::{Face, Header, Launch, Run, RuntimeInfo, SELF, Sight};
 use crate::stats;
@@ -107,8 +107,8 @@ pub fn tables_with(run: &Run, all_pairs: &[(usize, usize)]) -> Vec<Table> {
     let mut tables: Vec<Table> = Vec::new();
     for (place, point) in points::of(run, |_| true) {
         // A share is no time, and nothing is made of a ratio of shares.
-        let is_share = place.series().unit == Unit::Percent;
-        let row = row(&place, &point, if is_share { &[] } else { all_pairs });
+        let is_relative = place.series().unit.is_relative();
+        let row = row(&place, &point, if is_relative { &[] } else { all_pairs });
         match tables.last_mut() {
             Some(table) if place.is_in(table) => table.rows.push(row),
             _ => {
@@ -252,7 +252,8 @@ pub fn by_sight(run: &Run, sight: Sight) -> Run {
         let seen = launch.samples.iter().filter(|it| launch.sight(it) == sight);
         let samples = seen.cloned().collect();
         let (runtime, benchmark) = (launch.runtime.clone(), launch.benchmark.clone());
-        Launch { runtime, benchmark, samples, failure: None, ..*launch }
+        let (failure, unclear) = (None, Vec::new());
+        Launch { runtime, benchmark, samples, failure, unclear, ..*launch }
     };
     Run { header: run.header.clone(), launches: run.launches.iter().map(of_sight).collect() }
 }

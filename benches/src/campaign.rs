@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use mpj_bench_programs::{Library, Memory, Order, Program, Record, Sample, Series};
+use mpj_bench_programs::{Library, Order, Program, Record, Sample, Series};
 
 use crate::bundle::Bundle;
 use crate::cache_line::{self, LineFile};
@@ -46,11 +46,13 @@ pub struct Conduct {
 }
 
 impl Conduct {
-    fn is_stopped(&self) -> bool {
+    /// Whether the user wants to stop.
+    pub fn is_stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }
 
-    fn launch(
+    /// Launches `contender` once.
+    pub fn launch(
         &self,
         contender: &Contender,
         bundle: &Bundle,
@@ -83,11 +85,7 @@ impl Conduct {
     /// # Errors
     /// Why it does not run: one line.
     pub fn introduce(&self, contender: &Contender, ranks: usize) -> Result<Library, String> {
-        let programs = vec![Program::Empty];
-        let (sizes, orders, products, depths) = (vec![], vec![], vec![], vec![]);
-        let effort = mpj_bench_programs::order::Effort::default();
-        let (memory, pin, line) = (Memory::Ordinary, vec![], None);
-        let order = Order { programs, effort, memory, sizes, orders, products, depths, pin, line };
+        let order = Order { programs: vec![Program::Empty], ..Order::default() };
         let configuration = Configuration { benchmark: Benchmark::Startup, ranks, order };
         let outcome = self.launch(contender, &configuration.into(), |_| {});
         match outcome {
@@ -154,7 +152,7 @@ fn is_settled(header: &Header, bundle: &Bundle, launches: &[Launch]) -> bool {
 }
 
 fn described(outcome: Outcome, round: usize, bundle: &Bundle, contender: &Contender) -> Launch {
-    let Outcome { seconds, mut samples, failure, .. } = outcome;
+    let Outcome { seconds, mut samples, unclear, failure, .. } = outcome;
     if bundle.is_startup() && failure.is_none() {
         let startup = Series::named("startup").expect("it is in the table");
         samples.push(Sample::new(startup, bundle.ranks(), vec![seconds * 1e3]));
@@ -169,6 +167,7 @@ fn described(outcome: Outcome, round: usize, bundle: &Bundle, contender: &Conten
         seconds,
         failure,
         samples,
+        unclear,
     }
 }
 

@@ -3,8 +3,11 @@
 use std::collections::BTreeSet;
 
 use clap::ValueEnum;
-use mpj_bench_programs::order::Effort;
-use mpj_bench_programs::{Memory, Order, Program};
+use mpj_bench_programs::order::{Effort, POOL};
+use mpj_bench_programs::{Buffers, Memory, Order, Program};
+
+/// For how long, in microseconds, ranks are blocked.
+const BLOCKED: [u64; 5] = [30, 200, 1000, 4000, 1_000_000];
 
 /// The benchmarks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, ValueEnum)]
@@ -17,9 +20,9 @@ pub enum Benchmark {
     Bibw,
     /// Messages of 8 bytes per second, windows of 64
     Rate,
-    /// How much computation fits beside a send
+    /// A fixed computation beside a send, and beside a receive
     Overlap,
-    /// A message to a rank that has been blocked for long
+    /// A message to a rank that has been blocked for 30 us to 1 s
     Wakeup,
     /// A match behind queues of 1 to 100,000
     Matching,
@@ -40,6 +43,8 @@ pub struct Extent {
     pub ranks: Vec<usize>,
     /// Where messages lie, one after the other; empty for ordinary memory.
     pub memory: Vec<Memory>,
+    /// What buffers do between messages, one after the other; empty for rewritten ones.
+    pub buffers: Vec<Buffers>,
     /// The message sizes that were asked for; empty for each benchmark's own.
     pub sizes: Vec<usize>,
     /// The orders of matrices that were asked for; empty for each benchmark's own.
@@ -62,7 +67,7 @@ pub struct Configuration {
 impl Configuration {
     /// Its name in files and for users: that of the benchmark, and what is unusual of it.
     pub fn name(&self) -> String {
-        self.order.memory.series(&self.benchmark.name())
+        self.order.buffers.series(&self.order.memory.series(&self.benchmark.name()))
     }
 }
 
@@ -84,19 +89,20 @@ impl Benchmark {
         };
         let asked = if extent.ranks.is_empty() { own } else { &extent.ranks };
         let (memories, mut refused) = self.memories(extent);
+        for ranks in asked.iter().filter(|ranks| **ranks < least) {
+            let name = self.name();
+            refused.push(format!("{name} needs at least {least} ranks, not --np {ranks}"));
+        }
         let mut configurations = Vec::new();
-        for (memory, &ranks) in memories.iter().flat_map(|it| asked.iter().map(move |n| (*it, n))) {
-            if ranks < least {
-                let name = self.name();
-                refused.push(format!("{name} needs at least {least} ranks, not --np {ranks}"));
-                continue;
+        for memory in memories {
+            for &ranks in asked.iter().filter(|ranks| **ranks >= least) {
+                let programs = self.programs(ranks, extent);
+                for (buffers, programs) in by_buffers(&programs, &extent.buffers) {
+                    let order = self.order(programs, ranks, extent);
+                    let order = Order { memory, buffers, ..order };
+                    configurations.push(Configuration { benchmark: self, ranks, order });
+                }
             }
-            let programs = self.programs(ranks, extent);
-            if programs.is_empty() {
-                continue;
-            }
-            let order = Order { memory, ..self.order(programs, ranks, extent) };
-            configurations.push(Configuration { benchmark: self, ranks, order });
         }
         (configurations, refused)
     }
@@ -131,8 +137,9 @@ impl Benchmark {
         let depths = depths.into_iter().filter(|&depth| !quick || depth <= 1000).collect();
         let sizes =
             if extent.sizes.is_empty() { self.sizes(ranks, extent) } else { extent.sizes.clone() };
-        let (memory, pin, line) = (Memory::Ordinary, Vec::new(), None);
-        Order { programs, effort, memory, sizes, orders, products, depths, pin, line }
+        let (pool, blocked) = (POOL, BLOCKED.to_vec());
+        let order = Order { programs, effort, pool, sizes, orders, ..Order::default() };
+        Order { products, depths, blocked, ..order }
     }
 
     /// Where messages are to lie, and what of that cannot be.
@@ -183,6 +190,24 @@ impl Benchmark {
     }
 }
 
+/// What runs with which buffers: all programs once, and those of messages again with all further kinds.
+fn by_buffers(programs: &[Program], asked: &[Buffers]) -> Vec<(Buffers, Vec<Program>)> {
+    let has = |program: &Program| program.has_buffers();
+    let asked = if asked.is_empty() { &[Buffers::default()] } else { asked };
+    if !programs.iter().any(has) {
+        return if programs.is_empty() {
+            vec![]
+        } else {
+            vec![(Buffers::default(), programs.into())]
+        };
+    }
+    let messages = || programs.iter().copied().filter(has).collect();
+    let of_kind = |(place, &buffers): (usize, &Buffers)| {
+        (buffers, if place == 0 { programs.to_vec() } else { messages() })
+    };
+    asked.iter().enumerate().map(of_kind).collect()
+}
+
 /// Which programs on matrices run on so many ranks. If no number of ranks was asked for, everything
 /// runs on 2, Cannon's algorithm on 4, since it needs a square, and the stencils on 1 too, since
 /// their speed-up is over that.
@@ -219,27 +244,34 @@ pub fn arguments(order: &Order) -> Vec<String> {
         let value = program.to_possible_value().expect("no program is hidden");
         words.push(value.get_name().to_owned());
     }
-    let list =
-        |numbers: &[usize]| numbers.iter().map(ToString::to_string).collect::<Vec<_>>().join(",");
     let lists = [
-        ("--sizes", &order.sizes),
-        ("--orders", &order.orders),
-        ("--products", &order.products),
-        ("--depths", &order.depths),
-        ("--pin", &order.pin),
+        ("--sizes", list(&order.sizes)),
+        ("--orders", list(&order.orders)),
+        ("--products", list(&order.products)),
+        ("--depths", list(&order.depths)),
+        ("--compute", list(&order.compute)),
+        ("--blocked", list(&order.blocked)),
+        ("--pin", list(&order.pin)),
     ];
     for (option, numbers) in lists.into_iter().filter(|(_, numbers)| !numbers.is_empty()) {
-        words.extend([option.to_owned(), list(numbers)]);
+        words.extend([option.to_owned(), numbers]);
     }
-    if order.memory == Memory::Allocated {
-        words.extend(["--memory", "allocated"].map(str::to_owned));
-    }
+    let word = |value: Option<clap::builder::PossibleValue>| {
+        value.expect("no value is hidden").get_name().to_owned()
+    };
+    words.extend(["--memory".to_owned(), word(order.memory.to_possible_value())]);
+    words.extend(["--buffers".to_owned(), word(order.buffers.to_possible_value())]);
+    words.extend(["--pool".to_owned(), order.pool.to_string()]);
     if let Some(line) = &order.line {
         words.extend(["--line".to_owned(), line.display().to_string()]);
     }
     words.extend(["--batches".to_owned(), order.effort.batches.to_string()]);
     words.extend(["--budget".to_owned(), order.effort.budget.to_string()]);
     words
+}
+
+fn list<T: ToString>(numbers: &[T]) -> String {
+    numbers.iter().map(T::to_string).collect::<Vec<_>>().join(",")
 }
 
 #[cfg(test)]
@@ -292,6 +324,21 @@ mod tests {
     }
 
     #[test]
+    fn every_kind_of_buffers_is_a_configuration_of_what_has_messages() {
+        let buffers = vec![Buffers::Cold, Buffers::Rewritten];
+        let extent = Extent { ranks: vec![2], buffers, ..Extent::default() };
+        let of = |benchmark: Benchmark| {
+            let all = benchmark.configurations(&extent).0;
+            let names = all.iter().map(|it| (it.name(), it.order.programs.len()));
+            names.collect::<Vec<_>>()
+        };
+        let name = |name: &str, programs: usize| (name.to_owned(), programs);
+        assert_eq!(of(Benchmark::Latency), [name("latency-cold", 1), name("latency", 1)]);
+        assert_eq!(of(Benchmark::Matrix), [name("matrix-cold", 6), name("matrix", 1)]);
+        assert_eq!(of(Benchmark::Wakeup), [name("wakeup", 1)]);
+    }
+
+    #[test]
     fn matrices_by_number_of_ranks() {
         let own: Vec<_> = of(Benchmark::Matrix, &Extent::default())
             .into_iter()
@@ -305,9 +352,11 @@ mod tests {
     #[test]
     fn a_worker_reads_the_order_that_was_written() {
         let memory = vec![Memory::Ordinary, Memory::Allocated];
-        let extent = Extent { memory, ..Extent::default() };
+        let buffers = Buffers::value_variants().to_vec();
+        let extent = Extent { memory, buffers, ..Extent::default() };
         for benchmark in Benchmark::value_variants() {
-            for configuration in of(*benchmark, &extent) {
+            for mut configuration in of(*benchmark, &extent) {
+                configuration.order.compute = vec![0.125, 300.0];
                 let words = arguments(&configuration.order);
                 let read = Order::try_parse_from(std::iter::once("worker".to_owned()).chain(words));
                 assert_eq!(read.expect("legal"), configuration.order);

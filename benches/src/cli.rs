@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::{Parser, ValueEnum};
 use mpj::BackendChoice;
-use mpj_bench_programs::Memory;
+use mpj_bench_programs::{Buffers, Memory};
 
 use crate::catalogue::Benchmark;
 
@@ -42,6 +42,10 @@ pub struct Options {
     /// Where the messages of latency, bandwidth, bibw and overlap lie; each has tables of its own
     #[arg(long, value_name = "M", value_delimiter = ',', default_value = "ordinary")]
     pub memory: Vec<Memory>,
+    /// What the buffers of latency, bandwidth, bibw, rate and the ping-pong of matrices do between
+    /// messages; each has tables of its own
+    #[arg(long, value_name = "B", value_delimiter = ',', default_value = "rewritten")]
+    pub buffers: Vec<Buffers>,
     /// Orders N of matrices instead of the benchmark's own: 64,1024 or 64..1K
     #[arg(long, value_name = "S", value_delimiter = ',', value_parser = orders)]
     orders: Vec<Numbers>,
@@ -60,9 +64,10 @@ pub struct Options {
     /// Compare with an earlier run, a file of --json
     #[arg(long, value_name = "FILE")]
     pub baseline: Option<PathBuf>,
-    /// Measure nothing; show this earlier run, a file of --json
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["what", "peer", "json", "np", "backend", "launches", "memory", "sizes", "orders", "quick"])]
-    pub from: Option<PathBuf>,
+    /// Measure nothing; show this earlier run, a file of --json. Several stand beside each other, each
+    /// with the processor that it was measured on
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["what", "peer", "json", "np", "backend", "launches", "memory", "buffers", "sizes", "orders", "quick"])]
+    pub from: Vec<PathBuf>,
     /// Also print minimum, 99th percentile, mean and number of raw figures
     #[arg(long)]
     pub details: bool,

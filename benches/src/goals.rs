@@ -5,6 +5,8 @@ mod tally;
 
 pub use tally::{Excess, Measured, Standing, Word, beyond_backends, standings};
 
+use crate::model::Face;
+
 /// One goal.
 #[derive(Debug, PartialEq)]
 pub struct Goal {
@@ -14,8 +16,17 @@ pub struct Goal {
     pub parts: &'static [Part],
     /// What the times are compared with.
     pub beside: Beside,
-    /// The ratio that none of its points should exceed; `None` if there is no goal, just a look.
-    pub most: Option<f64>,
+    /// The ratio that none of its points should exceed.
+    pub most: f64,
+    /// Where processors are near each other, if it is another one.
+    pub near: Option<f64>,
+}
+
+impl Goal {
+    /// The ratio that none of its points should exceed on this face of the machine.
+    pub fn most(&self, face: Option<Face>) -> f64 {
+        self.near.filter(|_| face == Some(Face::Near)).unwrap_or(self.most)
+    }
 }
 
 /// Points of one series.
@@ -39,6 +50,8 @@ pub enum Beside {
     /// The raw cache line between the two processors, measured before and after the figure by the same
     /// ranks.
     CacheLine,
+    /// Nothing: it is the figure itself that should not be exceeded, in its unit.
+    Nothing,
 }
 
 /// So many times the better one of eager and rendezvous auto may take.
@@ -47,56 +60,69 @@ pub const BEYOND_BACKENDS: f64 = 1.05;
 const K: u64 = 1 << 10;
 const M: u64 = 1 << 20;
 
-/// All goals, in the order in which they are shown.
+/// All goals, in the order in which they are shown. Series without a word for their buffers are those of
+/// rewritten ones.
 pub const GOALS: &[Goal] = &[
-    goal("Latency, 8 to 256 bytes", &[two_ranks("latency", 8, 256)], 0.6),
-    goal("Message rate", &[two_ranks("rate", 8, 8)], 0.35),
-    goal("Latency, 1K to 8K", &[two_ranks("latency", K, 8 * K)], 0.85),
-    goal("Latency, 16K to 512K", &[two_ranks("latency", 16 * K, 512 * K)], 1.0),
-    goal("Latency, from 1M on", &[two_ranks("latency", M, u64::MAX)], 0.85),
+    Goal {
+        near: Some(0.6),
+        ..goal("Latency, 8 to 256 bytes", &[two_ranks("latency", 8, 256)], 0.8)
+    },
+    goal("Latency, 512 bytes to 8K", &[two_ranks("latency", 512, 8 * K)], 0.9),
+    goal("Latency, 16K to 128K", &[two_ranks("latency", 16 * K, 128 * K)], 0.95),
+    goal("Latency, from 256K on", &[two_ranks("latency", 256 * K, u64::MAX)], 0.75),
     goal(
         "Latency, from 256K on, allocated memory",
         &[two_ranks("latency-allocated", 256 * K, u64::MAX)],
         0.45,
     ),
-    goal("Streams, from 4K on", &[two_ranks("bandwidth", 4 * K, u64::MAX)], 0.4),
+    goal("Message rate", &[two_ranks("rate", 8, 8)], 0.5),
+    goal("Streams, up to 64K", &[two_ranks("bandwidth", 1, 64 * K)], 0.8),
+    goal("Streams, above 64K", &[two_ranks("bandwidth", 64 * K + 1, u64::MAX)], 0.7),
+    goal("Streams both ways", &[two_ranks("bibw", 1, u64::MAX)], 1.0),
     goal(
-        "Barrier, allreduce, broadcast on 2 ranks, up to 32K",
-        &[crowd("barrier", 2), two_ranks("allreduce", 8, 32 * K), two_ranks("bcast", 8, 32 * K)],
+        "Barrier, allreduce, broadcast on 2 ranks, up to 8K",
+        &[crowd("barrier", 2), two_ranks("allreduce", 8, 8 * K), two_ranks("bcast", 8, 8 * K)],
         0.5,
+    ),
+    goal(
+        "Allreduce, broadcast on 2 ranks, 16K to 32K",
+        &[two_ranks("allreduce", 8 * K + 1, 32 * K), two_ranks("bcast", 8 * K + 1, 32 * K)],
+        0.75,
     ),
     goal(
         "Allreduce, broadcast on 2 ranks, above 32K",
         &[two_ranks("allreduce", 32 * K + 1, u64::MAX), two_ranks("bcast", 32 * K + 1, u64::MAX)],
-        1.0,
+        1.1,
     ),
-    goal(
-        "Barrier, allreduce of 8 bytes on 4 ranks",
-        &[crowd("barrier", 4), eight("allreduce", 4)],
-        1.0,
-    ),
-    goal(
-        "Barrier, allreduce of 8 bytes on 8 ranks",
-        &[crowd("barrier", 8), eight("allreduce", 8)],
-        1.0,
-    ),
+    goal("All-to-all on 2 ranks", &[two_ranks("alltoall", 8, u64::MAX)], 1.0),
+    goal("Collective calls of 8 bytes on 4 ranks", &crowds(4), 1.0),
+    goal("Collective calls of 8 bytes on 8 ranks", &crowds(8), 1.0),
+    goal("Send to a rank blocked for 4 ms", &[two_ranks("wakeup", 4000, 4000)], 0.8),
     Goal {
-        name: "Send to a blocked rank",
-        parts: &[two_ranks("wakeup", 8, 8)],
-        beside: Beside::BestPeer,
-        most: None,
+        beside: Beside::Nothing,
+        ..goal(
+            "Processor time of a rank blocked for 1 s, in percent",
+            &[two_ranks("wakeup-cpu", 1_000_000, 1_000_000)],
+            1.0,
+        )
     },
-    goal("Start and end of a job of 2 ranks", &[crowd("startup", 2)], 0.5),
+    goal("Send, computation, wait, 1M to 4M", &[two_ranks("overlap-send", M, 4 * M)], 1.0),
+    goal("Start and end of a job of 2 ranks", &[crowd("startup", 2)], 0.2),
     Goal {
-        name: "Latency of 8 bytes by the raw cache line",
-        parts: &[two_ranks("latency", 8, 8)],
         beside: Beside::CacheLine,
-        most: Some(1.15),
+        ..goal("Latency of 8 bytes by the raw cache line", &[two_ranks("latency", 8, 8)], 1.15)
     },
 ];
 
 const fn goal(name: &'static str, parts: &'static [Part], most: f64) -> Goal {
-    Goal { name, parts, beside: Beside::BestPeer, most: Some(most) }
+    Goal { name, parts, beside: Beside::BestPeer, most, near: None }
+}
+
+/// Every call of 8 bytes.
+const fn crowds(ranks: u64) -> [Part; 4] {
+    let calls = [eight("bcast", ranks), eight("allreduce", ranks), eight("alltoall", ranks)];
+    let [bcast, allreduce, alltoall] = calls;
+    [crowd("barrier", ranks), bcast, allreduce, alltoall]
 }
 
 const fn two_ranks(series: &'static str, from: u64, to: u64) -> Part {

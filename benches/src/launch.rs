@@ -37,6 +37,8 @@ pub struct Outcome {
     pub library: Option<Library>,
     /// What was measured.
     pub samples: Vec<Sample>,
+    /// The points that were measured and have no figures: series and x.
+    pub unclear: Vec<(String, u64)>,
     /// Why it did not come to its end: one line.
     pub failure: Option<String>,
 }
@@ -76,6 +78,7 @@ pub fn run(
         match record {
             Record::Library(library) => outcome.library = Some(library),
             Record::Sample(sample) => outcome.samples.push(sample),
+            Record::Unclear(series, x) => outcome.unclear.push((series, x)),
             Record::Complete => complete = true,
             Record::Failed(reason) => _ = outcome.failure.get_or_insert(reason),
             Record::Progress(_) => {}

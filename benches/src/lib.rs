@@ -7,6 +7,8 @@
 //!  catalogue    benchmarks ─► configurations        peers    system MPIs: find, build, start
 //!  bundle       configurations that share launches   │
 //!   │                                                 │
+//!  computation  how long overlap computes             │
+//!   │                                                 │
 //!  campaign     rounds of launches in random order ── contender
 //!   │   └─ launch, cache_line                        machine  facts for the header
 //!  model        what was measured ◄──────► store      one line of JSON per launch
@@ -15,7 +17,7 @@
 //!   │
 //!  views        one table for each face of the machine       goals    what this project wants
 //!   │
-//!  text, page, results, baseline                      what a reader sees
+//!  text, page, results, baseline, beside              what a reader sees
 //! ```
 //!
 //! [`tune`] finds the values that suit the machine, with launches of the same kind.
@@ -26,11 +28,13 @@
 
 pub mod analysis;
 pub mod baseline;
+pub mod beside;
 pub mod bundle;
 pub mod cache_line;
 pub mod campaign;
 pub mod catalogue;
 pub mod cli;
+pub mod computation;
 pub mod contender;
 pub mod goals;
 pub mod launch;

@@ -6,6 +6,8 @@ use std::process::{Command, Stdio};
 
 use rustix::thread::{CpuSet, sched_getaffinity};
 
+use crate::model::PROCESSOR;
+
 /// How the names of variables begin that change what a library does.
 const PREFIXES: &[&str] =
     &["MPJ_", "OMPI_", "PMIX_", "PRTE_", "MPICH_", "MPIR_", "I_MPI_", "UCX_", "FI_"];
@@ -24,7 +26,8 @@ pub fn facts() -> Vec<(String, String)> {
     let processors = processors();
     let numbers: Vec<_> = processors.iter().map(ToString::to_string).collect();
     let facts = [
-        ("processor", entry("/proc/cpuinfo", "model name")),
+        (PROCESSOR, processor()),
+        ("last-level cache", last_level_cache()),
         ("usable processors", Some(format!("{}: {}", processors.len(), numbers.join(", ")))),
         ("hyper-threading", line("/sys/devices/system/cpu/smt/control")),
         ("frequency governor", line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")),
@@ -41,6 +44,23 @@ pub fn facts() -> Vec<(String, String)> {
     ];
     let known = facts.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
     known.collect()
+}
+
+/// The model of the processor; with its numbers, since the name that a virtual machine shows may be that
+/// of many.
+fn processor() -> Option<String> {
+    let name = entry("/proc/cpuinfo", "model name")?;
+    let numbers = [("cpu family", "family"), ("model", "model"), ("stepping", "stepping")];
+    let number = |(key, word)| Some(format!("{word} {}", entry("/proc/cpuinfo", key)?));
+    let numbers = numbers.into_iter().filter_map(number);
+    Some(std::iter::once(name).chain(numbers).collect::<Vec<_>>().join(", "))
+}
+
+/// The size of the cache that is farthest from the first processor.
+fn last_level_cache() -> Option<String> {
+    let sizes = (0..8)
+        .map_while(|index| line(&format!("/sys/devices/system/cpu/cpu0/cache/index{index}/size")));
+    sizes.last()
 }
 
 /// First line of a file.

@@ -5,9 +5,11 @@ use mpj_bench_programs::Sample;
 use serde::{Deserialize, Serialize};
 
 /// The format of the files; a file with another number is refused.
-pub const FORMAT: u32 = 1;
+pub const FORMAT: u32 = 2;
 /// How many times the planned rounds there are at most.
 pub const MOST_ROUNDS: usize = 5;
+/// The name of the fact that is the model of the processor.
+pub const PROCESSOR: &str = "processor";
 /// [`RuntimeInfo::id`] of mpj as its own peer.
 pub const SELF: &str = "self";
 /// A raw cache-line time below this many nanoseconds means that the two processors share a cache.
@@ -41,6 +43,14 @@ pub struct Header {
     /// Rounds that were planned; each has one launch of every runtime and configuration. More are
     /// added, up to [`MOST_ROUNDS`] times as many, where the machine changes its face too often.
     pub rounds: usize,
+}
+
+impl Header {
+    /// The model of the processor.
+    pub fn processor(&self) -> &str {
+        let fact = self.machine.iter().find(|(name, _)| name == PROCESSOR);
+        fact.map_or("an unknown processor", |(_, model)| model)
+    }
 }
 
 /// One of the things that are compared.
@@ -89,6 +99,10 @@ pub struct Launch {
     pub failure: Option<String>,
     /// What it measured.
     pub samples: Vec<Sample>,
+    /// The points without figures, series and x, since storing and reading the buffers alone took about
+    /// as long as all together.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unclear: Vec<(String, u64)>,
 }
 
 /// How close the two processors were.

@@ -19,7 +19,7 @@ mod tests;
 
 use std::collections::BTreeSet;
 
-use mpj_bench_programs::{Better, Series, Unit, X};
+use mpj_bench_programs::{Better, Series, X};
 
 use crate::analysis::Table;
 use crate::model::{Header, Run};
@@ -179,9 +179,8 @@ fn panels(header: &Header, series: &Series, views: &[&View]) -> Vec<Panel> {
             _ => charts::shares(header, view, &shares),
         },
     }));
-    let has_ratios = matches!(series.x, X::Bytes | X::Order)
-        && shares.is_empty()
-        && series.unit != Unit::Percent;
+    let has_ratios =
+        matches!(series.x, X::Bytes | X::Order) && shares.is_empty() && !series.unit.is_relative();
     for view in own.iter().filter(|_| has_ratios) {
         let Some(other) = Pair::baseline(header) else { continue };
         let what = format!("time by that of {other}, below 1 is faster");

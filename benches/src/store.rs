@@ -90,7 +90,7 @@ pub enum Problem {
     #[error("cut short; delete this line to use the ones before it")]
     CutShort,
     /// Of another version.
-    #[error("format {0}; this program reads {FORMAT}")]
+    #[error("format {0}; this program reads {FORMAT}, since buffers are rewritten: measure again")]
     Format(u64),
     /// Two runtimes cannot be told apart.
     #[error("two runtimes are called `{0}`")]
@@ -254,18 +254,21 @@ fn check_launch(launch: &Launch, header: &Header) -> Result<(), Problem> {
         check_figure("raw", before)?;
         check_figure("raw", after)?;
     }
+    launch.unclear.iter().try_for_each(|(id, _)| check_series(id))?;
     launch.samples.iter().try_for_each(check_sample)
 }
 
 fn check_sample(sample: &Sample) -> Result<(), Problem> {
     let id = &sample.series;
-    if Series::named(id).is_none() {
-        return Err(Problem::UnknownSeries(id.clone()));
-    }
+    check_series(id)?;
     if sample.values.is_empty() {
         return Err(Problem::NoFigures(id.clone()));
     }
     sample.values.iter().try_for_each(|&value| check_figure(id, value))
+}
+
+fn check_series(id: &str) -> Result<(), Problem> {
+    Series::named(id).map(|_| ()).ok_or_else(|| Problem::UnknownSeries(id.to_owned()))
 }
 
 fn check_figure(what: &str, value: f64) -> Result<(), Problem> {

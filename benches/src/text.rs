@@ -4,7 +4,7 @@
 #[cfg(test)]
 mod tests;
 
-use mpj_bench_programs::Unit;
+use mpj_bench_programs::X;
 
 use crate::analysis::{self, Estimate, Ratio, Row, Table, Verdict};
 use crate::model::{Header, Run};
@@ -70,11 +70,11 @@ pub fn table(view: &View, header: &Header) -> String {
     let unit = table.series.unit;
     let mut heads: Vec<_> =
         header.runtimes.iter().map(|it| format!("{} ({unit})", one_line(&it.label))).collect();
-    let contest = Contest::of(header).filter(|_| table.series.unit != Unit::Percent);
+    let contest = Contest::of(header).filter(|_| !table.series.unit.is_relative());
     if let Some(contest) = &contest {
         heads.extend([contest.head.clone(), "95 % interval".to_owned()]);
     }
-    let mut grid = Grid::new(table.series.x.head(), &heads);
+    let mut grid = Grid::new(first(table.series.x), &heads);
     for row in &table.rows {
         let figures = row.cells.iter().map(|cell| cell.as_ref().map(|it| figure(it.median)));
         let mut words: Vec<_> = figures.map(|text| text.unwrap_or(NOTHING.to_owned())).collect();
@@ -104,7 +104,7 @@ pub fn details(view: &View, header: &Header) -> String {
             "batches",
             "launches",
         ];
-        let mut grid = Grid::new(table.series.x.head(), &heads.map(str::to_owned));
+        let mut grid = Grid::new(first(table.series.x), &heads.map(str::to_owned));
         for row in &table.rows {
             let words = row.cells[place].as_ref().map(estimate_words);
             words.iter().for_each(|words| grid.row(row.x, words, &[]));
@@ -113,7 +113,7 @@ pub fn details(view: &View, header: &Header) -> String {
     });
     let pairs = analysis::pairs(header).into_iter().map(|(ours, peer)| {
         let heads = ["ratio", "95 % interval", "pairs", "left out"];
-        let mut grid = Grid::new(table.series.x.head(), &heads.map(str::to_owned));
+        let mut grid = Grid::new(first(table.series.x), &heads.map(str::to_owned));
         let ratios = table.rows.iter().filter_map(|row| Some((row.x, row.ratio(ours, peer)?)));
         for (x, ratio) in ratios {
             let [median, interval] = ratio_words(Some(ratio));
@@ -158,6 +158,11 @@ fn title(view: &View) -> String {
     let face = view.face.map(|face| format!(", {}", face.name())).unwrap_or_default();
     let ranks = ranks.unwrap_or_default();
     format!("MPJ {} Test{ranks}{face}, {from}{launches}", table.series.title)
+}
+
+/// The head of the points, with their unit if it is not plain.
+pub(crate) fn first(x: X) -> &'static str {
+    if x == X::Blocked { "After us" } else { x.head() }
 }
 
 /// What has to be said below a table.
@@ -238,7 +243,7 @@ pub fn mark(verdict: Verdict) -> &'static str {
 }
 
 /// The word for what a ratio allows to say; none without an interval.
-fn said(ratio: &Ratio) -> &'static str {
+pub(crate) fn said(ratio: &Ratio) -> &'static str {
     if ratio.interval.is_some() { mark(ratio.verdict) } else { "" }
 }
 

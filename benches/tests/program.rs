@@ -28,22 +28,35 @@ const SHORT: [&str; 3] = ["--quick", "--launches", "1"];
 fn both_backends_without_a_peer() {
     let folder = tempfile::tempdir().expect("a folder");
     let files = ["--json", "run.json", "--html", "page.html", "--markdown", "summary.md"];
-    let words = [&["latency", "rate", "--sizes", "8,64K"], &SHORT[..], &files].concat();
+    let what =
+        ["latency", "rate", "overlap", "--sizes", "8,64K", "--buffers", "rewritten,unchanged"];
+    let words = [&what[..], &SHORT, &files].concat();
     let outcome = bench(folder.path(), &words);
     assert_eq!(outcome.code, 0, "{outcome:?}");
-    for expected in ["# Size", "eager (us)", "rendezvous (us)", "auto (us)", "\n65536 "] {
+    for expected in
+        ["# Size", "eager (us)", "rendezvous (us)", "auto (us)", "\n65536 ", "Latency, unchanged"]
+    {
         assert!(outcome.stdout.contains(expected), "{expected} in {}", outcome.stdout);
     }
     let read = |name: &str| fs::read_to_string(folder.path().join(name)).expect(name);
     assert!(read("page.html").contains("<svg"));
     assert!(read("summary.md").contains("rendezvous"));
-    // A header, and three backends, once to five times: both benchmarks in one launch.
+    assert!(outcome.stdout.contains("# computation of overlap: 8 "), "{}", outcome.stdout);
+    // A header, and three backends, once to five times: all benchmarks in one launch.
     let launches = read("run.json").lines().count() - 1;
     assert!((3..=15).contains(&launches) && launches % 3 == 0, "{launches}");
 
     let again = bench(folder.path(), &["--from", "run.json", "--baseline", "run.json"]);
     assert_eq!(again.code, 0, "{again:?}");
     assert!(again.stdout.starts_with(outcome.stdout.trim_end()), "the file tells the same story");
+
+    let twice = ["--from", "run.json", "--from", "run.json"];
+    let both = bench(folder.path(), &[&twice[..], &["--markdown", "both.md"]].concat());
+    assert_eq!(both.code, 0, "{both:?}");
+    assert!(both.stdout.contains("\n# Beside each other.\n"), "{}", both.stdout);
+    assert!(read("both.md").contains("## Machines beside each other"));
+    let page = bench(folder.path(), &[&twice[..], &["--html", "both.html"]].concat());
+    assert_eq!((page.code, &*page.stdout), (2, ""), "{page:?}");
 }
 
 #[test]
@@ -62,13 +75,15 @@ fn what_cannot_be_measured_costs_a_line_and_the_exit_code() {
 #[test]
 fn wrong_calls_are_refused_before_anything_is_measured() {
     let folder = tempfile::tempdir().expect("a folder");
-    fs::write(folder.path().join("damaged.json"), "{\"format\":1}\n").expect("written");
+    fs::write(folder.path().join("damaged.json"), "{\"format\":2}\n").expect("written");
+    fs::write(folder.path().join("earlier.json"), "{\"format\":1}\n").expect("written");
     for (words, said) in [
         (&["latencie"][..], "latency"),
         (&["rate", "--json", "missing/run.json"], "missing/run.json"),
         (&["rate", "--html", "missing/page.html"], "missing/page.html"),
         (&["rate", "--baseline", "damaged.json"], "line 1"),
         (&["--from", "none.json"], "none.json"),
+        (&["--from", "earlier.json"], "format 1; this program reads 2"),
     ] {
         let outcome = bench(folder.path(), words);
         assert_eq!(outcome.code, 2, "{words:?}: {outcome:?}");

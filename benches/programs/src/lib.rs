@@ -14,13 +14,14 @@ pub mod cache_line;
 pub mod order;
 pub mod pace;
 pub mod payload;
+pub mod pool;
 pub mod programs;
 pub mod record;
 pub mod runtime;
 pub mod series;
 pub mod worker;
 
-pub use order::{Memory, Order, Program};
+pub use order::{Buffers, Memory, Order, Program};
 pub use record::{Library, Record, Sample};
 pub use runtime::{Failure, Post, Runtime, Source};
 pub use series::{Better, Series, Unit, X};

@@ -6,9 +6,12 @@ use clap::{Args, CommandFactory, FromArgMatches, Parser, ValueEnum};
 
 /// The word between two orders of one launch.
 pub const THEN: &str = "then";
+/// Bytes of a pool of cold buffers: two of them are more than the last-level cache of most machines
+/// holds.
+pub const POOL: usize = 128 << 20;
 
 /// A task of one launch.
-#[derive(Debug, Clone, PartialEq, Parser)]
+#[derive(Debug, Clone, Default, PartialEq, Parser)]
 #[command(name = "mpj-bench worker", about = "Measures one library. Started by mpj-bench")]
 pub struct Order {
     /// What to run, one after the other
@@ -20,6 +23,12 @@ pub struct Order {
     /// Where the messages of latency, bandwidth, bibw and overlap lie
     #[arg(long, value_enum, default_value_t)]
     pub memory: Memory,
+    /// What the buffers of latency, bandwidth, bibw, rate and matrix-pingpong do between messages
+    #[arg(long, value_enum, default_value_t)]
+    pub buffers: Buffers,
+    /// Bytes of the pool of cold buffers that each rank sends from, and of the one that it receives into
+    #[arg(long, default_value_t = POOL)]
+    pub pool: usize,
     /// Message sizes in bytes, for the programs that take sizes
     #[arg(long, value_delimiter = ',', default_value = "8")]
     pub sizes: Vec<usize>,
@@ -32,6 +41,13 @@ pub struct Order {
     /// Depths of the queues
     #[arg(long, value_delimiter = ',', default_value = "1")]
     pub depths: Vec<usize>,
+    /// Microseconds that overlap computes beside a message, one for each size; none to measure the
+    /// transfer alone
+    #[arg(long, value_delimiter = ',')]
+    pub compute: Vec<f64>,
+    /// Microseconds for which wakeup lets a rank be blocked
+    #[arg(long, value_delimiter = ',', default_value = "4000")]
+    pub blocked: Vec<u64>,
     /// Processors to stay on, that of rank 0 first; none for not staying anywhere. Of the first order
     #[arg(long, value_delimiter = ',')]
     pub pin: Vec<usize>,
@@ -55,6 +71,14 @@ impl Order {
             Self::from_arg_matches(&Self::command().try_get_matches_from(line)?)
         };
         words.split(|word| word == THEN).map(order).collect()
+    }
+}
+
+impl Program {
+    /// Whether it has a series for each kind of [`Buffers`].
+    pub fn has_buffers(self) -> bool {
+        use Program::{Bandwidth, Bibw, Latency, MatrixPingpong, Rate};
+        matches!(self, Latency | Bandwidth | Bibw | Rate | MatrixPingpong)
     }
 }
 
@@ -100,6 +124,29 @@ impl Memory {
     }
 }
 
+/// What the buffers of messages do between one message and the next.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+pub enum Buffers {
+    /// The sender stores every word before each send, the receiver reads every word after it
+    #[default]
+    Rewritten,
+    /// Nothing: the receiver may find the sender's data in its own cache
+    Unchanged,
+    /// Nothing, but each message has the next one out of more than the last-level cache holds
+    Cold,
+}
+
+impl Buffers {
+    /// The name of the series `id` with such buffers: figures of different ones are not of one series.
+    pub fn series(self, id: &str) -> String {
+        match self {
+            Self::Rewritten => id.to_owned(),
+            Self::Unchanged => format!("{id}-unchanged"),
+            Self::Cold => format!("{id}-cold"),
+        }
+    }
+}
+
 /// The programs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Program {
@@ -111,7 +158,7 @@ pub enum Program {
     Bibw,
     /// Windows of 8 bytes.
     Rate,
-    /// Computation beside sends over `sizes`.
+    /// Computation beside messages over `sizes`.
     Overlap,
     /// Sends to a rank that has been blocked for long.
     Wakeup,

@@ -1,6 +1,8 @@
 //! How often something is repeated so that it takes the time that was asked for, and no more.
 
-use crate::order::Effort;
+use std::time::Instant;
+
+use crate::order::{Buffers, Effort, Order};
 use crate::runtime::{Failure, Runtime};
 
 /// Rounds at most from one agreement to the next.
@@ -12,6 +14,8 @@ const WARM_UP: f64 = 0.2;
 const STRETCH: f64 = 3.0;
 /// As many batches there are at least, if as many are asked for.
 const FEWEST: f64 = 3.0;
+/// Batches of passes that are measured alone.
+const PASSES: usize = 7;
 /// A first round that takes so many budgets is warm-up enough.
 const LONG: f64 = 20.0;
 
@@ -37,13 +41,13 @@ pub fn measure<R: Runtime>(
 pub struct Timed {
     /// All of them.
     pub seconds: f64,
-    /// Those that this rank spent on computing.
-    pub computing: f64,
+    /// Those that the rounds returned.
+    pub part: f64,
 }
 
 /// As [`measure`], of work that all ranks do together: a batch begins when all of them are there and
 /// ends when the last one is done, so that no rank's head start counts. The rounds return how many
-/// of their seconds were spent on computing.
+/// of their seconds were spent on what counts by itself.
 ///
 /// # Errors
 /// As [`measure`], and of the barriers.
@@ -100,14 +104,83 @@ fn time<R: Runtime>(
     mut round: impl FnMut() -> Result<f64, Failure>,
     end: impl FnOnce() -> Result<(), Failure>,
 ) -> Result<Timed, Failure> {
-    let mut computing = 0.0;
+    let mut part = 0.0;
     let start = runtime.wtime();
     for _ in 0..rounds {
-        computing += round()?;
+        part += round()?;
     }
     end()?;
     let seconds = (runtime.wtime() - start).max(1e-9);
-    Ok(Timed { seconds: seconds / rounds as f64, computing: computing / rounds as f64 })
+    Ok(Timed { seconds: seconds / rounds as f64, part: part / rounds as f64 })
+}
+
+/// When ranks 0 and 1 store and read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Turns {
+    /// One after the other.
+    InTurn,
+    /// At the same time.
+    AtOnce,
+}
+
+/// Seconds that one round of [`measure`] spends on storing and reading its buffers, which is to be
+/// subtracted: `pass` does as much of it as this rank does in a round, and nothing else. Nothing where
+/// buffers are not rewritten. Collective.
+///
+/// Where ranks 0 and 1 work in turn, it is the sum of both; where they work at once, their mean. Each
+/// rank's part is the median of batches, with the buffers in the cache that the pass before left them in.
+///
+/// # Errors
+/// As [`Runtime::barrier`] and [`Runtime::allreduce`].
+pub fn alone<R: Runtime>(
+    runtime: &R,
+    order: &Order,
+    turns: Turns,
+    mut pass: impl FnMut(),
+) -> Result<f64, Failure> {
+    if order.buffers != Buffers::Rewritten {
+        return Ok(0.0);
+    }
+    let rank = runtime.rank();
+    let mut own = [0.0];
+    let (starts, part) = match turns {
+        Turns::InTurn => (2, 1.0),
+        Turns::AtOnce => (1, 0.5),
+    };
+    for start in 0..starts {
+        runtime.barrier()?;
+        if rank < 2 && (rank == start || turns == Turns::AtOnce) {
+            own[0] = part * median_pass(&order.effort, &mut pass);
+        }
+    }
+    runtime.allreduce(&mut own)?;
+    Ok(own[0])
+}
+
+/// Seconds of `pass`, of which there are as many as take half of a point's budget, the first ones
+/// untimed.
+fn median_pass(effort: &Effort, pass: &mut impl FnMut()) -> f64 {
+    let batch = effort.budget / 1e3 / 2.0 / PASSES as f64;
+    let mut timed = |rounds: u64| {
+        let start = Instant::now();
+        (0..rounds).for_each(|_| pass());
+        start.elapsed().as_secs_f64()
+    };
+    let (mut rounds, mut seconds) = (1, timed(1));
+    while seconds < batch && rounds < MOST_ROUNDS {
+        rounds *= 2;
+        seconds = timed(rounds);
+    }
+    let mut batches = [(); PASSES].map(|()| timed(rounds) / rounds as f64);
+    batches.sort_by(f64::total_cmp);
+    batches[PASSES / 2]
+}
+
+/// The batches without what took `alone` seconds of every round. `None` if one of them is not above zero
+/// then: what is left is noise, and to leave out that batch would bend the others' median.
+pub fn less(seconds: &[f64], alone: f64) -> Option<Vec<f64>> {
+    let left = seconds.iter().map(|seconds| seconds - alone);
+    left.map(|left| (left > 0.0).then_some(left)).collect()
 }
 
 /// Rank 0's value, on every rank.
@@ -123,6 +196,14 @@ pub fn of_rank_0<R: Runtime>(runtime: &R, value: f64) -> Result<f64, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_difference_that_is_noise_is_no_figure() {
+        assert_eq!(less(&[3.0, 2.5], 2.0), Some(vec![1.0, 0.5]));
+        assert_eq!(less(&[3.0, 2.0], 2.0), None);
+        assert_eq!(less(&[3.0, 1.0], 2.0), None);
+        assert_eq!(less(&[], 2.0), Some(vec![]));
+    }
 
     #[test]
     fn long_rounds_are_repeated_less_often() {

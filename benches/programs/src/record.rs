@@ -18,6 +18,9 @@ pub enum Record {
     Progress(String),
     /// Measured figures.
     Sample(Sample),
+    /// A point of this series, at this x, without figures: storing and reading the buffers alone took
+    /// about as long as all together, so that the difference says nothing.
+    Unclear(String, u64),
     /// All is measured and every payload was right; last of all.
     Complete,
     /// The program could not go on.

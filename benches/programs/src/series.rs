@@ -28,6 +28,8 @@ pub enum X {
     Order,
     /// The number of ranks of the job.
     Ranks,
+    /// For how many microseconds a rank has been blocked.
+    Blocked,
 }
 
 /// Units of figures.
@@ -45,6 +47,8 @@ pub enum Unit {
     Gflops,
     /// Hundredths.
     Percent,
+    /// So many times something that was measured beside it.
+    Times,
 }
 
 /// Which of two figures is the better one.
@@ -64,6 +68,7 @@ impl X {
             Self::Depth => "Depth",
             Self::Order => "N",
             Self::Ranks => "Ranks",
+            Self::Blocked => "Blocked",
         }
     }
 }
@@ -77,7 +82,15 @@ impl fmt::Display for Unit {
             Self::MillionPerSecond => "M/s",
             Self::Gflops => "GFLOP/s",
             Self::Percent => "%",
+            Self::Times => "times",
         })
+    }
+}
+
+impl Unit {
+    /// Whether it says how much of something else: a ratio of two such figures says nothing.
+    pub fn is_relative(self) -> bool {
+        matches!(self, Self::Percent | Self::Times)
     }
 }
 
@@ -85,43 +98,73 @@ const fn row(id: &'static str, title: &'static str, x: X, unit: Unit, better: Be
     Series { id, title, x, unit, better }
 }
 
-/// All series, in the order in which they are shown.
+/// A time over sizes of messages.
+const fn time(id: &'static str, title: &'static str) -> Series {
+    row(id, title, X::Bytes, Unit::Microseconds, Better::Lower)
+}
+
+/// A bandwidth over sizes of messages.
+const fn speed(id: &'static str, title: &'static str) -> Series {
+    row(id, title, X::Bytes, Unit::MegabytesPerSecond, Better::Higher)
+}
+
+/// A message rate.
+const fn rate(id: &'static str, title: &'static str) -> Series {
+    row(id, title, X::Bytes, Unit::MillionPerSecond, Better::Higher)
+}
+
+/// A total over sizes of messages by the larger of its two parts.
+const fn total(id: &'static str, title: &'static str) -> Series {
+    row(id, title, X::Bytes, Unit::Times, Better::Lower)
+}
+
+/// A time over orders of matrices.
+const fn matrix(id: &'static str, title: &'static str) -> Series {
+    row(id, title, X::Order, Unit::Microseconds, Better::Lower)
+}
+
+/// All series, in the order in which they are shown. Those of rewritten buffers, which claims rest on,
+/// come before those of others.
 pub const SERIES: &[Series] = &[
-    row("latency", "Latency", X::Bytes, Unit::Microseconds, Better::Lower),
-    row("bandwidth", "Bandwidth", X::Bytes, Unit::MegabytesPerSecond, Better::Higher),
-    row("bibw", "Bidirectional bandwidth", X::Bytes, Unit::MegabytesPerSecond, Better::Higher),
-    row(
-        "latency-allocated",
-        "Latency, allocated memory",
-        X::Bytes,
-        Unit::Microseconds,
-        Better::Lower,
+    time("latency", "Latency, rewritten"),
+    speed("bandwidth", "Bandwidth, rewritten"),
+    speed("bibw", "Bidirectional bandwidth, rewritten"),
+    rate("rate", "Message rate, rewritten"),
+    time("latency-allocated", "Latency, rewritten, allocated memory"),
+    speed("bandwidth-allocated", "Bandwidth, rewritten, allocated memory"),
+    speed("bibw-allocated", "Bidirectional bandwidth, rewritten, allocated memory"),
+    time("latency-unchanged", "Latency, unchanged"),
+    speed("bandwidth-unchanged", "Bandwidth, unchanged"),
+    speed("bibw-unchanged", "Bidirectional bandwidth, unchanged"),
+    rate("rate-unchanged", "Message rate, unchanged"),
+    time("latency-allocated-unchanged", "Latency, unchanged, allocated memory"),
+    speed("bandwidth-allocated-unchanged", "Bandwidth, unchanged, allocated memory"),
+    speed("bibw-allocated-unchanged", "Bidirectional bandwidth, unchanged, allocated memory"),
+    time("latency-cold", "Latency, cold"),
+    speed("bandwidth-cold", "Bandwidth, cold"),
+    speed("bibw-cold", "Bidirectional bandwidth, cold"),
+    rate("rate-cold", "Message rate, cold"),
+    time("latency-allocated-cold", "Latency, cold, allocated memory"),
+    speed("bandwidth-allocated-cold", "Bandwidth, cold, allocated memory"),
+    speed("bibw-allocated-cold", "Bidirectional bandwidth, cold, allocated memory"),
+    time("overlap-alone", "Transfer beside no computation"),
+    time("overlap-send", "Send, computation, wait"),
+    total("overlap-send-times", "Send, computation, wait: by the larger part"),
+    time("overlap-receive", "Receive, computation, wait"),
+    total("overlap-receive-times", "Receive, computation, wait: by the larger part"),
+    time("overlap-alone-allocated", "Transfer beside no computation, allocated memory"),
+    time("overlap-send-allocated", "Send, computation, wait, allocated memory"),
+    total(
+        "overlap-send-times-allocated",
+        "Send, computation, wait: by the larger part, allocated memory",
     ),
-    row(
-        "bandwidth-allocated",
-        "Bandwidth, allocated memory",
-        X::Bytes,
-        Unit::MegabytesPerSecond,
-        Better::Higher,
+    time("overlap-receive-allocated", "Receive, computation, wait, allocated memory"),
+    total(
+        "overlap-receive-times-allocated",
+        "Receive, computation, wait: by the larger part, allocated memory",
     ),
-    row(
-        "bibw-allocated",
-        "Bidirectional bandwidth, allocated memory",
-        X::Bytes,
-        Unit::MegabytesPerSecond,
-        Better::Higher,
-    ),
-    row("rate", "Message rate", X::Bytes, Unit::MillionPerSecond, Better::Higher),
-    row("overlap", "Overlap of send and computation", X::Bytes, Unit::Percent, Better::Higher),
-    row(
-        "overlap-allocated",
-        "Overlap of send and computation, allocated memory",
-        X::Bytes,
-        Unit::Percent,
-        Better::Higher,
-    ),
-    row("wakeup", "Send to a blocked rank", X::Bytes, Unit::Microseconds, Better::Lower),
-    row("wakeup-cpu", "Processor time while blocked", X::Bytes, Unit::Percent, Better::Lower),
+    row("wakeup", "Send to a blocked rank", X::Blocked, Unit::Microseconds, Better::Lower),
+    row("wakeup-cpu", "Processor time while blocked", X::Blocked, Unit::Percent, Better::Lower),
     row(
         "matching-posted",
         "Match behind posted receives",
@@ -155,8 +198,12 @@ pub const SERIES: &[Series] = &[
     row("bcast", "Broadcast", X::Bytes, Unit::Microseconds, Better::Lower),
     row("allreduce", "Allreduce", X::Bytes, Unit::Microseconds, Better::Lower),
     row("alltoall", "All-to-all", X::Bytes, Unit::Microseconds, Better::Lower),
-    row("matrix-f32", "Ping-pong of N x N f32", X::Order, Unit::Microseconds, Better::Lower),
-    row("matrix-f64", "Ping-pong of N x N f64", X::Order, Unit::Microseconds, Better::Lower),
+    matrix("matrix-f32", "Ping-pong of N x N f32, rewritten"),
+    matrix("matrix-f64", "Ping-pong of N x N f64, rewritten"),
+    matrix("matrix-f32-unchanged", "Ping-pong of N x N f32, unchanged"),
+    matrix("matrix-f64-unchanged", "Ping-pong of N x N f64, unchanged"),
+    matrix("matrix-f32-cold", "Ping-pong of N x N f32, cold"),
+    matrix("matrix-f64-cold", "Ping-pong of N x N f64, cold"),
     row("cannon", "Cannon's multiplication", X::Order, Unit::Gflops, Better::Higher),
     row("cannon-share", "Cannon: share of communication", X::Order, Unit::Percent, Better::Lower),
     row("summa", "SUMMA multiplication", X::Order, Unit::Gflops, Better::Higher),

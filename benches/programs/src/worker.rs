@@ -15,6 +15,8 @@ pub struct Sink<'a> {
     rank: usize,
     /// Where ranks 0 and 1 measure the raw cache line.
     lines: Option<SharedLines>,
+    /// Waits until every rank is here.
+    barrier: &'a dyn Fn() -> Result<(), Failure>,
     /// The last raw time.
     raw: Option<f64>,
 }
@@ -22,16 +24,29 @@ pub struct Sink<'a> {
 impl Sink<'_> {
     /// Reports the figures of the series named `id` at `x`. Collective.
     pub fn sample(&mut self, id: &str, x: usize, values: Vec<f64>) {
+        self.sample_if_clear(id, x, Some(values));
+    }
+
+    /// As [`Sink::sample`]; says so if there are none. Collective: other ranks than 0 may be of another
+    /// opinion.
+    pub fn sample_if_clear(&mut self, id: &str, x: usize, values: Option<Vec<f64>>) {
         let series = Series::named(id).expect("programs name series of the table");
         let before = self.raw;
         self.look();
         let raw = before.zip(self.raw);
-        self.record(&Record::Sample(Sample { raw, ..Sample::new(series, x, values) }));
+        self.record(&match values {
+            Some(values) => Record::Sample(Sample { raw, ..Sample::new(series, x, values) }),
+            None => Record::Unclear(id.to_owned(), x as u64),
+        });
     }
 
-    /// Measures the raw cache line: after each figure, which is before the next one.
+    /// Measures the raw cache line: after each figure, which is before the next one. No rank begins
+    /// while another may still be in a call: who waits for a cache line makes no progress, for which
+    /// that call might wait.
     fn look(&mut self) {
-        self.raw = self.lines.as_mut().and_then(|lines| lines.measure(self.rank));
+        let all_here = (self.barrier)().is_ok();
+        let lines = self.lines.as_mut().filter(|_| all_here);
+        self.raw = lines.and_then(|lines| lines.measure(self.rank));
     }
 
     fn record(&mut self, record: &Record) {
@@ -55,14 +70,14 @@ pub fn run<R: Runtime>(
     let line = first.and_then(|order| order.line.as_deref());
     let line = line.filter(|_| runtime.size() > 1 && runtime.rank() < 2);
     let lines = line.map(SharedLines::open).transpose()?;
-    let mut sink = Sink { emit, rank: runtime.rank(), lines, raw: None };
+    let barrier = || runtime.barrier();
+    let mut sink = Sink { emit, rank: runtime.rank(), lines, barrier: &barrier, raw: None };
     let (name, ranks) = (runtime.library(), runtime.size());
     let (thresholds, facts) = (runtime.thresholds(), runtime.facts());
     sink.record(&Record::Library(Library { name, ranks, thresholds, facts }));
     for (order, program) in orders.iter().flat_map(programs_of) {
         let name = clap::ValueEnum::to_possible_value(&program).expect("no program is hidden");
         sink.record(&Record::Progress(name.get_name().to_owned()));
-        runtime.barrier()?;
         sink.look();
         run_one(runtime, order, program, &mut sink)?;
     }

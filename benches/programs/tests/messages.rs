@@ -2,7 +2,7 @@
 
 mod support;
 
-use mpj_bench_programs::{Memory, Order, Program};
+use mpj_bench_programs::{Buffers, Memory, Order, Program, Sample};
 
 use support::{Fault, fails, measures, order, run};
 
@@ -41,9 +41,62 @@ fn long_streams_have_short_windows() {
 }
 
 #[test]
-fn overlap_is_measured() {
-    measures(2, &with_sizes(Program::Overlap), &over_sizes("overlap"));
-    measures(3, &with_sizes(Program::Overlap), &over_sizes("overlap"));
+fn buffers_have_series_of_their_own() {
+    let programs = [
+        (Program::Latency, ["latency", "latency-unchanged", "latency-cold"]),
+        (Program::Bandwidth, ["bandwidth", "bandwidth-unchanged", "bandwidth-cold"]),
+        (Program::Bibw, ["bibw", "bibw-unchanged", "bibw-cold"]),
+        (Program::Rate, ["rate", "rate-unchanged", "rate-cold"]),
+        (Program::MatrixPingpong, ["matrix-f32", "matrix-f32-unchanged", "matrix-f32-cold"]),
+        (Program::Wakeup, ["wakeup"; 3]),
+    ];
+    for (program, series) in programs {
+        let kinds = [Buffers::Rewritten, Buffers::Unchanged, Buffers::Cold];
+        let names = kinds.map(|buffers| {
+            let order = Order { buffers, ..order(program) };
+            run(2, &order, Fault::None).expect("the order is legal").remove(0).series
+        });
+        assert_eq!(names, series);
+        assert_eq!(program.has_buffers(), program != Program::Wakeup);
+    }
+}
+
+/// Messages that are longer than the pool, that fill it, and of which it holds many.
+#[test]
+fn cold_buffers_are_measured_at_every_size() {
+    let sizes = vec![0, 1, 100, 5000, 100_000];
+    for program in [Program::Latency, Program::Bandwidth, Program::Bibw] {
+        let order = Order { buffers: Buffers::Cold, sizes: sizes.clone(), ..order(program) };
+        for ranks in [2, 3] {
+            let samples = run(ranks, &order, Fault::None).expect("the order is legal");
+            let of_empty = usize::from(program == Program::Latency);
+            assert_eq!(samples.len(), 4 + of_empty, "{program:?}");
+            assert!(samples.iter().all(|sample| !sample.values.is_empty()), "nothing to subtract");
+        }
+        // It is rank 1 whose messages are spoilt.
+        if program != Program::Bandwidth {
+            fails(2, &order, Fault::Every, "wrong payload");
+        }
+    }
+}
+
+#[test]
+fn transfers_are_measured_alone_and_beside_computation() {
+    let alone = with_sizes(Program::Overlap);
+    measures(3, &alone, &over_sizes("overlap-alone"));
+    let order = Order { compute: vec![1.0, 10.0, 100.0, 50.0], ..alone };
+    let series = ["alone", "send", "send-times", "receive", "receive-times"];
+    let names = series.map(|name| format!("overlap-{name}"));
+    let points = SIZES.map(|size| names.each_ref().map(|name| (&**name, size)));
+    measures(2, &order, points.as_flattened());
+    let samples = run(2, &order, Fault::None).expect("the order is legal");
+    let of_100 = |it: &&Sample| it.x == SIZES[2] && !it.series.ends_with("alone");
+    for Sample { series, values, .. } in samples.iter().filter(of_100) {
+        // The computation is done, whatever the machine is doing meanwhile.
+        let least = if series.ends_with("times") { 0.5 } else { 50.0 };
+        assert!(values.iter().all(|value| *value > least), "{series}: {values:?}");
+    }
+    fails(2, &order, Fault::Every, "wrong payload");
 }
 
 #[test]
@@ -52,7 +105,7 @@ fn allocated_memory_has_series_of_its_own() {
         (Program::Latency, "latency-allocated"),
         (Program::Bandwidth, "bandwidth-allocated"),
         (Program::Bibw, "bibw-allocated"),
-        (Program::Overlap, "overlap-allocated"),
+        (Program::Overlap, "overlap-alone-allocated"),
         (Program::Matching, "matching-posted"),
     ];
     for (program, series) in programs {
@@ -66,12 +119,16 @@ fn allocated_memory_has_series_of_its_own() {
 
 #[test]
 fn waking_up_is_measured() {
-    let samples = run(2, &order(Program::Wakeup), Fault::None).expect("the order is legal");
-    let [wakeup, processor] = &*samples else { panic!("not two series: {samples:?}") };
-    // The ranks share a process with other tests, so that time is over 100 % here.
-    assert_eq!((&*wakeup.series, &*processor.series), ("wakeup", "wakeup-cpu"));
-    assert!(wakeup.values.iter().all(|delay| *delay > 0.0), "{wakeup:?}");
-    assert!(processor.values.iter().all(|share| *share >= 0.0), "{processor:?}");
+    let order = Order { blocked: vec![30, 2000], ..order(Program::Wakeup) };
+    let samples = run(2, &order, Fault::None).expect("the order is legal");
+    let points: Vec<_> = samples.iter().map(|sample| (&*sample.series, sample.x)).collect();
+    let of_both = |x| [("wakeup", x), ("wakeup-cpu", x)];
+    assert_eq!(points, [of_both(30), of_both(2000)].concat());
+    for Sample { series, values, .. } in &samples {
+        // The ranks share a process with other tests, so that time is over 100 % here.
+        let can_be = |value: &f64| *value > 0.0 || (series == "wakeup-cpu" && *value == 0.0);
+        assert!(values.len() == 2 && values.iter().all(can_be), "{series}: {values:?}");
+    }
 }
 
 #[test]

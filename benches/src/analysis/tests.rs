@@ -39,6 +39,7 @@ fn launch(round: usize, runtime: &str, series: &str, x: u64, values: &[f64]) -> 
         raw: NEAR,
         seconds: 1.0,
         failure: None,
+        unclear: Vec::new(),
         samples: vec![sample],
     }
 }

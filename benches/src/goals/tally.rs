@@ -48,8 +48,6 @@ pub enum Word {
     TooFew,
     /// There is no point.
     NotMeasured,
-    /// There is no goal.
-    NoGoal,
 }
 
 impl Standing {
@@ -70,12 +68,11 @@ impl Standing {
 
     /// What may be said.
     pub fn word(&self) -> Word {
-        match (self.worst(), self.goal.most) {
-            (None, _) => Word::NotMeasured,
-            (_, None) => Word::NoGoal,
-            (Some(worst), _) if worst.ratio.interval.is_none() => Word::TooFew,
-            (Some(worst), Some(most)) if worst.ratio.median <= most => Word::Reached,
-            _ => Word::Missed,
+        match self.worst().map(|worst| &worst.ratio) {
+            None => Word::NotMeasured,
+            Some(ratio) if ratio.interval.is_none() => Word::TooFew,
+            Some(ratio) if ratio.median <= self.goal.most(self.face) => Word::Reached,
+            Some(_) => Word::Missed,
         }
     }
 }
@@ -125,7 +122,13 @@ pub fn standings(run: &Run) -> Vec<Standing> {
 impl Seen {
     fn points(&self, goal: &Goal, principal: usize) -> Vec<Measured> {
         match goal.beside {
-            Beside::CacheLine => self.by_cache_line(goal, principal),
+            Beside::CacheLine => self.of_launches(goal, principal, |sample| {
+                let (before, after) = sample.raw?;
+                Some(stats::median(&sample.values)? * 1e3 / ((before + after) / 2.0))
+            }),
+            Beside::Nothing => {
+                self.of_launches(goal, principal, |sample| stats::median(&sample.values))
+            }
             Beside::BestPeer => self.by_best_peer(goal, principal),
         }
     }
@@ -148,20 +151,21 @@ impl Seen {
         tables.flat_map(of_table).collect()
     }
 
-    /// The median figure of each launch by the raw time beside it.
-    fn by_cache_line(&self, goal: &Goal, principal: usize) -> Vec<Measured> {
+    /// What `ratio` makes of the figures of each launch.
+    fn of_launches(
+        &self,
+        goal: &Goal,
+        principal: usize,
+        ratio: impl Fn(&Sample) -> Option<f64>,
+    ) -> Vec<Measured> {
         let id = &self.run.header.runtimes[principal].id;
         let own = self.run.launches.iter().filter(|launch| launch.runtime == *id);
-        let ratio = |sample: &Sample| {
-            let (before, after) = sample.raw?;
-            Some(stats::median(&sample.values)? * 1e3 / ((before + after) / 2.0))
-        };
         let of_part = |part: &Part| {
             let is_wanted =
                 |launch: &Launch| !launch.oversubscribed && launch.ranks as u64 == part.ranks;
             let samples = own.clone().filter(|it| is_wanted(it)).flat_map(|it| &it.samples);
             let samples = samples.filter(|it| it.series == part.series && it.x == part.from);
-            let ratios: Vec<f64> = samples.filter_map(ratio).collect();
+            let ratios: Vec<f64> = samples.filter_map(&ratio).collect();
             let interval = stats::interval(&ratios);
             let (median, pairs) = (stats::median(&ratios)?, ratios.len());
             let verdict = analysis::side_of_1(interval);

@@ -62,7 +62,7 @@ fn failures(out: &mut String, run: &Run) {
     if failures.is_empty() {
         return;
     }
-    out.push_str("<h3>Launches that failed</h3><ul>");
+    out.push_str("<h3>What failed</h3><ul>");
     for failure in &failures {
         put(out, format_args!("<li>{}</li>", Text(failure)));
     }

@@ -108,7 +108,7 @@ fn pages_need_nothing_else() {
     {
         assert!(!page.contains(outside), "{outside}");
     }
-    assert!(page.len() < 5 << 18, "{} bytes", page.len());
+    assert!(page.len() < 2 << 20, "{} bytes", page.len());
 }
 
 #[test]

@@ -1,6 +1,8 @@
 //! What a reader has to know of a run before the figures. Used by the text, the page and the results
 //! document.
 
+use std::collections::BTreeMap;
+
 use super::wording;
 use crate::analysis;
 use crate::model::{Face, Header, NEAR_BELOW, Run};
@@ -19,6 +21,12 @@ const METHOD: &[&str] = &[
     "Every round starts each runtime once per configuration, in random order.",
     "A raw figure is the mean of one timed batch of operations (about 1 ms long, or one operation if \
      that takes longer). So minimum and p99 are of batches, not of single operations.",
+    "Buffers are rewritten unless a table says otherwise: the sender stores every word before each send, \
+     the receiver reads every word after it, and what storing and reading take alone, measured in the same \
+     launch at the same size, is subtracted. Lines that have to be fetched from another processor's cache \
+     for it are not: they are the library's doing. Where a batch took no longer than that, the launch has \
+     no figure. Goals and claims rest on rewritten buffers. Unchanged ones are sent again and again, so \
+     that a receiver may find them in its own cache; cold ones are out of a pool that no cache holds.",
     "A launch is the unit: it counts as one value, the median of its raw figures. A figure is the \
      median of the launches. Its interval holds the true median with at least 95 % (order \
      statistics; it takes six launches).",
@@ -68,7 +76,8 @@ pub fn faces(run: &Run) -> Option<String> {
     ))
 }
 
-/// One line for each launch that did not come to its end.
+/// One line for each launch that did not come to its end, and one for each point that launches of a
+/// runtime have no figures for, since storing and reading took as long as all together.
 pub fn failures(run: &Run) -> Vec<String> {
     let failed = run.launches.iter().filter_map(|launch| {
         let (why, runtime, benchmark) =
@@ -77,5 +86,15 @@ pub fn failures(run: &Run) -> Vec<String> {
         let round = launch.round + 1;
         Some(format!("round {round}, {runtime}, {benchmark} on {ranks}: {why}"))
     });
-    failed.collect()
+    let mut unclear = BTreeMap::<_, usize>::new();
+    for launch in &run.launches {
+        for (series, x) in &launch.unclear {
+            *unclear.entry((series, *x, &launch.runtime)).or_default() += 1;
+        }
+    }
+    let unclear = unclear.into_iter().map(|((series, x, runtime), launches)| {
+        let launches = wording::count(launches, "launch", "launches");
+        format!("{runtime}, {series} at {x}, {launches}: too noisy to subtract storing and reading")
+    });
+    failed.chain(unclear).collect()
 }

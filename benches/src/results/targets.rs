@@ -39,7 +39,7 @@ pub const HEADS: [&str; 8] =
 pub fn rows(run: &Run) -> Vec<[String; 8]> {
     let has_peers = has_peers(&run.header);
     let standings = goals::standings(run).into_iter();
-    let standings = standings.filter(|it| has_peers || it.goal.beside == Beside::CacheLine);
+    let standings = standings.filter(|it| has_peers || it.goal.beside != Beside::BestPeer);
     standings.map(|standing| row(&standing, &run.header)).collect()
 }
 
@@ -66,13 +66,13 @@ fn row(standing: &Standing, header: &Header) -> [String; 8] {
         let point = point(worst.series, worst.x);
         match goal.beside {
             Beside::BestPeer => format!("{point}, {}", header.runtimes[worst.ratio.peer].label),
-            Beside::CacheLine => point,
+            Beside::CacheLine | Beside::Nothing => point,
         }
     });
     [
         goal.name.to_owned(),
         text(face.map(|face| face.name().to_owned())),
-        text(goal.most.map(wording::short)),
+        wording::short(goal.most(*face)),
         text(worst.map(|worst| wording::ratio_with_interval(&worst.ratio))),
         text(place),
         text(standing.median().map(wording::ratio)),
@@ -91,7 +91,6 @@ fn word(word: Word) -> &'static str {
         Word::Missed => "missed",
         Word::TooFew => "too few pairs",
         Word::NotMeasured => "not measured",
-        Word::NoGoal => "no goal",
     }
 }
 

@@ -5,9 +5,19 @@ use mpj_bench_programs::{Series, Unit, X};
 
 use crate::analysis::{Ratio, Verdict};
 
-/// A point of a series: `64K` for bytes, the number itself for all else.
+/// A point of a series: `64K` for bytes, `4 ms` for times, the number itself for all else.
 pub fn point(x: X, value: u64) -> String {
-    if x == X::Bytes { size(value) } else { value.to_string() }
+    match x {
+        X::Bytes => size(value),
+        X::Blocked => blocked(value),
+        _ => value.to_string(),
+    }
+}
+
+/// A time of being blocked: `30 µs`, `1 s`.
+fn blocked(microseconds: u64) -> String {
+    let (value, unit) = time(microseconds as f64);
+    format!("{} {unit}", short(value))
 }
 
 /// A number of bytes: `1`, `64K`, `4M`; what is no multiple of 1024 stays as it is.
@@ -68,6 +78,7 @@ fn scaled(value: f64, unit: Unit) -> (f64, &'static str) {
         Unit::MillionPerSecond => (value, "M/s"),
         Unit::Gflops => (value, "GFLOP/s"),
         Unit::Percent => (value, "%"),
+        Unit::Times => (value, "times"),
     }
 }
 
@@ -120,6 +131,7 @@ pub fn ratio_with_interval(of: &Ratio) -> String {
 pub fn at(x: X, value: u64) -> String {
     match x {
         X::Bytes => format!("at {} bytes", size(value)),
+        X::Blocked => format!("after {}", blocked(value)),
         _ => format!("at {} {value}", x.head()),
     }
 }
@@ -131,6 +143,7 @@ pub fn points(x: X) -> &'static str {
         X::Depth => "depths",
         X::Order => "orders",
         X::Ranks => "numbers of ranks",
+        X::Blocked => "times",
     }
 }
 
@@ -141,12 +154,13 @@ pub fn axis(x: X) -> &'static str {
         X::Depth => "depth of the queue",
         X::Order => "order N",
         X::Ranks => "ranks",
+        X::Blocked => "blocked for",
     }
 }
 
 /// A verdict in a word that fits the series: shares are not faster, but better.
 pub fn verdict(series: &Series, verdict: Verdict) -> &'static str {
-    let share = series.unit == Unit::Percent;
+    let share = series.unit.is_relative();
     match verdict {
         Verdict::Faster if share => "better",
         Verdict::Slower if share => "worse",

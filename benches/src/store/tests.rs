@@ -38,6 +38,7 @@ fn launch() -> Launch {
         seconds: 1.5,
         failure: None,
         samples: vec![sample("latency"), sample("bibw")],
+        unclear: vec![("rate".to_owned(), 8)],
     }
 }
 
@@ -92,10 +93,11 @@ fn a_launch_that_could_not_be_read_is_not_written() {
 fn every_rule() {
     let text_of = |text: &str| Problem::UnknownSeries(text.to_owned());
     assert_eq!(broken("\"bibw\"", "\"warp\""), (2, text_of("warp")));
+    assert_eq!(broken("\"rate\"", "\"race\""), (2, text_of("race")));
     let rounds = Problem::Round { round: 15, rounds: 15 };
     assert_eq!(broken("\"round\":2", "\"round\":15"), (2, rounds));
     assert_eq!(broken("\"ranks\":2", "\"ranks\":0"), (2, Problem::NoRanks));
-    assert_eq!(broken("\"format\":1", "\"format\":7"), (1, Problem::Format(7)));
+    assert_eq!(broken("\"format\":2", "\"format\":7"), (1, Problem::Format(7)));
     let negative = Problem::Figure { what: "latency".to_owned(), value: -0.5 };
     assert_eq!(broken("0.25", "-0.5"), (2, negative));
     let raw = Problem::Figure { what: "raw".to_owned(), value: -1.0 };
@@ -116,7 +118,7 @@ fn lines_that_are_not_ours() {
         ("\"ranks\":2", "\"ranks\":-2", 2, "invalid value"),
         ("\"ranks\":2", "\"ranks\":2,\"speed\":1", 2, "unknown field `speed`"),
         ("\"command\"", "\"commando\"", 1, "unknown field `commando`"),
-        ("\"format\":1", "\"format\":\"1\"", 1, "invalid type"),
+        ("\"format\":2", "\"format\":\"1\"", 1, "invalid type"),
         ("0.25", "null", 2, "invalid type: null"),
         ("0.25", "NaN", 2, "expected value at column"),
         ("0.25", "1e999", 2, "number out of range"),
@@ -127,7 +129,7 @@ fn lines_that_are_not_ours() {
         assert_eq!(at, line, "{problem}");
         assert!(matches!(&problem, Problem::NotOurs(text) if text.contains(reason)), "{problem}");
     }
-    let missing = broken("\"format\":1,", "").1.to_string();
+    let missing = broken("\"format\":2,", "").1.to_string();
     assert!(missing.contains("missing field `format`"), "{missing}");
 }
 
@@ -140,8 +142,11 @@ fn messages_name_file_and_line() {
         let message = read(&path).expect_err("it is broken").to_string();
         message.replace(&folder.path().display().to_string(), "")
     };
-    let other = text().replace("\"format\":1", "\"format\":7");
-    assert_eq!(message(other.as_bytes()), "/run.jsonl, line 1: format 7; this program reads 1");
+    let other = text().replace("\"format\":2", "\"format\":7");
+    assert_eq!(
+        message(other.as_bytes()),
+        "/run.jsonl, line 1: format 7; this program reads 2, since buffers are rewritten: measure again"
+    );
     let empty = "/run.jsonl, line 1: the file is empty; it was not written by mpj-bench --json";
     assert_eq!(message(b""), empty);
     let cut = &text()[..text().len() - 5];

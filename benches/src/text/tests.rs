@@ -32,6 +32,7 @@ fn launch(round: usize, runtime: &str, samples: Vec<Sample>) -> Launch {
         raw: Some((50.0, 52.0)),
         seconds: 1.0,
         failure: None,
+        unclear: Vec::new(),
         samples,
     }
 }
@@ -79,7 +80,7 @@ fn a_table_with_peers() {
     run.launches.pop();
     let text = table(&only_table(&run), &run.header);
     let golden = "\
-# MPJ Latency Test, 2 ranks, 5 to 6 launches
+# MPJ Latency, rewritten Test, 2 ranks, 5 to 6 launches
 # Size          mpj eager (us)       mpj auto (us)  Open MPI 4.1.4 (us)    MPICH 4.0.2 (us)      auto/best peer       95 % interval
 1                        0.150               0.160                0.251               0.301               0.640      [0.640, 0.640]  faster  openmpi
 4096                      2.00                1.50                 1.50                   -               1.000      [1.000, 1.000]  ~  openmpi
@@ -92,7 +93,7 @@ fn a_table_with_one_peer_and_one_of_ours() {
     let mut run = run(&PEERS[1..3], &[[20.0, 1000.0], [10.0, 1000.25]]);
     run.launches.iter_mut().for_each(|launch| launch.oversubscribed = true);
     let golden = "\
-# MPJ Latency Test, 2 ranks, 6 launches
+# MPJ Latency, rewritten Test, 2 ranks, 6 launches
 # Size           mpj auto (us)  Open MPI 4.1.4 (us)        auto/openmpi       95 % interval
 1                         20.0                 10.0               2.000      [2.000, 2.000]  slower  *
 4096                      1002                 1003               1.000      [1.000, 1.000]  ~  *
@@ -105,7 +106,7 @@ fn a_table_with_one_peer_and_one_of_ours() {
 fn a_table_without_peers() {
     let run = run(&[PEERS[0], ("rendezvous", "mpj rendezvous")], &[[0.0, 2.0], [0.004, 1.0]]);
     let golden = "\
-# MPJ Latency Test, 2 ranks, 6 launches
+# MPJ Latency, rewritten Test, 2 ranks, 6 launches
 # Size          mpj eager (us)  mpj rendezvous (us)    eager/rendezvous       95 % interval
 1                            -              0.00401                   -                   -
 4096                      2.00                 1.00               2.000      [2.000, 2.000]  slower
@@ -117,7 +118,7 @@ fn a_table_without_peers() {
 fn a_table_of_one_runtime() {
     let run = run(&[("auto", "mpj\nauto")], &[[1.0, 2.0]]);
     let golden = "\
-# MPJ Latency Test, 2 ranks, 6 launches
+# MPJ Latency, rewritten Test, 2 ranks, 6 launches
 # Size           mpj auto (us)
 1                         1.00
 4096                      2.00
@@ -129,7 +130,7 @@ fn a_table_of_one_runtime() {
 fn all_details() {
     let run = run(&PEERS[1..], &[[1.0, 0.0], [2.0, 12345678.0], [0.0, 0.0]]);
     let golden = "\
-# MPJ Latency Test, 2 ranks, 6 launches, figures in us
+# MPJ Latency, rewritten Test, 2 ranks, 6 launches, figures in us
 # mpj auto
 # Size                  median       95 % interval      min of batches      p99 of batches                mean             batches            launches
 1                         1.00        [1.00, 1.00]                1.00                1.00                1.00                   6                   6
@@ -194,7 +195,7 @@ fn without_intervals_there_are_no_verdicts() {
     let mut run = run(&PEERS[1..3], &[[1.0, 0.0], [2.0, 0.0]]);
     run.launches.truncate(6);
     let golden = "\
-# MPJ Latency Test, 2 ranks, 3 launches
+# MPJ Latency, rewritten Test, 2 ranks, 3 launches
 # Size           mpj auto (us)  Open MPI 4.1.4 (us)        auto/openmpi       95 % interval
 1                         1.00                 2.00               0.500                   -
 # no intervals: 3 launches of each

@@ -11,8 +11,7 @@ use std::process::Command;
 
 use mpj::BackendChoice;
 use mpj_bench_programs::order::Effort;
-use mpj_bench_programs::programs::wakeup::BLOCKED;
-use mpj_bench_programs::{Memory, Order, Program, Sample};
+use mpj_bench_programs::{Order, Program, Sample};
 use mpj_launcher::machine::Machine;
 use mpj_launcher::tuning_file;
 use rustix::fs::{MemfdFlags, memfd_create};
@@ -32,6 +31,8 @@ use crate::tune::verdict::{Aspect, Flow, Pairs, sights};
 const EFFORT: Effort = Effort { batches: 5, budget: 2.0 };
 /// Wake-ups in one launch.
 const WAKE_UPS: Effort = Effort { batches: 10, budget: 0.0 };
+/// For how many microseconds a rank is blocked that is woken up.
+const BLOCKED: u64 = 4000;
 /// How many times the planned rounds there are at most, where the machine changes its face too often.
 const MOST_ROUNDS: usize = 3;
 /// Early memory that lets the longest messages that are compared go eagerly.
@@ -126,7 +127,7 @@ impl Bench {
                 };
                 let delay = stats::median(figure("wakeup")).unwrap_or_default();
                 let share = stats::median(figure("wakeup-cpu")).unwrap_or_default();
-                *busy = share / 100.0 * (BLOCKED.as_secs_f64() * 1e6 + delay);
+                *busy = share / 100.0 * (BLOCKED as f64 + delay);
                 wake_up = figure("wakeup").iter().copied().fold(wake_up, f64::min);
                 watch();
             }
@@ -151,10 +152,8 @@ impl Bench {
         effort: Effort,
         sizes: &[usize],
     ) -> Result<Vec<Sample>, String> {
-        let (orders, products, depths) = (vec![], vec![], vec![]);
-        let (sizes, memory, pin) = (sizes.to_vec(), Memory::Ordinary, vec![]);
-        let order =
-            Order { programs, effort, memory, sizes, orders, products, depths, pin, line: None };
+        let (sizes, blocked) = (sizes.to_vec(), vec![BLOCKED]);
+        let order = Order { programs, effort, sizes, blocked, ..Order::default() };
         let configuration = Configuration { benchmark: Benchmark::Latency, ranks: 2, order };
         let line = LineFile::new().map_err(|error| format!("cannot make a file: {error}"))?;
         let contender = Contender::mpj(&self.programs, arm.backend);

@@ -2,12 +2,17 @@
 //!
 //! Every message of a window is received into a place of its own. So that the places of long
 //! messages do not ask for more memory than a machine has, the window shrinks above 1 MiB.
-
-use std::ops::DerefMut;
+//!
+//! With rewritten buffers every message of a window is also sent from a place of its own. The sender
+//! stores all of them before it starts the first send, and the receiver reads all of them after the last
+//! has come, before it lets the sender go on: so storing, messages and reading follow one another, and
+//! nothing that is subtracted was hidden behind something else. Both ways, the two ranks store at the
+//! same time, and read at the same time.
 
 use crate::order::{Memory, Order};
-use crate::pace;
-use crate::payload::{self, Payload};
+use crate::pace::{self, Turns};
+use crate::payload;
+use crate::pool::{Pool, Use};
 use crate::runtime::{Failure, Post, Runtime, Source};
 use crate::worker::{Sink, needs_two};
 
@@ -27,11 +32,12 @@ const ANSWER: i32 = 2;
 /// A job of one rank, a wrong payload, the library's.
 pub fn one_way<R: Runtime>(runtime: &R, order: &Order, sink: &mut Sink<'_>) -> Result<(), Failure> {
     needs_two(runtime, "bandwidth")?;
+    let mut stream = Stream::new(runtime, order, order.memory, Flow::OneWay)?;
+    let series = order.buffers.series(&order.memory.series("bandwidth"));
     for &size in order.sizes.iter().filter(|&&size| size > 0) {
-        let mut stream = Stream::new(runtime, order.memory, size)?;
-        let seconds = stream.measure(runtime, order, &[1], Stream::one_way)?;
+        let seconds = stream.measure(size)?;
         let bytes = (size * stream.window) as f64;
-        sink.sample(&order.memory.series("bandwidth"), size, rates(&seconds, bytes / 1e6));
+        sink.sample_if_clear(&series, size, rates(seconds, bytes / 1e6));
     }
     Ok(())
 }
@@ -46,11 +52,12 @@ pub fn both_ways<R: Runtime>(
     sink: &mut Sink<'_>,
 ) -> Result<(), Failure> {
     needs_two(runtime, "bibw")?;
+    let mut stream = Stream::new(runtime, order, order.memory, Flow::BothWays)?;
+    let series = order.buffers.series(&order.memory.series("bibw"));
     for &size in order.sizes.iter().filter(|&&size| size > 0) {
-        let mut stream = Stream::new(runtime, order.memory, size)?;
-        let seconds = stream.measure(runtime, order, &[0, 1], Stream::both_ways)?;
+        let seconds = stream.measure(size)?;
         let bytes = (2 * size * stream.window) as f64;
-        sink.sample(&order.memory.series("bibw"), size, rates(&seconds, bytes / 1e6));
+        sink.sample_if_clear(&series, size, rates(seconds, bytes / 1e6));
     }
     Ok(())
 }
@@ -61,88 +68,168 @@ pub fn both_ways<R: Runtime>(
 /// As [`one_way`].
 pub fn rate<R: Runtime>(runtime: &R, order: &Order, sink: &mut Sink<'_>) -> Result<(), Failure> {
     needs_two(runtime, "rate")?;
-    let mut stream = Stream::new(runtime, Memory::Ordinary, RATE_BYTES)?;
-    let seconds = stream.measure(runtime, order, &[1], Stream::one_way)?;
-    sink.sample("rate", RATE_BYTES, rates(&seconds, stream.window as f64 / 1e6));
+    let mut stream = Stream::new(runtime, order, Memory::Ordinary, Flow::OneWay)?;
+    let seconds = stream.measure(RATE_BYTES)?;
+    let rates = rates(seconds, stream.window as f64 / 1e6);
+    sink.sample_if_clear(&order.buffers.series("rate"), RATE_BYTES, rates);
     Ok(())
 }
 
 /// So much per window, per second.
-fn rates(seconds: &[f64], per_window: f64) -> Vec<f64> {
-    seconds.iter().map(|seconds| per_window / seconds).collect()
+fn rates(seconds: Option<Vec<f64>>, per_window: f64) -> Option<Vec<f64>> {
+    seconds.map(|seconds| seconds.iter().map(|seconds| per_window / seconds).collect())
 }
 
-/// The messages of one size.
-struct Stream<A> {
-    size: usize,
+/// Who sends.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Flow {
+    /// Rank 0.
+    OneWay,
+    /// Ranks 0 and 1.
+    BothWays,
+}
+
+/// Windows of messages of one size after the other.
+struct Stream<'runtime, R: Runtime + 'runtime> {
+    runtime: &'runtime R,
+    order: &'runtime Order,
+    flow: Flow,
+    /// Messages under way at once.
     window: usize,
-    out: Payload<A>,
-    places: Payload<A>,
+    size: usize,
+    out: Pool<'runtime, R>,
+    places: Pool<'runtime, R>,
 }
 
-impl<'runtime, A: DerefMut<Target = [u8]>> Stream<A> {
-    fn new<R>(runtime: &'runtime R, memory: Memory, size: usize) -> Result<Self, Failure>
-    where
-        R: Runtime<Allocated<'runtime> = A>,
-    {
-        let window = WINDOW.min((MOST_BYTES / size).max(2));
-        let out = payload::zeroed(runtime, memory, size)?;
-        let places = payload::zeroed(runtime, memory, size * window)?;
-        Ok(Self { size, window, out, places })
+impl<'runtime, R: Runtime> Stream<'runtime, R> {
+    fn new(
+        runtime: &'runtime R,
+        order: &'runtime Order,
+        memory: Memory,
+        flow: Flow,
+    ) -> Result<Self, Failure> {
+        let out = Pool::new(runtime, order, memory, Use::Send)?;
+        let places = Pool::new(runtime, order, memory, Use::Receive)?;
+        Ok(Self { runtime, order, flow, window: 0, size: 0, out, places })
     }
 
-    /// Seconds per window, batch by batch; what the `receivers` have got is checked.
-    fn measure<R: Runtime>(
-        &mut self,
-        runtime: &R,
-        order: &Order,
-        receivers: &[usize],
-        exchange: impl Fn(&mut Self, &R) -> Result<(), Failure>,
-    ) -> Result<Vec<f64>, Failure> {
-        let rank = runtime.rank();
-        payload::fill(&mut self.out, rank as u64);
-        let seconds = pace::measure(runtime, &order.effort, || exchange(self, runtime))?;
-        self.places.fill(0);
-        exchange(self, runtime)?;
-        if receivers.contains(&rank) {
-            let sender = 1 - rank as u64;
-            self.places.chunks(self.size).try_for_each(|place| payload::check(place, sender))?;
+    /// Whether this rank sends, and whether it receives.
+    fn roles(&self) -> (bool, bool) {
+        match (self.flow, self.runtime.rank()) {
+            (Flow::OneWay, 0) => (true, false),
+            (Flow::OneWay, 1) => (false, true),
+            (Flow::BothWays, 0 | 1) => (true, true),
+            _ => (false, false),
         }
-        Ok(seconds)
     }
 
-    /// A window from rank 0, and the answer that it has arrived.
-    fn one_way<R: Runtime>(&mut self, runtime: &R) -> Result<(), Failure> {
-        match runtime.rank() {
-            0 => {
-                runtime.start_all(sends(&self.out, self.window, 1), || Ok(()))?;
-                runtime.recv(&mut [], Source::Rank(1), ANSWER)
-            }
-            1 => {
-                runtime.start_all(receives(&mut self.places, self.size, 0), || Ok(()))?;
-                runtime.send(&[], 0, ANSWER)
-            }
+    /// Seconds per window of messages of `size` bytes, batch by batch; `None` if they are
+    /// [unclear](pace::less). What has come at last is checked.
+    fn measure(&mut self, size: usize) -> Result<Option<Vec<f64>>, Failure> {
+        (self.window, self.size) = (WINDOW.min((MOST_BYTES / size).max(2)), size);
+        let (sends, receives) = self.roles();
+        if sends {
+            self.out.cut(size, self.window)?;
+        }
+        if receives {
+            self.places.cut(size, self.window)?;
+        }
+        let (runtime, effort) = (self.runtime, &self.order.effort);
+        let seconds = pace::measure(runtime, effort, || self.exchange(true))?;
+        let turns = if self.flow == Flow::OneWay { Turns::InTurn } else { Turns::AtOnce };
+        let alone = pace::alone(runtime, self.order, turns, || self.store_and_read())?;
+        self.check()?;
+        Ok(pace::less(&seconds, alone))
+    }
+
+    /// What is done to the buffers of a window, by itself.
+    fn store_and_read(&mut self) {
+        let (sends, receives) = self.roles();
+        if sends {
+            self.out.store();
+        }
+        if receives {
+            self.places.read();
+        }
+    }
+
+    /// A window of messages that are known.
+    fn check(&mut self) -> Result<(), Failure> {
+        let (rank, (sends, receives)) = (self.runtime.rank(), self.roles());
+        if sends {
+            self.out.places().for_each(|place| payload::fill(place, rank as u64));
+        }
+        if receives {
+            self.places.places().for_each(|place| place.fill(0));
+        }
+        self.exchange(false)?;
+        if receives {
+            let sender = 1 - rank as u64;
+            self.places.places().try_for_each(|place| payload::check(place, sender))?;
+        }
+        Ok(())
+    }
+
+    /// A window. If it is `timed`, its buffers are the next ones, and the sender stores and the receiver
+    /// reads.
+    fn exchange(&mut self, timed: bool) -> Result<(), Failure> {
+        if timed {
+            self.out.advance();
+            self.places.advance();
+        }
+        match (self.flow, self.runtime.rank()) {
+            (Flow::OneWay, 0) => self.send(timed),
+            (Flow::OneWay, 1) => self.receive(timed),
+            (Flow::BothWays, rank @ (0 | 1)) => self.both_ways(1 - rank, timed),
             _ => Ok(()),
         }
     }
 
-    /// A window each way. The next one starts when this rank has all of this one.
-    fn both_ways<R: Runtime>(&mut self, runtime: &R) -> Result<(), Failure> {
-        let rank = runtime.rank();
-        if rank > 1 {
-            return Ok(());
+    /// A window to rank 1, and the answer that it has arrived.
+    fn send(&mut self, timed: bool) -> Result<(), Failure> {
+        if timed {
+            self.out.store();
         }
-        let other = 1 - rank;
-        let receives = receives(&mut self.places, self.size, other);
-        runtime.start_all(receives.chain(sends(&self.out, self.window, other)), || Ok(()))
+        self.runtime.start_all(sends(&self.out, self.window, 1), || Ok(()))?;
+        self.runtime.recv(&mut [], Source::Rank(1), ANSWER)
+    }
+
+    /// A window from rank 0, and the answer.
+    fn receive(&mut self, timed: bool) -> Result<(), Failure> {
+        self.runtime.start_all(receives(&mut self.places, 0), || Ok(()))?;
+        if timed {
+            self.places.read();
+        }
+        self.runtime.send(&[], 0, ANSWER)
+    }
+
+    /// A window each way. The next one starts when this rank has all of this one.
+    fn both_ways(&mut self, other: usize, timed: bool) -> Result<(), Failure> {
+        if timed {
+            self.out.store();
+        }
+        let receives = receives(&mut self.places, other);
+        let posts = receives.chain(sends(&self.out, self.window, other));
+        self.runtime.start_all(posts, || Ok(()))?;
+        if timed {
+            self.places.read();
+        }
+        Ok(())
     }
 }
 
-fn sends(data: &[u8], window: usize, to: usize) -> impl Iterator<Item = Post<'_>> {
-    (0..window).map(move |_| Post::Send { data, to, tag: DATA })
+fn sends<'a, R: Runtime>(
+    out: &'a Pool<'_, R>,
+    window: usize,
+    to: usize,
+) -> impl Iterator<Item = Post<'a>> {
+    (0..window).map(move |place| Post::Send { data: out.message(place), to, tag: DATA })
 }
 
-fn receives(places: &mut [u8], size: usize, from: usize) -> impl Iterator<Item = Post<'_>> {
-    let places = places.chunks_mut(size);
-    places.map(move |buffer| Post::Receive { buffer, from: Source::Rank(from), tag: DATA })
+fn receives<'a, R: Runtime>(
+    places: &'a mut Pool<'_, R>,
+    from: usize,
+) -> impl Iterator<Item = Post<'a>> {
+    let from = Source::Rank(from);
+    places.places().map(move |buffer| Post::Receive { buffer, from, tag: DATA })
 }

@@ -1,8 +1,13 @@
 //! Half of the time of a round trip between ranks 0 and 1, over message sizes.
+//!
+//! With rewritten buffers each rank stores its message just before the send and reads it just after the
+//! receive. The ranks take turns, so a round trip takes the time of two messages, and that of two times
+//! storing and two times reading, one after the other: the latter is subtracted.
 
-use crate::order::Order;
-use crate::pace;
+use crate::order::{Memory, Order};
+use crate::pace::{self, Turns};
 use crate::payload;
+use crate::pool::{Pool, Use};
 use crate::runtime::{Failure, Runtime, Source};
 use crate::worker::{Sink, needs_two};
 
@@ -15,57 +20,114 @@ const PONG: i32 = 2;
 /// A job of one rank, a wrong payload, the library's.
 pub fn run<R: Runtime>(runtime: &R, order: &Order, sink: &mut Sink<'_>) -> Result<(), Failure> {
     needs_two(runtime, "latency")?;
+    let mut pair = PingPong::new(runtime, order, order.memory)?;
     for &size in &order.sizes {
-        let mut out = payload::zeroed(runtime, order.memory, size)?;
-        let mut back = payload::zeroed(runtime, order.memory, size)?;
-        let mut buffers = Buffers { out: &mut out, back: &mut back };
-        check_round_trip(runtime, &mut buffers)?;
-        let seconds = pace::measure(runtime, &order.effort, || buffers.round_trip(runtime))?;
-        check_round_trip(runtime, &mut buffers)?;
-        let one_way = seconds.iter().map(|seconds| seconds * 1e6 / 2.0).collect();
-        sink.sample(&order.memory.series("latency"), size, one_way);
+        let seed = |rank: usize| 2 * size as u64 + rank as u64;
+        let one_way = pair.measure(
+            size,
+            |buffer, rank| payload::fill(buffer, seed(rank)),
+            |buffer, rank| payload::check(buffer, seed(rank)),
+        )?;
+        let series = order.buffers.series(&order.memory.series("latency"));
+        sink.sample_if_clear(&series, size, one_way);
     }
     Ok(())
 }
 
-/// What goes out and where the answer comes in.
-struct Buffers<'a> {
-    out: &'a mut [u8],
-    back: &'a mut [u8],
+/// Messages there and back.
+pub struct PingPong<'runtime, R: Runtime + 'runtime> {
+    runtime: &'runtime R,
+    order: &'runtime Order,
+    out: Pool<'runtime, R>,
+    back: Pool<'runtime, R>,
 }
 
-impl Buffers<'_> {
+impl<'runtime, R: Runtime> PingPong<'runtime, R> {
+    /// Nothing is sent yet.
+    ///
+    /// # Errors
+    /// The library's.
+    pub fn new(
+        runtime: &'runtime R,
+        order: &'runtime Order,
+        memory: Memory,
+    ) -> Result<Self, Failure> {
+        let out = Pool::new(runtime, order, memory, Use::Send)?;
+        let back = Pool::new(runtime, order, memory, Use::Receive)?;
+        Ok(Self { runtime, order, out, back })
+    }
+
+    /// Microseconds one way of messages of `size` bytes, batch by batch; `None` if they are
+    /// [unclear](pace::less). Before and after, a message goes each way that `fill` has filled for its
+    /// sender, and `check` sees what has come of it.
+    ///
+    /// # Errors
+    /// That of `check`, the library's.
+    pub fn measure(
+        &mut self,
+        size: usize,
+        fill: impl Fn(&mut [u8], usize),
+        check: impl Fn(&[u8], usize) -> Result<(), Failure>,
+    ) -> Result<Option<Vec<f64>>, Failure> {
+        self.out.cut(size, 1)?;
+        self.back.cut(size, 1)?;
+        let (runtime, effort) = (self.runtime, &self.order.effort);
+        self.check(&fill, &check)?;
+        let seconds = pace::measure(runtime, effort, || self.round_trip())?;
+        let alone = pace::alone(runtime, self.order, Turns::InTurn, || {
+            self.out.store();
+            self.back.read();
+        })?;
+        self.check(&fill, &check)?;
+        let left = pace::less(&seconds, alone);
+        Ok(left.map(|left| left.iter().map(|seconds| seconds * 1e6 / 2.0).collect()))
+    }
+
+    /// A message from rank 0 to rank 1, and one back. Other ranks do nothing.
     #[inline]
-    fn round_trip<R: Runtime>(&mut self, runtime: &R) -> Result<(), Failure> {
-        round_trip(runtime, self.out, self.back)
-    }
-}
-
-/// A message from rank 0 to rank 1, and one back: each sends `out` and receives into `back`. Other
-/// ranks do nothing.
-///
-/// # Errors
-/// The library's.
-#[inline]
-pub fn round_trip<R: Runtime>(runtime: &R, out: &[u8], back: &mut [u8]) -> Result<(), Failure> {
-    match runtime.rank() {
-        0 => {
-            runtime.send(out, 1, PING)?;
-            runtime.recv(back, Source::Rank(1), PONG)
+    fn round_trip(&mut self) -> Result<(), Failure> {
+        let Self { runtime, out, back, .. } = self;
+        out.advance();
+        back.advance();
+        match runtime.rank() {
+            0 => {
+                out.store();
+                runtime.send(out.message(0), 1, PING)?;
+                runtime.recv(back.place(), Source::Rank(1), PONG)?;
+                back.read();
+            }
+            1 => {
+                runtime.recv(back.place(), Source::Rank(0), PING)?;
+                back.read();
+                out.store();
+                runtime.send(out.message(0), 0, PONG)?;
+            }
+            _ => {}
         }
-        1 => {
-            runtime.recv(back, Source::Rank(0), PING)?;
-            runtime.send(out, 0, PONG)
-        }
-        _ => Ok(()),
+        Ok(())
     }
-}
 
-/// A round trip whose payloads are checked.
-fn check_round_trip<R: Runtime>(runtime: &R, buffers: &mut Buffers<'_>) -> Result<(), Failure> {
-    let (rank, seed) = (runtime.rank() as u64, buffers.out.len() as u64);
-    payload::fill(buffers.out, 2 * seed + rank);
-    buffers.back.fill(0);
-    buffers.round_trip(runtime)?;
-    if rank < 2 { payload::check(buffers.back, 2 * seed + (1 - rank)) } else { Ok(()) }
+    /// A round trip of messages that are known.
+    fn check(
+        &mut self,
+        fill: impl Fn(&mut [u8], usize),
+        check: impl Fn(&[u8], usize) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        let Self { runtime, out, back, .. } = self;
+        let rank = runtime.rank();
+        fill(out.place(), rank);
+        back.place().fill(0);
+        match rank {
+            0 => {
+                runtime.send(out.message(0), 1, PING)?;
+                runtime.recv(back.place(), Source::Rank(1), PONG)?;
+            }
+            1 => {
+                runtime.recv(back.place(), Source::Rank(0), PING)?;
+                runtime.send(out.message(0), 0, PONG)?;
+            }
+            _ => return Ok(()),
+        }
+        check(back.place(), 1 - rank)
+    }
 }

@@ -22,6 +22,6 @@ use crate::worker::Sink;
 fn report(sink: &mut Sink<'_>, series: &str, x: usize, operations: f64, batches: &[Timed]) {
     let speed = |batch: &Timed| operations / batch.seconds / 1e9;
     sink.sample(series, x, batches.iter().map(speed).collect());
-    let share = |batch: &Timed| (100.0 * (1.0 - batch.computing / batch.seconds)).clamp(0.0, 100.0);
+    let share = |batch: &Timed| (100.0 * (1.0 - batch.part / batch.seconds)).clamp(0.0, 100.0);
     sink.sample(&format!("{series}-share"), x, batches.iter().map(share).collect());
 }

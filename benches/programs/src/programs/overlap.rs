@@ -1,21 +1,32 @@
-//! How much computation fits beside a message: rank 0 starts a send, computes for as long as the send
-//! takes by itself, and waits.
+//! Computation beside a message: rank 0 starts a send, computes for a fixed time, and waits; then the
+//! same with a receive.
 //!
-//! With `transfer` the time of the send and its answer alone, `compute` that of the computation
-//! alone and `both` that of send, computation and wait together, the overlap is
-//! `(transfer + compute - both) / min(transfer, compute)`: 100 % if the shorter one costs nothing,
-//! 0 % if they follow one another.
+//! The computation is one of the order, the same for every library, so that totals can be compared: a
+//! library that transfers slowly has more to hide. Beside the total stands what it is of the larger of
+//! computation and transfer alone, both measured in the same launch: 1 where the shorter one costs
+//! nothing.
+//!
+//! The sender stores every word of the message before each send, and the receiver reads every word
+//! after it; neither is timed. A send is timed until its receiver says that it has all of it. A receive
+//! is timed from its start, and the sender sends when the receiver says that it has started.
 
 use std::hint::black_box;
 
 use crate::order::Order;
 use crate::pace;
 use crate::payload;
+use crate::pool;
 use crate::runtime::{Failure, Post, Runtime, Source};
 use crate::worker::{Sink, needs_two};
 
 const DATA: i32 = 1;
 const ANSWER: i32 = 2;
+const READY: i32 = 3;
+
+/// Turns of the computation by which its speed is measured.
+const SAMPLE: u32 = 1 << 16;
+/// How often a time that should be undisturbed is measured.
+const TRIES: usize = 9;
 
 /// Measures every size of the order.
 ///
@@ -23,57 +34,133 @@ const ANSWER: i32 = 2;
 /// A job of one rank, a wrong payload, the library's.
 pub fn run<R: Runtime>(runtime: &R, order: &Order, sink: &mut Sink<'_>) -> Result<(), Failure> {
     needs_two(runtime, "overlap")?;
-    let per_turn = computation(1 << 16) / f64::from(1 << 16);
-    for &size in order.sizes.iter().filter(|&&size| size > 0) {
+    let per_turn = computation(SAMPLE) / f64::from(SAMPLE);
+    for (place, &size) in order.sizes.iter().enumerate().filter(|(_, size)| **size > 0) {
+        let turns = order.compute.get(place).map(|microseconds| {
+            let turns = pace::of_rank_0(runtime, microseconds / per_turn)?;
+            Ok(turns.max(1.0) as u32)
+        });
+        let turns = turns.transpose()?;
         let mut buffer = payload::zeroed(runtime, order.memory, size)?;
-        payload::fill(&mut buffer, if runtime.rank() == 0 { 7 } else { 0 });
-        let alone = pace::measure(runtime, &order.effort, || exchange(runtime, &mut buffer, 0))?;
-        let transfer = pace::of_rank_0(runtime, middle(&alone))?;
-        let turns = (transfer / per_turn).max(1.0) as u32;
-        let both = pace::measure(runtime, &order.effort, || exchange(runtime, &mut buffer, turns))?;
-        let compute = middle(&(0..9).map(|_| computation(turns)).collect::<Vec<_>>());
-        if runtime.rank() < 2 {
-            payload::check(&buffer, 7)?;
+        for (side, series) in [(Side::Send, "overlap-send"), (Side::Receive, "overlap-receive")] {
+            let mut messages = Messages { runtime, side, buffer: &mut buffer };
+            messages.check()?;
+            let alone = messages.measure(order, 0)?;
+            let transfer = middle(&alone);
+            if side == Side::Send {
+                sink.sample(&order.memory.series("overlap-alone"), size, alone);
+            }
+            let Some(turns) = turns else { continue };
+            let totals = messages.measure(order, turns)?;
+            let larger = computation(turns).max(transfer);
+            let times = totals.iter().map(|total| total / larger).collect();
+            messages.check()?;
+            sink.sample(&order.memory.series(series), size, totals);
+            sink.sample(&order.memory.series(&format!("{series}-times")), size, times);
         }
-        let share = |both: &f64| 100.0 * (transfer + compute - both) / transfer.min(compute);
-        let shares = both.iter().map(|both| share(both).clamp(0.0, 100.0)).collect();
-        sink.sample(&order.memory.series("overlap"), size, shares);
     }
     Ok(())
 }
 
-/// A send, a computation meanwhile, and the answer that the message has arrived.
-fn exchange<R: Runtime>(runtime: &R, buffer: &mut [u8], turns: u32) -> Result<(), Failure> {
-    match runtime.rank() {
-        0 => {
-            let post = Post::Send { data: buffer, to: 1, tag: DATA };
-            runtime.start_all([post], || {
-                compute(turns);
-                Ok(())
-            })?;
-            runtime.recv(&mut [], Source::Rank(1), ANSWER)
+/// What rank 0 does.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Side {
+    Send,
+    Receive,
+}
+
+/// Messages of one size, one way.
+struct Messages<'a, R> {
+    runtime: &'a R,
+    side: Side,
+    buffer: &'a mut [u8],
+}
+
+impl<R: Runtime> Messages<'_, R> {
+    /// Microseconds of one message beside so many turns of computation, batch by batch.
+    fn measure(&mut self, order: &Order, turns: u32) -> Result<Vec<f64>, Failure> {
+        let mut turn = 0;
+        let sends = self.sends();
+        let batches = pace::measure_together(self.runtime, &order.effort, || {
+            turn += 1;
+            if sends {
+                pool::store(self.buffer, turn);
+            }
+            let seconds = self.exchange(turns)?;
+            if !sends {
+                pool::read(self.buffer);
+            }
+            Ok(seconds)
+        })?;
+        Ok(batches.iter().map(|batch| batch.part * 1e6).collect())
+    }
+
+    fn sends(&self) -> bool {
+        (self.side == Side::Send) == (self.runtime.rank() == 0)
+    }
+
+    /// A message that is known.
+    fn check(&mut self) -> Result<(), Failure> {
+        payload::fill(self.buffer, if self.sends() { 7 } else { 0 });
+        self.exchange(0)?;
+        if self.runtime.rank() < 2 { payload::check(self.buffer, 7) } else { Ok(()) }
+    }
+
+    /// One message; seconds on rank 0.
+    fn exchange(&mut self, turns: u32) -> Result<f64, Failure> {
+        let Self { runtime, side, buffer } = self;
+        let (mut start, source) = (0.0, Source::Rank(1 - runtime.rank().min(1)));
+        match (side, runtime.rank()) {
+            (Side::Send, 0) => {
+                runtime.recv(&mut [], source, READY)?;
+                start = runtime.wtime();
+                let post = Post::Send { data: buffer, to: 1, tag: DATA };
+                runtime.start_all([post], || compute(turns))?;
+                runtime.recv(&mut [], source, ANSWER)?;
+            }
+            (Side::Send, 1) => {
+                let post = Post::Receive { buffer, from: source, tag: DATA };
+                runtime.start_all([post], || runtime.send(&[], 0, READY))?;
+                runtime.send(&[], 0, ANSWER)?;
+            }
+            (Side::Receive, 0) => {
+                // The sender has stored its message.
+                runtime.recv(&mut [], source, READY)?;
+                start = runtime.wtime();
+                let post = Post::Receive { buffer, from: source, tag: DATA };
+                runtime.start_all([post], || {
+                    runtime.send(&[], 1, READY)?;
+                    compute(turns)
+                })?;
+            }
+            (Side::Receive, 1) => {
+                runtime.send(&[], 0, READY)?;
+                runtime.recv(&mut [], source, READY)?;
+                runtime.send(buffer, 0, DATA)?;
+            }
+            _ => return Ok(0.0),
         }
-        1 => {
-            runtime.recv(buffer, Source::Rank(0), DATA)?;
-            runtime.send(&[], 0, ANSWER)
-        }
-        _ => Ok(()),
+        Ok(runtime.wtime() - start)
     }
 }
 
-/// Seconds of so many turns of [`compute`].
+/// Microseconds of so many turns of [`compute`], at the best: what disturbs it is no computation.
 fn computation(turns: u32) -> f64 {
-    let start = std::time::Instant::now();
-    compute(turns);
-    start.elapsed().as_secs_f64()
+    let once = |_| {
+        let start = std::time::Instant::now();
+        let _ = compute(turns);
+        start.elapsed().as_secs_f64() * 1e6
+    };
+    (0..TRIES).map(once).fold(f64::INFINITY, f64::min)
 }
 
-/// Keeps the processor busy without touching memory.
-fn compute(turns: u32) {
+/// Keeps the processor busy without touching memory. It never fails.
+fn compute(turns: u32) -> Result<(), Failure> {
     let mut value = 1.0_f64;
     for _ in 0..turns {
         value = black_box(value * 1.000_000_1 + 1e-9);
     }
+    Ok(())
 }
 
 fn middle(values: &[f64]) -> f64 {

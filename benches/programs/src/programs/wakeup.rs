@@ -1,12 +1,13 @@
-//! A message to a rank that has been blocked in its receive for long: how long it takes from the
+//! A message to a rank that has been blocked in its receive for a while: how long it takes from the
 //! call of send until the receive returns, and how much processor time the wait took.
 //!
 //! It is the figure that HPJava's authors gave for waiting and waking up a thread (57.49 us in Java,
 //! 10.68 us with POSIX threads on their machine), measured from process to process. Both ranks read
 //! the same clock of the host.
 
+use std::hint;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::time::{ClockId, clock_gettime};
 
@@ -14,43 +15,69 @@ use crate::order::Order;
 use crate::runtime::{Failure, Runtime, Source};
 use crate::worker::{Sink, needs_two};
 
-/// How long rank 1 has been blocked when the message is sent.
-pub const BLOCKED: Duration = Duration::from_millis(4);
 /// Length of the message: the moment at which it was sent.
 const BYTES: usize = 8;
+/// Pauses of all repetitions together take about this long for each batch that is asked for; there is
+/// one repetition at least.
+const PAUSES: Duration = Duration::from_millis(100);
+/// The sender computes at the end of its pause, so that its own processor is awake.
+const AWAKE: Duration = Duration::from_millis(10);
 
 const GO: i32 = 1;
 const TIMES: i32 = 2;
 
-/// Measures as many messages as the order wants batches.
+/// Measures every pause of the order, as often as it wants batches, long ones less often.
 ///
 /// # Errors
 /// A job of one rank, the library's.
 pub fn run<R: Runtime>(runtime: &R, order: &Order, sink: &mut Sink<'_>) -> Result<(), Failure> {
     needs_two(runtime, "wakeup")?;
-    let (mut delays, mut shares) = (Vec::new(), Vec::new());
-    for _ in 0..order.effort.batches {
-        match runtime.rank() {
-            0 => {
-                thread::sleep(BLOCKED);
-                runtime.send(&seconds(ClockId::Monotonic).to_ne_bytes(), 1, GO)?;
-                let (mut delay, mut share) = ([0; 8], [0; 8]);
-                runtime.recv(&mut delay, Source::Rank(1), TIMES)?;
-                runtime.recv(&mut share, Source::Rank(1), TIMES)?;
-                delays.push(f64::from_ne_bytes(delay) * 1e6);
-                shares.push(f64::from_ne_bytes(share) * 100.0);
+    for &microseconds in &order.blocked {
+        let length = Duration::from_micros(microseconds);
+        let (mut delays, mut shares) = (Vec::new(), Vec::new());
+        for _ in 0..repetitions(order.effort.batches, length) {
+            match runtime.rank() {
+                0 => {
+                    let (delay, share) = wake(runtime, length)?;
+                    delays.push(delay * 1e6);
+                    shares.push(share * 100.0);
+                }
+                1 => {
+                    let (delay, share) = blocked(runtime)?;
+                    runtime.send(&delay.to_ne_bytes(), 0, TIMES)?;
+                    runtime.send(&share.to_ne_bytes(), 0, TIMES)?;
+                }
+                _ => {}
             }
-            1 => {
-                let (delay, share) = blocked(runtime)?;
-                runtime.send(&delay.to_ne_bytes(), 0, TIMES)?;
-                runtime.send(&share.to_ne_bytes(), 0, TIMES)?;
-            }
-            _ => {}
         }
+        sink.sample("wakeup", microseconds as usize, delays);
+        sink.sample("wakeup-cpu", microseconds as usize, shares);
     }
-    sink.sample("wakeup", BYTES, delays);
-    sink.sample("wakeup-cpu", BYTES, shares);
     Ok(())
+}
+
+fn repetitions(batches: usize, length: Duration) -> usize {
+    let all = PAUSES.as_secs_f64() * batches as f64;
+    ((all / length.as_secs_f64()) as usize).clamp(1, batches)
+}
+
+/// Sends one message after a pause; what rank 1 says of it.
+fn wake<R: Runtime>(runtime: &R, length: Duration) -> Result<(f64, f64), Failure> {
+    pause(length);
+    runtime.send(&seconds(ClockId::Monotonic).to_ne_bytes(), 1, GO)?;
+    let (mut delay, mut share) = ([0; 8], [0; 8]);
+    runtime.recv(&mut delay, Source::Rank(1), TIMES)?;
+    runtime.recv(&mut share, Source::Rank(1), TIMES)?;
+    Ok((f64::from_ne_bytes(delay), f64::from_ne_bytes(share)))
+}
+
+/// Passes so much time, exactly: a sleep would end some 50 us late.
+fn pause(length: Duration) {
+    let start = Instant::now();
+    thread::sleep(length.saturating_sub(AWAKE));
+    while start.elapsed() < length {
+        hint::spin_loop();
+    }
 }
 
 /// Receives one message; its delay in seconds, and processor time by time of this rank meanwhile.
@@ -66,4 +93,15 @@ fn blocked<R: Runtime>(runtime: &R) -> Result<(f64, f64), Failure> {
 fn seconds(clock: ClockId) -> f64 {
     let time = clock_gettime(clock);
     time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_pauses_are_repeated_less_often() {
+        let of = |batches, millis| repetitions(batches, Duration::from_millis(millis));
+        assert_eq!([of(20, 1), of(20, 4), of(20, 1000), of(5, 1000)], [20, 20, 2, 1]);
+    }
 }

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use mpj_bench_programs::order::Effort;
 use mpj_bench_programs::{
-    Failure, Memory, Order, Post, Program, Record, Runtime, Sample, Series, Source, Unit, worker,
+    Failure, Order, Post, Program, Record, Runtime, Sample, Series, Source, Unit, worker,
 };
 
 /// How long a receive waits before the test has failed.
@@ -38,17 +38,18 @@ pub fn order(program: Program) -> Order {
     Order {
         programs: vec![program],
         effort: Effort { batches: 2, budget: 0.1 },
-        memory: Memory::Ordinary,
+        pool: 1 << 16,
         sizes: vec![8],
         orders: vec![12],
         products: vec![12, 24],
         depths: vec![1],
-        pin: Vec::new(),
-        line: None,
+        blocked: vec![1000],
+        ..Order::default()
     }
 }
 
-/// Runs an order on so many ranks. Returns what rank 0 measured, or what failed first.
+/// Runs an order on so many ranks. Returns what rank 0 measured, or what failed first. A point that was
+/// unclear, which may happen to all that is measured beside other tests, is there without figures.
 pub fn run(ranks: usize, order: &Order, fault: Fault) -> Result<Vec<Sample>, Failure> {
     let (store, begin) = (Store::default(), Instant::now());
     let (orders, mut records) = (std::slice::from_ref(order), Vec::new());
@@ -68,6 +69,7 @@ pub fn run(ranks: usize, order: &Order, fault: Fault) -> Result<Vec<Sample>, Fai
     assert_eq!(records.last(), Some(&Record::Complete));
     let samples = records.into_iter().filter_map(|record| match record {
         Record::Sample(sample) => Some(sample),
+        Record::Unclear(series, x) => Some(Sample { series, x, values: Vec::new(), raw: None }),
         _ => None,
     });
     Ok(samples.collect())
@@ -85,7 +87,7 @@ pub fn measures(ranks: usize, order: &Order, points: &[(&str, u64)]) {
             Unit::Percent => (0.0..=100.0).contains(value),
             _ => *value > 0.0 && value.is_finite(),
         };
-        assert_eq!(values.len(), order.effort.batches, "{series}");
+        assert!([0, order.effort.batches].contains(&values.len()), "{series}");
         assert!(values.iter().all(can_be), "{series}: {values:?}");
     }
 }

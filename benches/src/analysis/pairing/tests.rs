@@ -96,6 +96,7 @@ impl Machine {
             raw,
             seconds,
             failure: None,
+            unclear: Vec::new(),
             samples: vec![sample],
         }
     }

@@ -15,13 +15,18 @@ use mpj_bench::contender::{self, Contender, Programs};
 use mpj_bench::model::{FORMAT, Header, Run, SELF, Threshold};
 use mpj_bench::peers::{self, Peer};
 use mpj_bench::store::Writer;
-use mpj_bench::{analysis, baseline, bundle, launch, machine, page, results, store, text, views};
+use mpj_bench::{
+    analysis, baseline, beside, bundle, computation, launch, machine, page, results, store, text,
+    views,
+};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::progress::Progress;
 
 /// Exit code when something could not be measured, or written.
 const INCOMPLETE: u8 = 1;
+/// So many launches of each runtime, or less if less are asked for, fix how long overlap computes.
+const COMPUTATIONS: usize = 3;
 /// Exit code when the user has stopped it: 128 + SIGINT.
 const INTERRUPTED: u8 = 130;
 
@@ -33,9 +38,10 @@ pub fn run(options: &Options) -> Result<ExitCode, String> {
     let then = options.baseline.as_deref().map(store::read).transpose();
     let then = then.map_err(|error| error.to_string())?;
     check_outputs(options)?;
-    if let Some(path) = &options.from {
-        let run = store::read(path).map_err(|error| error.to_string())?;
-        show(options, &run, then.as_ref())?;
+    if !options.from.is_empty() {
+        let runs = options.from.iter().map(|path| store::read(path)).collect::<Result<Vec<_>, _>>();
+        let runs = runs.map_err(|error| error.to_string())?;
+        show(options, &runs, then.as_ref())?;
         return Ok(ExitCode::SUCCESS);
     }
     let stop = Arc::new(AtomicBool::new(false));
@@ -46,7 +52,7 @@ pub fn run(options: &Options) -> Result<ExitCode, String> {
         Err(_) if is_stopped => return Ok(ExitCode::from(INTERRUPTED)),
         measured => measured?,
     };
-    show(options, &run, then.as_ref())?;
+    show(options, &[run], then.as_ref())?;
     Ok(match (is_stopped, complaints) {
         (true, _) => ExitCode::from(INTERRUPTED),
         (false, 0) => ExitCode::SUCCESS,
@@ -73,9 +79,14 @@ fn measure(options: &Options, stop: &Arc<AtomicBool>) -> Result<(Run, usize), St
         troubles += 1;
         eprintln!("mpj-bench: {line}");
     };
-    let (contenders, header) = introduce(options, &conduct, &mut tell)?;
+    let (contenders, mut header) = introduce(options, &conduct, &mut tell)?;
     let thresholds = header.thresholds.iter().map(|threshold| threshold.bytes).collect();
-    let bundles = bundle::bundles(configurations(options, thresholds, &mut tell));
+    let mut configurations = configurations(options, thresholds, &mut tell);
+    let rounds = options.rounds().min(COMPUTATIONS);
+    let computations =
+        computation::fix(&conduct, &contenders, rounds, &mut configurations, &mut tell);
+    header.machine.extend(computations);
+    let bundles = bundle::bundles(configurations);
     if contenders.is_empty() || bundles.is_empty() {
         return Err("nothing is left to measure".to_owned());
     }
@@ -236,6 +247,7 @@ fn configurations(
         quick: options.quick,
         ranks: options.np.clone(),
         memory: options.memory.clone(),
+        buffers: options.buffers.clone(),
         sizes: options.sizes(),
         orders: options.orders(),
         thresholds,
@@ -249,13 +261,33 @@ fn configurations(
     all
 }
 
-/// Writes the files, then prints the tables.
-fn show(options: &Options, run: &Run, then: Option<&Run>) -> Result<(), String> {
-    let tables = analysis::tables(run);
-    let page = || page::html(run, &tables);
-    let html = options.html.as_deref().map_or(Ok(()), |path| write(path, &page()));
-    let markdown = || results::markdown(run);
+/// Writes the files, then prints the tables of one run, or of several one after the other.
+fn show(options: &Options, runs: &[Run], then: Option<&Run>) -> Result<(), String> {
+    let (mut out, mut html) = (String::new(), Ok(()));
+    if let [run] = runs {
+        out += &tables(options, run);
+        out += &then.map(|then| baseline::text(run, then)).unwrap_or_default();
+        let page = || page::html(run, &analysis::tables(run));
+        html = options.html.as_deref().map_or(Ok(()), |path| write(path, &page()));
+    } else {
+        for (run, machine) in runs.iter().zip(beside::machines(runs)) {
+            out += &format!("# On {machine}\n{}\n", tables(options, run));
+        }
+        out += &beside::text(runs);
+    }
+    let markdown = || match runs {
+        [run] => results::markdown(run),
+        _ => beside::markdown(runs),
+    };
     let markdown = options.markdown.as_deref().map_or(Ok(()), |path| write(path, &markdown()));
+    // A reader that goes early, as `head` does, has read enough.
+    let _ = io::stdout().write_all(out.as_bytes());
+    html.and(markdown)
+}
+
+/// All that is said of one run.
+fn tables(options: &Options, run: &Run) -> String {
+    let tables = analysis::tables(run);
     let mut out = format!("{}\n", text::header(run));
     for view in &views::of(run, &tables) {
         out += &format!("{}\n", text::table(view, &run.header));
@@ -263,22 +295,18 @@ fn show(options: &Options, run: &Run, then: Option<&Run>) -> Result<(), String> 
             out += &format!("{}\n", text::details(view, &run.header));
         }
     }
-    out += &text::goals(run);
-    out += &text::launches_note(run);
-    if let Some(then) = then {
-        out += &baseline::text(run, then);
-    }
-    // A reader that goes early, as `head` does, has read enough.
-    let _ = io::stdout().write_all(out.as_bytes());
-    html.and(markdown)
+    out + &text::goals(run) + &text::launches_note(run)
 }
 
 /// Refuses, before anything is measured for them, outputs that cannot be written, that are the same
 /// file, or that are an input.
 fn check_outputs(options: &Options) -> Result<(), String> {
+    if options.from.len() > 1 && (options.html.is_some() || options.baseline.is_some()) {
+        return Err("--html and --baseline are for one run, so for one --from".to_owned());
+    }
     let outputs = [&options.json, &options.html, &options.markdown];
     let outputs: Vec<_> = outputs.into_iter().flatten().collect();
-    let inputs = [&options.baseline, &options.from].into_iter().flatten();
+    let inputs = options.baseline.iter().chain(&options.from);
     let mut taken: Vec<PathBuf> = inputs.filter_map(|path| path.canonicalize().ok()).collect();
     for path in outputs {
         writable(path)?;

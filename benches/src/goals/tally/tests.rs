@@ -31,6 +31,7 @@ fn run(
                     raw: Some(RAW[round / 6]),
                     seconds: 0.5,
                     failure: None,
+                    unclear: Vec::new(),
                     samples: xs.iter().map(sample).collect(),
                 });
             }
@@ -85,7 +86,7 @@ fn the_worst_point_is_over_the_best_peer_there() {
 #[test]
 fn a_goal_is_missed_by_one_point_and_open_with_few_pairs() {
     let time = |id: &str, _: &str, x: u64| match (id, x) {
-        ("auto", 32) => 0.7,
+        ("auto", 32) => 0.9,
         ("auto", _) => 0.5,
         _ => 1.0,
     };
@@ -107,6 +108,7 @@ fn crowds_and_starts_are_judged_once_and_two_ranks_by_face() {
         &[("barrier", 2, &[2]), ("barrier", 4, &[4]), ("startup", 2, &[2]), ("startup", 8, &[8])];
     let time = |id: &str, series: &str, x: u64| match (id, series, x) {
         ("auto", "startup", 8) => 50.0,
+        ("auto", "startup", _) => 0.5,
         ("auto", ..) => 1.0,
         _ => 4.0,
     };
@@ -117,14 +119,42 @@ fn crowds_and_starts_are_judged_once_and_two_ranks_by_face() {
         (faces, found[0].word(), found[0].points.len())
     };
     let both = vec![Some(Face::Near), Some(Face::Far)];
-    let two_ranks = "Barrier, allreduce, broadcast on 2 ranks, up to 32K";
+    let two_ranks = "Barrier, allreduce, broadcast on 2 ranks, up to 8K";
     assert_eq!(count(two_ranks), (both, Word::Reached, 1));
     let reached = (vec![None], Word::Reached, 1);
-    assert_eq!(count("Barrier, allreduce of 8 bytes on 4 ranks"), reached);
+    assert_eq!(count("Collective calls of 8 bytes on 4 ranks"), reached);
     assert_eq!(count("Start and end of a job of 2 ranks"), reached);
     let nothing = (vec![None], Word::NotMeasured, 0);
-    assert_eq!(count("Barrier, allreduce of 8 bytes on 8 ranks"), nothing);
+    assert_eq!(count("Collective calls of 8 bytes on 8 ranks"), nothing);
     assert_eq!(count("Message rate"), nothing);
+}
+
+#[test]
+fn near_processors_may_have_a_goal_of_their_own() {
+    let run = run(PEERS, &[("latency", 2, &[8])], |id, _, _| if id == "auto" { 0.7 } else { 1.0 });
+    let standings = standings(&run);
+    let words =
+        of(&standings, "Latency, 8 to 256 bytes").into_iter().map(|it| (it.face, it.word()));
+    let expected = [(Some(Face::Near), Word::Missed), (Some(Face::Far), Word::Reached)];
+    assert_eq!(words.collect::<Vec<_>>(), expected);
+}
+
+#[test]
+fn claims_rest_on_rewritten_buffers() {
+    let series: &[(&'static str, usize, &[u64])] =
+        &[("latency-unchanged", 2, &[8]), ("latency-cold", 2, &[8])];
+    let run = run(PEERS, series, |_, _, _| 1.0);
+    assert!(standings(&run).iter().all(|it| it.word() == Word::NotMeasured));
+}
+
+#[test]
+fn a_figure_of_ours_may_be_a_goal_by_itself() {
+    let time = |_: &str, _: &str, x: u64| if x == 4000 { 90.0 } else { 0.9 };
+    let run = run(PEERS, &[("wakeup-cpu", 2, &[4000, 1_000_000])], time);
+    let standings = standings(&run);
+    let found = of(&standings, "Processor time of a rank blocked for 1 s, in percent");
+    let medians: Vec<_> = found.iter().map(|it| (it.median(), it.word())).collect();
+    assert_eq!(medians, [(Some(0.9), Word::Reached); 2]);
 }
 
 #[test]

@@ -1,0 +1,205 @@
+//! The buffers that one rank sends its messages from, or receives them into, for each kind of
+//! [`Buffers`].
+//!
+//! * *Unchanged*: one buffer to send from, and as many to receive into as messages are under way.
+//! * *Rewritten*: as many as messages are under way, on both sides. [`Pool::store`] gives every word of
+//!   them a value that it did not have, [`Pool::read`] reads every word.
+//! * *Cold*: a pool of many times as many, through which [`Pool::advance`] goes in an order that no
+//!   prefetcher follows, so that a buffer has left the caches when its turn comes again. Every page of
+//!   it was written once; otherwise all of them would be one page of zeros, which is never cold.
+//!
+//! Storing and reading are part of what is timed, and what they take alone is subtracted
+//! ([`crate::pace::alone`]): there the same loops run over the same buffers, which lie in this rank's
+//! own cache as far as they fit. So what is left holds what the messages did to the buffers besides:
+//! lines that the library left in another processor's cache have to be fetched, and that counts as
+//! the library's time.
+
+use std::hint::black_box;
+
+use crate::order::{Buffers, Memory, Order};
+use crate::payload::{self, Payload};
+use crate::runtime::{Failure, Runtime};
+
+/// Bytes of a word.
+const WORD: usize = 8;
+/// Cold buffers begin on a page, or if they are shorter than that, on lines of their own: 128 bytes
+/// because lines are fetched in pairs.
+const PAGE: usize = 4096;
+const LINES: usize = 128;
+
+/// What a pool is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Use {
+    /// Messages are sent from it.
+    Send,
+    /// Messages are received into it.
+    Receive,
+}
+
+/// The buffers of one side of one rank.
+pub struct Pool<'runtime, R: Runtime + 'runtime> {
+    runtime: &'runtime R,
+    memory: Memory,
+    buffers: Buffers,
+    least: usize,
+    purpose: Use,
+    bytes: Payload<R::Allocated<'runtime>>,
+    /// Length of a message.
+    size: usize,
+    /// From the start of one buffer to that of the next.
+    stride: usize,
+    /// Buffers of a block: those of the messages that are under way at once.
+    count: usize,
+    /// A power of two.
+    blocks: usize,
+    /// Which block it is now.
+    block: usize,
+    /// How often it was stored to.
+    turn: u64,
+}
+
+impl<'runtime, R: Runtime> Pool<'runtime, R> {
+    /// A pool without buffers.
+    ///
+    /// # Errors
+    /// The library's.
+    pub fn new(
+        runtime: &'runtime R,
+        order: &Order,
+        memory: Memory,
+        purpose: Use,
+    ) -> Result<Self, Failure> {
+        let bytes = payload::zeroed(runtime, Memory::Ordinary, 0)?;
+        let (buffers, least) = (order.buffers, order.pool);
+        let (size, stride, count, blocks, block, turn) = (0, 1, 1, 1, 0, 0);
+        Ok(Self {
+            runtime,
+            memory,
+            buffers,
+            least,
+            purpose,
+            bytes,
+            size,
+            stride,
+            count,
+            blocks,
+            block,
+            turn,
+        })
+    }
+
+    /// Makes buffers for messages of `size` bytes, `window` of them under way at once. What they hold is
+    /// anything.
+    ///
+    /// # Errors
+    /// The library's.
+    pub fn cut(&mut self, size: usize, window: usize) -> Result<(), Failure> {
+        let is_one = self.buffers == Buffers::Unchanged && self.purpose == Use::Send;
+        let is_cold = self.buffers == Buffers::Cold;
+        (self.size, self.count) = (size, if is_one { 1 } else { window });
+        (self.blocks, self.block) = (1, 0);
+        self.stride = match size {
+            _ if !is_cold => size.max(1),
+            short if short < PAGE => short.next_multiple_of(LINES).max(LINES),
+            long => long.next_multiple_of(PAGE),
+        };
+        let block = self.stride * self.count;
+        if is_cold {
+            self.blocks = 1 << (self.least / block).checked_ilog2().unwrap_or(0);
+        }
+        // A pool is made once for all sizes, since to touch it takes long.
+        if !is_cold || self.bytes.len() < block * self.blocks {
+            self.bytes = payload::zeroed(self.runtime, self.memory, 0)?;
+            let len = if is_cold { self.least.max(block) } else { block };
+            self.bytes = payload::zeroed(self.runtime, self.memory, len)?;
+            store(&mut self.bytes, 1);
+        }
+        Ok(())
+    }
+
+    /// Goes to the buffers of the next messages.
+    #[inline]
+    pub fn advance(&mut self) {
+        // An odd step comes to every one of a power of two.
+        self.block = (self.block + ((self.blocks * 5 / 8) | 1)) & (self.blocks - 1);
+    }
+
+    /// The buffer that message `place` of those under way is sent from.
+    #[inline]
+    pub fn message(&self, place: usize) -> &[u8] {
+        let start = (self.block * self.count + place % self.count) * self.stride;
+        &self.bytes[start..][..self.size]
+    }
+
+    /// All buffers of the messages under way.
+    #[inline]
+    pub fn places(&mut self) -> impl Iterator<Item = &mut [u8]> {
+        let (size, block) = (self.size, self.stride * self.count);
+        let block = &mut self.bytes[self.block * block..][..block];
+        block.chunks_mut(self.stride).map(move |place| &mut place[..size])
+    }
+
+    /// The buffer of the only message under way.
+    #[inline]
+    pub fn place(&mut self) -> &mut [u8] {
+        &mut self.bytes[self.block * self.stride..][..self.size]
+    }
+
+    /// Stores every word of the messages under way, if buffers are to be rewritten.
+    #[inline]
+    pub fn store(&mut self) {
+        if self.buffers == Buffers::Rewritten {
+            self.turn += 1;
+            let turn = self.turn;
+            self.places().for_each(|place| store(place, turn));
+        }
+    }
+
+    /// Reads every word of the messages under way, if buffers are to be rewritten.
+    #[inline]
+    pub fn read(&mut self) {
+        if self.buffers == Buffers::Rewritten {
+            self.places().for_each(|place| read(place));
+        }
+    }
+}
+
+/// Stores every word of `buffer`; no word has the value of another turn.
+pub fn store(buffer: &mut [u8], turn: u64) {
+    let mut value = turn << 32;
+    let mut words = buffer.chunks_exact_mut(WORD);
+    for word in &mut words {
+        value += 1;
+        word.copy_from_slice(&value.to_ne_bytes());
+    }
+    words.into_remainder().fill(turn as u8);
+    // Whoever looks at the buffer may see it now, so all of it has to be stored.
+    black_box(buffer);
+}
+
+/// Reads every word of `buffer`.
+pub fn read(buffer: &[u8]) {
+    // Nobody knows any more what the buffer holds, so all of it has to be read.
+    let words = black_box(buffer).chunks_exact(WORD);
+    let rest = words.remainder().iter().map(|byte| u64::from(*byte));
+    let word = |bytes: &[u8]| u64::from_ne_bytes(bytes.try_into().expect("a word has 8 bytes"));
+    let sum = words.map(word).chain(rest).fold(0, u64::wrapping_add);
+    black_box(sum);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_word_gets_a_value_that_it_did_not_have() {
+        let mut buffer = [0; 37];
+        let mut seen = std::collections::HashSet::new();
+        for turn in 1..4 {
+            store(&mut buffer, turn);
+            let (words, rest) = buffer.as_chunks::<WORD>();
+            assert!(words.iter().all(|word| seen.insert(*word)), "turn {turn}");
+            assert_eq!(rest, [turn as u8; 5]);
+        }
+    }
+}
