@@ -103,7 +103,7 @@ impl Deref for World {
 
 impl Drop for World {
     /// Leaves the job. While panicking, or after an error that counts for this thread (see
-    /// [`crate::seat`]), it waits for nobody.
+    /// the head of `seat.rs`), it waits for nobody.
     fn drop(&mut self) {
         if self.left || std::process::id() != self.process {
             // The job of a rank's fork is its parent's.
