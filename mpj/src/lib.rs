@@ -47,6 +47,7 @@ mod collective;
 mod communicator;
 mod datatype;
 mod error;
+mod lent;
 pub mod local;
 mod point_to_point;
 mod request;
