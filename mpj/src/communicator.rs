@@ -16,13 +16,18 @@ pub struct Communicator {
     pub(crate) device: Arc<Seat>,
     /// Context of point-to-point messages; the next number is that of collective ones.
     pub(crate) context: u32,
-    /// The first context that is free. Only rank 0 gives contexts out: it is in every communicator,
-    /// so none is given twice.
+    /// The first context that is free, or [`NONE_LEFT`]. Only rank 0 gives contexts out: it is in every
+    /// communicator, so none is given twice.
     contexts: Arc<AtomicU32>,
 }
 
 /// Contexts that one communicator takes.
 const CONTEXTS_EACH: u32 = 2;
+/// Stands for the context of a communicator that cannot be made: it is the world's, which nobody else
+/// gets, and what follows the last one in 32 bits.
+const NONE_LEFT: u32 = 0;
+/// Communicators for which there are contexts, that of the world included.
+const MOST_COMMUNICATORS: u64 = (1 << 32) / CONTEXTS_EACH as u64;
 
 impl Communicator {
     pub(crate) fn world(device: Device<Native>, get_report: String) -> Self {
@@ -43,8 +48,11 @@ impl Communicator {
     /// A communicator of the same ranks whose messages never match those of this one
     /// (MPI_Comm_dup). Collective: every rank calls it, in the same order.
     ///
+    /// A job can make 2^31 - 1 of them, also if those made before are gone.
+    ///
     /// # Errors
-    /// As [`Communicator::send`].
+    /// As [`Communicator::send`]; [`Error::Contexts`], on every rank, when all were made. Those that there
+    /// are stay usable then.
     ///
     /// ```
     /// mpj::local::run(2, |world| {
@@ -63,9 +71,23 @@ impl Communicator {
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
     pub fn dup(&self) -> Result<Self, Error> {
-        let context =
-            self.given_by_rank_0(|| self.contexts.fetch_add(CONTEXTS_EACH, Ordering::Relaxed))?;
-        Ok(Self { device: self.device.clone(), context, contexts: self.contexts.clone() })
+        match self.given_by_rank_0(|| self.take_contexts())? {
+            NONE_LEFT => {
+                let exhausted = Error::Contexts { most: MOST_COMMUNICATORS };
+                self.device.answer(Err(exhausted))
+            }
+            context => {
+                let (device, contexts) = (self.device.clone(), self.contexts.clone());
+                Ok(Self { device, context, contexts })
+            }
+        }
+    }
+
+    /// The contexts of a new communicator, which nobody else gets; on rank 0.
+    fn take_contexts(&self) -> u32 {
+        let behind = |free| (free != NONE_LEFT).then(|| u32::wrapping_add(free, CONTEXTS_EACH));
+        let taken = self.contexts.fetch_update(Ordering::Relaxed, Ordering::Relaxed, behind);
+        taken.unwrap_or(NONE_LEFT)
     }
 
     /// Context of the messages that collective calls send.
@@ -108,5 +130,72 @@ impl Communicator {
     /// The protocol table: which protocol carries a message of which size.
     pub fn table(&self) -> &mpjdev::Table {
         self.device.table()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+    use std::thread;
+    use std::time::Duration;
+
+    use super::*;
+    use crate::local;
+
+    /// How long a job may take.
+    const LIMIT: Duration = Duration::from_secs(20);
+
+    /// A job of three ranks whose counter of contexts is about to give out the last one.
+    fn last_context(body: fn(&Communicator)) {
+        let (done, outcome) = mpsc::channel();
+        thread::spawn(move || {
+            let outcome = local::run(3, |world| {
+                world.contexts.store(u32::MAX - 1, Ordering::Relaxed);
+                body(&world);
+            });
+            // Nobody listens any more after the limit.
+            let _ = done.send(outcome);
+        });
+        outcome.recv_timeout(LIMIT).expect("the job ends").expect("no rank panics");
+    }
+
+    /// Rank 0 sends its number to all others, and gets theirs.
+    fn exchange(within: &Communicator, number: u32) {
+        for other in 1..within.size() {
+            let mut got = [0];
+            if within.rank() == 0 {
+                within.send(&[number], other, 0).unwrap();
+                within.recv(&mut got, other, 0).unwrap();
+            } else if within.rank() == other {
+                within.recv(&mut got, 0, 0).unwrap();
+                within.send(&[number], 0, 0).unwrap();
+            } else {
+                continue;
+            }
+            assert_eq!(got, [number]);
+        }
+    }
+
+    #[test]
+    fn when_no_context_is_left_every_rank_is_told_and_what_there_is_goes_on() {
+        last_context(|world| {
+            let last = world.dup().unwrap();
+            assert_eq!((last.context, last.collective_context()), (u32::MAX - 1, u32::MAX));
+            for of in [world, &last, world] {
+                let refusal = of.dup().map(|one| one.context).expect_err("no context is left");
+                assert!(refusal.to_string().contains("2147483648 communicators"), "{refusal}");
+            }
+            if world.rank() == 0 {
+                (1..3).for_each(|other| world.send(&[1], other, 0).unwrap());
+                exchange(&last, 2);
+            } else {
+                exchange(&last, 2);
+                let mut got = [0];
+                world.recv(&mut got, 0, 0).unwrap();
+                assert_eq!(got, [1], "messages of the world stay in it");
+            }
+            last.barrier().unwrap();
+            world.barrier().unwrap();
+        });
     }
 }

@@ -46,6 +46,15 @@ pub enum Error {
         /// The number of the system's reason.
         errno: i32,
     },
+    /// Every context was given to a communicator.
+    #[error(
+        "no context is left for another communicator: a job makes at most {most} communicators, the \
+         world included; call dup less often, and use the communicators that it made again"
+    )]
+    Contexts {
+        /// How many communicators a job can make.
+        most: u64,
+    },
     /// Requests of several jobs were mixed in one call.
     #[error(
         "the requests of one wait belong to different jobs; wait for those of each job by itself"
@@ -59,7 +68,7 @@ impl Error {
         match self {
             Self::Device(error) => error.class(),
             Self::Count { .. } => mpjdev::ErrorClass::Truncate,
-            Self::Memory { .. } => mpjdev::ErrorClass::Other,
+            Self::Memory { .. } | Self::Contexts { .. } => mpjdev::ErrorClass::Other,
             Self::Buffer { .. } => mpjdev::ErrorClass::NoMem,
             Self::Mixed => mpjdev::ErrorClass::Request,
         }

@@ -33,9 +33,11 @@
 //! # Ends
 //!
 //! Dropping the [`World`] ends the rank's part: it waits for all other ranks to come there, as
-//! MPI_Finalize does. If the thread is panicking, or the last call on the world had an error, it tells
-//! the job and waits for nobody: this is how `main` leaves by `?`. A program that has dealt with an
-//! error and then communicates no more ends with [`World::finish`].
+//! MPI_Finalize does. If the thread is panicking, or its last call on the world had an error, it tells
+//! the job and waits for nobody: this is how `main` leaves by `?`. So it does where the last call of
+//! another thread had an error, also of one that has ended, and no call of the dropping thread has
+//! succeeded since. A program that has dealt with an error and then communicates no more ends with
+//! [`World::finish`].
 
 #![deny(unsafe_code)]
 
@@ -45,6 +47,7 @@ mod collective;
 mod communicator;
 mod datatype;
 mod error;
+mod lent;
 pub mod local;
 mod point_to_point;
 mod request;

@@ -1,7 +1,8 @@
 //! Non-blocking calls that own their buffer, and waiting for them (MPI-4 section 3.7).
 //!
 //! - Q1: a request keeps its buffer untouched until its operation has ended or the device has
-//!   failed; moving a `Vec` does not move its elements. A request that is dropped before leaves the
+//!   failed; moving a `Vec` neither moves its elements nor says anything about them, since it holds them by
+//!   a pointer, and no reference to them is made meanwhile. A request that is dropped before leaves the
 //!   buffer with the device; one that is leaked leaks it.
 
 use std::sync::Arc;

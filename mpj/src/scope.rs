@@ -5,6 +5,8 @@
 //!   has failed or was given up and uses no buffer any more (V1 of the device).
 //! - Z2: `'env`, the lifetime of the borrows, outlives the call of `scope`, and it cannot be
 //!   shortened since it stands invariantly in [`Scope`].
+//! - Z3: a buffer that is written is held as an address until [`ScopedRequest::wait`] has seen its operation
+//!   end, and a reference again only then (LE1, LE2 of `lent.rs`); after an error it is none any more.
 
 use std::cell::{Cell, RefCell};
 use std::marker::PhantomData;
@@ -14,7 +16,8 @@ use mpjdev::Mode;
 use crate::communicator::Communicator;
 use crate::datatype::Datatype;
 use crate::error::Error;
-use crate::point_to_point::{recv_region, send_region};
+use crate::lent::{Borrow, Lent};
+use crate::point_to_point::send_region;
 use crate::selector::{Source, Tag};
 use crate::status::Status;
 
@@ -37,10 +40,12 @@ thread_local! {
 }
 
 /// A send or receive under way in a scope. It may be waited for, and need not be: the scope does.
-pub struct ScopedRequest<'scope, 'env, B> {
+///
+/// `B` is the borrow that [`ScopedRequest::wait`] gives back.
+pub struct ScopedRequest<'scope, 'env, B: Borrow> {
     scope: &'scope Scope<'scope, 'env>,
     state: Started,
-    buffer: B,
+    buffer: B::Held,
 }
 
 /// How far an operation was when the call that started it returned.
@@ -51,7 +56,7 @@ enum Started {
     Kept(usize),
 }
 
-impl<B> ScopedRequest<'_, '_, B> {
+impl<B: Borrow> ScopedRequest<'_, '_, B> {
     /// Waits until the operation is complete and gives the borrow back (MPI_Wait).
     ///
     /// # Errors
@@ -66,7 +71,7 @@ impl<B> ScopedRequest<'_, '_, B> {
                 device.answer(device.iwait(request))?.into()
             }
         };
-        Ok((self.buffer, status))
+        Ok((B::take_back(self.buffer), status))
     }
 }
 
@@ -186,7 +191,8 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         source: impl Into<Source>,
         tag: impl Into<Tag>,
     ) -> Result<ScopedRequest<'scope, 'env, &'env mut [T]>, Error> {
-        let (mut region, source, tag) = (recv_region(buffer), source.into(), tag.into());
+        let buffer = Lent::new(buffer);
+        let (mut region, source, tag) = (buffer.region(), source.into(), tag.into());
         let Communicator { device, context, .. } = self.communicator;
         let posted = match (source, tag) {
             (Source::Rank(source), Tag::Is(tag)) => {

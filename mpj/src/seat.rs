@@ -1,13 +1,24 @@
-//! A rank's place in its job: the device, and what its last call had to complain of.
+//! A rank's place in its job: the device, and what the last calls of its threads had to complain of.
 //!
 //! A program that meets an error usually leaves by `?`, and its [`crate::World`] is dropped before
 //! anything is printed. Waiting for the other ranks then would hang the job, since they wait for this
-//! one. So the last call's error is kept until a later call succeeds, which shows that the program has
-//! dealt with it; a world that is dropped with an error kept does not wait.
+//! one. So the error of a thread's last call is kept, also when the thread ends, and a world that is
+//! dropped while an error counts does not wait. For the thread that drops the world these count:
+//!
+//! * the error of its own last call. A later call of its own that succeeds shows that the program has
+//!   dealt with it; the calls of other threads, one that polls for example, show nothing.
+//! * the error of another thread's last call, unless a call of the dropping thread has succeeded since.
+//!   The other thread may have handed its error over, as a thread that is joined does, and this may be
+//!   the error that `main` returns; but a thread that has gone on without complaint is not leaving for it.
+//!
+//! A program that has dealt with an error, but whose thread that drops the world has not gone on in this
+//! way, ends with [`crate::World::finish`].
 
+use std::cell::Cell;
 use std::ops::Deref;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread::{self, ThreadId};
 
 use mpjdev::Device;
 use mpjdev::wireup::Native;
@@ -19,15 +30,12 @@ pub(crate) struct Seat {
     device: Device<Native>,
     /// How one-sided reads are done, in words.
     pub get_report: String,
-    complaint: Mutex<Option<String>>,
-    /// Whether there is one: what a call that succeeds looks at.
-    complains: AtomicBool,
+    complaints: Complaints,
 }
 
 impl Seat {
     pub fn new(device: Device<Native>, get_report: String) -> Self {
-        let (complaint, complains) = (Mutex::new(None), AtomicBool::new(false));
-        Self { device, get_report, complaint, complains }
+        Self { device, get_report, complaints: Complaints::default() }
     }
 
     /// Passes on what a call of the user answers, and keeps or forgets its error.
@@ -42,30 +50,22 @@ impl Seat {
         }
     }
 
-    /// A call has succeeded: forgets the error of the one before.
+    /// A call of this thread has succeeded: forgets the error of the one before.
     #[inline(always)]
     pub fn content(&self) {
-        if self.complains.load(Ordering::Relaxed) {
-            self.keep(None);
-        }
+        self.complaints.succeeded();
     }
 
     #[cold]
     #[inline(never)]
     fn complain(&self, error: Error) -> Error {
-        self.keep(Some(error.to_string()));
+        self.complaints.add(error.to_string());
         error
     }
 
-    #[cold]
-    fn keep(&self, complaint: Option<String>) {
-        self.complains.store(complaint.is_some(), Ordering::Relaxed);
-        *self.complaint.lock().unwrap_or_else(PoisonError::into_inner) = complaint;
-    }
-
-    /// The error of the last call, if it had one.
+    /// The error that counts if this thread drops the world now, if one does.
     pub fn complaint(&self) -> Option<String> {
-        self.complaint.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.complaints.of_leaving()
     }
 }
 
@@ -75,5 +75,164 @@ impl Deref for Seat {
     #[inline]
     fn deref(&self) -> &Self::Target {
         &self.device
+    }
+}
+
+/// Errors of last calls that are kept at most. Only of more threads than this that have ended by an error
+/// the earliest ones are forgotten.
+const MOST_KEPT: usize = 64;
+
+/// The errors of last calls: of each thread one at most.
+#[derive(Default)]
+struct Complaints {
+    /// In the order of their numbers.
+    kept: Mutex<Vec<Complaint>>,
+    /// Number of the latest one that is kept, 0 if there is none: what a call that succeeds looks at.
+    latest: AtomicU64,
+}
+
+struct Complaint {
+    thread: ThreadId,
+    number: u64,
+    text: String,
+}
+
+/// How many complaints this process has numbered: no two of them have the same number, whatever their world.
+static NUMBERED: AtomicU64 = AtomicU64::new(0);
+
+thread_local! {
+    /// The address of the [`Complaints`] with which this thread has gone on last, and the latest number
+    /// there at that time.
+    static GONE_ON: Cell<(usize, u64)> = const { Cell::new((0, 0)) };
+}
+
+impl Complaints {
+    /// A call of this thread has succeeded.
+    #[inline(always)]
+    fn succeeded(&self) {
+        if self.latest.load(Ordering::Relaxed) != 0 {
+            self.go_on();
+        }
+    }
+
+    /// Forgets this thread's complaint, and notes that the thread has gone on after those of others. While
+    /// no further one comes that has to be done once, so later calls take no lock.
+    #[cold]
+    #[inline(never)]
+    fn go_on(&self) {
+        if GONE_ON.get() == (self.address(), self.latest.load(Ordering::Relaxed)) {
+            return;
+        }
+        let mut kept = self.kept();
+        let this = thread::current().id();
+        kept.retain(|complaint| complaint.thread != this);
+        let latest = kept.last().map_or(0, |complaint| complaint.number);
+        self.latest.store(latest, Ordering::Relaxed);
+        GONE_ON.set((self.address(), latest));
+    }
+
+    /// The last call of this thread had this error.
+    fn add(&self, text: String) {
+        let mut kept = self.kept();
+        let thread = thread::current().id();
+        kept.retain(|complaint| complaint.thread != thread);
+        if kept.len() == MOST_KEPT {
+            kept.remove(0);
+        }
+        let number = NUMBERED.fetch_add(1, Ordering::Relaxed) + 1;
+        kept.push(Complaint { thread, number, text });
+        self.latest.store(number, Ordering::Relaxed);
+    }
+
+    /// What counts if this thread leaves now: see the module.
+    fn of_leaving(&self) -> Option<String> {
+        let this = thread::current().id();
+        let gone_on_after = match GONE_ON.get() {
+            (address, number) if address == self.address() => number,
+            _ => 0,
+        };
+        let kept = self.kept();
+        let own = kept.iter().find(|complaint| complaint.thread == this);
+        let counts = own.or_else(|| kept.iter().find(|one| one.number > gone_on_after));
+        counts.map(|complaint| complaint.text.clone())
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Vec<Complaint>> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Tells these complaints from others. If they lie where others did, their numbers are higher.
+    fn address(&self) -> usize {
+        std::ptr::from_ref(self).addr()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Does something in another thread, which ends then.
+    fn elsewhere(what: impl FnOnce() + Send) {
+        thread::scope(|scope| scope.spawn(what).join().expect("it does not panic"));
+    }
+
+    #[test]
+    fn a_success_of_the_same_thread_settles_an_error() {
+        let complaints = Complaints::default();
+        complaints.add("first".to_owned());
+        complaints.add("second".to_owned());
+        assert_eq!(complaints.of_leaving().as_deref(), Some("second"));
+        complaints.succeeded();
+        assert_eq!(complaints.of_leaving(), None);
+        assert_eq!(complaints.latest.load(Ordering::Relaxed), 0, "calls look no further");
+    }
+
+    #[test]
+    fn a_success_of_another_thread_settles_nothing() {
+        let complaints = Complaints::default();
+        complaints.add("mine".to_owned());
+        elsewhere(|| complaints.succeeded());
+        assert_eq!(complaints.of_leaving().as_deref(), Some("mine"));
+        elsewhere(|| complaints.add("another".to_owned()));
+        assert_eq!(complaints.of_leaving().as_deref(), Some("mine"), "one's own comes first");
+        elsewhere(|| assert_eq!(complaints.of_leaving().as_deref(), Some("mine")));
+    }
+
+    #[test]
+    fn an_error_of_a_thread_counts_until_the_leaving_one_has_gone_on() {
+        let complaints = Complaints::default();
+        complaints.succeeded();
+        elsewhere(|| complaints.add("first".to_owned()));
+        elsewhere(|| complaints.succeeded());
+        assert_eq!(complaints.of_leaving().as_deref(), Some("first"));
+        complaints.succeeded();
+        assert_eq!(complaints.of_leaving(), None);
+        elsewhere(|| assert_eq!(complaints.of_leaving().as_deref(), Some("first")));
+        elsewhere(|| complaints.add("second".to_owned()));
+        assert_eq!(complaints.of_leaving().as_deref(), Some("second"));
+        complaints.succeeded();
+        assert_eq!(complaints.of_leaving(), None);
+    }
+
+    #[test]
+    fn worlds_are_apart() {
+        let (one, other) = (Complaints::default(), Complaints::default());
+        elsewhere(|| one.add("one".to_owned()));
+        elsewhere(|| other.add("other".to_owned()));
+        other.succeeded();
+        assert_eq!(one.of_leaving().as_deref(), Some("one"));
+        assert_eq!(other.of_leaving(), None);
+    }
+
+    #[test]
+    fn threads_that_end_by_errors_do_not_pile_up() {
+        let complaints = Complaints::default();
+        for number in 0..3 * MOST_KEPT {
+            elsewhere(|| complaints.add(number.to_string()));
+        }
+        assert_eq!(complaints.kept().len(), MOST_KEPT);
+        assert!(complaints.of_leaving().is_some());
+        complaints.succeeded();
+        assert_eq!(complaints.of_leaving(), None);
     }
 }

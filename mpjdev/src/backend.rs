@@ -176,3 +176,6 @@ fn credit(state: &mut State, arrival: Arrival<'_>) -> HeaderAction<State> {
     }
     HeaderAction::Consumed
 }
+
+#[cfg(test)]
+mod tests;

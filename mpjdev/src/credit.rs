@@ -1,11 +1,12 @@
 //! Flow control of early messages: how many bytes a rank may have on their way to another one
 //! without knowing of a posted receive.
 //!
-//! Every eager message spends credit at its sender: its length and a share for the bookkeeping. The
+//! Every eager message spends credit at its sender: its length, and what the receiver's memory of an
+//! early message takes besides, so that early messages take no more memory than the limit says. The
 //! receiver gives the credit back when the message has left its early memory or never entered it, a
-//! quarter of the limit at a time. A message that there is no credit for, or that costs more than
-//! half the limit, goes by rendezvous, which needs no memory at the receiver but the envelope;
-//! nothing is lost and nothing overtakes.
+//! quarter of the limit at a time. A message that there is no credit for, also after a look at what has
+//! come, or that costs more than half the limit, goes by rendezvous, which needs no memory at the
+//! receiver but the envelope; nothing is lost and nothing overtakes.
 //!
 //! - CR1: at the sender, `available <= limit`; what is missing was spent and has not come back.
 //! - CR2: at the receiver, what came and was not given back is at most the limit for every origin that
@@ -13,12 +14,16 @@
 //! - CR3: at most a quarter of the limit waits at the receiver to be given back, so a sender with
 //!   nothing on its way has at least three quarters: more than any eager message costs.
 
+use crate::early;
 use crate::error::PeerError;
 
-/// What a message costs beside its bytes.
-const OVERHEAD: usize = 64;
-/// The smallest limit that keeps CR3 for messages without data.
-const LEAST: usize = 1 << 10;
+/// What a message costs beside its bytes; alike on all ranks, since they run one version of this.
+const OVERHEAD: usize = early::OVERHEAD;
+/// How often a sender looks for credit from a rank that has given some back since the last look in vain.
+/// All looks together take about as long as a message and its answer, without which no rendezvous ends.
+const LOOKS: u32 = 128;
+/// The smallest limit: with it, messages that are as long as the overhead still go eagerly.
+const LEAST: usize = 4 * OVERHEAD;
 
 /// Credits towards and from every rank.
 #[derive(Debug)]
@@ -39,13 +44,15 @@ struct Peer {
     room: usize,
     /// What is to be given back.
     owed: usize,
+    /// Whether credit has come from there since it was last looked for in vain.
+    keeps_up: bool,
 }
 
 impl Credits {
     /// Credits of `limit` bytes per rank.
     pub fn new(size: usize, limit: usize) -> Self {
         let limit = limit.max(LEAST);
-        let peer = Peer { available: limit, room: limit, owed: 0 };
+        let peer = Peer { available: limit, room: limit, owed: 0, keeps_up: true };
         Self { limit, half: limit / 2, quarter: limit / 4, peers: vec![peer; size] }
     }
 
@@ -64,6 +71,21 @@ impl Credits {
         }
         peer.available -= price;
         true
+    }
+
+    /// How often a sender that has no credit for a message of `len` bytes to `dest` looks for it before it
+    /// does without.
+    pub fn looks(&self, dest: u32, len: usize) -> u32 {
+        match self.peers[dest as usize].keeps_up {
+            _ if self.price(len) > self.half => 0,
+            true => LOOKS,
+            false => 1,
+        }
+    }
+
+    /// The sender has looked for credit, and none has come that is enough.
+    pub fn looked_in_vain(&mut self, dest: u32) {
+        self.peers[dest as usize].keeps_up = false;
     }
 
     /// The message of `len` bytes to `dest` did not go: takes [`Self::spend`] back.
@@ -121,7 +143,10 @@ impl Credits {
         let peer = &mut self.peers[dest as usize];
         let missing = self.limit - peer.available;
         match usize::try_from(bytes) {
-            Ok(bytes) if bytes <= missing => peer.available += bytes,
+            Ok(bytes) if bytes <= missing => {
+                peer.available += bytes;
+                peer.keeps_up = true;
+            }
             _ => return Err(PeerError::CreditReturn { bytes }),
         }
         Ok(())

@@ -3,6 +3,17 @@
 use transport_lapi::RemoteRegion;
 
 use crate::buffer::EarlyBuffer;
+use crate::matching::EARLY_ENTRY;
+use crate::slab;
+
+/// Bytes of memory that an early message takes beside its data: its place here, its place in the queue, and
+/// what the allocator adds to the buffer of its data. What lists have in reserve is not counted: nobody
+/// has touched it.
+pub(crate) const OVERHEAD: usize = slab::place::<Early>() + EARLY_ENTRY + ALLOCATION;
+
+/// What an allocator adds to an allocation at most: a word before it, and its rounding up, to a multiple of
+/// two words and to four words at least.
+const ALLOCATION: usize = 4 * size_of::<usize>();
 
 /// An early message.
 #[derive(Debug)]

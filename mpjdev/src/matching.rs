@@ -96,6 +96,10 @@ const ANY_BOTH: usize = ANY_SOURCE | ANY_TAG;
 /// Number of classes.
 const CLASSES: usize = ANY_BOTH + 1;
 
+/// Bytes that an early message with a number takes in a [`Matcher`]: its place, and a queue of its own,
+/// which the exact lane has for each tag.
+pub(crate) const EARLY_ENTRY: usize = Slab::<(Envelope, u64), CLASSES>::PLACE + lane::QUEUE;
+
 /// The posted-receive queue and the early-send queue of one device.
 ///
 /// The caller numbers its receives; `E` is what an early message carries. MPI's rules (MPI
@@ -181,6 +185,12 @@ impl<E: Copy> Matcher<E> {
     /// How many early messages wait.
     pub fn early_len(&self) -> usize {
         self.early.slab.len()
+    }
+
+    /// Bytes of memory that the early messages take here.
+    #[cfg(test)]
+    pub(crate) fn early_bytes(&self) -> usize {
+        self.early.slab.bytes() + self.early.lanes.iter().map(Lane::bytes).sum::<usize>()
     }
 
     /// The waiting receives in the order they were posted. Sorts them: for reports, not for use

@@ -24,6 +24,11 @@ struct Slot<T> {
 /// No slot.
 const NIL: u32 = u32::MAX;
 
+/// Bytes that a value takes in a slab.
+pub(crate) const fn place<T>() -> usize {
+    size_of::<Slot<T>>()
+}
+
 impl<T> Default for Slab<T> {
     fn default() -> Self {
         Self { slots: Vec::new(), first_free: NIL }
@@ -123,6 +128,12 @@ impl<T> Slab<T> {
     /// The value in a slot, if it has one.
     pub fn at(&self, index: u32) -> Option<&T> {
         self.slots.get(index as usize)?.value.as_ref()
+    }
+
+    /// Bytes of memory that the values take, without what their list has in reserve.
+    #[cfg(test)]
+    pub fn bytes(&self) -> usize {
+        self.slots.len() * place::<T>()
     }
 
     /// All values with their keys.

@@ -228,10 +228,20 @@ fn an_error_that_main_returns_ends_the_job_and_is_told() {
 }
 
 #[test]
+fn an_error_that_main_returns_is_told_beside_a_thread_that_polls() {
+    for scene in ["error-polled", "error-joined"] {
+        let outcome = failing_job(3, &[scene], 1, &["mpjrun: rank 1 (pid ", "it said: rank 99"]);
+        assert!(outcome.stderr.contains("rank 99 is out of range"), "{outcome:?}");
+    }
+}
+
+#[test]
 fn an_error_that_is_dealt_with_is_no_failure() {
-    let outcome = job(3, &["error-handled"]);
-    assert_eq!((outcome.code, outcome.stderr.as_str()), (0, ""), "{outcome:?}");
-    assert_eq!(outcome.stdout.lines().count(), 3, "{outcome:?}");
+    for scene in ["error-handled", "error-elsewhere"] {
+        let outcome = job(3, &[scene]);
+        assert_eq!((outcome.code, outcome.stderr.as_str()), (0, ""), "{scene}: {outcome:?}");
+        assert_eq!(outcome.stdout.lines().count(), 3, "{scene}: {outcome:?}");
+    }
 }
 
 #[test]

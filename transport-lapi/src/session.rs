@@ -200,10 +200,12 @@ impl<A: Adapter, S> Session<A, S> {
         }
     }
 
-    /// All that a round does, whatever goes wrong in between; the first error is kept. Mostly there is
-    /// nothing but arrivals, and this is on the path of every message.
+    /// One round of the dispatcher for a caller that does something else with it than to wait: all that a
+    /// round does, whatever goes wrong in between. The first error is kept for the next call of
+    /// [`Session::progress`]. Returns how many things were done.
+    // Mostly there is nothing but arrivals, and this is on the path of every message.
     #[inline(never)]
-    pub(crate) fn round(&mut self) -> usize {
+    pub fn round(&mut self) -> usize {
         let Self { state, adapter, engine, trouble, .. } = self;
         let mut done = match adapter.poll(BUDGET, &mut Dispatcher { state, engine, trouble }) {
             Ok(arrived) => arrived,

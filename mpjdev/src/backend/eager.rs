@@ -38,7 +38,7 @@ impl Backend for Eager {
         message: Outbound,
     ) -> Result<Handle, LapiError> {
         let Outbound { dest, data, .. } = message;
-        if !session.state.credits.spend(dest, data.len()) {
+        if !spend(session, dest, data.len()) {
             session.state.stats.credit_fallbacks += 1;
             return Rendezvous::send(session, message);
         }
@@ -88,6 +88,25 @@ impl Eager {
         session.state.stats.eager.bytes += data.len() as u64;
         true
     }
+}
+
+/// Spends the credit for a message of `len` bytes to `dest`, that included which a look at what has come
+/// brings: a rank that only sends makes no other. What goes wrong in that look concerns other messages;
+/// the next call that makes progress tells it (DS3).
+fn spend<A: Adapter>(session: &mut Session<A, State>, dest: u32, len: usize) -> bool {
+    if session.state.credits.spend(dest, len) {
+        return true;
+    }
+    let looks = session.state.credits.looks(dest, len);
+    for _ in 0..looks {
+        if session.round() > 0 && session.state.credits.spend(dest, len) {
+            return true;
+        }
+    }
+    if looks > 0 {
+        session.state.credits.looked_in_vain(dest);
+    }
+    false
 }
 
 /// A send that has to wait for room, or for an answer.

@@ -49,6 +49,11 @@ struct Queue {
     tail: u32,
 }
 
+/// Bytes that a queue takes: its place in the list, and that of its key in the map, which has a byte more
+/// for each place, and of whose places at least 7 of 16 are used once it has grown.
+pub(super) const QUEUE: usize =
+    size_of::<Queue>() + ((size_of::<(Key, u32)>() + 1) * 16).div_ceil(7);
+
 /// The queues of one class.
 #[derive(Debug)]
 pub(super) struct Lane {
@@ -172,6 +177,14 @@ impl Lane {
         // Room for twice the limit, or a map that hovers about it would grow and shrink in turns.
         self.queues.shrink_to(2 * self.sweep_at);
         self.places.shrink_to(2 * self.sweep_at);
+    }
+
+    /// Bytes of memory that the queues take, without what their list has in reserve.
+    #[cfg(test)]
+    pub fn bytes(&self) -> usize {
+        // Of the map's places, which are a power of two, it fills 7 of 8.
+        let places = (self.places.capacity() * 8 / 7).next_power_of_two();
+        self.queues.len() * size_of::<Queue>() + places * (size_of::<(Key, u32)>() + 1)
     }
 
     /// How many queues the map holds, empty ones included, and how many it has room for.

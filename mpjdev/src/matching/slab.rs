@@ -54,6 +54,9 @@ struct Slot<T, const LINKS: usize> {
 }
 
 impl<T: Copy, const LINKS: usize> Slab<T, LINKS> {
+    /// Bytes that an entry takes.
+    pub const PLACE: usize = size_of::<Slot<T, LINKS>>();
+
     pub fn new() -> Self {
         Self { slots: Vec::new(), first_free: NIL, len: 0 }
     }
@@ -61,6 +64,12 @@ impl<T: Copy, const LINKS: usize> Slab<T, LINKS> {
     #[inline]
     pub fn len(&self) -> usize {
         self.len
+    }
+
+    /// Bytes of memory that the entries take, without what their list has in reserve.
+    #[cfg(test)]
+    pub fn bytes(&self) -> usize {
+        self.slots.len() * Self::PLACE
     }
 
     #[inline]

@@ -6,7 +6,8 @@
 //! messages meanwhile. `rank idle` blocks for ever in every
 //! rank, `rank well` does everything right.
 //!
-//! `rank error-...` meets an error of the library and returns it from main, or deals with it;
+//! `rank error-...` meets an error of the library and returns it from main, or deals with it, also beside
+//! a thread that polls, or in one that ends;
 //! `rank thread-panic` panics in a thread that nobody waits for, and `rank leaving` ends one rank
 //! while the other one goes on. `rank replaced` becomes another program, `rank lists` has two of them
 //! show what they have open. `rank reads` says how ranks
@@ -19,6 +20,8 @@
 
 use std::os::unix::process::CommandExt;
 use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use mpj::{ANY_TAG, World};
@@ -37,6 +40,9 @@ fn main() -> ExitCode {
         ["error-rank"] => error_rank(),
         ["error-slow"] => error_slow(),
         ["error-handled"] => error_handled(),
+        ["error-polled"] => error_polled(),
+        ["error-joined"] => error_joined(),
+        ["error-elsewhere"] => error_elsewhere(),
         ["thread-panic"] => thread_panic(),
         ["leaving"] => leaving(),
         ["replaced"] => replaced(),
@@ -156,6 +162,60 @@ fn error_handled() -> Result<(), mpj::Error> {
     let refusal = world.send(&[1u8], 99, 0).expect_err("there is no such rank");
     println!("{refusal}");
     world.barrier()
+}
+
+/// As [`error_rank`], beside a thread of rank 1 that polls all the time.
+fn error_polled() -> Result<(), mpj::Error> {
+    let world = mpj::init()?;
+    if world.rank() == 1 {
+        let polls = poll_for_ever(&world);
+        let outcome = world.send(&[1u8], 99, 0);
+        await_polls(&polls);
+        outcome?;
+    }
+    world.barrier()
+}
+
+/// The same, where the error is that of a thread which has ended.
+fn error_joined() -> Result<(), mpj::Error> {
+    let world = mpj::init()?;
+    if world.rank() == 1 {
+        let polls = poll_for_ever(&world);
+        let sends = || world.send(&[1u8], 99, 0);
+        let outcome = std::thread::scope(|scope| scope.spawn(sends).join());
+        await_polls(&polls);
+        outcome.expect("it does not panic")?;
+    }
+    world.barrier()
+}
+
+/// A thread of every rank meets an error and ends; main deals with it and goes on.
+fn error_elsewhere() -> Result<(), mpj::Error> {
+    let world = mpj::init()?;
+    let sends = || world.send(&[1u8], 99, 0);
+    let outcome = std::thread::scope(|scope| scope.spawn(sends).join());
+    println!("{}", outcome.expect("it does not panic").expect_err("there is no such rank"));
+    world.barrier()
+}
+
+/// Starts a thread that polls for as long as this process lives, and counts how often.
+fn poll_for_ever(world: &World) -> Arc<AtomicU64> {
+    let (polls, communicator) = (Arc::new(AtomicU64::new(0)), mpj::Communicator::clone(world));
+    let count = polls.clone();
+    std::thread::spawn(move || {
+        while communicator.iprobe(mpj::ANY_SOURCE, ANY_TAG).is_ok() {
+            count.fetch_add(1, Ordering::Release);
+        }
+    });
+    polls
+}
+
+/// Waits until a poll that began after this call has ended well.
+fn await_polls(polls: &AtomicU64) {
+    let behind = polls.load(Ordering::Acquire) + 2;
+    while polls.load(Ordering::Acquire) < behind {
+        std::thread::yield_now();
+    }
 }
 
 /// A thread of rank 1 panics, and nobody asks what became of it.

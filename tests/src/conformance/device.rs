@@ -93,6 +93,7 @@ macro_rules! device_conformance {
                 flow {
                     early_memory_is_bounded
                     early_memory_comes_back
+                    credit_that_has_come_is_used
                     statistics_are_exact
                     the_dump_names_what_is_queued
                     the_dump_of_an_idle_device

@@ -21,6 +21,7 @@ pub const UNSAFE_FILES: &[&str] = &[
     "benches/programs/src/cache_line.rs",
     "mpj/examples/matmul/local.rs",
     "mpj/src/buffer.rs",
+    "mpj/src/lent.rs",
     "mpj/src/point_to_point.rs",
     "mpjdev/src/buffer.rs",
     "transport-lapi/src/adapter.rs",

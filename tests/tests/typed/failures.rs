@@ -5,7 +5,7 @@ use std::thread;
 use std::time::Duration;
 
 use mpj::local::{self, LocalError};
-use mpj::{ErrorClass, Options, World};
+use mpj::{Communicator, ErrorClass, Options, World};
 
 use crate::try_job;
 
@@ -145,6 +145,38 @@ fn after_an_error(goes_on: bool) -> Result<(), ErrorClass> {
 fn leaving_after_an_error_ends_the_job() {
     assert_eq!(after_an_error(false), Err(ErrorClass::ProcFailed));
     assert_eq!(after_an_error(true), Ok(()), "an error that the program has dealt with");
+}
+
+/// The world may be dropped by another thread than that which met the error, while a third one polls.
+#[test]
+fn an_error_counts_in_whatever_thread_the_world_is_dropped() {
+    let answers = try_job(&Options::default(), 2, |world| {
+        if world.rank() == 1 {
+            return world.barrier().map_err(|error| error.class());
+        }
+        let communicator = Communicator::clone(&world);
+        thread::scope(|scope| {
+            // Until this rank has left.
+            scope.spawn(|| while communicator.iprobe(mpj::ANY_SOURCE, mpj::ANY_TAG).is_ok() {});
+            communicator.send(&[0u8], 9, 0).unwrap_err();
+            scope.spawn(move || drop(world)).join().unwrap();
+        });
+        Ok(())
+    });
+    assert_eq!(answers.unwrap()[1], Err(ErrorClass::ProcFailed));
+}
+
+/// A thread's error that was dealt with: the thread that drops the world has gone on since.
+#[test]
+fn an_error_of_a_thread_is_settled_when_the_rank_goes_on() {
+    let answers = try_job(&Options::default(), 2, |world| {
+        thread::scope(|scope| {
+            let failing = scope.spawn(|| world.send(&[0u8], 9, 0));
+            failing.join().unwrap().unwrap_err();
+        });
+        world.barrier().map_err(|error| error.class())
+    });
+    assert_eq!(answers.unwrap(), [Ok(()), Ok(())]);
 }
 
 /// After the end, the communicators that a program has kept say so.

@@ -89,6 +89,37 @@ pub fn early_memory_comes_back<P: Platform>(setup: &Setup<P>) {
     });
 }
 
+/// Messages of which three, and no fourth one, have credit at a time.
+const LARGE: usize = 17_000;
+
+/// Credit that has come is used by the next message, also where the sender makes no other call. A send
+/// that does without ends by its receive only, and there is none before all have ended.
+pub fn credit_that_has_come_is_used<P: Platform>(setup: &Setup<P>) {
+    if !setup.is_eager(LARGE) {
+        return;
+    }
+    let (sent, received) = (Barrier::new(2), Barrier::new(2));
+    setup.with_early_limit(EARLY_LIMIT).run(2, move |rank| {
+        for round in 0..5 {
+            if rank.me() == 0 {
+                let send = |tag| rank.isend(payload(round, LARGE), 1, tag).unwrap();
+                rank.complete(&mut [0, 1, 2].map(send));
+                sent.wait();
+                received.wait();
+            } else {
+                sent.wait();
+                for tag in [0, 1, 2] {
+                    let mut buffer = [0; LARGE];
+                    rank.recv(&mut buffer, 0, tag).unwrap();
+                    check(&buffer, round);
+                }
+                received.wait();
+            }
+        }
+        assert_eq!(rank.stats().unwrap().credit_fallbacks, 0);
+    });
+}
+
 /// The three messages that come early, and the two whose receives are posted.
 const EARLY: [usize; 3] = [10, 5_000, 250_000];
 const POSTED: [usize; 2] = [300, 70_000];

@@ -1,0 +1,192 @@
+//! Buffers while an operation has them: small jobs that Miri can follow, which is what they are for.
+//!
+//! Everywhere the receive is posted, and its request moved, before the message is sent; so the buffer is
+//! written while the program holds the request. Every job runs under a watchdog.
+
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+use mpj::{BackendChoice, Options, Request, WaitMode, World, local};
+
+/// How long a job may take; Miri is slow, and has a clock of its own.
+const LIMIT: Duration = Duration::from_secs(if cfg!(miri) { 3_600 } else { 20 });
+
+/// Elements of a message: of one packet, in registers or not, and, where there is time for them, of several.
+const LENGTHS: &[usize] = if cfg!(miri) { &[3] } else { &[3, 700, 20_000] };
+
+/// The tag of messages whose bytes count, and that of those which say that a receive is posted.
+const DATA: i32 = 1;
+const POSTED: i32 = 2;
+
+/// Runs `body` on two ranks with each protocol and each length.
+fn jobs(body: fn(&World, usize)) {
+    for backend in [BackendChoice::Eager, BackendChoice::Rendezvous] {
+        for &len in LENGTHS {
+            // A thread that sleeps needs more of the system than Miri has.
+            let options = Options { wait: WaitMode::Spin, ..Options::with_backend(backend) };
+            let (done, outcome) = mpsc::channel();
+            thread::spawn(move || {
+                let outcome = local::run_with(&options, 2, |world| body(&world, len));
+                // Nobody listens any more after the limit.
+                let _ = done.send(outcome);
+            });
+            let outcome = outcome.recv_timeout(LIMIT).expect("the job ends");
+            outcome.unwrap_or_else(|error| panic!("{backend:?}, {len} elements: {error}"));
+        }
+    }
+}
+
+/// What rank 0 sends.
+fn data(len: usize) -> Vec<u32> {
+    (1..).take(len).collect()
+}
+
+/// Rank 0 sends as soon as rank 1 has posted its receive.
+fn send_when_posted(world: &World, len: usize) {
+    world.recv(&mut [0u8], 1, POSTED).unwrap();
+    world.send(&data(len), 1, DATA).unwrap();
+}
+
+/// Rank 1 has posted its receive.
+fn say_posted(world: &World) {
+    world.send(&[1u8], 0, POSTED).unwrap();
+}
+
+/// Another place for the same value, as any call may need.
+#[inline(never)]
+fn moved<T>(value: T) -> Box<T> {
+    Box::new(value)
+}
+
+#[test]
+fn a_scoped_receive_gives_its_borrow_back() {
+    jobs(|world, len| {
+        if world.rank() == 0 {
+            return send_when_posted(world, len);
+        }
+        let mut buffer = vec![0; len];
+        let lent = world.scope(|scope| {
+            let request = moved(scope.irecv(&mut buffer, 0, DATA).unwrap());
+            say_posted(world);
+            let (lent, status) = request.wait().unwrap();
+            assert_eq!(status.count::<u32>().unwrap(), len);
+            assert_eq!(lent, data(len));
+            lent[0] = 77;
+            lent
+        });
+        lent.unwrap()[1] = 78;
+        assert_eq!(buffer[..3], [77, 78, 3]);
+    });
+}
+
+#[test]
+fn a_scope_completes_what_nobody_waits_for() {
+    jobs(|world, len| {
+        if world.rank() == 0 {
+            return send_when_posted(world, len);
+        }
+        let mut buffer = vec![0; len];
+        world
+            .scope(|scope| {
+                let _request = moved(scope.irecv(&mut buffer, 0, DATA).unwrap());
+                say_posted(world);
+            })
+            .unwrap();
+        assert_eq!(buffer, data(len));
+    });
+}
+
+#[test]
+fn parts_of_one_buffer_are_sent_and_received_at_once() {
+    jobs(|world, len| {
+        let other = 1 - world.rank();
+        let mut row = data(2 * len);
+        let (mine, theirs) = row.split_at_mut(len);
+        let swapped = world.scope(|scope| {
+            let receive = moved(scope.irecv(theirs, other, DATA).unwrap());
+            let send = moved(scope.isend(mine, other, DATA).unwrap());
+            let again = scope.issend(mine, other, POSTED).unwrap();
+            let extra = world.recv_vec::<u32>(other, POSTED).unwrap();
+            again.wait().unwrap();
+            (receive.wait().unwrap().0, send.wait().unwrap().0, extra.0)
+        });
+        let (received, sent, extra) = swapped.unwrap();
+        assert_eq!((&*received, sent, &*extra), (&*data(len), &*data(len), &*data(len)));
+    });
+}
+
+#[test]
+fn an_owning_receive_gives_its_buffer_back() {
+    jobs(|world, len| {
+        if world.rank() == 0 {
+            send_when_posted(world, len);
+            return send_when_posted(world, len);
+        }
+        let request = moved(world.irecv(vec![0u32; len], 0, DATA).unwrap());
+        say_posted(world);
+        let (mut buffer, _) = request.wait().unwrap();
+        assert_eq!(buffer, data(len));
+        buffer.fill(0);
+
+        let mut request = moved(world.irecv(buffer, 0, DATA).unwrap());
+        say_posted(world);
+        let buffer = loop {
+            match request.test().unwrap() {
+                Ok((buffer, _)) => break buffer,
+                Err(open) => *request = open,
+            }
+        };
+        assert_eq!(buffer, data(len));
+    });
+}
+
+#[test]
+fn lists_of_owning_requests() {
+    jobs(|world, len| {
+        let other = 1 - world.rank();
+        let mut requests: Vec<Request<u32>> = Vec::new();
+        for _ in 0..2 {
+            requests.push(world.irecv(vec![0; len], other, DATA).unwrap());
+        }
+        let sends = [(); 2].map(|()| world.isend(data(len), other, DATA).unwrap());
+        while let Some((_, buffer, _)) = mpj::wait_any(&mut requests).unwrap() {
+            assert_eq!(buffer, data(len));
+        }
+        for (buffer, _) in mpj::wait_all(sends).unwrap() {
+            assert_eq!(buffer, data(len));
+        }
+    });
+}
+
+#[test]
+fn the_buffer_of_a_dropped_request_lasts_as_long_as_its_operation() {
+    jobs(|world, len| {
+        if world.rank() == 0 {
+            drop(moved(world.isend(data(len), 1, DATA).unwrap()));
+            world.send(&[1u8], 1, POSTED).unwrap();
+            return;
+        }
+        drop(moved(world.irecv(vec![0u32; len], 0, DATA + 5).unwrap()));
+        world.recv(&mut [0u8], 0, POSTED).unwrap();
+        assert_eq!(world.recv_vec::<u32>(0, DATA).unwrap().0, data(len));
+    });
+}
+
+#[test]
+fn blocking_calls_borrow_for_their_own_length() {
+    jobs(|world, len| {
+        let other = 1 - world.rank();
+        let mut buffer = vec![0; len];
+        world.sendrecv(&data(len), other, DATA, &mut buffer, other, DATA).unwrap();
+        assert_eq!(buffer, data(len));
+        world.barrier().unwrap();
+        if world.rank() == 0 {
+            world.ssend(&buffer, 1, DATA).unwrap();
+        } else {
+            buffer.fill(0);
+            world.recv(&mut buffer, 0, DATA).unwrap();
+            assert_eq!(buffer, data(len));
+        }
+    });
+}

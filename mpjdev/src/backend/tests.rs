@@ -1,0 +1,114 @@
+//! What a sender does that has no credit, beside a peer that is played by the test; and what early
+//! messages take of the memory that credit stands for.
+
+use transport_lapi::wireup::{self, Native};
+use transport_lapi::{Amsend, Context, ForeignBytes, SendRegion, Sent};
+
+use super::Backend;
+use super::eager::Eager;
+use crate::device::{Device, Mode, Options};
+use crate::early::EarlyBody;
+use crate::envelope::{self, CREDIT};
+use crate::error::Error;
+use crate::request::Request;
+use crate::state::State;
+
+/// Rank 0, and the transport of rank 1.
+struct Pair {
+    device: Device<Native>,
+    peer: Context<Native, ()>,
+}
+
+impl Pair {
+    /// Rank 0 has spent all its credit.
+    fn without_credit() -> Self {
+        let mut adapters = wireup::in_process(2).expect("a job of threads").into_iter();
+        let [zero, one] = [(); 2].map(|()| adapters.next().expect("two tasks"));
+        let device = Device::new(zero, Options::default()).expect("a new device");
+        let peer = Context::init(one, (), transport_lapi::Options::default());
+        {
+            let mut session = device.session().expect("it is usable");
+            while session.state.credits.spend(1, 0) {}
+        }
+        Self { device, peer }
+    }
+
+    /// Rank 1 sends a message without data.
+    fn say(&self, handler: u8, word: u64) {
+        let mut session = self.peer.session().expect("it is usable");
+        let word = word.to_le_bytes();
+        let call = Amsend::new(0, handler, &word, SendRegion::EMPTY);
+        assert_eq!(session.amsend(call).expect("there is a rank 0"), Sent::Now, "there is room");
+    }
+
+    /// Rank 0 sends a message without data.
+    fn send(&self) -> Request {
+        let sent = self.device.isend(SendRegion::EMPTY, 1, 7, 0, Mode::Standard);
+        sent.expect("it goes, in whatever way")
+    }
+
+    /// Messages that went eagerly, by rendezvous, and in this way for want of credit.
+    fn counts(&self) -> (u64, u64, u64) {
+        let stats = self.device.stats().expect("it is usable");
+        (stats.eager.messages, stats.rendezvous.messages, stats.credit_fallbacks)
+    }
+}
+
+#[test]
+fn credit_that_has_come_is_used_before_a_message_goes_by_rendezvous() {
+    let pair = Pair::without_credit();
+    pair.say(CREDIT, 1_000);
+    let _sent = pair.send();
+    assert_eq!(pair.counts(), (1, 0, 0));
+}
+
+#[test]
+fn without_credit_a_message_goes_by_rendezvous() {
+    let pair = Pair::without_credit();
+    let _sent = pair.send();
+    assert_eq!(pair.counts(), (0, 1, 1));
+}
+
+/// Bytes of memory that the early messages of a rank take.
+fn taken(state: &State) -> usize {
+    let data = state.early.iter().map(|(_, early)| match &early.body {
+        // A word before it, whole pairs of words, and at least two: what the allocator of glibc does.
+        EarlyBody::Eager { buffer, .. } => (buffer.bytes().len() + 8).next_multiple_of(16).max(32),
+        EarlyBody::Rendezvous { .. } => 0,
+    });
+    data.sum::<usize>() + state.early.bytes() + state.matcher.early_bytes()
+}
+
+/// Each has a tag of its own, so that it takes as much as it can.
+#[test]
+fn early_messages_take_no_more_memory_than_their_limit() {
+    let [(_, arrived)] = Eager::short_handlers()[..] else { panic!("one message comes whole") };
+    for limit in [100_000, 1 << 20, 2_345_678, 5 << 20] {
+        let mut state = State::new(2, limit);
+        for tag in 0.. {
+            arrived(&mut state, 1, envelope::eager(0, tag), ForeignBytes::from_slice(&[1; 8]));
+            if state.trouble.is_some() {
+                break;
+            }
+        }
+        let (messages, taken) = (state.stats.eager.early, taken(&state));
+        assert!(taken <= limit, "{messages} messages take {taken} bytes, {limit} were agreed");
+        assert!(taken > limit * 3 / 4, "{messages} messages take {taken} bytes of {limit}");
+    }
+}
+
+/// What the look for credit meets is told by the next call that makes progress.
+#[test]
+fn a_violation_that_is_met_while_looking_for_credit_is_told() {
+    let pair = Pair::without_credit();
+    pair.say(CREDIT, u64::MAX);
+    let _sent = pair.send();
+    let told = pair.device.progress().expect_err("the peer has broken the protocol");
+    assert!(matches!(told, Error::Peer { rank: 1, .. }), "{told}");
+
+    let pair = Pair::without_credit();
+    pair.say(77, 0);
+    let _sent = pair.send();
+    let told = pair.device.progress().expect_err("there is no such handler");
+    assert!(matches!(told, Error::Transport(_)), "{told}");
+}
