@@ -197,9 +197,9 @@ mod tests {
         let mut seen = std::collections::HashSet::new();
         for turn in 1..4 {
             store(&mut buffer, turn);
-            let (words, rest) = buffer.as_chunks::<WORD>();
-            assert!(words.iter().all(|word| seen.insert(*word)), "turn {turn}");
-            assert_eq!(rest, [turn as u8; 5]);
+            let mut words = buffer.chunks_exact(WORD);
+            assert!(words.all(|word| seen.insert(word.to_vec())), "turn {turn}");
+            assert_eq!(buffer[32..], [turn as u8; 5]);
         }
     }
 }

@@ -221,9 +221,10 @@ fn accept(
         return keep(state, arrival, envelope, len, sender);
     };
     let (Some(body), None) = (arrival.data, sender) else {
-        state.begin_taking(key, into, Matched { source, tag, context, len, sender, data: None });
-        let into =
-            state.requests.taking(key).map_or(RecvRegion::EMPTY, |taking| taking.into.take());
+        let matched = Matched { source, tag, context, len, sender, data: None };
+        let capacity = into.len();
+        let taking = Taking { into: RecvRegion::EMPTY, capacity, matched };
+        state.requests.change(key, Operation::Taking(taking));
         return HeaderAction::Deliver { into, completion: Completion::Inline(stored, key) };
     };
     into.store(0, body);
