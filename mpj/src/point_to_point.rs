@@ -178,7 +178,7 @@ impl Communicator {
         tag: impl Into<Tag>,
     ) -> Result<Option<Status>, Error> {
         let (source, tag) = (source.into().rank(), tag.into().value());
-        let found = self.device.answer(self.device.iprobe(source, tag, self.context))?;
+        let found = self.device.answer_look(self.device.iprobe(source, tag, self.context))?;
         Ok(found.map(Status::from))
     }
 }

@@ -1,8 +1,8 @@
 //! Non-blocking calls that own their buffer, and waiting for them (MPI-4 section 3.7).
 //!
 //! - Q1: a request keeps its buffer untouched until its operation has ended or the device has
-//!   failed; moving a `Vec` neither moves its elements nor says anything about them, since it holds them by
-//!   a pointer, and no reference to them is made meanwhile. A request that is dropped before leaves the
+//!   failed; moving a `Vec` does not move its elements, and no reference to them is made meanwhile: the `Vec`
+//!   holds a pointer. A request that is dropped before leaves the
 //!   buffer with the device; one that is leaked leaks it.
 
 use std::sync::Arc;
@@ -51,7 +51,7 @@ impl<T: Datatype> Request<T> {
     /// As [`Request::wait`].
     pub fn test(mut self) -> Result<Result<(Vec<T>, Status), Self>, Error> {
         let device = self.device.clone();
-        match device.answer(device.itest(&mut self.open))? {
+        match device.answer_look(device.itest(&mut self.open))? {
             Some(status) => Ok(Ok((std::mem::take(&mut self.buffer), status.into()))),
             None => Ok(Err(self)),
         }

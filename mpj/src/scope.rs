@@ -192,11 +192,11 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         tag: impl Into<Tag>,
     ) -> Result<ScopedRequest<'scope, 'env, &'env mut [T]>, Error> {
         let buffer = Lent::new(buffer);
-        let (mut region, source, tag) = (buffer.region(), source.into(), tag.into());
+        let (source, tag) = (source.into(), tag.into());
         let Communicator { device, context, .. } = self.communicator;
         let posted = match (source, tag) {
             (Source::Rank(source), Tag::Is(tag)) => {
-                device.post_at_once(&mut region, source, tag, *context)
+                device.post_at_once(buffer.region(), source, tag, *context)
             }
             _ => None,
         };
@@ -205,7 +205,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
                 device.content();
                 self.keep(request)
             }
-            None => self.start_receive(region, source, tag)?,
+            None => self.start_receive(buffer.region(), source, tag)?,
         };
         Ok(ScopedRequest { scope: self, state, buffer })
     }

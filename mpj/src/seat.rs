@@ -11,6 +11,8 @@
 //!   The other thread may have handed its error over, as a thread that is joined does, and this may be
 //!   the error that `main` returns; but a thread that has gone on without complaint is not leaving for it.
 //!
+//! A look that found nothing, of `iprobe` or `test`, is no such success: it shows nothing of the program.
+//!
 //! A program that has dealt with an error, but whose thread that drops the world has not gone on in this
 //! way, ends with [`crate::World::finish`].
 
@@ -47,6 +49,19 @@ impl Seat {
                 Ok(value)
             }
             Err(error) => Err(self.complain(error.into())),
+        }
+    }
+
+    /// [`Seat::answer`] for a call that looks whether something has come. If nothing has, that shows nothing of
+    /// the program: it may look again and again, also while it is about to leave for an error.
+    #[inline(always)]
+    pub fn answer_look<T>(
+        &self,
+        outcome: Result<Option<T>, impl Into<Error>>,
+    ) -> Result<Option<T>, Error> {
+        match outcome {
+            Ok(None) => Ok(None),
+            outcome => self.answer(outcome),
         }
     }
 

@@ -20,7 +20,7 @@ use crate::error::PeerError;
 /// What a message costs beside its bytes; alike on all ranks, since they run one version of this.
 const OVERHEAD: usize = early::OVERHEAD;
 /// How often a sender looks for credit from a rank that has given some back since the last look in vain.
-/// All looks together take about as long as a message and its answer, without which no rendezvous ends.
+/// All these looks together take about as long as the round trip that a rendezvous needs at least.
 const LOOKS: u32 = 128;
 /// The smallest limit: with it, messages that are as long as the overhead still go eagerly.
 const LEAST: usize = 4 * OVERHEAD;

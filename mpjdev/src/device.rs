@@ -5,8 +5,9 @@
 //!
 //! - V1: regions handed in are written or read only until the wait that reports the end of their
 //!   operation, or until the device has failed: a failure abandons the context before it is
-//!   reported, so no buffer is in use after any call has returned an error of the transport. A wait
-//!   that unwinds gives the device up for the same reason.
+//!   reported, and every call that finds it abandoned waits until it has settled (`Context::settle`), so
+//!   no buffer is in use after any call has returned an error of the transport. A wait that unwinds
+//!   gives the device up for the same reason.
 
 use std::any::Any;
 use std::num::NonZeroU64;
@@ -236,31 +237,23 @@ impl<A: Adapter> Device<A> {
     #[inline]
     pub fn irecv(
         &self,
-        mut into: RecvRegion,
+        into: RecvRegion,
         source: Option<usize>,
         tag: Option<i32>,
         context: u32,
     ) -> Result<Request, Error> {
-        if let (Some(source), Some(tag)) = (source, tag) {
-            if let Some(request) = self.post_at_once(&mut into, source, tag, context) {
-                return Ok(request);
-            }
-        }
-        self.irecv_step_by_step(into, self.pattern(source, tag, context)?)
-    }
-
-    #[inline(never)]
-    fn irecv_step_by_step(&self, into: RecvRegion, pattern: Pattern) -> Result<Request, Error> {
+        let pattern = self.pattern(source, tag, context)?;
         let key = post(&mut *self.session()?, into, pattern);
         Ok(self.request(Handle::Pending(key)))
     }
 
-    /// Starts a receive without wildcards if no early message waits, and takes the region. Else, whatever
-    /// the reason, nothing has happened, and [`Device::irecv`] finds the reason or another way.
+    /// Starts a receive without wildcards if no early message waits. Else, whatever the reason, nothing has
+    /// happened and the region is not used: [`Device::irecv`], with another one of the same buffer, finds the
+    /// reason or another way.
     #[inline(always)]
     pub fn post_at_once(
         &self,
-        into: &mut RecvRegion,
+        into: RecvRegion,
         source: usize,
         tag: i32,
         context: u32,
@@ -273,7 +266,7 @@ impl<A: Adapter> Device<A> {
     #[inline(never)]
     fn key_of_post(
         &self,
-        into: &mut RecvRegion,
+        into: RecvRegion,
         source: usize,
         tag: i32,
         context: u32,
@@ -286,7 +279,7 @@ impl<A: Adapter> Device<A> {
             return None;
         }
         let pattern = Pattern { context, source: Some(source as u32), tag: Some(tag) };
-        NonZeroU64::new(push(&mut session.state, into.take(), pattern))
+        NonZeroU64::new(push(&mut session.state, into, pattern))
     }
 
     /// Receives into `into` and waits until the message is there (MPI_Recv).
@@ -425,6 +418,7 @@ impl<A: Adapter> Device<A> {
             return Err(self.fail(trouble));
         }
         session.abandon();
+        self.context.settle();
         self.ended.store(true, Ordering::Relaxed);
         Ok(have_come)
     }
@@ -475,7 +469,11 @@ impl<A: Adapter> Device<A> {
     #[cold]
     fn unusable(&self, error: LapiError) -> Error {
         match error {
-            LapiError::HndlInvalid => self.failure.get().cloned().unwrap_or(Error::Finished),
+            LapiError::HndlInvalid => {
+                // V1.
+                self.context.settle();
+                self.failure.get().cloned().unwrap_or(Error::Finished)
+            }
             other => other.into(),
         }
     }
@@ -488,22 +486,20 @@ impl<A: Adapter> Device<A> {
             return self.unusable(LapiError::HndlInvalid);
         }
         let is_loss = error.class() == ErrorClass::ProcFailed;
-        if is_loss && self.launcher.get().is_some() && !self.is_loss_known() {
+        let is_news = || self.context.session().is_ok_and(|session| session.check_lost().is_ok());
+        if is_loss && self.launcher.get().is_some() && is_news() {
             // The launcher learns of it at about the same time, and ends the job. A word of this rank before
             // that would make it look like the cause.
             std::thread::sleep(AFTER_A_LOSS);
         }
         let error = self.failure.get_or_init(|| error).clone();
-        if let Ok(mut session) = self.context.session() {
+        if let Ok(session) = self.context.session() {
             session.abandon();
+            // Before the wait, since that may last until the job ends.
             self.abort();
         }
+        self.context.settle();
         error
-    }
-
-    /// Whether the job knows that a rank is lost.
-    fn is_loss_known(&self) -> bool {
-        self.context.session().is_ok_and(|session| session.check_lost().is_err())
     }
 
     /// One round of progress.
@@ -529,8 +525,7 @@ impl<A: Adapter> Device<A> {
                 found => Ok(found),
             },
         };
-        self.context.answer_inquiry(&mut session);
-        drop(session);
+        self.context.answer_inquiry(session);
         outcome.map_err(|error| self.fail(error))
     }
 

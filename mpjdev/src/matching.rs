@@ -96,9 +96,9 @@ const ANY_BOTH: usize = ANY_SOURCE | ANY_TAG;
 /// Number of classes.
 const CLASSES: usize = ANY_BOTH + 1;
 
-/// Bytes that an early message with a number takes in a [`Matcher`]: its place, and a queue of its own,
-/// which the exact lane has for each tag.
-pub(crate) const EARLY_ENTRY: usize = Slab::<(Envelope, u64), CLASSES>::PLACE + lane::QUEUE;
+/// Bytes that an early message takes in a [`Matcher`]: its place, and two queues of its own, since the lanes
+/// of exact patterns and of those with any source have one for each tag. The other two have few.
+pub(crate) const EARLY_ENTRY: usize = Slab::<(Envelope, u64), CLASSES>::PLACE + 2 * lane::QUEUE;
 
 /// The posted-receive queue and the early-send queue of one device.
 ///

@@ -152,8 +152,8 @@ pub(crate) struct Matched {
     pub tag: i32,
     pub context: u32,
     pub len: usize,
-    /// The sender's request, if it waits for an answer.
-    pub sender: Option<u64>,
+    /// The sender's request, if it waits for an answer. No key is 0; one that claims to be gets none.
+    pub sender: Option<NonZeroU64>,
     /// Where the data lie, for a rendezvous.
     pub data: Option<RemoteRegion>,
 }

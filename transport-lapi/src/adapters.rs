@@ -10,7 +10,7 @@
 //! a task that gives up says so before its buffers change (`withdrawal`).
 //! What a task's threads sleep for stands on its `slate`, which `board` reads for the launcher.
 //! Adapters do not know each other, and know nothing above [`crate::adapter`]. Models under loom exercise
-//! the rings, the bells and shared gets without a segment.
+//! the rings, the bells, shared gets and withdrawals without a segment.
 
 mod arrivals;
 pub(crate) mod board;

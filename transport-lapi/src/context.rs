@@ -8,8 +8,9 @@
 //!   it took in may be what they wait for.
 //! - C4: nobody waits with the lock held: what has to be waited for is looked at again and again, and the
 //!   lock is free in between. Only the drop of a context, which nobody else has, waits.
-//! - C5: a context that has failed is terminated before the error is told, and every call that finds it
-//!   terminated returns when no peer writes into memory of this task any more: so its buffers are free.
+//! - C5: a context that has failed is terminated before the error is told. A wait that finds it terminated
+//!   returns when no peer writes into memory of this task any more, and who meets that otherwise calls
+//!   [`Context::settle`]: so the task's buffers are free.
 //! - C6: a handler that calls the context of its own dispatcher is told so instead of waiting for a
 //!   lock that its own thread holds (X5 of [`crate::lock`]).
 
@@ -24,7 +25,7 @@ use crate::counter::CounterId;
 use crate::engine::Engine;
 use crate::error::LapiError;
 use crate::fork::ProcessMark;
-use crate::lock::{Guard, Lock};
+use crate::lock::{Guard, Lock, Refusal};
 use crate::session::{BETWEEN_LOOKS, Session};
 use crate::wait::{Pace, Step};
 
@@ -61,12 +62,10 @@ impl<A: Adapter, S> DerefMut for SessionGuard<'_, A, S> {
 }
 
 impl<A: Adapter, S> SessionGuard<'_, A, S> {
-    /// Gives up everything that is under way and terminates the context: after a failure, this is what makes
-    /// the buffers of unfinished operations safe to free (C5). A peer that is stopped while it writes a slice
-    /// of a get is waited for until it goes on or is gone; the lock is free meanwhile (C4).
-    pub fn abandon(&mut self) {
-        self.begin_to_abandon();
-        self.settle();
+    /// Gives up everything that is under way and terminates the context. After a failure, this and
+    /// [`Context::settle`] make the buffers of unfinished operations safe to free (C5).
+    pub fn abandon(mut self) {
+        self.give_up();
     }
 
     /// What a call gets that finds the context terminated (C5).
@@ -163,14 +162,35 @@ impl<A: Adapter, S> Context<A, S> {
     /// handler of this context, or while this thread holds the session (C6); [`LapiError::Forked`].
     #[inline(always)]
     pub fn session(&self) -> Result<SessionGuard<'_, A, S>, LapiError> {
-        if self.process.is_fork() {
-            return Err(LapiError::Forked { task: self.task });
-        }
-        let mut session = SessionGuard(self.session.lock()?);
+        let session = self.session.lock().map_err(|refusal| self.refused(refusal))?;
         if session.terminated {
-            return Err(session.refuse());
+            return Err(LapiError::HndlInvalid);
         }
-        Ok(session)
+        Ok(SessionGuard(session))
+    }
+
+    /// What a refusal of the lock means.
+    #[cold]
+    #[inline(never)]
+    fn refused(&self, refusal: Refusal) -> LapiError {
+        match refusal {
+            Refusal::Inside => LapiError::InHandler,
+            Refusal::Fork => LapiError::Forked { task: self.task },
+        }
+    }
+
+    /// Waits until no peer writes into memory of this task any more, after [`SessionGuard::abandon`] or
+    /// [`Context::term`]; does nothing before. Whoever frees buffers of operations that were under way when
+    /// [`Context::session`] has refused calls this first; waits do it themselves (C5). A peer that is
+    /// stopped while it writes a slice of a get is waited for until it goes on or is gone; the lock is
+    /// free meanwhile (C4).
+    pub fn settle(&self) {
+        // A thread that is inside, or in a fork, has nothing to wait for.
+        if let Ok(session) = self.session.lock() {
+            if session.terminated {
+                SessionGuard(session).settle();
+            }
+        }
     }
 
     /// Ends the use of this context (LAPI_Term). Local: synchronise with [`Context::gfence`] first.
@@ -256,9 +276,15 @@ impl<A: Adapter, S> Context<A, S> {
         let _ = self.inquiry.set(Box::new(move |session| Box::new(answer(session))));
     }
 
-    /// Answers if somebody has asked since the last time, and gives the lock away for that. Waits do that
-    /// themselves; callers that poll with [`Session::progress`] do it when nothing comes.
-    pub fn answer_inquiry(&self, session: &mut SessionGuard<'_, A, S>) {
+    /// Answers if somebody has asked since the last time. Waits do that themselves; callers that poll with
+    /// [`Session::progress`] do it when nothing comes.
+    pub fn answer_inquiry(&self, mut session: SessionGuard<'_, A, S>) {
+        self.answer_in_a_wait(&mut session);
+    }
+
+    /// The same in a wait, which has to look afterwards whether the context was terminated: the lock is given
+    /// away.
+    fn answer_in_a_wait(&self, session: &mut SessionGuard<'_, A, S>) {
         let asked = self.bell.inquiries();
         if asked != session.answered {
             session.answered = asked;
@@ -310,7 +336,7 @@ impl<A: Adapter, S> Context<A, S> {
                     session.check_lost()?;
                     if self.pace.is_long(idle) {
                         notice.post(session, awaited, Standing::Awake);
-                        self.answer_inquiry(session);
+                        self.answer_in_a_wait(session);
                     }
                     session.0.unlocked(std::thread::yield_now);
                 }
@@ -382,9 +408,12 @@ impl<A: Adapter, S> Context<A, S> {
             }
         }
         // An error leaves published what the wait was.
+        if session.terminated {
+            return Err(session.refuse());
+        }
         session.check_lost()?;
         notice.withdraw(session);
-        self.answer_inquiry(session);
+        self.answer_in_a_wait(session);
         Ok(None)
     }
 

@@ -2,8 +2,9 @@
 //!
 //! A fork inherits the objects of a rank, but it is not the rank: the job's memory is not mapped in it (MM2 of
 //! [`crate::adapters::shm`]), and threads that the objects count on do not exist there. So whoever would
-//! touch memory of the job, wait for a thread, or speak to the launcher asks a [`ProcessMark`] first. It
-//! costs two loads of memory that nobody writes.
+//! touch memory of the job, wait for a thread, or speak to the launcher asks a [`ProcessMark`] first. The path
+//! of messages does not ask: it takes the lock of the session, and the word that makes this cheap
+//! is a [`WipedWord`] (X8 of [`crate::lock`]).
 //!
 //! - FK1: the word of a process is 0 until its first mark, and not 0 from then on. A fork finds 0 there: the
 //!   kernel gives it a fresh page (MADV_WIPEONFORK).
@@ -15,9 +16,10 @@
     reason = "maps the page that forks do not get, or has the C library clear the word"
 )]
 
-use std::ptr;
+use std::ops::Deref;
+use std::ptr::{self, NonNull};
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 use rustix::mm::{Advice, MapFlags, ProtFlags};
 
@@ -38,9 +40,13 @@ impl ProcessMark {
     /// The mark of this process.
     pub(crate) fn new() -> Self {
         let word = *WORD.get_or_init(word_of_this_process);
-        let fresh = LAST.fetch_add(1, Ordering::Relaxed).wrapping_add(1).max(1);
-        let first = word.compare_exchange(0, fresh, Ordering::Relaxed, Ordering::Relaxed);
-        Self { word, number: first.map_or_else(|present| present, |_| fresh) }
+        let mut number = word.load(Ordering::Relaxed);
+        if number == 0 {
+            let fresh = LAST.fetch_add(1, Ordering::Relaxed) + 1;
+            let first = word.compare_exchange(0, fresh, Ordering::Relaxed, Ordering::Relaxed);
+            number = first.map_or_else(|present| present, |_| fresh);
+        }
+        Self { word, number }
     }
 
     /// Whether this process is a fork of the one that the mark was made in.
@@ -53,27 +59,80 @@ impl ProcessMark {
 /// A word that is 0 in every fork. Where the kernel wipes no pages, the C library clears it, which only misses
 /// forks that are made past it.
 fn word_of_this_process() -> &'static AtomicU32 {
-    page_of_this_process().unwrap_or_else(|| {
-        // SAFETY: the function only stores to an atomic, which a child may do at once.
-        let _ = unsafe { libc::pthread_atfork(None, None, Some(clear)) };
-        Box::leak(Box::default())
-    })
+    match wiped_page::<AtomicU32>() {
+        // SAFETY: a page of zeros that is never unmapped, in this process and its forks.
+        Some(page) => unsafe { page.as_ref() },
+        None => {
+            // SAFETY: the function only stores to an atomic, which a child may do at once.
+            let _ = unsafe { libc::pthread_atfork(None, None, Some(clear)) };
+            Box::leak(Box::default())
+        }
+    }
 }
 
-fn page_of_this_process() -> Option<&'static AtomicU32> {
+/// A page of zeros, of which forks get a fresh one; `None` where the kernel does not do that.
+fn wiped_page<T>() -> Option<NonNull<T>> {
     if cfg!(miri) {
         return None;
     }
     let access = ProtFlags::READ | ProtFlags::WRITE;
-    let len = size_of::<AtomicU32>();
-    // SAFETY: the kernel chooses the place, so nothing is replaced; the mapping stays for ever.
+    let len = size_of::<T>();
+    // SAFETY: the kernel chooses the place, so nothing is replaced.
     let page =
         unsafe { rustix::mm::mmap_anonymous(ptr::null_mut(), len, access, MapFlags::PRIVATE) };
     let page = page.ok()?;
     // SAFETY: advice on a page that only this function knows.
     unsafe { rustix::mm::madvise(page, len, Advice::LinuxWipeOnFork) }.ok()?;
-    // SAFETY: a page of zeros that is never unmapped, in this process and its forks; aligned to a page.
-    Some(unsafe { &*page.cast::<AtomicU32>() })
+    NonNull::new(page.cast())
+}
+
+/// A word that a fork finds 0, whatever it holds in the process that made it.
+pub(crate) struct WipedWord {
+    word: NonNull<AtomicUsize>,
+    /// Whether it is one: not where the kernel wipes no pages.
+    is_wiped: bool,
+}
+
+// SAFETY: an atomic, which is not tied to a thread.
+unsafe impl Send for WipedWord {}
+// SAFETY: as above.
+unsafe impl Sync for WipedWord {}
+
+impl WipedWord {
+    /// A word that is 0.
+    pub(crate) fn new() -> Self {
+        let page = wiped_page();
+        let word = page.unwrap_or_else(|| NonNull::from(Box::leak(Box::default())));
+        Self { word, is_wiped: page.is_some() }
+    }
+
+    /// Whether forks find it 0. They find what it holds otherwise.
+    pub(crate) fn is_wiped(&self) -> bool {
+        self.is_wiped
+    }
+}
+
+impl Deref for WipedWord {
+    type Target = AtomicUsize;
+
+    #[inline(always)]
+    fn deref(&self) -> &AtomicUsize {
+        // SAFETY: mapped or allocated in `new`, until the drop.
+        unsafe { self.word.as_ref() }
+    }
+}
+
+impl Drop for WipedWord {
+    fn drop(&mut self) {
+        if self.is_wiped {
+            // SAFETY: mapped in `new`; a fork has inherited the mapping.
+            let _ =
+                unsafe { rustix::mm::munmap(self.word.as_ptr().cast(), size_of::<AtomicUsize>()) };
+        } else {
+            // SAFETY: allocated in `new`.
+            drop(unsafe { Box::from_raw(self.word.as_ptr()) });
+        }
+    }
 }
 
 extern "C" fn clear() {

@@ -28,6 +28,9 @@
 //!   meanwhile: no bias is given while somebody is away.
 //! - X7: the mark of a thread that has ended may belong to a new one, which then owns its bias. It
 //!   acquires `held` as the ended one released it.
+//! - X8: in a fork of the process the bias is nobody's, since its word is wiped, so everybody comes to the gate,
+//!   and is told there before anything is locked: whoever held a lock in the parent does not exist. Where
+//!   words cannot be wiped, there is no bias from the start.
 
 #![allow(unsafe_code, reason = "a lock lends its value to whoever holds it")]
 
@@ -37,7 +40,11 @@ use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
 use std::time::Duration;
 
-use crate::error::LapiError;
+use crate::fork::ProcessMark;
+#[cfg(not(loom))]
+use crate::fork::WipedWord as BiasWord;
+#[cfg(loom)]
+use crate::sync::BiasWord;
 use crate::sync::{
     AtomicBool, AtomicUsize, Fences, Mutex, MutexGuard, Ordering, register_light_fences_in_process,
     thread_mark, yield_now,
@@ -55,15 +62,25 @@ const SETTLED: Duration = Duration::from_millis(10);
 /// Models know no asymmetric fences (X3).
 const FENCES: Fences = if cfg!(loom) { Fences::Symmetric } else { Fences::InProcess };
 
+/// Why a lock was refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Refusal {
+    /// This thread holds it already.
+    Inside,
+    /// This process is a fork of the one that has made it.
+    Fork,
+}
+
 /// A value that one thread at a time can reach.
 pub(crate) struct Lock<T> {
     /// Whose lock it is without the gate (X1).
-    bias: AtomicUsize,
+    bias: BiasWord,
     /// Whether the owner is inside, by bias (X2).
     held: AtomicBool,
     /// Who is inside, by the gate (X5).
     holder: AtomicUsize,
     gate: Mutex<Turns>,
+    process: ProcessMark,
     value: UnsafeCell<T>,
 }
 
@@ -89,16 +106,22 @@ impl Turns {
 
 impl<T> Lock<T> {
     pub(crate) fn new(value: T) -> Self {
-        let is_ordered = register_light_fences_in_process().is_ok();
-        Self::with_bias(value, if is_ordered { NOBODY } else { REVOKED })
+        let lock = Self::with_bias(value, REVOKED);
+        if lock.bias.is_wiped() && register_light_fences_in_process().is_ok() {
+            lock.bias.store(NOBODY, Ordering::Relaxed);
+        }
+        lock
     }
 
     fn with_bias(value: T, bias: usize) -> Self {
+        let word = BiasWord::new();
+        word.store(bias, Ordering::Relaxed);
         Self {
-            bias: AtomicUsize::new(bias),
+            bias: word,
             held: AtomicBool::new(false),
             holder: AtomicUsize::new(NOBODY),
             gate: Mutex::new(Turns { last: NOBODY, in_a_row: 0, away: 0 }),
+            process: ProcessMark::new(),
             value: UnsafeCell::new(value),
         }
     }
@@ -106,9 +129,9 @@ impl<T> Lock<T> {
     /// Takes the lock.
     ///
     /// # Errors
-    /// [`LapiError::InHandler`] if this thread holds it already.
+    /// [`Refusal`].
     #[inline(always)]
-    pub(crate) fn lock(&self) -> Result<Guard<'_, T>, LapiError> {
+    pub(crate) fn lock(&self) -> Result<Guard<'_, T>, Refusal> {
         let mine = thread_mark();
         let is_mine = self.bias.load(Ordering::Relaxed) == mine && !self.is_held();
         if is_mine && self.enter_by_bias(mine) {
@@ -141,9 +164,12 @@ impl<T> Lock<T> {
     }
 
     #[inline(never)]
-    fn enter_by_gate(&self, mine: usize) -> Result<Guard<'_, T>, LapiError> {
+    fn enter_by_gate(&self, mine: usize) -> Result<Guard<'_, T>, Refusal> {
+        if self.process.is_fork() {
+            return Err(Refusal::Fork);
+        }
         if self.is_inside(mine) {
-            return Err(LapiError::InHandler);
+            return Err(Refusal::Inside);
         }
         let mut gate = self.gate.lock();
         match self.bias.load(Ordering::Relaxed) {

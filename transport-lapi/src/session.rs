@@ -250,8 +250,8 @@ impl<A: Adapter, S> Session<A, S> {
         0
     }
 
-    /// The beginning of [`crate::SessionGuard::abandon`].
-    pub(crate) fn begin_to_abandon(&mut self) {
+    /// See [`crate::SessionGuard::abandon`].
+    pub(crate) fn give_up(&mut self) {
         self.engine.abandon(&mut self.adapter);
         self.terminated = true;
         self.wake();

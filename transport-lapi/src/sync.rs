@@ -58,6 +58,9 @@ impl Fences {
     }
 }
 
+#[cfg(loom)]
+pub(crate) use self::imp::BiasWord;
+
 #[cfg(not(loom))]
 mod imp {
     use std::time::Duration;
@@ -186,6 +189,27 @@ mod imp {
     pub(crate) fn thread_mark() -> usize {
         let hasher = BuildHasherDefault::<DefaultHasher>::default();
         (hasher.hash_one(loom::thread::current().id()) as usize | 2) & !1
+    }
+
+    /// [`crate::fork::WipedWord`]: no process forks in a model.
+    pub(crate) struct BiasWord(AtomicUsize);
+
+    impl BiasWord {
+        pub(crate) fn new() -> Self {
+            Self(AtomicUsize::new(0))
+        }
+
+        pub(crate) fn is_wiped(&self) -> bool {
+            true
+        }
+    }
+
+    impl Deref for BiasWord {
+        type Target = AtomicUsize;
+
+        fn deref(&self) -> &AtomicUsize {
+            &self.0
+        }
     }
 
     /// `parking_lot`'s mutex, as far as it is used here.

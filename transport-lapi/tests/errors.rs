@@ -357,8 +357,8 @@ fn abandoned_operations_touch_no_buffer() {
     let ticket = support::frames::number(&frames[0].0);
     let head = support::frames::Head::new(support::frames::GET_DATA, 0, ticket).field(0);
     head.send(&mut peer, 0, pattern(3, 1000));
-    let error = session.progress().unwrap_err();
-    assert!(matches!(error, LapiError::Peer { origin: 1, .. }), "{error:?}");
+    let error = context.wait(|_| None::<()>).unwrap_err();
+    assert!(matches!(error, LapiError::HndlInvalid), "{error:?}");
     assert!(landing.holds(&[]), "the landing is blank");
     assert_eq!(state.get(), None);
     assert_eq!(support::frames::received(&mut peer).len(), 0, "nothing more is sent");

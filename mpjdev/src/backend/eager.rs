@@ -5,6 +5,8 @@
 //! its size and is copied once, when its receive comes. A send is complete when its data have left
 //! the user's buffer; in synchronous mode, when the receiver's answer has come too.
 
+use std::num::NonZeroU64;
+
 use transport_lapi::adapter::Adapter;
 use transport_lapi::{
     Amsend, Arrival, Completion, ForeignBytes, HeaderAction, HeaderHandler, InlineHandler,
@@ -58,7 +60,7 @@ impl Backend for Eager {
         let Early { source, tag, context, len, .. } = *message;
         let EarlyBody::Eager { arrived, sync, waiting, .. } = &mut message.body else { return };
         *waiting = Some(key);
-        let (arrived, sender) = (*arrived, *sync);
+        let (arrived, sender) = (*arrived, sync.and_then(NonZeroU64::new));
         state.begin_taking(key, into, Matched { source, tag, context, len, sender, data: None });
         if arrived {
             hand_over(state, outbox, early);
@@ -90,17 +92,29 @@ impl Eager {
     }
 }
 
-/// Spends the credit for a message of `len` bytes to `dest`, that included which a look at what has come
-/// brings: a rank that only sends makes no other. What goes wrong in that look concerns other messages;
-/// the next call that makes progress tells it (DS3).
+/// Rounds of progress at most that do something else before a sender stops looking for credit: each may copy
+/// a slice of a long message.
+const BUSY_LOOKS: u32 = 4;
+
+/// Spends the credit for a message of `len` bytes to `dest`. If there is none, looks first whether some has
+/// arrived: a rank that only sends makes no other progress. What goes wrong in that look concerns other
+/// messages; the next call that makes progress tells it (DS3).
 fn spend<A: Adapter>(session: &mut Session<A, State>, dest: u32, len: usize) -> bool {
     if session.state.credits.spend(dest, len) {
         return true;
     }
     let looks = session.state.credits.looks(dest, len);
+    let mut busy = 0;
     for _ in 0..looks {
-        if session.round() > 0 && session.state.credits.spend(dest, len) {
+        if session.round() == 0 {
+            continue;
+        }
+        if session.state.credits.spend(dest, len) {
             return true;
+        }
+        busy += 1;
+        if busy == BUSY_LOOKS {
+            break;
         }
     }
     if looks > 0 {
@@ -221,6 +235,7 @@ fn accept(
         return keep(state, arrival, envelope, len, sender);
     };
     let (Some(body), None) = (arrival.data, sender) else {
+        let sender = sender.and_then(NonZeroU64::new);
         let matched = Matched { source, tag, context, len, sender, data: None };
         let capacity = into.len();
         let taking = Taking { into: RecvRegion::EMPTY, capacity, matched };
@@ -241,7 +256,7 @@ fn stored(state: &mut State, outbox: &mut Outbox<State>, key: u64) {
     let Matched { source, tag, len, .. } = matched;
     state.end_receive(key, source, tag, len, capacity);
     if let Some(request) = matched.sender {
-        state.answer(outbox, matched.source, request);
+        state.answer(outbox, matched.source, request.get());
     }
     state.release_credit(outbox, matched.source, matched.len);
 }

@@ -6,6 +6,8 @@
 //! only. A send is complete when the answer has come, which is why every rendezvous is synchronous:
 //! the sender's buffer stays registered until then, and the sender stays alive.
 
+use std::num::NonZeroU64;
+
 use transport_lapi::adapter::Adapter;
 use transport_lapi::{
     Amsend, Arrival, HeaderAction, HeaderHandler, LapiError, OnOrigin, Outbox, RecvRegion,
@@ -66,7 +68,7 @@ impl Backend for Rendezvous {
             return;
         };
         let EarlyBody::Rendezvous { data, sender } = body else { return };
-        let (sender, data) = (Some(sender), Some(data));
+        let (sender, data) = (NonZeroU64::new(sender), Some(data));
         state.begin_taking(key, into, Matched { source, tag, context, len, sender, data });
         fetch(state, outbox, key);
     }
@@ -90,7 +92,7 @@ fn arrived(state: &mut State, arrival: Arrival<'_>) -> HeaderAction<State> {
     let envelope = Envelope { context, source, tag };
     match state.meet(&envelope) {
         Some((key, into)) => {
-            let (sender, data) = (Some(sender), Some(data));
+            let (sender, data) = (NonZeroU64::new(sender), Some(data));
             state.begin_taking(key, into, Matched { source, tag, context, len, sender, data });
             follow_up(fetch, key)
         }
@@ -120,6 +122,6 @@ fn fetched(state: &mut State, outbox: &mut Outbox<State>, key: u64) {
     let Matched { source, tag, len, .. } = matched;
     state.end_receive(key, source, tag, len, capacity);
     if let Some(request) = matched.sender {
-        state.answer(outbox, matched.source, request);
+        state.answer(outbox, matched.source, request.get());
     }
 }

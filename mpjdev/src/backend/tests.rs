@@ -10,6 +10,7 @@ use crate::device::{Device, Mode, Options};
 use crate::early::EarlyBody;
 use crate::envelope::{self, CREDIT};
 use crate::error::Error;
+use crate::matching::Pattern;
 use crate::request::Request;
 use crate::state::State;
 
@@ -85,6 +86,11 @@ fn early_messages_take_no_more_memory_than_their_limit() {
     let [(_, arrived)] = Eager::short_handlers()[..] else { panic!("one message comes whole") };
     for limit in [100_000, 1 << 20, 2_345_678, 5 << 20] {
         let mut state = State::new(2, limit);
+        // A receive with a wildcard has been here, so the queues for those are kept too.
+        for pattern in [(None, Some(0)), (Some(1), None), (None, None)] {
+            let pattern = Pattern { context: 0, source: pattern.0, tag: pattern.1 };
+            assert!(state.matcher.peek_early(&pattern).is_none());
+        }
         for tag in 0.. {
             arrived(&mut state, 1, envelope::eager(0, tag), ForeignBytes::from_slice(&[1; 8]));
             if state.trouble.is_some() {

@@ -13,8 +13,13 @@ use std::time::Duration;
 use mpj::World;
 use rustix::process::{Signal, getpid, kill_process};
 
-/// Amply as long as the launcher needs to notice a loss and tell it, or a message to arrive.
+/// Amply as long as the launcher needs to notice a loss and tell it. What comes does not depend on it, only
+/// whether the loss is known by then.
 const AMPLE: Duration = Duration::from_millis(400);
+/// A message that says that its sender has left the barrier.
+const LEFT: i32 = 5;
+/// A tag that nobody sends.
+const NEVER: i32 = 9;
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
@@ -86,25 +91,27 @@ fn long() -> Result<(), mpj::Error> {
 fn two_lost() -> Result<(), mpj::Error> {
     let world = mpj::init()?;
     let (rank, mut got) = (world.rank(), [0u8]);
-    if rank == 2 {
-        world.send(&[2u8], 0, 1)?;
-        world.send(&[2u8], 1, 1)?;
+    // What is sent before the barrier is there after it.
+    for other in (0..2).filter(|&other| other != rank && rank < 3) {
+        world.send(&[1u8], other, rank as i32)?;
     }
     world.barrier()?;
     if rank > 1 {
-        // The others leave the barrier first.
-        std::thread::sleep(AMPLE / 2);
+        // The survivors have left the barrier. Whether the other victim is still there does not matter.
+        let _ = world.recv(&mut got, 0, LEFT).and_then(|_| world.recv(&mut got, 1, LEFT));
         kill_process(getpid(), Signal::KILL).expect("a process may signal itself");
     }
-    std::thread::sleep(AMPLE * 2);
-    let other = 1 - rank;
-    tell(&world, "send to a living rank", world.send(&[1u8], other, 0));
-    tell(&world, "send to a lost rank", world.send(&[1u8], 2, 0));
+    world.send(&[1u8], 2, LEFT)?;
+    world.send(&[1u8], 3, LEFT)?;
     std::thread::sleep(AMPLE);
-    tell(&world, "receive what a living rank has sent", world.recv(&mut got, other, 0));
-    tell(&world, "receive what a lost rank had sent", world.recv(&mut got, 2, 1));
-    tell(&world, "receive what has not come", world.recv(&mut got, other, 9));
-    tell(&world, "send after that", world.send(&[1u8], other, 0));
+    let other = 1 - rank;
+    tell(&world, "send to a living rank", world.send(&[1u8], other, 8));
+    tell(&world, "send to a lost rank", world.send(&[1u8], 2, 8));
+    let (from_living, from_lost) = (other as i32, 2);
+    tell(&world, "receive what a living rank has sent", world.recv(&mut got, other, from_living));
+    tell(&world, "receive what a lost rank had sent", world.recv(&mut got, 2, from_lost));
+    tell(&world, "receive what has not come", world.recv(&mut got, other, NEVER));
+    tell(&world, "send after that", world.send(&[1u8], other, 8));
     tell(&world, "barrier", world.barrier());
     let outcome = world.finish();
     println!("{rank} finish: {}", words(&outcome));

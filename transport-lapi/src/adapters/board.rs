@@ -67,10 +67,11 @@ impl Board {
         })
     }
 
-    /// Says that the job goes on without tasks that are lost. To be called before any task joins.
+    /// Says that the job goes on without tasks that are lost, and that this process reaps its children among
+    /// them when it is over. To be called before any task joins.
     pub fn goes_on(&self) {
         // The start of the tasks publishes it.
-        self.segment.job().goes_on.store(1, Ordering::Relaxed);
+        self.segment.job().keeper.store(std::process::id(), Ordering::Relaxed);
     }
 
     /// Asks task `task` for its queues, and wakes its threads that sleep in a wait.

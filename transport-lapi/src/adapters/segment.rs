@@ -39,8 +39,8 @@ pub(crate) struct JobBlock {
     pub(crate) attached: FutexWord,
     /// How many tasks have probed.
     pub(crate) probed: FutexWord,
-    /// 1 where the job goes on without tasks that are lost.
-    pub(crate) goes_on: AtomicU32,
+    /// Where the job goes on without tasks that are lost: the launcher's process; else 0.
+    pub(crate) keeper: AtomicU32,
 }
 
 /// What concerns one task.

@@ -303,8 +303,17 @@ struct Get {
     remote: RemoteRegion,
     offset: u64,
     into: RecvRegion,
-    /// Why the get has failed, once it has.
-    failed: Option<AdapterError>,
+    stage: Stage,
+}
+
+/// How far a get is at its origin.
+enum Stage {
+    /// Slices are copied.
+    Open,
+    /// It has failed by this, which is told when it is over (U6).
+    Failed(AdapterError),
+    /// It was ended early, and is not over yet.
+    GivenUp,
 }
 
 impl Get {
@@ -349,7 +358,7 @@ impl Shares {
         self.last = self.last.wrapping_add(1);
         let words = self.segment.share(self.task as usize, target as usize);
         let opened = Opened::new(words, self.last, into.addr(), measure);
-        *place = Some(Get { opened, remote, offset, into, failed: None });
+        *place = Some(Get { opened, remote, offset, into, stage: Stage::Open });
         Ok(self.last)
     }
 
@@ -364,7 +373,7 @@ impl Shares {
         let words = self.segment.share(self.task as usize, target as usize);
         let place = &mut self.gets[target as usize];
         let get = place.as_mut().expect("the transport advances gets that it has begun");
-        if get.failed.is_none() {
+        if matches!(get.stage, Stage::Open) {
             let copied = match get.opened.next(words) {
                 Ok(Next::Wait) => return Ok(Advance::Waiting),
                 Ok(Next::Over) => {
@@ -382,25 +391,25 @@ impl Shares {
             };
             match copied {
                 Ok(()) => return Ok(Advance::Copied),
-                Err(error) => get.failed = Some(error),
+                Err(error) => get.stage = Stage::Failed(error),
             }
         }
-        if !get.is_over(words, gone) {
-            return Ok(Advance::Waiting);
+        let is_failed = matches!(get.stage, Stage::Failed(_));
+        match place.take_if(|get| is_failed && get.is_over(words, gone)) {
+            Some(Get { stage: Stage::Failed(error), .. }) => Err(error),
+            _ => Ok(Advance::Waiting),
         }
-        let failed = place.take().and_then(|get| get.failed);
-        failed.map_or(Ok(Advance::Complete), Err)
     }
 
     /// Ends the get from `target`, if there is one. Answers whether nobody writes any more (U6).
     pub(crate) fn end(&mut self, target: TaskId, gone: impl FnOnce() -> bool) -> bool {
         let words = self.segment.share(self.task as usize, target as usize);
         let place = &mut self.gets[target as usize];
-        let is_over = place.as_mut().is_none_or(|get| get.is_over(words, gone));
-        if is_over {
-            *place = None;
+        if let Some(get) = place.as_mut().filter(|get| matches!(get.stage, Stage::Open)) {
+            get.stage = Stage::GivenUp;
         }
-        is_over
+        let over = place.take_if(|get| get.is_over(words, gone));
+        over.is_some() || place.is_none()
     }
 
     /// See [`crate::adapter::Adapter::help`]. `write` copies into the origin's memory: an address and

@@ -43,7 +43,8 @@ pub struct ShmAdapter {
     /// Whether this task's own number may be given to a stranger while others hold it (PE2).
     may_be_reaped: bool,
     /// By what it holds, the others know this process again; they read it as long as the task lives (PE1).
-    _cell: Box<AtomicU64>,
+    #[cfg_attr(not(test), expect(dead_code, reason = "others read it"))]
+    cell: Box<AtomicU64>,
     /// Why one-sided reads are not used, if they are not.
     without_get: Option<String>,
 }
@@ -82,7 +83,7 @@ impl ShmAdapter {
             shares,
             may_be_reaped: agreed.peers[task as usize].may_be_reaped(),
             peers: agreed.peers,
-            _cell: agreed.cell,
+            cell: agreed.cell,
             without_get: agreed.without_get,
         })
     }
@@ -114,7 +115,7 @@ pub fn caps_of(num_tasks: usize) -> Result<Caps, AdapterError> {
 }
 
 // SAFETY: A7 is that of `crate::adapters::share`; the kernel copies inside of the calls only (SC1 of
-// `crate::sys`).
+// `crate::sys`). A8: after each read the word of WI1 is looked at, and the process where PE2 asks for it.
 unsafe impl Adapter for ShmAdapter {
     fn caps(&self) -> Caps {
         Caps {

@@ -113,7 +113,7 @@ fn is_gone() -> bool {
 }
 
 // SAFETY: exposed regions are read under the lock of their table, which `conceal` takes; the rest of A7 is
-// that of `crate::adapters::share`.
+// that of `crate::adapters::share`. A8: after each read the word of WI1 is looked at.
 unsafe impl Adapter for ThreadsAdapter {
     fn caps(&self) -> Caps {
         Caps {

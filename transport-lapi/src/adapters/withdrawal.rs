@@ -24,7 +24,8 @@ impl Withdrawal {
     /// From now on, what the task has exposed may change.
     pub(crate) fn set(&self) {
         self.0.store(1, Ordering::Relaxed);
-        fence(Ordering::Release); // SYNC: withdrawn
+        // Not only a release: stores that go past the caches must not overtake it either.
+        fence(Ordering::SeqCst); // SYNC: withdrawn
     }
 
     /// Whether what was read before this call may have changed meanwhile.

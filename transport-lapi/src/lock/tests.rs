@@ -38,7 +38,7 @@ fn can_be_biased() -> bool {
 }
 
 fn is_told<T>(lock: &Lock<T>) -> bool {
-    matches!(lock.lock(), Err(LapiError::InHandler))
+    matches!(lock.lock(), Err(Refusal::Inside))
 }
 
 #[test]

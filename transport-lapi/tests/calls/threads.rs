@@ -342,9 +342,8 @@ fn a_wait_takes_nothing_in_after_its_context_was_abandoned() {
                 thread::yield_now();
             }
             let mut session = context.session().unwrap();
-            session.abandon();
             assert!(session.try_amsend(0, 1, [0; 8], SendRegion::EMPTY));
-            drop(session);
+            session.abandon();
             let error = waiter.join().expect("waiting does not panic");
             assert!(matches!(error, LapiError::HndlInvalid), "{error}");
         });
@@ -374,7 +373,7 @@ fn an_inquiry_is_answered_without_the_lock() {
         });
         board.inquire(0);
         thread::scope(|scope| {
-            scope.spawn(|| context.answer_inquiry(&mut context.session().unwrap()));
+            scope.spawn(|| context.answer_inquiry(context.session().unwrap()));
             telling.wait();
             drop(context.session().unwrap());
             told.wait();

@@ -2,7 +2,7 @@
 //! gone.
 //!
 //! - PE1: each process keeps a cell with a number of its own, drawn at random, at an address that the others
-//!   know. A process that has it there is the one that published it.
+//!   know. A process that has it there is the one that published it, or a fork of that one.
 //! - PE2: the number of a process that is gone is given to another one only after it was reaped. The launcher
 //!   reaps its children when the job is over, and ends the job when a task is lost. Both fail together
 //!   only for a task behind a script, which is the script's to reap, in a job that goes on without
@@ -71,8 +71,10 @@ impl Peer {
             sys::process_vm_readv(self.pid, addr.wrapping_add(done as u64), &into.behind(done))
         };
         match in_full(len, read) {
-            Ok(()) if self.is_another() => Err(AdapterError::PeerLost { task: target }),
-            Ok(()) => Ok(()),
+            Ok(()) => match self.cell.map(|cell| cell.is_in(self.pid)) {
+                None | Some(Ok(true)) => Ok(()),
+                Some(_) => Err(AdapterError::PeerLost { task: target }),
+            },
             Err(reason) if reason.raw_os_error() == Some(libc::ESRCH) || self.is_another() => {
                 Err(AdapterError::PeerLost { task: target })
             }
@@ -93,9 +95,14 @@ impl Peer {
         self.is_another() || has_ended(self.pid)
     }
 
-    /// Whether the number is not that of the task's process any more, as far as that may be.
+    /// Whether it is certain that the number is not that of the task's process any more.
     fn is_another(&self) -> bool {
-        self.cell.is_some_and(|cell| !cell.is_in(self.pid).unwrap_or(false))
+        match self.cell.map(|cell| cell.is_in(self.pid)) {
+            None | Some(Ok(true)) => false,
+            Some(Ok(false)) => true,
+            // Nothing is mapped there. A refusal says nothing.
+            Some(Err(reason)) => reason.raw_os_error() == Some(libc::EFAULT),
+        }
     }
 }
 

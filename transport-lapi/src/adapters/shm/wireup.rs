@@ -14,7 +14,7 @@ use std::os::unix::fs::MetadataExt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use rustix::process::{PTracer, parent_process_death_signal};
+use rustix::process::{PTracer, getppid, parent_process_death_signal};
 
 use crate::adapter::{AdapterError, TaskId};
 use crate::adapters::doorbell::Fences;
@@ -103,7 +103,8 @@ pub(super) fn agree(
 ) -> Result<Agreement, AdapterError> {
     let me = task as usize;
     let mine = &segment.task(me).wireup;
-    let cell = publish(mine, mode);
+    let keeper = segment.job().keeper.load(Ordering::Relaxed);
+    let cell = publish(mine, mode, keeper);
     meet(&segment.job().attached, segment)?;
 
     let successor = &segment.task((me + 1) % segment.layout().tasks()).wireup;
@@ -115,7 +116,7 @@ pub(super) fn agree(
 }
 
 /// Publishes this process, and a cell for its predecessor to read. The next meeting makes it visible.
-fn publish(mine: &WireupLine, mode: GetMode) -> Box<AtomicU64> {
+fn publish(mine: &WireupLine, mode: GetMode, keeper: u32) -> Box<AtomicU64> {
     if mode != GetMode::Am {
         // Under Yama's ptrace_scope 1 siblings may read us only if we allow it; a kernel without Yama
         // knows no such call, and the probe tells in either case.
@@ -124,8 +125,11 @@ fn publish(mine: &WireupLine, mode: GetMode) -> Box<AtomicU64> {
     let light_fences = register_light_fences().is_ok();
     let value = RandomState::new().hash_one(std::process::id()) | 1;
     let cell = Box::new(AtomicU64::new(value));
-    // The launcher has its own children killed with it; what a script has started, it has not.
-    let keeps_pid = matches!(parent_process_death_signal(), Ok(Some(_)));
+    // The launcher has its own children killed with it. What a script has started may have become the
+    // launcher's child, but was not started so.
+    let parent = getppid().map_or(0, |parent| parent.as_raw_nonzero().get() as u32);
+    let is_child = matches!(parent_process_death_signal(), Ok(Some(_)));
+    let keeps_pid = is_child && parent == keeper;
     mine.keeps_pid.store(keeps_pid.into(), Ordering::Relaxed);
     mine.light_fences.store(light_fences.into(), Ordering::Relaxed);
     mine.pid_namespace.store(pid_namespace(), Ordering::Relaxed);
@@ -185,7 +189,7 @@ fn conclude(
 ) -> Result<Agreement, AdapterError> {
     let tasks = segment.layout().tasks();
     let lines = || segment.tasks().map(|block| &block.wireup);
-    let goes_on = segment.job().goes_on.load(Ordering::Relaxed) != 0;
+    let goes_on = segment.job().keeper.load(Ordering::Relaxed) != 0;
     let peer = |(task, line): (usize, &WireupLine)| {
         let pid = process((task, line.pid.load(Ordering::Relaxed)))?;
         let is_reaped_late = !goes_on || line.keeps_pid.load(Ordering::Relaxed) != 0;
