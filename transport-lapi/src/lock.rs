@@ -133,8 +133,9 @@ impl<T> Lock<T> {
     #[inline(always)]
     pub(crate) fn lock(&self) -> Result<Guard<'_, T>, Refusal> {
         let mine = thread_mark();
-        let is_mine = self.bias.load(Ordering::Relaxed) == mine && !self.is_held();
-        if is_mine && self.enter_by_bias(mine) {
+        let bias: &AtomicUsize = &self.bias;
+        let is_mine = bias.load(Ordering::Relaxed) == mine && !self.is_held();
+        if is_mine && self.enter_by_bias(bias, mine) {
             return Ok(Guard::new(self, None));
         }
         self.enter_by_gate(mine)
@@ -142,10 +143,10 @@ impl<T> Lock<T> {
 
     /// The owner's entry, or its retreat (X3).
     #[inline(always)]
-    fn enter_by_bias(&self, mine: usize) -> bool {
+    fn enter_by_bias(&self, bias: &AtomicUsize, mine: usize) -> bool {
         self.held.store(true, Ordering::Relaxed);
         FENCES.light();
-        let is_mine = self.bias.load(Ordering::Relaxed) == mine;
+        let is_mine = bias.load(Ordering::Relaxed) == mine;
         if !is_mine {
             self.leave_by_bias();
         }

@@ -13,15 +13,25 @@ use rustix::process::{Pid, WaitOptions, waitpid};
 
 /// Long enough to lie in a mapping of its own, which the kernel may put where the job's memory is missing.
 const LONG: usize = 4 << 20;
+/// A tag that nobody sends.
+const NEVER: i32 = 99;
 
 fn main() -> Result<(), mpj::Error> {
     let what = std::env::args().nth(1).unwrap_or_default();
     let world = mpj::init()?;
+    let pending = world.irecv(vec![0u8; LONG], 0, NEVER)?;
+    if what != "drops" {
+        // Another thread is in and out of the library all the time. It would keep what is to be dropped.
+        let polling = world.dup()?;
+        std::thread::spawn(move || while polling.iprobe(mpj::ANY_SOURCE, mpj::ANY_TAG).is_ok() {});
+    }
     world.barrier()?;
     if world.rank() == 1 {
-        // SAFETY: no other thread of this rank holds a lock that the child needs.
+        // SAFETY: the child needs no lock that another thread may hold, but the allocator's, which are those of
+        // a C library that sets them free in forks.
         let child = unsafe { libc::fork() };
         let Some(child) = Pid::from_raw(child) else {
+            drop(pending);
             return act(&what, world);
         };
         let status = waitpid(Some(child), WaitOptions::empty()).ok().flatten();
@@ -29,7 +39,10 @@ fn main() -> Result<(), mpj::Error> {
         let (code, signal) = (status.exit_status(), status.terminating_signal());
         println!("code {code:?}, signal {signal:?}");
     }
-    world.barrier()
+    world.barrier()?;
+    pending.cancel()?;
+    drop(pending);
+    world.finish()
 }
 
 /// What the child does.

@@ -184,6 +184,8 @@ fn error_joined() -> Result<(), mpj::Error> {
         let sends = || world.send(&[1u8], 99, 0);
         let outcome = std::thread::scope(|scope| scope.spawn(sends).join());
         await_polls(&polls);
+        // To look in vain says nothing of the error.
+        world.iprobe(mpj::ANY_SOURCE, ANY_TAG)?;
         outcome.expect("it does not panic")?;
     }
     world.barrier()
