@@ -17,7 +17,11 @@ fn a_fork_that_ends_as_if_it_were_the_rank_harms_nobody() {
 
 #[test]
 fn a_fork_that_communicates_is_told_what_it_is() {
-    let outcome = forked("uses");
+    ["uses", "interrupts"].into_iter().for_each(a_fork_is_told);
+}
+
+fn a_fork_is_told(scene: &str) {
+    let outcome = forked(scene);
     let lines: Vec<&str> = outcome.stdout.lines().collect();
     let (told, [init, finish, end]) = lines.split_at(lines.len() - 3) else {
         panic!("{outcome:?}");

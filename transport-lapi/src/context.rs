@@ -169,6 +169,11 @@ impl<A: Adapter, S> Context<A, S> {
         Ok(SessionGuard(session))
     }
 
+    /// [`Context::session`] for a wait (C5).
+    pub(crate) fn session_to_wait(&self) -> Result<SessionGuard<'_, A, S>, LapiError> {
+        self.session().inspect_err(|_| self.settle())
+    }
+
     /// What a refusal of the lock means.
     #[cold]
     #[inline(never)]
@@ -216,7 +221,7 @@ impl<A: Adapter, S> Context<A, S> {
         &self,
         ready: impl FnMut(&mut Session<A, S>) -> Option<R>,
     ) -> Result<R, LapiError> {
-        self.wait_from(self.session()?, &mut Unnamed::new(ready))
+        self.wait_from(self.session_to_wait()?, &mut Unnamed::new(ready))
     }
 
     /// Makes progress for as long as a thread that waits does nothing but poll, or until `ready`
@@ -249,7 +254,7 @@ impl<A: Adapter, S> Context<A, S> {
     /// # Errors
     /// Those of [`Context::wait`].
     pub fn wait_on<W: Awaited<A, S>>(&self, awaited: &mut W) -> Result<W::Answer, LapiError> {
-        self.wait_after(self.pace.spins(), self.session()?, awaited)
+        self.wait_after(self.pace.spins(), self.session_to_wait()?, awaited)
     }
 
     /// [`Context::wait`] for a caller that holds the session already, and may have started there what
@@ -430,3 +435,7 @@ impl<A: Adapter, S> Context<A, S> {
         self.wait(|session| session.engine.outbox.counters.take(counter, value).transpose())?
     }
 }
+
+#[cfg(test)]
+#[allow(unsafe_code, reason = "the tests describe buffers of their own as regions")]
+mod tests;

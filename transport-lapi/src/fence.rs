@@ -51,7 +51,7 @@ impl<A: Adapter, S> Context<A, S> {
         for round in 0..num_tasks.next_power_of_two().trailing_zeros() {
             let up = (task + (1 << round)) % num_tasks;
             let signal = Packet::Barrier { round: round as u8 };
-            self.session()?.engine.outbox.push(up as u32, Outgoing::Control(signal));
+            self.session_to_wait()?.engine.outbox.push(up as u32, Outgoing::Control(signal));
             let have_come = self.wait_for_others(in_vain, |session| {
                 let seen = &mut session.engine.barrier[round as usize];
                 *seen = seen.checked_sub(1)?;
@@ -65,7 +65,7 @@ impl<A: Adapter, S> Context<A, S> {
     }
 
     fn fence_unless(&self, in_vain: fn(&dyn Doorbell) -> bool) -> Result<bool, LapiError> {
-        self.session()?.start_fence();
+        self.session_to_wait()?.start_fence();
         self.wait_for_others(in_vain, |session| session.fence_done().then_some(()))
     }
 
@@ -79,7 +79,7 @@ impl<A: Adapter, S> Context<A, S> {
             Some(()) => Some(true),
             None => in_vain(&*session.bell).then_some(false),
         };
-        self.wait_from(self.session()?, &mut Others(look))
+        self.wait_from(self.session_to_wait()?, &mut Others(look))
     }
 }
 

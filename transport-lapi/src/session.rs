@@ -253,6 +253,8 @@ impl<A: Adapter, S> Session<A, S> {
     /// See [`crate::SessionGuard::abandon`].
     pub(crate) fn give_up(&mut self) {
         self.engine.abandon(&mut self.adapter);
+        // From now on no peer begins to write; what it writes already is waited for elsewhere.
+        let _ = self.has_settled();
         self.terminated = true;
         self.wake();
     }

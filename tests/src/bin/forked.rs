@@ -1,7 +1,7 @@
 //! A rank that forks. Its child is no part of the job: whatever it does ends nobody but itself.
 //!
 //! `forked returns`: the child ends by returning from `main`. `forked uses`: it calls the library and
-//! prints what that says. `forked drops`: it drops what it has inherited and goes on with memory of its own.
+//! prints what that says; `forked interrupts`: the same, while another thread of the rank may hold its lock. `forked drops`: it drops what it has inherited and goes on with memory of its own.
 //! `forked aborts`: it calls `mpj::abort`. `forked starts`: it has a job of its own.
 //! The rank prints how its child has ended.
 
@@ -15,13 +15,18 @@ use rustix::process::{Pid, WaitOptions, waitpid};
 const LONG: usize = 4 << 20;
 /// A tag that nobody sends.
 const NEVER: i32 = 99;
+/// Calls after which a thread that makes them alone has the lock of the library for itself.
+const TURNS: usize = 50;
 
 fn main() -> Result<(), mpj::Error> {
     let what = std::env::args().nth(1).unwrap_or_default();
     let world = mpj::init()?;
-    let pending = world.irecv(vec![0u8; LONG], 0, NEVER)?;
-    if what != "drops" {
-        // Another thread is in and out of the library all the time. It would keep what is to be dropped.
+    let pending = world.irecv(vec![0u8], 0, NEVER)?;
+    for _ in 0..TURNS {
+        world.iprobe(mpj::ANY_SOURCE, NEVER)?;
+    }
+    if what == "interrupts" {
+        // Another thread is in and out of the library all the time.
         let polling = world.dup()?;
         std::thread::spawn(move || while polling.iprobe(mpj::ANY_SOURCE, mpj::ANY_TAG).is_ok() {});
     }
@@ -48,7 +53,7 @@ fn main() -> Result<(), mpj::Error> {
 /// What the child does.
 fn act(what: &str, world: World) -> Result<(), mpj::Error> {
     match what {
-        "uses" => {
+        "uses" | "interrupts" => {
             let mut room = [0u8];
             let calls = [
                 world.send(&[1u8], 0, 0),

@@ -52,6 +52,7 @@ pub const UNSAFE_FILES: &[&str] = &[
     "transport-lapi/src/adapters/share/loom_tests.rs",
     "transport-lapi/src/adapters/shm/tests.rs",
     "transport-lapi/src/adapters/threads/tests.rs",
+    "transport-lapi/src/context/tests.rs",
     "transport-lapi/tests/support/buffers.rs",
     "transport-lapi/tests/support/flaky.rs",
 ];

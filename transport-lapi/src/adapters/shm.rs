@@ -216,5 +216,18 @@ unsafe impl Adapter for ShmAdapter {
 }
 
 #[cfg(test)]
+impl ShmAdapter {
+    /// From now on, task `target` is this process.
+    pub(crate) fn set_process(&mut self, target: TaskId, pid: i32) {
+        self.peers[target as usize].pid = pid;
+    }
+
+    /// Claims a slice of get `number` as `target` would, and never counts it.
+    pub(crate) fn claim_in_the_name_of_target(&self, target: TaskId, number: u32) {
+        self.shares.claim_in_the_name_of_target(target, number);
+    }
+}
+
+#[cfg(test)]
 #[allow(unsafe_code, reason = "the tests describe buffers of their own as regions")]
 mod tests;

@@ -23,9 +23,9 @@ impl Withdrawal {
 
     /// From now on, what the task has exposed may change.
     pub(crate) fn set(&self) {
-        self.0.store(1, Ordering::Relaxed);
-        // Not only a release: stores that go past the caches must not overtake it either.
-        fence(Ordering::SeqCst); // SYNC: withdrawn
+        self.0.store(1, Ordering::Release); // SYNC: withdrawn
+        // What is stored later, also past the caches, is seen later.
+        fence(Ordering::SeqCst);
     }
 
     /// Whether what was read before this call may have changed meanwhile.

@@ -7,7 +7,6 @@ use super::*;
 use crate::adapter::Frame;
 use crate::adapters::contract::adapter_contract;
 use crate::adapters::shm::peer::Cell;
-use crate::{Context, LapiError, OnOrigin, Options};
 
 /// Attaches one task per mode, each from its own thread.
 fn attach_all(modes: &[GetMode]) -> Vec<Result<ShmAdapter, AdapterError>> {
@@ -123,38 +122,6 @@ fn a_shared_get_ends_with_a_target_that_is_gone() {
     let failed = job[0].advance(1).unwrap_err();
     assert!(matches!(failed, AdapterError::GetFailed { target: 1, .. }), "{failed}");
     assert!(job[0].unshare(1), "nothing is left to end");
-}
-
-/// C5: to abandon a context does not wait for a target that writes a slice, so that the job can be told of
-/// the failure meanwhile, which may be what ends the target. To settle does.
-#[test]
-fn a_context_is_abandoned_at_once_and_settles_when_its_target_is_gone() {
-    let mut job = make(2);
-    let mut target = std::process::Command::new("sleep").arg("60").spawn().unwrap();
-    job[0].peers[1].pid = target.id() as i32;
-    let can_get = job[0].caps().get.is_some();
-    let context = Context::init(job.remove(0), (), Options::default());
-    let mut landing = vec![0; 1 << 20];
-    // SAFETY: G2 of `crate::region`: the landing is local, and the context settles before it goes.
-    let into = unsafe { RecvRegion::new(landing.as_mut_ptr(), landing.len()) };
-    let remote = RemoteRegion { addr: 1 << 20, len: 1 << 20, key: 0 };
-    let mut session = context.session().unwrap();
-    session.get(1, remote, 0, into, OnOrigin::None).unwrap();
-    session.progress().unwrap();
-    if can_get {
-        session.adapter.shares.claim_in_the_name_of_target(1, 1);
-    }
-    session.abandon();
-    assert!(matches!(context.session().err(), Some(LapiError::HndlInvalid)));
-    thread::scope(|scope| {
-        let settling = scope.spawn(|| context.settle());
-        thread::sleep(Duration::from_millis(20));
-        assert!(!can_get || !settling.is_finished(), "what the target writes is waited for");
-        assert!(context.session().is_err(), "without the lock");
-        target.kill().unwrap();
-        target.wait().unwrap();
-        settling.join().expect("settling does not panic");
-    });
 }
 
 /// PE2, as the launcher's word decides it. These tasks are nobody's children of the launcher.
