@@ -51,7 +51,7 @@ const GRACE_AFTER_FAILURE: Duration = Duration::from_millis(200);
 /// From SIGTERM to SIGKILL when the launcher itself was asked to end.
 const GRACE_AFTER_SIGNAL: Duration = Duration::from_secs(2);
 /// How long ranks at their end have before that, to tell why they are there.
-const FAREWELL_AFTER_SIGNAL: Duration = Duration::from_millis(100);
+const FAREWELL_AFTER_SIGNAL: Duration = Duration::from_millis(500);
 /// Messages of one rank that are taken at once.
 const MESSAGES_PER_TURN: usize = 64;
 /// How many times as many are taken of a rank that has ended; a line holds fewer.
