@@ -99,7 +99,8 @@ fn early_messages_take_no_more_memory_than_their_limit() {
         }
         let (messages, taken) = (state.stats.eager.early, taken(&state));
         assert!(taken <= limit, "{messages} messages take {taken} bytes, {limit} were agreed");
-        assert!(taken > limit * 3 / 4, "{messages} messages take {taken} bytes of {limit}");
+        // The maps of the queues are between 7 and 14 sixteenths full; the price is of the emptiest.
+        assert!(taken > limit * 2 / 3, "{messages} messages take {taken} bytes of {limit}");
     }
 }
 
