@@ -193,19 +193,15 @@ impl Benchmark {
 /// What runs with which buffers: all programs once, and those of messages again with all further kinds.
 fn by_buffers(programs: &[Program], asked: &[Buffers]) -> Vec<(Buffers, Vec<Program>)> {
     let has = |program: &Program| program.has_buffers();
-    let asked = if asked.is_empty() { &[Buffers::default()] } else { asked };
-    if !programs.iter().any(has) {
-        return if programs.is_empty() {
-            vec![]
-        } else {
-            vec![(Buffers::default(), programs.into())]
-        };
-    }
-    let messages = || programs.iter().copied().filter(has).collect();
+    let plain = [Buffers::default()];
+    let is_plain = asked.is_empty() || !programs.iter().any(has);
+    let kinds = if is_plain { &plain } else { asked };
     let of_kind = |(place, &buffers): (usize, &Buffers)| {
-        (buffers, if place == 0 { programs.to_vec() } else { messages() })
+        let programs = programs.iter().copied();
+        (buffers, programs.filter(|program| place == 0 || has(program)).collect())
     };
-    asked.iter().enumerate().map(of_kind).collect()
+    let all = kinds.iter().enumerate().map(of_kind);
+    all.filter(|(_, programs): &(_, Vec<_>)| !programs.is_empty()).collect()
 }
 
 /// Which programs on matrices run on so many ranks. If no number of ranks was asked for, everything

@@ -77,7 +77,7 @@ impl<A: Adapter, S> SessionGuard<'_, A, S> {
     }
 
     fn settle(&mut self) {
-        while !self.has_settled() {
+        while !self.try_settle() {
             self.0.unlocked(|| std::thread::sleep(BETWEEN_LOOKS));
         }
     }
@@ -103,7 +103,6 @@ pub struct Context<A: Adapter, S> {
     pace: Pace,
     task: TaskId,
     num_tasks: usize,
-    process: ProcessMark,
     inquiry: OnceLock<Answer<A, S>>,
 }
 
@@ -115,7 +114,6 @@ impl<A: Adapter, S> Context<A, S> {
     pub fn init(adapter: A, state: S, options: Options) -> Self {
         let (task, num_tasks) = (adapter.task(), adapter.num_tasks());
         let bell = adapter.doorbell();
-        let process = ProcessMark::new();
         let session = Session {
             state,
             engine: Engine::new(&adapter, options.tuning.pieces()),
@@ -126,13 +124,13 @@ impl<A: Adapter, S> Context<A, S> {
             answered: 0,
             trouble: None,
             terminated: false,
-            process,
+            process: ProcessMark::new(),
         };
         let own = || std::thread::available_parallelism().map_or(1, usize::from);
         let cores = options.processors.unwrap_or_else(own);
         let pace = Pace::new(options.wait, options.tuning.spin(), num_tasks, cores);
         let (session, inquiry) = (Lock::new(session), OnceLock::new());
-        Self { session, bell, pace, task, num_tasks, process, inquiry }
+        Self { session, bell, pace, task, num_tasks, inquiry }
     }
 
     /// This task's number.
@@ -151,7 +149,7 @@ impl<A: Adapter, S> Context<A, S> {
     /// fails with [`LapiError::Forked`], and nothing of the job is touched when the context is dropped.
     #[inline]
     pub fn is_fork(&self) -> bool {
-        self.process.is_fork()
+        self.session.is_fork()
     }
 
     /// Takes the lock. Calls on the session never block, so it is held shortly. A thread that uses
@@ -412,10 +410,10 @@ impl<A: Adapter, S> Context<A, S> {
                 break;
             }
         }
-        // An error leaves published what the wait was.
         if session.terminated {
             return Err(session.refuse());
         }
+        // An error leaves published what the wait was.
         session.check_lost()?;
         notice.withdraw(session);
         self.answer_in_a_wait(session);

@@ -70,6 +70,12 @@ fn word_of_this_process() -> &'static AtomicU32 {
     }
 }
 
+extern "C" fn clear() {
+    if let Some(word) = WORD.get() {
+        word.store(0, Ordering::Relaxed);
+    }
+}
+
 /// A page of zeros, of which forks get a fresh one; `None` where the kernel does not do that.
 fn wiped_page<T>() -> Option<NonNull<T>> {
     if cfg!(miri) {
@@ -132,12 +138,6 @@ impl Drop for WipedWord {
             // SAFETY: allocated in `new`.
             drop(unsafe { Box::from_raw(self.word.as_ptr()) });
         }
-    }
-}
-
-extern "C" fn clear() {
-    if let Some(word) = WORD.get() {
-        word.store(0, Ordering::Relaxed);
     }
 }
 

@@ -141,6 +141,11 @@ impl<T> Lock<T> {
         self.enter_by_gate(mine)
     }
 
+    /// Whether this process is a fork of the one that has made the lock (X8).
+    pub(crate) fn is_fork(&self) -> bool {
+        self.process.is_fork()
+    }
+
     /// The owner's entry, or its retreat (X3).
     #[inline(always)]
     fn enter_by_bias(&self, bias: &AtomicUsize, mine: usize) -> bool {
@@ -166,7 +171,7 @@ impl<T> Lock<T> {
 
     #[inline(never)]
     fn enter_by_gate(&self, mine: usize) -> Result<Guard<'_, T>, Refusal> {
-        if self.process.is_fork() {
+        if self.is_fork() {
             return Err(Refusal::Fork);
         }
         if self.is_inside(mine) {

@@ -151,13 +151,15 @@ impl<S> Outbox<S> {
         }
     }
 
-    /// Gives up everything that is under way. No region of this task is read or written once
-    /// [`Outbox::end_shared`] has answered so.
+    /// Gives up everything that is under way. No peer begins to use a region of this task afterwards; when
+    /// none is used any more, [`Outbox::end_shared`] answers.
     pub(crate) fn abandon<A: Adapter>(&mut self, adapter: &mut A) {
         // Before anything that peers may be reading is let go.
         adapter.withdraw();
         self.lanes.iter_mut().for_each(|lane| lane.queue.clear());
         self.queued = 0;
+        // What a peer writes already is waited for elsewhere.
+        let _ = self.end_shared(adapter);
         self.gets = Gets::default();
         self.concealed.extend(self.regions.clear());
         self.conceal(adapter);

@@ -253,14 +253,13 @@ impl<A: Adapter, S> Session<A, S> {
     /// See [`crate::SessionGuard::abandon`].
     pub(crate) fn give_up(&mut self) {
         self.engine.abandon(&mut self.adapter);
-        // From now on no peer begins to write; what it writes already is waited for elsewhere.
-        let _ = self.has_settled();
         self.terminated = true;
         self.wake();
     }
 
-    /// Whether no peer writes into memory of this task any more, after the context was terminated.
-    pub(crate) fn has_settled(&mut self) -> bool {
+    /// Ends this task's part in shared gets, after the context was terminated. Answers whether no peer writes
+    /// into memory of this task any more.
+    pub(crate) fn try_settle(&mut self) -> bool {
         self.engine.outbox.end_shared(&mut self.adapter)
     }
 
@@ -331,7 +330,7 @@ impl<A: Adapter, S> Drop for Session<A, S> {
         }
         self.engine.join_thread();
         self.engine.abandon(&mut self.adapter);
-        while !self.has_settled() {
+        while !self.try_settle() {
             std::thread::sleep(BETWEEN_LOOKS);
         }
     }

@@ -230,11 +230,15 @@ impl Port {
         self.segment.task(self.task as usize).wireup.withdrawal.set();
     }
 
-    /// Whether what has been read from `target` counts (A8).
-    pub(crate) fn check_withdrawal(&self, target: TaskId) -> Result<(), AdapterError> {
+    /// What became of a read from `target` that is over: it does not count if the target has withdrawn (A8).
+    pub(crate) fn unless_withdrawn(
+        &self,
+        target: TaskId,
+        read: Result<(), AdapterError>,
+    ) -> Result<(), AdapterError> {
         match self.segment.task(target as usize).wireup.withdrawal.is_set() {
             true => Err(AdapterError::PeerLost { task: target }),
-            false => Ok(()),
+            false => read,
         }
     }
 

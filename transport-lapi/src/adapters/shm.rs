@@ -168,7 +168,7 @@ unsafe impl Adapter for ShmAdapter {
         self.port.moved();
         let peer = &self.peers[target as usize];
         let copied = peer.read(target, remote.addr.wrapping_add(offset), into);
-        self.port.check_withdrawal(target).and(copied)
+        self.port.unless_withdrawn(target, copied)
     }
 
     fn share(
@@ -188,7 +188,7 @@ unsafe impl Adapter for ShmAdapter {
         let (port, peer) = (&self.port, &self.peers[target as usize]);
         let read = |remote: RemoteRegion, offset: u64, into: RecvPart<'_>| {
             let copied = peer.read(target, remote.addr.wrapping_add(offset), into);
-            port.check_withdrawal(target).and(copied)
+            port.unless_withdrawn(target, copied)
         };
         port.moved();
         self.shares.advance(target, read, || peer.is_gone())

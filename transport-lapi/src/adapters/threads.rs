@@ -172,7 +172,7 @@ unsafe impl Adapter for ThreadsAdapter {
         into: RecvPart<'_>,
     ) -> Result<(), AdapterError> {
         let copied = read(&self.exposed[target as usize], target, remote, offset, into);
-        self.port.check_withdrawal(target).and(copied)
+        self.port.unless_withdrawn(target, copied)
     }
 
     fn share(
@@ -196,7 +196,7 @@ unsafe impl Adapter for ThreadsAdapter {
         let exposed = &self.exposed[target as usize];
         let read = |remote: RemoteRegion, offset: u64, into: RecvPart<'_>| {
             let copied = read(exposed, target, remote, offset, into);
-            self.port.check_withdrawal(target).and(copied)
+            self.port.unless_withdrawn(target, copied)
         };
         self.shares.advance(target, read, is_gone)
     }
