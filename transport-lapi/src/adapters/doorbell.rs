@@ -24,6 +24,9 @@
 //!   and jobs without marks pay nothing for them. There the mark takes the frame's place in D1: a
 //!   fence follows it, and a second look at the count. Every task's bell is set up before any task
 //!   sends: on the heap when the block is made, in a mapping before its tasks meet.
+//! - D7: the kernel can miss a processor when it asks those of several processes (Y3), and D1 fails
+//!   with it. So a waiting thread, [`crate::context`], looks again ten times a second: such a wake-up
+//!   comes late, but it comes.
 
 use std::cell::Cell;
 use std::time::Duration;
