@@ -52,6 +52,9 @@ const GRACE_AFTER_FAILURE: Duration = Duration::from_millis(200);
 const GRACE_AFTER_SIGNAL: Duration = Duration::from_secs(2);
 /// How long ranks at their end have before that, to tell why they are there.
 const FAREWELL_AFTER_SIGNAL: Duration = Duration::from_millis(500);
+/// Signals that end the job and come closer together than this are one request: `timeout` sends one to its child
+/// and one to its group, and nobody asks twice so soon.
+const ONE_REQUEST: Duration = Duration::from_millis(100);
 /// Messages of one rank that are taken at once.
 const MESSAGES_PER_TURN: usize = 64;
 /// How many times as many are taken of a rank that has ended; a line holds fewer.
@@ -136,6 +139,7 @@ pub fn outcome(spec: &JobSpec) -> Result<Outcome, LaunchError> {
         timeout: spec.timeout.map(|limit| (limit, Instant::now() + limit)),
         phase: Phase::Running,
         verdict: None,
+        interrupted: None,
         snapshot: None,
     };
     job.run()
@@ -216,6 +220,8 @@ struct Job {
     phase: Phase,
     /// With the time at which it was passed, on the ranks' clock.
     verdict: Option<(Verdict, u64)>,
+    /// When a signal last asked to end the job.
+    interrupted: Option<Instant>,
     /// The ranks before they were stopped.
     snapshot: Option<Snapshot>,
 }
@@ -375,6 +381,11 @@ impl Job {
 
     /// Ends the job: the first time with a grace, then at once.
     fn interrupt(&mut self, signal: Signal) {
+        let now = Instant::now();
+        let last = self.interrupted.replace(now);
+        if last.is_some_and(|last| now.duration_since(last) < ONE_REQUEST) {
+            return;
+        }
         let verdict = Verdict::Signalled(signal.as_raw());
         match (self.verdict, self.phase) {
             (Some(_), _) => self.kill(),
@@ -384,7 +395,7 @@ impl Job {
             }
             _ => {
                 let snapshot = self.oversight.snapshot(true);
-                self.dismiss(snapshot, verdict, Instant::now() + FAREWELL_AFTER_SIGNAL);
+                self.dismiss(snapshot, verdict, now + FAREWELL_AFTER_SIGNAL);
             }
         }
     }

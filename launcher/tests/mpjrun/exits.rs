@@ -168,9 +168,11 @@ fn a_second_signal_kills_at_once() {
     // Whoever runs the tests may ignore Ctrl-C, which the launcher would then do as well.
     let mut heeding = std::process::Command::new("env");
     let words = ["-n", "2", "sh", "-c", script, file_word];
-    let running = start(heeding.args(["--default-signal=INT", MPJRUN]).args(words));
+    let running = start(heeding.args(["--default-signal=INT,TERM", MPJRUN]).args(words));
     let pids = pids_in(&file, 2);
+    // `timeout` sends two, to the launcher and to its group.
     running.signal(Signal::INT);
+    running.signal(Signal::TERM);
     std::thread::sleep(Duration::from_millis(300));
     assert!(pids.iter().copied().all(runs), "there are two seconds of grace");
     running.signal(Signal::INT);
