@@ -7,9 +7,9 @@
 use std::hint::black_box;
 
 use criterion::{BenchmarkId, Criterion, Throughput};
-use transport_lapi::TaskId;
-use transport_lapi::adapter::{Adapter, Frame, Post};
+use transport_lapi::adapter::{Adapter, Frame, Post, Ticket};
 use transport_lapi::adapters::threads;
+use transport_lapi::{Source, TaskId};
 
 /// Body lengths in bytes: in one line of the cell, in the cell, in the bulk area, the largest.
 const BODIES: [usize; 4] = [8, 256, 4 << 10, 64 << 10];
@@ -19,8 +19,9 @@ const HEAD: [u8; 16] = [7; 16];
 const BURST: usize = 16;
 
 /// Puts one frame into the ring. It is empty enough, so a full one is a broken benchmark.
-fn send(from: &mut impl Adapter, to: TaskId, body: &[u8]) {
-    let post = from.try_send(to, black_box(&HEAD), black_box(body)).expect("the task is alive");
+fn send(from: &mut impl Adapter, to: TaskId, body: &Source) {
+    let body = black_box(body).piece(0, body.len());
+    let post = from.try_send(to, black_box(&HEAD), body, Ticket(0)).expect("the task is alive");
     assert_eq!(post, Post::Taken);
 }
 
@@ -43,7 +44,7 @@ fn between_two(criterion: &mut Criterion, name: &str, burst: usize, bodies: &[us
     let mut origin = tasks.pop().expect("the job has a first task");
     let mut group = criterion.benchmark_group(name);
     for &len in bodies {
-        let body = vec![1; len];
+        let body = Source::from(vec![1; len]);
         let mut buffer = vec![0; len];
         group.throughput(Throughput::Bytes((len * burst) as u64));
         group.bench_function(BenchmarkId::from_parameter(len), |bencher| {
@@ -62,7 +63,7 @@ fn to_self(criterion: &mut Criterion) {
     let mut task = threads::job(1).expect("one task is possible").remove(0);
     let mut group = criterion.benchmark_group("self");
     for len in BODIES {
-        let body = vec![1; len];
+        let body = Source::from(vec![1; len]);
         let mut buffer = vec![0; len];
         group.throughput(Throughput::Bytes(len as u64));
         group.bench_function(BenchmarkId::from_parameter(len), |bencher| {

@@ -6,8 +6,8 @@ pub(crate) mod rendezvous;
 
 use transport_lapi::adapter::Adapter;
 use transport_lapi::{
-    Arrival, Completion, HeaderAction, HeaderHandler, LapiError, Outbox, RecvRegion, SendRegion,
-    Session, ShortHandler,
+    Arrival, HeaderAction, HeaderHandler, LapiError, Next, Outbox, Session, ShortHandler, Sink,
+    Source,
 };
 
 use crate::early::EarlyBody;
@@ -17,12 +17,12 @@ use crate::request::{Handle, Operation};
 use crate::state::State;
 
 /// A message to be sent, checked.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 pub(crate) struct Outbound {
     pub dest: u32,
     pub context: u32,
     pub tag: i32,
-    pub data: SendRegion,
+    pub data: Source,
     /// Complete only when the receive has begun (MPI_Ssend).
     pub synchronous: bool,
 }
@@ -45,13 +45,7 @@ pub(crate) trait Backend {
 
     /// The receive `key` into `into` has met the early message `early`, which came by this protocol
     /// and is out of the early-send queue.
-    fn receive(
-        state: &mut State,
-        outbox: &mut Outbox<State>,
-        early: u64,
-        key: u64,
-        into: RecvRegion,
-    );
+    fn receive(state: &mut State, outbox: &mut Outbox<State>, early: u64, key: u64, into: Sink);
 }
 
 /// Sets the handlers of both protocols and of what they share.
@@ -75,7 +69,7 @@ pub(crate) fn receive(
     state: &mut State,
     outbox: &mut Outbox<State>,
     early: u64,
-    into: RecvRegion,
+    into: Sink,
 ) -> u64 {
     let key = state.requests.insert(Operation::Cancelled);
     match state.early.get(early).map(|early| &early.body) {
@@ -86,12 +80,6 @@ pub(crate) fn receive(
         None => {}
     }
     key
-}
-
-/// Answers a header handler's message with an inline completion and no data.
-fn follow_up(handler: transport_lapi::InlineHandler<State>, info: u64) -> HeaderAction<State> {
-    let completion = Completion::Inline(handler, info);
-    HeaderAction::Deliver { into: RecvRegion::EMPTY, completion }
 }
 
 /// The length of a message, if this machine could hold it.
@@ -127,7 +115,7 @@ fn done(state: &mut State, arrival: Arrival<'_>) -> HeaderAction<State> {
     match state.requests.sending(request) {
         Some(sending) if sending.dest == arrival.origin && sending.unanswered => {
             sending.unanswered = false;
-            follow_up(answered, request)
+            HeaderAction::Then(Next::Inline(answered, request))
         }
         _ => {
             state.violation(arrival.origin, PeerError::StrayDone);
@@ -136,14 +124,20 @@ fn done(state: &mut State, arrival: Arrival<'_>) -> HeaderAction<State> {
     }
 }
 
-/// Ends an answered send, unless its data are still leaving.
+/// A send was answered: nobody has to read its data any more.
 fn answered(state: &mut State, outbox: &mut Outbox<State>, info: u64) {
-    let Some(sending) = state.requests.sending(info) else {
-        return;
-    };
+    match state.requests.sending(info).map(|sending| sending.exposed) {
+        Some(Some(region)) => outbox.deregister(region, Next::Inline(revoked, info)),
+        Some(None) => end_send(state, info),
+        None => {}
+    }
+}
+
+/// The data of a send are read by nobody any more.
+fn revoked(state: &mut State, _: &mut Outbox<State>, info: u64) {
+    let Some(sending) = state.requests.sending(info) else { return };
     let dest = sending.dest as usize;
-    if let Some(region) = sending.exposed.take() {
-        outbox.deregister(region);
+    if sending.exposed.take().is_some() {
         state.exposed[dest] -= 1;
     }
     end_send(state, info);
@@ -160,7 +154,7 @@ fn left(state: &mut State, _: &mut Outbox<State>, info: u64) {
 /// Ends a send for which nothing is missing any more.
 fn end_send(state: &mut State, key: u64) {
     if let Some(sending) = state.requests.sending(key) {
-        if !sending.leaving && !sending.unanswered {
+        if !sending.leaving && !sending.unanswered && sending.exposed.is_none() {
             let ended = sending.ended();
             state.requests.end(key, ended);
         }

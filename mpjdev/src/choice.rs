@@ -19,12 +19,15 @@ impl<A: Adapter> Device<A> {
         session: &mut Session<A, State>,
         message: &Outbound,
     ) -> Protocol {
-        let Outbound { data, dest, .. } = *message;
+        let Outbound { data, dest, .. } = message;
+        let (dest, span) = (*dest, data.span());
         // Where Get is made of active messages it copies as often as they do; and a rank that sends to
         // itself has no other end.
-        let reads = session.get_kind().is_some() && dest != self.rank();
+        let reads = session.get_kind().is_some() && span.is_some() && dest != self.rank();
         let mut holds = |circumstance| match circumstance {
-            Circumstance::HugePages => huge::holds(data.addr(), data.len()),
+            Circumstance::HugePages => {
+                span.is_some_and(|span| huge::holds(span.addr(), span.len()))
+            }
             Circumstance::Far => session.is_far(dest),
             Circumstance::Alone => {
                 session.is_clear(dest) && session.state.exposed[dest as usize] == 0

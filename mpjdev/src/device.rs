@@ -9,7 +9,6 @@
 //!   no buffer is in use after any call has returned an error of the transport. A wait that unwinds
 //!   gives the device up for the same reason.
 
-use std::any::Any;
 use std::num::NonZeroU64;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -19,12 +18,14 @@ use transport_lapi::adapter::{Adapter, Doorbell, GetKind};
 use transport_lapi::bootstrap::Control;
 use transport_lapi::bootstrap::board::{Call, Within};
 use transport_lapi::config::{BackendChoice, Protocol, Settings, Tuning, WaitMode};
-use transport_lapi::{Context, LapiError, RecvRegion, SendRegion, Session, SessionGuard};
+use transport_lapi::{
+    Context, LapiError, RecvRegion, SendRegion, Session, SessionGuard, Sink, Source,
+};
 
 use crate::backend::{self, Backend, Outbound, eager::Eager, rendezvous::Rendezvous};
 use crate::error::{Error, ErrorClass};
 use crate::matching::Pattern;
-use crate::request::{self, Handle, Operation, Posted, Request};
+use crate::request::{self, Handle, Request};
 use crate::select::Table;
 use crate::state::State;
 use crate::stats::Stats;
@@ -160,15 +161,18 @@ impl<A: Adapter> Device<A> {
     #[inline]
     pub fn isend(
         &self,
-        data: SendRegion,
+        data: impl Into<Source>,
         dest: usize,
         tag: i32,
         context: u32,
         mode: Mode,
     ) -> Result<Request, Error> {
-        if mode == Mode::Standard && self.send_at_once(data, dest, tag, context) {
-            let status = Status::new(dest as u32, tag, data.len());
-            return Ok(self.request(Handle::Done(status)));
+        let data = data.into();
+        if let (Source::Span(span), Mode::Standard) = (&data, mode) {
+            if self.send_at_once(*span, dest, tag, context) {
+                let status = Status::new(dest as u32, tag, span.len());
+                return Ok(self.request(Handle::Done(status)));
+            }
         }
         self.isend_step_by_step(self.outbound(data, dest, tag, context, mode)?)
     }
@@ -204,14 +208,17 @@ impl<A: Adapter> Device<A> {
     #[inline]
     pub fn send(
         &self,
-        data: SendRegion,
+        data: impl Into<Source>,
         dest: usize,
         tag: i32,
         context: u32,
         mode: Mode,
     ) -> Result<(), Error> {
-        if mode == Mode::Standard && self.send_at_once(data, dest, tag, context) {
-            return Ok(());
+        let data = data.into();
+        if let (Source::Span(span), Mode::Standard) = (&data, mode) {
+            if self.send_at_once(*span, dest, tag, context) {
+                return Ok(());
+            }
         }
         self.send_step_by_step(self.outbound(data, dest, tag, context, mode)?)
     }
@@ -237,13 +244,13 @@ impl<A: Adapter> Device<A> {
     #[inline]
     pub fn irecv(
         &self,
-        into: RecvRegion,
+        into: impl Into<Sink>,
         source: Option<usize>,
         tag: Option<i32>,
         context: u32,
     ) -> Result<Request, Error> {
         let pattern = self.pattern(source, tag, context)?;
-        let key = post(&mut *self.session()?, into, pattern);
+        let key = post(&mut *self.session()?, into.into(), pattern);
         Ok(self.request(Handle::Pending(key)))
     }
 
@@ -279,7 +286,7 @@ impl<A: Adapter> Device<A> {
             return None;
         }
         let pattern = Pattern { context, source: Some(source as u32), tag: Some(tag) };
-        NonZeroU64::new(push(&mut session.state, into, pattern))
+        NonZeroU64::new(push(&mut session.state, into.into(), pattern))
     }
 
     /// Receives into `into` and waits until the message is there (MPI_Recv).
@@ -288,14 +295,14 @@ impl<A: Adapter> Device<A> {
     /// As [`Device::irecv`] and [`Device::iwait`].
     pub fn recv(
         &self,
-        into: RecvRegion,
+        into: impl Into<Sink>,
         source: Option<usize>,
         tag: Option<i32>,
         context: u32,
     ) -> Result<Status, Error> {
         let pattern = self.pattern(source, tag, context)?;
         let mut session = self.session()?;
-        let key = post(&mut session, into, pattern);
+        let key = post(&mut session, into.into(), pattern);
         // Most messages are there, or come soon, and end well.
         let guard = GiveUpOnPanic(self);
         let soon = self.context.wait_soon(session, |session| match &session.state.trouble {
@@ -312,7 +319,7 @@ impl<A: Adapter> Device<A> {
     #[inline]
     fn outbound(
         &self,
-        data: SendRegion,
+        data: Source,
         dest: usize,
         tag: i32,
         context: u32,
@@ -348,42 +355,6 @@ impl<A: Adapter> Device<A> {
     #[inline(always)]
     pub(crate) fn handle(&self, request: &Request) -> Result<Handle, Error> {
         request.handle(self.number)
-    }
-
-    /// Cancels a receive that has not met a message yet (MPI_Cancel). Returns whether it was
-    /// cancelled; the request is to be waited for in either case, and its status says so too. Sends
-    /// and receives that have met a message are left alone.
-    ///
-    /// # Errors
-    /// [`Error::Request`] for a request of another device; [`Error::Finished`], what made the device
-    /// unusable.
-    pub fn cancel(&self, request: &Request) -> Result<bool, Error> {
-        let Handle::Pending(key) = self.handle(request)? else { return Ok(false) };
-        let mut session = self.session()?;
-        let state = &mut session.state;
-        let cancelled =
-            state.requests.is_posted(key) && state.matcher.cancel_posted(request::number(key));
-        if cancelled {
-            state.requests.end(key, Operation::Cancelled);
-            session.wake();
-        }
-        Ok(cancelled)
-    }
-
-    /// Gives a request up together with its buffer, which stays alive until the operation has
-    /// ended. A receive that has not met a message yet is cancelled.
-    pub fn detach(&self, request: Request, buffer: Box<dyn Any + Send>) {
-        let key = match self.handle(&request) {
-            Ok(Handle::Pending(key)) => key,
-            Ok(Handle::Done(_)) => return,
-            // Another device uses the buffer, and nobody can say how long.
-            Err(_) => return std::mem::forget(buffer),
-        };
-        // A device that has failed uses no buffer any more (V1): nothing is left to cancel.
-        let _ = self.cancel(&request);
-        if let Ok(mut session) = self.session() {
-            session.state.requests.detach(key, buffer);
-        }
     }
 
     /// Ends this rank's part (collective, the heart of MPI_Finalize): waits until everything this
@@ -525,7 +496,7 @@ impl<A: Adapter> Device<A> {
                 found => Ok(found),
             },
         };
-        self.context.answer_inquiry(session);
+        self.context.attend(session);
         outcome.map_err(|error| self.fail(error))
     }
 
@@ -575,7 +546,7 @@ impl<A: Adapter> Drop for Device<A> {
 
 /// Posts a receive, or lets it meet the early message that it would get; returns its key.
 #[inline]
-fn post<A: Adapter>(session: &mut Session<A, State>, into: RecvRegion, pattern: Pattern) -> u64 {
+fn post<A: Adapter>(session: &mut Session<A, State>, into: Sink, pattern: Pattern) -> u64 {
     let (state, outbox) = session.parts();
     if let Some((_, early)) = state.matcher.take_early(&pattern) {
         let key = backend::receive(state, outbox, early, into);
@@ -588,8 +559,8 @@ fn post<A: Adapter>(session: &mut Session<A, State>, into: RecvRegion, pattern: 
 
 /// Posts a receive that no early message fits; returns its key.
 #[inline(always)]
-fn push(state: &mut State, into: RecvRegion, pattern: Pattern) -> u64 {
-    let key = state.requests.insert(Operation::Posted(Posted { into }));
+fn push(state: &mut State, into: Sink, pattern: Pattern) -> u64 {
+    let key = state.requests.insert_posted(into);
     state.matcher.push_posted(pattern, request::number(key));
     key
 }

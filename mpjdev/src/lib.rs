@@ -28,6 +28,7 @@ mod dump;
 mod early;
 mod envelope;
 mod error;
+mod follow;
 mod huge;
 pub mod matching;
 mod note;
@@ -56,4 +57,4 @@ pub use transport_lapi::bootstrap::board::{Call, Within, become_bystander};
 pub use transport_lapi::config::{
     BackendChoice, Circumstance, GetMode, Protocol, RangesError, Settings, Tuning, WaitMode,
 };
-pub use transport_lapi::{RecvRegion, SendRegion, adapter::Adapter};
+pub use transport_lapi::{RecvRegion, SendRegion, Sink, Source, Spans, Strided, adapter::Adapter};

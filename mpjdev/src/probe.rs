@@ -2,7 +2,7 @@
 
 use transport_lapi::adapter::Adapter;
 use transport_lapi::bootstrap::board::{Call, Wait};
-use transport_lapi::{Awaited, RecvRegion, Session};
+use transport_lapi::{Awaited, Session, Sink};
 
 use crate::backend;
 use crate::device::Device;
@@ -93,13 +93,13 @@ impl<A: Adapter> Device<A> {
     ///
     /// # Errors
     /// [`Error::Request`] for a message of another device; what made the device unusable.
-    pub fn imrecv(&self, message: Message, into: RecvRegion) -> Result<Request, Error> {
+    pub fn imrecv(&self, message: Message, into: impl Into<Sink>) -> Result<Request, Error> {
         if message.device != self.number() {
             return Err(Error::Request);
         }
         let mut session = self.session()?;
         let (state, outbox) = session.parts();
-        let key = backend::receive(state, outbox, message.early, into);
+        let key = backend::receive(state, outbox, message.early, into.into());
         session.wake();
         drop(session);
         Ok(self.request(Handle::Pending(key)))

@@ -1,11 +1,10 @@
 //! Requests: operations that have been started and not yet waited for (MPI-4 section 3.7).
 
-use std::any::Any;
 use std::collections::HashMap;
 use std::num::NonZeroU64;
 
 use rustc_hash::FxBuildHasher;
-use transport_lapi::{ForeignBytes, RecvRegion, RemoteRegion};
+use transport_lapi::{ForeignBytes, RemoteRegion, Sink};
 
 use crate::error::Error;
 use crate::slab::Slab;
@@ -126,7 +125,7 @@ impl Sending {
 /// the request.
 #[derive(Debug)]
 pub(crate) struct Posted {
-    pub into: RecvRegion,
+    pub into: Sink,
 }
 
 /// The number under which the request of a key stands in the posted-receive queue.
@@ -139,7 +138,7 @@ pub(crate) fn number(key: u64) -> u32 {
 #[derive(Debug)]
 pub(crate) struct Taking {
     /// Where the bytes go, until the transport has been given that.
-    pub into: RecvRegion,
+    pub into: Sink,
     /// Length of the buffer.
     pub capacity: usize,
     pub matched: Matched,
@@ -179,14 +178,25 @@ pub(crate) struct Requests {
     slab: Slab<Operation>,
     /// Operations that have ended since the beginning: tells a waiter whether to look again.
     pub ended: u64,
-    /// Buffers that nobody waits for any more, by operation; each goes when its operation ends.
-    detached: HashMap<u64, Box<dyn Any + Send>, FxBuildHasher>,
+    /// What follows operations that nobody waits for.
+    followed: HashMap<u64, Continuation, FxBuildHasher>,
+    /// Those of them that have ended, until the round of progress is over.
+    due: Vec<(Continuation, Result<Status, Error>)>,
 }
+
+/// What follows an operation; it gets the outcome.
+pub(crate) type Continuation = Box<dyn FnOnce(Result<Status, Error>) + Send>;
 
 impl Requests {
     #[inline(always)]
     pub fn insert(&mut self, operation: Operation) -> u64 {
         self.slab.insert(operation)
+    }
+
+    /// A receive without a message.
+    #[inline(always)]
+    pub fn insert_posted(&mut self, into: Sink) -> u64 {
+        self.slab.insert_with(|| Operation::Posted(Posted { into }))
     }
 
     pub fn sending(&mut self, key: u64) -> Option<&mut Sending> {
@@ -205,7 +215,7 @@ impl Requests {
     }
 
     /// The key of the posted receive with this number, and its region, which the caller takes over.
-    pub fn take_posted(&mut self, number: u32) -> Option<(u64, RecvRegion)> {
+    pub fn take_posted(&mut self, number: u32) -> Option<(u64, Sink)> {
         match self.slab.slot(number) {
             Some((key, Operation::Posted(posted))) => Some((key, posted.into.take())),
             _ => None,
@@ -249,15 +259,16 @@ impl Requests {
         let Some((key, place)) = self.slab.slot(number) else { return };
         let Operation::Posted(Posted { into }) = place else { return };
         into.store(0, body);
-        let capacity = into.len();
         self.ended += 1;
-        if body.len() <= capacity {
-            *place = Operation::Done { source, tag, bytes: body.len() };
-        } else {
-            *place = truncated(source, tag, body.len(), capacity);
+        match into {
+            // A receive into one span owns nothing.
+            Sink::Span(region) if body.len() <= region.len() => {
+                self.slab.put(number, || Operation::Done { source, tag, bytes: body.len() });
+            }
+            _ => *place = received(source, tag, body.len(), into.len()),
         }
-        if !self.detached.is_empty() {
-            self.end_detached(key);
+        if !self.followed.is_empty() {
+            self.end_followed(key);
         }
     }
 
@@ -267,17 +278,18 @@ impl Requests {
         self.ended += 1;
         if let Some(place) = self.slab.get_mut(key) {
             *place = outcome;
-            if !self.detached.is_empty() {
-                self.end_detached(key);
+            if !self.followed.is_empty() {
+                self.end_followed(key);
             }
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn end_detached(&mut self, key: u64) {
-        if self.detached.remove(&key).is_some() {
-            self.slab.discard(key);
+    fn end_followed(&mut self, key: u64) {
+        if let Some(next) = self.followed.remove(&key) {
+            let outcome = self.take_ended(key).unwrap_or(Err(Error::Request));
+            self.due.push((next, outcome));
         }
     }
 
@@ -314,15 +326,18 @@ impl Requests {
         }
     }
 
-    /// Keeps `buffer` until the operation ends, then forgets both.
-    pub fn detach(&mut self, key: u64, buffer: Box<dyn Any + Send>) {
-        match self.slab.get(key) {
-            Some(Operation::Done { .. } | Operation::Cancelled | Operation::Failed(_)) => {
-                self.slab.discard(key);
-            }
-            Some(_) => drop(self.detached.insert(key, buffer)),
-            None => {}
+    /// `next` follows the end of the operation, which nobody waits for any more.
+    pub fn follow(&mut self, key: u64, next: Continuation) {
+        self.followed.insert(key, next);
+        if !self.is_open(key) {
+            self.end_followed(key);
         }
+    }
+
+    /// What is due.
+    #[inline]
+    pub fn take_due(&mut self) -> impl Iterator<Item = (Continuation, Result<Status, Error>)> {
+        self.due.drain(..)
     }
 
     pub fn iter(&self) -> impl Iterator<Item = (u64, &Operation)> {

@@ -39,13 +39,21 @@ impl<T> Slab<T> {
     /// Stores a value and returns its key.
     #[inline(always)]
     pub fn insert(&mut self, value: T) -> u64 {
+        self.insert_with(|| value)
+    }
+
+    /// Stores a value that is made in its place, which spares copying one that is large for the little that is in
+    /// it, and returns its key.
+    #[inline(always)]
+    pub fn insert_with(&mut self, make: impl FnOnce() -> T) -> u64 {
         if self.first_free == NIL {
             self.grow();
         }
         let index = self.first_free;
         let slot = &mut self.slots[index as usize];
         self.first_free = slot.next_free;
-        slot.value = Some(value);
+        // A free slot has no value; said in this way, none is dropped.
+        slot.value.get_or_insert_with(make);
         key(index, slot.generation)
     }
 
@@ -84,7 +92,7 @@ impl<T> Slab<T> {
     }
 
     /// Takes the value of a key out if `look` finds something in it, and returns that; the key is stale
-    /// from then on.
+    /// from then on. A value in which something is found must own nothing: it is not dropped.
     #[inline(always)]
     pub fn take_if<R>(&mut self, key: u64, look: impl FnOnce(&T) -> Option<R>) -> Option<R> {
         let index = key as u32;
@@ -93,20 +101,9 @@ impl<T> Slab<T> {
             return None;
         }
         let found = look(slot.value.as_ref()?)?;
-        slot.value = None;
+        std::mem::forget(slot.value.take());
         self.free(index);
         Some(found)
-    }
-
-    /// Drops the value of a key where it is; the key is stale from then on.
-    #[inline(always)]
-    pub fn discard(&mut self, key: u64) {
-        let index = key as u32;
-        let Some(slot) = self.slots.get_mut(index as usize) else { return };
-        if slot.generation == (key >> 32) as u32 && slot.value.is_some() {
-            slot.value = None;
-            self.free(index);
-        }
     }
 
     /// Notes that a slot is empty.
@@ -123,6 +120,15 @@ impl<T> Slab<T> {
     pub fn slot(&mut self, index: u32) -> Option<(u64, &mut T)> {
         let slot = self.slots.get_mut(index as usize)?;
         slot.value.as_mut().map(|value| (key(index, slot.generation), value))
+    }
+
+    /// Puts what `make` makes in the place of the value in a slot, which must own nothing: it is not dropped.
+    #[inline(always)]
+    pub fn put(&mut self, index: u32, make: impl FnOnce() -> T) {
+        if let Some(slot) = self.slots.get_mut(index as usize) {
+            std::mem::forget(slot.value.take());
+            slot.value.get_or_insert_with(make);
+        }
     }
 
     /// The value in a slot, if it has one.

@@ -8,7 +8,7 @@
 //! - DS3: `trouble` is the first violation that a handler met. The next call of the device that makes
 //!   progress, or ends it, finds it, abandons the context and fails.
 
-use transport_lapi::{Outbox, RecvRegion};
+use transport_lapi::{Outbox, Sink};
 
 use crate::credit::Credits;
 use crate::early::Early;
@@ -52,13 +52,13 @@ impl State {
 
     /// The receive that an arriving envelope meets: its key and its region, out of the queue (DS1).
     #[inline]
-    pub(crate) fn meet(&mut self, envelope: &Envelope) -> Option<(u64, RecvRegion)> {
+    pub(crate) fn meet(&mut self, envelope: &Envelope) -> Option<(u64, Sink)> {
         let number = self.matcher.take_posted(envelope)?;
         Some(self.requests.take_posted(number).expect("S1: the queue names posted receives"))
     }
 
     /// A receive has met a message that is not in its buffer yet. The region waits for who fills it.
-    pub(crate) fn begin_taking(&mut self, key: u64, into: RecvRegion, matched: Matched) {
+    pub(crate) fn begin_taking(&mut self, key: u64, into: Sink, matched: Matched) {
         let capacity = into.len();
         self.requests.change(key, Operation::Taking(Taking { into, capacity, matched }));
     }
@@ -88,6 +88,14 @@ impl State {
     pub(crate) fn settle_credit(&mut self, outbox: &mut Outbox<Self>, info: u64) {
         let bytes = self.credits.settle(info as u32);
         self.post(outbox, info as u32, CREDIT, bytes);
+    }
+
+    /// Hands what follows operations that have ended to the transport, which runs it when the lock is free.
+    #[cold]
+    pub(crate) fn follow_up(&mut self, outbox: &mut Outbox<Self>) {
+        for (next, outcome) in self.requests.take_due() {
+            outbox.when_unlocked(Box::new(move || next(outcome)));
+        }
     }
 
     /// Tells a sender that its message was fetched or matched.

@@ -5,6 +5,7 @@ use std::thread;
 
 use mpj_tests::adapter_conformance;
 use transport_lapi::adapter::{Adapter, TaskId};
+use transport_lapi::adapters::channels::{self, ChannelAdapter};
 use transport_lapi::adapters::shm::{ShmAdapter, create_segment};
 use transport_lapi::adapters::threads::{self, ThreadsAdapter};
 use transport_lapi::config::GetMode;
@@ -33,7 +34,12 @@ fn native_threads(num_tasks: usize) -> Vec<Native> {
 }
 
 fn native_shm(num_tasks: usize) -> Vec<Native> {
-    shm(num_tasks).into_iter().map(Native::Shm).collect()
+    shm(num_tasks).into_iter().map(ShmAdapter::into_any).collect()
+}
+
+/// Ranks over channels, whose bodies are read later.
+fn channels(num_tasks: usize) -> Vec<ChannelAdapter> {
+    channels::job(num_tasks).expect("memory suffices")
 }
 
 fn faulty<A: Adapter>(tasks: Vec<A>, plan: FaultPlan) -> Vec<FaultAdapter<A>> {
@@ -55,6 +61,10 @@ fn full_and_delayed(num_tasks: usize) -> Vec<FaultAdapter<ShmAdapter>> {
     faulty(shm(num_tasks), FaultPlan { full: 300, delay: 300, ..FaultPlan::default() })
 }
 
+fn channels_that_are_fuller_still(num_tasks: usize) -> Vec<FaultAdapter<ChannelAdapter>> {
+    faulty(channels(num_tasks), FaultPlan { full: 300, ..FaultPlan::default() })
+}
+
 fn faultless(num_tasks: usize) -> Vec<FaultAdapter<ThreadsAdapter>> {
     faulty(threads(num_tasks), FaultPlan::default())
 }
@@ -63,7 +73,13 @@ adapter_conformance!(of_threads, super::threads);
 adapter_conformance!(of_shm, super::shm);
 adapter_conformance!(of_native_threads, super::native_threads);
 adapter_conformance!(of_native_shm, super::native_shm);
+adapter_conformance!(of_channels, super::channels);
 adapter_conformance!(of_faultless, super::faultless);
 adapter_conformance!(of_often_full, super::often_full, while sender polls);
 adapter_conformance!(of_often_delayed, super::often_delayed, while sender polls);
 adapter_conformance!(of_full_and_delayed, super::full_and_delayed, while sender polls);
+adapter_conformance!(
+    of_fuller_channels,
+    super::channels_that_are_fuller_still,
+    while sender polls
+);

@@ -6,6 +6,7 @@ use std::thread;
 use mpj_tests::conformance::device::job::Platform;
 use mpj_tests::device_conformance;
 use mpjdev::{BackendChoice, GetMode, Options, Protocol, Table, WaitMode};
+use transport_lapi::adapters::channels::{self, ChannelAdapter};
 use transport_lapi::adapters::shm::{self, ShmAdapter};
 use transport_lapi::adapters::threads::{self, ThreadsAdapter};
 
@@ -39,6 +40,17 @@ impl Platform for ShmReferenceGet {
 
     fn adapters(ranks: usize) -> Vec<ShmAdapter> {
         attach(ranks, GetMode::Am)
+    }
+}
+
+/// Ranks over channels: no memory in common, bodies are read later, and there is seldom room.
+struct Channels;
+
+impl Platform for Channels {
+    type Adapter = ChannelAdapter;
+
+    fn adapters(ranks: usize) -> Vec<ChannelAdapter> {
+        channels::job(ranks).expect("a job of threads")
     }
 }
 
@@ -81,3 +93,11 @@ device_conformance!(
     Options::with_backend(BackendChoice::Rendezvous)
 );
 device_conformance!(shm_reference_get_mixed, ShmReferenceGet, mixed());
+device_conformance!(channels_eager, Channels, Options::with_backend(BackendChoice::Eager));
+device_conformance!(
+    channels_rendezvous,
+    Channels,
+    Options::with_backend(BackendChoice::Rendezvous)
+);
+device_conformance!(channels_auto, Channels, Options::with_backend(BackendChoice::Auto));
+device_conformance!(channels_mixed_asleep, Channels, asleep(mixed()));

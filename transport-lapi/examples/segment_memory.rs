@@ -9,7 +9,8 @@ use std::os::fd::OwnedFd;
 use std::sync::Barrier;
 use std::thread;
 
-use transport_lapi::adapter::{Adapter, AdapterError, Frame, Post, TaskId};
+use transport_lapi::Source;
+use transport_lapi::adapter::{Adapter, AdapterError, Frame, Post, TaskId, Ticket};
 use transport_lapi::adapters::segment_bytes;
 use transport_lapi::adapters::shm::{ShmAdapter, create_segment};
 use transport_lapi::config::GetMode;
@@ -21,8 +22,10 @@ fn taken(fd: &OwnedFd) -> u64 {
 
 /// Sends a frame to each of `peers` and takes as many in.
 fn exchange(adapter: &mut ShmAdapter, peers: &[usize]) -> Result<(), AdapterError> {
+    let body = Source::from(b"body".to_vec());
     for &peer in peers {
-        while adapter.try_send(peer as TaskId, b"head", b"body")? == Post::Full {
+        let body = body.piece(0, 4);
+        while adapter.try_send(peer as TaskId, b"head", body, Ticket(0))? == Post::Full {
             thread::yield_now();
         }
     }

@@ -5,31 +5,41 @@
 //! [`Frame`] is a claim: the adapter has copied the head out of shared memory once, and hands the
 //! body up as [`ForeignBytes`], which can be copied but not borrowed as a slice.
 //!
+//! An adapter is a core, [`Adapter`], which every adapter has: it moves frames and has a bell to sleep on.
+//! What else it can do are capabilities, each a trait of its own for which the core is asked:
+//! [`OneSided`], [`SharedGets`], [`WaitBoard`]. What an adapter lacks, the transport builds from frames.
+//!
 //! The conformance suite in `tests/src/conformance/adapter.rs` checks this contract:
 //!
 //! - A1: frames from one origin to one target arrive whole, once, and in the order offered.
-//! - A2: no method blocks, and none calls back into the transport. [`Adapter::conceal`] may wait for
+//! - A2: no method blocks, and none calls back into the transport. [`OneSided::conceal`] may wait for
 //!   a copy out of the region that is under way.
 //! - A3: [`Post::Full`] took nothing. The caller polls and offers the same frame again.
-//! - A4: after [`Post::Taken`] the frame reaches its target as long as the target polls, even when
-//!   the sender never calls the adapter again.
+//! - A4: a frame that was taken reaches its target as long as the target polls. One whose body was copied,
+//!   [`Post::Taken`], does so even when the sender never calls the adapter again; one whose body is still read,
+//!   [`Post::Leaving`], as long as the sender polls.
 //! - A5: a task that announced on its [`Doorbell`] and then polled without finding anything is
-//!   woken by every later `try_send` to it.
+//!   woken by every frame that reaches it later.
 //! - A6: a task whose last `try_send` to a target answered [`Post::Full`] after it had announced is
 //!   woken when there is room: room is given back as the target polls.
-//! - A7: a shared get lasts from [`Adapter::share`] until [`Adapter::advance`] answered
-//!   [`Advance::Complete`] or an error, or [`Adapter::unshare`] that it has ended. Outside of that time
-//!   nobody writes into its region, and the target reads its own memory inside of [`Adapter::help`] only.
+//! - A7: a shared get lasts from [`SharedGets::begin`] until [`SharedGets::advance`] answered
+//!   [`Advance::Complete`] or an error, or [`SharedGets::end`] that it has ended. Outside of that time
+//!   nobody writes into its region, and the target reads its own memory inside of [`SharedGets::help`] only.
 //!   The get completes whether the target helps or not; a task that announced while it was
 //!   [`Advance::Waiting`] is woken.
 //! - A8: what a get has brought is what the region held while it was exposed. A get during which its target
 //!   has withdrawn ends with [`AdapterError::PeerLost`].
+//! - A9: the memory of a body that was offered is read until the call returns, or, after [`Post::Leaving`], until
+//!   [`Events::left`] names its ticket. The memory that a get fills is written until the call returns, or, after
+//!   [`Transfer::Started`], until [`Events::got`] names its ticket. When [`Adapter::withdraw`] has answered
+//!   `true`, none is read or written any more, whatever was under way.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use rustix::io::Errno;
 
+use crate::body::Piece;
 use crate::bootstrap::board::Wait;
 use crate::region::{ForeignBytes, RecvPart, RecvRegion, RemoteRegion, SendRegion};
 
@@ -47,11 +57,11 @@ pub struct Caps {
     pub max_inline: usize,
     /// Largest body of one frame, in bytes.
     pub max_body: usize,
-    /// How [`Adapter::get`] reads another task's memory; `None` where it cannot.
-    pub get: Option<GetKind>,
+    /// Whether [`Adapter::try_send`] copies every body, and never answers [`Post::Leaving`].
+    pub copies_bodies: bool,
 }
 
-/// How one-sided reads are done.
+/// How [`OneSided::get`] reads another task's memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GetKind {
     /// The tasks share an address space: a memory copy.
@@ -64,13 +74,44 @@ pub enum GetKind {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
 pub enum Post {
-    /// The frame is on its way.
+    /// The frame is on its way, and its body was copied.
     Taken,
+    /// The frame is on its way, and its body, which is not empty, is still read: [`Events::left`] tells when it has
+    /// left (A9).
+    Leaving,
     /// No room now; nothing was taken.
     Full,
 }
 
-/// Answer of [`Adapter::advance`].
+/// Names an operation of its caller, which an event reports later. A value of the caller's choice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Ticket(pub u32);
+
+/// Answer of [`OneSided::get`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[must_use]
+pub enum Transfer {
+    /// The bytes are there.
+    Done,
+    /// They are under way: [`Events::got`] tells when they are there (A9).
+    Started,
+    /// No room now; nothing was begun. The caller polls and asks again.
+    Full,
+}
+
+/// Answer of [`SharedGets::begin`].
+#[derive(Debug)]
+#[must_use]
+pub enum Begun {
+    /// The get is shared under this number, which the caller tells the target for its [`SharedGets::help`].
+    Shared(u32),
+    /// Another get from the same target is shared: the caller asks again.
+    Busy(RecvRegion),
+    /// This get cannot be shared.
+    Alone(RecvRegion),
+}
+
+/// Answer of [`SharedGets::advance`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
 pub enum Advance {
@@ -94,28 +135,38 @@ pub struct Frame<'a> {
     pub body: ForeignBytes<'a>,
 }
 
-/// What takes in the frames that [`Adapter::poll`] delivers. Closures are sinks; a type of its own can
-/// also say that it wants to be inlined.
-pub trait Sink {
+/// What takes in what [`Adapter::poll`] delivers. Closures over frames are such takers too, for adapters that
+/// report nothing else.
+pub trait Events {
     /// Takes in one frame.
     fn frame(&mut self, frame: Frame<'_>);
 
     /// Takes in one frame whose head is a short one. An adapter may call this in place of
-    /// [`Sink::frame`].
+    /// [`Events::frame`].
     #[inline]
     fn short(&mut self, origin: TaskId, head: [u8; SHORT_HEAD], body: ForeignBytes<'_>) {
         self.frame(Frame { origin, head: &head, body });
     }
+
+    /// The body that was offered with this ticket has left its memory, which is not read any more.
+    fn left(&mut self, ticket: Ticket) {
+        let _ = ticket;
+    }
+
+    /// The get with this ticket is over: its bytes are there, or it has failed.
+    fn got(&mut self, ticket: Ticket, outcome: Result<(), AdapterError>) {
+        let _ = (ticket, outcome);
+    }
 }
 
-impl<F: FnMut(Frame<'_>)> Sink for F {
+impl<F: FnMut(Frame<'_>)> Events for F {
     #[inline]
     fn frame(&mut self, frame: Frame<'_>) {
         self(frame);
     }
 }
 
-/// Bytes of the head that [`Adapter::try_send_short`] takes.
+/// Length of a short head: that of the frames that most messages are.
 pub const SHORT_HEAD: usize = 16;
 
 /// Why an adapter refused.
@@ -204,26 +255,25 @@ impl AdapterError {
     }
 }
 
-/// Moves frames between tasks. See the module's contract A1 to A8.
+/// Moves frames between tasks. See the module's contract A1 to A9.
 ///
 /// # Safety
-/// Memory of users is read and written on this trait's word: an implementation keeps A7 and A8. It reads the body
-/// of a frame inside of [`Adapter::try_send`] only, a region between [`Adapter::expose`] and the end of
-/// [`Adapter::conceal`] only, and writes the part that [`Adapter::get`] is given inside of that call only.
+/// Memory of users is read and written on this trait's word: an implementation, and each capability that it
+/// gives out, keeps A7, A8 and A9, and reads an exposed region between [`OneSided::expose`] and the end of
+/// [`OneSided::conceal`] only.
 ///
 /// ```compile_fail,E0200
 /// # use std::sync::Arc;
 /// # use transport_lapi::adapter::*;
-/// # use transport_lapi::{RecvPart, RemoteRegion};
+/// # use transport_lapi::Piece;
 /// struct Careless;
 /// impl Adapter for Careless {
 /// #   fn caps(&self) -> Caps { unreachable!() }
 /// #   fn task(&self) -> TaskId { 0 }
 /// #   fn num_tasks(&self) -> usize { 1 }
-/// #   fn try_send(&mut self, _: TaskId, _: &[u8], _: &[u8]) -> Result<Post, AdapterError> { unreachable!() }
-/// #   fn poll<K: Sink>(&mut self, _: usize, _: &mut K) -> Result<usize, AdapterError> { Ok(0) }
-/// #   fn withdraw(&mut self) {}
-/// #   fn get(&mut self, _: TaskId, _: RemoteRegion, _: u64, _: RecvPart<'_>) -> Result<(), AdapterError> { unreachable!() }
+/// #   fn try_send(&mut self, _: TaskId, _: &[u8], _: Piece<'_>, _: Ticket) -> Result<Post, AdapterError> { unreachable!() }
+/// #   fn poll<E: Events>(&mut self, _: usize, _: &mut E) -> Result<usize, AdapterError> { Ok(0) }
+/// #   fn withdraw(&mut self) -> bool { true }
 /// #   fn doorbell(&self) -> Arc<dyn Doorbell> { unreachable!() }
 /// #   fn lost(&self) -> Option<TaskId> { None }
 ///     // every method, but no `unsafe`
@@ -241,22 +291,32 @@ pub unsafe trait Adapter: Send + 'static {
     fn num_tasks(&self) -> usize;
 
     /// Offers one frame to `target` (which may be this task itself): `head`, at most
-    /// [`Caps::max_head`] bytes, and `body`, at most [`Caps::max_body`] bytes. Both are copied
-    /// before the call returns. Callers have checked the lengths and the target.
-    fn try_send(&mut self, target: TaskId, head: &[u8], body: &[u8]) -> Result<Post, AdapterError>;
+    /// [`Caps::max_head`] bytes, which are copied, and `body`, at most [`Caps::max_body`] bytes, which are
+    /// copied or read later (A9); `ticket` names the body then. Callers have checked the lengths and the target.
+    fn try_send(
+        &mut self,
+        target: TaskId,
+        head: &[u8],
+        body: Piece<'_>,
+        ticket: Ticket,
+    ) -> Result<Post, AdapterError>;
 
-    /// [`Adapter::try_send`] for the frames that most messages are, on the path of each of them.
-    /// Returns whether the frame was taken; `false` says nothing about the reason, which
-    /// [`Adapter::try_send`] then finds. An adapter without a shorter way leaves this as it is.
-    #[inline]
-    fn try_send_short(&mut self, target: TaskId, head: [u8; SHORT_HEAD], body: &[u8]) -> bool {
-        let _ = (target, head, body);
-        false
-    }
+    /// Delivers at most `budget` frames to `events`, reports the ends of operations, and returns how many events
+    /// there were. A damaged frame
+    /// is skipped and reported as an error; frames behind it come with the next call.
+    fn poll<E: Events>(&mut self, budget: usize, events: &mut E) -> Result<usize, AdapterError>;
 
-    /// Delivers at most `budget` frames to `sink`, and returns how many. A damaged frame is
-    /// skipped and reported as an error; frames behind it come with the next call.
-    fn poll<K: Sink>(&mut self, budget: usize, sink: &mut K) -> Result<usize, AdapterError>;
+    /// This task gives up: what it has exposed may change from now on, and no get of it succeeds any more (A8).
+    /// Begins nothing new, and drops what is under way, but for frames that were taken (A4). Answers whether no memory of this task is read or
+    /// written any more; `false` means not yet, and the caller asks again.
+    #[must_use]
+    fn withdraw(&mut self) -> bool;
+
+    /// The handle on which threads of this task sleep, and which peers ring.
+    fn doorbell(&self) -> Arc<dyn Doorbell>;
+
+    /// The first task that was declared lost, if any. Cheap enough for a spin loop's slow turn.
+    fn lost(&self) -> Option<TaskId>;
 
     /// Whether the processor of `target` is far from this task's, as far as the adapter knows by now: a
     /// hint for who chooses how to send a long message. May change from call to call.
@@ -265,71 +325,79 @@ pub unsafe trait Adapter: Send + 'static {
         false
     }
 
-    /// Makes `region` readable for the other tasks' [`Adapter::get`] under `key`, until
-    /// [`Adapter::conceal`]. Adapters whose get needs no table ignore it.
-    fn expose(&mut self, key: u64, region: SendRegion) {
-        let _ = (key, region);
+    /// Reading other tasks' memory, if the adapter can. The same answer for its lifetime, here and below.
+    fn one_sided(&mut self) -> Option<&mut dyn OneSided> {
+        None
     }
 
-    /// Ends what [`Adapter::expose`] began. Returns only when no get reads the region any more.
-    fn conceal(&mut self, key: u64) {
-        let _ = key;
+    /// Gets that both of their ends carry out, if the adapter can share any.
+    fn shared_gets(&mut self) -> Option<&mut dyn SharedGets> {
+        None
     }
 
-    /// This task gives up: what it has exposed may change from now on, and no get of it succeeds any more (A8).
-    fn withdraw(&mut self);
+    /// Where waits are published, if somebody watches.
+    fn wait_board(&self) -> Option<Arc<dyn WaitBoard>> {
+        None
+    }
+}
 
-    /// Reads `into.len()` bytes at `offset` of the `remote` region of `target`. Called only where
-    /// [`Caps::get`] is `Some`; the caller has checked that the range lies inside `remote`.
+/// The capability to read another task's memory without its help.
+pub trait OneSided {
+    /// How it is done.
+    fn kind(&self) -> GetKind;
+
+    /// Makes `region` readable for the other tasks' [`OneSided::get`] under `key`, until
+    /// [`OneSided::conceal`]. Adapters whose get needs no table have nothing to do.
+    ///
+    /// # Errors
+    /// [`AdapterError::System`] when the system refuses: the region is read over frames then.
+    fn expose(&mut self, key: u64, region: SendRegion) -> Result<(), AdapterError>;
+
+    /// Ends what [`OneSided::expose`] began. Returns only when no get reads the region any more.
+    fn conceal(&mut self, key: u64);
+
+    /// Reads `into.len()` bytes at `offset` of the `remote` region of `target`; `ticket` names the get if it
+    /// is over later (A9). The caller has checked that the range lies inside `remote`.
+    ///
+    /// # Errors
+    /// [`AdapterError::PeerLost`] (A8), [`AdapterError::GetFailed`].
     fn get(
         &mut self,
         target: TaskId,
         remote: RemoteRegion,
         offset: u64,
         into: RecvPart<'_>,
-    ) -> Result<(), AdapterError>;
+        ticket: Ticket,
+    ) -> Result<Transfer, AdapterError>;
+}
 
-    /// Begins a get as [`Adapter::get`] does it, in which the target may copy too, and returns the
-    /// number that the caller tells the target for its [`Adapter::help`]. Gives the region back where that
-    /// is not possible, and while another one from the same target is under way (A7).
-    fn share(
+/// The capability to let both ends of a get copy (A7): one get at a time for each ordered pair of tasks.
+pub trait SharedGets {
+    /// Begins a get as [`OneSided::get`] does it, in which the target may copy too (A7). Gives the region back
+    /// where that is not possible.
+    fn begin(
         &mut self,
         target: TaskId,
         remote: RemoteRegion,
         offset: u64,
         into: RecvRegion,
-    ) -> Result<u32, RecvRegion> {
-        let _ = (target, remote, offset);
-        Err(into)
-    }
+    ) -> Begun;
 
-    /// Carries on the get that [`Adapter::share`] began: copies a slice, if one is left. An error is told
-    /// when nobody writes into the region any more.
-    fn advance(&mut self, target: TaskId) -> Result<Advance, AdapterError> {
-        unreachable!("no get from task {target} is shared where `share` begins none")
-    }
+    /// Carries on the get that [`SharedGets::begin`] began: copies a slice, if one is left.
+    ///
+    /// # Errors
+    /// What [`OneSided::get`] says; told when nobody writes into the region any more.
+    fn advance(&mut self, target: TaskId) -> Result<Advance, AdapterError>;
 
-    /// Ends the get that [`Adapter::share`] began, complete or not. `false` means not yet: the target is
+    /// Ends the get that [`SharedGets::begin`] began, complete or not. `false` means not yet: the target is
     /// still writing a slice, and the caller asks again. Without a get it is `true`.
     #[must_use]
-    fn unshare(&mut self, target: TaskId) -> bool {
-        let _ = target;
-        true
-    }
+    fn end(&mut self, target: TaskId) -> bool;
 
     /// Copies a slice of get `number` of `origin`, whose source is `from`, into that task's memory.
     /// `false` when there is nothing to copy any more, or that is not possible: the origin does it
     /// then.
-    fn help(&mut self, origin: TaskId, number: u32, from: SendRegion) -> bool {
-        let _ = (origin, number, from);
-        false
-    }
-
-    /// The handle on which threads of this task sleep, and which peers ring.
-    fn doorbell(&self) -> Arc<dyn Doorbell>;
-
-    /// The first task that was declared lost, if any. Cheap enough for a spin loop's slow turn.
-    fn lost(&self) -> Option<TaskId>;
+    fn help(&mut self, origin: TaskId, number: u32, from: SendRegion) -> bool;
 }
 
 /// Where the threads of one task sleep until a frame comes, or until a thread of the same task
@@ -358,34 +426,27 @@ pub trait Doorbell: Send + Sync {
 
     /// Declares this task lost and rings every task's bell, so that blocked peers find out.
     fn declare_lost(&self);
+}
 
+/// The capability to tell whoever watches over the job what this task's threads wait for.
+pub trait WaitBoard: Send + Sync {
     /// Publishes what a thread waits for, at a place that no other thread of the task has, for whoever
     /// asks why nothing moves. One thread at a time publishes and withdraws; nothing is published at a place
     /// before what stood there was withdrawn.
-    fn publish(&self, place: usize, wait: &Wait, standing: Standing) {
-        let _ = (place, wait, standing);
-    }
+    fn publish(&self, place: usize, wait: &Wait, standing: Standing);
 
     /// The thread whose wait is published at `place` has looked again for work, and found none.
-    fn looked_again(&self, place: usize) {
-        let _ = place;
-    }
+    fn looked_again(&self, place: usize);
 
     /// Takes back what was published at `place`.
-    fn withdraw(&self, place: usize) {
-        let _ = place;
-    }
+    fn withdraw(&self, place: usize);
 
     /// How often somebody outside has asked for this task's queues.
-    fn inquiries(&self) -> u32 {
-        0
-    }
+    fn inquiries(&self) -> u32;
 
     /// Whether somebody outside has found that it is in vain for this task to wait for the others at its
     /// end.
-    fn is_dismissed(&self) -> bool {
-        false
-    }
+    fn is_dismissed(&self) -> bool;
 }
 
 /// How a thread stands in a wait that is published.

@@ -4,8 +4,10 @@
 //! |---|---|---|---|
 //! | [`threads`] | threads of one process | a block on the heap | memory copy |
 //! | [`shm`] | processes of one host | one sealed memfd | `process_vm_readv`, where allowed |
+//! | [`channels`] | threads of one process, in tests | none in common | none |
 //!
-//! Both are shells around one `port`, which knows the rings (`ring`, `bulk`) and the bells
+//! The first two are one adapter, `local`, and differ in how tasks reach each other's memory. It has a `port`, which
+//! knows the rings (`ring`, `bulk`) and the bells
 //! (`doorbell`, `arrivals`) of a `segment`, laid out by `layout`; in long gets both ends copy (`share`);
 //! a task that gives up says so before its buffers change (`withdrawal`).
 //! What a task's threads sleep for stands on its `slate`, which `board` reads for the launcher.
@@ -15,12 +17,14 @@
 mod arrivals;
 pub(crate) mod board;
 mod bulk;
+pub mod channels;
 #[cfg(test)]
 mod contract;
 mod distance;
 mod doorbell;
 mod header;
 mod layout;
+mod local;
 pub(crate) mod port;
 mod ring;
 mod segment;
@@ -31,3 +35,4 @@ pub mod threads;
 mod withdrawal;
 
 pub use layout::{MAX_TASKS, segment_bytes};
+pub use local::{LocalAdapter, Reach};

@@ -6,15 +6,15 @@
 
 use std::cmp::Ordering;
 
-use crate::adapter::{Adapter, Caps, Post, TaskId};
+use crate::adapter::{Adapter, AdapterError, Caps, Post, TaskId, Ticket};
+use crate::body::{Piece, Source};
 use crate::config::Pieces;
-use crate::counter::{CounterId, Counters};
+use crate::counter::CounterId;
 use crate::error::LapiError;
-use crate::get::Regions;
-use crate::handler::InlineHandler;
-use crate::outbox::Outbox;
+use crate::handler::Next;
+use crate::outbox::{Lane, Outbox};
 use crate::query::Step;
-use crate::region::SendRegion;
+use crate::slots::Slots;
 use crate::wire::{BASE, MAX_UHDR, Packet, RemoteCounters};
 
 /// The parameters of LAPI_Amsend.
@@ -26,9 +26,9 @@ pub struct Amsend<'a, S> {
     /// User header: a multiple of 8 bytes, at most [`crate::Query::MaxUhdrSz`]; copied.
     pub uhdr: &'a [u8],
     /// The bulk; not copied, see [`Sent`].
-    pub udata: SendRegion,
-    /// What happens when the origin's buffer is reusable, unless the call says [`Sent::Now`].
-    pub on_origin: OnOrigin<S>,
+    pub udata: Source,
+    /// What happens when the origin's buffer is reusable: LAPI's `org_cntr` or send completion handler.
+    pub on_origin: Next<S>,
     /// Counter *of the target* that goes up when the message is complete there.
     pub tgt_cntr: Option<CounterId>,
     /// Counter of the origin that goes up when the message is complete at the target.
@@ -38,8 +38,8 @@ pub struct Amsend<'a, S> {
 impl<'a, S> Amsend<'a, S> {
     /// A message without counters.
     #[inline]
-    pub fn new(target: TaskId, handler: u8, uhdr: &'a [u8], udata: SendRegion) -> Self {
-        let on_origin = OnOrigin::None;
+    pub fn new(target: TaskId, handler: u8, uhdr: &'a [u8], udata: impl Into<Source>) -> Self {
+        let (udata, on_origin) = (udata.into(), Next::Nothing);
         Self { target, handler, uhdr, udata, on_origin, tgt_cntr: None, cmpl_cntr: None }
     }
 
@@ -94,69 +94,42 @@ pub(crate) fn check_target(target: TaskId, num_tasks: usize) -> Result<(), LapiE
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
 pub enum Sent {
-    /// It is. A counter has been counted; a handler is *not* run.
+    /// It is; what was to happen then happens, or has happened.
     Now,
-    /// Not yet, or the news came during the call: the counter or handler tells.
+    /// Not yet, or the news came during the call: what happens then tells.
     Later,
-}
-
-/// What tells the origin that its buffer is reusable: LAPI's `org_cntr` or send completion handler.
-pub enum OnOrigin<S> {
-    /// Nothing.
-    None,
-    /// This counter goes up.
-    Counter(CounterId),
-    /// This handler runs in the dispatcher, with this argument.
-    Handler(InlineHandler<S>, u64),
-}
-
-impl<S> OnOrigin<S> {
-    /// LAPI's CNTR_NULL condition.
-    pub(crate) fn check(&self, counters: &mut Counters) -> Result<(), LapiError> {
-        match self {
-            Self::Counter(id) => counters.value(*id).map(drop),
-            Self::None | Self::Handler(..) => Ok(()),
-        }
-    }
-
-    /// Tells.
-    pub(crate) fn fire(self, state: &mut S, outbox: &mut Outbox<S>) {
-        match self {
-            Self::None => {}
-            Self::Counter(id) => {
-                outbox.counters.count_on_wire(CounterId::on_wire(Some(id)));
-            }
-            Self::Handler(handler, info) => handler(state, outbox, info),
-        }
-    }
 }
 
 /// One operation that waits in a lane.
 pub(crate) enum Outgoing<S> {
     /// A message, perhaps partly sent.
-    Message(Message<S>),
+    Message(Queued<S>),
     /// A packet without user header and body.
     Control(Packet<'static>),
-    /// The answer to a reference get.
+    /// The answer to a get over messages.
     GetReply { ticket: u32, key: u64, offset: u64, len: u64, sent: u64 },
 }
 
 /// A message in a lane.
-pub(crate) struct Message<S> {
+pub(crate) struct Queued<S> {
     pub handler: u8,
     pub counters: RemoteCounters,
     pub uhdr: [u8; MAX_UHDR],
     pub uhdr_len: usize,
-    pub data: Payload,
+    pub data: Source,
+    /// Length of the data: a layout is asked once.
+    pub len: usize,
     pub sent: usize,
     /// Number within its lane; given when its first packet is sent.
     pub msg: u32,
-    pub on_origin: OnOrigin<S>,
+    /// Where its frames are counted whose bodies are still read.
+    pub departure: Option<u32>,
+    pub next: Next<S>,
 }
 
-impl<S> Message<S> {
+impl<S> Queued<S> {
     /// A message none of which has been sent. The user header was checked.
-    pub fn new(handler: u8, uhdr: &[u8], data: Payload) -> Self {
+    pub fn new(handler: u8, uhdr: &[u8], data: Source) -> Self {
         let mut copy = [0; MAX_UHDR];
         copy[..uhdr.len()].copy_from_slice(uhdr);
         Self {
@@ -164,29 +137,31 @@ impl<S> Message<S> {
             counters: RemoteCounters::default(),
             uhdr: copy,
             uhdr_len: uhdr.len(),
+            len: data.len(),
             data,
             sent: 0,
             msg: 0,
-            on_origin: OnOrigin::None,
+            departure: None,
+            next: Next::Nothing,
         }
     }
 }
 
-/// Where the bytes of a queued message are.
-pub(crate) enum Payload {
-    /// In the user's buffer.
-    Region(SendRegion),
-    /// In the queue.
-    Owned(Vec<u8>),
+/// Frames whose bodies the adapter still reads, of one message or one answer.
+pub(crate) struct Departure<S> {
+    pub frames: u32,
+    /// What they are of.
+    of: Departing<S>,
 }
 
-impl Payload {
-    fn bytes(&self) -> &[u8] {
-        match self {
-            Self::Region(region) => region.bytes(),
-            Self::Owned(bytes) => bytes,
-        }
-    }
+/// See [`Departure`].
+enum Departing<S> {
+    /// A message, more frames of which are to come.
+    Open,
+    /// A message, all of which is on its way. This happens when it has left.
+    Closed(Next<S>),
+    /// The registered source with this key.
+    Region(u64),
 }
 
 /// The lengths, ascending, above which a message with a user header of `uhdr` bytes travels in
@@ -218,31 +193,53 @@ pub(crate) enum Offer {
     Last,
 }
 
-impl<S> Outgoing<S> {
-    /// Offers the next frame of this operation.
-    pub fn offer<A: Adapter>(
+/// [`Adapter::try_send`] where it is not on the path of every message, which alone has a copy of it inlined.
+#[inline(never)]
+pub(crate) fn post<A: Adapter>(
+    adapter: &mut A,
+    target: TaskId,
+    head: &[u8],
+    body: Piece<'_>,
+    ticket: Ticket,
+) -> Result<Post, AdapterError> {
+    adapter.try_send(target, head, body, ticket)
+}
+
+impl<S> Outbox<S> {
+    /// Offers the next frame of the operation at the front of a lane, which has one.
+    pub(crate) fn offer<A: Adapter>(
         &mut self,
         adapter: &mut A,
         target: TaskId,
-        next_msg: &mut u32,
-        regions: &Regions,
-        pieces: &Pieces,
     ) -> Result<Offer, LapiError> {
-        match self {
-            Self::Message(message) => message.offer(adapter, target, next_msg, pieces),
-            Self::Control(packet) => {
-                let post = adapter.try_send(target, packet.encode().bytes(), &[])?;
+        let Self { lanes, pieces, regions, departures, .. } = self;
+        let Lane { queue, next_msg, .. } = &mut lanes[target as usize];
+        let front = queue.front_mut().expect("the caller has seen it");
+        match front {
+            Outgoing::Message(message) => {
+                message.offer(adapter, target, next_msg, pieces, departures)
+            }
+            Outgoing::Control(packet) => {
+                let head = packet.encode();
+                let post = post(adapter, target, head.bytes(), Piece::EMPTY, Ticket(0))?;
                 Ok(if post == Post::Full { Offer::Full } else { Offer::Last })
             }
-            Self::GetReply { ticket, key, offset, len, sent } => {
+            Outgoing::GetReply { ticket, key, offset, len, sent } => {
                 let whole = usize::try_from(*len).unwrap_or(usize::MAX);
                 let part = (pieces.size(whole) as u64).min(*len - *sent);
-                let Some(region) = regions.part(*key, *offset + *sent, part) else {
-                    *self = Self::Control(Packet::GetRefused { ticket: *ticket });
-                    return self.offer(adapter, target, next_msg, regions, pieces);
+                let Some(piece) = regions.part(*key, *offset + *sent, part) else {
+                    *front = Outgoing::Control(Packet::GetRefused { ticket: *ticket });
+                    return self.offer(adapter, target);
                 };
                 let head = Packet::GetData { ticket: *ticket, offset: *sent }.encode();
-                if adapter.try_send(target, head.bytes(), region.bytes())? == Post::Full {
+                let of = Departing::Region(*key);
+                let departure = departures.insert(Departure { frames: 1, of });
+                let post = post(adapter, target, head.bytes(), piece, Ticket(departure));
+                match post {
+                    Ok(Post::Leaving) => regions.begin_reading(*key),
+                    _ => drop(departures.remove(departure)),
+                }
+                if post? == Post::Full {
                     return Ok(Offer::Full);
                 }
                 *sent += part;
@@ -250,18 +247,51 @@ impl<S> Outgoing<S> {
             }
         }
     }
+
+    /// The last frame of a message is on its way: its end follows now, or when all bodies have left.
+    pub(crate) fn close(&mut self, message: Queued<S>) {
+        let under_way = message.departure.and_then(|number| self.departures.get_mut(number));
+        match under_way {
+            Some(departure) if departure.frames > 0 => {
+                departure.of = Departing::Closed(message.next);
+            }
+            _ => {
+                message.departure.and_then(|number| self.departures.remove(number));
+                self.follow(message.next);
+            }
+        }
+    }
+
+    /// A body has left.
+    pub(crate) fn left(&mut self, ticket: Ticket) {
+        let Ticket(number) = ticket;
+        let Some(departure) = self.departures.get_mut(number) else { return };
+        departure.frames = departure.frames.saturating_sub(1);
+        if departure.frames > 0 || matches!(departure.of, Departing::Open) {
+            return;
+        }
+        match self.departures.remove(number).map(|departure| departure.of) {
+            Some(Departing::Closed(next)) => self.follow(next),
+            Some(Departing::Region(key)) => {
+                if let Some(next) = self.regions.end_reading(key) {
+                    self.follow(next);
+                }
+            }
+            Some(Departing::Open) | None => {}
+        }
+    }
 }
 
-impl<S> Message<S> {
+impl<S> Queued<S> {
     fn offer<A: Adapter>(
         &mut self,
         adapter: &mut A,
         target: TaskId,
         next_msg: &mut u32,
         pieces: &Pieces,
+        departures: &mut Slots<Departure<S>>,
     ) -> Result<Offer, LapiError> {
-        let data = self.data.bytes();
-        let total = data.len();
+        let total = self.len;
         let (handler, counters, uhdr) = (self.handler, self.counters, &self.uhdr[..self.uhdr_len]);
         let whole = total <= pieces.whole();
         let part = if whole { total } else { pieces.size(total).min(total - self.sent) };
@@ -272,9 +302,18 @@ impl<S> Message<S> {
         } else {
             Packet::Body { msg: self.msg, offset: self.sent as u64 }
         };
-        let body = &data[self.sent..self.sent + part];
-        if adapter.try_send(target, packet.encode().bytes(), body)? == Post::Full {
-            return Ok(Offer::Full);
+        let body = self.data.piece(self.sent, part);
+        let departure = *self
+            .departure
+            .get_or_insert_with(|| departures.insert(Departure { frames: 0, of: Departing::Open }));
+        match post(adapter, target, packet.encode().bytes(), body, Ticket(departure))? {
+            Post::Full => return Ok(Offer::Full),
+            Post::Taken => {}
+            Post::Leaving => {
+                let departure =
+                    departures.get_mut(departure).expect("it lasts as long as the message");
+                departure.frames += 1;
+            }
         }
         if !whole && self.sent == 0 {
             self.msg = *next_msg;

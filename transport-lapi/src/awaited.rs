@@ -79,6 +79,7 @@ impl Notice {
         awaited: &impl Awaited<A, S>,
         standing: Standing,
     ) {
+        let Some(board) = session.board.clone() else { return };
         let mut wait = awaited.note(session);
         if let Some(Outer { call, alone }) = Within::current() {
             (wait.call, wait.alone) = (call, alone);
@@ -96,18 +97,18 @@ impl Notice {
         let place = match place {
             None => take_place(&mut session.places),
             Some(place) => {
-                session.bell.withdraw(place);
+                board.withdraw(place);
                 place
             }
         };
-        session.bell.publish(place, &wait, standing);
+        board.publish(place, &wait, standing);
         *self = Self::Posted { wait, place };
     }
 
     /// It is still so.
     pub(crate) fn looked_again<A: Adapter, S>(&self, session: &Session<A, S>) {
-        if let Self::Posted { place, .. } = *self {
-            session.bell.looked_again(place);
+        if let (Self::Posted { place, .. }, Some(board)) = (self, &session.board) {
+            board.looked_again(*place);
         }
     }
 
@@ -124,10 +125,10 @@ impl Notice {
         session: &mut Session<A, S>,
         awaited: &impl Awaited<A, S>,
     ) {
-        match *self {
-            Self::Posted { wait, place } => {
-                session.bell.withdraw(place);
-                session.bell.publish(place, &wait, Standing::Failed);
+        match (&*self, &session.board) {
+            (Self::Posted { wait, place }, Some(board)) => {
+                board.withdraw(*place);
+                board.publish(*place, wait, Standing::Failed);
             }
             _ => self.post(session, awaited, Standing::Failed),
         }
@@ -135,9 +136,9 @@ impl Notice {
 
     /// Withdraws it.
     pub(crate) fn withdraw<A: Adapter, S>(&mut self, session: &mut Session<A, S>) {
-        if let Self::Posted { wait, place } = *self {
+        if let (&mut Self::Posted { wait, place }, Some(board)) = (&mut *self, &session.board) {
+            board.withdraw(place);
             session.places &= !(1 << place);
-            session.bell.withdraw(place);
             *self = Self::Lasting { since: wait.since };
         }
     }

@@ -3,7 +3,7 @@
 //! - C1: adapter, dispatcher and client state are reached only through the lock; a thread that
 //!   waits gives it up whenever another thread wants it, and while it yields or sleeps.
 //! - C2: a thread goes to sleep only after it has announced that on the bell and has then polled
-//!   once more without finding anything; both adapters wake it for everything that comes later.
+//!   once more without finding anything; every adapter wakes it for everything that comes later.
 //! - C3: a thread that made progress while others of the same task sleep rings the bell, since what
 //!   it took in may be what they wait for.
 //! - C4: nobody waits with the lock held: what has to be waited for is looked at again and again, and the
@@ -11,14 +11,18 @@
 //! - C5: a context that has failed is terminated before the error is told. A wait that finds it terminated
 //!   returns when no peer writes into memory of this task any more, and who meets that otherwise calls
 //!   [`Context::settle`]: so the task's buffers are free.
-//! - C6: a handler that calls the context of its own dispatcher is told so instead of waiting for a
+//! - C6: continuations (H4 of [`crate::handler`]) run with the lock free, one at a time in each thread, each taken
+//!   from the queue before it runs. The wait that runs one has nothing published meanwhile (AW1), and looks
+//!   afterwards whether the context was terminated.
+//! - C7: a handler that calls the context of its own dispatcher is told so instead of waiting for a
 //!   lock that its own thread holds (X5 of [`crate::lock`]).
 
 use std::ops::{Deref, DerefMut};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use crate::adapter::{Adapter, Doorbell, Standing, TaskId};
+use crate::adapter::{Adapter, Doorbell, Standing, TaskId, WaitBoard};
 use crate::awaited::{Awaited, Notice, Unnamed};
 use crate::config::{Tuning, WaitMode};
 use crate::counter::CounterId;
@@ -27,7 +31,7 @@ use crate::error::LapiError;
 use crate::fork::ProcessMark;
 use crate::lock::{Guard, Lock, Refusal};
 use crate::session::{BETWEEN_LOOKS, Session};
-use crate::wait::{Pace, Step};
+use crate::wait::{Pace, Turn};
 
 /// A message that comes during a pause waits for its end, and a poll looks at several lines anyway; so few
 /// are followed by one.
@@ -100,6 +104,7 @@ pub struct Options {
 pub struct Context<A: Adapter, S> {
     session: Lock<Session<A, S>>,
     bell: Arc<dyn Doorbell>,
+    board: Option<Arc<dyn WaitBoard>>,
     pace: Pace,
     task: TaskId,
     num_tasks: usize,
@@ -111,17 +116,19 @@ type Answer<A, S> = Box<dyn Fn(&Session<A, S>) -> Box<dyn FnOnce()> + Send + Syn
 
 impl<A: Adapter, S> Context<A, S> {
     /// Opens the window (LAPI_Init). The adapter is already connected to its peers.
-    pub fn init(adapter: A, state: S, options: Options) -> Self {
+    pub fn init(mut adapter: A, state: S, options: Options) -> Self {
         let (task, num_tasks) = (adapter.task(), adapter.num_tasks());
-        let bell = adapter.doorbell();
+        let (bell, board) = (adapter.doorbell(), adapter.wait_board());
         let session = Session {
             state,
-            engine: Engine::new(&adapter, options.tuning.pieces()),
+            engine: Engine::new(&mut adapter, options.tuning.pieces()),
             adapter,
             bell: bell.clone(),
+            board: board.clone(),
             sleeping: 0,
             places: 0,
             answered: 0,
+            after_rounds: None,
             trouble: None,
             terminated: false,
             process: ProcessMark::new(),
@@ -130,7 +137,7 @@ impl<A: Adapter, S> Context<A, S> {
         let cores = options.processors.unwrap_or_else(own);
         let pace = Pace::new(options.wait, options.tuning.spin(), num_tasks, cores);
         let (session, inquiry) = (Lock::new(session), OnceLock::new());
-        Self { session, bell, pace, task, num_tasks, inquiry }
+        Self { session, bell, board, pace, task, num_tasks, inquiry }
     }
 
     /// This task's number.
@@ -157,7 +164,7 @@ impl<A: Adapter, S> Context<A, S> {
     ///
     /// # Errors
     /// [`LapiError::HndlInvalid`] after [`Context::term`]; [`LapiError::InHandler`] from inside a
-    /// handler of this context, or while this thread holds the session (C6); [`LapiError::Forked`].
+    /// handler of this context, or while this thread holds the session (C7); [`LapiError::Forked`].
     #[inline(always)]
     pub fn session(&self) -> Result<SessionGuard<'_, A, S>, LapiError> {
         let session = self.session.lock().map_err(|refusal| self.refused(refusal))?;
@@ -233,7 +240,7 @@ impl<A: Adapter, S> Context<A, S> {
     ) -> Option<R> {
         for turn in 1..=self.pace.spins() {
             session.round();
-            if session.trouble.is_some() {
+            if session.trouble.is_some() || session.has_continuations() {
                 break;
             }
             if let Some(answer) = ready(&mut session) {
@@ -279,16 +286,31 @@ impl<A: Adapter, S> Context<A, S> {
         let _ = self.inquiry.set(Box::new(move |session| Box::new(answer(session))));
     }
 
-    /// Answers if somebody has asked since the last time. Waits do that themselves; callers that poll with
-    /// [`Session::progress`] do it when nothing comes.
-    pub fn answer_inquiry(&self, mut session: SessionGuard<'_, A, S>) {
-        self.answer_in_a_wait(&mut session);
+    /// Does what has to be done without the lock: runs continuations, and answers if somebody has asked since the
+    /// last time. Waits do that themselves; callers that poll with [`Session::progress`] do it after each look.
+    pub fn attend(&self, mut session: SessionGuard<'_, A, S>) {
+        self.answer(&mut session);
+        self.run_continuations(&mut session);
     }
 
-    /// The same in a wait, which has to look afterwards whether the context was terminated: the lock is given
-    /// away.
-    fn answer_in_a_wait(&self, session: &mut SessionGuard<'_, A, S>) {
-        let asked = self.bell.inquiries();
+    /// Runs the continuations that are due (C6). The lock is given away: the context may be terminated afterwards.
+    fn run_continuations(&self, session: &mut SessionGuard<'_, A, S>) {
+        // Not those that these add, so that a wait looks in between whether what it waits for is there.
+        for _ in 0..session.engine.outbox.continuations.len() {
+            let next = session.engine.outbox.continuations.pop_front();
+            let Some(continuation) = next.filter(|_| !session.terminated) else { break };
+            let mut outcome = Ok(());
+            let run = || outcome = catch_unwind(AssertUnwindSafe(continuation));
+            session.0.unlocked(run);
+            if let Err(panic) = outcome {
+                resume_unwind(panic);
+            }
+        }
+    }
+
+    /// Answers if somebody has asked. The lock is given away: the context may be terminated afterwards.
+    fn answer(&self, session: &mut SessionGuard<'_, A, S>) {
+        let asked = self.inquiries();
         if asked != session.answered {
             session.answered = asked;
             if let Some(answer) = self.inquiry.get() {
@@ -296,6 +318,10 @@ impl<A: Adapter, S> Context<A, S> {
                 session.0.unlocked(tell);
             }
         }
+    }
+
+    fn inquiries(&self) -> u32 {
+        self.board.as_ref().map_or(0, |board| board.inquiries())
     }
 
     /// Waits, `idle` turns of which are over.
@@ -329,21 +355,28 @@ impl<A: Adapter, S> Context<A, S> {
     ) -> Result<W::Answer, LapiError> {
         loop {
             let done = session.progress()?;
+            if session.has_continuations() {
+                notice.withdraw(session);
+                self.run_continuations(session);
+                if session.terminated {
+                    return Err(session.refuse());
+                }
+            }
             if let Some(answer) = awaited.look(session) {
                 return Ok(answer);
             }
             idle = if done > 0 { 0 } else { u32::wrapping_add(idle, 1) };
             match self.pace.step(idle) {
-                Step::Spin => self.spin(session, idle),
-                Step::Yield => {
+                Turn::Spin => self.spin(session, idle),
+                Turn::Yield => {
                     session.check_lost()?;
                     if self.pace.is_long(idle) {
                         notice.post(session, awaited, Standing::Awake);
-                        self.answer_in_a_wait(session);
+                        self.answer(session);
                     }
                     session.0.unlocked(std::thread::yield_now);
                 }
-                Step::Sleep => {
+                Turn::Sleep => {
                     session.check_lost()?;
                     if let Some(answer) = self.sleep(session, awaited, notice)? {
                         return Ok(answer);
@@ -381,7 +414,7 @@ impl<A: Adapter, S> Context<A, S> {
         loop {
             let ticket = self.bell.announce();
             let has_rung = first_ticket.is_some_and(|first| first != ticket);
-            if has_rung || self.bell.inquiries() != session.answered {
+            if has_rung || self.inquiries() != session.answered {
                 // Whoever asks may have seen no sleeper, and rung no bell.
                 self.bell.retract();
                 break;
@@ -390,7 +423,7 @@ impl<A: Adapter, S> Context<A, S> {
                 session.check_lost()?;
                 Ok((done, awaited.look(session)))
             });
-            if !matches!(looked, Ok((0, None))) {
+            if !matches!(looked, Ok((0, None))) || session.has_continuations() {
                 self.bell.retract();
                 if looked.is_ok() {
                     notice.withdraw(session);
@@ -416,7 +449,7 @@ impl<A: Adapter, S> Context<A, S> {
         // An error leaves published what the wait was.
         session.check_lost()?;
         notice.withdraw(session);
-        self.answer_in_a_wait(session);
+        self.answer(session);
         Ok(None)
     }
 

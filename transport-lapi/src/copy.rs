@@ -1,7 +1,7 @@
-//! Copies of a few bytes without a call to the C library.
+//! Copies of a few bytes without a call to the C library, alone and many in a row.
 //!
 //! Heads and short bodies are 8 to 64 bytes, where the call costs more than the copy. Used by the
-//! rings on both sides, and by the regions of [`crate::region`].
+//! rings on both sides, and by the regions of [`crate::region`], whose layouts are of short blocks often.
 //!
 //! - CO1: two moves of one width that overlap in the middle cover every length from that width to
 //!   twice of it, and touch nothing else.
@@ -59,6 +59,52 @@ unsafe fn ends<One: Copy, Two: Copy>(from: *const u8, to: *mut u8, len: usize) {
             let back = len - size_of::<Two>();
             let last = from.add(back).cast::<Two>().read_unaligned();
             to.add(back).cast::<Two>().write_unaligned(last);
+        }
+    }
+}
+
+/// Copies `count` blocks of `block` bytes from every `from_step` bytes of `from` to every `to_step` bytes of `to`.
+///
+/// # Safety
+/// As [`ptr::copy_nonoverlapping`] for each block.
+pub(crate) unsafe fn copy_blocks(
+    from: *const u8,
+    from_step: usize,
+    to: *mut u8,
+    to_step: usize,
+    block: usize,
+    count: usize,
+) {
+    // A length that is known when this is compiled makes one move of a block.
+    // SAFETY: the caller's promise.
+    unsafe {
+        match block {
+            1 => each(from, from_step, to, to_step, 1, count),
+            2 => each(from, from_step, to, to_step, 2, count),
+            4 => each(from, from_step, to, to_step, 4, count),
+            8 => each(from, from_step, to, to_step, 8, count),
+            16 => each(from, from_step, to, to_step, 16, count),
+            _ => each(from, from_step, to, to_step, block, count),
+        }
+    }
+}
+
+/// # Safety
+/// As [`copy_blocks`].
+#[inline(always)]
+unsafe fn each(
+    from: *const u8,
+    from_step: usize,
+    to: *mut u8,
+    to_step: usize,
+    block: usize,
+    count: usize,
+) {
+    for index in 0..count {
+        // SAFETY: the caller's promise, for this block.
+        unsafe {
+            let (from, to) = (from.add(index * from_step), to.add(index * to_step));
+            ptr::copy_nonoverlapping(from, to, block);
         }
     }
 }

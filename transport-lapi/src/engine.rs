@@ -9,17 +9,16 @@
 
 use std::sync::Arc;
 
-use crate::adapter::{Adapter, Doorbell, Frame, SHORT_HEAD, Sink, TaskId};
+use crate::adapter::{Adapter, AdapterError, Doorbell, Events, Frame, SHORT_HEAD, TaskId, Ticket};
 use crate::amsend::Outgoing;
+use crate::body::Sink;
 use crate::completion::{CompletionThread, Due};
 use crate::config::Pieces;
 use crate::error::{LapiError, Violation};
 use crate::get::Offered;
-use crate::handler::{
-    Arrival, Completion, HeaderAction, HeaderHandler, MAX_HANDLERS, ShortHandler,
-};
+use crate::handler::{Arrival, HeaderAction, HeaderHandler, MAX_HANDLERS, Next, ShortHandler};
 use crate::outbox::Outbox;
-use crate::region::{ForeignBytes, RecvRegion};
+use crate::region::ForeignBytes;
 use crate::wire::{self, Packet, RemoteCounters};
 
 /// Rounds of the dissemination barrier: enough for 2^16 tasks.
@@ -28,12 +27,15 @@ pub(crate) const BARRIER_ROUNDS: usize = 16;
 /// Everything of a task but its adapter and its client's state.
 pub(crate) struct Engine<S> {
     pub task: TaskId,
+    /// Shorter bodies than this are done with as soon as the adapter has taken their frame: it copies them, and
+    /// needs one frame for them. 0 where it reads bodies later.
+    pub at_once: usize,
     pub outbox: Outbox<S>,
     pub handlers: Box<[Option<HeaderHandler<S>>; MAX_HANDLERS]>,
     pub short: Box<[Option<ShortHandler<S>>; MAX_HANDLERS]>,
     /// Barrier messages that came, per round, minus those used.
     pub barrier: [u32; BARRIER_ROUNDS],
-    incoming: Vec<Option<Incoming<S>>>,
+    open: Vec<Option<Reassembly<S>>>,
     bell: Arc<dyn Doorbell>,
     thread: Option<CompletionThread>,
 }
@@ -45,7 +47,7 @@ pub(crate) struct Dispatcher<'a, S> {
     pub trouble: &'a mut Option<Box<LapiError>>,
 }
 
-impl<S> Sink for Dispatcher<'_, S> {
+impl<S> Events for Dispatcher<'_, S> {
     #[inline(never)]
     fn frame(&mut self, frame: Frame<'_>) {
         if let Err(error) = self.engine.dispatch(self.state, frame) {
@@ -62,6 +64,16 @@ impl<S> Sink for Dispatcher<'_, S> {
         };
         if let Some((follow_up, info)) = handler(self.state, origin, uhdr, body) {
             follow_up(self.state, &mut self.engine.outbox, info);
+        }
+    }
+
+    fn left(&mut self, ticket: Ticket) {
+        self.engine.outbox.left(ticket);
+    }
+
+    fn got(&mut self, ticket: Ticket, outcome: Result<(), AdapterError>) {
+        if let Err(error) = self.engine.outbox.got(ticket, outcome) {
+            self.keep(error);
         }
     }
 }
@@ -81,25 +93,27 @@ impl<S> Dispatcher<'_, S> {
 }
 
 /// A message of several packets, partly received (E2).
-struct Incoming<S> {
+struct Reassembly<S> {
     msg: u32,
     total: u64,
     received: u64,
-    into: RecvRegion,
-    completion: Completion<S>,
+    into: Sink,
+    next: Next<S>,
     counters: RemoteCounters,
 }
 
 impl<S> Engine<S> {
-    pub fn new<A: Adapter>(adapter: &A, pieces: &Pieces) -> Self {
+    pub fn new<A: Adapter>(adapter: &mut A, pieces: &Pieces) -> Self {
         let num_tasks = adapter.num_tasks();
+        let outbox = Outbox::new(adapter, pieces);
         Self {
             task: adapter.task(),
-            outbox: Outbox::new(num_tasks, adapter.caps(), pieces),
+            at_once: if adapter.caps().copies_bodies { outbox.pieces.whole() + 1 } else { 0 },
+            outbox,
             handlers: Box::new([None; MAX_HANDLERS]),
             short: Box::new([None; MAX_HANDLERS]),
             barrier: [0; BARRIER_ROUNDS],
-            incoming: std::iter::repeat_with(|| None).take(num_tasks).collect(),
+            open: std::iter::repeat_with(|| None).take(num_tasks).collect(),
             bell: adapter.doorbell(),
             thread: None,
         }
@@ -118,18 +132,12 @@ impl<S> Engine<S> {
                 self.act(state, action, body, Due { origin, counters })
             }
             Packet::First { handler, counters, msg, total, uhdr } => {
-                let begin = Incoming {
-                    msg,
-                    total,
-                    received: 0,
-                    into: RecvRegion::EMPTY,
-                    completion: Completion::None,
-                    counters,
-                };
+                let (into, next) = (Sink::EMPTY, Next::Nothing);
+                let begin = Reassembly { msg, total, received: 0, into, next, counters };
                 self.first(state, origin, handler, uhdr, body, begin)
             }
             Packet::Body { msg, offset } => self.body(state, origin, msg, offset, body),
-            other => self.control(state, origin, other, body).map_err(peer),
+            other => self.control(origin, other, body).map_err(peer),
         }
     }
 
@@ -146,14 +154,15 @@ impl<S> Engine<S> {
         body: ForeignBytes<'_>,
         due: Due,
     ) -> Result<(), LapiError> {
-        let completion = match action {
-            HeaderAction::Consumed | HeaderAction::Drop => Completion::None,
-            HeaderAction::Deliver { mut into, completion } => {
+        let next = match action {
+            HeaderAction::Consumed | HeaderAction::Drop => Next::Nothing,
+            HeaderAction::Then(next) => next,
+            HeaderAction::Deliver { mut into, next } => {
                 into.store(0, body);
-                completion
+                next
             }
         };
-        self.complete(state, completion, due)
+        self.complete(state, next, due)
     }
 
     fn first(
@@ -163,10 +172,10 @@ impl<S> Engine<S> {
         handler: u8,
         uhdr: &[u8],
         body: ForeignBytes<'_>,
-        begin: Incoming<S>,
+        begin: Reassembly<S>,
     ) -> Result<(), LapiError> {
         // A message that broke off is given up: its completion handler never runs.
-        let open = self.incoming[origin as usize].take();
+        let open = self.open[origin as usize].take();
         let next = begin.msg;
         let begun = self.begin(state, origin, handler, uhdr, body, begin);
         match open {
@@ -185,16 +194,17 @@ impl<S> Engine<S> {
         handler: u8,
         uhdr: &[u8],
         body: ForeignBytes<'_>,
-        begin: Incoming<S>,
+        begin: Reassembly<S>,
     ) -> Result<(), LapiError> {
         let handler = self.header_handler(origin, handler)?;
         let arrival = Arrival { origin, uhdr, len: begin.total, data: None };
-        let (into, completion) = match handler(state, arrival) {
-            HeaderAction::Consumed | HeaderAction::Drop => (RecvRegion::EMPTY, Completion::None),
-            HeaderAction::Deliver { into, completion } => (into, completion),
+        let (into, next) = match handler(state, arrival) {
+            HeaderAction::Consumed | HeaderAction::Drop => (Sink::EMPTY, Next::Nothing),
+            HeaderAction::Then(next) => (Sink::EMPTY, next),
+            HeaderAction::Deliver { into, next } => (into, next),
         };
         let msg = begin.msg;
-        self.incoming[origin as usize] = Some(Incoming { into, completion, ..begin });
+        self.open[origin as usize] = Some(Reassembly { into, next, ..begin });
         self.body(state, origin, msg, 0, body)
     }
 
@@ -206,42 +216,37 @@ impl<S> Engine<S> {
         offset: u64,
         body: ForeignBytes<'_>,
     ) -> Result<(), LapiError> {
-        let slot = &mut self.incoming[origin as usize];
+        let slot = &mut self.open[origin as usize];
         let peer = |violation| LapiError::Peer { origin, violation };
-        let Some(incoming) = slot.as_mut().filter(|incoming| incoming.msg == msg) else {
+        let Some(open) = slot.as_mut().filter(|open| open.msg == msg) else {
             return Err(peer(Violation::StrayBody { msg }));
         };
-        let fits = body.len() as u64 <= incoming.total - incoming.received;
-        if offset != incoming.received || !fits {
-            return Err(peer(Violation::BodyOffset { offset, expected: incoming.received }));
+        let fits = body.len() as u64 <= open.total - open.received;
+        if offset != open.received || !fits {
+            return Err(peer(Violation::BodyOffset { offset, expected: open.received }));
         }
-        if offset < incoming.into.len() as u64 {
-            incoming.into.store(offset as usize, body);
+        if offset < open.into.len() as u64 {
+            open.into.store(offset as usize, body);
         }
-        incoming.received += body.len() as u64;
-        if incoming.received < incoming.total {
+        open.received += body.len() as u64;
+        if open.received < open.total {
             return Ok(());
         }
         match slot.take() {
-            Some(Incoming { completion, counters, .. }) => {
-                self.complete(state, completion, Due { origin, counters })
+            Some(Reassembly { next, counters, .. }) => {
+                self.complete(state, next, Due { origin, counters })
             }
             None => Ok(()),
         }
     }
 
-    /// The last byte is stored: runs the completion handler, then counts.
+    /// The last byte is stored, or an operation of this task has ended: does what happens next, then counts.
     #[inline]
-    fn complete(
-        &mut self,
-        state: &mut S,
-        completion: Completion<S>,
-        due: Due,
-    ) -> Result<(), LapiError> {
-        match completion {
-            Completion::None => {}
-            Completion::Inline(handler, info) => handler(state, &mut self.outbox, info),
-            Completion::Thread(run) => {
+    fn complete(&mut self, state: &mut S, next: Next<S>, due: Due) -> Result<(), LapiError> {
+        match next {
+            Next::Inline(handler, info) => handler(state, &mut self.outbox, info),
+            Next::Nothing | Next::Counter(_) | Next::Unlocked(_) => self.outbox.follow(next),
+            Next::Thread(run) => {
                 if self.thread.is_none() {
                     self.thread = Some(CompletionThread::start(self.task, self.bell.clone())?);
                 }
@@ -275,8 +280,21 @@ impl<S> Engine<S> {
     /// Whether nothing is under way that progress has to see to.
     #[inline]
     pub fn is_idle(&self) -> bool {
-        let Outbox { queued, gets, .. } = &self.outbox;
-        *queued == 0 && !gets.has_turns() && self.thread.is_none()
+        let Outbox { queued, gets, ready, .. } = &self.outbox;
+        *queued == 0 && !gets.has_turns() && ready.is_empty() && self.thread.is_none()
+    }
+
+    /// Does what follows operations that have ended, and what follows those in turn; returns how much that was.
+    pub fn run_ready(&mut self, state: &mut S) -> Result<usize, LapiError> {
+        let (mut done, mut trouble) = (0, None);
+        let due = Due { origin: self.task, counters: RemoteCounters::default() };
+        while let Some(next) = self.outbox.ready.pop_front() {
+            done += 1;
+            if let Err(error) = self.complete(state, next, due) {
+                trouble.get_or_insert(error);
+            }
+        }
+        trouble.map_or(Ok(done), Err)
     }
 
     /// Counts for the completion handlers that have returned on the thread; returns how many.
@@ -299,15 +317,13 @@ impl<S> Engine<S> {
         std::mem::forget(self.thread.take());
     }
 
-    /// Forgets what is under way in both directions.
+    /// Gives up what is under way in both directions.
     pub fn abandon<A: Adapter>(&mut self, adapter: &mut A) {
-        self.incoming.iter_mut().for_each(|slot| *slot = None);
         self.outbox.abandon(adapter);
     }
 
     fn control(
         &mut self,
-        state: &mut S,
         origin: TaskId,
         packet: Packet<'_>,
         body: ForeignBytes<'_>,
@@ -328,10 +344,10 @@ impl<S> Engine<S> {
                 self.outbox.push(origin, reply);
             }
             Packet::GetData { ticket, offset } => {
-                self.outbox.get_data(state, ticket, origin, offset, body)?;
+                self.outbox.get_data(ticket, origin, offset, body)?;
             }
             Packet::GetShare { number, key, offset, len } => {
-                self.outbox.offered(origin, Offered { number, key, offset, len })?;
+                self.outbox.offered(Offered { origin, number, key, offset, len })?;
             }
             Packet::GetRefused { ticket } => return Err(self.outbox.gets.refused(ticket, origin)),
             Packet::Fence => {

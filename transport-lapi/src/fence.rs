@@ -6,7 +6,7 @@
 //! The barrier of the global fence is a dissemination: in round `k`, a task signals the one `2^k`
 //! places up, and waits for the one `2^k` places down.
 
-use crate::adapter::{Adapter, Doorbell};
+use crate::adapter::{Adapter, WaitBoard};
 use crate::amsend::Outgoing;
 use crate::awaited::Awaited;
 use crate::bootstrap::board::{Phase, Wait};
@@ -40,10 +40,10 @@ impl<A: Adapter, S> Context<A, S> {
     /// # Errors
     /// Those of [`Context::wait`].
     pub fn gfence_unless_dismissed(&self) -> Result<bool, LapiError> {
-        self.gfence_unless(|bell| bell.is_dismissed())
+        self.gfence_unless(|board| board.is_dismissed())
     }
 
-    fn gfence_unless(&self, in_vain: fn(&dyn Doorbell) -> bool) -> Result<bool, LapiError> {
+    fn gfence_unless(&self, in_vain: fn(&dyn WaitBoard) -> bool) -> Result<bool, LapiError> {
         let (task, num_tasks) = (self.task() as usize, self.num_tasks());
         if !self.fence_unless(in_vain)? {
             return Ok(false);
@@ -64,7 +64,7 @@ impl<A: Adapter, S> Context<A, S> {
         self.wait_for_others(in_vain, |session| (session.engine.outbox.queued == 0).then_some(()))
     }
 
-    fn fence_unless(&self, in_vain: fn(&dyn Doorbell) -> bool) -> Result<bool, LapiError> {
+    fn fence_unless(&self, in_vain: fn(&dyn WaitBoard) -> bool) -> Result<bool, LapiError> {
         self.session_to_wait()?.start_fence();
         self.wait_for_others(in_vain, |session| session.fence_done().then_some(()))
     }
@@ -72,12 +72,12 @@ impl<A: Adapter, S> Context<A, S> {
     /// Waits for what `look` finds, unless that is in vain; answers which of the two came.
     fn wait_for_others(
         &self,
-        in_vain: fn(&dyn Doorbell) -> bool,
+        in_vain: fn(&dyn WaitBoard) -> bool,
         mut look: impl FnMut(&mut Session<A, S>) -> Option<()>,
     ) -> Result<bool, LapiError> {
         let look = |session: &mut Session<A, S>| match look(session) {
             Some(()) => Some(true),
-            None => in_vain(&*session.bell).then_some(false),
+            None => session.board.as_deref().is_some_and(in_vain).then_some(false),
         };
         self.wait_from(self.session_to_wait()?, &mut Others(look))
     }

@@ -1,19 +1,30 @@
-//! LAPI_Get at its origin, and the regions that a task lets others read.
+//! LAPI_Get at its origin, and the gets of others that this task helps with.
 //!
-//! Where the adapter reads another task's memory itself, a get is carried out in slices by
-//! progress, so that a long one does not keep the task from its other messages. A target that makes
-//! progress meanwhile, and has no get of its own to copy, helps with long ones: it is told of them, and
-//! both ends copy slices until none is left (the *shared get*; A7 of [`crate::adapter`]). Elsewhere the
-//! transport builds it from active messages: a request, and data packets that the target sends out of
-//! the registered region (the *reference get*).
+//! A get is carried out in one of three ways:
+//!
+//! - *Direct*: where the adapter reads another task's memory itself ([`OneSided`]), progress reads slice after
+//!   slice, so that a long get does not keep the task from its other messages.
+//! - *Shared*: a long direct one, where the adapter can share it ([`SharedGets`], A7 of [`crate::adapter`]). The
+//!   target is told; if it makes progress meanwhile, and has no get of its own to copy, both ends copy slices until
+//!   none is left.
+//! - *Messages*: elsewhere the transport builds a get from frames: a request, and data packets that the target
+//!   fills from the registered source. So are gets of sources that do not lie in one span, which only their
+//!   owner can pack.
+//!
+//! All that is known of a get is in [`Get`], under its ticket, from its start to its end.
 
 use std::collections::VecDeque;
 
-use crate::adapter::{Adapter, AdapterError, Advance, TaskId};
-use crate::amsend::{OnOrigin, Outgoing};
+use crate::adapter::{
+    Adapter, AdapterError, Advance, Begun, OneSided, SharedGets, TaskId, Ticket, Transfer,
+};
+use crate::amsend::{Outgoing, check_target};
+use crate::body::{Piece, Sink};
 use crate::error::{LapiError, Violation};
+use crate::handler::Next;
 use crate::outbox::Outbox;
-use crate::region::{ForeignBytes, RecvRegion, RemoteRegion, SendRegion};
+use crate::region::{ForeignBytes, RecvPart, RemoteRegion};
+use crate::slots::Slots;
 use crate::wire::Packet;
 
 /// Bytes that one turn of progress reads for one get.
@@ -26,23 +37,17 @@ const SHARED_FROM: usize = 128 << 10;
 
 /// The gets under way at their origin, and those of others that this task helps with.
 pub(crate) struct Gets<S> {
-    slots: Vec<Option<Get<S>>>,
-    free: Vec<u32>,
-    /// What this task has to copy, in turn.
-    turns: VecDeque<Turn>,
-}
-
-/// One of the gets that progress carries on.
-enum Turn {
-    /// A get of this task, by its ticket.
-    Own(u32),
-    /// The get that this task has offered; its [`Lane`](crate::outbox::Lane) has the offer.
-    Help(TaskId),
+    own: Slots<Get<S>>,
+    /// Those of them that progress carries on, in turn.
+    turns: VecDeque<u32>,
+    /// Gets of others, at most one of each origin.
+    helped: VecDeque<Offered>,
 }
 
 /// A get of another task with which this one may help, as its origin claims it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Offered {
+    pub origin: TaskId,
     pub number: u32,
     pub key: u64,
     pub offset: u64,
@@ -53,98 +58,59 @@ struct Get<S> {
     target: TaskId,
     remote: RemoteRegion,
     offset: u64,
-    into: RecvRegion,
+    len: usize,
+    into: Sink,
+    /// Bytes that are there.
     stored: usize,
-    on_origin: OnOrigin<S>,
     way: Way,
+    next: Next<S>,
 }
 
-/// Who carries a get out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Way {
+/// Who carries a get out, and how far a slice is.
+enum Way {
     /// The target, with data packets.
     Messages,
-    /// This task. No peer has anything to say about it.
+    /// This task.
     Direct,
-    /// Both.
+    /// This task, and the adapter is reading a slice of so many bytes.
+    Reading(usize),
+    /// This task, through a buffer: the bytes go to a layout. Where the adapter is reading, so many bytes.
+    Buffered { slice: Vec<u8>, reading: usize },
+    /// Both ends.
     Shared,
 }
 
 impl<S> Default for Gets<S> {
     fn default() -> Self {
-        Self { slots: Vec::new(), free: Vec::new(), turns: VecDeque::new() }
+        Self { own: Slots::default(), turns: VecDeque::new(), helped: VecDeque::new() }
     }
 }
 
 impl<S> Gets<S> {
-    /// Notes a get and returns its ticket.
-    pub fn add(
-        &mut self,
-        target: TaskId,
-        remote: RemoteRegion,
-        offset: u64,
-        into: RecvRegion,
-        on_origin: OnOrigin<S>,
-        way: Way,
-    ) -> u32 {
-        let get = Get { target, remote, offset, into, stored: 0, on_origin, way };
-        let ticket = self.free.pop().unwrap_or_else(|| {
-            self.slots.push(None);
-            self.slots.len() as u32 - 1
-        });
-        self.slots[ticket as usize] = Some(get);
-        if way != Way::Messages {
-            self.turns.push_back(Turn::Own(ticket));
-        }
-        ticket
-    }
-
     /// Gets that are not complete.
     pub fn under_way(&self) -> usize {
-        self.slots.len() - self.free.len()
+        self.own.len()
     }
 
     /// Whether progress has something to copy.
     #[inline]
     pub fn has_turns(&self) -> bool {
-        !self.turns.is_empty()
+        !self.turns.is_empty() || !self.helped.is_empty()
     }
 
-    fn remove(&mut self, ticket: u32) -> Option<Get<S>> {
-        let get = self.slots.get_mut(ticket as usize)?.take()?;
-        self.free.push(ticket);
-        Some(get)
-    }
-
-    fn slot(&mut self, ticket: u32, target: TaskId) -> Result<&mut Get<S>, Violation> {
-        let slot = self.slots.get_mut(ticket as usize).and_then(Option::as_mut);
-        let asked = slot.filter(|get| get.target == target && get.way == Way::Messages);
+    /// The get with this ticket, if its target is to send packets.
+    fn of_messages(&mut self, ticket: u32, target: TaskId) -> Result<&mut Get<S>, Violation> {
+        let get = self.own.get_mut(ticket);
+        let asked = get.filter(|get| get.target == target && matches!(get.way, Way::Messages));
         asked.ok_or(Violation::StrayGet { ticket })
     }
 
-    /// Stores a data packet of a reference get. Says whether that was the last one.
-    fn store(
-        &mut self,
-        ticket: u32,
-        target: TaskId,
-        offset: u64,
-        data: ForeignBytes<'_>,
-    ) -> Result<bool, Violation> {
-        let get = self.slot(ticket, target)?;
-        let fits = data.len() <= get.into.len() - get.stored;
-        if offset != get.stored as u64 || !fits || data.is_empty() {
-            return Err(Violation::BodyOffset { offset, expected: get.stored as u64 });
-        }
-        get.stored += get.into.store(get.stored, data);
-        Ok(get.stored == get.into.len())
-    }
-
-    /// Takes note of a refusal.
+    /// The target has refused a get.
     pub fn refused(&mut self, ticket: u32, target: TaskId) -> Violation {
-        match self.slot(ticket, target) {
+        match self.of_messages(ticket, target) {
             Err(violation) => violation,
             Ok(_) => {
-                self.remove(ticket);
+                self.own.remove(ticket);
                 Violation::GetRefused { ticket }
             }
         }
@@ -152,242 +118,249 @@ impl<S> Gets<S> {
 }
 
 impl<S> Get<S> {
-    /// Reads the next slice of a get that this task carries out alone.
-    fn read_slice<A: Adapter>(&mut self, adapter: &mut A) -> Result<Advance, AdapterError> {
-        let slice = self.into.part(self.stored, SLICE);
-        let len = slice.len();
-        if len > 0 {
-            let offset = self.offset + self.stored as u64;
-            adapter.get(self.target, self.remote, offset, slice)?;
-            self.stored += len;
+    /// Begins to read the next slice. `Full` says that the adapter has no room for that now.
+    fn read(&mut self, ticket: u32, adapter: &mut dyn OneSided) -> Result<Transfer, AdapterError> {
+        let (target, remote) = (self.target, self.remote);
+        let (offset, len) = (self.offset + self.stored as u64, SLICE.min(self.len - self.stored));
+        let mut get = |into| adapter.get(target, remote, offset, into, Ticket(ticket));
+        if let Sink::Span(region) = &mut self.into {
+            let transfer = get(region.part(self.stored, len))?;
+            match transfer {
+                Transfer::Done => self.stored += len,
+                Transfer::Started => self.way = Way::Reading(len),
+                Transfer::Full => {}
+            }
+            return Ok(transfer);
         }
-        let complete = self.stored == self.into.len();
-        Ok(if complete { Advance::Complete } else { Advance::Copied })
+        if !matches!(self.way, Way::Buffered { .. }) {
+            self.way = Way::Buffered { slice: vec![0; len], reading: 0 };
+        }
+        let Way::Buffered { slice, reading } = &mut self.way else { return Ok(Transfer::Full) };
+        let transfer = get(RecvPart::of_slice(&mut slice[..len]))?;
+        match transfer {
+            Transfer::Done => {
+                self.stored +=
+                    self.into.store(self.stored, ForeignBytes::from_slice(&slice[..len]));
+            }
+            Transfer::Started => *reading = len,
+            Transfer::Full => {}
+        }
+        Ok(transfer)
+    }
+
+    /// The slice that was being read is there.
+    fn has_read(&mut self) {
+        match &mut self.way {
+            Way::Reading(len) => {
+                self.stored += *len;
+                self.way = Way::Direct;
+            }
+            Way::Buffered { slice, reading } => {
+                let there = ForeignBytes::from_slice(&slice[..std::mem::take(reading)]);
+                self.stored += self.into.store(self.stored, there);
+            }
+            Way::Messages | Way::Direct | Way::Shared => {}
+        }
+    }
+
+    fn is_complete(&self) -> bool {
+        self.stored == self.len
     }
 }
 
 impl<S> Outbox<S> {
-    /// Copies a slice of every get that this task carries out or helps with; returns how many.
-    pub(crate) fn advance_gets<A: Adapter>(
+    /// Starts a one-sided read of `into.len()` bytes at `offset` of another task's region
+    /// (LAPI_Get). `next` happens when the bytes are there; for no bytes, that is in the next round of progress.
+    ///
+    /// # Errors
+    /// [`LapiError::Tgt`]; [`LapiError::TgtAddrNull`] and [`LapiError::OrgAddrNull`] for a null
+    /// address with a length; [`LapiError::DataLen`] when the range is not inside the region;
+    /// [`LapiError::CntrNull`] for an origin counter that does not exist.
+    pub fn get(
         &mut self,
-        adapter: &mut A,
-        state: &mut S,
-    ) -> Result<usize, LapiError> {
-        let (mut done, mut offers) = (0, 0);
+        target: TaskId,
+        remote: RemoteRegion,
+        offset: u64,
+        into: impl Into<Sink>,
+        next: Next<S>,
+    ) -> Result<(), LapiError> {
+        let into = into.into();
+        check_target(target, self.lanes.len())?;
+        next.check(&mut self.counters)?;
+        let len = into.len();
+        if into.is_null() {
+            return Err(LapiError::OrgAddrNull { len });
+        }
+        if remote.addr == 0 && remote.len > 0 {
+            return Err(LapiError::TgtAddrNull { len: remote.len });
+        }
+        if offset.checked_add(len as u64).is_none_or(|end| end > remote.len) {
+            return Err(LapiError::DataLen { offset, len: len as u64, limit: remote.len });
+        }
+        let is_direct = len == 0 || (self.reads && remote.is_readable());
+        let way = if is_direct { Way::Direct } else { Way::Messages };
+        let get = Get { target, remote, offset, len, into, stored: 0, way, next };
+        let ticket = self.gets.own.insert(get);
+        if is_direct {
+            self.gets.turns.push_back(ticket);
+        } else {
+            let request = Packet::GetRequest { ticket, key: remote.key, offset, len: len as u64 };
+            self.push(target, Outgoing::Control(request));
+        }
+        Ok(())
+    }
+
+    /// Copies a slice of every get that this task carries out; if there is none, of those that it helps with.
+    /// Returns how many.
+    pub(crate) fn advance_gets<A: Adapter>(&mut self, adapter: &mut A) -> Result<usize, LapiError> {
+        let mut done = 0;
         for _ in 0..self.gets.turns.len() {
-            match self.gets.turns.pop_front() {
-                Some(Turn::Own(ticket)) => {
-                    done += usize::from(self.advance_own(adapter, state, ticket)?);
-                }
-                Some(Turn::Help(origin)) => {
-                    self.gets.turns.push_back(Turn::Help(origin));
-                    offers += 1;
-                }
-                None => break,
-            }
+            let Some(ticket) = self.gets.turns.pop_front() else { break };
+            done += usize::from(self.advance(adapter, ticket)?);
         }
         // Two tasks that read from each other have enough to do: help would only move the work.
-        if done == 0 && offers > 0 {
-            done = self.help_others(adapter);
+        let helped = if done == 0 { self.gets.helped.len() } else { 0 };
+        for _ in 0..helped {
+            let Some(offered) = self.gets.helped.pop_front() else { break };
+            if self.help(adapter, &offered) {
+                self.gets.helped.push_back(offered);
+                done += 1;
+            }
         }
         Ok(done)
     }
 
-    /// Copies a slice of every get that this task helps with; returns how many.
-    fn help_others<A: Adapter>(&mut self, adapter: &mut A) -> usize {
-        let mut done = 0;
-        for _ in 0..self.gets.turns.len() {
-            match self.gets.turns.pop_front() {
-                Some(Turn::Help(origin)) if self.help(adapter, origin) => {
-                    self.gets.turns.push_back(Turn::Help(origin));
-                    done += 1;
-                }
-                Some(Turn::Help(origin)) => self.lanes[origin as usize].offer = None,
-                Some(own) => self.gets.turns.push_back(own),
-                None => break,
-            }
-        }
-        done
-    }
-
     /// One turn of a get of this task. Returns whether anything was done.
-    fn advance_own<A: Adapter>(
-        &mut self,
-        adapter: &mut A,
-        state: &mut S,
-        ticket: u32,
-    ) -> Result<bool, LapiError> {
-        let Some(get) = self.gets.slots[ticket as usize].as_mut() else {
-            return Ok(false);
-        };
-        let lane = &mut self.lanes[get.target as usize];
-        if get.way == Way::Direct && get.stored == 0 && get.into.len() >= SHARED_FROM {
-            if lane.shares_get {
-                self.gets.turns.push_back(Turn::Own(ticket));
-                return Ok(false);
-            }
-            let (target, key, offset) = (get.target, get.remote.key, get.offset);
-            let len = get.into.len() as u64;
-            match adapter.share(target, get.remote, offset, get.into.take()) {
-                Ok(number) => {
-                    (get.way, lane.shares_get) = (Way::Shared, true);
+    fn advance<A: Adapter>(&mut self, adapter: &mut A, ticket: u32) -> Result<bool, LapiError> {
+        let Some(get) = self.gets.own.get_mut(ticket) else { return Ok(false) };
+        let target = get.target;
+        if let (Way::Direct, 0, SHARED_FROM.., Sink::Span(into)) =
+            (&get.way, get.stored, get.len, &mut get.into)
+        {
+            let share = |shared: &mut dyn SharedGets| {
+                shared.begin(target, get.remote, get.offset, into.take())
+            };
+            match adapter.shared_gets().map(share) {
+                Some(Begun::Shared(number)) => {
+                    get.way = Way::Shared;
+                    let (key, offset, len) = (get.remote.key, get.offset, get.len as u64);
                     let offer = Packet::GetShare { number, key, offset, len };
                     // It goes out in this round, so the first slice waits for the next one.
                     self.push(target, Outgoing::Control(offer));
-                    self.gets.turns.push_back(Turn::Own(ticket));
+                    self.gets.turns.push_back(ticket);
                     return Ok(true);
                 }
-                Err(into) => get.into = into,
+                Some(Begun::Busy(region)) => {
+                    *into = region;
+                    self.gets.turns.push_back(ticket);
+                    return Ok(false);
+                }
+                Some(Begun::Alone(region)) => *into = region,
+                None => {}
             }
         }
         let advanced = match get.way {
-            Way::Shared => adapter.advance(get.target),
-            Way::Direct | Way::Messages => get.read_slice(adapter),
+            Way::Shared => {
+                let shared = adapter.shared_gets().expect("an adapter keeps its capabilities");
+                shared.advance(target)
+            }
+            _ if get.is_complete() => Ok(Advance::Complete),
+            _ => {
+                let adapter = adapter.one_sided().expect("an adapter keeps its capabilities");
+                match get.read(ticket, adapter) {
+                    // The event carries it on.
+                    Ok(Transfer::Started) => return Ok(true),
+                    Ok(Transfer::Full) => Ok(Advance::Waiting),
+                    Ok(Transfer::Done) if get.is_complete() => Ok(Advance::Complete),
+                    Ok(Transfer::Done) => Ok(Advance::Copied),
+                    Err(error) => Err(error),
+                }
+            }
         };
-        if !matches!(advanced, Ok(Advance::Copied | Advance::Waiting)) && get.way == Way::Shared {
-            lane.shares_get = false;
-        }
         match advanced {
             Ok(Advance::Complete) => {
-                self.complete_get(ticket, state);
+                self.complete_get(ticket);
                 Ok(true)
             }
             Ok(advance) => {
-                self.gets.turns.push_back(Turn::Own(ticket));
+                self.gets.turns.push_back(ticket);
                 Ok(advance == Advance::Copied)
             }
             Err(error) => {
-                self.gets.remove(ticket);
+                self.gets.own.remove(ticket);
                 Err(error.into())
             }
         }
     }
 
-    /// One turn of a get of another task. Returns whether a slice was copied.
-    fn help<A: Adapter>(&mut self, adapter: &mut A, origin: TaskId) -> bool {
-        let Some(Offered { number, key, offset, len }) = self.lanes[origin as usize].offer else {
-            return false;
-        };
-        // The registration may have ended since the last turn.
-        let region = self.regions.part(key, offset, len);
-        region.is_some_and(|region| adapter.help(origin, number, region))
-    }
-
-    /// Another task has begun a get with which this one may help. A task offers one at a time, so an
-    /// older offer is over.
-    pub(crate) fn offered(&mut self, origin: TaskId, offer: Offered) -> Result<(), Violation> {
-        let Offered { key, offset, len, .. } = offer;
-        if len == 0 || self.regions.part(key, offset, len).is_none() {
-            return Err(Violation::UnregisteredGet { offset, len });
+    /// The adapter has read the slice of a get that it was reading, or has failed to.
+    pub(crate) fn got(
+        &mut self,
+        ticket: Ticket,
+        outcome: Result<(), AdapterError>,
+    ) -> Result<(), LapiError> {
+        let Ticket(ticket) = ticket;
+        let Some(get) = self.gets.own.get_mut(ticket) else { return Ok(()) };
+        if let Err(error) = outcome {
+            self.gets.own.remove(ticket);
+            return Err(error.into());
         }
-        if self.lanes[origin as usize].offer.replace(offer).is_none() {
-            self.gets.turns.push_back(Turn::Help(origin));
+        get.has_read();
+        if get.is_complete() {
+            self.complete_get(ticket);
+        } else {
+            self.gets.turns.push_back(ticket);
         }
         Ok(())
     }
 
-    /// Ends this task's part in shared gets. Answers whether nobody writes into the regions of its own any
-    /// more; else it is to be asked again.
-    pub(crate) fn end_shared<A: Adapter>(&mut self, adapter: &mut A) -> bool {
-        let mut is_over = true;
-        for (target, lane) in self.lanes.iter_mut().enumerate() {
-            lane.offer = None;
-            lane.shares_get = lane.shares_get && !adapter.unshare(target as TaskId);
-            is_over &= !lane.shares_get;
+    /// One turn of a get of another task. Returns whether a slice was copied.
+    fn help<A: Adapter>(&mut self, adapter: &mut A, offered: &Offered) -> bool {
+        let Offered { origin, number, key, offset, len } = *offered;
+        // The registration may have ended since the last turn.
+        match (self.regions.part(key, offset, len), adapter.shared_gets()) {
+            (Some(Piece::Span(region)), Some(shared)) => shared.help(origin, number, region),
+            _ => false,
         }
-        is_over
     }
 
-    /// A data packet of a reference get has come.
+    /// Another task has begun a get with which this one may help. A task offers one at a time, so an
+    /// older offer is over.
+    pub(crate) fn offered(&mut self, offered: Offered) -> Result<(), Violation> {
+        let Offered { origin, key, offset, len, .. } = offered;
+        if len == 0 || self.regions.part(key, offset, len).is_none() {
+            return Err(Violation::UnregisteredGet { offset, len });
+        }
+        match self.gets.helped.iter_mut().find(|older| older.origin == origin) {
+            Some(older) => *older = offered,
+            None => self.gets.helped.push_back(offered),
+        }
+        Ok(())
+    }
+
+    /// A data packet of a get over messages has come.
     pub(crate) fn get_data(
         &mut self,
-        state: &mut S,
         ticket: u32,
         target: TaskId,
         offset: u64,
         data: ForeignBytes<'_>,
     ) -> Result<(), Violation> {
-        if self.gets.store(ticket, target, offset, data)? {
-            self.complete_get(ticket, state);
+        let get = self.gets.of_messages(ticket, target)?;
+        let fits = data.len() <= get.len - get.stored;
+        if offset != get.stored as u64 || !fits || data.is_empty() {
+            return Err(Violation::BodyOffset { offset, expected: get.stored as u64 });
+        }
+        get.stored += get.into.store(get.stored, data);
+        if get.is_complete() {
+            self.complete_get(ticket);
         }
         Ok(())
     }
 
-    fn complete_get(&mut self, ticket: u32, state: &mut S) {
-        if let Some(get) = self.gets.remove(ticket) {
-            get.on_origin.fire(state, self);
+    fn complete_get(&mut self, ticket: u32) {
+        if let Some(get) = self.gets.own.remove(ticket) {
+            self.follow(get.next);
         }
-    }
-}
-
-/// The memory that this task lets others read, by key. A key is a slot and its generation, so that
-/// a key of a region that is gone never names another one.
-#[derive(Debug, Default)]
-pub(crate) struct Regions {
-    slots: Vec<(u32, Option<SendRegion>)>,
-    free: Vec<u32>,
-}
-
-impl Regions {
-    /// Registers a region and returns its key.
-    pub fn add(&mut self, region: SendRegion) -> u64 {
-        let slot = self.free.pop().unwrap_or_else(|| {
-            self.slots.push((0, None));
-            self.slots.len() as u32 - 1
-        });
-        let (generation, place) = &mut self.slots[slot as usize];
-        *place = Some(region);
-        u64::from(*generation) << 32 | u64::from(slot)
-    }
-
-    /// Ends a registration. An unknown key changes nothing.
-    pub fn remove(&mut self, key: u64) {
-        let slot = key as u32;
-        if let Some((generation, place)) = self.slots.get_mut(slot as usize) {
-            if u64::from(*generation) == key >> 32 && place.take().is_some() {
-                *generation = generation.wrapping_add(1);
-                self.free.push(slot);
-            }
-        }
-    }
-
-    /// Ends every registration; returns the keys.
-    pub fn clear(&mut self) -> Vec<u64> {
-        let live = self.slots.iter().enumerate().filter(|(_, (_, region))| region.is_some());
-        let key = |(slot, (generation, _)): (usize, &(u32, _))| {
-            u64::from(*generation) << 32 | slot as u64
-        };
-        let keys: Vec<u64> = live.map(key).collect();
-        keys.iter().for_each(|&key| self.remove(key));
-        keys
-    }
-
-    /// The bytes `offset..offset + len` of the region, if it is registered and has them.
-    pub fn part(&self, key: u64, offset: u64, len: u64) -> Option<SendRegion> {
-        let (generation, region) = self.slots.get(key as u32 as usize)?;
-        let region = region.filter(|_| u64::from(*generation) == key >> 32)?;
-        let end = offset.checked_add(len)?;
-        (end <= region.len() as u64).then(|| region.part(offset as usize, len as usize))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn keys_do_not_outlive_their_region() {
-        let region = SendRegion::lasting(&[7; 16]);
-        let mut regions = Regions::default();
-        let first = regions.add(region);
-        assert_eq!(regions.part(first, 4, 12).map(|part| part.len()), Some(12));
-        assert_eq!(regions.part(first, 4, 13), None);
-        assert_eq!(regions.part(first, u64::MAX, 2), None);
-        regions.remove(first);
-        assert_eq!(regions.part(first, 0, 1), None);
-        let second = regions.add(region);
-        assert_ne!(first, second);
-        regions.remove(first);
-        assert!(regions.part(second, 0, 16).is_some());
     }
 }

@@ -1,17 +1,30 @@
 //! Header and completion handlers: what they see, what they answer, what they may not do.
 //!
+//! A handler's answer says what happens next, as a value ([`Next`]); so does whoever starts an operation, for its
+//! end.
+//!
 //! - H1: a header handler runs inline in the dispatcher, when the first packet of a message is
 //!   there. It gets the client's state, but neither the context nor an outbox: it cannot
 //!   communicate, and a call on the context from inside it fails with
 //!   [`crate::LapiError::InHandler`].
 //! - H2: an inline completion handler runs in the dispatcher when the last byte has been stored. It
-//!   may start communication through the [`Outbox`], which never blocks, and must not wait.
+//!   may start communication through the [`Outbox`], which never blocks, and must not wait. What an operation
+//!   that it starts is followed by does not run inside of it, but later in the same round: handlers never
+//!   call each other, however long the chain.
 //! - H3: a completion handler on the completion thread may do anything, including waiting; handlers
 //!   run there one after another, so one that blocks delays the next ones.
+//! - H4: a continuation runs in the next thread that makes progress in a call of the context, or waits in one,
+//!   when the lock is free, and may call the context. Continuations start in the order in which they became due,
+//!   but threads run them beside each other, and one that waits in the context runs those that become due
+//!   meanwhile inside of itself. One that panics unwinds out of the call that ran it, and leaves the context as
+//!   it is.
 
 use crate::adapter::TaskId;
+use crate::body::Sink;
+use crate::counter::{CounterId, Counters};
+use crate::error::LapiError;
 use crate::outbox::Outbox;
-use crate::region::{ForeignBytes, RecvRegion};
+use crate::region::ForeignBytes;
 
 /// Size of the handler table: LAPI's LOC_ADDRTBL_SZ. Index 0 is not used.
 pub const MAX_HANDLERS: usize = 256;
@@ -53,24 +66,43 @@ pub enum HeaderAction<S> {
     /// The message is dealt with: the handler took what it wanted from [`Arrival::data`]. What has
     /// not arrived yet is thrown away.
     Consumed,
-    /// Store the bytes, as many as fit, then run the completion handler. Bytes beyond the region
-    /// are thrown away.
+    /// The same, and this happens next, when all of it has arrived.
+    Then(Next<S>),
+    /// Store the bytes, as many as fit. Bytes beyond them are thrown away.
     Deliver {
         /// Where the bytes go.
-        into: RecvRegion,
-        /// What runs when they are there.
-        completion: Completion<S>,
+        into: Sink,
+        /// What happens when they are there.
+        next: Next<S>,
     },
     /// Throw the message away: LAPI_BURY_MSG.
     Drop,
 }
 
-/// What runs when the last byte of a message has been stored.
-pub enum Completion<S> {
+/// What happens when an operation has ended: the last byte of a message has been stored, a buffer is reusable,
+/// a get is complete, a registration has ended.
+pub enum Next<S> {
     /// Nothing.
-    None,
-    /// Run in the dispatcher, with this argument (H2): LAPI_SEND_REPLY.
+    Nothing,
+    /// This counter of the task goes up.
+    Counter(CounterId),
+    /// This runs in the dispatcher, with this argument (H2): LAPI_SEND_REPLY.
     Inline(InlineHandler<S>, u64),
-    /// Run on the completion thread (H3): LAPI_NORMAL.
+    /// This runs when the lock is free (H4).
+    Unlocked(Continuation),
+    /// This runs on the completion thread (H3): LAPI_NORMAL.
     Thread(Box<dyn FnOnce() + Send>),
 }
+
+impl<S> Next<S> {
+    /// LAPI's CNTR_NULL condition.
+    pub(crate) fn check(&self, counters: &mut Counters) -> Result<(), LapiError> {
+        match self {
+            Self::Counter(id) => counters.value(*id).map(drop),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// What runs in a thread that is in a call of the context, when the lock is free (H4).
+pub type Continuation = Box<dyn FnOnce() + Send>;

@@ -52,6 +52,7 @@ pub mod wireup;
 
 mod amsend;
 mod awaited;
+mod body;
 mod completion;
 mod context;
 mod copy;
@@ -66,20 +67,24 @@ mod lock;
 mod outbox;
 mod query;
 mod region;
+mod registry;
 mod session;
+mod slots;
 mod sync;
 mod sys;
 mod wait;
 mod wire;
 
 pub use adapter::TaskId;
-pub use amsend::{Amsend, OnOrigin, Sent};
+pub use amsend::{Amsend, Sent};
 pub use awaited::Awaited;
+pub use body::{Pack, Piece, Sink, Source, Spans, Strided, Unpack};
 pub use context::{Context, Options, SessionGuard};
 pub use counter::CounterId;
 pub use error::{LapiError, Violation};
 pub use handler::{
-    Arrival, Completion, HeaderAction, HeaderHandler, InlineHandler, MAX_HANDLERS, ShortHandler,
+    Arrival, Continuation, HeaderAction, HeaderHandler, InlineHandler, MAX_HANDLERS, Next,
+    ShortHandler,
 };
 pub use outbox::Outbox;
 pub use query::{Query, Step};

@@ -10,7 +10,8 @@
 //!   for ever. Only who holds the gate stores it.
 //! - X2: `held` is stored by the owner only, so the owner's own reads of it are exact. The owner holds
 //!   the lock by bias while `held` is set and it has seen its bias unrevoked after setting it. What
-//!   runs in [`Guard::unlocked`] does not take the lock: it is a pause.
+//!   runs in [`Guard::unlocked`] may take the lock, since the guard has left it, and has left it again when
+//!   that is over.
 //! - X3: a revoker and the owner are never inside together. The owner sets `held`, fences, then looks
 //!   at the bias; the revoker revokes the bias, fences, then looks at `held`. Two full fences have an
 //!   order. If the owner's is first, the revoker sees `held`, and waits until the owner has let go

@@ -1,33 +1,41 @@
-//! What a task has under way: a lane of outgoing operations per target, gets, registered regions
-//! and counters. Completion handlers get it to start communication; the session sends from it.
+//! What a task has under way: a lane of outgoing operations per target, gets, registered sources, counters, and
+//! what follows operations that have ended. Handlers get it to start communication; the session sends from it.
 
 use std::collections::VecDeque;
 
-use crate::adapter::{Adapter, Caps, TaskId};
-use crate::amsend::{
-    Message, Offer, OnOrigin, Outgoing, Payload, check_handler, check_target, check_uhdr,
-};
+use crate::adapter::{Adapter, TaskId};
+use crate::amsend::{Departure, Offer, Outgoing, Queued, check_handler, check_target, check_uhdr};
+use crate::body::Source;
 use crate::config::Pieces;
-use crate::counter::Counters;
+use crate::counter::{CounterId, Counters};
 use crate::error::LapiError;
-use crate::get::{Gets, Offered, Regions, Way};
-use crate::region::{RecvRegion, RemoteRegion, SendRegion};
-use crate::wire::Packet;
+use crate::get::Gets;
+use crate::handler::{Continuation, Next};
+use crate::region::RemoteRegion;
+use crate::registry::Regions;
+use crate::slots::Slots;
 
 /// Communication that has been accepted and not yet carried out. Its calls never block: they queue,
 /// and the dispatcher sends.
 pub struct Outbox<S> {
-    pub(crate) caps: Caps,
     /// How long messages are cut, within what the adapter's frames take.
     pub(crate) pieces: Pieces,
+    /// Whether the adapter reads other tasks' memory.
+    pub(crate) reads: bool,
     pub(crate) lanes: Vec<Lane<S>>,
     /// Operations in all lanes together.
     pub(crate) queued: usize,
+    /// What has gone and is still read.
+    pub(crate) departures: Slots<Departure<S>>,
     pub(crate) counters: Counters,
     pub(crate) gets: Gets<S>,
-    pub(crate) regions: Regions,
+    pub(crate) regions: Regions<S>,
     /// Keys whose end the adapter has still to be told.
     pub(crate) concealed: Vec<u64>,
+    /// What follows operations that have ended, to be done in this round.
+    pub(crate) ready: VecDeque<Next<S>>,
+    /// What is to run when the lock is free.
+    pub(crate) continuations: VecDeque<Continuation>,
 }
 
 /// What is on its way to one target.
@@ -41,32 +49,24 @@ pub(crate) struct Lane<S> {
     pub dirty: bool,
     /// Fence answers that are due.
     pub fences: u32,
-    /// Whether a get from this target is under way in which it may help.
-    pub shares_get: bool,
-    /// A get by this target with which this task may help.
-    pub offer: Option<Offered>,
 }
 
 impl<S> Outbox<S> {
-    pub(crate) fn new(num_tasks: usize, caps: Caps, pieces: &Pieces) -> Self {
-        let lane = || Lane {
-            queue: VecDeque::new(),
-            gone: 0,
-            next_msg: 0,
-            dirty: false,
-            fences: 0,
-            shares_get: false,
-            offer: None,
-        };
+    pub(crate) fn new<A: Adapter>(adapter: &mut A, pieces: &Pieces) -> Self {
+        let lane =
+            || Lane { queue: VecDeque::new(), gone: 0, next_msg: 0, dirty: false, fences: 0 };
         Self {
-            caps,
-            pieces: pieces.within(caps.max_body),
-            lanes: std::iter::repeat_with(lane).take(num_tasks).collect(),
+            pieces: pieces.within(adapter.caps().max_body),
+            reads: adapter.one_sided().is_some(),
+            lanes: std::iter::repeat_with(lane).take(adapter.num_tasks()).collect(),
             queued: 0,
+            departures: Slots::default(),
             counters: Counters::default(),
             gets: Gets::default(),
             regions: Regions::default(),
             concealed: Vec::new(),
+            ready: VecDeque::new(),
+            continuations: VecDeque::new(),
         }
     }
 
@@ -84,84 +84,70 @@ impl<S> Outbox<S> {
         check_target(target, self.lanes.len())?;
         check_handler(handler)?;
         check_uhdr(uhdr)?;
-        let message = Message::new(handler, uhdr, Payload::Owned(udata));
+        let message = Queued::new(handler, uhdr, Source::from(udata));
         self.push(target, Outgoing::Message(message));
         Ok(())
     }
 
-    /// Starts a one-sided read of `into.len()` bytes at `offset` of another task's region
-    /// (LAPI_Get). `on_origin` tells when the bytes are there; for no bytes, that is at once.
-    ///
-    /// # Errors
-    /// [`LapiError::Tgt`]; [`LapiError::TgtAddrNull`] and [`LapiError::OrgAddrNull`] for a null
-    /// address with a length; [`LapiError::DataLen`] when the range is not inside the region;
-    /// [`LapiError::CntrNull`] for an origin counter that does not exist.
-    pub fn get(
-        &mut self,
-        target: TaskId,
-        remote: RemoteRegion,
-        offset: u64,
-        into: RecvRegion,
-        on_origin: OnOrigin<S>,
-    ) -> Result<(), LapiError> {
-        check_target(target, self.lanes.len())?;
-        on_origin.check(&mut self.counters)?;
-        let len = into.len() as u64;
-        if into.is_null() {
-            return Err(LapiError::OrgAddrNull { len: into.len() });
-        }
-        if remote.addr == 0 && remote.len > 0 {
-            return Err(LapiError::TgtAddrNull { len: remote.len });
-        }
-        if offset.checked_add(len).is_none_or(|end| end > remote.len) {
-            return Err(LapiError::DataLen { offset, len, limit: remote.len });
-        }
-        let direct = self.caps.get.is_some() || len == 0;
-        let way = if direct { Way::Direct } else { Way::Messages };
-        let ticket = self.gets.add(target, remote, offset, into, on_origin, way);
-        if !direct {
-            let request = Packet::GetRequest { ticket, key: remote.key, offset, len };
-            self.push(target, Outgoing::Control(request));
-        }
-        Ok(())
-    }
-
-    /// Makes memory readable for the other tasks' gets, until [`crate::Session::deregister`].
-    pub(crate) fn register<A: Adapter>(
-        &mut self,
-        adapter: &mut A,
-        region: SendRegion,
-    ) -> RemoteRegion {
-        let key = self.regions.add(region);
-        adapter.expose(key, region);
-        RemoteRegion { addr: region.addr(), len: region.len() as u64, key }
+    /// Makes a source readable for the other tasks' gets, until [`crate::Session::deregister`].
+    pub(crate) fn register<A: Adapter>(&mut self, adapter: &mut A, source: Source) -> RemoteRegion {
+        let len = source.len() as u64;
+        let span = source.span();
+        let key = self.regions.add(source);
+        let mut is_exposed = |region| match adapter.one_sided() {
+            // What the system refuses to expose is read over frames.
+            Some(one_sided) => one_sided.expose(key, region).is_ok(),
+            None => true,
+        };
+        let readable = span.filter(|region| is_exposed(*region));
+        let addr = readable.map_or(RemoteRegion::NO_ADDRESS, |region| region.addr());
+        RemoteRegion { addr, len, key }
     }
 
     /// Ends a registration: [`crate::Session::deregister`] for handlers. It takes effect before the
-    /// dispatcher's round ends, so nobody outside it sees the region's owner go on earlier.
-    pub fn deregister(&mut self, region: RemoteRegion) {
-        self.regions.remove(region.key);
+    /// dispatcher's round ends, so nobody outside it sees the source's owner go on earlier. `next` happens when
+    /// nobody reads the source any more.
+    pub fn deregister(&mut self, region: RemoteRegion, next: Next<S>) {
         self.concealed.push(region.key);
+        if let Some(next) = self.regions.remove(region.key, next) {
+            self.follow(next);
+        }
+    }
+
+    /// An operation has ended: what follows it is done in this round, or in the next one if none is going on.
+    #[inline]
+    pub(crate) fn follow(&mut self, next: Next<S>) {
+        match next {
+            Next::Nothing => {}
+            Next::Counter(id) => {
+                self.counters.count_on_wire(CounterId::on_wire(Some(id)));
+            }
+            Next::Unlocked(continuation) => self.continuations.push_back(continuation),
+            Next::Inline(..) | Next::Thread(_) => self.ready.push_back(next),
+        }
+    }
+
+    /// `continuation` runs in a thread that is in a call of the context, as soon as the lock is free (H4 of
+    /// [`Next`]).
+    pub fn when_unlocked(&mut self, continuation: Continuation) {
+        self.continuations.push_back(continuation);
     }
 
     /// Tells the adapter which regions have ended.
     pub(crate) fn conceal<A: Adapter>(&mut self, adapter: &mut A) {
-        for key in self.concealed.drain(..) {
-            adapter.conceal(key);
+        if let Some(one_sided) = adapter.one_sided() {
+            self.concealed.iter().for_each(|&key| one_sided.conceal(key));
         }
+        self.concealed.clear();
     }
 
-    /// Gives up everything that is under way. No peer begins to use a region of this task afterwards; when
-    /// none is used any more, [`Outbox::end_shared`] answers.
+    /// Gives up everything that is under way. No peer begins to use memory of this task afterwards; when
+    /// none is used any more, [`Adapter::withdraw`] answers.
     pub(crate) fn abandon<A: Adapter>(&mut self, adapter: &mut A) {
-        // Before anything that peers may be reading is let go.
-        adapter.withdraw();
-        self.lanes.iter_mut().for_each(|lane| lane.queue.clear());
-        self.queued = 0;
-        // What a peer writes already is waited for elsewhere.
-        let _ = self.end_shared(adapter);
-        self.gets = Gets::default();
-        self.concealed.extend(self.regions.clear());
+        // Before anything that peers may be reading is let go. What one writes already is waited for elsewhere;
+        // what was to follow may own memory, so it is kept as long as the outbox.
+        let _ = adapter.withdraw();
+        self.concealed.extend(self.regions.keys());
         self.conceal(adapter);
     }
 
@@ -181,52 +167,55 @@ impl<S> Outbox<S> {
     pub(crate) fn flush_lane<A: Adapter>(
         &mut self,
         adapter: &mut A,
-        state: &mut S,
         target: TaskId,
     ) -> Result<usize, LapiError> {
         let mut frames = 0;
-        loop {
-            let Lane { queue, gone, next_msg, .. } = &mut self.lanes[target as usize];
-            let Some(front) = queue.front_mut() else {
-                return Ok(frames);
-            };
-            match front.offer(adapter, target, next_msg, &self.regions, &self.pieces)? {
-                Offer::Full => return Ok(frames),
+        while !self.lanes[target as usize].queue.is_empty() {
+            match self.offer(adapter, target)? {
+                Offer::Full => break,
                 Offer::Part => frames += 1,
                 Offer::Last => {
                     frames += 1;
-                    *gone += 1;
                     self.queued -= 1;
-                    if let Some(Outgoing::Message(message)) = queue.pop_front() {
-                        message.on_origin.fire(state, self);
+                    let lane = &mut self.lanes[target as usize];
+                    lane.gone += 1;
+                    if let Some(Outgoing::Message(message)) = lane.queue.pop_front() {
+                        self.close(message);
                     }
                 }
             }
         }
+        Ok(frames)
     }
 
-    /// Takes the operation with this number back. Answers whether it was still there; else it has gone.
+    /// Takes the message with this number back. Answers whether it was still there and none of it is read any
+    /// more; else it has gone, or will be seen to go.
     pub(crate) fn take_back(&mut self, target: TaskId, number: u64) -> bool {
         let Lane { queue, gone, .. } = &mut self.lanes[target as usize];
-        let place = number.checked_sub(*gone).map(|place| place as usize);
-        let is_back = place.and_then(|place| queue.remove(place)).is_some();
-        self.queued -= usize::from(is_back);
-        is_back
+        let Some(place) = number.checked_sub(*gone).map(|place| place as usize) else {
+            return false;
+        };
+        let Some(Outgoing::Message(message)) = queue.get(place) else { return false };
+        let departure = message.departure;
+        let is_read = |number| self.departures.get_mut(number).is_some_and(|one| one.frames > 0);
+        if departure.is_some_and(is_read) {
+            return false;
+        }
+        departure.and_then(|number| self.departures.remove(number));
+        queue.remove(place);
+        self.queued -= 1;
+        true
     }
 
     /// [`Self::flush_lane`] for every lane that has something. A lane that fails does not hold up
     /// the others; the first error is given.
-    pub(crate) fn flush<A: Adapter>(
-        &mut self,
-        adapter: &mut A,
-        state: &mut S,
-    ) -> Result<usize, LapiError> {
+    pub(crate) fn flush<A: Adapter>(&mut self, adapter: &mut A) -> Result<usize, LapiError> {
         let (mut frames, mut trouble) = (0, None);
         for target in 0..self.lanes.len() {
             if self.queued == 0 {
                 break;
             }
-            match self.flush_lane(adapter, state, target as TaskId) {
+            match self.flush_lane(adapter, target as TaskId) {
                 Ok(went) => frames += went,
                 Err(error) => {
                     trouble.get_or_insert(error);

@@ -69,7 +69,7 @@ impl<A: Adapter, S> Session<A, S> {
     }
 
     /// How gets read other tasks' memory; `None` means the reference get over active messages.
-    pub fn get_kind(&self) -> Option<GetKind> {
-        self.adapter.caps().get
+    pub fn get_kind(&mut self) -> Option<GetKind> {
+        self.adapter.one_sided().map(|one_sided| one_sided.kind())
     }
 }

@@ -16,7 +16,7 @@
 
 use std::marker::PhantomData;
 
-use crate::copy::copy_short;
+use crate::copy::{copy_blocks, copy_short};
 
 /// Memory that a transfer reads: `udata` of LAPI_Amsend, or the target side of LAPI_Get.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,9 +44,9 @@ impl SendRegion {
         Self { ptr, len }
     }
 
-    /// Bytes that are never freed.
+    /// Bytes that its test keeps for as long as they are used.
     #[cfg(test)]
-    pub(crate) const fn lasting(bytes: &'static [u8]) -> Self {
+    pub(crate) const fn of_test(bytes: &[u8]) -> Self {
         Self { ptr: bytes.as_ptr(), len: bytes.len() }
     }
 
@@ -85,15 +85,10 @@ impl SendRegion {
         Self { ptr: self.ptr.wrapping_add(offset), len: len.min(self.len - offset) }
     }
 
-    /// The bytes, for the length of one call.
-    #[inline]
-    pub(crate) fn bytes(&self) -> &[u8] {
-        if self.len == 0 {
-            return &[];
-        }
-        // SAFETY: G1: allocated and not written while an operation holds the region, and the
-        // borrow of `self` ends before the operation does. Null was refused on entry.
-        unsafe { std::slice::from_raw_parts(self.ptr, self.len) }
+    /// The bytes in a form that can be copied only: what lies between them may be written meanwhile.
+    #[inline(always)]
+    pub(crate) fn foreign(&self) -> ForeignBytes<'_> {
+        ForeignBytes { ptr: self.ptr, len: self.len, life: PhantomData }
     }
 }
 
@@ -176,7 +171,7 @@ impl RecvRegion {
     /// Copies `from` to `offset`, as much of it as fits, and returns how many bytes that was.
     #[inline]
     pub fn store(&mut self, offset: usize, from: ForeignBytes<'_>) -> usize {
-        self.part(offset, from.len).store(from)
+        self.part(offset, from.len()).store(from)
     }
 
     /// A second hold on the memory, for the other end of a get that both ends carry out.
@@ -197,7 +192,31 @@ pub struct RecvPart<'a> {
     life: PhantomData<&'a mut RecvRegion>,
 }
 
-impl RecvPart<'_> {
+impl<'a> RecvPart<'a> {
+    /// `len` bytes at `ptr`.
+    ///
+    /// # Safety
+    /// They may be written, and by nobody else, for as long as `'a` lasts.
+    #[inline(always)]
+    pub(crate) unsafe fn new(ptr: *mut u8, len: usize) -> Self {
+        Self { ptr, len, life: PhantomData }
+    }
+
+    /// The bytes of a slice.
+    #[inline(always)]
+    pub(crate) fn of_slice(bytes: &'a mut [u8]) -> Self {
+        Self { ptr: bytes.as_mut_ptr(), len: bytes.len(), life: PhantomData }
+    }
+
+    /// A hold on the bytes beyond the call that was given this part.
+    ///
+    /// # Safety
+    /// The holder writes there until it has reported the end of its operation, and no longer (A9 of
+    /// [`crate::adapter`]).
+    pub(crate) unsafe fn hold(self) -> RecvRegion {
+        RecvRegion { ptr: self.ptr, len: self.len }
+    }
+
     /// Length in bytes.
     #[inline]
     pub const fn len(&self) -> usize {
@@ -213,6 +232,14 @@ impl RecvPart<'_> {
     /// The first byte.
     pub(crate) fn as_mut_ptr(&self) -> *mut u8 {
         self.ptr
+    }
+
+    /// The part `offset..offset + len`, clipped to what is there.
+    #[inline(always)]
+    pub fn part(&mut self, offset: usize, len: usize) -> RecvPart<'_> {
+        let offset = offset.min(self.len);
+        let (ptr, len) = (self.ptr.wrapping_add(offset), len.min(self.len - offset));
+        RecvPart { ptr, len, life: PhantomData }
     }
 
     /// What is behind the first `done` bytes.
@@ -231,6 +258,35 @@ impl RecvPart<'_> {
             unsafe { copy_short(from.ptr, self.ptr, len) };
         }
         len
+    }
+}
+
+impl RecvPart<'_> {
+    /// Copies `count` blocks of `block` bytes, which begin every `from_step` bytes of `from`, to every `step`
+    /// bytes from the start. Blocks that one of the two has no room for are left out. Returns how many bytes were
+    /// copied.
+    pub fn store_blocks(
+        &mut self,
+        step: usize,
+        from: ForeignBytes<'_>,
+        from_step: usize,
+        block: usize,
+        count: usize,
+    ) -> usize {
+        let count =
+            count.min(blocks(self.len, step, block)).min(blocks(from.len, from_step, block));
+        // SAFETY: as in `store`: `blocks` says how many lie inside of both, and blocks of one message do
+        // not overlap.
+        unsafe { copy_blocks(from.ptr, from_step, self.ptr, step, block, count) };
+        block * count
+    }
+}
+
+/// How many blocks of `block` bytes begin every `step` bytes and end inside of `len` bytes.
+fn blocks(len: usize, step: usize, block: usize) -> usize {
+    match len.checked_sub(block) {
+        None => 0,
+        Some(room) => room.checked_div(step).map_or(1, |steps| steps + 1),
     }
 }
 
@@ -253,6 +309,7 @@ impl<'a> ForeignBytes<'a> {
     }
 
     /// Bytes of this task's own, in the shape of a peer's.
+    #[inline]
     pub fn from_slice(bytes: &'a [u8]) -> Self {
         Self { ptr: bytes.as_ptr(), len: bytes.len(), life: PhantomData }
     }
@@ -267,6 +324,12 @@ impl<'a> ForeignBytes<'a> {
     #[inline]
     pub const fn is_empty(&self) -> bool {
         self.len == 0
+    }
+
+    /// The first byte.
+    #[inline(always)]
+    pub(crate) fn as_ptr(&self) -> *const u8 {
+        self.ptr
     }
 
     /// The part `offset..offset + len`, clipped to what is there.
@@ -296,10 +359,20 @@ impl<'a> ForeignBytes<'a> {
 /// Memory of another task, as that task described it: the peer's claim, checked when it is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RemoteRegion {
-    /// Address in the owner's memory.
+    /// Address in the owner's memory; the highest number where only the owner can find the bytes.
     pub addr: u64,
     /// Length in bytes.
     pub len: u64,
     /// Key under which the owner registered it; never reused while the region lives.
     pub key: u64,
+}
+
+impl RemoteRegion {
+    /// Stands for the address where only the owner can pack the bytes.
+    pub(crate) const NO_ADDRESS: u64 = u64::MAX;
+
+    /// Whether the memory can be read by its address.
+    pub(crate) fn is_readable(&self) -> bool {
+        self.addr != Self::NO_ADDRESS
+    }
 }

@@ -3,15 +3,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::adapter::{Adapter, AdapterError, Doorbell, Post, TaskId};
-use crate::amsend::{Amsend, Message, OnOrigin, Outgoing, Payload, Sent};
+use crate::adapter::{Adapter, AdapterError, Doorbell, Post, TaskId, Ticket, WaitBoard};
+use crate::amsend::{self, Amsend, Outgoing, Queued, Sent};
+use crate::body::{Piece, Sink, Source};
 use crate::counter::CounterId;
 use crate::engine::{Dispatcher, Engine};
 use crate::error::LapiError;
 use crate::fork::ProcessMark;
-use crate::handler::{HeaderHandler, MAX_HANDLERS, ShortHandler};
+use crate::handler::{HeaderHandler, MAX_HANDLERS, Next, ShortHandler};
 use crate::outbox::Outbox;
-use crate::region::{RecvRegion, RemoteRegion, SendRegion};
+use crate::region::{RemoteRegion, SendRegion};
 use crate::wire::{self, Packet};
 
 /// Frames that one call of progress dispatches at most, so that a flood does not keep a caller.
@@ -27,12 +28,15 @@ pub struct Session<A: Adapter, S> {
     pub(crate) adapter: A,
     pub(crate) engine: Engine<S>,
     pub(crate) bell: Arc<dyn Doorbell>,
+    pub(crate) board: Option<Arc<dyn WaitBoard>>,
     /// Threads of this task that sleep in a wait.
     pub(crate) sleeping: usize,
     /// Places of published waits that are taken, a bit for each.
     pub(crate) places: u64,
     /// Inquiries that have been answered.
     pub(crate) answered: u32,
+    /// See [`Session::after_rounds`].
+    pub(crate) after_rounds: Option<fn(&mut S, &mut Outbox<S>)>,
     /// The first error of the rounds since [`Session::progress`] last answered.
     pub(crate) trouble: Option<Box<LapiError>>,
     pub(crate) terminated: bool,
@@ -79,9 +83,9 @@ impl<A: Adapter, S> Session<A, S> {
     pub fn amsend(&mut self, call: Amsend<'_, S>) -> Result<Sent, LapiError> {
         call.on_origin.check(&mut self.engine.outbox.counters)?;
         if self.offer(&call)? {
-            if let OnOrigin::Counter(_) = call.on_origin {
-                call.on_origin.fire(&mut self.state, &mut self.engine.outbox);
-                self.wake();
+            if !matches!(call.on_origin, Next::Nothing) {
+                self.engine.outbox.follow(call.on_origin);
+                self.run_ready();
             }
             return Ok(Sent::Now);
         }
@@ -100,56 +104,75 @@ impl<A: Adapter, S> Session<A, S> {
         uhdr: [u8; 8],
         udata: SendRegion,
     ) -> bool {
-        let Outbox { lanes, pieces, .. } = &mut self.engine.outbox;
+        let Engine { outbox: Outbox { lanes, .. }, at_once, .. } = &mut self.engine;
         let Some(lane) = lanes.get_mut(target as usize) else { return false };
-        let wellformed = handler != 0 && udata.len() <= pieces.whole() && !udata.is_null();
+        let wellformed = handler != 0 && udata.len() < *at_once && !udata.is_null();
         if !wellformed || !lane.queue.is_empty() {
             return false;
         }
-        let sent =
-            self.adapter.try_send_short(target, wire::short_head(handler, uhdr), udata.bytes());
+        let head = wire::short_head(handler, uhdr);
+        let post = self.adapter.try_send(target, &head, Piece::Span(udata), Ticket(0));
+        let sent = matches!(post, Ok(Post::Taken));
         lane.dirty |= sent;
         sent
     }
 
     /// [`Session::amsend`] without the origin's counter: whether the message went at once.
     fn offer(&mut self, call: &Amsend<'_, S>) -> Result<bool, LapiError> {
-        let outbox = &mut self.engine.outbox;
+        let Engine { outbox, at_once, .. } = &mut self.engine;
         call.check(outbox.lanes.len())?;
         let lane = &mut outbox.lanes[call.target as usize];
-        if !lane.queue.is_empty() || call.udata.len() > outbox.pieces.whole() {
+        if !lane.queue.is_empty() || call.udata.len() >= *at_once {
             return Ok(false);
         }
         let (handler, counters, uhdr) = (call.handler, call.counters(), call.uhdr);
         let head = Packet::Single { handler, counters, uhdr }.encode();
-        let post = self.adapter.try_send(call.target, head.bytes(), call.udata.bytes())?;
+        let body = call.udata.piece(0, call.udata.len());
+        let post = amsend::post(&mut self.adapter, call.target, head.bytes(), body, Ticket(0))?;
         lane.dirty |= post == Post::Taken;
         Ok(post == Post::Taken)
     }
 
     #[cold]
     fn enqueue(&mut self, call: Amsend<'_, S>) -> Result<Sent, LapiError> {
-        let mut message = Message::new(call.handler, call.uhdr, Payload::Region(call.udata));
-        message.counters = call.counters();
-        message.on_origin = call.on_origin;
-        let Self { engine, adapter, state, .. } = self;
+        let counters = call.counters();
+        let mut message = Queued::new(call.handler, call.uhdr, call.udata);
+        (message.counters, message.next) = (counters, call.on_origin);
+        let Self { engine, adapter, .. } = self;
         let number = engine.outbox.push(call.target, Outgoing::Message(message));
-        match engine.outbox.flush_lane(adapter, state, call.target) {
+        match engine.outbox.flush_lane(adapter, call.target) {
             Ok(0) => {}
-            // What was sent may be what a sleeping thread of this task waits for.
-            Ok(_) => self.wake(),
-            Err(error) if engine.outbox.take_back(call.target, number) => return Err(error),
-            // It has gone. What failed is what a handler has queued behind it.
+            Ok(_) => self.run_ready(),
+            Err(error) if engine.outbox.take_back(call.target, number) => {
+                // Others before it may have gone.
+                self.run_ready();
+                return Err(error);
+            }
+            // A part of it is on its way, so the buffer is not the caller's yet.
             Err(error) => {
                 self.keep_first(error);
-                self.wake();
+                self.run_ready();
             }
         }
         Ok(Sent::Later)
     }
 
+    /// Does what follows operations that have ended inside of a call, as the end of a round does, and sends what
+    /// that has queued.
+    fn run_ready(&mut self) {
+        let Self { state, engine, adapter, .. } = self;
+        let sent = match engine.run_ready(state) {
+            Ok(0) => Ok(0),
+            _ => engine.outbox.flush(adapter),
+        };
+        if let Err(error) = sent {
+            self.keep_first(error);
+        }
+        self.end_round();
+    }
+
     /// Starts a one-sided read (LAPI_Get); see [`Outbox::get`] for parameters and errors. The bytes
-    /// are there when `on_origin` tells.
+    /// are there when `next` happens.
     ///
     /// # Errors
     /// As [`Outbox::get`].
@@ -158,10 +181,10 @@ impl<A: Adapter, S> Session<A, S> {
         target: TaskId,
         remote: RemoteRegion,
         offset: u64,
-        into: RecvRegion,
-        on_origin: OnOrigin<S>,
+        into: impl Into<Sink>,
+        next: Next<S>,
     ) -> Result<(), LapiError> {
-        self.engine.outbox.get(target, remote, offset, into, on_origin)?;
+        self.engine.outbox.get(target, remote, offset, into, next)?;
         self.wake();
         Ok(())
     }
@@ -171,17 +194,19 @@ impl<A: Adapter, S> Session<A, S> {
     ///
     /// # Errors
     /// [`LapiError::OrgAddrNull`] for a null address with a length.
-    pub fn register(&mut self, region: SendRegion) -> Result<RemoteRegion, LapiError> {
-        if region.is_null() {
-            return Err(LapiError::OrgAddrNull { len: region.len() });
+    pub fn register(&mut self, source: impl Into<Source>) -> Result<RemoteRegion, LapiError> {
+        let source = source.into();
+        if source.is_null() {
+            return Err(LapiError::OrgAddrNull { len: source.len() });
         }
-        Ok(self.engine.outbox.register(&mut self.adapter, region))
+        Ok(self.engine.outbox.register(&mut self.adapter, source))
     }
 
-    /// Ends what [`Session::register`] began. No get of this job's protocols reads it afterwards.
-    pub fn deregister(&mut self, region: RemoteRegion) {
-        self.engine.outbox.deregister(region);
-        self.engine.outbox.conceal(&mut self.adapter);
+    /// Ends what [`Session::register`] began. No get of this job's protocols reads it any more when `next` happens;
+    /// for a region that is not registered, or not any more, it does not happen.
+    pub fn deregister(&mut self, region: RemoteRegion, next: Next<S>) {
+        self.engine.outbox.deregister(region, next);
+        self.run_ready();
     }
 
     /// One round of the dispatcher (LAPI_Probe): takes in what has arrived, sends what waits,
@@ -220,10 +245,19 @@ impl<A: Adapter, S> Session<A, S> {
         done
     }
 
+    /// From now on `hook` runs in the dispatcher at the end of each round in which something was done: where a
+    /// client looks what its handlers have left to do. One hook at a time.
+    pub fn after_rounds(&mut self, hook: fn(&mut S, &mut Outbox<S>)) {
+        self.after_rounds = Some(hook);
+    }
+
     /// Whatever the round met: regions that ended are withdrawn before anybody can free them, and the
     /// threads that sleep may have got what they wait for.
     #[inline(always)]
     fn end_round(&mut self) {
+        if let Some(hook) = self.after_rounds {
+            hook(&mut self.state, &mut self.engine.outbox);
+        }
         if !self.engine.outbox.concealed.is_empty() {
             self.engine.outbox.conceal(&mut self.adapter);
         }
@@ -235,9 +269,12 @@ impl<A: Adapter, S> Session<A, S> {
     fn rest_of_round(&mut self) -> usize {
         let Self { state, adapter, engine, .. } = self;
         let steps = [
-            engine.outbox.advance_gets(adapter, state),
-            engine.outbox.flush(adapter, state),
+            engine.outbox.advance_gets(adapter),
             engine.collect(),
+            // What it sends goes out in this round.
+            engine.run_ready(state),
+            engine.outbox.flush(adapter),
+            engine.run_ready(state),
         ];
         steps.into_iter().map(|step| step.unwrap_or_else(|error| self.keep_first(error))).sum()
     }
@@ -257,10 +294,10 @@ impl<A: Adapter, S> Session<A, S> {
         self.wake();
     }
 
-    /// Ends this task's part in shared gets, after the context was terminated. Answers whether no peer writes
-    /// into memory of this task any more.
+    /// Ends what is under way in the adapter, after the context was terminated. Answers whether no memory of this
+    /// task is used any more.
     pub(crate) fn try_settle(&mut self) -> bool {
-        self.engine.outbox.end_shared(&mut self.adapter)
+        self.adapter.withdraw()
     }
 
     /// Whether every task of the job is still there. Waits look themselves; callers that poll with
@@ -281,6 +318,12 @@ impl<A: Adapter, S> Session<A, S> {
         if self.sleeping != 0 {
             self.bell.ring();
         }
+    }
+
+    /// Whether something is to run when the lock is free.
+    #[inline(always)]
+    pub(crate) fn has_continuations(&self) -> bool {
+        !self.engine.outbox.continuations.is_empty()
     }
 
     /// State and outbox together, for clients that run handler code outside the dispatcher.

@@ -14,7 +14,7 @@ const YIELDS: u32 = 50;
 
 /// What to do next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Step {
+pub(crate) enum Turn {
     /// Poll again.
     Spin,
     /// Give the processor away once, then poll again.
@@ -57,15 +57,15 @@ impl Pace {
 
     /// The step after `idle` turns without work.
     #[inline]
-    pub fn step(self, idle: u32) -> Step {
+    pub fn step(self, idle: u32) -> Turn {
         if idle < self.spins {
-            return Step::Spin;
+            return Turn::Spin;
         }
         let turn = idle - self.spins;
         if self.sleeps && turn >= self.yields * (SHORT_SPIN + 1) {
-            return Step::Sleep;
+            return Turn::Sleep;
         }
-        if turn % (SHORT_SPIN + 1) == 0 { Step::Yield } else { Step::Spin }
+        if turn % (SHORT_SPIN + 1) == 0 { Turn::Yield } else { Turn::Spin }
     }
 }
 
@@ -77,7 +77,7 @@ mod tests {
 
     fn steps(pace: Pace, turns: u32) -> (usize, usize, usize) {
         let count = |step| (0..turns).filter(|&idle| pace.step(idle) == step).count();
-        (count(Step::Spin), count(Step::Yield), count(Step::Sleep))
+        (count(Turn::Spin), count(Turn::Yield), count(Turn::Sleep))
     }
 
     #[test]
@@ -92,13 +92,13 @@ mod tests {
     #[test]
     fn oversubscribed_tasks_hardly_spin() {
         let pace = Pace::new(WaitMode::Adaptive, LONG_SPIN, 3, 2);
-        assert_eq!(pace.step(SHORT_SPIN), Step::Yield);
-        assert_eq!(pace.step(SHORT_SPIN - 1), Step::Spin);
+        assert_eq!(pace.step(SHORT_SPIN), Turn::Yield);
+        assert_eq!(pace.step(SHORT_SPIN - 1), Turn::Spin);
     }
 
     #[test]
     fn block_sleeps_at_once_and_spin_never() {
-        assert_eq!(Pace::new(WaitMode::Block, LONG_SPIN, 2, 2).step(0), Step::Sleep);
+        assert_eq!(Pace::new(WaitMode::Block, LONG_SPIN, 2, 2).step(0), Turn::Sleep);
         let (_, _, slept) = steps(Pace::new(WaitMode::Spin, LONG_SPIN, 9, 2), 100_000);
         assert_eq!(slept, 0);
     }

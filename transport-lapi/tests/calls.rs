@@ -4,6 +4,8 @@ mod support;
 
 #[path = "calls/amsend.rs"]
 mod amsend;
+#[path = "calls/continuations.rs"]
+mod continuations;
 #[path = "calls/counters.rs"]
 mod counters;
 #[path = "calls/fence.rs"]

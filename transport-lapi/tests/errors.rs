@@ -11,8 +11,8 @@ use transport_lapi::adapter::{Adapter, AdapterError};
 use transport_lapi::config::WaitMode;
 use transport_lapi::wireup::Native;
 use transport_lapi::{
-    Amsend, Arrival, Completion, Context, CounterId, HeaderAction, LapiError, MAX_HANDLERS,
-    MAX_UHDR, OnOrigin, Options, Outbox, RecvRegion, RemoteRegion, SendRegion,
+    Amsend, Arrival, Context, CounterId, HeaderAction, LapiError, MAX_HANDLERS, MAX_UHDR, Next,
+    Options, Outbox, RecvRegion, RemoteRegion, SendRegion,
 };
 
 use support::buffers::{Landing, endless_source, null_landing, null_source, pattern, source};
@@ -44,7 +44,10 @@ fn refused(change: impl Fn(&mut Amsend<'_, ()>)) -> LapiError {
     };
     let Amsend { target, handler, uhdr, udata, .. } = call();
     if uhdr.is_empty() {
-        assert!(!session.try_amsend(target, handler, [0; 8], udata), "one word in place of none");
+        assert!(
+            !session.try_amsend(target, handler, [0; 8], udata.span().expect("one span")),
+            "one word in place of none"
+        );
     }
     let error = session.amsend(call()).unwrap_err();
     assert_eq!(session.progress().unwrap(), 0, "a refused message is not sent");
@@ -73,7 +76,7 @@ fn uhdr_len_too_long_or_not_a_multiple_of_eight() {
 #[test]
 fn org_addr_null_a_length_without_an_address() {
     for len in [1, 100_000] {
-        let error = refused(|call| call.udata = null_source(len));
+        let error = refused(|call| call.udata = null_source(len).into());
         assert!(matches!(error, LapiError::OrgAddrNull { len: l } if l == len));
     }
     let context = alone();
@@ -87,7 +90,7 @@ fn org_addr_null_a_length_without_an_address() {
 
 #[test]
 fn data_len_longer_than_any_memory() {
-    let error = refused(|call| call.udata = endless_source());
+    let error = refused(|call| call.udata = endless_source().into());
     let limit = isize::MAX as u64;
     assert!(
         matches!(error, LapiError::DataLen { len: u64::MAX, limit: l, .. } if l == limit),
@@ -128,7 +131,7 @@ fn an_outbox_checks_its_parameters() {
 fn get_refused(target: u32, remote: RemoteRegion, offset: u64, into: RecvRegion) -> LapiError {
     let context = alone();
     let mut session = context.session().unwrap();
-    session.get(target, remote, offset, into, OnOrigin::None).unwrap_err()
+    session.get(target, remote, offset, into, Next::Nothing).unwrap_err()
 }
 
 #[test]
@@ -216,8 +219,8 @@ fn completion_panicked_is_found_by_progress() {
             2 => std::panic::panic_any(7),
             _ => {}
         };
-        let completion = Completion::Thread(Box::new(panics));
-        HeaderAction::Deliver { into: RecvRegion::EMPTY, completion }
+        let completion = Next::Thread(Box::new(panics));
+        HeaderAction::Then(completion)
     }
     watch(|| {
         let context = alone();
@@ -347,9 +350,9 @@ fn abandoned_operations_touch_no_buffer() {
     let landing = Landing::new(1000);
     let mut session = context.session().unwrap();
     let remote = RemoteRegion { addr: 4096, len: 1000, key: 0 };
-    session.get(1, remote, 0, landing.region(1000), OnOrigin::Handler(told, 1)).unwrap();
+    session.get(1, remote, 0, landing.region(1000), Next::Inline(told, 1)).unwrap();
     let mut call = Amsend::new(1, 1, &[], source(pattern(1, 4 << 20)));
-    call.on_origin = OnOrigin::Handler(told, 2);
+    call.on_origin = Next::Inline(told, 2);
     let _ = session.amsend(call).unwrap();
     session.progress().unwrap();
     session.abandon();
@@ -397,8 +400,8 @@ impl Careless {
 fn in_handler_for_every_call_from_inside_one() {
     fn header(state: &mut Careless, _: Arrival<'_>) -> HeaderAction<Careless> {
         state.call_everything();
-        let completion = Completion::Inline(handler, 0);
-        HeaderAction::Deliver { into: RecvRegion::EMPTY, completion }
+        let completion = Next::Inline(handler, 0);
+        HeaderAction::Then(completion)
     }
     fn handler(state: &mut Careless, _: &mut Outbox<Careless>, _: u64) {
         state.call_everything();
@@ -411,7 +414,7 @@ fn in_handler_for_every_call_from_inside_one() {
         session.addr_set(1, header).unwrap();
         session.state.context.get_or_init(|| Arc::downgrade(&context));
         let mut call = Amsend::new(0, 1, &[], source(pattern(1, 20_000)));
-        call.on_origin = OnOrigin::Handler(handler, 0);
+        call.on_origin = Next::Inline(handler, 0);
         let _ = session.amsend(call).unwrap();
         drop(session);
         context.wait(|session| (session.state.answers.len() == 18).then_some(())).unwrap();
@@ -463,9 +466,9 @@ fn get_failed_when_the_registration_has_ended() {
         |context| {
             let mut session = context.session().unwrap();
             let region = session.register(source(pattern(1, 100))).unwrap();
-            session.deregister(region);
+            session.deregister(region, Next::Nothing);
             let into = Landing::new(100).region(100);
-            session.get(0, region, 0, into, OnOrigin::None).unwrap();
+            session.get(0, region, 0, into, Next::Nothing).unwrap();
             let error = session.progress().unwrap_err();
             let LapiError::Adapter(AdapterError::GetFailed { target: 0, len: 100, .. }) = error
             else {
@@ -491,7 +494,7 @@ fn get_failed_when_the_kernel_refuses() {
             }
             let nowhere = RemoteRegion { addr: 8, len: 100, key: 0 };
             let into = Landing::new(100).region(100);
-            session.get(0, nowhere, 0, into, OnOrigin::None).unwrap();
+            session.get(0, nowhere, 0, into, Next::Nothing).unwrap();
             let error = session.progress().unwrap_err();
             let LapiError::Adapter(AdapterError::GetFailed { target: 0, len: 100, reason }) = error
             else {

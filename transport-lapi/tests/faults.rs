@@ -5,13 +5,13 @@ mod support;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use transport_lapi::adapter::{Adapter, AdapterError, Frame, Post};
+use transport_lapi::adapter::{Adapter, AdapterError, Frame, Post, Ticket};
 use transport_lapi::config::WaitMode;
 use transport_lapi::layers::fault::{FaultAdapter, FaultCount, FaultPlan};
 use transport_lapi::wireup::Native;
 use transport_lapi::{
-    Amsend, Arrival, Completion, Context, HeaderAction, LapiError, OnOrigin, Options, Outbox,
-    RemoteRegion, TaskId, Violation,
+    Amsend, Arrival, Context, HeaderAction, LapiError, Next, Options, Outbox, Piece, RemoteRegion,
+    TaskId, Violation,
 };
 
 use support::buffers::{Landing, pattern, source};
@@ -51,7 +51,7 @@ fn arrive(inbox: &mut Inbox, message: Arrival<'_>) -> HeaderAction<Inbox> {
     let len = message.len as usize;
     let landing = Landing::new(len);
     inbox.landed.push((landing, seed_of(message.origin, number), len));
-    HeaderAction::Deliver { into: landing.region(len), completion: Completion::Inline(complete, 0) }
+    HeaderAction::Deliver { into: landing.region(len).into(), next: Next::Inline(complete, 0) }
 }
 
 fn complete(inbox: &mut Inbox, _: &mut Outbox<Inbox>, _: u64) {
@@ -77,7 +77,7 @@ fn everything_arrives(kind: Kind, num_tasks: usize, seed: u64) {
         context.gfence().unwrap();
         let mut numbers = Numbers(seed << 8 | u64::from(context.task()));
         let fetched = Landing::new(100_000);
-        let told = OnOrigin::Handler(got, 0);
+        let told = Next::Inline(got, 0);
         let into = fetched.region(100_000);
         context.session().unwrap().get(context.task(), region, 0, into, told).unwrap();
         for target in 0..num_tasks as TaskId {
@@ -146,8 +146,8 @@ fn witness(state: &mut Witness, message: Arrival<'_>) -> HeaderAction<Witness> {
         return HeaderAction::Drop;
     }
     HeaderAction::Deliver {
-        into: landing.region(len),
-        completion: Completion::Inline(judge, len as u64),
+        into: landing.region(len).into(),
+        next: Next::Inline(judge, len as u64),
     }
 }
 
@@ -252,7 +252,7 @@ fn damaged_control_packets_do_no_harm() {
             for round in 0..30_u64 {
                 let mut session = one.session().unwrap();
                 let into = landing.region(len);
-                session.get(1, region, round, into, OnOrigin::Counter(counter)).unwrap();
+                session.get(1, region, round, into, Next::Counter(counter)).unwrap();
                 let mut call = Amsend::new(1, 1, &[], source(pattern(round, 9_000)));
                 call.cmpl_cntr = Some(counter);
                 let _ = session.amsend(call).unwrap();
@@ -296,7 +296,7 @@ fn a_lost_peer_is_reported_by_every_call() {
                 let remote = RemoteRegion { addr: 64, len: 8, key: 0 };
                 let into = Landing::new(8).region(8);
                 let mut session = context.session().unwrap();
-                session.get(1, remote, 0, into, OnOrigin::None).unwrap();
+                session.get(1, remote, 0, into, Next::Nothing).unwrap();
                 assert!(is_lost(session.progress()));
             });
         }
@@ -333,7 +333,9 @@ fn replay(seed: u64, plan: FaultPlan) -> (FaultCount, FaultCount, Vec<Vec<u8>>) 
     let mut frames = Vec::new();
     for number in 0..2_000_u32 {
         let body = pattern(number.into(), number as usize % 700);
-        let _ = sender.try_send(1, &number.to_le_bytes(), body).unwrap();
+        let _ = sender
+            .try_send(1, &number.to_le_bytes(), Piece::Span(source(body)), Ticket(0))
+            .unwrap();
         for adapter in [&mut sender, &mut receiver] {
             let keep = &mut |frame: transport_lapi::adapter::Frame<'_>| {
                 frames.push([frame.head, &frame.body.to_vec()].concat());
@@ -388,7 +390,7 @@ fn refused_frames_do_not_come_and_held_ones_come_once() {
         let mut taken = Vec::new();
         let mut come = Vec::new();
         for number in 0..500_u32 {
-            let post = sender.try_send(1, &number.to_le_bytes(), &[]).unwrap();
+            let post = sender.try_send(1, &number.to_le_bytes(), Piece::EMPTY, Ticket(0)).unwrap();
             taken.extend((post == Post::Taken).then_some(number));
         }
         for _ in 0..5_000 {

@@ -6,8 +6,8 @@ mod support;
 
 use transport_lapi::wireup::Native;
 use transport_lapi::{
-    Amsend, Arrival, Completion, Context, CounterId, HeaderAction, LapiError, OnOrigin, Options,
-    Outbox, RecvRegion, RemoteRegion, Violation, WireError,
+    Amsend, Arrival, Context, CounterId, HeaderAction, LapiError, Next, Options, Outbox,
+    RecvRegion, RemoteRegion, Violation, WireError,
 };
 
 use support::buffers::{Landing, pattern, source};
@@ -31,7 +31,7 @@ struct Inbox {
 
 fn store(inbox: &mut Inbox, message: Arrival<'_>) -> HeaderAction<Inbox> {
     let into = inbox.landing.region(message.len.min(LONG as u64) as usize);
-    HeaderAction::Deliver { into, completion: Completion::Inline(complete, message.len) }
+    HeaderAction::Deliver { into: into.into(), next: Next::Inline(complete, message.len) }
 }
 
 fn complete(inbox: &mut Inbox, _: &mut Outbox<Inbox>, len: u64) {
@@ -279,7 +279,7 @@ fn start_get(scene: &mut Scene, target: u32, into: RecvRegion) -> u32 {
     let remote = RemoteRegion { addr: 4096, len: 10_000, key: 77 };
     let mut session = scene.context.session().unwrap();
     let len = into.len();
-    session.get(target, remote, 5, into, OnOrigin::Handler(complete, 4444)).unwrap();
+    session.get(target, remote, 5, into, Next::Inline(complete, 4444)).unwrap();
     session.progress().unwrap();
     drop(session);
     if target != 1 {
@@ -350,7 +350,7 @@ fn gets_of_unregistered_memory() {
     let bytes = source(pattern(1, 100));
     let region = scene.context.session().unwrap().register(bytes).unwrap();
     let ended = scene.context.session().unwrap().register(bytes).unwrap();
-    scene.context.session().unwrap().deregister(ended);
+    scene.context.session().unwrap().deregister(ended, Next::Nothing);
     let wrong = [
         (region.key, 0, 101),
         (region.key, 99, 2),
@@ -413,7 +413,7 @@ fn a_registration_that_ends_during_a_get() {
         let request = Head::new(GET_REQUEST, 0, 9).field(region.key).field(0).field(region.len);
         scene.packet(&request, &[]);
         scene.progress();
-        scene.context.session().unwrap().deregister(region);
+        scene.context.session().unwrap().deregister(region, Next::Nothing);
         let mut got = Vec::new();
         loop {
             let frames = received(&mut scene.peer);

@@ -9,12 +9,12 @@ use std::num::NonZeroU64;
 
 use transport_lapi::adapter::Adapter;
 use transport_lapi::{
-    Amsend, Arrival, Completion, ForeignBytes, HeaderAction, HeaderHandler, InlineHandler,
-    LapiError, OnOrigin, Outbox, RecvRegion, SendRegion, Sent, Session, ShortHandler,
+    Amsend, Arrival, ForeignBytes, HeaderAction, HeaderHandler, InlineHandler, LapiError, Next,
+    Outbox, SendRegion, Session, ShortHandler, Sink,
 };
 
 use super::rendezvous::Rendezvous;
-use super::{Backend, Outbound, follow_up, left, length};
+use super::{Backend, Outbound, left, length};
 use crate::buffer::EarlyBuffer;
 use crate::early::{Early, EarlyBody};
 use crate::envelope::{self, EAGER, EAGER_SYNC, Fields};
@@ -39,23 +39,17 @@ impl Backend for Eager {
         session: &mut Session<A, State>,
         message: Outbound,
     ) -> Result<Handle, LapiError> {
-        let Outbound { dest, data, .. } = message;
-        if !spend(session, dest, data.len()) {
+        let (dest, len) = (message.dest, message.data.len());
+        if !spend(session, dest, len) {
             session.state.stats.credit_fallbacks += 1;
             return Rendezvous::send(session, message);
         }
         session.state.stats.eager.messages += 1;
-        session.state.stats.eager.bytes += data.len() as u64;
+        session.state.stats.eager.bytes += len as u64;
         start(session, message)
     }
 
-    fn receive(
-        state: &mut State,
-        outbox: &mut Outbox<State>,
-        early: u64,
-        key: u64,
-        into: RecvRegion,
-    ) {
+    fn receive(state: &mut State, outbox: &mut Outbox<State>, early: u64, key: u64, into: Sink) {
         let Some(message) = state.early.get_mut(early) else { return };
         let Early { source, tag, context, len, .. } = *message;
         let EarlyBody::Eager { arrived, sync, waiting, .. } = &mut message.body else { return };
@@ -141,11 +135,8 @@ fn start<A: Adapter>(
     let (plain, sync) = (envelope::eager(context, tag), envelope::eager_sync(context, tag, key));
     let (handler, uhdr) = if synchronous { (EAGER_SYNC, &sync[..]) } else { (EAGER, &plain[..]) };
     let mut amsend = Amsend::new(dest, handler, uhdr, data);
-    amsend.on_origin = OnOrigin::Handler(left, key);
-    if session.amsend(amsend)? == Sent::Now {
-        let (state, outbox) = session.parts();
-        left(state, outbox, key);
-    }
+    amsend.on_origin = Next::Inline(left, key);
+    let _ = session.amsend(amsend)?;
     Ok(Handle::Pending(key))
 }
 
@@ -183,9 +174,7 @@ fn arrived_early(
 ) -> Option<(InlineHandler<State>, u64)> {
     let arrival = Arrival { origin, uhdr: &uhdr, len: body.len() as u64, data: Some(body) };
     match arrived(state, arrival) {
-        HeaderAction::Deliver { completion: Completion::Inline(handler, info), .. } => {
-            Some((handler, info))
-        }
+        HeaderAction::Then(Next::Inline(handler, info)) => Some((handler, info)),
         _ => None,
     }
 }
@@ -238,14 +227,14 @@ fn accept(
         let sender = sender.and_then(NonZeroU64::new);
         let matched = Matched { source, tag, context, len, sender, data: None };
         let capacity = into.len();
-        let taking = Taking { into: RecvRegion::EMPTY, capacity, matched };
+        let taking = Taking { into: Sink::EMPTY, capacity, matched };
         state.requests.change(key, Operation::Taking(taking));
-        return HeaderAction::Deliver { into, completion: Completion::Inline(stored, key) };
+        return HeaderAction::Deliver { into, next: Next::Inline(stored, key) };
     };
     into.store(0, body);
     state.end_receive(key, source, tag, len, into.len());
     if state.credits.release(source, len) {
-        return follow_up(State::settle_credit, u64::from(source));
+        return HeaderAction::Then(Next::Inline(State::settle_credit, u64::from(source)));
     }
     HeaderAction::Consumed
 }
@@ -286,10 +275,10 @@ fn keep(
     let key = state.early.insert(Early { source, tag, context, len, body });
     state.matcher.push_early(envelope, key);
     match state.early.get_mut(key).map(|early| &mut early.body) {
-        Some(EarlyBody::Eager { buffer, arrived: false, .. }) => {
-            let completion = Completion::Inline(early_stored, key);
-            HeaderAction::Deliver { into: buffer.region(), completion }
-        }
+        Some(EarlyBody::Eager { buffer, arrived: false, .. }) => HeaderAction::Deliver {
+            into: buffer.region().into(),
+            next: Next::Inline(early_stored, key),
+        },
         _ => HeaderAction::Consumed,
     }
 }

@@ -10,11 +10,10 @@ use std::num::NonZeroU64;
 
 use transport_lapi::adapter::Adapter;
 use transport_lapi::{
-    Amsend, Arrival, HeaderAction, HeaderHandler, LapiError, OnOrigin, Outbox, RecvRegion,
-    SendRegion, Sent, Session,
+    Amsend, Arrival, HeaderAction, HeaderHandler, LapiError, Next, Outbox, Session, Sink, Source,
 };
 
-use super::{Backend, Outbound, bare, follow_up, left, length};
+use super::{Backend, Outbound, bare, left, length};
 use crate::early::{Early, EarlyBody};
 use crate::envelope::{self, RENDEZVOUS};
 use crate::matching::Envelope;
@@ -35,35 +34,27 @@ impl Backend for Rendezvous {
     ) -> Result<Handle, LapiError> {
         let Outbound { dest, context, tag, data, .. } = message;
         session.state.stats.rendezvous.messages += 1;
-        session.state.stats.rendezvous.bytes += data.len() as u64;
+        let len = data.len();
+        session.state.stats.rendezvous.bytes += len as u64;
         let exposed = session.register(data)?;
         session.state.exposed[dest as usize] += 1;
         let key = session.state.requests.insert(Operation::Send(Sending {
             dest,
             tag,
             context,
-            len: data.len(),
+            len,
             leaving: true,
             unanswered: true,
             exposed: Some(exposed),
         }));
         let uhdr = envelope::rendezvous(context, tag, key, exposed);
-        let mut amsend = Amsend::new(dest, RENDEZVOUS, &uhdr, SendRegion::EMPTY);
-        amsend.on_origin = OnOrigin::Handler(left, key);
-        if session.amsend(amsend)? == Sent::Now {
-            let (state, outbox) = session.parts();
-            left(state, outbox, key);
-        }
+        let mut amsend = Amsend::new(dest, RENDEZVOUS, &uhdr, Source::EMPTY);
+        amsend.on_origin = Next::Inline(left, key);
+        let _ = session.amsend(amsend)?;
         Ok(Handle::Pending(key))
     }
 
-    fn receive(
-        state: &mut State,
-        outbox: &mut Outbox<State>,
-        early: u64,
-        key: u64,
-        into: RecvRegion,
-    ) {
+    fn receive(state: &mut State, outbox: &mut Outbox<State>, early: u64, key: u64, into: Sink) {
         let Some(Early { source, tag, context, len, body }) = state.early.remove(early) else {
             return;
         };
@@ -94,7 +85,7 @@ fn arrived(state: &mut State, arrival: Arrival<'_>) -> HeaderAction<State> {
         Some((key, into)) => {
             let (sender, data) = (NonZeroU64::new(sender), Some(data));
             state.begin_taking(key, into, Matched { source, tag, context, len, sender, data });
-            follow_up(fetch, key)
+            HeaderAction::Then(Next::Inline(fetch, key))
         }
         None => {
             state.stats.rendezvous.early += 1;
@@ -111,7 +102,7 @@ fn fetch(state: &mut State, outbox: &mut Outbox<State>, key: u64) {
     let Some(Taking { into, matched, .. }) = state.requests.taking(key) else { return };
     let Matched { source, len, data: Some(data), .. } = *matched else { return };
     let into = into.take().truncated(len);
-    if let Err(error) = outbox.get(source, data, 0, into, OnOrigin::Handler(fetched, key)) {
+    if let Err(error) = outbox.get(source, data, 0, into, Next::Inline(fetched, key)) {
         state.trouble.get_or_insert(error.into());
     }
 }

@@ -10,6 +10,7 @@ pub mod contract;
 pub mod ending;
 pub mod flow;
 pub mod job;
+pub mod layouts;
 pub mod matching;
 pub mod probe;
 pub mod rank;
@@ -38,6 +39,10 @@ macro_rules! device_conformance {
                     exchange_of_all_with_all
                     many_to_one
                     ring_of_five
+                }
+                layouts {
+                    strided_messages
+                    shapes_that_differ
                 }
                 matching {
                     messages_do_not_overtake

@@ -24,6 +24,7 @@ const fn layer(files: &'static str, name: &'static str, allowed: &'static [&'sta
 const BELOW_THE_SEAM: &[&str] = &[
     "crate::adapter",
     "crate::adapters",
+    "crate::body",
     "crate::bootstrap::board",
     "crate::copy",
     "crate::config",
@@ -57,6 +58,11 @@ pub const LAYERS: &[Layer] = &[
     layer("transport-lapi/", "mpj", &[]),
     layer("transport-lapi/", "mpj_launcher", &[]),
     layer("transport-lapi/src/adapters/", "crate", BELOW_THE_SEAM),
+    layer(
+        "transport-lapi/src/adapters/channels",
+        "crate::adapters",
+        &["crate::adapters::layout::MAX_TASKS"],
+    ),
     layer("transport-lapi/src/adapters/threads", "crate::adapters::shm", &[]),
     layer("transport-lapi/src/adapters/shm", "crate::adapters::threads", &[]),
     layer("mpjdev/", "mpj", &[]),

@@ -17,10 +17,10 @@
 
 #![allow(unsafe_code, reason = "the area is memory shared with a peer")]
 
-use std::ptr;
-
 use crate::adapters::layout::LINE;
 use crate::adapters::ring::Damage;
+use crate::body::Piece;
+use crate::region::RecvPart;
 use crate::sync::{AtomicU32, Ordering, UnsafeCell};
 
 /// One line of a bulk area.
@@ -75,7 +75,11 @@ impl<'m> BulkProducer<'m> {
     ///
     /// # Panics
     /// When the body is longer than a quarter of the area, which the caller must have checked.
-    pub(crate) fn store(&mut self, body: &[u8], freed: &AtomicU32) -> Result<Option<u32>, Damage> {
+    pub(crate) fn store(
+        &mut self,
+        body: Piece<'_>,
+        freed: &AtomicU32,
+    ) -> Result<Option<u32>, Damage> {
         assert!(body.len() <= quarter(self.lines), "callers respect Caps::max_body");
         let area = (self.lines.len() * LINE) as u32;
         let needed = footprint(body.len());
@@ -90,8 +94,8 @@ impl<'m> BulkProducer<'m> {
         }
         lend(self.lines, start, |to| {
             // SAFETY: `start..end` does not cross the end of the area and lies at most one area
-            // before what was freed, so B1 makes it the producer's. `body` is local memory.
-            unsafe { ptr::copy_nonoverlapping(body.as_ptr(), to, body.len()) };
+            // before what was freed, so B1 makes it the producer's.
+            body.copy_to(unsafe { RecvPart::new(to, body.len()) });
         });
         self.position = end;
         Ok(Some(start))

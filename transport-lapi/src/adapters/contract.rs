@@ -6,7 +6,8 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::adapter::{Adapter, Frame, Post, TaskId};
+use crate::adapter::{Adapter, Frame, Post, TaskId, Ticket};
+use crate::body::Piece;
 
 /// How long a test waits for what must happen at once.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -33,7 +34,7 @@ pub(crate) fn next<A: Adapter>(adapter: &mut A) -> Option<(TaskId, Vec<u8>, Vec<
 }
 
 fn offer<A: Adapter>(adapter: &mut A, target: TaskId, head: &[u8], body: &[u8]) -> Post {
-    adapter.try_send(target, head, body).expect("nobody damages the rings")
+    adapter.try_send(target, head, Piece::of(body), Ticket(0)).expect("nobody damages the rings")
 }
 
 /// Length of the body of frame `i`: all ways to travel, the largest included.

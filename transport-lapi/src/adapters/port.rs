@@ -1,7 +1,6 @@
 //! One task's window on a job segment: the rings it fills, the rings it polls, and the bells.
 //!
-//! Both adapters, [`crate::adapters::threads`] and [`crate::adapters::shm`], are thin shells around
-//! a [`Port`]; they differ in where the segment comes from and in how memory is read one-sidedly.
+//! What moves frames in [`crate::adapters::local`].
 //!
 //! - P1: the lifetime of the rings and bells inside a `Port` is that of its segment, which it holds.
 //!   They are not `'static`, only written so; none leaves the `Port`.
@@ -15,24 +14,25 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use crate::adapter::{AdapterError, Doorbell, Post, SHORT_HEAD, Sink, Standing, TaskId};
+use crate::adapter::{AdapterError, Doorbell, Events, Post, Standing, TaskId, WaitBoard};
 use crate::adapters::arrivals::{MOST_POLLED, Visits};
 use crate::adapters::distance::Distance;
 use crate::adapters::doorbell::{Bell, Fences, has_woken};
 use crate::adapters::ring::{Consumer, Damage, Producer};
 use crate::adapters::segment::Segment;
 use crate::adapters::slate::{Entry, Slate};
+use crate::body::Piece;
 use crate::bootstrap::board::Wait;
 
 /// What leads to one target.
-struct Outgoing {
+struct ToTarget {
     producer: Producer<'static>,
     bell: &'static Bell,
     distance: Distance,
 }
 
 /// What comes from one origin.
-struct Incoming {
+struct FromOrigin {
     ring: Consumer<'static>,
     /// The task's own, beside each ring since every delivery counts there.
     slate: &'static Slate,
@@ -43,9 +43,9 @@ pub(crate) struct Port {
     task: TaskId,
     fences: Fences,
     /// By target.
-    outgoing: Vec<Outgoing>,
+    targets: Vec<ToTarget>,
     /// By origin.
-    incoming: Vec<Incoming>,
+    origins: Vec<FromOrigin>,
     /// How many rings are polled in turn: all of them, or none where marks say which.
     in_turn: usize,
     /// The origin that is polled first next time, so that none starves.
@@ -63,19 +63,19 @@ impl Port {
         let me = task as usize;
         let tasks = segment.layout().tasks();
         let peers = 0..tasks;
-        let outgoing = peers.clone().map(|target| Outgoing {
+        let targets = peers.clone().map(|target| ToTarget {
             producer: Producer::new(lasting.ring(me, target)),
             bell: &lasting.task(target).bell.0,
             distance: Distance::default(),
         });
         let slate = lasting.slate(me);
         let ring = |origin| Consumer::new(lasting.ring(origin, me));
-        let incoming = peers.map(|origin| Incoming { ring: ring(origin), slate });
+        let origins = peers.map(|origin| FromOrigin { ring: ring(origin), slate });
         Self {
             task,
             fences,
-            outgoing: outgoing.collect(),
-            incoming: incoming.collect(),
+            targets: targets.collect(),
+            origins: origins.collect(),
             in_turn: if tasks <= MOST_POLLED { tasks } else { 0 },
             first: 0,
             visits: Box::new(Visits::new(&lasting.task(me).bell.0.arrivals, tasks)),
@@ -88,7 +88,7 @@ impl Port {
     }
 
     pub(crate) fn num_tasks(&self) -> usize {
-        self.incoming.len()
+        self.origins.len()
     }
 
     /// Largest body of one frame.
@@ -96,43 +96,28 @@ impl Port {
         self.segment.layout().max_body()
     }
 
-    /// See [`crate::adapter::Adapter::try_send_short`].
-    #[inline(always)]
-    pub(crate) fn try_send_short(
-        &mut self,
-        target: TaskId,
-        head: [u8; SHORT_HEAD],
-        body: &[u8],
-    ) -> bool {
-        let outgoing = &mut self.outgoing[target as usize];
-        let taken = outgoing.producer.offer_short(head, body);
-        if taken {
-            outgoing.bell.ring_for(self.task, self.fences);
-        }
-        taken
-    }
-
     /// See [`crate::adapter::Adapter::try_send`].
+    #[inline(always)]
     pub(crate) fn try_send(
         &mut self,
         target: TaskId,
         head: &[u8],
-        body: &[u8],
+        body: Piece<'_>,
     ) -> Result<Post, AdapterError> {
-        let outgoing = &mut self.outgoing[target as usize];
-        let post = outgoing.producer.offer(head, body).map_err(|damage| corrupt(target, damage))?;
+        let to = &mut self.targets[target as usize];
+        let post = to.producer.offer(head, body).map_err(|damage| corrupt(target, damage))?;
         if post == Post::Taken {
-            outgoing.bell.ring_for(self.task, self.fences);
+            to.bell.ring_for(self.task, self.fences);
         }
         Ok(post)
     }
 
     /// See [`crate::adapter::Adapter::poll`].
     #[inline(always)]
-    pub(crate) fn poll<K: Sink>(
+    pub(crate) fn poll<E: Events>(
         &mut self,
         budget: usize,
-        sink: &mut K,
+        events: &mut E,
     ) -> Result<usize, AdapterError> {
         for _ in 0..self.in_turn {
             let from = self.first;
@@ -140,19 +125,23 @@ impl Port {
             if from == self.task as usize && self.nothing_from_self() {
                 continue;
             }
-            let delivered = self.poll_origin(from, budget, sink)?;
+            let delivered = self.poll_origin(from, budget, events)?;
             if delivered > 0 {
                 // Frames are dealt with at once; the other origins come first next time.
                 return Ok(delivered);
             }
         }
-        if self.in_turn == 0 { self.poll_marked(budget, sink) } else { Ok(0) }
+        if self.in_turn == 0 { self.poll_marked(budget, events) } else { Ok(0) }
     }
 
     /// [`Port::poll`] where marks say whose rings to look into.
     #[cold]
     #[inline(never)]
-    fn poll_marked<K: Sink>(&mut self, budget: usize, sink: &mut K) -> Result<usize, AdapterError> {
+    fn poll_marked<E: Events>(
+        &mut self,
+        budget: usize,
+        events: &mut E,
+    ) -> Result<usize, AdapterError> {
         let mut collected = false;
         loop {
             let Some(from) = self.visits.next() else {
@@ -163,7 +152,7 @@ impl Port {
                 collected = true;
                 continue;
             };
-            let delivered = self.poll_origin(from, budget, sink)?;
+            let delivered = self.poll_origin(from, budget, events)?;
             if delivered < budget {
                 self.visits.done(from);
             }
@@ -177,25 +166,25 @@ impl Port {
     #[inline(always)]
     fn nothing_from_self(&self) -> bool {
         let me = self.task as usize;
-        self.outgoing[me].producer.position() == self.incoming[me].ring.position()
+        self.targets[me].producer.position() == self.origins[me].ring.position()
     }
 
     /// Delivers at most `budget` frames of one origin.
     #[inline(always)]
-    fn poll_origin<K: Sink>(
+    fn poll_origin<E: Events>(
         &mut self,
         from: usize,
         budget: usize,
-        sink: &mut K,
+        events: &mut E,
     ) -> Result<usize, AdapterError> {
         let origin = from as TaskId;
-        let Incoming { ring: consumer, slate } = &mut self.incoming[from];
+        let FromOrigin { ring: consumer, slate } = &mut self.origins[from];
         let mut delivered = 0;
         let polled = loop {
             if delivered == budget {
                 break Ok(());
             }
-            match consumer.take(origin, sink) {
+            match consumer.take(origin, events) {
                 Ok(true) => delivered += 1,
                 Ok(false) if delivered == 0 => {
                     consumer.touch();
@@ -208,21 +197,21 @@ impl Port {
         slate.moved();
         if consumer.gave_back() {
             // The origin may sleep for want of this room (A6).
-            self.outgoing[from].bell.ring(self.fences);
+            self.targets[from].bell.ring(self.fences);
         }
         polled.map(|()| delivered)
     }
 
     /// See [`crate::adapter::Adapter::is_far`].
     pub(crate) fn is_far(&mut self, target: TaskId) -> bool {
-        let Outgoing { producer, distance, .. } = &mut self.outgoing[target as usize];
+        let ToTarget { producer, distance, .. } = &mut self.targets[target as usize];
         distance.ask(|| producer.look())
     }
 
     /// This task has copied a part of a long message itself: that is progress, too.
     pub(crate) fn moved(&self) {
         // A task receives from itself at least.
-        self.incoming[0].slate.moved();
+        self.origins[0].slate.moved();
     }
 
     /// See [`crate::adapter::Adapter::withdraw`].
@@ -247,10 +236,10 @@ impl Port {
         lost(&self.segment)
     }
 
-    /// The handle on this task's bell.
-    pub(crate) fn doorbell(&self) -> Arc<dyn Doorbell> {
+    /// The handle on this task's bell and slate.
+    pub(crate) fn handle(&self) -> Arc<Handle> {
         let segment = Arc::clone(&self.segment);
-        Arc::new(BellHandle { segment, task: self.task, fences: self.fences })
+        Arc::new(Handle { segment, task: self.task, fences: self.fences })
     }
 }
 
@@ -276,14 +265,14 @@ pub(crate) fn declare_lost(segment: &Segment, task: TaskId) {
     }
 }
 
-/// A task's bell, apart from its port: threads that do not hold the port sleep and ring here.
-struct BellHandle {
+/// A task's bell and slate, apart from its port: threads that do not hold the port sleep, ring and publish here.
+pub(crate) struct Handle {
     segment: Arc<Segment>,
     task: TaskId,
     fences: Fences,
 }
 
-impl BellHandle {
+impl Handle {
     fn bell(&self) -> &Bell {
         &self.segment.task(self.task as usize).bell.0
     }
@@ -293,7 +282,7 @@ impl BellHandle {
     }
 }
 
-impl Doorbell for BellHandle {
+impl Doorbell for Handle {
     fn announce(&self) -> u32 {
         self.bell().announce(self.fences)
     }
@@ -318,7 +307,9 @@ impl Doorbell for BellHandle {
     fn declare_lost(&self) {
         declare_lost(&self.segment, self.task);
     }
+}
 
+impl WaitBoard for Handle {
     fn publish(&self, place: usize, wait: &Wait, standing: Standing) {
         self.slate().put(place, &Entry { wait: *wait, standing, looks: 0 });
     }

@@ -23,11 +23,12 @@
 use std::mem::MaybeUninit;
 use std::time::{Duration, Instant};
 
-use crate::adapter::{Frame, Post, SHORT_HEAD, Sink, TaskId};
+use crate::adapter::{Events, Frame, Post, SHORT_HEAD, TaskId};
 use crate::adapters::bulk::{BulkConsumer, BulkProducer, Line};
 use crate::adapters::layout::{CELL_BYTES, INDICES_BYTES, LINE};
+use crate::body::Piece;
 use crate::copy::copy_short;
-use crate::region::ForeignBytes;
+use crate::region::{ForeignBytes, RecvPart};
 use crate::sync::{AtomicU32, AtomicU64, Ordering, UnsafeCell};
 use crate::sys;
 
@@ -144,51 +145,52 @@ impl<'m> Producer<'m> {
     ///
     /// # Panics
     /// When the head or the body is longer than the adapter's `Caps` say.
-    pub(crate) fn offer(&mut self, head: &[u8], body: &[u8]) -> Result<Post, Damage> {
+    #[inline(always)]
+    pub(crate) fn offer(&mut self, head: &[u8], body: Piece<'_>) -> Result<Post, Damage> {
+        match body {
+            Piece::Span(span)
+                if !self.full()
+                    && head.len() <= MAX_HEAD
+                    && span.len() <= CELL_DATA - head.len() =>
+            {
+                self.publish(head, span.foreign(), INLINE, span.len() as u64);
+                Ok(Post::Taken)
+            }
+            _ => self.offer_otherwise(head, body),
+        }
+    }
+
+    /// What [`Producer::offer`] does where the ring may be full, or the body is longer or no span.
+    #[inline(never)]
+    fn offer_otherwise(&mut self, head: &[u8], body: Piece<'_>) -> Result<Post, Damage> {
         assert!(head.len() <= MAX_HEAD, "callers respect Caps::max_head");
         if self.full() && self.still_full()? {
             return Ok(Post::Full);
         }
-        if head.len() + body.len() <= CELL_DATA {
-            self.publish(head, body, INLINE, body.len() as u64);
+        let len = body.len();
+        if head.len() + len <= CELL_DATA {
+            let mut packed = [0; CELL_DATA];
+            body.copy_to(RecvPart::of_slice(&mut packed[..len]));
+            self.publish(head, ForeignBytes::from_slice(&packed[..len]), INLINE, len as u64);
             return Ok(Post::Taken);
         }
-        self.offer_bulk(head, body)
-    }
-
-    /// Offers a frame whose head is a short one; returns whether it was taken.
-    #[inline(always)]
-    pub(crate) fn offer_short(&mut self, head: [u8; SHORT_HEAD], body: &[u8]) -> bool {
-        if self.full() || body.len() > CELL_DATA - SHORT_HEAD {
-            return self.offer_beside(&head, body);
-        }
-        self.publish(&head, body, INLINE, body.len() as u64);
-        true
-    }
-
-    /// What [`Producer::offer_short`] does where the ring may be full or the body is longer.
-    #[inline(never)]
-    fn offer_beside(&mut self, head: &[u8], body: &[u8]) -> bool {
-        matches!(self.offer(head, body), Ok(Post::Taken))
-    }
-
-    fn offer_bulk(&mut self, head: &[u8], body: &[u8]) -> Result<Post, Damage> {
         let Some(start) = self.bulk.store(body, &self.ring.indices.bulk)? else {
             return Ok(Post::Full);
         };
-        self.publish(head, &[], BULK, body.len() as u64 | u64::from(start) << 32);
+        let nothing = ForeignBytes::from_slice(&[]);
+        self.publish(head, nothing, BULK, len as u64 | u64::from(start) << 32);
         Ok(Post::Taken)
     }
 
     /// Fills the cell at the position and hands it over: `head`, then `inline`.
     #[inline(always)]
-    fn publish(&mut self, head: &[u8], inline: &[u8], kind: u16, extent: u64) {
+    fn publish(&mut self, head: &[u8], inline: ForeignBytes<'_>, kind: u16, extent: u64) {
         let cell = self.ring.cell(self.position);
         self.position = self.position.wrapping_add(1);
         cell.data.with_mut(|data| {
             let data = data.cast::<u8>();
             // SAFETY: the ring is not full, so R2 makes the cell the producer's; both lengths were
-            // checked to fit together; the slices are local memory.
+            // checked to fit together; the head is local memory.
             unsafe {
                 copy_short(head.as_ptr(), data, head.len());
                 copy_short(inline.as_ptr(), data.add(head.len()), inline.len());
@@ -254,10 +256,14 @@ impl<'m> Consumer<'m> {
         }
     }
 
-    /// Gives the next frame of `origin`, whose ring this is, to `sink`; `false` when none is ready. An
+    /// Gives the next frame of `origin`, whose ring this is, to `events`; `false` when none is ready. An
     /// error means that the next frame was damaged and is skipped.
     #[inline(always)]
-    pub(crate) fn take<K: Sink>(&mut self, origin: TaskId, sink: &mut K) -> Result<bool, Damage> {
+    pub(crate) fn take<E: Events>(
+        &mut self,
+        origin: TaskId,
+        events: &mut E,
+    ) -> Result<bool, Damage> {
         let cell = self.ring.cell(self.position);
         let stamp = cell.stamp.load(Ordering::Acquire); // SYNC: frame
         if stamp as u32 != self.position.wrapping_add(1) {
@@ -268,25 +274,25 @@ impl<'m> Consumer<'m> {
         let body_len = extent as u32 as usize;
         let delivered =
             if (stamp >> 32) as u32 == SHORT_INLINE && body_len <= CELL_DATA - SHORT_HEAD {
-                cell.deliver_short(body_len, origin, sink);
+                cell.deliver_short(body_len, origin, events);
                 Ok(())
             } else {
-                self.deliver(cell, (stamp >> 32) as u32, extent, origin, sink)
+                self.deliver(cell, (stamp >> 32) as u32, extent, origin, events)
             };
         self.release_cells();
         delivered.map(|()| true)
     }
 
-    /// Checks the claims of a ready cell (R4) and gives the frame to `sink`. `shape` is what stands
+    /// Checks the claims of a ready cell (R4) and gives the frame to `events`. `shape` is what stands
     /// beside the lap.
     #[inline(never)]
-    fn deliver<K: Sink>(
+    fn deliver<E: Events>(
         &mut self,
         cell: &Cell,
         shape: u32,
         extent: u64,
         origin: TaskId,
-        sink: &mut K,
+        events: &mut E,
     ) -> Result<(), Damage> {
         let head_len = usize::from(shape as u16);
         let body_len = extent as u32 as usize;
@@ -300,7 +306,7 @@ impl<'m> Consumer<'m> {
                 cell.with_head(head_len, |head, rest| {
                     // SAFETY: `head_len + body_len` lies in the cell, which stays mapped (G3).
                     let body = unsafe { ForeignBytes::new(rest, body_len) };
-                    sink.frame(Frame { origin, head, body });
+                    events.frame(Frame { origin, head, body });
                 });
                 Ok(())
             }
@@ -311,8 +317,8 @@ impl<'m> Consumer<'m> {
                         // (G3).
                         let body = unsafe { ForeignBytes::new(place, body_len) };
                         match head.try_into() {
-                            Ok(short) => sink.short(origin, short, body),
-                            Err(_) => sink.frame(Frame { origin, head, body }),
+                            Ok(short) => events.short(origin, short, body),
+                            Err(_) => events.frame(Frame { origin, head, body }),
                         }
                     });
                 })?;
@@ -373,10 +379,10 @@ impl Cell {
         });
     }
 
-    /// Gives the frame of a cell to `sink`: a short head, and a body of `body_len` bytes, which was
+    /// Gives the frame of a cell to `events`: a short head, and a body of `body_len` bytes, which was
     /// checked to lie in the cell.
     #[inline(always)]
-    fn deliver_short<K: Sink>(&self, body_len: usize, origin: TaskId, sink: &mut K) {
+    fn deliver_short<E: Events>(&self, body_len: usize, origin: TaskId, events: &mut E) {
         if body_len > LINE - STAMPS - SHORT_HEAD {
             // The body's lines come while the head is looked at.
             self.touch();
@@ -389,7 +395,7 @@ impl Cell {
                 let head = data.cast::<[u8; SHORT_HEAD]>().read();
                 (head, ForeignBytes::new(data.add(SHORT_HEAD), body_len))
             };
-            sink.short(origin, head, body);
+            events.short(origin, head, body);
         });
     }
 

@@ -4,8 +4,8 @@
 //! and goes up from the beginning, the target writes it into the origin's and comes down from the end.
 //! So each end works on one stretch, and on about the same one if a program repeats itself. A target
 //! that computes costs nothing, since the origin claims everything; one that makes progress takes half
-//! of the work. Each ordered pair of tasks has [`Words`] for one such get. Both adapters use
-//! [`Shares`], and differ in how they copy.
+//! of the work. Each ordered pair of tasks has [`Words`] for one such get. Both reaches of
+//! [`crate::adapters::local`] use [`Shares`], and differ in how they copy.
 //!
 //! - U1: bytes are claimed by one end. [`Words::claims`] holds the number of the get and what is left
 //!   between the two ends; a claim is a compare-exchange of all that. The origin alone sets another
@@ -298,7 +298,7 @@ pub(crate) fn finish(words: &Words, slice: Slice, written: bool) {
 }
 
 /// A get under way at its origin.
-struct Get {
+struct SharedGet {
     opened: Opened,
     remote: RemoteRegion,
     offset: u64,
@@ -316,7 +316,7 @@ enum Stage {
     GivenUp,
 }
 
-impl Get {
+impl SharedGet {
     /// Begins no further slice. Answers whether nobody writes any more (U6).
     fn is_over(&mut self, words: &Words, gone: impl FnOnce() -> bool) -> bool {
         self.opened.close(words).is_err() || self.opened.is_settled(words) || gone()
@@ -328,7 +328,7 @@ pub(crate) struct Shares {
     task: TaskId,
     fences: Fences,
     /// By target.
-    gets: Vec<Option<Get>>,
+    gets: Vec<Option<SharedGet>>,
     /// Number of the last get.
     last: u32,
     /// Whether the system has refused a write: then this task helps no more.
@@ -342,27 +342,33 @@ impl Shares {
         Self { task, fences, gets, last: 0, refused: false, segment }
     }
 
-    /// See [`crate::adapter::Adapter::share`].
+    /// Whether a get of `len` bytes from `target` can be shared: it has more than one slice, and two ends.
+    pub(crate) fn can_divide(&self, target: TaskId, len: usize) -> bool {
+        target != self.task && Measure::of(len).units >= 2
+    }
+
+    /// Whether a get from `target` is shared now.
+    pub(crate) fn is_busy(&self, target: TaskId) -> bool {
+        self.gets[target as usize].is_some()
+    }
+
+    /// See [`crate::adapter::SharedGets::begin`]. The caller has asked whether that is possible.
     pub(crate) fn begin(
         &mut self,
         target: TaskId,
         remote: RemoteRegion,
         offset: u64,
         into: RecvRegion,
-    ) -> Result<u32, RecvRegion> {
-        let measure = Measure::of(into.len());
-        let place = match self.gets.get_mut(target as usize) {
-            Some(place @ None) if target != self.task && measure.units >= 2 => place,
-            _ => return Err(into),
-        };
+    ) -> u32 {
         self.last = self.last.wrapping_add(1);
         let words = self.segment.share(self.task as usize, target as usize);
-        let opened = Opened::new(words, self.last, into.addr(), measure);
-        *place = Some(Get { opened, remote, offset, into, stage: Stage::Open });
-        Ok(self.last)
+        let opened = Opened::new(words, self.last, into.addr(), Measure::of(into.len()));
+        let get = SharedGet { opened, remote, offset, into, stage: Stage::Open };
+        self.gets[target as usize] = Some(get);
+        self.last
     }
 
-    /// See [`crate::adapter::Adapter::advance`]. `read` copies out of the target's memory, `gone` says
+    /// See [`crate::adapter::SharedGets::advance`]. `read` copies out of the target's memory, `gone` says
     /// whether the target will never write again.
     pub(crate) fn advance(
         &mut self,
@@ -396,7 +402,7 @@ impl Shares {
         }
         let is_failed = matches!(get.stage, Stage::Failed(_));
         match place.take_if(|get| is_failed && get.is_over(words, gone)) {
-            Some(Get { stage: Stage::Failed(error), .. }) => Err(error),
+            Some(SharedGet { stage: Stage::Failed(error), .. }) => Err(error),
             _ => Ok(Advance::Waiting),
         }
     }
@@ -412,7 +418,7 @@ impl Shares {
         over.is_some() || place.is_none()
     }
 
-    /// See [`crate::adapter::Adapter::help`]. `write` copies into the origin's memory: an address and
+    /// See [`crate::adapter::SharedGets::help`]. `write` copies into the origin's memory: an address and
     /// an offset from it.
     pub(crate) fn help(
         &mut self,

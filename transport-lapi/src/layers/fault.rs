@@ -3,7 +3,8 @@
 //! Frames can be refused as if there were no room, held back (the order per pair is kept), cut
 //! short, or have a bit turned over; a task can be declared lost. The same seed, plan and sequence of
 //! calls give the same faults. Held-back frames go on when the sender polls, so contract A4 of
-//! [`crate::adapter`] holds only for senders that poll.
+//! [`crate::adapter`] holds only for senders that poll. One-sided reads are held back in the same way: they are
+//! carried out by a later poll, which reports that they are over.
 
 #![allow(unsafe_code, reason = "an adapter is made of another one")]
 
@@ -11,8 +12,10 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use crate::adapter::{
-    Adapter, AdapterError, Advance, Caps, Doorbell, Frame, Post, SHORT_HEAD, Sink, TaskId,
+    Adapter, AdapterError, Advance, Begun, Caps, Doorbell, Events, Frame, GetKind, OneSided, Post,
+    SharedGets, TaskId, Ticket, Transfer, WaitBoard,
 };
+use crate::body::{Piece, Source};
 use crate::region::{RecvPart, RecvRegion, RemoteRegion, SendRegion};
 
 /// How often each fault happens, in frames of a thousand.
@@ -51,23 +54,43 @@ pub struct FaultAdapter<A> {
     offered: u64,
     /// Held-back frames by target.
     held: Vec<VecDeque<Held>>,
+    /// One-sided reads that are held back.
+    gets: Vec<HeldGet>,
     count: FaultCount,
+    /// How the adapter inside reads other tasks' memory.
+    kind: Option<GetKind>,
 }
+
+/// A one-sided read that is held back.
+struct HeldGet {
+    /// Polls it still has to wait.
+    wait: u64,
+    target: TaskId,
+    remote: RemoteRegion,
+    offset: u64,
+    into: RecvRegion,
+    ticket: Ticket,
+}
+
+/// The ticket of bodies that were held back: they are copies, and nobody waits for them to leave.
+const HELD: Ticket = Ticket(u32::MAX);
 
 /// A frame that is held back.
 struct Held {
     /// Polls it still has to wait.
     wait: u64,
     head: Vec<u8>,
-    body: Vec<u8>,
+    body: Source,
+    len: usize,
 }
 
 impl<A: Adapter> FaultAdapter<A> {
     /// Wraps `inner`.
-    pub fn new(inner: A, seed: u64, plan: FaultPlan) -> Self {
+    pub fn new(mut inner: A, seed: u64, plan: FaultPlan) -> Self {
         let held = std::iter::repeat_with(VecDeque::new).take(inner.num_tasks()).collect();
         let (dice, count) = (Dice(seed), FaultCount::default());
-        Self { inner, plan, dice, offered: 0, held, count }
+        let kind = inner.one_sided().map(|one_sided| one_sided.kind());
+        Self { inner, plan, dice, offered: 0, held, gets: Vec::new(), count, kind }
     }
 
     /// What was done so far.
@@ -82,9 +105,13 @@ impl<A: Adapter> FaultAdapter<A> {
     /// Sends the held-back frames whose time has come.
     fn release(&mut self) -> Result<(), AdapterError> {
         for target in 0..self.held.len() {
-            while let Some(Held { wait, head, body }) = self.held[target].front_mut() {
+            while let Some(Held { wait, head, body, len }) = self.held[target].front_mut() {
                 *wait = wait.saturating_sub(1);
-                if *wait > 0 || self.inner.try_send(target as TaskId, head, body)? == Post::Full {
+                if *wait > 0 {
+                    break;
+                }
+                let body = body.piece(0, *len);
+                if self.inner.try_send(target as TaskId, head, body, HELD)? == Post::Full {
                     break;
                 }
                 self.held[target].pop_front();
@@ -94,8 +121,8 @@ impl<A: Adapter> FaultAdapter<A> {
     }
 }
 
-// SAFETY: frames are copied where they are held back; all that touches regions is passed on to the adapter
-// inside, or refused.
+// SAFETY: frames are copied where they are held back, and gets are carried out before their end is reported (A9);
+// all else that touches regions is passed on to the adapter inside, or refused.
 unsafe impl<A: Adapter> Adapter for FaultAdapter<A> {
     fn caps(&self) -> Caps {
         self.inner.caps()
@@ -109,7 +136,13 @@ unsafe impl<A: Adapter> Adapter for FaultAdapter<A> {
         self.inner.num_tasks()
     }
 
-    fn try_send(&mut self, target: TaskId, head: &[u8], body: &[u8]) -> Result<Post, AdapterError> {
+    fn try_send(
+        &mut self,
+        target: TaskId,
+        head: &[u8],
+        body: Piece<'_>,
+        ticket: Ticket,
+    ) -> Result<Post, AdapterError> {
         self.offered += 1;
         if self.gone() == Some(target) {
             return Err(AdapterError::PeerLost { task: target });
@@ -122,98 +155,30 @@ unsafe impl<A: Adapter> Adapter for FaultAdapter<A> {
         if behind || self.dice.falls(self.plan.delay) {
             let wait = 1 + self.dice.roll() % 8;
             self.count.delayed += 1;
-            let (head, body) = (head.to_vec(), body.to_vec());
-            self.held[target as usize].push_back(Held { wait, head, body });
+            let (head, len) = (head.to_vec(), body.len());
+            let body = Source::from(body.to_vec());
+            self.held[target as usize].push_back(Held { wait, head, body, len });
             return Ok(Post::Taken);
         }
-        self.inner.try_send(target, head, body)
+        self.inner.try_send(target, head, body, ticket)
     }
 
-    fn try_send_short(&mut self, target: TaskId, head: [u8; SHORT_HEAD], body: &[u8]) -> bool {
-        matches!(self.try_send(target, &head, body), Ok(Post::Taken))
-    }
-
-    fn poll<K: Sink>(&mut self, budget: usize, sink: &mut K) -> Result<usize, AdapterError> {
+    fn poll<E: Events>(&mut self, budget: usize, events: &mut E) -> Result<usize, AdapterError> {
         self.release()?;
+        let over = self.release_gets(events);
         let Self { inner, plan, dice, count, .. } = self;
-        inner.poll(budget, &mut |frame: Frame<'_>| {
-            let mut head = frame.head.to_vec();
-            let mut body = frame.body;
-            if dice.falls(plan.corrupt) && !head.is_empty() {
-                let bit = dice.roll() as usize % (head.len() * 8);
-                head[bit / 8] ^= 1 << (bit % 8);
-                count.corrupted += 1;
-            }
-            if dice.falls(plan.truncate) {
-                if body.is_empty() {
-                    head.truncate(dice.roll() as usize % (head.len() + 1));
-                } else {
-                    body = body.part(0, dice.roll() as usize % body.len());
-                }
-                count.truncated += 1;
-            }
-            match head[..].try_into() {
-                Ok(short) => sink.short(frame.origin, short, body),
-                Err(_) => sink.frame(Frame { origin: frame.origin, head: &head, body }),
-            }
-        })
+        let arrived = inner.poll(budget, &mut Harm { plan, dice, count, events })?;
+        Ok(arrived + over)
     }
 
     fn is_far(&mut self, target: TaskId) -> bool {
         self.inner.is_far(target)
     }
 
-    fn expose(&mut self, key: u64, region: SendRegion) {
-        self.inner.expose(key, region);
-    }
-
-    fn conceal(&mut self, key: u64) {
-        self.inner.conceal(key);
-    }
-
-    fn withdraw(&mut self) {
-        self.inner.withdraw();
-    }
-
-    fn get(
-        &mut self,
-        target: TaskId,
-        remote: RemoteRegion,
-        offset: u64,
-        into: RecvPart<'_>,
-    ) -> Result<(), AdapterError> {
-        if self.gone() == Some(target) {
-            return Err(AdapterError::PeerLost { task: target });
-        }
-        self.inner.get(target, remote, offset, into)
-    }
-
-    fn share(
-        &mut self,
-        target: TaskId,
-        remote: RemoteRegion,
-        offset: u64,
-        into: RecvRegion,
-    ) -> Result<u32, RecvRegion> {
-        self.inner.share(target, remote, offset, into)
-    }
-
-    fn advance(&mut self, target: TaskId) -> Result<Advance, AdapterError> {
-        if self.gone() != Some(target) {
-            return self.inner.advance(target);
-        }
-        if !self.inner.unshare(target) {
-            return Ok(Advance::Waiting);
-        }
-        Err(AdapterError::PeerLost { task: target })
-    }
-
-    fn unshare(&mut self, target: TaskId) -> bool {
-        self.inner.unshare(target)
-    }
-
-    fn help(&mut self, origin: TaskId, number: u32, from: SendRegion) -> bool {
-        self.inner.help(origin, number, from)
+    fn withdraw(&mut self) -> bool {
+        self.held.iter_mut().for_each(VecDeque::clear);
+        self.gets.clear();
+        self.inner.withdraw()
     }
 
     fn doorbell(&self) -> Arc<dyn Doorbell> {
@@ -222,6 +187,167 @@ unsafe impl<A: Adapter> Adapter for FaultAdapter<A> {
 
     fn lost(&self) -> Option<TaskId> {
         self.gone().or_else(|| self.inner.lost())
+    }
+
+    fn one_sided(&mut self) -> Option<&mut dyn OneSided> {
+        self.inner.one_sided().is_some().then_some(self)
+    }
+
+    fn shared_gets(&mut self) -> Option<&mut dyn SharedGets> {
+        self.inner.shared_gets().is_some().then_some(self)
+    }
+
+    fn wait_board(&self) -> Option<Arc<dyn WaitBoard>> {
+        self.inner.wait_board()
+    }
+}
+
+impl<A: Adapter> FaultAdapter<A> {
+    fn reads(&mut self) -> &mut dyn OneSided {
+        self.inner.one_sided().expect("given out only where the adapter inside has it")
+    }
+
+    fn shares(&mut self) -> &mut dyn SharedGets {
+        self.inner.shared_gets().expect("given out only where the adapter inside has it")
+    }
+
+    /// Carries out the held-back gets whose time has come; returns how many.
+    fn release_gets(&mut self, events: &mut impl Events) -> usize {
+        self.gets.iter_mut().for_each(|get| get.wait = get.wait.saturating_sub(1));
+        let (due, held): (Vec<_>, Vec<_>) = self.gets.drain(..).partition(|get| get.wait == 0);
+        self.gets = held;
+        let mut over = due.len();
+        for HeldGet { target, remote, offset, mut into, ticket, .. } in due {
+            let len = into.len();
+            let outcome = match self.gone() == Some(target) {
+                true => Err(AdapterError::PeerLost { task: target }),
+                false => self.reads().get(target, remote, offset, into.part(0, len), ticket),
+            };
+            match outcome {
+                Ok(Transfer::Done) => events.got(ticket, Ok(())),
+                // The adapter inside reports the end.
+                Ok(Transfer::Started) => over -= 1,
+                Ok(Transfer::Full) => {
+                    over -= 1;
+                    self.gets.push(HeldGet { wait: 1, target, remote, offset, into, ticket });
+                }
+                Err(error) => events.got(ticket, Err(error)),
+            }
+        }
+        over
+    }
+}
+
+impl<A: Adapter> OneSided for FaultAdapter<A> {
+    fn kind(&self) -> GetKind {
+        self.kind.expect("given out only where the adapter inside has it")
+    }
+
+    fn expose(&mut self, key: u64, region: SendRegion) -> Result<(), AdapterError> {
+        self.reads().expose(key, region)
+    }
+
+    fn conceal(&mut self, key: u64) {
+        self.reads().conceal(key);
+    }
+
+    fn get(
+        &mut self,
+        target: TaskId,
+        remote: RemoteRegion,
+        offset: u64,
+        into: RecvPart<'_>,
+        ticket: Ticket,
+    ) -> Result<Transfer, AdapterError> {
+        if self.gone() == Some(target) {
+            return Err(AdapterError::PeerLost { task: target });
+        }
+        if self.dice.falls(self.plan.full) {
+            self.count.full += 1;
+            return Ok(Transfer::Full);
+        }
+        if self.dice.falls(self.plan.delay) {
+            let wait = 1 + self.dice.roll() % 8;
+            self.count.delayed += 1;
+            // SAFETY: A9: written by the poll that reports the end, or never, if `withdraw` comes first.
+            let into = unsafe { into.hold() };
+            self.gets.push(HeldGet { wait, target, remote, offset, into, ticket });
+            return Ok(Transfer::Started);
+        }
+        self.reads().get(target, remote, offset, into, ticket)
+    }
+}
+
+impl<A: Adapter> SharedGets for FaultAdapter<A> {
+    fn begin(
+        &mut self,
+        target: TaskId,
+        remote: RemoteRegion,
+        offset: u64,
+        into: RecvRegion,
+    ) -> Begun {
+        self.shares().begin(target, remote, offset, into)
+    }
+
+    fn advance(&mut self, target: TaskId) -> Result<Advance, AdapterError> {
+        if self.gone() != Some(target) {
+            return self.shares().advance(target);
+        }
+        if !self.shares().end(target) {
+            return Ok(Advance::Waiting);
+        }
+        Err(AdapterError::PeerLost { task: target })
+    }
+
+    fn end(&mut self, target: TaskId) -> bool {
+        self.shares().end(target)
+    }
+
+    fn help(&mut self, origin: TaskId, number: u32, from: SendRegion) -> bool {
+        self.shares().help(origin, number, from)
+    }
+}
+
+/// Harms frames on their way up.
+struct Harm<'a, E> {
+    plan: &'a FaultPlan,
+    dice: &'a mut Dice,
+    count: &'a mut FaultCount,
+    events: &'a mut E,
+}
+
+impl<E: Events> Events for Harm<'_, E> {
+    fn frame(&mut self, frame: Frame<'_>) {
+        let Self { plan, dice, count, events } = self;
+        let mut head = frame.head.to_vec();
+        let mut body = frame.body;
+        if dice.falls(plan.corrupt) && !head.is_empty() {
+            let bit = dice.roll() as usize % (head.len() * 8);
+            head[bit / 8] ^= 1 << (bit % 8);
+            count.corrupted += 1;
+        }
+        if dice.falls(plan.truncate) {
+            if body.is_empty() {
+                head.truncate(dice.roll() as usize % (head.len() + 1));
+            } else {
+                body = body.part(0, dice.roll() as usize % body.len());
+            }
+            count.truncated += 1;
+        }
+        match head[..].try_into() {
+            Ok(short) => events.short(frame.origin, short, body),
+            Err(_) => events.frame(Frame { origin: frame.origin, head: &head, body }),
+        }
+    }
+
+    fn left(&mut self, ticket: Ticket) {
+        if ticket != HELD {
+            self.events.left(ticket);
+        }
+    }
+
+    fn got(&mut self, ticket: Ticket, outcome: Result<(), AdapterError>) {
+        self.events.got(ticket, outcome);
     }
 }
 

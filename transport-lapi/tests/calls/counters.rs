@@ -1,9 +1,7 @@
 //! Origin, target and completion counters, and the calls on them.
 
 use transport_lapi::wireup::Native;
-use transport_lapi::{
-    Amsend, Arrival, Completion, Context, CounterId, HeaderAction, OnOrigin, Outbox, SendRegion,
-};
+use transport_lapi::{Amsend, Arrival, Context, CounterId, HeaderAction, Next, Outbox, SendRegion};
 
 use crate::support::buffers::{Landing, pattern, source};
 use crate::support::job::{Kind, run};
@@ -20,7 +18,7 @@ fn complete(_: &mut Completed, message: Arrival<'_>) -> HeaderAction<Completed> 
         *completed += 1;
     }
     let into = Landing::new(message.len as usize).region(message.len as usize);
-    HeaderAction::Deliver { into, completion: Completion::Inline(count, 0) }
+    HeaderAction::Deliver { into: into.into(), next: Next::Inline(count, 0) }
 }
 
 /// Three counters, with the same names on every task.
@@ -93,7 +91,7 @@ fn all_three_counters_count_once_for_every_message() {
                     for handler in [1, 2] {
                         if context.task() == 0 {
                             let mut call = Amsend::new(1, handler, &[], source(pattern(1, len)));
-                            call.on_origin = OnOrigin::Counter(origin);
+                            call.on_origin = Next::Counter(origin);
                             call.tgt_cntr = Some(target);
                             call.cmpl_cntr = Some(completion);
                             let _ = context.session().unwrap().amsend(call).unwrap();

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use transport_lapi::{Amsend, Arrival, Completion, HeaderAction, OnOrigin};
+use transport_lapi::{Amsend, Arrival, HeaderAction, Next};
 
 use crate::support::buffers::{Landing, pattern, source};
 use crate::support::job::{Kind, run};
@@ -17,7 +17,7 @@ type Landings = Vec<Landing>;
 
 fn store(landings: &mut Landings, message: Arrival<'_>) -> HeaderAction<Landings> {
     let into = landings[message.origin as usize].region(message.len as usize);
-    HeaderAction::Deliver { into, completion: Completion::None }
+    HeaderAction::Deliver { into: into.into(), next: Next::Nothing }
 }
 
 /// When the fence has returned at the origin, the bytes are where the target wanted them: the
@@ -68,11 +68,11 @@ fn after_a_fence_gets_are_complete() {
                 let landing = Landing::new(LONG);
                 let mut session = context.session().unwrap();
                 let remote = session.register(source(pattern(7, LONG))).unwrap();
-                session.get(0, remote, 0, landing.region(LONG), OnOrigin::None).unwrap();
+                session.get(0, remote, 0, landing.region(LONG), Next::Nothing).unwrap();
                 drop(session);
                 context.fence().unwrap();
                 assert!(landing.holds(pattern(7, LONG)), "{kind:?}");
-                context.session().unwrap().deregister(remote);
+                context.session().unwrap().deregister(remote, Next::Nothing);
             },
         );
     }

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use transport_lapi::wireup::Native;
 use transport_lapi::{
-    Amsend, Arrival, Context, HeaderAction, OnOrigin, Options, Outbox, RecvRegion, RemoteRegion,
+    Amsend, Arrival, Context, HeaderAction, Next, Options, Outbox, RecvRegion, RemoteRegion,
     SendRegion,
 };
 
@@ -36,7 +36,7 @@ fn region_of(board: &Board, task: u32) -> RemoteRegion {
 /// Ends the registration once nobody reads any more.
 fn end<S>(context: &Context<Native, S>, board: &Board) {
     context.gfence().unwrap();
-    context.session().unwrap().deregister(region_of(board, context.task()));
+    context.session().unwrap().deregister(region_of(board, context.task()), Next::Nothing);
 }
 
 #[test]
@@ -59,7 +59,7 @@ fn every_length_and_offset_is_read() {
                         if offset + len > REGION {
                             continue;
                         }
-                        let told = OnOrigin::Counter(counter);
+                        let told = Next::Counter(counter);
                         let into = landing.region(len);
                         let remote = region_of(&board, peer);
                         let mut session = context.session().unwrap();
@@ -92,7 +92,7 @@ fn a_get_of_nothing_counts() {
                 let peer = 1 - context.task();
                 let empty = RemoteRegion { addr: 0, len: 0, key: 0 };
                 for (remote, offset) in [(region_of(&board, peer), REGION as u64), (empty, 0)] {
-                    let told = OnOrigin::Counter(counter);
+                    let told = Next::Counter(counter);
                     let mut session = context.session().unwrap();
                     session.get(peer, remote, offset, RecvRegion::EMPTY, told).unwrap();
                     drop(session);
@@ -116,7 +116,7 @@ fn a_task_reads_itself() {
                 register(context, &board);
                 let counter = context.session().unwrap().counter();
                 let landing = Landing::new(REGION);
-                let told = OnOrigin::Counter(counter);
+                let told = Next::Counter(counter);
                 let into = landing.region(REGION);
                 context.session().unwrap().get(0, region_of(&board, 0), 0, into, told).unwrap();
                 context.waitcntr(counter, 1).unwrap();
@@ -145,7 +145,7 @@ fn an_owner_helps_if_it_makes_progress() {
             let (reader, owner, region) = pair(kind);
             let landing = Landing::new(REGION);
             let counter = reader.session().unwrap().counter();
-            let (told, into) = (OnOrigin::Counter(counter), landing.region(REGION));
+            let (told, into) = (Next::Counter(counter), landing.region(REGION));
             reader.session().unwrap().get(1, region, 0, into, told).unwrap();
             assert_eq!(reader.session().unwrap().progress().unwrap(), 2, "begins, and tells");
             let mut slices = 0;
@@ -169,11 +169,11 @@ fn help_ends_with_the_registration_and_with_the_reader() {
             let (reader, owner, region) = pair(kind);
             let landing = Landing::new(REGION);
             let into = landing.region(REGION);
-            reader.session().unwrap().get(1, region, 0, into, OnOrigin::None).unwrap();
+            reader.session().unwrap().get(1, region, 0, into, Next::Nothing).unwrap();
             reader.session().unwrap().progress().unwrap();
             assert_eq!(owner.session().unwrap().progress().unwrap(), 2, "the packet and a slice");
             if owner_ends {
-                owner.session().unwrap().deregister(region);
+                owner.session().unwrap().deregister(region, Next::Nothing);
             } else {
                 reader.session().unwrap().abandon();
             }
@@ -200,7 +200,7 @@ fn long_gets_wait_for_each_other_and_short_ones_for_none() {
         for (info, (landing, len)) in
             landings.iter().zip([REGION, REGION / 2, REGION, 8]).enumerate()
         {
-            let told = OnOrigin::Handler(told, info as u64);
+            let told = Next::Inline(told, info as u64);
             reader.session().unwrap().get(1, region, 0, landing.region(len), told).unwrap();
         }
         reader.wait(|session| (session.state.len() == 4).then_some(())).unwrap();
@@ -232,7 +232,7 @@ fn many_gets_are_under_way_at_once() {
                     let len = numbers.pick(&[1, 100, 5_000, 70_000, 600_000]);
                     let offset = numbers.below(REGION - len);
                     let landing = Landing::new(len);
-                    let on_origin = OnOrigin::Handler(told, info);
+                    let on_origin = Next::Inline(told, info);
                     let (remote, into) = (region_of(&board, peer), landing.region(len));
                     let mut session = context.session().unwrap();
                     session.get(peer, remote, offset as u64, into, on_origin).unwrap();
@@ -265,10 +265,10 @@ fn handlers_start_gets_and_end_registrations() {
         let word = |at: usize| message.uhdr[at..at + 8].try_into().map(u64::from_le_bytes);
         let word = |at| word(at).expect("three words");
         let region = RemoteRegion { addr: word(0), len: word(8), key: word(16) };
-        let fetch = transport_lapi::Completion::Inline(fetch, message.origin.into());
+        let fetch = Next::Inline(fetch, message.origin.into());
         let into = Landing::new(0).region(0);
         FETCHES.lock().unwrap().push(region);
-        HeaderAction::Deliver { into, completion: fetch }
+        HeaderAction::Deliver { into: into.into(), next: fetch }
     }
     /// What the handler of the offer hands to the completion handler.
     static FETCHES: Mutex<Vec<RemoteRegion>> = Mutex::new(Vec::new());
@@ -277,7 +277,7 @@ fn handlers_start_gets_and_end_registrations() {
         let landing = Landing::new(region.len as usize);
         state.landing = Some(landing);
         let into = landing.region(region.len as usize);
-        outbox.get(owner as u32, region, 0, into, OnOrigin::Handler(fetched, owner)).unwrap();
+        outbox.get(owner as u32, region, 0, into, Next::Inline(fetched, owner)).unwrap();
     }
     fn fetched(state: &mut Rendezvous, outbox: &mut Outbox<Rendezvous>, owner: u64) {
         state.done = true;
@@ -286,10 +286,10 @@ fn handlers_start_gets_and_end_registrations() {
     fn done(state: &mut Rendezvous, _: Arrival<'_>) -> HeaderAction<Rendezvous> {
         let into = Landing::new(0).region(0);
         state.done = true;
-        HeaderAction::Deliver { into, completion: transport_lapi::Completion::Inline(forget, 0) }
+        HeaderAction::Deliver { into: into.into(), next: Next::Inline(forget, 0) }
     }
     fn forget(state: &mut Rendezvous, outbox: &mut Outbox<Rendezvous>, _: u64) {
-        outbox.deregister(state.region.take().expect("the owner has registered it"));
+        outbox.deregister(state.region.take().expect("the owner has registered it"), Next::Nothing);
     }
     for kind in Kind::ALL {
         run(

@@ -6,9 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use transport_lapi::wireup::Native;
-use transport_lapi::{
-    Amsend, Arrival, Completion, Context, CounterId, HeaderAction, OnOrigin, Outbox, SendRegion,
-};
+use transport_lapi::{Amsend, Arrival, Context, CounterId, HeaderAction, Next, Outbox, SendRegion};
 
 use crate::support::buffers::{Landing, pattern, source};
 use crate::support::frames::{COMPLETE, Head, SINGLE, received};
@@ -57,13 +55,13 @@ fn drop_it(state: &mut Answers, _: Arrival<'_>) -> HeaderAction<Answers> {
 fn store_part(state: &mut Answers, message: Arrival<'_>) -> HeaderAction<Answers> {
     state.headers += 1;
     let into = state.landing.region(state.wanted);
-    HeaderAction::Deliver { into, completion: Completion::Inline(completed, message.len) }
+    HeaderAction::Deliver { into: into.into(), next: Next::Inline(completed, message.len) }
 }
 
 fn store_silently(state: &mut Answers, message: Arrival<'_>) -> HeaderAction<Answers> {
     state.headers += 1;
     let into = state.landing.region(message.len as usize);
-    HeaderAction::Deliver { into, completion: Completion::None }
+    HeaderAction::Deliver { into: into.into(), next: Next::Nothing }
 }
 
 fn completed(state: &mut Answers, _: &mut Outbox<Answers>, info: u64) {
@@ -133,7 +131,7 @@ fn an_inline_handler_sees_the_data_and_replies() {
     fn arrive(state: &mut Echo, message: Arrival<'_>) -> HeaderAction<Echo> {
         let into = state.landing.region(message.len as usize);
         let info = u64::from(message.origin) << 32 | message.len;
-        HeaderAction::Deliver { into, completion: Completion::Inline(reply, info) }
+        HeaderAction::Deliver { into: into.into(), next: Next::Inline(reply, info) }
     }
     fn reply(state: &mut Echo, outbox: &mut Outbox<Echo>, info: u64) {
         let (origin, len) = ((info >> 32) as u32, info as u32 as usize);
@@ -145,7 +143,7 @@ fn an_inline_handler_sees_the_data_and_replies() {
     fn replied(state: &mut Echo, message: Arrival<'_>) -> HeaderAction<Echo> {
         assert_eq!(message.uhdr, message.len.to_le_bytes());
         let into = state.landing.region(message.len as usize);
-        HeaderAction::Deliver { into, completion: Completion::Inline(keep, message.len) }
+        HeaderAction::Deliver { into: into.into(), next: Next::Inline(keep, message.len) }
     }
     fn keep(state: &mut Echo, _: &mut Outbox<Echo>, len: u64) {
         state.replies.push(state.landing.contents(len as usize).0);
@@ -184,7 +182,7 @@ fn deferred(_: u32) -> Deferred {
 fn defer(state: &mut Deferred, message: Arrival<'_>) -> HeaderAction<Deferred> {
     let into = state.landing.region(message.len as usize);
     let run = state.next.take().expect("the test has prepared a handler for every message");
-    HeaderAction::Deliver { into, completion: Completion::Thread(run) }
+    HeaderAction::Deliver { into: into.into(), next: Next::Thread(run) }
 }
 
 /// The counters go up only when the handler on the thread has returned; meanwhile the dispatcher
@@ -231,8 +229,8 @@ fn handlers_on_the_thread_run_in_order() {
         let number = u64::from_le_bytes(message.uhdr.try_into().expect("eight bytes"));
         let log = Arc::clone(log);
         let run = Box::new(move || log.lock().unwrap().push(number));
-        let completion = Completion::Thread(run);
-        HeaderAction::Deliver { into: Landing::new(0).region(0), completion }
+        let completion = Next::Thread(run);
+        HeaderAction::Then(completion)
     }
     run(
         Kind::Threads,
@@ -364,7 +362,7 @@ fn the_origin_handler_may_send() {
         |context| {
             context.session().unwrap().addr_set(1, arrive).unwrap();
             let mut call = Amsend::new(0, 1, &[], source(pattern(1, 20_000)));
-            call.on_origin = OnOrigin::Handler(next, 5);
+            call.on_origin = Next::Inline(next, 5);
             let _ = context.session().unwrap().amsend(call).unwrap();
             context.wait(|session| (session.state.arrived.len() == 2).then_some(())).unwrap();
             assert_eq!(context.session().unwrap().state.arrived, [20_000, 5]);
@@ -376,8 +374,8 @@ fn the_origin_handler_may_send() {
 #[test]
 fn the_news_of_a_completion_goes_behind_the_reply_of_its_handler() {
     fn arrive(_: &mut (), message: Arrival<'_>) -> HeaderAction<()> {
-        let completion = Completion::Inline(reply, message.len);
-        HeaderAction::Deliver { into: Landing::new(0).region(0), completion }
+        let completion = Next::Inline(reply, message.len);
+        HeaderAction::Then(completion)
     }
     fn reply(_: &mut (), outbox: &mut Outbox<()>, len: u64) {
         outbox.amsend(1, 9, &[], vec![3; len as usize]).unwrap();

@@ -1,7 +1,7 @@
 //! Header handlers of messages from one origin to one target run in the order of sending.
 
 use transport_lapi::config::WaitMode;
-use transport_lapi::{Amsend, Arrival, Completion, HeaderAction, Outbox, TaskId};
+use transport_lapi::{Amsend, Arrival, HeaderAction, Next, Outbox, TaskId};
 
 use crate::support::buffers::{Landing, pattern, source};
 use crate::support::job::{Kind, run_with, waiting};
@@ -24,7 +24,7 @@ fn arrive(log: &mut Log, message: Arrival<'_>) -> HeaderAction<Log> {
     let len = message.len as usize;
     let landing = Landing::new(len);
     log.landed.push((landing, seed(message.origin, number), len));
-    HeaderAction::Deliver { into: landing.region(len), completion: Completion::Inline(complete, 0) }
+    HeaderAction::Deliver { into: landing.region(len).into(), next: Next::Inline(complete, 0) }
 }
 
 fn complete(log: &mut Log, _: &mut Outbox<Log>, _: u64) {

@@ -12,8 +12,8 @@ use transport_lapi::bootstrap::board::{Board, Wait};
 use transport_lapi::config::{GetMode, WaitMode};
 use transport_lapi::wireup::Native;
 use transport_lapi::{
-    Amsend, Arrival, Awaited, Completion, Context, CounterId, HeaderAction, LapiError, OnOrigin,
-    Options, SendRegion, Session,
+    Amsend, Arrival, Awaited, Context, CounterId, HeaderAction, LapiError, Next, Options,
+    SendRegion, Session,
 };
 
 use crate::support::buffers::{Landing, pattern, source};
@@ -64,7 +64,7 @@ fn setting_a_counter_wakes_who_waits_for_it() {
 fn a_send_wakes_who_waits_for_its_origin_counter() {
     fn send(context: &Context<Native, ()>, counter: CounterId) {
         let mut call = Amsend::new(1, 1, &[], SendRegion::EMPTY);
-        call.on_origin = OnOrigin::Counter(counter);
+        call.on_origin = Next::Counter(counter);
         let _ = context.session().unwrap().amsend(call).unwrap();
     }
     wakes_a_sleeper(Kind::Threads, send);
@@ -75,7 +75,7 @@ fn a_send_wakes_who_waits_for_its_origin_counter() {
 fn a_long_send_wakes_who_waits_for_its_origin_counter() {
     fn send(context: &Context<Native, ()>, counter: CounterId) {
         let mut call = Amsend::new(1, 1, &[], source(pattern(1, 100_000)));
-        call.on_origin = OnOrigin::Counter(counter);
+        call.on_origin = Next::Counter(counter);
         let _ = context.session().unwrap().amsend(call).unwrap();
     }
     wakes_a_sleeper(Kind::Threads, send);
@@ -88,7 +88,7 @@ fn a_get_wakes_who_waits_for_it() {
         let mut session = context.session().unwrap();
         let remote = session.register(source(pattern(1, 100_000))).unwrap();
         let into = Landing::new(100_000).region(100_000);
-        session.get(0, remote, 0, into, OnOrigin::Counter(counter)).unwrap();
+        session.get(0, remote, 0, into, Next::Counter(counter)).unwrap();
     }
     for kind in Kind::ALL {
         wakes_a_sleeper(kind, get);
@@ -99,8 +99,8 @@ fn a_get_wakes_who_waits_for_it() {
 #[test]
 fn the_completion_thread_wakes_who_waits() {
     fn defer(_: &mut (), _: Arrival<'_>) -> HeaderAction<()> {
-        let completion = Completion::Thread(Box::new(|| thread::sleep(2 * ASLEEP)));
-        HeaderAction::Deliver { into: Landing::new(0).region(0), completion }
+        let completion = Next::Thread(Box::new(|| thread::sleep(2 * ASLEEP)));
+        HeaderAction::Then(completion)
     }
     fn send(context: &Context<Native, ()>, counter: CounterId) {
         let mut session = context.session().unwrap();
@@ -373,7 +373,7 @@ fn an_inquiry_is_answered_without_the_lock() {
         });
         board.inquire(0);
         thread::scope(|scope| {
-            scope.spawn(|| context.answer_inquiry(context.session().unwrap()));
+            scope.spawn(|| context.attend(context.session().unwrap()));
             telling.wait();
             drop(context.session().unwrap());
             told.wait();

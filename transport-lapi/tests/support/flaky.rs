@@ -5,9 +5,11 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
-use transport_lapi::adapter::{Adapter, AdapterError, Caps, Doorbell, Post, Sink};
+use transport_lapi::adapter::{
+    Adapter, AdapterError, Caps, Doorbell, Events, OneSided, Post, Ticket,
+};
 use transport_lapi::wireup::Native;
-use transport_lapi::{RecvPart, RemoteRegion, TaskId};
+use transport_lapi::{Piece, TaskId};
 
 /// Fails when the number of frames still to pass is zero, once.
 pub struct Flaky {
@@ -38,31 +40,27 @@ unsafe impl Adapter for Flaky {
         self.inner.num_tasks()
     }
 
-    fn try_send(&mut self, to: TaskId, head: &[u8], body: &[u8]) -> Result<Post, AdapterError> {
+    fn try_send(
+        &mut self,
+        to: TaskId,
+        head: &[u8],
+        body: Piece<'_>,
+        ticket: Ticket,
+    ) -> Result<Post, AdapterError> {
         if self.passes.load(Ordering::Relaxed) >= 0
             && self.passes.fetch_sub(1, Ordering::Relaxed) == 0
         {
             return Err(AdapterError::Corrupt { origin: to, what: "made up by the test" });
         }
-        self.inner.try_send(to, head, body)
+        self.inner.try_send(to, head, body, ticket)
     }
 
-    fn poll<K: Sink>(&mut self, budget: usize, sink: &mut K) -> Result<usize, AdapterError> {
-        self.inner.poll(budget, sink)
+    fn poll<E: Events>(&mut self, budget: usize, events: &mut E) -> Result<usize, AdapterError> {
+        self.inner.poll(budget, events)
     }
 
-    fn withdraw(&mut self) {
-        self.inner.withdraw();
-    }
-
-    fn get(
-        &mut self,
-        target: TaskId,
-        remote: RemoteRegion,
-        offset: u64,
-        into: RecvPart<'_>,
-    ) -> Result<(), AdapterError> {
-        self.inner.get(target, remote, offset, into)
+    fn withdraw(&mut self) -> bool {
+        self.inner.withdraw()
     }
 
     fn doorbell(&self) -> Arc<dyn Doorbell> {
@@ -71,5 +69,9 @@ unsafe impl Adapter for Flaky {
 
     fn lost(&self) -> Option<TaskId> {
         self.inner.lost()
+    }
+
+    fn one_sided(&mut self) -> Option<&mut dyn OneSided> {
+        self.inner.one_sided()
     }
 }

@@ -1,8 +1,8 @@
 //! Packets written by hand, byte for byte, as `wire.rs` describes them: what a peer of another
 //! make, or a broken one, puts into a ring.
 
-use transport_lapi::TaskId;
-use transport_lapi::adapter::{Adapter, Frame, Post};
+use transport_lapi::adapter::{Adapter, Frame, Post, Ticket};
+use transport_lapi::{Source, TaskId};
 
 /// The whole message is in the packet.
 pub const SINGLE: u8 = 1;
@@ -76,7 +76,9 @@ impl Head {
 
     /// Puts the frame into the ring to `target`.
     pub fn send<A: Adapter>(&self, from: &mut A, target: TaskId, body: &[u8]) {
-        let post = from.try_send(target, &self.0, body).expect("the ring is sound");
+        let source = Source::from(body.to_vec());
+        let post = from.try_send(target, &self.0, source.piece(0, body.len()), Ticket(0));
+        let post = post.expect("the ring is sound");
         assert_eq!(post, Post::Taken, "the ring has room for a few frames");
     }
 }

@@ -47,7 +47,7 @@ fn attach(num_tasks: usize, get: GetMode) -> Vec<Native> {
         let tasks: Vec<_> = (0..num_tasks).map(task).collect();
         let adapter = |task: thread::ScopedJoinHandle<'_, Result<ShmAdapter, _>>| {
             let attached = task.join().expect("attaching does not panic");
-            Native::Shm(attached.expect("all tasks attach"))
+            attached.expect("all tasks attach").into_any()
         };
         tasks.into_iter().map(adapter).collect()
     })

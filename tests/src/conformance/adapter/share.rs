@@ -10,7 +10,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use transport_lapi::adapter::{Adapter, AdapterError, Advance, TaskId};
+use transport_lapi::adapter::{
+    Adapter, AdapterError, Advance, Begun, Events, Frame, SharedGets, TaskId, Ticket, Transfer,
+};
 use transport_lapi::{RecvRegion, RemoteRegion, SendRegion};
 
 use super::{Maker, Numbers};
@@ -36,7 +38,9 @@ impl<A: Adapter> Scene<A> {
         let source: &'static [u8] = Box::leak(Numbers(len as u64).bytes(len).into_boxed_slice());
         let start = Box::leak(vec![BLANK; len].into_boxed_slice()).as_mut_ptr();
         let mut target = job.remove(1);
-        target.expose(KEY, send_region(source));
+        if let Some(one_sided) = target.one_sided() {
+            one_sided.expose(KEY, send_region(source)).expect("memory can be exposed");
+        }
         Self { origin: job.remove(0), target, source, start }
     }
 
@@ -44,7 +48,10 @@ impl<A: Adapter> Scene<A> {
         let addr = send_region(self.source).addr();
         let remote = RemoteRegion { addr, len: self.source.len() as u64, key: KEY };
         let landing = self.landing();
-        self.origin.share(1, remote, 0, landing).ok()
+        match self.origin.shared_gets()?.begin(1, remote, 0, landing) {
+            Begun::Shared(number) => Some(number),
+            Begun::Busy(_) | Begun::Alone(_) => None,
+        }
     }
 
     /// The landing as a region, for the next get.
@@ -54,17 +61,42 @@ impl<A: Adapter> Scene<A> {
     }
 
     fn advance(&mut self) -> Advance {
-        self.origin.advance(1).expect("the memory can be read")
+        shares(&mut self.origin).advance(1).expect("the memory can be read")
     }
 
     fn help(&mut self, number: u32) -> bool {
-        self.target.help(0, number, send_region(self.source))
+        let source = send_region(self.source);
+        self.target.shared_gets().is_some_and(|shared| shared.help(0, number, source))
     }
 
     /// What has arrived, once nobody writes any more.
     fn landed(&self) -> &[u8] {
         // SAFETY: TS3.
         unsafe { std::slice::from_raw_parts(self.start, self.source.len()) }
+    }
+}
+
+/// For checks that have begun a shared get.
+fn shares<A: Adapter>(task: &mut A) -> &mut dyn SharedGets {
+    task.shared_gets().expect("an adapter keeps its capabilities")
+}
+
+/// How the only get that is under way ends.
+fn end_of_get<A: Adapter>(task: &mut A) -> Result<(), AdapterError> {
+    struct Got(Option<Result<(), AdapterError>>);
+    impl Events for Got {
+        fn frame(&mut self, _: Frame<'_>) {}
+
+        fn got(&mut self, _: Ticket, outcome: Result<(), AdapterError>) {
+            self.0 = Some(outcome);
+        }
+    }
+    loop {
+        let mut got = Got(None);
+        task.poll(usize::MAX, &mut got).expect("the ring is sound");
+        if let Some(outcome) = got.0 {
+            return outcome;
+        }
     }
 }
 
@@ -83,7 +115,7 @@ pub fn a_target_that_does_nothing_costs_nothing<A: Adapter>(make: Maker<A>) {
         assert!(scene.landed() == scene.source, "{len} bytes");
         assert!(!scene.help(number), "nothing is left");
         assert!(scene.share().is_some(), "the next one can begin");
-        assert!(scene.origin.unshare(1), "nobody helps");
+        assert!(shares(&mut scene.origin).end(1), "nobody helps");
     }
 }
 
@@ -113,10 +145,10 @@ pub fn a_task_that_waits_for_help_is_woken<A: Adapter>(make: Maker<A>) {
         let Some(number) = scene.share() else { return };
         let Scene { origin, target, source, .. } = &mut scene;
         thread::scope(|scope| {
-            scope.spawn(|| while target.help(0, number, send_region(source)) {});
+            scope.spawn(|| while shares(target).help(0, number, send_region(source)) {});
             loop {
                 let ticket = bell.announce();
-                match origin.advance(1).expect("the memory can be read") {
+                match shares(origin).advance(1).expect("the memory can be read") {
                     Advance::Waiting => {
                         let start = std::time::Instant::now();
                         bell.sleep(ticket, Some(ASLEEP));
@@ -142,11 +174,11 @@ pub fn a_shared_get_that_was_ended_is_written_by_nobody<A: Adapter>(make: Maker<
         thread::scope(|scope| {
             scope.spawn(|| {
                 while !ended.load(Ordering::Relaxed) {
-                    target.help(0, number, send_region(source));
+                    shares(target).help(0, number, send_region(source));
                 }
             });
-            let _ = origin.advance(1).expect("the memory can be read");
-            while !origin.unshare(1) {
+            let _ = shares(origin).advance(1).expect("the memory can be read");
+            while !shares(origin).end(1) {
                 thread::yield_now();
             }
             // SAFETY: TS3: the get has ended.
@@ -167,24 +199,30 @@ pub fn help_that_fits_no_get_is_none<A: Adapter>(make: Maker<A>) {
     assert!(!scene.help(0) && !scene.help(1), "before any get");
     let Some(number) = scene.share() else { return };
     assert!(!scene.help(number.wrapping_add(1)) && !scene.help(number.wrapping_sub(1)));
-    assert!(!scene.target.help(0, number, send_region(&scene.source[1..])));
-    assert!(!scene.target.help(1 as TaskId, number, send_region(scene.source)), "of one's own");
-    assert!(scene.origin.unshare(1) && scene.origin.unshare(1), "also without a get");
+    assert!(!shares(&mut scene.target).help(0, number, send_region(&scene.source[1..])));
+    assert!(
+        !shares(&mut scene.target).help(1 as TaskId, number, send_region(scene.source)),
+        "of one's own"
+    );
+    assert!(
+        shares(&mut scene.origin).end(1) && shares(&mut scene.origin).end(1),
+        "also without a get"
+    );
     assert!(scene.landed().iter().all(|&byte| byte == BLANK), "nothing was copied");
     let landing = scene.landing();
     let own = RemoteRegion { addr: 64, len: 100_000, key: KEY };
-    let own = scene.origin.share(0, own, 0, landing);
-    assert!(own.is_err(), "a task does not help itself");
+    let own = shares(&mut scene.origin).begin(0, own, 0, landing);
+    assert!(matches!(own, Begun::Alone(_)), "a task does not help itself");
 }
 
 /// A8: the target withdraws in the middle of a get, and uses the memory for something else.
 pub fn a_get_is_refused_if_its_target_withdraws_meanwhile<A: Adapter>(make: Maker<A>) {
     let mut scene = Scene::new(make, 2_000_000);
-    let (Some(_), Some(_)) = (scene.origin.caps().get, scene.share()) else { return };
+    let Some(_) = scene.share() else { return };
     assert_eq!(scene.advance(), Advance::Copied);
-    scene.target.withdraw();
+    let _ = scene.target.withdraw();
     let refused = loop {
-        match scene.origin.advance(1) {
+        match shares(&mut scene.origin).advance(1) {
             Ok(Advance::Complete) => panic!("the get is complete"),
             Ok(_) => {}
             Err(refused) => break refused,
@@ -193,6 +231,15 @@ pub fn a_get_is_refused_if_its_target_withdraws_meanwhile<A: Adapter>(make: Make
     assert!(matches!(refused, AdapterError::PeerLost { task: 1 }), "{refused}");
     let addr = send_region(scene.source).addr();
     let remote = RemoteRegion { addr, len: scene.source.len() as u64, key: KEY };
-    let refused = scene.origin.get(1, remote, 0, scene.landing().part(0, 100)).unwrap_err();
+    let mut landing = scene.landing();
+    let refused = loop {
+        let one_sided = scene.origin.one_sided().expect("what is shared can be read alone");
+        match one_sided.get(1, remote, 0, landing.part(0, 100), Ticket(0)) {
+            Ok(Transfer::Full) => {}
+            Ok(Transfer::Started) => break end_of_get(&mut scene.origin).unwrap_err(),
+            Ok(Transfer::Done) => panic!("the get is complete"),
+            Err(refused) => break refused,
+        }
+    };
     assert!(matches!(refused, AdapterError::PeerLost { task: 1 }), "{refused}");
 }

@@ -98,14 +98,15 @@ pub fn credit_that_has_come_is_used<P: Platform>(setup: &Setup<P>) {
     if !setup.is_eager(LARGE) {
         return;
     }
-    let (sent, received) = (Barrier::new(2), Barrier::new(2));
+    let sent = Barrier::new(2);
     setup.with_early_limit(EARLY_LIMIT).run(2, move |rank| {
         for round in 0..5 {
             if rank.me() == 0 {
                 let send = |tag| rank.isend(payload(round, LARGE), 1, tag).unwrap();
                 rank.complete(&mut [0, 1, 2].map(send));
                 sent.wait();
-                received.wait();
+                // Credit comes before it.
+                rank.recv(&mut [], 1, 9).unwrap();
             } else {
                 sent.wait();
                 for tag in [0, 1, 2] {
@@ -113,7 +114,7 @@ pub fn credit_that_has_come_is_used<P: Platform>(setup: &Setup<P>) {
                     rank.recv(&mut buffer, 0, tag).unwrap();
                     check(&buffer, round);
                 }
-                received.wait();
+                rank.send(&[], 0, 9).unwrap();
             }
         }
         assert_eq!(rank.stats().unwrap().credit_fallbacks, 0);
@@ -178,9 +179,11 @@ fn has_lines<A: Adapter>(rank: &Rank<A>, lines: &[&str]) {
 /// Posted receives, early messages and open requests are named, each with what identifies it.
 pub fn the_dump_names_what_is_queued<P: Platform>(setup: &Setup<P>) {
     let (eager_12, eager_16) = (setup.is_eager(12), setup.is_eager(16));
+    let dumped = Barrier::new(2);
     setup.run(2, move |rank| {
         if rank.me() == 0 {
             let send = rank.isend(payload(1, 12), 1, 7).unwrap();
+            dumped.wait();
             rank.recv(&mut [0; 16], 1, 8).unwrap();
             rank.wait(send).0.unwrap();
             return;
@@ -206,7 +209,12 @@ pub fn the_dump_names_what_is_queued<P: Platform>(setup: &Setup<P>) {
         let send = rank.issend(payload(2, 16), 0, 8).unwrap();
         let phase = if eager_16 { "matched" } else { "fetched" };
         let line = format!("send to rank 0, tag 8, context 0, 16 bytes (waiting to be {phase})");
+        // The data may leave a moment after the call.
+        while !rank.dump().unwrap().contains(&line) {
+            rank.progress().unwrap();
+        }
         has_lines(rank, &["open requests: 3", &line]);
+        dumped.wait();
         rank.wait(send).0.unwrap();
         rank.recv(&mut [0; 12], 0, 7).unwrap();
         for receive in receives {

@@ -13,7 +13,9 @@
 use std::ops::Deref;
 use std::sync::Arc;
 
-use mpjdev::{Adapter, Device, Error, Message, Mode, RecvRegion, Request, SendRegion, Status};
+use mpjdev::{
+    Adapter, Device, Error, Message, Mode, RecvRegion, Request, SendRegion, Status, Strided,
+};
 
 /// One rank of a job under test.
 pub struct Rank<A: Adapter> {
@@ -182,6 +184,41 @@ impl<A: Adapter> Rank<A> {
         let into = recv_region(&mut buffer);
         let request = self.device.irecv(into, source.into(), tag.into(), self.context)?;
         Ok(Pending { request: Some(request), buffer, in_use: true })
+    }
+
+    /// Starts a send of blocks of `memory`.
+    ///
+    /// # Errors
+    /// Those of the device.
+    ///
+    /// # Panics
+    /// When the memory is shorter than the blocks reach.
+    pub fn isend_strided(
+        &self,
+        memory: Vec<u8>,
+        shape: Strided,
+        dest: usize,
+        tag: i32,
+    ) -> Result<Pending, Error> {
+        let source = shape.to_send(send_region(&memory)).expect("the memory is long enough");
+        let request = self.device.isend(source, dest, tag, self.context, Mode::Standard)?;
+        Ok(Pending { request: Some(request), buffer: memory, in_use: true })
+    }
+
+    /// Starts a receive into blocks of memory that is 0.
+    ///
+    /// # Errors
+    /// Those of the device.
+    pub fn irecv_strided(
+        &self,
+        shape: Strided,
+        source: impl Into<Option<usize>>,
+        tag: impl Into<Option<i32>>,
+    ) -> Result<Pending, Error> {
+        let mut memory = vec![0; shape.extent()];
+        let into = shape.to_receive(recv_region(&mut memory)).expect("it is long enough");
+        let request = self.device.irecv(into, source.into(), tag.into(), self.context)?;
+        Ok(Pending { request: Some(request), buffer: memory, in_use: true })
     }
 
     /// Starts to receive a message that a matched probe took.

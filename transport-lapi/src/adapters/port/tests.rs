@@ -28,7 +28,7 @@ fn a_busy_origin_does_not_starve_the_others() {
     let (_segment, mut ports) = ports(3);
     for port in &mut ports {
         for _ in 0..4 {
-            assert_eq!(port.try_send(0, b"x", b"").unwrap(), Post::Taken);
+            assert_eq!(port.try_send(0, b"x", Piece::of(b"")).unwrap(), Post::Taken);
         }
     }
     assert_eq!(origins(&mut ports[0], 2), [0, 0]);
@@ -45,11 +45,14 @@ fn a_busy_origin_does_not_starve_the_others_where_marks_lead() {
     let last = MOST_POLLED as TaskId;
     for origin in [0, 3, last] {
         for _ in 0..3 {
-            assert_eq!(ports[origin as usize].try_send(3, b"x", b"").unwrap(), Post::Taken);
+            assert_eq!(
+                ports[origin as usize].try_send(3, b"x", Piece::of(b"")).unwrap(),
+                Post::Taken
+            );
         }
     }
     assert_eq!(origins(&mut ports[3], 2), [0, 0]);
-    assert_eq!(ports[1].try_send(3, b"x", b"").unwrap(), Post::Taken);
+    assert_eq!(ports[1].try_send(3, b"x", Piece::of(b"")).unwrap(), Post::Taken);
     assert_eq!(origins(&mut ports[3], 2), [3, 3]);
     assert_eq!(origins(&mut ports[3], 2), [last, last]);
     assert_eq!(origins(&mut ports[3], 0), []);
@@ -65,7 +68,7 @@ fn a_busy_origin_does_not_starve_the_others_where_marks_lead() {
 fn frames_behind_a_panic_are_found_without_another_mark() {
     let (_segment, mut ports) = ports(MOST_POLLED + 1);
     for _ in 0..2 {
-        assert_eq!(ports[5].try_send(0, b"x", b"").unwrap(), Post::Taken);
+        assert_eq!(ports[5].try_send(0, b"x", Piece::of(b"")).unwrap(), Post::Taken);
     }
     let port = &mut ports[0];
     let panics = std::panic::AssertUnwindSafe(|| {
@@ -78,7 +81,7 @@ fn frames_behind_a_panic_are_found_without_another_mark() {
 #[test]
 fn a_budget_of_nothing_delivers_nothing() {
     let (_segment, mut ports) = ports(1);
-    assert_eq!(ports[0].try_send(0, b"x", b"").unwrap(), Post::Taken);
+    assert_eq!(ports[0].try_send(0, b"x", Piece::of(b"")).unwrap(), Post::Taken);
     assert_eq!(origins(&mut ports[0], 0), []);
     assert_eq!(origins(&mut ports[0], 1), [0]);
 }
@@ -87,8 +90,8 @@ fn a_budget_of_nothing_delivers_nothing() {
 fn damage_names_its_origin_and_costs_one_frame() {
     for tasks in [3, MOST_POLLED + 1] {
         let (segment, mut ports) = ports(tasks);
-        assert_eq!(ports[1].try_send(2, b"first", b"").unwrap(), Post::Taken);
-        assert_eq!(ports[1].try_send(2, b"second", b"").unwrap(), Post::Taken);
+        assert_eq!(ports[1].try_send(2, b"first", Piece::of(b"")).unwrap(), Post::Taken);
+        assert_eq!(ports[1].try_send(2, b"second", Piece::of(b"")).unwrap(), Post::Taken);
         let cell = segment.pages(segment.layout().cells_at(1, 2), CELL_BYTES);
         let kind_at = if cfg!(target_endian = "little") { 6 } else { 1 };
         // SAFETY: inside the cell, and no other thread looks at it.
@@ -106,11 +109,11 @@ fn damage_names_its_origin_and_costs_one_frame() {
 #[test]
 fn a_damaged_credit_is_refused_at_the_sender() {
     let (segment, mut ports) = ports(2);
-    while ports[0].try_send(1, b"x", b"").unwrap() == Post::Taken {}
+    while ports[0].try_send(1, b"x", Piece::of(b"")).unwrap() == Post::Taken {}
     let indices = segment.pages(segment.layout().indices_at(0, 1), 4);
     // SAFETY: inside the indices, and no other thread looks at them.
     unsafe { indices.cast::<u32>().write(1 << 20) };
-    let refused = ports[0].try_send(1, b"x", b"").unwrap_err();
+    let refused = ports[0].try_send(1, b"x", Piece::of(b"")).unwrap_err();
     assert!(matches!(refused, AdapterError::Corrupt { origin: 1, .. }));
 }
 
@@ -148,10 +151,10 @@ fn asymmetric_fences_lose_no_wake_up() {
                     return;
                 }
                 pause(round % 13);
-                assert_eq!(sender.try_send(1, b"", b"").unwrap(), Post::Taken);
+                assert_eq!(sender.try_send(1, b"", Piece::of(b"")).unwrap(), Post::Taken);
             }
         });
-        let bell = sleeper.doorbell();
+        let bell = sleeper.handle();
         let slept_through = (1..=ROUNDS).find(|&round| {
             started.store(round, Ordering::Release);
             pause(round % 61);

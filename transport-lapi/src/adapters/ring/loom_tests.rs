@@ -18,7 +18,7 @@ fn model(cells: usize, lines: usize, frames: u8, head_len: usize, body_len: usiz
                 let mut producer = Producer::new(memory.ring());
                 for i in 0..frames {
                     let (head, body) = (vec![i; head_len], vec![!i; body_len]);
-                    while producer.offer(&head, &body) != Ok(Post::Taken) {
+                    while producer.offer(&head, Piece::of(&body)) != Ok(Post::Taken) {
                         thread::yield_now();
                     }
                 }

@@ -4,9 +4,13 @@ use std::thread;
 use std::time::Duration;
 
 use super::*;
-use crate::adapter::Frame;
+use crate::adapter::{
+    Adapter, Advance, Begun, Frame, OneSided, Post, SharedGets, Ticket, Transfer,
+};
 use crate::adapters::contract::adapter_contract;
 use crate::adapters::shm::peer::Cell;
+use crate::body::Piece;
+use crate::region::RecvRegion;
 
 /// Attaches one task per mode, each from its own thread.
 fn attach_all(modes: &[GetMode]) -> Vec<Result<ShmAdapter, AdapterError>> {
@@ -44,8 +48,8 @@ fn all_tasks_come_to_the_same_conclusion() {
     let job = make(4);
     for adapter in &job {
         assert_eq!(adapter.get_report(), job[0].get_report());
-        assert_eq!(adapter.caps().get.is_some(), adapter.get_report() == "process_vm_readv");
-        assert!(adapter.peers.iter().all(|peer| peer.pid == std::process::id() as i32));
+        assert_eq!(adapter.reach.kind().is_some(), adapter.get_report() == "process_vm_readv");
+        assert!(adapter.reach.peers.iter().all(|peer| peer.pid == std::process::id() as i32));
     }
 }
 
@@ -53,7 +57,7 @@ fn all_tasks_come_to_the_same_conclusion() {
 fn active_messages_are_used_when_one_task_wants_them() {
     for adapter in attach_all(&[GetMode::Auto, GetMode::Am, GetMode::Auto]) {
         let adapter = adapter.unwrap();
-        assert_eq!(adapter.caps().get, None);
+        assert_eq!(adapter.reach.kind(), None);
         assert_eq!(adapter.get_report(), "active messages (rank 1 was started with MPJ_GET=am)");
     }
 }
@@ -65,7 +69,7 @@ fn demanding_what_others_decline_is_refused() {
     assert!(matches!(&refused, AdapterError::GetRefused { reason } if reason.contains("rank 1")));
     assert!(refused.to_string().contains("MPJ_GET=auto"), "{refused}");
     let other = attached.next().unwrap().unwrap();
-    assert_eq!(other.caps().get, None);
+    assert_eq!(other.reach.kind(), None);
     // The refusal may come a moment after the other task has attached.
     crate::adapters::contract::until("task 0 is lost", || other.lost() == Some(0));
 }
@@ -73,7 +77,7 @@ fn demanding_what_others_decline_is_refused() {
 #[test]
 fn reads_memory_one_sidedly_where_it_says_so() {
     let mut job = make(2);
-    if job[1].caps().get.is_none() {
+    if job[1].one_sided().is_none() {
         assert!(job[1].get_report().contains("cannot read"), "{}", job[1].get_report());
         return;
     }
@@ -83,16 +87,16 @@ fn reads_memory_one_sidedly_where_it_says_so() {
     // SAFETY: G2 of `crate::region`: the copy is local and outlives the calls.
     let mut into = unsafe { RecvRegion::new(copy.as_mut_ptr(), copy.len()) };
     let len = copy.len();
-    job[1].get(0, remote, 5, into.part(0, len)).unwrap();
+    assert_eq!(job[1].get(0, remote, 5, into.part(0, len), Ticket(0)).unwrap(), Transfer::Done);
     assert_eq!(copy, bytes[5..]);
 
     let nowhere = RemoteRegion { addr: 64, len: 1 << 40, key: 0 };
-    let refused = job[1].get(0, nowhere, 0, into.part(0, len)).unwrap_err();
+    let refused = job[1].get(0, nowhere, 0, into.part(0, len), Ticket(0)).unwrap_err();
     let AdapterError::GetFailed { target: 0, len, reason } = refused else {
         panic!("another error: {refused}");
     };
     assert_eq!((len, reason.raw_os_error()), (bytes.len() - 5, Some(libc::EFAULT)));
-    job[1].get(0, nowhere, 0, into.part(0, 0)).unwrap();
+    assert_eq!(job[1].get(0, nowhere, 0, into.part(0, 0), Ticket(0)).unwrap(), Transfer::Done);
 }
 
 /// U6: a get that fails or is ended while the target writes a slice is not over before the target is gone;
@@ -101,27 +105,27 @@ fn reads_memory_one_sidedly_where_it_says_so() {
 fn a_shared_get_ends_with_a_target_that_is_gone() {
     let mut job = make(2);
     let mut target = std::process::Command::new("sleep").arg("60").spawn().unwrap();
-    job[0].peers[1].pid = target.id() as i32;
+    job[0].reach.peers[1].pid = target.id() as i32;
     let mut landing = vec![0; 1 << 20];
     // SAFETY: G2 of `crate::region`: the landing is local, and the get ends before it does.
     let into = unsafe { RecvRegion::new(landing.as_mut_ptr(), landing.len()) };
     let remote = RemoteRegion { addr: 1 << 20, len: 1 << 20, key: 0 };
-    let Ok(number) = job[0].share(1, remote, 0, into) else {
+    let Begun::Shared(number) = job[0].begin(1, remote, 0, into) else {
         target.kill().unwrap();
         target.wait().unwrap();
         return;
     };
     job[0].shares.claim_in_the_name_of_target(1, number);
-    assert!(!job[0].peers[1].is_gone());
+    assert!(!job[0].reach.peers[1].is_gone());
     // The source is nowhere in the target's memory, so the origin's own first read fails.
     assert_eq!(job[0].advance(1).unwrap(), Advance::Waiting, "the error comes when nobody writes");
-    assert!(!job[0].unshare(1), "not yet");
+    assert!(!job[0].end(1), "not yet");
     assert_eq!(job[0].advance(1).unwrap(), Advance::Waiting);
     target.kill().unwrap();
     target.wait().unwrap();
     let failed = job[0].advance(1).unwrap_err();
     assert!(matches!(failed, AdapterError::GetFailed { target: 1, .. }), "{failed}");
-    assert!(job[0].unshare(1), "nothing is left to end");
+    assert!(job[0].end(1), "nothing is left to end");
 }
 
 /// PE2, as the launcher's word decides it. These tasks are nobody's children of the launcher.
@@ -133,8 +137,8 @@ fn tasks_behind_scripts_are_known_by_their_cells_in_a_job_that_goes_on() {
             crate::adapters::board::Board::open(&fd).unwrap().goes_on();
         }
         for task in attach_to(&fd, &[GetMode::Auto; 2]).into_iter().map(Result::unwrap) {
-            assert!(task.peers.iter().all(|peer| peer.may_be_reaped() == goes_on));
-            assert_eq!(task.may_be_reaped, goes_on);
+            assert!(task.reach.peers.iter().all(|peer| peer.may_be_reaped() == goes_on));
+            assert_eq!(task.reach.may_be_reaped, goes_on);
         }
     }
 }
@@ -148,23 +152,24 @@ fn a_stranger_with_the_number_of_a_task_is_told_from_it() {
     // SAFETY: G2 of `crate::region`: the copy is local and outlives the calls.
     let mut into = unsafe { RecvRegion::new(copy.as_mut_ptr(), copy.len()) };
     let remote = RemoteRegion { addr: bytes.as_ptr() as u64, len: bytes.len() as u64, key: 0 };
-    if job[1].caps().get.is_none() {
+    if job[1].one_sided().is_none() {
         return;
     }
-    let cell = &job[0].cell;
+    let cell = &job[0].reach.cell;
     let addr = cell.as_ptr() as u64;
     let value = cell.load(std::sync::atomic::Ordering::Relaxed);
-    job[1].peers[0].cell = Some(Cell { addr, value });
-    job[1].get(0, remote, 0, into.part(0, 100)).unwrap();
-    assert!(!job[1].peers[0].is_gone());
+    job[1].reach.peers[0].cell = Some(Cell { addr, value });
+    assert_eq!(job[1].get(0, remote, 0, into.part(0, 100), Ticket(0)).unwrap(), Transfer::Done);
+    assert!(!job[1].reach.peers[0].is_gone());
     for stranger in [Cell { addr, value: value ^ 1 }, Cell { addr: 64, value }] {
-        job[1].peers[0].cell = Some(stranger);
-        let refused = job[1].get(0, remote, 0, into.part(0, 100)).unwrap_err();
+        job[1].reach.peers[0].cell = Some(stranger);
+        let refused = job[1].get(0, remote, 0, into.part(0, 100), Ticket(0)).unwrap_err();
         assert!(matches!(refused, AdapterError::PeerLost { task: 0 }), "{refused}");
-        assert!(job[1].peers[0].is_gone());
+        assert!(job[1].reach.peers[0].is_gone());
     }
-    job[1].may_be_reaped = true;
-    assert!(job[1].share(0, remote, 0, into).is_err(), "the origin alone writes");
+    job[1].reach.may_be_reaped = true;
+    let begun = job[1].begin(0, remote, 0, into);
+    assert!(matches!(begun, Begun::Alone(_)), "the origin alone writes");
 }
 
 /// The system refuses to write into the origin's memory: the origin copies all.
@@ -179,10 +184,10 @@ fn a_refused_write_leaves_the_slice_to_the_origin() {
         (from, RecvRegion::new(landing.as_mut_ptr(), landing.len()))
     };
     let remote = RemoteRegion { addr: from.addr(), len: bytes.len() as u64, key: 0 };
-    let Ok(number) = job[0].share(1, remote, 0, into) else { return };
-    let origin = std::mem::replace(&mut job[1].peers[0].pid, i32::MAX);
+    let Begun::Shared(number) = job[0].begin(1, remote, 0, into) else { return };
+    let origin = std::mem::replace(&mut job[1].reach.peers[0].pid, i32::MAX);
     assert!(!job[1].help(0, number, from), "there is no such process");
-    job[1].peers[0].pid = origin;
+    job[1].reach.peers[0].pid = origin;
     assert!(!job[1].help(0, number, from), "a task that was refused once helps no more");
     while job[0].advance(1).unwrap() != Advance::Complete {}
     assert_eq!(landing, bytes);
@@ -256,7 +261,7 @@ fn a_ring_that_nobody_wrote_to_takes_no_memory() {
     let start = taken();
     let blocks = Layout::new(TASKS).unwrap().indices_at(0, 0);
     assert!(start <= blocks.next_multiple_of(rustix::param::page_size()), "{start} bytes");
-    assert_eq!(job[3].try_send(5, b"head", b"body").unwrap(), Post::Taken);
+    assert_eq!(job[3].try_send(5, b"head", Piece::of(b"body"), Ticket(0)).unwrap(), Post::Taken);
     assert_eq!(poll_all(&mut job), 1);
     assert!(taken() <= start + 2 * rustix::param::page_size(), "{} bytes", taken());
 }

@@ -1,6 +1,7 @@
 //! The adapter for threads: the contract, and what its table lets be read.
 
 use super::*;
+use crate::adapter::{Adapter, OneSided, Ticket, Transfer};
 use crate::adapters::contract::adapter_contract;
 
 fn make(tasks: usize) -> Vec<ThreadsAdapter> {
@@ -24,7 +25,9 @@ fn get(
     // SAFETY: G2 of `crate::region`: the copy is local and outlives the call.
     let mut into = unsafe { RecvRegion::new(copy.as_mut_ptr(), len) };
     let remote = RemoteRegion { addr: 0, len: u64::MAX, key };
-    adapter.get(0, remote, offset, into.part(0, len)).map(|()| copy)
+    let got = OneSided::get(adapter, 0, remote, offset, into.part(0, len), Ticket(0))?;
+    assert_eq!(got, Transfer::Done);
+    Ok(copy)
 }
 
 /// P1 of `crate::adapters::port`: this can fail under Miri only.
@@ -40,7 +43,7 @@ fn a_task_may_be_dropped_by_a_function_that_it_was_passed_to() {
 fn reads_what_is_exposed_and_nothing_else() {
     let mut job = make(2);
     let bytes: Vec<u8> = (0..100).collect();
-    job[0].expose(7, region(&bytes));
+    job[0].expose(7, region(&bytes)).unwrap();
     assert_eq!(get(&mut job[1], 7, 0, 100).unwrap(), bytes);
     assert_eq!(get(&mut job[1], 7, 40, 60).unwrap(), bytes[40..]);
     assert_eq!(get(&mut job[0], 7, 99, 1).unwrap(), [99], "a task reads its own regions too");
@@ -58,8 +61,8 @@ fn reads_what_is_exposed_and_nothing_else() {
 fn keys_of_different_tasks_are_different() {
     let mut job = make(2);
     let (mine, other) = ([1; 4], [2; 4]);
-    job[0].expose(7, region(&mine));
-    job[1].expose(7, region(&other));
+    job[0].expose(7, region(&mine)).unwrap();
+    job[1].expose(7, region(&other)).unwrap();
     assert_eq!(get(&mut job[1], 7, 0, 4).unwrap(), mine);
 }
 
@@ -67,7 +70,7 @@ fn keys_of_different_tasks_are_different() {
 fn what_a_task_exposed_ends_with_it() {
     let mut job = make(2);
     let bytes = [1; 4];
-    job[0].expose(7, region(&bytes));
+    job[0].expose(7, region(&bytes)).unwrap();
     drop(job.remove(0));
     get(&mut job[0], 7, 0, 4).unwrap_err();
 }
@@ -83,6 +86,6 @@ fn caps_are_what_the_layout_gives() {
     let caps = make(2)[1].caps();
     assert_eq!((caps.name, caps.max_head, caps.max_body), ("threads", 256, 64 << 10));
     assert_eq!(caps.max_inline, 304);
-    assert_eq!(caps.get, Some(GetKind::Memcpy));
+    assert_eq!(make(2)[0].one_sided().map(|reads| reads.kind()), Some(GetKind::Memcpy));
     assert_eq!(make(64)[0].caps().max_body, 8 << 10);
 }

@@ -1,0 +1,203 @@
+//! What a message costs whose bytes do not lie together, beside one that is packed by hand.
+//!
+//! 64 MiB in blocks of 8 bytes and of 4 KiB, with as much between the blocks, go from one rank to another, both
+//! threads of this process. By hand, the sender packs them into a buffer, sends that, and the receiver unpacks.
+//! Both ways take turns; the table has the median of their ratios and the most memory that a message took beside
+//! the buffers of the program. Run it with `cargo run --release -p mpjdev --example layouts`.
+
+#![allow(unsafe_code, reason = "describes buffers of its own as regions")]
+#![allow(clippy::print_stdout, reason = "a program")]
+
+use std::os::fd::OwnedFd;
+use std::sync::Barrier;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use mpjdev::{
+    Adapter, BackendChoice, Device, GetMode, Mode, Options, RecvRegion, SendRegion, Sink, Source,
+    Strided,
+};
+use transport_lapi::adapters::shm::{ShmAdapter, create_segment};
+use transport_lapi::adapters::{channels, threads};
+
+/// Bytes of a message.
+const MESSAGE: usize = 64 << 20;
+/// Messages of each kind.
+const ROUNDS: usize = 9;
+
+type Failure = Box<dyn std::error::Error + Send + Sync>;
+
+/// A buffer of blocks, and one for packing.
+struct Buffers {
+    blocks: Vec<u8>,
+    packed: Vec<u8>,
+}
+
+fn main() -> Result<(), Failure> {
+    println!("adapter   backend     block   by layout    by hand    ratio   extra memory");
+    for block in [8, 4 << 10] {
+        for backend in [BackendChoice::Eager, BackendChoice::Rendezvous] {
+            measure("threads", threads::job(2)?, backend, block)?;
+            measure("shm, am", attached()?, backend, block)?;
+            measure("channels", channels::job(2)?, backend, block)?;
+        }
+    }
+    Ok(())
+}
+
+/// A job of two tasks, each with a mapping of its own, whose gets are made of active messages.
+fn attached() -> Result<Vec<ShmAdapter>, Failure> {
+    let segment = create_segment("layouts", 2)?;
+    let attach = |(task, fd): (u32, OwnedFd)| {
+        thread::spawn(move || ShmAdapter::attach(fd, task, 2, GetMode::Am))
+    };
+    let fds = [(0, segment.try_clone()?), (1, segment)];
+    let attaching = fds.map(attach);
+    attaching.into_iter().map(|task| Ok(task.join().expect("no panic")?)).collect()
+}
+
+fn measure<A: Adapter>(
+    name: &str,
+    adapters: Vec<A>,
+    backend: BackendChoice,
+    block: usize,
+) -> Result<(), Failure> {
+    let shape = Strided::new(block, 2 * block, MESSAGE / block).ok_or("no such shape")?;
+    let options = Options { early_limit: 4 * MESSAGE, ..Options::with_backend(backend) };
+    let together = Barrier::new(2);
+    let mut times = [Vec::new(), Vec::new()];
+    let mut extra = 0;
+    thread::scope(|scope| {
+        let ranks = adapters.into_iter().map(|adapter| {
+            let (options, together) = (options.clone(), &together);
+            scope.spawn(move || rank(adapter, options, shape, block, together))
+        });
+        for rank in ranks.collect::<Vec<_>>() {
+            let (took, grown) = rank.join().expect("no panic")?;
+            extra = extra.max(grown);
+            if !took[0].is_empty() {
+                times = took;
+            }
+        }
+        Ok::<(), Failure>(())
+    })?;
+    let mut ratios: Vec<f64> = times[0]
+        .iter()
+        .zip(&times[1])
+        .map(|(one, two)| one.as_secs_f64() / two.as_secs_f64())
+        .collect();
+    ratios.sort_by(f64::total_cmp);
+    let median = |times: &mut Vec<Duration>| {
+        times.sort();
+        times[times.len() / 2].as_secs_f64() * 1e3
+    };
+    let [by_layout, by_hand] = times.each_mut().map(median);
+    let backend = format!("{backend:?}").to_lowercase();
+    println!(
+        "{name:9} {backend:10} {block:6} {by_layout:8.1} ms {by_hand:7.1} ms {:8.2} {:10.2} MiB",
+        ratios[ratios.len() / 2],
+        extra as f64 / f64::from(1 << 20),
+    );
+    Ok(())
+}
+
+/// What one rank measures: times by layout and by hand at the receiver, and the memory that grew.
+fn rank<A: Adapter>(
+    adapter: A,
+    options: Options,
+    shape: Strided,
+    block: usize,
+    together: &Barrier,
+) -> Result<([Vec<Duration>; 2], u64), Failure> {
+    let device = Device::new(adapter, options)?;
+    let mut buffers = Buffers { blocks: vec![1; shape.extent()], packed: vec![1; MESSAGE] };
+    let mut times = [Vec::new(), Vec::new()];
+    let mut extra = 0;
+    // The first round is not counted.
+    for round in 0..=ROUNDS {
+        for (by_hand, times) in times.iter_mut().enumerate() {
+            together.wait();
+            let before = if round > 0 { reset_peak()? } else { 0 };
+            together.wait();
+            let start = Instant::now();
+            if device.rank() == 0 {
+                send(&device, &mut buffers, shape, block, by_hand == 1)?;
+            } else {
+                receive(&device, &mut buffers, shape, block, by_hand == 1)?;
+            }
+            let took = start.elapsed();
+            together.wait();
+            if round > 0 && by_hand == 0 {
+                extra = extra.max(peak()?.saturating_sub(before));
+            }
+            if round > 0 && device.rank() == 1 {
+                times.push(took);
+            }
+        }
+    }
+    device.finish()?;
+    Ok((times, extra))
+}
+
+fn send<A: Adapter>(
+    device: &Device<A>,
+    buffers: &mut Buffers,
+    shape: Strided,
+    block: usize,
+    by_hand: bool,
+) -> Result<(), Failure> {
+    let Buffers { blocks, packed } = buffers;
+    let region = |bytes: &[u8]| {
+        // SAFETY: the call returns when the send is over, and the bytes are not touched until then.
+        unsafe { SendRegion::new(bytes.as_ptr(), bytes.len()) }
+    };
+    let source: Source = if by_hand {
+        for (to, from) in packed.chunks_exact_mut(block).zip(blocks.chunks(2 * block)) {
+            to.copy_from_slice(&from[..block]);
+        }
+        region(packed).into()
+    } else {
+        shape.to_send(region(blocks)).ok_or("the buffer is too short")?
+    };
+    Ok(device.send(source, 1, 0, 0, Mode::Standard)?)
+}
+
+fn receive<A: Adapter>(
+    device: &Device<A>,
+    buffers: &mut Buffers,
+    shape: Strided,
+    block: usize,
+    by_hand: bool,
+) -> Result<(), Failure> {
+    let Buffers { blocks, packed } = buffers;
+    let region = |bytes: &mut [u8]| {
+        // SAFETY: the call returns when the receive is over, and the bytes are not touched until then.
+        unsafe { RecvRegion::new(bytes.as_mut_ptr(), bytes.len()) }
+    };
+    let sink: Sink = if by_hand {
+        region(packed).into()
+    } else {
+        shape.to_receive(region(blocks)).ok_or("the buffer is too short")?
+    };
+    device.recv(sink, Some(0), Some(0), 0)?;
+    if by_hand {
+        for (from, to) in packed.chunks_exact(block).zip(blocks.chunks_mut(2 * block)) {
+            to[..block].copy_from_slice(from);
+        }
+    }
+    Ok(())
+}
+
+/// Memory of this process, in bytes, from now on the most that it had.
+fn reset_peak() -> Result<u64, Failure> {
+    std::fs::write("/proc/self/clear_refs", "5")?;
+    peak()
+}
+
+/// The most memory that this process had.
+fn peak() -> Result<u64, Failure> {
+    let status = std::fs::read_to_string("/proc/self/status")?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).ok_or("no VmHWM")?;
+    let kib: u64 = line.trim().trim_end_matches("kB").trim().parse()?;
+    Ok(kib << 10)
+}

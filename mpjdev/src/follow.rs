@@ -1,0 +1,83 @@
+//! Requests that nobody waits for: they are cancelled, followed by something, or given up with their buffers.
+
+use std::any::Any;
+
+use transport_lapi::adapter::Adapter;
+
+use crate::device::Device;
+use crate::error::Error;
+use crate::request::{self, Handle, Operation, Request};
+use crate::state::State;
+use crate::status::Status;
+
+impl<A: Adapter> Device<A> {
+    /// Cancels a receive that has not met a message yet (MPI_Cancel). Returns whether it was
+    /// cancelled; the request is to be waited for in either case, and its status says so too. Sends
+    /// and receives that have met a message are left alone.
+    ///
+    /// # Errors
+    /// [`Error::Request`] for a request of another device; [`Error::Finished`], what made the device
+    /// unusable.
+    pub fn cancel(&self, request: &Request) -> Result<bool, Error> {
+        let Handle::Pending(key) = self.handle(request)? else { return Ok(false) };
+        let mut session = self.session()?;
+        let state = &mut session.state;
+        let cancelled =
+            state.requests.is_posted(key) && state.matcher.cancel_posted(request::number(key));
+        if cancelled {
+            state.requests.end(key, Operation::Cancelled);
+            let (state, outbox) = session.parts();
+            state.follow_up(outbox);
+            session.wake();
+        }
+        Ok(cancelled)
+    }
+
+    /// Gives a request up: nobody waits for it any more, and `next` runs when the operation has ended, with its
+    /// outcome. It runs in a thread that is in a call of this device which makes progress, when the device's lock
+    /// is free, and may call the device; when the operation has ended already, in the next such call. A device
+    /// that ends, or fails, drops what has not run. A panic of `next` unwinds out of the call that runs it; if that
+    /// is a wait, the device is given up, as by every panic in a wait.
+    ///
+    /// # Errors
+    /// [`Error::Request`] for a request of another device; [`Error::Finished`], what made the device unusable.
+    pub fn then(
+        &self,
+        request: Request,
+        next: impl FnOnce(Result<Status, Error>) + Send + 'static,
+    ) -> Result<(), Error> {
+        let handle = self.handle(&request)?;
+        let mut session = self.session()?;
+        let (state, outbox) = session.parts();
+        match handle {
+            Handle::Done(status) => outbox.when_unlocked(Box::new(move || next(Ok(status)))),
+            Handle::Pending(key) => {
+                state.requests.follow(key, Box::new(next));
+                state.follow_up(outbox);
+                session.after_rounds(State::follow_up);
+            }
+        }
+        // A thread that sleeps may be the only one in a call.
+        session.wake();
+        Ok(())
+    }
+
+    /// Gives a request up together with its buffer, which stays alive until the operation has
+    /// ended. A receive that has not met a message yet is cancelled.
+    pub fn detach(&self, request: Request, buffer: Box<dyn Any + Send>) {
+        let key = match self.handle(&request) {
+            Ok(Handle::Pending(key)) => key,
+            Ok(Handle::Done(_)) => return,
+            // Another device uses the buffer, and nobody can say how long.
+            Err(_) => return std::mem::forget(buffer),
+        };
+        // A device that has failed uses no buffer any more (V1): nothing is left to cancel, or to follow.
+        let _ = self.cancel(&request);
+        let Ok(mut session) = self.session() else { return };
+        let has_ended = session.state.requests.take_ended(key).is_some();
+        drop(session);
+        if !has_ended {
+            let _ = self.then(request, move |_| drop(buffer));
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! Messages whose bytes do not lie together: blocks at a distance, lists of spans, at either end or at both.
+
+use std::sync::Barrier;
+
+use mpjdev::{Error, Strided};
+
+use super::job::{Platform, Setup};
+use super::rank::{Pending, check, payload};
+
+/// Shapes from a few bytes to more than is on its way at once: block, gap, count.
+const SHAPES: [(usize, usize, usize); 7] = [
+    (8, 8, 1),
+    (1, 3, 40),
+    (8, 8, 1_000),
+    (24, 1, 900),
+    (4_096, 512, 20),
+    (8, 24, 60_000),
+    (100_000, 64, 7),
+];
+
+fn shape((block, gap, count): (usize, usize, usize)) -> Strided {
+    Strided::new(block, block + gap, count).expect("a possible shape")
+}
+
+/// The bytes of a message, spread over memory of this shape; 0xEE between them.
+fn spread(shape: (usize, usize, usize), bytes: &[u8]) -> Vec<u8> {
+    let (block, gap, _) = shape;
+    let mut memory = Vec::new();
+    for block in bytes.chunks(block) {
+        memory.extend_from_slice(block);
+        memory.extend(vec![0xEE; gap]);
+    }
+    memory.truncate(memory.len().saturating_sub(gap));
+    memory
+}
+
+/// The bytes of a message, out of memory of this shape, whose gaps are checked.
+fn gathered((block, gap, _): (usize, usize, usize), memory: &[u8]) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for part in memory.chunks(block + gap) {
+        let (block, gap) = part.split_at(block.min(part.len()));
+        bytes.extend_from_slice(block);
+        assert!(gap.iter().all(|&byte| byte == 0), "what lies between the blocks was written");
+    }
+    bytes
+}
+
+/// Strided at both ends, at the sender only, and at the receiver only; the receive is posted before, and after.
+pub fn strided_messages<P: Platform>(setup: &Setup<P>) {
+    let met = Barrier::new(2);
+    setup.run(2, move |rank| {
+        for (tag, blocks) in (0..).zip(SHAPES) {
+            let shape = shape(blocks);
+            let bytes = payload(tag as u64, shape.size());
+            for (from_blocks, into_blocks, posted) in [
+                (true, true, true),
+                (true, true, false),
+                (true, false, false),
+                (false, true, true),
+                (false, true, false),
+            ] {
+                if rank.me() == 0 {
+                    if posted {
+                        met.wait();
+                    }
+                    let send = match from_blocks {
+                        true => rank.isend_strided(spread(blocks, &bytes), shape, 1, tag),
+                        false => rank.isend(bytes.clone(), 1, tag),
+                    };
+                    let send = send.unwrap();
+                    if !posted {
+                        met.wait();
+                    }
+                    assert_eq!(rank.wait(send).0.unwrap().bytes, shape.size());
+                    continue;
+                }
+                let post = || match into_blocks {
+                    true => rank.irecv_strided(shape, 0, tag),
+                    false => rank.irecv(shape.size(), 0, tag),
+                };
+                let receive: Result<Pending, Error> = if posted {
+                    let receive = post();
+                    met.wait();
+                    receive
+                } else {
+                    met.wait();
+                    rank.probe(0, tag).unwrap();
+                    post()
+                };
+                let (outcome, memory) = rank.wait(receive.unwrap());
+                assert_eq!(outcome.unwrap().bytes, shape.size());
+                check(&if into_blocks { gathered(blocks, &memory) } else { memory }, tag as u64);
+            }
+        }
+    });
+}
+
+/// The receiver's blocks are fewer or others than the sender's.
+pub fn shapes_that_differ<P: Platform>(setup: &Setup<P>) {
+    const FROM: (usize, usize, usize) = (12, 4, 10_000);
+    const INTO: (usize, usize, usize) = (500, 20, 240);
+    const SHORT: (usize, usize, usize) = (100, 1, 50);
+    setup.run(2, |rank| {
+        let bytes = payload(5, shape(FROM).size());
+        if rank.me() == 0 {
+            for tag in [1, 2] {
+                let send = rank.isend_strided(spread(FROM, &bytes), shape(FROM), 1, tag).unwrap();
+                rank.wait(send).0.unwrap();
+            }
+            return;
+        }
+        let (outcome, memory) = rank.wait(rank.irecv_strided(shape(INTO), 0, 1).unwrap());
+        assert_eq!(outcome.unwrap().bytes, bytes.len());
+        assert!(gathered(INTO, &memory) == bytes);
+        let (outcome, memory) = rank.wait(rank.irecv_strided(shape(SHORT), 0, 2).unwrap());
+        assert!(matches!(outcome, Err(Error::Truncate { capacity: 5_000, .. })), "{outcome:?}");
+        assert!(gathered(SHORT, &memory) == bytes[..5_000]);
+    });
+}

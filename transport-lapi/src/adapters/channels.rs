@@ -1,0 +1,335 @@
+//! An adapter for tests that stands for a network: ranks are threads that exchange owned frames through
+//! channels.
+//!
+//! It has the core of [`Adapter`] and no capability: no shared memory, no one-sided reads, no board. A courier, a
+//! thread of each task, stands for the network card: it reads a body some time after the frame was offered, and
+//! then reports that it has left. So whoever lets go of a buffer too early sends other bytes than it meant.
+//! Channels and queues are short, and often full.
+
+#![allow(unsafe_code, reason = "an adapter promises its contract")]
+
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use crossbeam_channel::{Receiver, Sender, bounded, unbounded};
+use parking_lot::{Condvar, Mutex, MutexGuard};
+
+use crate::adapter::{
+    Adapter, AdapterError, Caps, Doorbell, Events, Frame, Post, SHORT_HEAD, TaskId, Ticket,
+};
+use crate::adapters::layout::MAX_TASKS;
+use crate::body::{Piece, Source};
+use crate::region::ForeignBytes;
+
+/// Frames in the channel of an ordered pair.
+const IN_CHANNEL: usize = 16;
+/// Frames of a sender for one target whose bodies it has still to read.
+const LEAVING: usize = 4;
+/// Largest body: small, so that long messages take many.
+const MAX_BODY: usize = 4 << 10;
+
+/// A frame in a channel.
+struct Parcel {
+    head: Vec<u8>,
+    body: Vec<u8>,
+}
+
+/// A frame whose body was not read yet.
+struct Leaving {
+    head: Vec<u8>,
+    body: Source,
+    offset: usize,
+    len: usize,
+    ticket: Ticket,
+}
+
+/// Where a task leaves its frames, and its courier takes them.
+#[derive(Default)]
+struct Desk {
+    leaving: Mutex<Frames>,
+    /// Something was added, or there is room in a channel again, or the task has ended.
+    changed: Condvar,
+}
+
+/// See [`Desk`].
+#[derive(Default)]
+struct Frames {
+    /// By target.
+    queues: Vec<VecDeque<Leaving>>,
+    /// Whether the courier reads a body just now.
+    is_read: bool,
+    /// Whether the task has ended.
+    is_closed: bool,
+}
+
+/// What all tasks of a job see.
+struct Job {
+    bells: Vec<Bell>,
+    desks: Vec<Desk>,
+    /// One more than the task that was declared lost first, or 0.
+    lost: AtomicU32,
+}
+
+impl Job {
+    fn declare_lost(&self, task: TaskId) {
+        let _ = self.lost.compare_exchange(0, task + 1, Ordering::Relaxed, Ordering::Relaxed);
+        self.bells.iter().for_each(Bell::ring);
+    }
+}
+
+/// One task of a job whose tasks are connected by channels.
+pub struct ChannelAdapter {
+    task: TaskId,
+    job: Arc<Job>,
+    /// Bodies that have left.
+    left: Receiver<Ticket>,
+    /// By origin.
+    incoming: Vec<Receiver<Parcel>>,
+    /// The origin that is polled first next time, so that none starves.
+    first: usize,
+}
+
+/// Makes a job of `num_tasks` threads: one adapter for each, in the order of their numbers.
+///
+/// # Errors
+/// [`AdapterError::TaskCount`]; [`AdapterError::System`] when there is no thread to be had.
+pub fn job(num_tasks: usize) -> Result<Vec<ChannelAdapter>, AdapterError> {
+    if !(1..=MAX_TASKS).contains(&num_tasks) {
+        return Err(AdapterError::TaskCount { asked: num_tasks, max: MAX_TASKS });
+    }
+    let desk = || {
+        let queues = std::iter::repeat_with(VecDeque::new).take(num_tasks).collect();
+        Desk { leaving: Mutex::new(Frames { queues, ..Frames::default() }), ..Desk::default() }
+    };
+    let bells = std::iter::repeat_with(Bell::default).take(num_tasks).collect();
+    let desks = std::iter::repeat_with(desk).take(num_tasks).collect();
+    let job = Arc::new(Job { bells, desks, lost: AtomicU32::new(0) });
+    let mut incoming: Vec<Vec<_>> = std::iter::repeat_with(Vec::new).take(num_tasks).collect();
+    let mut lefts = Vec::new();
+    for origin in 0..num_tasks {
+        let (left, has_left) = unbounded();
+        lefts.push(has_left);
+        let to_target = |incoming: &mut Vec<Receiver<Parcel>>| {
+            let (sender, receiver) = bounded(IN_CHANNEL);
+            incoming.push(receiver);
+            sender
+        };
+        let outgoing = incoming.iter_mut().map(to_target).collect();
+        let courier = Courier { origin, job: job.clone(), outgoing, left };
+        let thread = thread::Builder::new().name(format!("courier {origin}"));
+        thread
+            .spawn(move || courier.run())
+            .map_err(|source| AdapterError::System { action: "start a thread", source })?;
+    }
+    let tasks = incoming.into_iter().zip(lefts).zip(0..);
+    let adapter = |((incoming, left), task)| ChannelAdapter {
+        task,
+        job: job.clone(),
+        left,
+        incoming,
+        first: 0,
+    };
+    Ok(tasks.map(adapter).collect())
+}
+
+/// Carries the frames of one task to the others.
+struct Courier {
+    origin: usize,
+    job: Arc<Job>,
+    /// By target.
+    outgoing: Vec<Sender<Parcel>>,
+    left: Sender<Ticket>,
+}
+
+impl Courier {
+    /// Carries until the task has ended and nothing is left.
+    fn run(self) {
+        let Desk { leaving, changed } = &self.job.desks[self.origin];
+        let mut frames = leaving.lock();
+        loop {
+            let mut next = frames.queues.iter_mut().enumerate().filter_map(|(target, queue)| {
+                let has_room = !self.outgoing[target].is_full();
+                has_room.then(|| queue.pop_front()).flatten().map(|frame| (target, frame))
+            });
+            if let Some((target, frame)) = next.next() {
+                frames.is_read = true;
+                let carry = || MutexGuard::unlocked(&mut frames, || self.carry(target, frame));
+                let carried = catch_unwind(AssertUnwindSafe(carry));
+                frames.is_read = false;
+                if carried.is_err() {
+                    // A layout has panicked: what it is of never arrives.
+                    return self.job.declare_lost(self.origin as TaskId);
+                }
+            } else if frames.is_closed && frames.queues.iter().all(VecDeque::is_empty) {
+                return;
+            } else {
+                changed.wait(&mut frames);
+            }
+        }
+    }
+
+    /// Reads the body of a frame and sends it on. The channel has room, and nobody else sends there.
+    fn carry(&self, target: usize, frame: Leaving) {
+        let Leaving { head, body, offset, len, ticket } = frame;
+        // A task that has ended takes nothing in any more.
+        let parcel = Parcel { head, body: body.piece(offset, len).to_vec() };
+        let _ = self.outgoing[target].try_send(parcel);
+        self.job.bells[target].ring();
+        if len > 0 {
+            let _ = self.left.send(ticket);
+        }
+        // Who sleeps for want of room, or until the body has left, looks again.
+        self.job.bells[self.origin].ring();
+    }
+}
+
+impl Desk {
+    /// Tells the courier.
+    fn has_changed(&self) {
+        // Under the lock, so that it falls before or after the courier's look, and not between that and its sleep.
+        let _leaving = self.leaving.lock();
+        self.changed.notify_one();
+    }
+}
+
+// SAFETY: A9: a body is read before `left` names its ticket, or never, if `withdraw` takes its frame away first; while
+// the courier reads one that it has taken, `withdraw` answers `false`. Nothing else touches memory of users.
+unsafe impl Adapter for ChannelAdapter {
+    fn caps(&self) -> Caps {
+        let (max_head, max_inline, max_body) = (256, 256, MAX_BODY);
+        Caps { name: "channels", max_head, max_inline, max_body, copies_bodies: false }
+    }
+
+    fn task(&self) -> TaskId {
+        self.task
+    }
+
+    fn num_tasks(&self) -> usize {
+        self.incoming.len()
+    }
+
+    fn try_send(
+        &mut self,
+        target: TaskId,
+        head: &[u8],
+        body: Piece<'_>,
+        ticket: Ticket,
+    ) -> Result<Post, AdapterError> {
+        let Desk { leaving, changed } = &self.job.desks[self.task as usize];
+        let queue = &mut leaving.lock().queues[target as usize];
+        if queue.len() == LEAVING {
+            return Ok(Post::Full);
+        }
+        let (len, (body, offset)) = (body.len(), body.to_source());
+        queue.push_back(Leaving { head: head.to_vec(), body, offset, len, ticket });
+        changed.notify_one();
+        Ok(if len == 0 { Post::Taken } else { Post::Leaving })
+    }
+
+    fn poll<E: Events>(&mut self, budget: usize, events: &mut E) -> Result<usize, AdapterError> {
+        let mut done = 0;
+        while let Ok(ticket) = self.left.try_recv() {
+            done += 1;
+            events.left(ticket);
+        }
+        let (tasks, mut delivered) = (self.incoming.len(), 0);
+        for turn in 0..tasks {
+            let from = (self.first + turn) % tasks;
+            while delivered < budget {
+                let Ok(Parcel { head, body }) = self.incoming[from].try_recv() else { break };
+                self.job.desks[from].has_changed();
+                delivered += 1;
+                let (origin, body) = (from as TaskId, ForeignBytes::from_slice(&body));
+                match <[u8; SHORT_HEAD]>::try_from(&head[..]) {
+                    Ok(short) => events.short(origin, short, body),
+                    Err(_) => events.frame(Frame { origin, head: &head, body }),
+                }
+            }
+        }
+        self.first = (self.first + 1) % tasks;
+        Ok(done + delivered)
+    }
+
+    fn withdraw(&mut self) -> bool {
+        let mut frames = self.job.desks[self.task as usize].leaving.lock();
+        // What has no body was taken, and goes on (A4).
+        frames.queues.iter_mut().for_each(|queue| queue.retain(|frame| frame.len == 0));
+        !frames.is_read
+    }
+
+    fn doorbell(&self) -> Arc<dyn Doorbell> {
+        Arc::new(Handle { job: self.job.clone(), task: self.task })
+    }
+
+    fn lost(&self) -> Option<TaskId> {
+        self.job.lost.load(Ordering::Relaxed).checked_sub(1)
+    }
+}
+
+impl Drop for ChannelAdapter {
+    /// What was offered goes on; the couriers of the others throw away what comes for this task.
+    fn drop(&mut self) {
+        self.incoming.clear();
+        self.job.desks[self.task as usize].leaving.lock().is_closed = true;
+        self.job.desks.iter().for_each(Desk::has_changed);
+    }
+}
+
+/// An event count.
+#[derive(Default)]
+struct Bell {
+    rung: Mutex<u32>,
+    sleepers: Condvar,
+}
+
+impl Bell {
+    fn ring(&self) {
+        let mut rung = self.rung.lock();
+        *rung = rung.wrapping_add(1);
+        self.sleepers.notify_all();
+    }
+}
+
+/// The bell of one task.
+struct Handle {
+    job: Arc<Job>,
+    task: TaskId,
+}
+
+impl Handle {
+    fn bell(&self) -> &Bell {
+        &self.job.bells[self.task as usize]
+    }
+}
+
+impl Doorbell for Handle {
+    fn announce(&self) -> u32 {
+        *self.bell().rung.lock()
+    }
+
+    fn sleep(&self, ticket: u32, timeout: Option<Duration>) -> bool {
+        let Bell { rung, sleepers } = self.bell();
+        let mut rung = rung.lock();
+        match timeout {
+            Some(timeout) => {
+                let _ = sleepers.wait_while_for(&mut rung, |rung| *rung == ticket, timeout);
+            }
+            None => sleepers.wait_while(&mut rung, |rung| *rung == ticket),
+        }
+        *rung != ticket
+    }
+
+    fn retract(&self) {}
+
+    fn ring(&self) {
+        self.bell().ring();
+    }
+
+    fn declare_lost(&self) {
+        self.job.declare_lost(self.task);
+    }
+}

@@ -1,0 +1,260 @@
+//! The adapter for jobs whose tasks share a segment: rings and bells in the segment, and beside it some way
+//! to reach each other's memory.
+//!
+//! Tasks that are threads and tasks that are processes differ in that way only, which is a [`Reach`]:
+//! [`crate::adapters::threads`] and [`crate::adapters::shm`] each have one. Frames take the [`Port`], whatever
+//! the reach is, so their path is here once.
+
+#![allow(unsafe_code, reason = "an adapter promises its contract")]
+
+use std::io;
+use std::sync::Arc;
+
+use crate::adapter::{
+    Adapter, AdapterError, Advance, Begun, Caps, Doorbell, Events, GetKind, OneSided, Post,
+    SharedGets, TaskId, Ticket, Transfer, WaitBoard,
+};
+use crate::adapters::doorbell::Fences;
+use crate::adapters::port::Port;
+use crate::adapters::ring::{CELL_DATA, MAX_HEAD};
+use crate::adapters::segment::Segment;
+use crate::adapters::share::Shares;
+use crate::body::Piece;
+use crate::region::{RecvPart, RecvRegion, RemoteRegion, SendRegion};
+
+/// How the tasks of a segment reach each other's memory.
+pub trait Reach: Send + Sync + 'static {
+    /// Name of the adapter with this reach.
+    fn name(&self) -> &'static str;
+
+    /// How memory is read; `None` where it cannot be.
+    fn kind(&self) -> Option<GetKind>;
+
+    /// See [`OneSided::expose`].
+    fn expose(&self, key: u64, region: SendRegion) {
+        let _ = (key, region);
+    }
+
+    /// See [`OneSided::conceal`].
+    fn conceal(&self, key: u64) {
+        let _ = key;
+    }
+
+    /// Fills `into` from `offset` on in a region that `target` has exposed.
+    ///
+    /// # Errors
+    /// As [`OneSided::get`].
+    fn read(
+        &self,
+        target: TaskId,
+        remote: RemoteRegion,
+        offset: u64,
+        into: RecvPart<'_>,
+    ) -> Result<(), AdapterError>;
+
+    /// Whether other tasks may be let write into memory of this one.
+    fn may_be_written(&self) -> bool;
+
+    /// From now on a get of this task from `target` goes to `into`, until that is said of another one: which
+    /// bytes of it the target may write, and how long, the words of the shared get say.
+    fn land(&self, target: TaskId, into: &RecvRegion) {
+        let _ = (target, into);
+    }
+
+    /// Writes `from` to where the get of `origin` from this task goes: `at` bytes behind the beginning, which
+    /// the origin says is at `addr`.
+    ///
+    /// # Errors
+    /// What the system refuses.
+    fn write(&self, origin: TaskId, addr: u64, at: usize, from: SendRegion) -> io::Result<()>;
+
+    /// Whether `target` will never write again. A task that is merely slow may.
+    fn is_gone(&self, target: TaskId) -> bool;
+}
+
+macro_rules! pass_on {
+    ($($name:ident($($argument:ident: $kind:ty),*) $(-> $answer:ty)?;)+) => {
+        $(fn $name(&self, $($argument: $kind),*) $(-> $answer)? {
+            (**self).$name($($argument),*)
+        })+
+    };
+}
+
+impl Reach for Box<dyn Reach> {
+    pass_on! {
+        name() -> &'static str;
+        kind() -> Option<GetKind>;
+        expose(key: u64, region: SendRegion);
+        conceal(key: u64);
+        read(target: TaskId, remote: RemoteRegion, offset: u64, into: RecvPart<'_>)
+            -> Result<(), AdapterError>;
+        may_be_written() -> bool;
+        land(target: TaskId, into: &RecvRegion);
+        write(origin: TaskId, addr: u64, at: usize, from: SendRegion) -> io::Result<()>;
+        is_gone(target: TaskId) -> bool;
+    }
+}
+
+/// One task of a job in a segment.
+pub struct LocalAdapter<R> {
+    port: Port,
+    pub(crate) shares: Shares,
+    pub(crate) reach: R,
+}
+
+impl<R: Reach> LocalAdapter<R> {
+    /// The adapter of `task`. Called once per task (P2 of [`crate::adapters::port`]).
+    pub(crate) fn new(segment: Arc<Segment>, task: TaskId, fences: Fences, reach: R) -> Self {
+        let port = Port::new(Arc::clone(&segment), task, fences);
+        Self { port, shares: Shares::new(segment, task, fences), reach }
+    }
+
+    /// The same adapter, whatever its reach: so that programs are compiled for one type.
+    pub fn into_any(self) -> LocalAdapter<Box<dyn Reach>> {
+        let Self { port, shares, reach } = self;
+        LocalAdapter { port, shares, reach: Box::new(reach) }
+    }
+}
+
+/// What the adapter of a segment can do.
+pub(crate) fn caps(name: &'static str, max_body: usize) -> Caps {
+    let (max_head, max_inline) = (MAX_HEAD, CELL_DATA);
+    Caps { name, max_head, max_inline, max_body, copies_bodies: true }
+}
+
+// SAFETY: bodies are copied inside of the call. A7 is that of `crate::adapters::share`; a reach reads and
+// writes inside of its calls only. A8: after each read the word of WI1 is looked at.
+unsafe impl<R: Reach> Adapter for LocalAdapter<R> {
+    fn caps(&self) -> Caps {
+        caps(self.reach.name(), self.port.max_body())
+    }
+
+    fn task(&self) -> TaskId {
+        self.port.task()
+    }
+
+    fn num_tasks(&self) -> usize {
+        self.port.num_tasks()
+    }
+
+    #[inline(always)]
+    fn try_send(
+        &mut self,
+        target: TaskId,
+        head: &[u8],
+        body: Piece<'_>,
+        _: Ticket,
+    ) -> Result<Post, AdapterError> {
+        self.port.try_send(target, head, body)
+    }
+
+    #[inline(always)]
+    fn poll<E: Events>(&mut self, budget: usize, events: &mut E) -> Result<usize, AdapterError> {
+        self.port.poll(budget, events)
+    }
+
+    fn withdraw(&mut self) -> bool {
+        self.port.withdraw();
+        let Self { shares, reach, port } = self;
+        let end = |target| shares.end(target, || reach.is_gone(target));
+        // All of them, also behind one that is not over.
+        (0..port.num_tasks() as TaskId).map(end).fold(true, |all, one| all & one)
+    }
+
+    fn doorbell(&self) -> Arc<dyn Doorbell> {
+        self.port.handle()
+    }
+
+    #[inline]
+    fn lost(&self) -> Option<TaskId> {
+        self.port.lost()
+    }
+
+    fn is_far(&mut self, target: TaskId) -> bool {
+        self.port.is_far(target)
+    }
+
+    fn one_sided(&mut self) -> Option<&mut dyn OneSided> {
+        self.reach.kind().is_some().then_some(self)
+    }
+
+    fn shared_gets(&mut self) -> Option<&mut dyn SharedGets> {
+        self.reach.kind().is_some().then_some(self)
+    }
+
+    fn wait_board(&self) -> Option<Arc<dyn WaitBoard>> {
+        Some(self.port.handle())
+    }
+}
+
+impl<R: Reach> OneSided for LocalAdapter<R> {
+    fn kind(&self) -> GetKind {
+        self.reach.kind().expect("the capability is given out only where there is one")
+    }
+
+    fn expose(&mut self, key: u64, region: SendRegion) -> Result<(), AdapterError> {
+        self.reach.expose(key, region);
+        Ok(())
+    }
+
+    fn conceal(&mut self, key: u64) {
+        self.reach.conceal(key);
+    }
+
+    fn get(
+        &mut self,
+        target: TaskId,
+        remote: RemoteRegion,
+        offset: u64,
+        into: RecvPart<'_>,
+        _: Ticket,
+    ) -> Result<Transfer, AdapterError> {
+        self.port.moved();
+        let read = self.reach.read(target, remote, offset, into);
+        self.port.unless_withdrawn(target, read).map(|()| Transfer::Done)
+    }
+}
+
+impl<R: Reach> SharedGets for LocalAdapter<R> {
+    fn begin(
+        &mut self,
+        target: TaskId,
+        remote: RemoteRegion,
+        offset: u64,
+        into: RecvRegion,
+    ) -> Begun {
+        if !self.reach.may_be_written() || !self.shares.can_divide(target, into.len()) {
+            return Begun::Alone(into);
+        }
+        if self.shares.is_busy(target) {
+            return Begun::Busy(into);
+        }
+        // Before the get has a number: who knows that finds the region.
+        self.reach.land(target, &into);
+        Begun::Shared(self.shares.begin(target, remote, offset, into))
+    }
+
+    fn advance(&mut self, target: TaskId) -> Result<Advance, AdapterError> {
+        let Self { port, shares, reach } = self;
+        port.moved();
+        let read = |remote: RemoteRegion, offset: u64, into: RecvPart<'_>| {
+            port.unless_withdrawn(target, reach.read(target, remote, offset, into))
+        };
+        shares.advance(target, read, || reach.is_gone(target))
+    }
+
+    fn end(&mut self, target: TaskId) -> bool {
+        let Self { shares, reach, .. } = self;
+        shares.end(target, || reach.is_gone(target))
+    }
+
+    fn help(&mut self, origin: TaskId, number: u32, from: SendRegion) -> bool {
+        let reach = &self.reach;
+        let write = |addr, at, from: SendRegion| reach.write(origin, addr, at, from);
+        let helped = self.shares.help(origin, number, from, write);
+        if helped {
+            self.port.moved();
+        }
+        helped
+    }
+}

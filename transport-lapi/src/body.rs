@@ -1,0 +1,466 @@
+//! What a message body is made of, and where one lands.
+//!
+//! A [`Source`] or a [`Sink`] is one span of memory, which is the common and fast case, or a layout: anything
+//! that can copy a part of its bytes, from any offset on, out of its memory or into it. Frames, the bulk area
+//! and the slices of a get are filled from a source and emptied into a sink piece by piece, so a body that does
+//! not lie in one span is never copied as a whole. Clients make sources and sinks; adapters see a [`Piece`] of a
+//! source at a time.
+//!
+//! [`Spans`] and [`Strided`] are the layouts that come with the transport: LAPI's vectors of spans, and equal
+//! blocks at equal distances.
+
+use std::sync::Arc;
+
+use crate::region::{ForeignBytes, RecvPart, RecvRegion, SendRegion};
+
+/// A layout to be read: the bytes of a message, wherever they lie.
+pub trait Pack: Send + Sync {
+    /// How many bytes there are.
+    fn size(&self) -> usize;
+
+    /// Copies the bytes from `offset` on into `into`, and fills it. Callers ask for no more than there are.
+    fn pack(&self, offset: usize, into: RecvPart<'_>);
+}
+
+/// A layout to be written: where the bytes of a message go.
+pub trait Unpack: Send + Sync {
+    /// How many bytes fit.
+    fn size(&self) -> usize;
+
+    /// Copies `from` to the bytes from `offset` on. Callers give no more than fit.
+    fn unpack(&mut self, offset: usize, from: ForeignBytes<'_>);
+}
+
+/// The bytes of a message.
+#[derive(Clone)]
+pub enum Source {
+    /// They lie together.
+    Span(SendRegion),
+    /// They lie as a layout says.
+    Layout(Arc<dyn Pack>),
+}
+
+impl Source {
+    /// No bytes.
+    pub const EMPTY: Self = Self::Span(SendRegion::EMPTY);
+
+    /// Length in bytes.
+    #[inline(always)]
+    pub fn len(&self) -> usize {
+        match self {
+            Self::Span(region) => region.len(),
+            Self::Layout(layout) => layout.size(),
+        }
+    }
+
+    /// Whether there are no bytes.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Whether this is a null address with a length: LAPI's ORG_ADDR_NULL.
+    #[inline(always)]
+    pub fn is_null(&self) -> bool {
+        matches!(self, Self::Span(region) if region.is_null())
+    }
+
+    /// The span, if it is one.
+    #[inline(always)]
+    pub fn span(&self) -> Option<SendRegion> {
+        match self {
+            Self::Span(region) => Some(*region),
+            Self::Layout(_) => None,
+        }
+    }
+
+    /// The part `offset..offset + len`, which lies inside.
+    #[inline(always)]
+    pub fn piece(&self, offset: usize, len: usize) -> Piece<'_> {
+        match self {
+            Self::Span(region) => Piece::Span(region.part(offset, len)),
+            Self::Layout(layout) => Piece::Layout { layout, offset, len },
+        }
+    }
+}
+
+impl From<SendRegion> for Source {
+    #[inline(always)]
+    fn from(region: SendRegion) -> Self {
+        Self::Span(region)
+    }
+}
+
+impl From<Vec<u8>> for Source {
+    /// Bytes that belong to the message.
+    fn from(bytes: Vec<u8>) -> Self {
+        if bytes.is_empty() { Self::EMPTY } else { Self::Layout(Arc::new(bytes)) }
+    }
+}
+
+impl std::fmt::Debug for Source {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Span(region) => region.fmt(formatter),
+            Self::Layout(layout) => write!(formatter, "a layout of {} bytes", layout.size()),
+        }
+    }
+}
+
+impl Pack for Vec<u8> {
+    fn size(&self) -> usize {
+        self.len()
+    }
+
+    fn pack(&self, offset: usize, mut into: RecvPart<'_>) {
+        into.store(ForeignBytes::from_slice(&self[offset..]));
+    }
+}
+
+/// A part of a source, for the length of one call: the body of a frame.
+#[derive(Clone, Copy)]
+pub enum Piece<'a> {
+    /// It lies together.
+    Span(SendRegion),
+    /// It is these bytes of a layout.
+    Layout {
+        /// The layout.
+        layout: &'a Arc<dyn Pack>,
+        /// Where it begins, in bytes of the message.
+        offset: usize,
+        /// How long it is.
+        len: usize,
+    },
+}
+
+impl Piece<'_> {
+    /// No bytes.
+    pub const EMPTY: Self = Self::Span(SendRegion::EMPTY);
+
+    /// Length in bytes.
+    #[inline(always)]
+    pub fn len(&self) -> usize {
+        match *self {
+            Self::Span(region) => region.len(),
+            Self::Layout { len, .. } => len,
+        }
+    }
+
+    /// Whether there are no bytes.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// A slice, for adapters that copy bodies inside of the call.
+    #[cfg(test)]
+    pub(crate) fn of(bytes: &[u8]) -> Piece<'_> {
+        Piece::Span(SendRegion::of_test(bytes))
+    }
+
+    /// The bytes beyond the call: a source, and where in it they begin. They are as long as the piece.
+    pub(crate) fn to_source(self) -> (Source, usize) {
+        match self {
+            Self::Span(region) => (Source::Span(region), 0),
+            Self::Layout { layout, offset, .. } => (Source::Layout(layout.clone()), offset),
+        }
+    }
+
+    /// Copies the bytes to the start of `into`, which has room for them.
+    #[inline(always)]
+    pub(crate) fn copy_to(&self, mut into: RecvPart<'_>) {
+        match self {
+            Self::Span(region) => drop(into.store(region.foreign())),
+            Self::Layout { layout, offset, len } => layout.pack(*offset, into.part(0, *len)),
+        }
+    }
+
+    /// A copy of the bytes.
+    pub(crate) fn to_vec(self) -> Vec<u8> {
+        let mut copy = vec![0; self.len()];
+        self.copy_to(RecvPart::of_slice(&mut copy));
+        copy
+    }
+}
+
+/// Where a message lands.
+pub enum Sink {
+    /// In one place.
+    Span(RecvRegion),
+    /// Where a layout says: its first `len` bytes.
+    Layout {
+        /// The layout.
+        layout: Box<dyn Unpack>,
+        /// How many of its bytes are to be used.
+        len: usize,
+    },
+}
+
+impl Sink {
+    /// No bytes.
+    pub const EMPTY: Self = Self::Span(RecvRegion::EMPTY);
+
+    /// Where `layout` says.
+    pub fn layout(layout: impl Unpack + 'static) -> Self {
+        let len = layout.size();
+        Self::Layout { layout: Box::new(layout), len }
+    }
+
+    /// Length in bytes.
+    #[inline(always)]
+    pub fn len(&self) -> usize {
+        match self {
+            Self::Span(region) => region.len(),
+            Self::Layout { len, .. } => *len,
+        }
+    }
+
+    /// Whether there are no bytes.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Whether this is a null address with a length.
+    pub fn is_null(&self) -> bool {
+        matches!(self, Self::Span(region) if region.is_null())
+    }
+
+    /// Leaves nothing here and gives what was here.
+    #[inline]
+    pub fn take(&mut self) -> Self {
+        std::mem::replace(self, Self::EMPTY)
+    }
+
+    /// The first `len` bytes, or all if it is shorter.
+    #[inline]
+    pub fn truncated(self, len: usize) -> Self {
+        match self {
+            Self::Span(region) => Self::Span(region.truncated(len)),
+            Self::Layout { layout, len: whole } => Self::Layout { layout, len: len.min(whole) },
+        }
+    }
+
+    /// Copies `from` to `offset`, as much of it as fits, and returns how many bytes that was.
+    #[inline(always)]
+    pub fn store(&mut self, offset: usize, from: ForeignBytes<'_>) -> usize {
+        match self {
+            Self::Span(region) => region.store(offset, from),
+            Self::Layout { layout, len } => {
+                let from = from.part(0, len.saturating_sub(offset));
+                if !from.is_empty() {
+                    layout.unpack(offset, from);
+                }
+                from.len()
+            }
+        }
+    }
+}
+
+impl From<RecvRegion> for Sink {
+    #[inline(always)]
+    fn from(region: RecvRegion) -> Self {
+        Self::Span(region)
+    }
+}
+
+impl std::fmt::Debug for Sink {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Span(region) => region.fmt(formatter),
+            Self::Layout { len, .. } => write!(formatter, "a layout of {len} bytes"),
+        }
+    }
+}
+
+/// Spans one behind the other: `R` is [`SendRegion`] for a source, [`RecvRegion`] for a sink.
+#[derive(Debug)]
+pub struct Spans<R> {
+    /// Each with the offset in the message at which it begins.
+    spans: Vec<(usize, R)>,
+    size: usize,
+}
+
+impl<R> Spans<R> {
+    fn new(spans: impl IntoIterator<Item = R>, len: impl Fn(&R) -> usize) -> Self {
+        let mut size = 0;
+        let begin = |span| {
+            let begin = size;
+            size += len(&span);
+            (begin, span)
+        };
+        let spans = spans.into_iter().map(begin).collect();
+        Self { spans, size }
+    }
+
+    /// The place of the span that has the byte at `offset`.
+    fn place(&self, offset: usize) -> usize {
+        self.spans.partition_point(|(begin, _)| *begin <= offset).saturating_sub(1)
+    }
+}
+
+impl Spans<SendRegion> {
+    /// The bytes of these spans; `None` if one of them is at no address and not empty.
+    pub fn to_send(spans: impl IntoIterator<Item = SendRegion>) -> Option<Source> {
+        let spans = Self::new(spans, SendRegion::len);
+        let is_null = spans.spans.iter().any(|(_, span)| span.is_null());
+        (!is_null).then(|| Source::Layout(Arc::new(spans)))
+    }
+}
+
+impl Spans<RecvRegion> {
+    /// These spans; `None` if one of them is at no address and not empty.
+    pub fn to_receive(spans: impl IntoIterator<Item = RecvRegion>) -> Option<Sink> {
+        let spans = Self::new(spans, RecvRegion::len);
+        let is_null = spans.spans.iter().any(|(_, span)| span.is_null());
+        (!is_null).then(|| Sink::layout(spans))
+    }
+}
+
+impl Pack for Spans<SendRegion> {
+    fn size(&self) -> usize {
+        self.size
+    }
+
+    fn pack(&self, offset: usize, mut into: RecvPart<'_>) {
+        let mut done = 0;
+        for (begin, span) in &self.spans[self.place(offset)..] {
+            if done == into.len() {
+                break;
+            }
+            let from = span.foreign().part((offset + done).saturating_sub(*begin), usize::MAX);
+            done += into.behind(done).store(from);
+        }
+    }
+}
+
+impl Unpack for Spans<RecvRegion> {
+    fn size(&self) -> usize {
+        self.size
+    }
+
+    fn unpack(&mut self, offset: usize, from: ForeignBytes<'_>) {
+        let (first, mut done) = (self.place(offset), 0);
+        for (begin, span) in &mut self.spans[first..] {
+            if done == from.len() {
+                break;
+            }
+            let at = (offset + done).saturating_sub(*begin);
+            done += span.store(at, from.part(done, usize::MAX));
+        }
+    }
+}
+
+/// Blocks of the same length at the same distance from each other, such as columns of a matrix that lies by
+/// rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Strided {
+    block: usize,
+    stride: usize,
+    count: usize,
+}
+
+/// Blocks in the memory of a region, which reaches from the first byte of the first block to the last byte of
+/// the last one. The bytes between the blocks are not touched.
+struct Blocks<R> {
+    shape: Strided,
+    memory: R,
+}
+
+/// A run of blocks in one piece of a message: a part of a block, or several whole ones.
+struct Run {
+    /// Where it begins in the memory.
+    at: usize,
+    /// Length of each block, or of the part.
+    block: usize,
+    count: usize,
+}
+
+impl Strided {
+    /// `count` blocks of `block` bytes, each beginning `stride` bytes behind the one before it. `None` if they
+    /// would overlap, or if no memory is that long.
+    pub fn new(block: usize, stride: usize, count: usize) -> Option<Self> {
+        let last = stride.checked_mul(count.saturating_sub(1))?;
+        let extent = last.checked_add(block)?;
+        let is_possible = extent <= isize::MAX as usize && (stride >= block || count <= 1);
+        is_possible.then_some(Self { block, stride, count })
+    }
+
+    /// How many bytes the blocks have.
+    pub fn size(&self) -> usize {
+        self.block * self.count
+    }
+
+    /// How many bytes of memory they reach over.
+    pub fn extent(&self) -> usize {
+        if self.size() == 0 { 0 } else { self.stride * (self.count - 1) + self.block }
+    }
+
+    /// The bytes of these blocks in `memory`; `None` if that is shorter than [`Strided::extent`], or at no address.
+    pub fn to_send(self, memory: SendRegion) -> Option<Source> {
+        let fits = memory.len() >= self.extent() && !memory.is_null();
+        fits.then(|| Source::Layout(Arc::new(Blocks { shape: self, memory })))
+    }
+
+    /// These blocks in `memory`; `None` if that is shorter than [`Strided::extent`], or at no address.
+    pub fn to_receive(self, memory: RecvRegion) -> Option<Sink> {
+        let fits = memory.len() >= self.extent() && !memory.is_null();
+        fits.then(|| Sink::layout(Blocks { shape: self, memory }))
+    }
+
+    /// Divides the bytes `offset..offset + len` of the message into runs, at most three.
+    fn runs(self, mut offset: usize, len: usize) -> impl Iterator<Item = Run> {
+        let end = offset + len;
+        std::iter::from_fn(move || {
+            if offset >= end {
+                return None;
+            }
+            let (index, inside) = (offset / self.block, offset % self.block);
+            let left = end - offset;
+            let run = if inside > 0 || left < self.block {
+                Run {
+                    at: index * self.stride + inside,
+                    block: left.min(self.block - inside),
+                    count: 1,
+                }
+            } else {
+                Run { at: index * self.stride, block: self.block, count: left / self.block }
+            };
+            offset += run.block * run.count;
+            Some(run)
+        })
+    }
+}
+
+impl Pack for Blocks<SendRegion> {
+    fn size(&self) -> usize {
+        self.shape.size()
+    }
+
+    fn pack(&self, offset: usize, mut into: RecvPart<'_>) {
+        let (memory, mut done) = (self.memory.foreign(), 0);
+        for Run { at, block, count } in self.shape.runs(offset, into.len()) {
+            let from = memory.part(at, usize::MAX);
+            done += into.behind(done).store_blocks(block, from, self.shape.stride, block, count);
+        }
+    }
+}
+
+impl Unpack for Blocks<RecvRegion> {
+    fn size(&self) -> usize {
+        self.shape.size()
+    }
+
+    fn unpack(&mut self, offset: usize, from: ForeignBytes<'_>) {
+        let mut done = 0;
+        for Run { at, block, count } in self.shape.runs(offset, from.len()) {
+            let from = from.part(done, usize::MAX);
+            let mut into = self.memory.part(at, usize::MAX);
+            done += into.store_blocks(self.shape.stride, from, block, block, count);
+        }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+#[allow(unsafe_code, reason = "the tests describe buffers of their own as regions")]
+mod tests;

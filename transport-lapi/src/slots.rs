@@ -1,0 +1,42 @@
+//! Numbered places for things under way: gets, departures.
+
+/// A list of places, the free ones of which are used again.
+pub(crate) struct Slots<T> {
+    places: Vec<Option<T>>,
+    free: Vec<u32>,
+}
+
+impl<T> Default for Slots<T> {
+    fn default() -> Self {
+        Self { places: Vec::new(), free: Vec::new() }
+    }
+}
+
+impl<T> Slots<T> {
+    /// Takes a place and returns its number.
+    pub fn insert(&mut self, item: T) -> u32 {
+        let number = self.free.pop().unwrap_or_else(|| {
+            self.places.push(None);
+            self.places.len() as u32 - 1
+        });
+        self.places[number as usize] = Some(item);
+        number
+    }
+
+    /// What is at a place.
+    pub fn get_mut(&mut self, number: u32) -> Option<&mut T> {
+        self.places.get_mut(number as usize)?.as_mut()
+    }
+
+    /// Empties a place.
+    pub fn remove(&mut self, number: u32) -> Option<T> {
+        let item = self.places.get_mut(number as usize)?.take()?;
+        self.free.push(number);
+        Some(item)
+    }
+
+    /// How many places are taken.
+    pub fn len(&self) -> usize {
+        self.places.len() - self.free.len()
+    }
+}
