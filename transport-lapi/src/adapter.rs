@@ -344,7 +344,7 @@ pub unsafe trait Adapter: Send + 'static {
 /// The capability to read another task's memory without its help.
 pub trait OneSided {
     /// How it is done.
-    fn kind(&self) -> GetKind;
+    fn kind(&mut self) -> GetKind;
 
     /// Makes `region` readable for the other tasks' [`OneSided::get`] under `key`, until
     /// [`OneSided::conceal`]. Adapters whose get needs no table have nothing to do.

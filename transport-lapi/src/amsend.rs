@@ -122,7 +122,7 @@ pub(crate) struct Queued<S> {
     pub sent: usize,
     /// Number within its lane; given when its first packet is sent.
     pub msg: u32,
-    /// Where its frames are counted whose bodies are still read.
+    /// Where its frames are counted whose bodies are still read, once there was one.
     pub departure: Option<u32>,
     pub next: Next<S>,
 }
@@ -232,15 +232,14 @@ impl<S> Outbox<S> {
                     return self.offer(adapter, target);
                 };
                 let head = Packet::GetData { ticket: *ticket, offset: *sent }.encode();
-                let of = Departing::Region(*key);
-                let departure = departures.insert(Departure { frames: 1, of });
-                let post = post(adapter, target, head.bytes(), piece, Ticket(departure));
-                match post {
-                    Ok(Post::Leaving) => regions.begin_reading(*key),
-                    _ => drop(departures.remove(departure)),
-                }
-                if post? == Post::Full {
-                    return Ok(Offer::Full);
+                let ticket = Ticket(departures.next_number());
+                match post(adapter, target, head.bytes(), piece, ticket)? {
+                    Post::Full => return Ok(Offer::Full),
+                    Post::Taken => {}
+                    Post::Leaving => {
+                        departures.insert(Departure { frames: 1, of: Departing::Region(*key) });
+                        regions.begin_reading(*key);
+                    }
                 }
                 *sent += part;
                 Ok(if *sent == *len { Offer::Last } else { Offer::Part })
@@ -303,16 +302,14 @@ impl<S> Queued<S> {
             Packet::Body { msg: self.msg, offset: self.sent as u64 }
         };
         let body = self.data.piece(self.sent, part);
-        let departure = *self
-            .departure
-            .get_or_insert_with(|| departures.insert(Departure { frames: 0, of: Departing::Open }));
-        match post(adapter, target, packet.encode().bytes(), body, Ticket(departure))? {
+        let ticket = self.departure.unwrap_or_else(|| departures.next_number());
+        match post(adapter, target, packet.encode().bytes(), body, Ticket(ticket))? {
             Post::Full => return Ok(Offer::Full),
             Post::Taken => {}
             Post::Leaving => {
-                let departure =
-                    departures.get_mut(departure).expect("it lasts as long as the message");
-                departure.frames += 1;
+                let begin = || departures.insert(Departure { frames: 0, of: Departing::Open });
+                let number = *self.departure.get_or_insert_with(begin);
+                departures.get_mut(number).expect("it lasts as long as the message").frames += 1;
             }
         }
         if !whole && self.sent == 0 {

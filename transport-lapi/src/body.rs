@@ -329,7 +329,7 @@ impl Pack for Spans<SendRegion> {
                 break;
             }
             let from = span.foreign().part((offset + done).saturating_sub(*begin), usize::MAX);
-            done += into.behind(done).store(from);
+            done += into.part(done, usize::MAX).store(from);
         }
     }
 }
@@ -441,7 +441,8 @@ impl Pack for Blocks<SendRegion> {
         let (memory, mut done) = (self.memory.foreign(), 0);
         for Run { at, block, count } in self.shape.runs(offset, into.len()) {
             let from = memory.part(at, usize::MAX);
-            done += into.behind(done).store_blocks(block, from, self.shape.stride, block, count);
+            let mut into = into.part(done, usize::MAX);
+            done += into.store_blocks(block, from, self.shape.stride, block, count);
         }
     }
 }

@@ -22,7 +22,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use crate::adapter::{Adapter, Doorbell, Standing, TaskId, WaitBoard};
+use crate::adapter::{Adapter, Doorbell, Standing, TaskId};
 use crate::awaited::{Awaited, Notice, Unnamed};
 use crate::config::{Tuning, WaitMode};
 use crate::counter::CounterId;
@@ -104,7 +104,6 @@ pub struct Options {
 pub struct Context<A: Adapter, S> {
     session: Lock<Session<A, S>>,
     bell: Arc<dyn Doorbell>,
-    board: Option<Arc<dyn WaitBoard>>,
     pace: Pace,
     task: TaskId,
     num_tasks: usize,
@@ -124,7 +123,7 @@ impl<A: Adapter, S> Context<A, S> {
             engine: Engine::new(&mut adapter, options.tuning.pieces()),
             adapter,
             bell: bell.clone(),
-            board: board.clone(),
+            board,
             sleeping: 0,
             places: 0,
             answered: 0,
@@ -137,7 +136,7 @@ impl<A: Adapter, S> Context<A, S> {
         let cores = options.processors.unwrap_or_else(own);
         let pace = Pace::new(options.wait, options.tuning.spin(), num_tasks, cores);
         let (session, inquiry) = (Lock::new(session), OnceLock::new());
-        Self { session, bell, board, pace, task, num_tasks, inquiry }
+        Self { session, bell, pace, task, num_tasks, inquiry }
     }
 
     /// This task's number.
@@ -310,7 +309,7 @@ impl<A: Adapter, S> Context<A, S> {
 
     /// Answers if somebody has asked. The lock is given away: the context may be terminated afterwards.
     fn answer(&self, session: &mut SessionGuard<'_, A, S>) {
-        let asked = self.inquiries();
+        let asked = session.inquiries();
         if asked != session.answered {
             session.answered = asked;
             if let Some(answer) = self.inquiry.get() {
@@ -318,10 +317,6 @@ impl<A: Adapter, S> Context<A, S> {
                 session.0.unlocked(tell);
             }
         }
-    }
-
-    fn inquiries(&self) -> u32 {
-        self.board.as_ref().map_or(0, |board| board.inquiries())
     }
 
     /// Waits, `idle` turns of which are over.
@@ -414,7 +409,7 @@ impl<A: Adapter, S> Context<A, S> {
         loop {
             let ticket = self.bell.announce();
             let has_rung = first_ticket.is_some_and(|first| first != ticket);
-            if has_rung || self.inquiries() != session.answered {
+            if has_rung || session.inquiries() != session.answered {
                 // Whoever asks may have seen no sleeper, and rung no bell.
                 self.bell.retract();
                 break;

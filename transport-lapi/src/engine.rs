@@ -154,14 +154,8 @@ impl<S> Engine<S> {
         body: ForeignBytes<'_>,
         due: Due,
     ) -> Result<(), LapiError> {
-        let next = match action {
-            HeaderAction::Consumed | HeaderAction::Drop => Next::Nothing,
-            HeaderAction::Then(next) => next,
-            HeaderAction::Deliver { mut into, next } => {
-                into.store(0, body);
-                next
-            }
-        };
+        let (mut into, next) = action.parts();
+        into.store(0, body);
         self.complete(state, next, due)
     }
 
@@ -198,11 +192,7 @@ impl<S> Engine<S> {
     ) -> Result<(), LapiError> {
         let handler = self.header_handler(origin, handler)?;
         let arrival = Arrival { origin, uhdr, len: begin.total, data: None };
-        let (into, next) = match handler(state, arrival) {
-            HeaderAction::Consumed | HeaderAction::Drop => (Sink::EMPTY, Next::Nothing),
-            HeaderAction::Then(next) => (Sink::EMPTY, next),
-            HeaderAction::Deliver { into, next } => (into, next),
-        };
+        let (into, next) = handler(state, arrival).parts();
         let msg = begin.msg;
         self.open[origin as usize] = Some(Reassembly { into, next, ..begin });
         self.body(state, origin, msg, 0, body)

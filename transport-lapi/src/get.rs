@@ -62,20 +62,20 @@ struct Get<S> {
     into: Sink,
     /// Bytes that are there.
     stored: usize,
+    /// Bytes behind them that the adapter is reading.
+    reading: usize,
+    /// Where a slice lies that goes to a layout.
+    buffer: Vec<u8>,
     way: Way,
     next: Next<S>,
 }
 
-/// Who carries a get out, and how far a slice is.
+/// Who carries a get out.
 enum Way {
     /// The target, with data packets.
     Messages,
     /// This task.
     Direct,
-    /// This task, and the adapter is reading a slice of so many bytes.
-    Reading(usize),
-    /// This task, through a buffer: the bytes go to a layout. Where the adapter is reading, so many bytes.
-    Buffered { slice: Vec<u8>, reading: usize },
     /// Both ends.
     Shared,
 }
@@ -120,47 +120,31 @@ impl<S> Gets<S> {
 impl<S> Get<S> {
     /// Begins to read the next slice. `Full` says that the adapter has no room for that now.
     fn read(&mut self, ticket: u32, adapter: &mut dyn OneSided) -> Result<Transfer, AdapterError> {
-        let (target, remote) = (self.target, self.remote);
         let (offset, len) = (self.offset + self.stored as u64, SLICE.min(self.len - self.stored));
-        let mut get = |into| adapter.get(target, remote, offset, into, Ticket(ticket));
-        if let Sink::Span(region) = &mut self.into {
-            let transfer = get(region.part(self.stored, len))?;
-            match transfer {
-                Transfer::Done => self.stored += len,
-                Transfer::Started => self.way = Way::Reading(len),
-                Transfer::Full => {}
+        let into = match &mut self.into {
+            Sink::Span(region) => region.part(self.stored, len),
+            Sink::Layout { .. } => {
+                self.buffer.resize(len, 0);
+                RecvPart::of_slice(&mut self.buffer)
             }
-            return Ok(transfer);
+        };
+        let transfer = adapter.get(self.target, self.remote, offset, into, Ticket(ticket))?;
+        if transfer != Transfer::Full {
+            self.reading = len;
         }
-        if !matches!(self.way, Way::Buffered { .. }) {
-            self.way = Way::Buffered { slice: vec![0; len], reading: 0 };
-        }
-        let Way::Buffered { slice, reading } = &mut self.way else { return Ok(Transfer::Full) };
-        let transfer = get(RecvPart::of_slice(&mut slice[..len]))?;
-        match transfer {
-            Transfer::Done => {
-                self.stored +=
-                    self.into.store(self.stored, ForeignBytes::from_slice(&slice[..len]));
-            }
-            Transfer::Started => *reading = len,
-            Transfer::Full => {}
+        if transfer == Transfer::Done {
+            self.has_read();
         }
         Ok(transfer)
     }
 
     /// The slice that was being read is there.
     fn has_read(&mut self) {
-        match &mut self.way {
-            Way::Reading(len) => {
-                self.stored += *len;
-                self.way = Way::Direct;
-            }
-            Way::Buffered { slice, reading } => {
-                let there = ForeignBytes::from_slice(&slice[..std::mem::take(reading)]);
-                self.stored += self.into.store(self.stored, there);
-            }
-            Way::Messages | Way::Direct | Way::Shared => {}
-        }
+        let len = std::mem::take(&mut self.reading);
+        self.stored += match &mut self.into {
+            Sink::Span(_) => len,
+            layout => layout.store(self.stored, ForeignBytes::from_slice(&self.buffer[..len])),
+        };
     }
 
     fn is_complete(&self) -> bool {
@@ -199,7 +183,8 @@ impl<S> Outbox<S> {
         }
         let is_direct = len == 0 || (self.reads && remote.is_readable());
         let way = if is_direct { Way::Direct } else { Way::Messages };
-        let get = Get { target, remote, offset, len, into, stored: 0, way, next };
+        let (stored, reading, buffer) = (0, 0, Vec::new());
+        let get = Get { target, remote, offset, len, into, stored, reading, buffer, way, next };
         let ticket = self.gets.own.insert(get);
         if is_direct {
             self.gets.turns.push_back(ticket);

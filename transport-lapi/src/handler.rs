@@ -79,6 +79,17 @@ pub enum HeaderAction<S> {
     Drop,
 }
 
+impl<S> HeaderAction<S> {
+    /// Where the bytes go, and what happens when all of them have come.
+    pub(crate) fn parts(self) -> (Sink, Next<S>) {
+        match self {
+            Self::Consumed | Self::Drop => (Sink::EMPTY, Next::Nothing),
+            Self::Then(next) => (Sink::EMPTY, next),
+            Self::Deliver { into, next } => (into, next),
+        }
+    }
+}
+
 /// What happens when an operation has ended: the last byte of a message has been stored, a buffer is reusable,
 /// a get is complete, a registration has ended.
 pub enum Next<S> {

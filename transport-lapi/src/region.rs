@@ -242,12 +242,6 @@ impl<'a> RecvPart<'a> {
         RecvPart { ptr, len, life: PhantomData }
     }
 
-    /// What is behind the first `done` bytes.
-    pub(crate) fn behind(&mut self, done: usize) -> RecvPart<'_> {
-        let done = done.min(self.len);
-        RecvPart { ptr: self.ptr.wrapping_add(done), len: self.len - done, life: PhantomData }
-    }
-
     /// Copies `from` to the start, as much of it as fits, and returns how many bytes that was.
     #[inline]
     pub fn store(&mut self, from: ForeignBytes<'_>) -> usize {
@@ -259,9 +253,7 @@ impl<'a> RecvPart<'a> {
         }
         len
     }
-}
 
-impl RecvPart<'_> {
     /// Copies `count` blocks of `block` bytes, which begin every `from_step` bytes of `from`, to every `step`
     /// bytes from the start. Blocks that one of the two has no room for are left out. Returns how many bytes were
     /// copied.

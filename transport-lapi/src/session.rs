@@ -320,6 +320,11 @@ impl<A: Adapter, S> Session<A, S> {
         }
     }
 
+    /// How often somebody outside has asked for this task's queues.
+    pub(crate) fn inquiries(&self) -> u32 {
+        self.board.as_ref().map_or(0, |board| board.inquiries())
+    }
+
     /// Whether something is to run when the lock is free.
     #[inline(always)]
     pub(crate) fn has_continuations(&self) -> bool {

@@ -13,6 +13,11 @@ impl<T> Default for Slots<T> {
 }
 
 impl<T> Slots<T> {
+    /// The number that the next item gets.
+    pub fn next_number(&self) -> u32 {
+        self.free.last().copied().unwrap_or(self.places.len() as u32)
+    }
+
     /// Takes a place and returns its number.
     pub fn insert(&mut self, item: T) -> u32 {
         let number = self.free.pop().unwrap_or_else(|| {

@@ -188,7 +188,7 @@ unsafe impl<R: Reach> Adapter for LocalAdapter<R> {
 }
 
 impl<R: Reach> OneSided for LocalAdapter<R> {
-    fn kind(&self) -> GetKind {
+    fn kind(&mut self) -> GetKind {
         self.reach.kind().expect("the capability is given out only where there is one")
     }
 

@@ -57,8 +57,6 @@ pub struct FaultAdapter<A> {
     /// One-sided reads that are held back.
     gets: Vec<HeldGet>,
     count: FaultCount,
-    /// How the adapter inside reads other tasks' memory.
-    kind: Option<GetKind>,
 }
 
 /// A one-sided read that is held back.
@@ -86,11 +84,10 @@ struct Held {
 
 impl<A: Adapter> FaultAdapter<A> {
     /// Wraps `inner`.
-    pub fn new(mut inner: A, seed: u64, plan: FaultPlan) -> Self {
+    pub fn new(inner: A, seed: u64, plan: FaultPlan) -> Self {
         let held = std::iter::repeat_with(VecDeque::new).take(inner.num_tasks()).collect();
         let (dice, count) = (Dice(seed), FaultCount::default());
-        let kind = inner.one_sided().map(|one_sided| one_sided.kind());
-        Self { inner, plan, dice, offered: 0, held, gets: Vec::new(), count, kind }
+        Self { inner, plan, dice, offered: 0, held, gets: Vec::new(), count }
     }
 
     /// What was done so far.
@@ -239,8 +236,8 @@ impl<A: Adapter> FaultAdapter<A> {
 }
 
 impl<A: Adapter> OneSided for FaultAdapter<A> {
-    fn kind(&self) -> GetKind {
-        self.kind.expect("given out only where the adapter inside has it")
+    fn kind(&mut self) -> GetKind {
+        self.reads().kind()
     }
 
     fn expose(&mut self, key: u64, region: SendRegion) -> Result<(), AdapterError> {

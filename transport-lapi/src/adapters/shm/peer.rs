@@ -68,7 +68,11 @@ impl Peer {
     ) -> Result<(), AdapterError> {
         let len = into.len();
         let read = |done| {
-            sys::process_vm_readv(self.pid, addr.wrapping_add(done as u64), &into.behind(done))
+            sys::process_vm_readv(
+                self.pid,
+                addr.wrapping_add(done as u64),
+                &into.part(done, usize::MAX),
+            )
         };
         match in_full(len, read) {
             Ok(()) => match self.cell.map(|cell| cell.is_in(self.pid)) {
