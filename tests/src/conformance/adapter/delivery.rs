@@ -272,13 +272,11 @@ fn fill<A: Adapter>(job: &mut Job<A>) {
     let max_body = job.tasks[0].caps().max_body;
     for body in [0, 100, 1_000, 8_000].into_iter().cycle().take(2_000) {
         let frame = frame(&mut numbers, 16, body.min(max_body));
-        let taken = (0..PATIENCE).any(|_| {
-            let taken = job.offer(0, 1, &frame);
-            if !taken {
-                thread::yield_now();
-            }
-            taken
-        });
+        // Some adapters need a moment to make room of their own.
+        let mut taken = job.offer(0, 1, &frame);
+        if !taken && job.outstanding() <= 10 {
+            taken = comes_soon(|| job.offer(0, 1, &frame));
+        }
         if !taken {
             break;
         }
