@@ -77,15 +77,12 @@ impl Communicator {
         self.device.recv(nothing, Some(from), Some(GATHER), context).map(drop)
     }
 
-    /// Signals `up` and waits for the signal of `down`. Where the signal does not go at once, the receive
-    /// is posted first: a send may wait for it.
+    /// Signals `up` and waits for the signal of `down`.
     fn exchange_signals(&self, up: usize, down: usize, round: i32) -> Result<(), mpjdev::Error> {
         let (nothing, context) = (recv_region::<u8>(&mut []), self.collective_context());
-        if self.device.send_at_once(send_region::<u8>(&[]), up, round, context) {
-            return self.device.recv(nothing, Some(down), Some(round), context).map(drop);
-        }
-        let signal = self.device.irecv(nothing, Some(down), Some(round), context)?;
-        self.signal(up, round)?;
+        let signal =
+            self.device.isend(send_region::<u8>(&[]), up, round, context, Mode::Standard)?;
+        self.device.recv(nothing, Some(down), Some(round), context)?;
         self.device.iwait(signal).map(drop)
     }
 

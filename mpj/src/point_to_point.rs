@@ -38,16 +38,8 @@ impl Communicator {
     /// No such rank, a negative tag; the device has failed, for example since a rank died.
     #[inline]
     pub fn send<T: Datatype>(&self, data: &[T], dest: usize, tag: i32) -> Result<(), Error> {
-        if self.device.send_at_once(send_region(data), dest, tag, self.context) {
-            self.device.content();
-            return Ok(());
-        }
-        self.send_bytes(send_region(data), dest, tag, Mode::Standard)
-    }
-
-    #[inline(never)]
-    fn send_bytes(&self, data: SendRegion, dest: usize, tag: i32, mode: Mode) -> Result<(), Error> {
-        self.device.answer(self.device.send(data, dest, tag, self.context, mode))
+        let sent = self.device.send(send_region(data), dest, tag, self.context, Mode::Standard);
+        self.device.answer(sent)
     }
 
     /// Sends like [`Communicator::send`], and returns only when the receive has begun (MPI_Ssend).
@@ -55,7 +47,8 @@ impl Communicator {
     /// # Errors
     /// As [`Communicator::send`].
     pub fn ssend<T: Datatype>(&self, data: &[T], dest: usize, tag: i32) -> Result<(), Error> {
-        self.send_bytes(send_region(data), dest, tag, Mode::Synchronous)
+        let sent = self.device.send(send_region(data), dest, tag, self.context, Mode::Synchronous);
+        self.device.answer(sent)
     }
 
     /// Receives a message into `buffer` (MPI_Recv). It may be shorter than the buffer, whose rest is

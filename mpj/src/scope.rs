@@ -140,14 +140,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         dest: usize,
         tag: i32,
     ) -> Result<ScopedRequest<'scope, 'env, &'env [T]>, Error> {
-        let (region, Communicator { device, context, .. }) = (send_region(data), self.communicator);
-        let state = if device.send_at_once(region, dest, tag, *context) {
-            device.content();
-            let bytes = size_of_val(data);
-            Started::Done(Status { source: dest, tag, bytes, cancelled: false })
-        } else {
-            self.start_send(region, dest, tag, Mode::Standard)?
-        };
+        let state = self.start_send(send_region(data), dest, tag, Mode::Standard)?;
         Ok(ScopedRequest { scope: self, state, buffer: data })
     }
 
@@ -166,7 +159,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         Ok(ScopedRequest { scope: self, state, buffer: data })
     }
 
-    #[inline(never)]
+    #[inline(always)]
     fn start_send(
         &self,
         data: mpjdev::SendRegion,
@@ -192,37 +185,15 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         tag: impl Into<Tag>,
     ) -> Result<ScopedRequest<'scope, 'env, &'env mut [T]>, Error> {
         let buffer = Lent::new(buffer);
-        let (source, tag) = (source.into(), tag.into());
+        let (source, tag) = (source.into().rank(), tag.into().value());
         let Communicator { device, context, .. } = self.communicator;
-        let posted = match (source, tag) {
-            (Source::Rank(source), Tag::Is(tag)) => {
-                device.post_at_once(buffer.region(), source, tag, *context)
-            }
-            _ => None,
-        };
-        let state = match posted {
-            Some(request) => {
-                device.content();
-                self.keep(request)
-            }
-            None => self.start_receive(buffer.region(), source, tag)?,
-        };
+        let request = device.answer(device.irecv(buffer.region(), source, tag, *context))?;
+        let state = self.started(request);
         Ok(ScopedRequest { scope: self, state, buffer })
     }
 
-    #[inline(never)]
-    fn start_receive(
-        &self,
-        into: mpjdev::RecvRegion,
-        source: Source,
-        tag: Tag,
-    ) -> Result<Started, Error> {
-        let Communicator { device, context, .. } = self.communicator;
-        let request = device.irecv(into, source.rank(), tag.value(), *context);
-        device.answer(request).map(|request| self.started(request))
-    }
-
     /// Keeps the request of an operation, unless it is complete.
+    #[inline(always)]
     fn started(&self, request: mpjdev::Request) -> Started {
         match request.completed() {
             Some(status) => Started::Done(status.into()),

@@ -12,7 +12,7 @@ use transport_lapi::{
 
 use crate::early::EarlyBody;
 use crate::envelope::{self, Fields};
-use crate::error::PeerError;
+use crate::error::{Error, PeerError};
 use crate::request::{Handle, Operation};
 use crate::state::State;
 
@@ -124,7 +124,16 @@ fn done(state: &mut State, arrival: Arrival<'_>) -> HeaderAction<State> {
     }
 }
 
-/// A send was answered: nobody has to read its data any more.
+/// The receiver of a send is lost, and the transport keeps nothing that was queued for it: the send fails when its
+/// data are withdrawn, and have left.
+pub(crate) fn lose_send(state: &mut State, outbox: &mut Outbox<State>, key: u64, error: Error) {
+    if let Some(sending) = state.requests.sending(key) {
+        (sending.unanswered, sending.failed) = (false, Some(Box::new(error)));
+        answered(state, outbox, key);
+    }
+}
+
+/// A send was answered, or will never be: nobody has to read its data any more.
 fn answered(state: &mut State, outbox: &mut Outbox<State>, info: u64) {
     match state.requests.sending(info).map(|sending| sending.exposed) {
         Some(Some(region)) => outbox.deregister(region, Next::Inline(revoked, info)),

@@ -138,6 +138,11 @@ impl Credits {
         owed as u64
     }
 
+    /// Nothing goes to `dest` any more, nor comes from there: it has no credit.
+    pub fn close(&mut self, dest: u32) {
+        self.peers[dest as usize].available = 0;
+    }
+
     /// Credit came back from `dest`.
     pub fn refund(&mut self, dest: u32, bytes: u64) -> Result<(), PeerError> {
         let peer = &mut self.peers[dest as usize];

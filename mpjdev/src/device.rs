@@ -9,7 +9,6 @@
 //!   no buffer is in use after any call has returned an error of the transport. A wait that unwinds
 //!   gives the device up for the same reason.
 
-use std::num::NonZeroU64;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -23,14 +22,14 @@ use transport_lapi::{
 };
 
 use crate::backend::{self, Backend, Outbound, eager::Eager, rendezvous::Rendezvous};
-use crate::error::{Error, ErrorClass};
+use crate::error::Error;
+use crate::loss;
 use crate::matching::Pattern;
 use crate::request::{self, Handle, Request};
 use crate::select::Table;
 use crate::state::State;
 use crate::stats::Stats;
 use crate::status::Status;
-use crate::wait::GiveUpOnPanic;
 
 /// The modes of sending (MPI-4 section 3.4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -119,7 +118,10 @@ impl<A: Adapter> Device<A> {
         let Options { wait, processors, ref tuning, .. } = options;
         let transport = transport_lapi::Options { wait, processors, tuning: tuning.clone() };
         let context = Context::init(adapter, state, transport);
-        backend::register(&mut *context.session()?)?;
+        let mut session = context.session()?;
+        backend::register(&mut session)?;
+        session.on_loss(loss::lost);
+        drop(session);
         let number = DEVICES.fetch_add(1, Ordering::Relaxed);
         let eager_below = options.table.eager_below();
         Ok(Self {
@@ -156,9 +158,9 @@ impl<A: Adapter> Device<A> {
     /// request was waited for (V1).
     ///
     /// # Errors
-    /// [`Error::Rank`], [`Error::Tag`] for a negative tag; [`Error::Finished`]; what made the
-    /// device unusable. Nothing was sent then.
-    #[inline]
+    /// [`Error::Rank`], [`Error::Tag`] for a negative tag; the loss of a rank that it needs; [`Error::Finished`]; what
+    /// made the device unusable. Nothing was sent then.
+    #[inline(always)]
     pub fn isend(
         &self,
         data: impl Into<Source>,
@@ -169,43 +171,19 @@ impl<A: Adapter> Device<A> {
     ) -> Result<Request, Error> {
         let data = data.into();
         if let (Source::Span(span), Mode::Standard) = (&data, mode) {
-            if self.send_at_once(*span, dest, tag, context) {
-                let status = Status::new(dest as u32, tag, span.len());
-                return Ok(self.request(Handle::Done(status)));
+            if self.send_now(*span, dest, tag, context) {
+                return Ok(self.request(Handle::Done(Status::new(dest as u32, tag, span.len()))));
             }
         }
-        self.isend_step_by_step(self.outbound(data, dest, tag, context, mode)?)
-    }
-
-    #[inline(never)]
-    fn isend_step_by_step(&self, message: Outbound) -> Result<Request, Error> {
-        let mut session = self.session()?;
-        match self.start_send(&mut session, message) {
-            Ok(handle) => Ok(self.request(handle)),
-            Err(error) => {
-                drop(session);
-                Err(self.fail(error.into()))
-            }
-        }
-    }
-
-    /// Sends a message of standard mode if it is of the most frequent kind, eager and short, and nothing
-    /// is in its way; then the send is complete. Else, whatever the reason, nothing has happened, and
-    /// [`Device::isend`] finds the reason or another way.
-    #[inline(never)]
-    pub fn send_at_once(&self, data: SendRegion, dest: usize, tag: i32, context: u32) -> bool {
-        if dest >= self.size() || tag < 0 || data.len() >= self.eager_below {
-            return false;
-        }
-        let Ok(mut session) = self.context.session() else { return false };
-        Eager::send_at_once(&mut session, dest as u32, context, tag, data)
+        let (_, handle) = self.start_send(data, dest, tag, context, mode)?;
+        Ok(self.request(handle))
     }
 
     /// Sends `data` to `dest` and waits until the send is complete (MPI_Send, MPI_Ssend).
     ///
     /// # Errors
     /// As [`Device::isend`] and [`Device::iwait`].
-    #[inline]
+    #[inline(always)]
     pub fn send(
         &self,
         data: impl Into<Source>,
@@ -216,22 +194,52 @@ impl<A: Adapter> Device<A> {
     ) -> Result<(), Error> {
         let data = data.into();
         if let (Source::Span(span), Mode::Standard) = (&data, mode) {
-            if self.send_at_once(*span, dest, tag, context) {
+            if self.send_now(*span, dest, tag, context) {
                 return Ok(());
             }
         }
-        self.send_step_by_step(self.outbound(data, dest, tag, context, mode)?)
+        match self.start_send(data, dest, tag, context, mode)? {
+            (_, Handle::Done(_)) => Ok(()),
+            (session, Handle::Pending(key)) => self.wait_ended(session, key, Call::Send).map(drop),
+        }
     }
 
+    /// Sends a message of standard mode if it is of the most frequent kind, eager and short, and nothing
+    /// is in its way; then the send is complete. Else, whatever the reason, nothing has happened, and
+    /// [`Device::start_send`] finds the reason or another way.
     #[inline(never)]
-    fn send_step_by_step(&self, message: Outbound) -> Result<(), Error> {
+    fn send_now(&self, data: SendRegion, dest: usize, tag: i32, context: u32) -> bool {
+        if dest >= self.size() || tag < 0 || data.len() >= self.eager_below {
+            return false;
+        }
+        let Ok(mut session) = self.context.session() else { return false };
+        Eager::send_now(&mut session, dest as u32, context, tag, data)
+    }
+
+    /// Starts any send. The caller may wait for it with the session.
+    #[inline(never)]
+    fn start_send(
+        &self,
+        data: Source,
+        dest: usize,
+        tag: i32,
+        context: u32,
+        mode: Mode,
+    ) -> Result<(SessionGuard<'_, A, State>, Handle), Error> {
+        let (dest, tag) = (self.check_rank(dest)?, check_tag(tag)?);
+        let synchronous = mode == Mode::Synchronous;
         let mut session = self.session()?;
-        match self.start_send(&mut session, message) {
-            Ok(Handle::Done(_)) => Ok(()),
-            Ok(Handle::Pending(key)) => self.wait_ended(session, key, Call::Send).map(drop),
+        session.state.losses.check(Some(dest), context)?;
+        let message = Outbound { dest, context, tag, data, synchronous };
+        let started = match self.protocol_of(&mut session, &message) {
+            Protocol::Eager => Eager::send(&mut session, message),
+            Protocol::Rendezvous => Rendezvous::send(&mut session, message),
+        };
+        match started {
+            Ok(handle) => Ok((session, handle)),
             Err(error) => {
                 drop(session);
-                Err(self.fail(error.into()))
+                Err(self.unless_loss(error.into()))
             }
         }
     }
@@ -241,7 +249,7 @@ impl<A: Adapter> Device<A> {
     ///
     /// # Errors
     /// As [`Device::isend`].
-    #[inline]
+    #[inline(always)]
     pub fn irecv(
         &self,
         into: impl Into<Sink>,
@@ -249,44 +257,48 @@ impl<A: Adapter> Device<A> {
         tag: Option<i32>,
         context: u32,
     ) -> Result<Request, Error> {
-        let pattern = self.pattern(source, tag, context)?;
-        let key = post(&mut *self.session()?, into.into(), pattern);
-        Ok(self.request(Handle::Pending(key)))
+        let posted = match (into.into(), source, tag) {
+            (Sink::Span(into), Some(source), Some(tag)) => {
+                self.post_span(into, source, tag, context)
+            }
+            (into, source, tag) => self.start_receive(into, source, tag, context),
+        };
+        posted.map(|key| Request::pending(key, self.number)).map_err(|error| *error)
     }
 
-    /// Starts a receive without wildcards if no early message waits. Else, whatever the reason, nothing has
-    /// happened and the region is not used: [`Device::irecv`], with another one of the same buffer, finds the
-    /// reason or another way.
-    #[inline(always)]
-    pub fn post_at_once(
-        &self,
-        into: RecvRegion,
-        source: usize,
-        tag: i32,
-        context: u32,
-    ) -> Option<Request> {
-        let key = self.key_of_post(into, source, tag, context)?;
-        Some(Request::pending(key.get(), self.number))
-    }
-
-    /// The key of such a receive; no key is 0.
+    /// [`Device::start_receive`] for most receives: into one span, without wildcards, and no early message waits.
     #[inline(never)]
-    fn key_of_post(
+    fn post_span(
         &self,
         into: RecvRegion,
         source: usize,
         tag: i32,
         context: u32,
-    ) -> Option<NonZeroU64> {
-        if source >= self.size() || tag < 0 {
-            return None;
+    ) -> Result<u64, Box<Error>> {
+        if source < self.size() && tag >= 0 {
+            if let Ok(mut session) = self.context.session() {
+                let State { matcher, losses, .. } = &session.state;
+                if matcher.is_early_empty() && losses.is_empty() {
+                    let pattern = Pattern { context, source: Some(source as u32), tag: Some(tag) };
+                    return Ok(push(&mut session.state, into.into(), pattern));
+                }
+            }
         }
-        let mut session = self.context.session().ok()?;
-        if !session.state.matcher.is_early_empty() {
-            return None;
-        }
-        let pattern = Pattern { context, source: Some(source as u32), tag: Some(tag) };
-        NonZeroU64::new(push(&mut session.state, into.into(), pattern))
+        self.start_receive(into.into(), Some(source), Some(tag), context)
+    }
+
+    /// Starts any receive; returns its key.
+    #[cold]
+    #[inline(never)]
+    fn start_receive(
+        &self,
+        into: Sink,
+        source: Option<usize>,
+        tag: Option<i32>,
+        context: u32,
+    ) -> Result<u64, Box<Error>> {
+        let pattern = self.pattern(source, tag, context)?;
+        Ok(post(&mut *self.session()?, into, pattern)?)
     }
 
     /// Receives into `into` and waits until the message is there (MPI_Recv).
@@ -302,43 +314,8 @@ impl<A: Adapter> Device<A> {
     ) -> Result<Status, Error> {
         let pattern = self.pattern(source, tag, context)?;
         let mut session = self.session()?;
-        let key = post(&mut session, into.into(), pattern);
-        // Most messages are there, or come soon, and end well.
-        let guard = GiveUpOnPanic(self);
-        let soon = self.context.wait_soon(session, |session| match &session.state.trouble {
-            Some(_) => Some(None),
-            None => session.state.requests.take_done(key).map(Some),
-        });
-        std::mem::forget(guard);
-        match soon.flatten() {
-            Some(status) => Ok(status),
-            None => self.wait_on(key, Call::Recv),
-        }
-    }
-
-    #[inline]
-    fn outbound(
-        &self,
-        data: Source,
-        dest: usize,
-        tag: i32,
-        context: u32,
-        mode: Mode,
-    ) -> Result<Outbound, Error> {
-        let (dest, tag) = (self.check_rank(dest)?, check_tag(tag)?);
-        Ok(Outbound { dest, context, tag, data, synchronous: mode == Mode::Synchronous })
-    }
-
-    #[inline(never)]
-    fn start_send(
-        &self,
-        session: &mut Session<A, State>,
-        message: Outbound,
-    ) -> Result<Handle, LapiError> {
-        match self.protocol_of(session, &message) {
-            Protocol::Eager => Eager::send(session, message),
-            Protocol::Rendezvous => Rendezvous::send(session, message),
-        }
+        let key = post(&mut session, into.into(), pattern)?;
+        self.wait_ended(session, key, Call::Recv)
     }
 
     /// What tells this device from others in the process.
@@ -399,11 +376,26 @@ impl<A: Adapter> Device<A> {
     /// fail with an error that names it instead of waiting for ever. Waits for no rank. Does nothing in a
     /// fork of the process.
     pub fn abort(&self) {
-        if !self.is_fork() && !self.ended.swap(true, Ordering::Relaxed) {
-            let is_told = self.launcher.get().is_some_and(Control::gave_up);
-            if !is_told {
-                self.bell.declare_lost();
+        let session = self.context.session();
+        let has_met_loss = session.is_ok_and(|session| session.state.losses.has_met_one);
+        self.abort_after(has_met_loss);
+    }
+
+    /// [`Device::abort`], perhaps since another rank is gone.
+    fn abort_after(&self, has_met_loss: bool) {
+        if self.is_fork() || self.ended.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        let is_told = self.launcher.get().is_some_and(|launcher| {
+            if has_met_loss {
+                // The launcher learns of it at about the same time, and ends the job. A word of this rank before
+                // that would make it look like the cause.
+                std::thread::sleep(AFTER_A_LOSS);
             }
+            launcher.gave_up()
+        });
+        if !is_told {
+            self.bell.declare_lost();
         }
     }
 
@@ -449,6 +441,15 @@ impl<A: Adapter> Device<A> {
         }
     }
 
+    /// An error of the transport ends the device, unless it is the loss of another rank, which ends what needs that.
+    #[cold]
+    pub(crate) fn unless_loss(&self, error: Error) -> Error {
+        match error.lost_rank() {
+            Some(rank) if rank != self.rank() => error,
+            _ => self.fail(error),
+        }
+    }
+
     /// Makes the device unusable and says why; the first reason is kept (V1). The other ranks learn
     /// that this one does not go on.
     #[cold]
@@ -456,18 +457,12 @@ impl<A: Adapter> Device<A> {
         if matches!(&error, Error::Transport(cause) if matches!(**cause, LapiError::HndlInvalid)) {
             return self.unusable(LapiError::HndlInvalid);
         }
-        let is_loss = error.class() == ErrorClass::ProcFailed;
-        let is_news = || self.context.session().is_ok_and(|session| session.check_lost().is_ok());
-        if is_loss && self.launcher.get().is_some() && is_news() {
-            // The launcher learns of it at about the same time, and ends the job. A word of this rank before
-            // that would make it look like the cause.
-            std::thread::sleep(AFTER_A_LOSS);
-        }
         let error = self.failure.get_or_init(|| error).clone();
         if let Ok(session) = self.context.session() {
+            let has_met_loss = session.state.losses.has_met_one;
             session.abandon();
             // Before the wait, since that may last until the job ends.
-            self.abort();
+            self.abort_after(has_met_loss);
         }
         self.context.settle();
         error
@@ -481,23 +476,24 @@ impl<A: Adapter> Device<A> {
         self.poll_for(|_| None::<()>).map(drop)
     }
 
-    /// One round of progress, then a look. Only when there is neither news nor anything to be found
-    /// is a rank that has gone an error: what it sent before that still counts.
+    /// One round of progress, then a look. Only where there is no news are losses noticed: what a rank has sent before
+    /// it was lost still counts.
     pub(crate) fn poll_for<R>(
         &self,
         look: impl FnOnce(&mut Session<A, State>) -> Option<R>,
     ) -> Result<Option<R>, Error> {
         let mut session = self.session()?;
-        let outcome = match (session.progress(), session.state.trouble.take()) {
+        let done = session.progress().and_then(|done| match done {
+            0 => session.notice_losses(),
+            _ => Ok(true),
+        });
+        let outcome = match (done, session.state.trouble.take()) {
             (Err(error), _) => Err(error.into()),
             (Ok(_), Some(trouble)) => Err(trouble),
-            (Ok(done), None) => match look(&mut session) {
-                None if done == 0 => session.check_lost().map(|()| None).map_err(Error::from),
-                found => Ok(found),
-            },
+            (Ok(_), None) => Ok(look(&mut session)),
         };
         self.context.attend(session);
-        outcome.map_err(|error| self.fail(error))
+        outcome.map_err(|error| self.unless_loss(error))
     }
 
     /// Checks what a send needs, without sending.
@@ -545,16 +541,24 @@ impl<A: Adapter> Drop for Device<A> {
 }
 
 /// Posts a receive, or lets it meet the early message that it would get; returns its key.
+///
+/// # Errors
+/// The loss of a rank that it needs, unless an early message is there.
 #[inline]
-fn post<A: Adapter>(session: &mut Session<A, State>, into: Sink, pattern: Pattern) -> u64 {
+fn post<A: Adapter>(
+    session: &mut Session<A, State>,
+    into: Sink,
+    pattern: Pattern,
+) -> Result<u64, Error> {
     let (state, outbox) = session.parts();
     if let Some((_, early)) = state.matcher.take_early(&pattern) {
         let key = backend::receive(state, outbox, early, into);
         // A thread that sleeps has to carry out what this has started, if the caller does not.
         session.wake();
-        return key;
+        return Ok(key);
     }
-    push(state, into, pattern)
+    state.losses.check(pattern.source, pattern.context)?;
+    Ok(push(state, into, pattern))
 }
 
 /// Posts a receive that no early message fits; returns its key.

@@ -25,6 +25,12 @@ pub(crate) const DONE: u8 = 4;
 /// Early memory is free again.
 pub(crate) const CREDIT: u8 = 5;
 
+/// Whether messages of this context are parts of collective operations, which need every rank of the job: those of
+/// odd ones are.
+pub(crate) fn is_collective(context: u32) -> bool {
+    context % 2 == 1
+}
+
 /// Context and tag.
 #[inline]
 pub(crate) fn eager(context: u32, tag: i32) -> [u8; 8] {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use transport_lapi::LapiError;
+use transport_lapi::adapter::AdapterError;
 use transport_lapi::wireup::WireupError;
 
 /// Why an operation failed.
@@ -153,9 +154,19 @@ pub enum ErrorClass {
 }
 
 impl Error {
+    /// The rank whose loss this is, if it is one.
+    pub fn lost_rank(&self) -> Option<u32> {
+        match self {
+            Self::Transport(error) => match **error {
+                LapiError::Adapter(AdapterError::PeerLost { task }) => Some(task),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
     /// The class that MPI gives to this error.
     pub fn class(&self) -> ErrorClass {
-        use transport_lapi::adapter::AdapterError;
         match self {
             Self::Rank { .. } => ErrorClass::Rank,
             Self::Tag { .. } => ErrorClass::Tag,
@@ -163,10 +174,8 @@ impl Error {
             Self::Request => ErrorClass::Request,
             Self::Finished | Self::Wireup(_) => ErrorClass::Other,
             Self::Peer { .. } => ErrorClass::Intern,
-            Self::Transport(error) => match &**error {
-                LapiError::Adapter(AdapterError::PeerLost { .. }) => ErrorClass::ProcFailed,
-                _ => ErrorClass::Intern,
-            },
+            Self::Transport(_) if self.lost_rank().is_some() => ErrorClass::ProcFailed,
+            Self::Transport(_) => ErrorClass::Intern,
         }
     }
 }

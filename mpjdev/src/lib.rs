@@ -30,6 +30,7 @@ mod envelope;
 mod error;
 mod follow;
 mod huge;
+mod loss;
 pub mod matching;
 mod note;
 mod probe;

@@ -2,7 +2,7 @@
 
 use transport_lapi::adapter::Adapter;
 use transport_lapi::bootstrap::board::{Call, Wait};
-use transport_lapi::{Awaited, Session, Sink};
+use transport_lapi::{Awaited, LapiError, Session, Sink};
 
 use crate::backend;
 use crate::device::Device;
@@ -44,7 +44,7 @@ impl<A: Adapter> Device<A> {
         context: u32,
     ) -> Result<Option<Status>, Error> {
         let pattern = self.pattern(source, tag, context)?;
-        self.poll_for(|session| peek(&mut session.state, &pattern))
+        self.poll_for_message(&pattern, peek)
     }
 
     /// Waits for such a message (MPI_Probe).
@@ -58,7 +58,7 @@ impl<A: Adapter> Device<A> {
         context: u32,
     ) -> Result<Status, Error> {
         let pattern = self.pattern(source, tag, context)?;
-        self.wait_until(Probed { pattern, look: |state: &mut State| peek(state, &pattern) })
+        self.wait_for_message(pattern, peek)
     }
 
     /// Looks for such a message and takes it out of the queue (MPI_Improbe).
@@ -72,7 +72,7 @@ impl<A: Adapter> Device<A> {
         context: u32,
     ) -> Result<Option<Message>, Error> {
         let pattern = self.pattern(source, tag, context)?;
-        self.poll_for(|session| self.take(&mut session.state, &pattern))
+        self.poll_for_message(&pattern, |state, pattern| self.take(state, pattern))
     }
 
     /// Waits for such a message and takes it out of the queue (MPI_Mprobe).
@@ -86,7 +86,7 @@ impl<A: Adapter> Device<A> {
         context: u32,
     ) -> Result<Message, Error> {
         let pattern = self.pattern(source, tag, context)?;
-        self.wait_until(Probed { pattern, look: |state: &mut State| self.take(state, &pattern) })
+        self.wait_for_message(pattern, |state, pattern| self.take(state, pattern))
     }
 
     /// Starts to receive a message that a matched probe took (MPI_Imrecv).
@@ -105,6 +105,32 @@ impl<A: Adapter> Device<A> {
         Ok(self.request(Handle::Pending(key)))
     }
 
+    fn wait_for_message<R>(
+        &self,
+        pattern: Pattern,
+        look: impl FnMut(&mut State, &Pattern) -> Option<R>,
+    ) -> Result<R, Error> {
+        self.wait_until(Probed { pattern, look, losses: None })?
+    }
+
+    /// A look at what has come. Where nothing has, a lost rank that it would have to come from is an error, and once
+    /// also one that it might have come from (LO1 of `loss.rs`).
+    fn poll_for_message<R>(
+        &self,
+        pattern: &Pattern,
+        mut look: impl FnMut(&mut State, &Pattern) -> Option<R>,
+    ) -> Result<Option<R>, Error> {
+        let outcome = self.poll_for(|session| {
+            let state = &mut session.state;
+            if let Some(found) = look(state, pattern) {
+                return Some(Ok(found));
+            }
+            let told = std::mem::replace(&mut state.told, state.losses.len());
+            state.losses.of_probe(pattern, told).map(Err)
+        })?;
+        outcome.transpose()
+    }
+
     fn take(&self, state: &mut State, pattern: &Pattern) -> Option<Message> {
         let status = peek(state, pattern)?;
         let (_, early) = state.matcher.take_early(pattern)?;
@@ -116,13 +142,33 @@ impl<A: Adapter> Device<A> {
 struct Probed<F> {
     pattern: Pattern,
     look: F,
+    /// Losses that were noticed when it looked for the first time.
+    losses: Option<usize>,
 }
 
-impl<A: Adapter, R, F: FnMut(&mut State) -> Option<R>> Awaited<A, State> for Probed<F> {
-    type Answer = R;
+impl<A, R, F> Awaited<A, State> for Probed<F>
+where
+    A: Adapter,
+    F: FnMut(&mut State, &Pattern) -> Option<R>,
+{
+    type Answer = Result<R, Error>;
 
-    fn look(&mut self, session: &mut Session<A, State>) -> Option<R> {
-        (self.look)(&mut session.state)
+    fn look(&mut self, session: &mut Session<A, State>) -> Option<Self::Answer> {
+        let Self { pattern, look, losses } = self;
+        let state = &mut session.state;
+        if let Some(found) = look(state, pattern) {
+            return Some(Ok(found));
+        }
+        let known = *losses.get_or_insert(state.losses.len());
+        state.losses.of_probe(pattern, known).map(Err)
+    }
+
+    fn in_vain(&self, _: &Session<A, State>) -> Option<LapiError> {
+        None
+    }
+
+    fn is_failure(answer: &Self::Answer) -> bool {
+        answer.is_err()
     }
 
     fn note(&self, _: &Session<A, State>) -> Wait {

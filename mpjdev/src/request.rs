@@ -112,12 +112,17 @@ pub(crate) struct Sending {
     pub unanswered: bool,
     /// The receiver may read this until then.
     pub exposed: Option<RemoteRegion>,
+    /// Why the send fails, when its data are in use no more.
+    pub failed: Option<Box<Error>>,
 }
 
 impl Sending {
     /// How the send ends.
-    pub fn ended(&self) -> Operation {
-        Operation::Done { source: self.dest, tag: self.tag, bytes: self.len }
+    pub fn ended(&mut self) -> Operation {
+        match self.failed.take() {
+            Some(error) => Operation::Failed(error),
+            None => Operation::Done { source: self.dest, tag: self.tag, bytes: self.len },
+        }
     }
 }
 
@@ -197,6 +202,12 @@ impl Requests {
     #[inline(always)]
     pub fn insert_posted(&mut self, into: Sink) -> u64 {
         self.slab.insert_with(|| Operation::Posted(Posted { into }))
+    }
+
+    /// The operation has not begun after all.
+    #[cold]
+    pub fn forget(&mut self, key: u64) {
+        self.slab.remove(key);
     }
 
     pub fn sending(&mut self, key: u64) -> Option<&mut Sending> {

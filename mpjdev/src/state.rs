@@ -11,9 +11,10 @@
 use transport_lapi::{Outbox, Sink};
 
 use crate::credit::Credits;
-use crate::early::Early;
+use crate::early::{Early, EarlyBody};
 use crate::envelope::{CREDIT, DONE};
 use crate::error::{Error, PeerError};
+use crate::loss::Losses;
 use crate::matching::{Envelope, Matcher};
 use crate::request::{Matched, Operation, Requests, Taking, received};
 use crate::slab::Slab;
@@ -28,6 +29,9 @@ pub struct State {
     pub(crate) stats: Stats,
     /// Sends to each rank that it has still to fetch.
     pub(crate) exposed: Vec<u32>,
+    pub(crate) losses: Losses,
+    /// Losses that a probe of any source has told of (LO1).
+    pub(crate) told: usize,
     pub(crate) trouble: Option<Error>,
 }
 
@@ -40,6 +44,8 @@ impl State {
             credits: Credits::new(size, early_limit),
             stats: Stats::default(),
             exposed: vec![0; size],
+            losses: Losses::default(),
+            told: 0,
             trouble: None,
         }
     }
@@ -77,6 +83,15 @@ impl State {
         self.requests.end(key, received(source, tag, len, capacity));
     }
 
+    /// The early message of this key is not kept any more.
+    pub(crate) fn forget_early(&mut self, key: u64) -> Option<Early> {
+        let early = self.early.remove(key)?;
+        if matches!(early.body, EarlyBody::Eager { .. }) {
+            self.stats.early_bytes -= early.len as u64;
+        }
+        Some(early)
+    }
+
     /// Early memory for a message of `len` bytes from `source` is not needed, or not any more.
     pub(crate) fn release_credit(&mut self, outbox: &mut Outbox<Self>, source: u32, len: usize) {
         if self.credits.release(source, len) {
@@ -103,7 +118,11 @@ impl State {
         self.post(outbox, rank, DONE, request);
     }
 
+    /// Nothing is told a rank that is lost.
     fn post(&mut self, outbox: &mut Outbox<Self>, rank: u32, handler: u8, value: u64) {
+        if self.losses.check(Some(rank), 0).is_err() {
+            return;
+        }
         if let Err(error) = outbox.amsend(rank, handler, &value.to_le_bytes(), Vec::new()) {
             self.trouble.get_or_insert(error.into());
         }

@@ -109,7 +109,7 @@ impl<A: Adapter> Device<A> {
         self.wait_from(self.session()?, awaited)
     }
 
-    #[inline]
+    #[inline(always)]
     fn wait_from<W: Awaited<A, State>>(
         &self,
         session: SessionGuard<'_, A, State>,
@@ -122,7 +122,7 @@ impl<A: Adapter> Device<A> {
     }
 
     /// Waits for one operation of a `call` that holds the session.
-    #[inline(never)]
+    #[inline(always)]
     pub(crate) fn wait_ended(
         &self,
         session: SessionGuard<'_, A, State>,
@@ -132,20 +132,12 @@ impl<A: Adapter> Device<A> {
         self.wait_from(session, Operated { key, call })?
     }
 
-    /// The same for a call that has polled for as long as a wait does at first.
-    #[inline(never)]
-    pub(crate) fn wait_on(&self, key: u64, call: Call) -> Result<Status, Error> {
-        let guard = GiveUpOnPanic(self);
-        let outcome = self.context.wait_on(&mut UnlessTrouble(Operated { key, call }));
-        std::mem::forget(guard);
-        self.outcome_of(outcome)?
-    }
-
+    #[inline(always)]
     fn outcome_of<R>(&self, outcome: Result<Result<R, Error>, LapiError>) -> Result<R, Error> {
         match outcome {
             Ok(Ok(answer)) => Ok(answer),
             Ok(Err(trouble)) => Err(self.fail(trouble)),
-            Err(error) => Err(self.fail(error.into())),
+            Err(error) => Err(self.unless_loss(error.into())),
         }
     }
 
@@ -200,6 +192,14 @@ impl<A: Adapter, W: Awaited<A, State>> Awaited<A, State> for UnlessTrouble<W> {
         }
     }
 
+    fn in_vain(&self, session: &Session<A, State>) -> Option<LapiError> {
+        self.0.in_vain(session)
+    }
+
+    fn is_failure(answer: &Self::Answer) -> bool {
+        answer.as_ref().map_or(true, W::is_failure)
+    }
+
     fn note(&self, session: &Session<A, State>) -> Wait {
         self.0.note(session)
     }
@@ -217,6 +217,15 @@ impl<A: Adapter> Awaited<A, State> for Operated {
     #[inline(always)]
     fn look(&mut self, session: &mut Session<A, State>) -> Option<Self::Answer> {
         session.state.requests.take_ended(self.key)
+    }
+
+    // The operation fails, not the wait.
+    fn in_vain(&self, _: &Session<A, State>) -> Option<LapiError> {
+        None
+    }
+
+    fn is_failure(answer: &Self::Answer) -> bool {
+        answer.is_err()
     }
 
     fn note(&self, session: &Session<A, State>) -> Wait {
@@ -248,6 +257,11 @@ impl<A: Adapter, F: FnMut(Result<Status, Error>)> Awaited<A, State> for All<'_, 
         Some(())
     }
 
+    // Each operation fails by itself.
+    fn in_vain(&self, _: &Session<A, State>) -> Option<LapiError> {
+        None
+    }
+
     fn note(&self, session: &Session<A, State>) -> Wait {
         self.device.note_of_list(session, Call::WaitAll, &self.requests[self.next..])
     }
@@ -277,13 +291,22 @@ impl<A: Adapter> Awaited<A, State> for First<'_, A> {
         (!ended.is_empty()).then_some(ended)
     }
 
+    // As above.
+    fn in_vain(&self, _: &Session<A, State>) -> Option<LapiError> {
+        None
+    }
+
+    fn is_failure(answer: &Self::Answer) -> bool {
+        answer.iter().any(|(_, outcome)| outcome.is_err())
+    }
+
     fn note(&self, session: &Session<A, State>) -> Wait {
         self.device.note_of_list(session, Call::WaitAny, self.requests)
     }
 }
 
 /// Dropped when a wait unwinds: its buffer may be freed then, so the device must not use it (V1).
-pub(crate) struct GiveUpOnPanic<'a, A: Adapter>(pub &'a Device<A>);
+struct GiveUpOnPanic<'a, A: Adapter>(&'a Device<A>);
 
 impl<A: Adapter> Drop for GiveUpOnPanic<'_, A> {
     #[cold]

@@ -193,6 +193,13 @@ impl Run {
         match (outcome, failure.as_ref()) {
             (Ok(value), None) => Ok(Some(value)),
             (Ok(_), Some(before)) => Err(format!("rank {rank}: a call went well after: {before}")),
+            // The loss of another rank fails the operation alone.
+            (Err(error), None)
+                if self.hostile && error.lost_rank().is_some_and(|lost| lost as usize != rank) =>
+            {
+                self.counts.failed += 1;
+                Ok(None)
+            }
             (Err(error), None) if self.hostile => {
                 *failure = Some(error.to_string());
                 self.counts.failed += 1;
@@ -351,7 +358,13 @@ impl Run {
             }
             outcome => outcome,
         };
-        let Some(Some(status)) = self.judge(rank, outcome)? else { return Ok(false) };
+        let has_failed = outcome.as_ref().is_err_and(|error| error.lost_rank().is_some());
+        let Some(Some(status)) = self.judge(rank, outcome)? else {
+            if has_failed {
+                drop(self.open.swap_remove(place));
+            }
+            return Ok(has_failed);
+        };
         let Open { pending, .. } = self.open.swap_remove(place);
         self.note_end(what, status, pending.bytes()).map(|()| true)
     }

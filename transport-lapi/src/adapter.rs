@@ -33,6 +33,8 @@
 //!   [`Events::left`] names its ticket. The memory that a get fills is written until the call returns, or, after
 //!   [`Transfer::Started`], until [`Events::got`] names its ticket. When [`Adapter::withdraw`] has answered
 //!   `true`, none is read or written any more, whatever was under way.
+//! - A10: what has arrived from a task before it is declared lost can still be taken in. What is under way towards
+//!   a lost task ends: bodies leave, and gets are over, although nobody takes anything in there.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -255,7 +257,7 @@ impl AdapterError {
     }
 }
 
-/// Moves frames between tasks. See the module's contract A1 to A9.
+/// Moves frames between tasks. See the module's contract A1 to A10.
 ///
 /// # Safety
 /// Memory of users is read and written on this trait's word: an implementation, and each capability that it
@@ -275,7 +277,8 @@ impl AdapterError {
 /// #   fn poll<E: Events>(&mut self, _: usize, _: &mut E) -> Result<usize, AdapterError> { Ok(0) }
 /// #   fn withdraw(&mut self) -> bool { true }
 /// #   fn doorbell(&self) -> Arc<dyn Doorbell> { unreachable!() }
-/// #   fn lost(&self) -> Option<TaskId> { None }
+/// #   fn losses(&self) -> usize { 0 }
+/// #   fn is_lost(&self, _: TaskId) -> bool { false }
 ///     // every method, but no `unsafe`
 /// }
 /// ```
@@ -315,8 +318,11 @@ pub unsafe trait Adapter: Send + 'static {
     /// The handle on which threads of this task sleep, and which peers ring.
     fn doorbell(&self) -> Arc<dyn Doorbell>;
 
-    /// The first task that was declared lost, if any. Cheap enough for a spin loop's slow turn.
-    fn lost(&self) -> Option<TaskId>;
+    /// How many tasks were declared lost so far; never declines. Cheap enough for a spin loop's slow turn.
+    fn losses(&self) -> usize;
+
+    /// Whether `task` was declared lost.
+    fn is_lost(&self, task: TaskId) -> bool;
 
     /// Whether the processor of `target` is far from this task's, as far as the adapter knows by now: a
     /// hint for who chooses how to send a long message. May change from call to call.
@@ -424,7 +430,8 @@ pub trait Doorbell: Send + Sync {
         false
     }
 
-    /// Declares this task lost and rings every task's bell, so that blocked peers find out.
+    /// Declares this task lost and rings every task's bell, so that blocked peers find out. It has withdrawn, or
+    /// never calls its adapter again.
     fn declare_lost(&self);
 }
 

@@ -13,9 +13,10 @@
 
 use std::marker::PhantomData;
 
-use crate::adapter::{Adapter, Standing};
+use crate::adapter::{Adapter, Standing, WaitBoard};
 use crate::bootstrap::board::{Outer, Wait, Within};
 use crate::bootstrap::monotonic_nanos;
+use crate::error::LapiError;
 use crate::session::Session;
 
 /// What a thread waits for. See the module's head.
@@ -25,6 +26,19 @@ pub trait Awaited<A: Adapter, S> {
 
     /// Whether it is there. Called with the lock held; must not call the context.
     fn look(&mut self, session: &mut Session<A, S>) -> Option<Self::Answer>;
+
+    /// Why it can never be there, now that tasks are lost. Asked in slow turns, and only then. A wait that does not
+    /// say which tasks it needs needs all of them.
+    fn in_vain(&self, session: &Session<A, S>) -> Option<LapiError> {
+        session.check_lost().err()
+    }
+
+    /// Whether this answer says that it can never be there: what was awaited stays published then, for who asks
+    /// what the others were doing.
+    fn is_failure(answer: &Self::Answer) -> bool {
+        let _ = answer;
+        false
+    }
 
     /// What it is, in words for a report; the time is filled in by the caller.
     fn note(&self, session: &Session<A, S>) -> Wait;
@@ -64,8 +78,8 @@ pub(crate) enum Notice {
     /// The wait has not lasted.
     #[default]
     None,
-    /// It has lasted since then, and is not published now.
-    Lasting { since: u64 },
+    /// It has lasted, and is not published now. What it was.
+    Lasting { wait: Wait },
     /// It is published there.
     Posted { wait: Wait, place: usize },
 }
@@ -87,7 +101,7 @@ impl Notice {
         wait.unwinding = std::thread::panicking();
         let (since, place) = match *self {
             Self::None => (monotonic_nanos(), None),
-            Self::Lasting { since } => (since, None),
+            Self::Lasting { wait: Wait { since, .. } } => (since, None),
             Self::Posted { wait: Wait { since, .. }, place } => (since, Some(place)),
         };
         wait.since = since;
@@ -95,7 +109,11 @@ impl Notice {
             return;
         }
         let place = match place {
-            None => take_place(&mut session.places),
+            None => {
+                // Their threads have gone on, or are about to: this one has.
+                session.forget_failures(&*board);
+                take_place(&mut session.places)
+            }
             Some(place) => {
                 board.withdraw(place);
                 place
@@ -118,20 +136,20 @@ impl Notice {
         !matches!(self, Self::None)
     }
 
-    /// The wait has ended by an error: what it was stays published.
+    /// The wait has ended by an error: what it was stays published until a thread waits again.
     #[cold]
-    pub(crate) fn fail<A: Adapter, S>(
-        &mut self,
-        session: &mut Session<A, S>,
-        awaited: &impl Awaited<A, S>,
-    ) {
-        match (&*self, &session.board) {
-            (Self::Posted { wait, place }, Some(board)) => {
-                board.withdraw(*place);
-                board.publish(*place, wait, Standing::Failed);
+    pub(crate) fn fail<A: Adapter, S>(&mut self, session: &mut Session<A, S>) {
+        let Some(board) = session.board.clone() else { return };
+        let (wait, place) = match *self {
+            Self::None => return,
+            Self::Lasting { wait } => (wait, take_place(&mut session.places)),
+            Self::Posted { wait, place } => {
+                board.withdraw(place);
+                (wait, place)
             }
-            _ => self.post(session, awaited, Standing::Failed),
-        }
+        };
+        board.publish(place, &wait, Standing::Failed);
+        session.failed_places |= 1 << place;
     }
 
     /// Withdraws it.
@@ -139,7 +157,19 @@ impl Notice {
         if let (&mut Self::Posted { wait, place }, Some(board)) = (&mut *self, &session.board) {
             board.withdraw(place);
             session.places &= !(1 << place);
-            *self = Self::Lasting { since: wait.since };
+            *self = Self::Lasting { wait };
+        }
+    }
+}
+
+impl<A: Adapter, S> Session<A, S> {
+    /// Withdraws what is published of waits that have failed.
+    fn forget_failures(&mut self, board: &dyn WaitBoard) {
+        let mut failed = std::mem::take(&mut self.failed_places);
+        self.places &= !failed;
+        while failed != 0 {
+            board.withdraw(failed.trailing_zeros() as usize);
+            failed &= failed - 1;
         }
     }
 }

@@ -126,8 +126,11 @@ impl<A: Adapter, S> Context<A, S> {
             board,
             sleeping: 0,
             places: 0,
+            failed_places: 0,
             answered: 0,
             after_rounds: None,
+            noticed: 0,
+            first_lost: None,
             trouble: None,
             terminated: false,
             process: ProcessMark::new(),
@@ -220,7 +223,6 @@ impl<A: Adapter, S> Context<A, S> {
     /// # Errors
     /// Those of [`Session::progress`]; [`crate::adapter::AdapterError::PeerLost`] when a task of the job was
     /// declared lost while waiting; [`LapiError::HndlInvalid`] when the context was terminated.
-    #[inline]
     pub fn wait<R>(
         &self,
         ready: impl FnMut(&mut Session<A, S>) -> Option<R>,
@@ -228,51 +230,34 @@ impl<A: Adapter, S> Context<A, S> {
         self.wait_from(self.session_to_wait()?, &mut Unnamed::new(ready))
     }
 
-    /// Makes progress for as long as a thread that waits does nothing but poll, or until `ready`
-    /// answers. `None` says nothing about the reason: go on with [`Context::wait_on`], which finds it.
-    /// As there, `ready` must not call this context.
-    #[inline(always)]
-    pub fn wait_soon<R>(
-        &self,
-        mut session: SessionGuard<'_, A, S>,
-        mut ready: impl FnMut(&mut Session<A, S>) -> Option<R>,
-    ) -> Option<R> {
-        for turn in 1..=self.pace.spins() {
-            session.round();
-            if session.trouble.is_some() || session.has_continuations() {
-                break;
-            }
-            if let Some(answer) = ready(&mut session) {
-                return Some(answer);
-            }
-            self.spin(&mut session, turn);
-            if session.terminated {
-                break;
-            }
-        }
-        None
-    }
-
-    /// Goes on where [`Context::wait_soon`] has ended: as [`Context::wait`], with the spin behind it.
-    ///
-    /// # Errors
-    /// Those of [`Context::wait`].
-    pub fn wait_on<W: Awaited<A, S>>(&self, awaited: &mut W) -> Result<W::Answer, LapiError> {
-        self.wait_after(self.pace.spins(), self.session_to_wait()?, awaited)
-    }
-
     /// [`Context::wait`] for a caller that holds the session already, and may have started there what
     /// it waits for.
     ///
     /// # Errors
     /// Those of [`Context::wait`].
-    #[inline]
+    #[inline(always)]
     pub fn wait_from<W: Awaited<A, S>>(
         &self,
-        session: SessionGuard<'_, A, S>,
+        mut session: SessionGuard<'_, A, S>,
         awaited: &mut W,
     ) -> Result<W::Answer, LapiError> {
-        self.wait_after(0, session, awaited)
+        // Most answers come while a thread does nothing but poll.
+        let mut idle = 0;
+        while idle < self.pace.spins() {
+            session.round();
+            if session.trouble.is_some() || session.has_continuations() {
+                break;
+            }
+            if let Some(answer) = awaited.look(&mut session) {
+                return Ok(answer);
+            }
+            idle += 1;
+            self.spin(&mut session, idle);
+            if session.terminated {
+                break;
+            }
+        }
+        self.wait_on(idle, session, awaited)
     }
 
     /// Sets what answers when somebody outside of the job asks for this task's queues: `answer` looks at them
@@ -319,20 +304,23 @@ impl<A: Adapter, S> Context<A, S> {
         }
     }
 
-    /// Waits, `idle` turns of which are over.
-    #[inline]
-    fn wait_after<W: Awaited<A, S>>(
+    /// Goes on with a wait that has polled for `idle` turns without finding anything, or has something else to do.
+    #[inline(never)]
+    fn wait_on<W: Awaited<A, S>>(
         &self,
         idle: u32,
         mut session: SessionGuard<'_, A, S>,
         awaited: &mut W,
     ) -> Result<W::Answer, LapiError> {
         let mut notice = Notice::default();
-        let outcome = self.wait_noticed(idle, &mut session, awaited, &mut notice);
+        let outcome = match session.terminated {
+            true => Err(session.refuse()),
+            false => self.wait_noticed(idle, &mut session, awaited, &mut notice),
+        };
         if notice.has_lasted() {
-            match outcome {
-                Ok(_) => notice.withdraw(&mut session),
-                Err(_) => notice.fail(&mut session, awaited),
+            match &outcome {
+                Ok(answer) if !W::is_failure(answer) => notice.withdraw(&mut session),
+                _ => notice.fail(&mut session),
             }
         }
         outcome
@@ -340,7 +328,6 @@ impl<A: Adapter, S> Context<A, S> {
 
     /// The context may be terminated whenever the lock was given away; what is posted must not be
     /// touched then, so no round is made before that was looked at.
-    #[inline]
     fn wait_noticed<W: Awaited<A, S>>(
         &self,
         mut idle: u32,
@@ -364,7 +351,9 @@ impl<A: Adapter, S> Context<A, S> {
             match self.pace.step(idle) {
                 Turn::Spin => self.spin(session, idle),
                 Turn::Yield => {
-                    session.check_lost()?;
+                    if notice_losses(session, awaited)? {
+                        continue;
+                    }
                     if self.pace.is_long(idle) {
                         notice.post(session, awaited, Standing::Awake);
                         self.answer(session);
@@ -372,7 +361,6 @@ impl<A: Adapter, S> Context<A, S> {
                     session.0.unlocked(std::thread::yield_now);
                 }
                 Turn::Sleep => {
-                    session.check_lost()?;
                     if let Some(answer) = self.sleep(session, awaited, notice)? {
                         return Ok(answer);
                     }
@@ -415,8 +403,8 @@ impl<A: Adapter, S> Context<A, S> {
                 break;
             }
             let looked = session.progress().and_then(|done| {
-                session.check_lost()?;
-                Ok((done, awaited.look(session)))
+                let has_lost = notice_losses(session, awaited)?;
+                Ok((done + usize::from(has_lost), awaited.look(session)))
             });
             if !matches!(looked, Ok((0, None))) || session.has_continuations() {
                 self.bell.retract();
@@ -441,8 +429,6 @@ impl<A: Adapter, S> Context<A, S> {
         if session.terminated {
             return Err(session.refuse());
         }
-        // An error leaves published what the wait was.
-        session.check_lost()?;
         notice.withdraw(session);
         self.answer(session);
         Ok(None)
@@ -459,6 +445,24 @@ impl<A: Adapter, S> Context<A, S> {
             return Err(LapiError::CntrVal { value });
         }
         self.wait(|session| session.engine.outbox.counters.take(counter, value).transpose())?
+    }
+}
+
+/// Acts on losses. Answers whether something was done by that.
+///
+/// # Errors
+/// That the wait is in vain.
+fn notice_losses<A: Adapter, S, W: Awaited<A, S>>(
+    session: &mut Session<A, S>,
+    awaited: &W,
+) -> Result<bool, LapiError> {
+    if session.notice_losses()? {
+        return Ok(true);
+    }
+    let is_in_vain = || awaited.in_vain(session);
+    match session.noticed {
+        0 => Ok(false),
+        _ => is_in_vain().map_or(Ok(false), Err),
     }
 }
 

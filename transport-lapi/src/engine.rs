@@ -35,10 +35,15 @@ pub(crate) struct Engine<S> {
     pub short: Box<[Option<ShortHandler<S>>; MAX_HANDLERS]>,
     /// Barrier messages that came, per round, minus those used.
     pub barrier: [u32; BARRIER_ROUNDS],
+    /// See [`crate::Session::on_loss`].
+    pub on_loss: Option<LossHook<S>>,
     open: Vec<Option<Reassembly<S>>>,
     bell: Arc<dyn Doorbell>,
     thread: Option<CompletionThread>,
 }
+
+/// What a client does when a task is lost.
+pub(crate) type LossHook<S> = fn(&mut S, &mut Outbox<S>, TaskId);
 
 /// Takes in the frames of one round, and keeps the first error (E3).
 pub(crate) struct Dispatcher<'a, S> {
@@ -72,9 +77,7 @@ impl<S> Events for Dispatcher<'_, S> {
     }
 
     fn got(&mut self, ticket: Ticket, outcome: Result<(), AdapterError>) {
-        if let Err(error) = self.engine.outbox.got(ticket, outcome) {
-            self.keep(error);
-        }
+        self.engine.outbox.got(ticket, outcome);
     }
 }
 
@@ -113,6 +116,7 @@ impl<S> Engine<S> {
             handlers: Box::new([None; MAX_HANDLERS]),
             short: Box::new([None; MAX_HANDLERS]),
             barrier: [0; BARRIER_ROUNDS],
+            on_loss: None,
             open: std::iter::repeat_with(|| None).take(num_tasks).collect(),
             bell: adapter.doorbell(),
             thread: None,
@@ -122,6 +126,10 @@ impl<S> Engine<S> {
     /// Dispatches one frame (E1, E3).
     fn dispatch(&mut self, state: &mut S, frame: Frame<'_>) -> Result<(), LapiError> {
         let Frame { origin, head, body } = frame;
+        if self.outbox.lanes[origin as usize].is_lost {
+            // It comes too late: what it belongs to has failed.
+            return Ok(());
+        }
         let peer = |violation| LapiError::Peer { origin, violation };
         let packet = wire::decode(head, body.len()).map_err(|error| peer(error.into()))?;
         match packet {
@@ -235,6 +243,7 @@ impl<S> Engine<S> {
     fn complete(&mut self, state: &mut S, next: Next<S>, due: Due) -> Result<(), LapiError> {
         match next {
             Next::Inline(handler, info) => handler(state, &mut self.outbox, info),
+            Next::Outcome(handler, info) => handler(state, &mut self.outbox, info, Ok(())),
             Next::Nothing | Next::Counter(_) | Next::Unlocked(_) => self.outbox.follow(next),
             Next::Thread(run) => {
                 if self.thread.is_none() {
@@ -278,13 +287,30 @@ impl<S> Engine<S> {
     pub fn run_ready(&mut self, state: &mut S) -> Result<usize, LapiError> {
         let (mut done, mut trouble) = (0, None);
         let due = Due { origin: self.task, counters: RemoteCounters::default() };
-        while let Some(next) = self.outbox.ready.pop_front() {
+        while let Some(ready) = self.outbox.ready.pop_front() {
             done += 1;
-            if let Err(error) = self.complete(state, next, due) {
+            let outcome = match ready {
+                (next, Ok(())) => self.complete(state, next, due),
+                (Next::Outcome(handler, info), Err(error)) => {
+                    handler(state, &mut self.outbox, info, Err(*error));
+                    Ok(())
+                }
+                (_, Err(error)) => Err(*error),
+            };
+            if let Err(error) = outcome {
                 trouble.get_or_insert(error);
             }
         }
         trouble.map_or(Ok(done), Err)
+    }
+
+    /// Task `lost` is lost: ends what is under way to it and from it, and tells the client.
+    pub fn lose(&mut self, state: &mut S, lost: TaskId) {
+        self.open[lost as usize] = None;
+        self.outbox.lose(lost);
+        if let Some(hook) = self.on_loss {
+            hook(state, &mut self.outbox, lost);
+        }
     }
 
     /// Counts for the completion handlers that have returned on the thread; returns how many.
@@ -339,7 +365,7 @@ impl<S> Engine<S> {
             Packet::GetShare { number, key, offset, len } => {
                 self.outbox.offered(Offered { origin, number, key, offset, len })?;
             }
-            Packet::GetRefused { ticket } => return Err(self.outbox.gets.refused(ticket, origin)),
+            Packet::GetRefused { ticket } => self.outbox.get_refused(ticket, origin)?,
             Packet::Fence => {
                 self.outbox.push(origin, Outgoing::Control(Packet::FenceAck));
             }

@@ -6,7 +6,7 @@
 //! The barrier of the global fence is a dissemination: in round `k`, a task signals the one `2^k`
 //! places up, and waits for the one `2^k` places down.
 
-use crate::adapter::{Adapter, WaitBoard};
+use crate::adapter::{Adapter, TaskId, WaitBoard};
 use crate::amsend::Outgoing;
 use crate::awaited::Awaited;
 use crate::bootstrap::board::{Phase, Wait};
@@ -20,9 +20,9 @@ impl<A: Adapter, S> Context<A, S> {
     /// (LAPI_Fence). The targets must make progress.
     ///
     /// # Errors
-    /// Those of [`Context::wait`].
+    /// Those of [`Context::wait`]; of lost tasks, only targets count.
     pub fn fence(&self) -> Result<(), LapiError> {
-        self.fence_unless(|_| false).map(drop)
+        self.fence_unless(|_| false, false).map(drop)
     }
 
     /// A fence and a barrier over all tasks (LAPI_Gfence); every task calls it.
@@ -43,16 +43,16 @@ impl<A: Adapter, S> Context<A, S> {
         self.gfence_unless(|board| board.is_dismissed())
     }
 
-    fn gfence_unless(&self, in_vain: fn(&dyn WaitBoard) -> bool) -> Result<bool, LapiError> {
+    fn gfence_unless(&self, is_dismissed: fn(&dyn WaitBoard) -> bool) -> Result<bool, LapiError> {
         let (task, num_tasks) = (self.task() as usize, self.num_tasks());
-        if !self.fence_unless(in_vain)? {
+        if !self.fence_unless(is_dismissed, true)? {
             return Ok(false);
         }
         for round in 0..num_tasks.next_power_of_two().trailing_zeros() {
             let up = (task + (1 << round)) % num_tasks;
             let signal = Packet::Barrier { round: round as u8 };
             self.session_to_wait()?.engine.outbox.push(up as u32, Outgoing::Control(signal));
-            let have_come = self.wait_for_others(in_vain, |session| {
+            let have_come = self.wait_for_others(is_dismissed, true, |session| {
                 let seen = &mut session.engine.barrier[round as usize];
                 *seen = seen.checked_sub(1)?;
                 Some(())
@@ -61,36 +61,58 @@ impl<A: Adapter, S> Context<A, S> {
                 return Ok(false);
             }
         }
-        self.wait_for_others(in_vain, |session| (session.engine.outbox.queued == 0).then_some(()))
+        self.wait_for_others(is_dismissed, true, |session| {
+            (session.engine.outbox.queued == 0).then_some(())
+        })
     }
 
-    fn fence_unless(&self, in_vain: fn(&dyn WaitBoard) -> bool) -> Result<bool, LapiError> {
+    fn fence_unless(
+        &self,
+        is_dismissed: fn(&dyn WaitBoard) -> bool,
+        all: bool,
+    ) -> Result<bool, LapiError> {
         self.session_to_wait()?.start_fence();
-        self.wait_for_others(in_vain, |session| session.fence_done().then_some(()))
+        self.wait_for_others(is_dismissed, all, |session| session.fence_done().then_some(()))
     }
 
-    /// Waits for what `look` finds, unless that is in vain; answers which of the two came.
+    /// Waits for what `look` finds, unless this task is dismissed; answers which of the two came. Needs `all` tasks,
+    /// or those that a fence is under way to.
     fn wait_for_others(
         &self,
-        in_vain: fn(&dyn WaitBoard) -> bool,
+        is_dismissed: fn(&dyn WaitBoard) -> bool,
+        all: bool,
         mut look: impl FnMut(&mut Session<A, S>) -> Option<()>,
     ) -> Result<bool, LapiError> {
         let look = |session: &mut Session<A, S>| match look(session) {
             Some(()) => Some(true),
-            None => session.board.as_deref().is_some_and(in_vain).then_some(false),
+            None => session.board.as_deref().is_some_and(is_dismissed).then_some(false),
         };
-        self.wait_from(self.session_to_wait()?, &mut Others(look))
+        self.wait_from(self.session_to_wait()?, &mut Others { look, all })
     }
 }
 
 /// What comes when the other tasks have got so far.
-struct Others<F>(F);
+struct Others<F> {
+    look: F,
+    /// Whether all tasks are needed.
+    all: bool,
+}
 
 impl<A: Adapter, S, F: FnMut(&mut Session<A, S>) -> Option<bool>> Awaited<A, S> for Others<F> {
     type Answer = bool;
 
     fn look(&mut self, session: &mut Session<A, S>) -> Option<bool> {
-        (self.0)(session)
+        (self.look)(session)
+    }
+
+    fn in_vain(&self, session: &Session<A, S>) -> Option<LapiError> {
+        if self.all {
+            return session.check_lost().err();
+        }
+        let outbox = &session.engine.outbox;
+        let is_needed = |task: &TaskId| outbox.lanes[*task as usize].fences > 0;
+        let mut needed = (0..outbox.lanes.len() as TaskId).filter(is_needed);
+        needed.find_map(|task| outbox.check_lost(task).err())
     }
 
     fn note(&self, _: &Session<A, S>) -> Wait {

@@ -104,17 +104,6 @@ impl<S> Gets<S> {
         let asked = get.filter(|get| get.target == target && matches!(get.way, Way::Messages));
         asked.ok_or(Violation::StrayGet { ticket })
     }
-
-    /// The target has refused a get.
-    pub fn refused(&mut self, ticket: u32, target: TaskId) -> Violation {
-        match self.of_messages(ticket, target) {
-            Err(violation) => violation,
-            Ok(_) => {
-                self.own.remove(ticket);
-                Violation::GetRefused { ticket }
-            }
-        }
-    }
 }
 
 impl<S> Get<S> {
@@ -159,7 +148,8 @@ impl<S> Outbox<S> {
     /// # Errors
     /// [`LapiError::Tgt`]; [`LapiError::TgtAddrNull`] and [`LapiError::OrgAddrNull`] for a null
     /// address with a length; [`LapiError::DataLen`] when the range is not inside the region;
-    /// [`LapiError::CntrNull`] for an origin counter that does not exist.
+    /// [`LapiError::CntrNull`] for an origin counter that does not exist; [`AdapterError::PeerLost`] for a target
+    /// that was found to be lost.
     pub fn get(
         &mut self,
         target: TaskId,
@@ -170,6 +160,7 @@ impl<S> Outbox<S> {
     ) -> Result<(), LapiError> {
         let into = into.into();
         check_target(target, self.lanes.len())?;
+        self.check_lost(target)?;
         next.check(&mut self.counters)?;
         let len = into.len();
         if into.is_null() {
@@ -197,11 +188,11 @@ impl<S> Outbox<S> {
 
     /// Copies a slice of every get that this task carries out; if there is none, of those that it helps with.
     /// Returns how many.
-    pub(crate) fn advance_gets<A: Adapter>(&mut self, adapter: &mut A) -> Result<usize, LapiError> {
+    pub(crate) fn advance_gets<A: Adapter>(&mut self, adapter: &mut A) -> usize {
         let mut done = 0;
         for _ in 0..self.gets.turns.len() {
             let Some(ticket) = self.gets.turns.pop_front() else { break };
-            done += usize::from(self.advance(adapter, ticket)?);
+            done += usize::from(self.advance(adapter, ticket));
         }
         // Two tasks that read from each other have enough to do: help would only move the work.
         let helped = if done == 0 { self.gets.helped.len() } else { 0 };
@@ -212,12 +203,12 @@ impl<S> Outbox<S> {
                 done += 1;
             }
         }
-        Ok(done)
+        done
     }
 
     /// One turn of a get of this task. Returns whether anything was done.
-    fn advance<A: Adapter>(&mut self, adapter: &mut A, ticket: u32) -> Result<bool, LapiError> {
-        let Some(get) = self.gets.own.get_mut(ticket) else { return Ok(false) };
+    fn advance<A: Adapter>(&mut self, adapter: &mut A, ticket: u32) -> bool {
+        let Some(get) = self.gets.own.get_mut(ticket) else { return false };
         let target = get.target;
         if let (Way::Direct, 0, SHARED_FROM.., Sink::Span(into)) =
             (&get.way, get.stored, get.len, &mut get.into)
@@ -233,12 +224,12 @@ impl<S> Outbox<S> {
                     // It goes out in this round, so the first slice waits for the next one.
                     self.push(target, Outgoing::Control(offer));
                     self.gets.turns.push_back(ticket);
-                    return Ok(true);
+                    return true;
                 }
                 Some(Begun::Busy(region)) => {
                     *into = region;
                     self.gets.turns.push_back(ticket);
-                    return Ok(false);
+                    return false;
                 }
                 Some(Begun::Alone(region)) => *into = region,
                 None => {}
@@ -254,7 +245,7 @@ impl<S> Outbox<S> {
                 let adapter = adapter.one_sided().expect("an adapter keeps its capabilities");
                 match get.read(ticket, adapter) {
                     // The event carries it on.
-                    Ok(Transfer::Started) => return Ok(true),
+                    Ok(Transfer::Started) => return true,
                     Ok(Transfer::Full) => Ok(Advance::Waiting),
                     Ok(Transfer::Done) if get.is_complete() => Ok(Advance::Complete),
                     Ok(Transfer::Done) => Ok(Advance::Copied),
@@ -263,40 +254,49 @@ impl<S> Outbox<S> {
             }
         };
         match advanced {
-            Ok(Advance::Complete) => {
-                self.complete_get(ticket);
-                Ok(true)
-            }
+            Ok(Advance::Complete) => self.end_get(ticket, Ok(())),
+            Err(error) => self.end_get(ticket, Err(error.into())),
             Ok(advance) => {
                 self.gets.turns.push_back(ticket);
-                Ok(advance == Advance::Copied)
-            }
-            Err(error) => {
-                self.gets.own.remove(ticket);
-                Err(error.into())
+                return advance == Advance::Copied;
             }
         }
+        true
     }
 
     /// The adapter has read the slice of a get that it was reading, or has failed to.
-    pub(crate) fn got(
-        &mut self,
-        ticket: Ticket,
-        outcome: Result<(), AdapterError>,
-    ) -> Result<(), LapiError> {
+    pub(crate) fn got(&mut self, ticket: Ticket, outcome: Result<(), AdapterError>) {
         let Ticket(ticket) = ticket;
-        let Some(get) = self.gets.own.get_mut(ticket) else { return Ok(()) };
+        let Some(get) = self.gets.own.get_mut(ticket) else { return };
         if let Err(error) = outcome {
-            self.gets.own.remove(ticket);
-            return Err(error.into());
+            return self.end_get(ticket, Err(error.into()));
         }
         get.has_read();
         if get.is_complete() {
-            self.complete_get(ticket);
+            self.end_get(ticket, Ok(()));
         } else {
             self.gets.turns.push_back(ticket);
         }
+    }
+
+    /// The target has refused a get.
+    pub(crate) fn get_refused(&mut self, ticket: u32, target: TaskId) -> Result<(), Violation> {
+        self.gets.of_messages(ticket, target)?;
+        let violation = Violation::GetRefused { ticket };
+        self.end_get(ticket, Err(LapiError::Peer { origin: target, violation }));
         Ok(())
+    }
+
+    /// Task `lost` is lost. What it would have sent does not come; what is read of it fails by itself, where it is
+    /// being read or shared.
+    pub(crate) fn lose_gets(&mut self, lost: TaskId) {
+        self.gets.helped.retain(|offered| offered.origin != lost);
+        let is_over = |get: &Get<S>| {
+            get.target == lost && get.reading == 0 && !matches!(get.way, Way::Shared)
+        };
+        for ticket in self.gets.own.numbers(is_over) {
+            self.end_get(ticket, Err(AdapterError::PeerLost { task: lost }.into()));
+        }
     }
 
     /// One turn of a get of another task. Returns whether a slice was copied.
@@ -338,14 +338,16 @@ impl<S> Outbox<S> {
         }
         get.stored += get.into.store(get.stored, data);
         if get.is_complete() {
-            self.complete_get(ticket);
+            self.end_get(ticket, Ok(()));
         }
         Ok(())
     }
 
-    fn complete_get(&mut self, ticket: u32) {
-        if let Some(get) = self.gets.own.remove(ticket) {
-            self.follow(get.next);
+    fn end_get(&mut self, ticket: u32, outcome: Result<(), LapiError>) {
+        let Some(get) = self.gets.own.remove(ticket) else { return };
+        match outcome {
+            Ok(()) => self.follow(get.next),
+            Err(error) => self.fail(get.next, error),
         }
     }
 }

@@ -47,6 +47,11 @@ pub type ShortHandler<S> = fn(
 /// argument is what was given along with the handler: LAPI's `user_info`.
 pub type InlineHandler<S> = fn(state: &mut S, outbox: &mut Outbox<S>, info: u64);
 
+/// An inline handler (H2) that is told how the operation has ended. The others do not happen where one fails: its
+/// error is an asynchronous one then.
+pub type OutcomeHandler<S> =
+    fn(state: &mut S, outbox: &mut Outbox<S>, info: u64, outcome: Result<(), LapiError>);
+
 /// A message whose first packet is there.
 #[derive(Debug)]
 pub struct Arrival<'a> {
@@ -90,8 +95,8 @@ impl<S> HeaderAction<S> {
     }
 }
 
-/// What happens when an operation has ended: the last byte of a message has been stored, a buffer is reusable,
-/// a get is complete, a registration has ended.
+/// What happens when an operation has ended: the last byte of a message has been stored, a buffer is reusable, be it
+/// since the message's target is lost, a get is complete, a registration has ended.
 pub enum Next<S> {
     /// Nothing.
     Nothing,
@@ -99,6 +104,8 @@ pub enum Next<S> {
     Counter(CounterId),
     /// This runs in the dispatcher, with this argument (H2): LAPI_SEND_REPLY.
     Inline(InlineHandler<S>, u64),
+    /// The same, also where the operation fails.
+    Outcome(OutcomeHandler<S>, u64),
     /// This runs when the lock is free (H4).
     Unlocked(Continuation),
     /// This runs on the completion thread (H3): LAPI_NORMAL.

@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use crate::adapter::{Adapter, TaskId};
+use crate::adapter::{Adapter, AdapterError, TaskId};
 use crate::amsend::{Departure, Offer, Outgoing, Queued, check_handler, check_target, check_uhdr};
 use crate::body::Source;
 use crate::config::Pieces;
@@ -33,14 +33,21 @@ pub struct Outbox<S> {
     /// Keys whose end the adapter has still to be told.
     pub(crate) concealed: Vec<u64>,
     /// What follows operations that have ended, to be done in this round.
-    pub(crate) ready: VecDeque<Next<S>>,
+    pub(crate) ready: VecDeque<Ready<S>>,
     /// What is to run when the lock is free.
     pub(crate) continuations: VecDeque<Continuation>,
 }
 
+/// What follows an operation that has ended: well, or with an error.
+pub(crate) type Ready<S> = (Next<S>, Result<(), Box<LapiError>>);
+
 /// What is on its way to one target.
 pub(crate) struct Lane<S> {
     pub queue: VecDeque<Outgoing<S>>,
+    /// Whether a frame may go at once: nothing is queued, and the target is not lost.
+    pub is_free: bool,
+    /// Whether the target is lost: nothing goes there any more.
+    pub is_lost: bool,
     /// Operations that have gone.
     pub gone: u64,
     /// Number of the next message that takes several packets.
@@ -53,8 +60,15 @@ pub(crate) struct Lane<S> {
 
 impl<S> Outbox<S> {
     pub(crate) fn new<A: Adapter>(adapter: &mut A, pieces: &Pieces) -> Self {
-        let lane =
-            || Lane { queue: VecDeque::new(), gone: 0, next_msg: 0, dirty: false, fences: 0 };
+        let lane = || Lane {
+            queue: VecDeque::new(),
+            is_free: true,
+            is_lost: false,
+            gone: 0,
+            next_msg: 0,
+            dirty: false,
+            fences: 0,
+        };
         Self {
             pieces: pieces.within(adapter.caps().max_body),
             reads: adapter.one_sided().is_some(),
@@ -84,6 +98,7 @@ impl<S> Outbox<S> {
         check_target(target, self.lanes.len())?;
         check_handler(handler)?;
         check_uhdr(uhdr)?;
+        self.check_lost(target)?;
         let message = Queued::new(handler, uhdr, Source::from(udata));
         self.push(target, Outgoing::Message(message));
         Ok(())
@@ -123,8 +138,40 @@ impl<S> Outbox<S> {
                 self.counters.count_on_wire(CounterId::on_wire(Some(id)));
             }
             Next::Unlocked(continuation) => self.continuations.push_back(continuation),
-            Next::Inline(..) | Next::Thread(_) => self.ready.push_back(next),
+            Next::Inline(..) | Next::Outcome(..) | Next::Thread(_) => {
+                self.ready.push_back((next, Ok(())));
+            }
         }
+    }
+
+    /// An operation has failed: who is to be told is told in this round, as with [`Outbox::follow`].
+    #[cold]
+    pub(crate) fn fail(&mut self, next: Next<S>, error: LapiError) {
+        self.ready.push_back((next, Err(Box::new(error))));
+    }
+
+    /// Whether `target` was found to be lost.
+    pub(crate) fn check_lost(&self, target: TaskId) -> Result<(), LapiError> {
+        match self.lanes[target as usize].is_lost {
+            true => Err(AdapterError::PeerLost { task: target }.into()),
+            false => Ok(()),
+        }
+    }
+
+    /// Task `lost` is lost: ends what is under way to it and from it. What is still read of messages ends when it
+    /// has left.
+    #[cold]
+    pub(crate) fn lose(&mut self, lost: TaskId) {
+        let lane = &mut self.lanes[lost as usize];
+        (lane.is_lost, lane.is_free) = (true, false);
+        let queue = std::mem::take(&mut lane.queue);
+        self.queued -= queue.len();
+        for operation in queue {
+            if let Outgoing::Message(message) = operation {
+                self.close(message);
+            }
+        }
+        self.lose_gets(lost);
     }
 
     /// `continuation` runs in a thread that is in a call of the context, as soon as the lock is free (H4 of
@@ -151,14 +198,17 @@ impl<S> Outbox<S> {
         self.conceal(adapter);
     }
 
-    /// Appends an operation to the lane of its target. Returns its number there, which is its own until an
-    /// operation before it is taken back.
+    /// Appends an operation to the lane of its target, unless that is lost. Returns its number there, which is its
+    /// own until an operation before it is taken back.
     pub(crate) fn push(&mut self, target: TaskId, operation: Outgoing<S>) -> u64 {
         let lane = &mut self.lanes[target as usize];
         let number = lane.gone + lane.queue.len() as u64;
         lane.dirty = true;
-        lane.queue.push_back(operation);
-        self.queued += 1;
+        if !lane.is_lost {
+            lane.is_free = false;
+            lane.queue.push_back(operation);
+            self.queued += 1;
+        }
         number
     }
 
@@ -179,6 +229,7 @@ impl<S> Outbox<S> {
                     self.queued -= 1;
                     let lane = &mut self.lanes[target as usize];
                     lane.gone += 1;
+                    lane.is_free = lane.queue.len() == 1;
                     if let Some(Outgoing::Message(message)) = lane.queue.pop_front() {
                         self.close(message);
                     }
@@ -191,7 +242,7 @@ impl<S> Outbox<S> {
     /// Takes the message with this number back. Answers whether it was still there and none of it is read any
     /// more; else it has gone, or will be seen to go.
     pub(crate) fn take_back(&mut self, target: TaskId, number: u64) -> bool {
-        let Lane { queue, gone, .. } = &mut self.lanes[target as usize];
+        let Lane { queue, gone, is_free, .. } = &mut self.lanes[target as usize];
         let Some(place) = number.checked_sub(*gone).map(|place| place as usize) else {
             return false;
         };
@@ -203,6 +254,7 @@ impl<S> Outbox<S> {
         }
         departure.and_then(|number| self.departures.remove(number));
         queue.remove(place);
+        *is_free = queue.is_empty();
         self.queued -= 1;
         true
     }

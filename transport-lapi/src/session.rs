@@ -33,10 +33,15 @@ pub struct Session<A: Adapter, S> {
     pub(crate) sleeping: usize,
     /// Places of published waits that are taken, a bit for each.
     pub(crate) places: u64,
+    /// Those of them whose waits have failed.
+    pub(crate) failed_places: u64,
     /// Inquiries that have been answered.
     pub(crate) answered: u32,
     /// See [`Session::after_rounds`].
     pub(crate) after_rounds: Option<fn(&mut S, &mut Outbox<S>)>,
+    /// Losses that have been acted on, and the first task among them.
+    pub(crate) noticed: usize,
+    pub(crate) first_lost: Option<TaskId>,
     /// The first error of the rounds since [`Session::progress`] last answered.
     pub(crate) trouble: Option<Box<LapiError>>,
     pub(crate) terminated: bool,
@@ -107,7 +112,7 @@ impl<A: Adapter, S> Session<A, S> {
         let Engine { outbox: Outbox { lanes, .. }, at_once, .. } = &mut self.engine;
         let Some(lane) = lanes.get_mut(target as usize) else { return false };
         let wellformed = handler != 0 && udata.len() < *at_once && !udata.is_null();
-        if !wellformed || !lane.queue.is_empty() {
+        if !wellformed || !lane.is_free {
             return false;
         }
         let head = wire::short_head(handler, uhdr);
@@ -122,7 +127,7 @@ impl<A: Adapter, S> Session<A, S> {
         let Engine { outbox, at_once, .. } = &mut self.engine;
         call.check(outbox.lanes.len())?;
         let lane = &mut outbox.lanes[call.target as usize];
-        if !lane.queue.is_empty() || call.udata.len() >= *at_once {
+        if !lane.is_free || call.udata.len() >= *at_once {
             return Ok(false);
         }
         let (handler, counters, uhdr) = (call.handler, call.counters(), call.uhdr);
@@ -135,6 +140,9 @@ impl<A: Adapter, S> Session<A, S> {
 
     #[cold]
     fn enqueue(&mut self, call: Amsend<'_, S>) -> Result<Sent, LapiError> {
+        if self.adapter.is_lost(call.target) {
+            return Err(AdapterError::PeerLost { task: call.target }.into());
+        }
         let counters = call.counters();
         let mut message = Queued::new(call.handler, call.uhdr, call.udata);
         (message.counters, message.next) = (counters, call.on_origin);
@@ -269,7 +277,7 @@ impl<A: Adapter, S> Session<A, S> {
     fn rest_of_round(&mut self) -> usize {
         let Self { state, adapter, engine, .. } = self;
         let steps = [
-            engine.outbox.advance_gets(adapter),
+            Ok(engine.outbox.advance_gets(adapter)),
             engine.collect(),
             // What it sends goes out in this round.
             engine.run_ready(state),
@@ -300,13 +308,52 @@ impl<A: Adapter, S> Session<A, S> {
         self.adapter.withdraw()
     }
 
-    /// Whether every task of the job is still there. Waits look themselves; callers that poll with
-    /// [`Session::progress`] ask when nothing comes.
+    /// Acts on the loss of tasks: what is under way to a task that was declared lost, and from it, ends, and so do
+    /// gets of its memory, with an error that names it. Calls that name it fail from then on. Waits do this
+    /// themselves; callers that poll with [`Session::progress`] do it when nothing comes, since what has arrived
+    /// from a task before its loss still counts. Answers whether something was done: then it is to be looked again.
     ///
     /// # Errors
-    /// [`AdapterError::PeerLost`] when a task was declared lost.
+    /// [`AdapterError::PeerLost`] when this task itself was declared lost: the others go on without it.
+    #[inline]
+    pub fn notice_losses(&mut self) -> Result<bool, LapiError> {
+        let losses = self.adapter.losses();
+        if losses == self.noticed { Ok(false) } else { self.lose(losses) }
+    }
+
+    #[cold]
+    fn lose(&mut self, losses: usize) -> Result<bool, LapiError> {
+        let task = self.engine.task;
+        if self.adapter.is_lost(task) {
+            return Err(AdapterError::PeerLost { task }.into());
+        }
+        if self.round() > 0 {
+            return Ok(true);
+        }
+        self.noticed = losses;
+        let Self { state, engine, adapter, first_lost, .. } = self;
+        for task in 0..adapter.num_tasks() as TaskId {
+            if adapter.is_lost(task) && !engine.outbox.lanes[task as usize].is_lost {
+                first_lost.get_or_insert(task);
+                engine.lose(state, task);
+            }
+        }
+        self.run_ready();
+        Ok(true)
+    }
+
+    /// From now on `hook` runs in the dispatcher once for each task that is lost, after what was under way to it
+    /// and from it has ended: where a client ends its operations that need the task. One hook at a time.
+    pub fn on_loss(&mut self, hook: fn(&mut S, &mut Outbox<S>, TaskId)) {
+        self.engine.on_loss = Some(hook);
+    }
+
+    /// Whether every task of the job is still there, as far as its loss was noticed.
+    ///
+    /// # Errors
+    /// [`AdapterError::PeerLost`] for the task whose loss was noticed first.
     pub fn check_lost(&self) -> Result<(), LapiError> {
-        match self.adapter.lost() {
+        match self.first_lost {
             Some(task) => Err(AdapterError::PeerLost { task }.into()),
             None => Ok(()),
         }

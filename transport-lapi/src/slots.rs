@@ -40,6 +40,15 @@ impl<T> Slots<T> {
         Some(item)
     }
 
+    /// The numbers of the items of a kind.
+    pub fn numbers(&self, is_one: impl Fn(&T) -> bool) -> Vec<u32> {
+        let taken = self.places.iter().zip(0..);
+        let of_kind = |(place, number): (&Option<T>, u32)| {
+            place.as_ref().is_some_and(&is_one).then_some(number)
+        };
+        taken.filter_map(of_kind).collect()
+    }
+
     /// How many places are taken.
     pub fn len(&self) -> usize {
         self.places.len() - self.free.len()

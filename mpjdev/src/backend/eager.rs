@@ -52,7 +52,12 @@ impl Backend for Eager {
     fn receive(state: &mut State, outbox: &mut Outbox<State>, early: u64, key: u64, into: Sink) {
         let Some(message) = state.early.get_mut(early) else { return };
         let Early { source, tag, context, len, .. } = *message;
+        let is_broken = state.losses.check(Some(source), 0);
         let EarlyBody::Eager { arrived, sync, waiting, .. } = &mut message.body else { return };
+        if let (false, Err(lost)) = (*arrived, is_broken) {
+            state.forget_early(early);
+            return state.requests.end(key, Operation::Failed(Box::new(lost)));
+        }
         *waiting = Some(key);
         let (arrived, sender) = (*arrived, sync.and_then(NonZeroU64::new));
         state.begin_taking(key, into, Matched { source, tag, context, len, sender, data: None });
@@ -66,7 +71,7 @@ impl Eager {
     /// Sends a message that is not synchronous if it is short enough for one frame, and nothing is in
     /// its way: most messages. Returns whether it was sent; else nothing has changed.
     #[inline(always)]
-    pub fn send_at_once<A: Adapter>(
+    pub fn send_now<A: Adapter>(
         session: &mut Session<A, State>,
         dest: u32,
         context: u32,
@@ -131,13 +136,19 @@ fn start<A: Adapter>(
         leaving: true,
         unanswered: synchronous,
         exposed: None,
+        failed: None,
     }));
     let (plain, sync) = (envelope::eager(context, tag), envelope::eager_sync(context, tag, key));
     let (handler, uhdr) = if synchronous { (EAGER_SYNC, &sync[..]) } else { (EAGER, &plain[..]) };
     let mut amsend = Amsend::new(dest, handler, uhdr, data);
     amsend.on_origin = Next::Inline(left, key);
-    let _ = session.amsend(amsend)?;
-    Ok(Handle::Pending(key))
+    match session.amsend(amsend) {
+        Ok(_) => Ok(Handle::Pending(key)),
+        Err(error) => {
+            session.state.requests.forget(key);
+            Err(error)
+        }
+    }
 }
 
 /// EAGER, all of it in one packet, in registers: what most messages are.
@@ -299,9 +310,7 @@ fn early_stored(state: &mut State, outbox: &mut Outbox<State>, key: u64) {
 
 /// Copies an early message that is all there into the buffer of the receive that waits for it.
 fn hand_over(state: &mut State, outbox: &mut Outbox<State>, early: u64) {
-    let Some(Early { len, body, .. }) = state.early.remove(early) else {
-        return;
-    };
+    let Some(Early { body, .. }) = state.forget_early(early) else { return };
     let EarlyBody::Eager { buffer, waiting: Some(key), .. } = body else {
         return;
     };
@@ -309,6 +318,5 @@ fn hand_over(state: &mut State, outbox: &mut Outbox<State>, early: u64) {
         into.store(0, ForeignBytes::from_slice(buffer.bytes()));
     }
     state.stats.eager.copies += 1;
-    state.stats.early_bytes -= len as u64;
     stored(state, outbox, key);
 }

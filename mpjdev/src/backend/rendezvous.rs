@@ -16,6 +16,7 @@ use transport_lapi::{
 use super::{Backend, Outbound, bare, left, length};
 use crate::early::{Early, EarlyBody};
 use crate::envelope::{self, RENDEZVOUS};
+use crate::error::{Error, ErrorClass};
 use crate::matching::Envelope;
 use crate::request::{Handle, Matched, Operation, Sending, Taking};
 use crate::state::State;
@@ -46,12 +47,20 @@ impl Backend for Rendezvous {
             leaving: true,
             unanswered: true,
             exposed: Some(exposed),
+            failed: None,
         }));
         let uhdr = envelope::rendezvous(context, tag, key, exposed);
         let mut amsend = Amsend::new(dest, RENDEZVOUS, &uhdr, Source::EMPTY);
         amsend.on_origin = Next::Inline(left, key);
-        let _ = session.amsend(amsend)?;
-        Ok(Handle::Pending(key))
+        match session.amsend(amsend) {
+            Ok(_) => Ok(Handle::Pending(key)),
+            Err(error) => {
+                session.state.requests.forget(key);
+                session.state.exposed[dest as usize] -= 1;
+                session.deregister(exposed, Next::Nothing);
+                Err(error)
+            }
+        }
     }
 
     fn receive(state: &mut State, outbox: &mut Outbox<State>, early: u64, key: u64, into: Sink) {
@@ -102,16 +111,28 @@ fn fetch(state: &mut State, outbox: &mut Outbox<State>, key: u64) {
     let Some(Taking { into, matched, .. }) = state.requests.taking(key) else { return };
     let Matched { source, len, data: Some(data), .. } = *matched else { return };
     let into = into.take().truncated(len);
-    if let Err(error) = outbox.get(source, data, 0, into, Next::Inline(fetched, key)) {
-        state.trouble.get_or_insert(error.into());
+    if let Err(error) = outbox.get(source, data, 0, into, Next::Outcome(fetched, key)) {
+        fetched(state, outbox, key, Err(error));
     }
 }
 
-/// The data are there: tells the sender and ends the receive.
-fn fetched(state: &mut State, outbox: &mut Outbox<State>, key: u64) {
+/// The data are there, or will never be: tells the sender and ends the receive.
+fn fetched(
+    state: &mut State,
+    outbox: &mut Outbox<State>,
+    key: u64,
+    outcome: Result<(), LapiError>,
+) {
     let Some(&mut Taking { capacity, matched, .. }) = state.requests.taking(key) else { return };
     let Matched { source, tag, len, .. } = matched;
-    state.end_receive(key, source, tag, len, capacity);
+    match outcome {
+        Ok(()) => state.end_receive(key, source, tag, len, capacity),
+        Err(error) => {
+            let error = Error::from(error);
+            state.losses.has_met_one |= error.class() == ErrorClass::ProcFailed;
+            state.requests.end(key, Operation::Failed(Box::new(error)));
+        }
+    }
     if let Some(request) = matched.sender {
         state.answer(outbox, matched.source, request.get());
     }

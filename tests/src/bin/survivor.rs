@@ -110,8 +110,11 @@ fn two_lost() -> Result<(), mpj::Error> {
     let (from_living, from_lost) = (other as i32, 2);
     tell(&world, "receive what a living rank has sent", world.recv(&mut got, other, from_living));
     tell(&world, "receive what a lost rank had sent", world.recv(&mut got, 2, from_lost));
-    tell(&world, "receive what has not come", world.recv(&mut got, other, NEVER));
-    tell(&world, "send after that", world.send(&[1u8], other, 8));
+    tell(&world, "receive what has not come", world.recv(&mut got, 2, NEVER));
+    tell(&world, "send after that", world.send(&[1u8], 2, 8));
+    tell(&world, "send to the other one", world.send(&[1u8], 3, 8));
+    tell(&world, "exchange", world.sendrecv(&[1u8], other, 7, &mut got, other, 7));
+    tell(&world, "receive from any", world.recv(&mut got, mpj::ANY_SOURCE, 8));
     tell(&world, "barrier", world.barrier());
     let outcome = world.finish();
     println!("{rank} finish: {}", words(&outcome));

@@ -116,6 +116,8 @@ macro_rules! device_conformance {
                     the_end_waits_for_all
                     sends_before_the_end_arrive
                     a_lost_rank_fails_blocked_receives
+                    a_lost_rank_fails_no_other_operation
+                    a_rank_is_lost_in_the_middle_of_long_messages
                     a_lost_rank_fails_blocked_sends
                     a_lost_rank_fails_probes_and_lists
                     a_lost_rank_fails_polling

@@ -11,7 +11,7 @@
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -70,13 +70,23 @@ struct Frames {
 struct Job {
     bells: Vec<Bell>,
     desks: Vec<Desk>,
-    /// One more than the task that was declared lost first, or 0.
-    lost: AtomicU32,
+    /// Whether each task was declared lost.
+    lost: Box<[AtomicBool]>,
+    /// How many were.
+    losses: AtomicUsize,
 }
 
 impl Job {
+    fn is_lost(&self, task: usize) -> bool {
+        self.lost[task].load(Ordering::Relaxed)
+    }
+
     fn declare_lost(&self, task: TaskId) {
-        let _ = self.lost.compare_exchange(0, task + 1, Ordering::Relaxed, Ordering::Relaxed);
+        if !self.lost[task as usize].swap(true, Ordering::Relaxed) {
+            self.losses.fetch_add(1, Ordering::Release); // SYNC: losses of channels
+        }
+        // Couriers throw away what they have for it (A10).
+        self.desks.iter().for_each(Desk::has_changed);
         self.bells.iter().for_each(Bell::ring);
     }
 }
@@ -107,7 +117,8 @@ pub fn job(num_tasks: usize) -> Result<Vec<ChannelAdapter>, AdapterError> {
     };
     let bells = std::iter::repeat_with(Bell::default).take(num_tasks).collect();
     let desks = std::iter::repeat_with(desk).take(num_tasks).collect();
-    let job = Arc::new(Job { bells, desks, lost: AtomicU32::new(0) });
+    let lost = std::iter::repeat_with(AtomicBool::default).take(num_tasks).collect();
+    let job = Arc::new(Job { bells, desks, lost, losses: AtomicUsize::new(0) });
     let mut incoming: Vec<Vec<_>> = std::iter::repeat_with(Vec::new).take(num_tasks).collect();
     let mut lefts = Vec::new();
     for origin in 0..num_tasks {
@@ -152,7 +163,7 @@ impl Courier {
         let mut frames = leaving.lock();
         loop {
             let mut next = frames.queues.iter_mut().enumerate().filter_map(|(target, queue)| {
-                let has_room = !self.outgoing[target].is_full();
+                let has_room = !self.outgoing[target].is_full() || self.job.is_lost(target);
                 has_room.then(|| queue.pop_front()).flatten().map(|frame| (target, frame))
             });
             if let Some((target, frame)) = next.next() {
@@ -172,10 +183,10 @@ impl Courier {
         }
     }
 
-    /// Reads the body of a frame and sends it on. The channel has room, and nobody else sends there.
+    /// Reads the body of a frame and sends it on. The channel has room, or nobody takes anything out of it; and nobody else sends there.
     fn carry(&self, target: usize, frame: Leaving) {
         let Leaving { head, body, offset, len, ticket } = frame;
-        // A task that has ended takes nothing in any more.
+        // A task that has ended, or is lost, takes nothing in any more.
         let parcel = Parcel { head, body: body.piece(offset, len).to_vec() };
         let _ = self.outgoing[target].try_send(parcel);
         self.job.bells[target].ring();
@@ -265,8 +276,12 @@ unsafe impl Adapter for ChannelAdapter {
         Arc::new(Handle { job: self.job.clone(), task: self.task })
     }
 
-    fn lost(&self) -> Option<TaskId> {
-        self.job.lost.load(Ordering::Relaxed).checked_sub(1)
+    fn losses(&self) -> usize {
+        self.job.losses.load(Ordering::Acquire) // SYNC: losses of channels
+    }
+
+    fn is_lost(&self, task: TaskId) -> bool {
+        self.job.is_lost(task as usize)
     }
 }
 

@@ -166,8 +166,12 @@ unsafe impl<R: Reach> Adapter for LocalAdapter<R> {
     }
 
     #[inline]
-    fn lost(&self) -> Option<TaskId> {
-        self.port.lost()
+    fn losses(&self) -> usize {
+        self.port.losses()
+    }
+
+    fn is_lost(&self, task: TaskId) -> bool {
+        self.port.is_lost(task)
     }
 
     fn is_far(&mut self, target: TaskId) -> bool {

@@ -231,9 +231,14 @@ impl Port {
         }
     }
 
-    /// The first task that was declared lost.
-    pub(crate) fn lost(&self) -> Option<TaskId> {
-        lost(&self.segment)
+    /// See [`crate::adapter::Adapter::losses`].
+    pub(crate) fn losses(&self) -> usize {
+        losses(&self.segment)
+    }
+
+    /// See [`crate::adapter::Adapter::is_lost`].
+    pub(crate) fn is_lost(&self, task: TaskId) -> bool {
+        is_lost(&self.segment, task)
     }
 
     /// The handle on this task's bell and slate.
@@ -248,18 +253,22 @@ fn corrupt(origin: TaskId, damage: Damage) -> AdapterError {
     AdapterError::Corrupt { origin, what: damage.what() }
 }
 
-/// The first task of the segment's job that was declared lost. A number that no task has, which only
-/// a damaged segment holds, counts as the last task.
-pub(crate) fn lost(segment: &Segment) -> Option<TaskId> {
-    let word = segment.job().lost.load(Ordering::Relaxed);
-    word.checked_sub(1).map(|task| task.min(segment.layout().tasks() as TaskId - 1))
+/// How many tasks of the segment's job were declared lost.
+pub(crate) fn losses(segment: &Segment) -> usize {
+    segment.job().losses.load(Ordering::Acquire) as usize // SYNC: losses
 }
 
-/// Declares `task` lost, unless another one was first, and wakes everybody.
+/// Whether `task` was declared lost.
+pub(crate) fn is_lost(segment: &Segment, task: TaskId) -> bool {
+    segment.task(task as usize).wireup.is_lost.load(Ordering::Relaxed) != 0
+}
+
+/// Declares `task` lost, unless that was done before, and wakes everybody. It sends nothing any more: who sees it
+/// counted sees all of its frames.
 pub(crate) fn declare_lost(segment: &Segment, task: TaskId) {
-    // Relaxed is enough: nothing but the word itself is told, and each bell fences.
-    let lost = &segment.job().lost;
-    let _ = lost.compare_exchange(0, task + 1, Ordering::Relaxed, Ordering::Relaxed);
+    if segment.task(task as usize).wireup.is_lost.swap(1, Ordering::Relaxed) == 0 {
+        segment.job().losses.fetch_add(1, Ordering::Release); // SYNC: losses
+    }
     for block in segment.tasks() {
         block.bell.0.ring(Fences::Symmetric);
     }

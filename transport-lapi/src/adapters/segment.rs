@@ -33,8 +33,8 @@ use crate::sync::FutexWord;
 /// What concerns the whole job: the second line pair of the header page, behind the facts.
 #[repr(C, align(128))]
 pub(crate) struct JobBlock {
-    /// 0, or 1 + the first task that was declared lost.
-    pub(crate) lost: AtomicU32,
+    /// How many tasks were declared lost.
+    pub(crate) losses: AtomicU32,
     /// How many tasks have attached.
     pub(crate) attached: FutexWord,
     /// How many tasks have probed.
@@ -72,6 +72,8 @@ pub(crate) struct WireupLine {
     /// 1 when the number of the process is its own until the job is over: the launcher, whose child it is,
     /// reaps it then.
     pub(crate) keeps_pid: AtomicU32,
+    /// 1 when the task was declared lost.
+    pub(crate) is_lost: AtomicU32,
     /// Set when the task gives up. Beside what nobody writes any more, since gets look at it.
     pub(crate) withdrawal: Withdrawal,
 }

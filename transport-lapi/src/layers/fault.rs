@@ -96,7 +96,12 @@ impl<A: Adapter> FaultAdapter<A> {
     }
 
     fn gone(&self) -> Option<TaskId> {
-        self.plan.lose.filter(|&(_, after)| self.offered >= after).map(|(task, _)| task)
+        let exists = |task: &TaskId| (*task as usize) < self.held.len();
+        self.plan
+            .lose
+            .filter(|&(_, after)| self.offered >= after)
+            .map(|(task, _)| task)
+            .filter(exists)
     }
 
     /// Sends the held-back frames whose time has come.
@@ -142,7 +147,7 @@ unsafe impl<A: Adapter> Adapter for FaultAdapter<A> {
     ) -> Result<Post, AdapterError> {
         self.offered += 1;
         if self.gone() == Some(target) {
-            return Err(AdapterError::PeerLost { task: target });
+            return Ok(Post::Full);
         }
         if self.dice.falls(self.plan.full) {
             self.count.full += 1;
@@ -182,8 +187,13 @@ unsafe impl<A: Adapter> Adapter for FaultAdapter<A> {
         self.inner.doorbell()
     }
 
-    fn lost(&self) -> Option<TaskId> {
-        self.gone().or_else(|| self.inner.lost())
+    fn losses(&self) -> usize {
+        let is_news = self.gone().is_some_and(|task| !self.inner.is_lost(task));
+        self.inner.losses() + usize::from(is_news)
+    }
+
+    fn is_lost(&self, task: TaskId) -> bool {
+        self.gone() == Some(task) || self.inner.is_lost(task)
     }
 
     fn one_sided(&mut self) -> Option<&mut dyn OneSided> {

@@ -320,24 +320,16 @@ fn a_wait_takes_nothing_in_after_its_context_was_abandoned() {
         taken.fetch_add(1, Ordering::Relaxed);
         HeaderAction::Consumed
     }
-    for spins in [true, false] {
+    for wait in [WaitMode::Spin, WaitMode::Adaptive] {
         let adapter = Kind::Threads.adapters(1).remove(0);
         let taken = Taken::default();
-        let context = Context::init(adapter, taken.clone(), waiting(WaitMode::Spin));
+        let context = Context::init(adapter, taken.clone(), waiting(wait));
         context.session().unwrap().addr_set(1, count).unwrap();
         let polled = AtomicBool::new(false);
-        let never = |_: &mut Session<Native, Taken>| {
-            polled.store(true, Ordering::Relaxed);
-            None::<()>
-        };
         let mut awaited = Never(&polled);
         thread::scope(|scope| {
-            let waiter = scope.spawn(|| {
-                if spins {
-                    assert_eq!(context.wait_soon(context.session().unwrap(), never), None);
-                }
-                context.wait_on(&mut awaited).unwrap_err()
-            });
+            let waiter = scope
+                .spawn(|| context.wait_from(context.session().unwrap(), &mut awaited).unwrap_err());
             while !polled.load(Ordering::Relaxed) {
                 thread::yield_now();
             }

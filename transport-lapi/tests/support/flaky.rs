@@ -67,8 +67,12 @@ unsafe impl Adapter for Flaky {
         self.inner.doorbell()
     }
 
-    fn lost(&self) -> Option<TaskId> {
-        self.inner.lost()
+    fn losses(&self) -> usize {
+        self.inner.losses()
+    }
+
+    fn is_lost(&self, task: TaskId) -> bool {
+        self.inner.is_lost(task)
     }
 
     fn one_sided(&mut self) -> Option<&mut dyn OneSided> {

@@ -191,7 +191,7 @@ pub fn a_sleep_ends_with_its_time<A: Adapter>(make: Maker<A>) {
     assert!(start.elapsed() < WOKEN);
 }
 
-/// The first task that is declared lost is known to all, and everybody is woken to see it.
+/// Tasks that are declared lost are known to all, and everybody is woken to see it.
 pub fn a_lost_task_is_known_to_all<A: Adapter>(make: Maker<A>) {
     let tasks = make(3);
     thread::scope(|scope| {
@@ -203,8 +203,13 @@ pub fn a_lost_task_is_known_to_all<A: Adapter>(make: Maker<A>) {
         thread::sleep(ASLEEP);
         tasks[1].doorbell().declare_lost();
     });
-    tasks[2].doorbell().declare_lost();
+    let lost = |task: &A| [0, 1, 2].map(|number| task.is_lost(number));
     for task in &tasks {
-        assert_eq!(task.lost(), Some(1), "the first one lost is the cause");
+        assert_eq!((task.losses(), lost(task)), (1, [false, true, false]));
+    }
+    tasks[2].doorbell().declare_lost();
+    tasks[1].doorbell().declare_lost();
+    for task in &tasks {
+        assert_eq!((task.losses(), lost(task)), (2, [false, true, true]));
     }
 }

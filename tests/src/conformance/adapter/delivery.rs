@@ -16,7 +16,7 @@ pub fn tasks_are_numbered_and_alike<A: Adapter>(make: Maker<A>) {
         for (number, task) in tasks.iter().enumerate() {
             assert_eq!((task.task(), task.num_tasks()), (number as TaskId, num_tasks));
             assert_eq!(task.caps(), tasks[0].caps());
-            assert_eq!(task.lost(), None);
+            assert_eq!(task.losses(), 0);
         }
         let caps = tasks[0].caps();
         assert!(caps.max_head >= 40 + MAX_UHDR, "the longest head of the transport fits");

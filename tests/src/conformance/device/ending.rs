@@ -84,19 +84,26 @@ fn expect_lost(error: &Error, lost: usize) {
     assert!(error.to_string().contains(&format!("rank {lost} is gone")), "{error}");
 }
 
-/// One rank of three goes away without a word while the others do `blocked`.
+/// One rank of three goes away without a word while the others do `blocked`; they go on without it.
 fn lose_the_last<P: Platform>(
     setup: &Setup<P>,
     blocked: impl Fn(&Rank<P::Adapter>) -> Error + Send + Sync + 'static,
 ) {
-    lose_the_last_by(setup, |rank| rank.abort(), blocked);
+    lose_the_last_by(
+        setup,
+        |rank| rank.abort(),
+        move |rank| {
+            expect_lost(&blocked(rank), 2);
+            go_on_without_the_last(rank);
+        },
+    );
 }
 
-/// The same, with another way of going.
+/// One rank of three goes away in this way while the others do `blocked`.
 fn lose_the_last_by<P: Platform>(
     setup: &Setup<P>,
     go: impl Fn(&Rank<P::Adapter>) + Send + Sync + 'static,
-    blocked: impl Fn(&Rank<P::Adapter>) -> Error + Send + Sync + 'static,
+    blocked: impl Fn(&Rank<P::Adapter>) + Send + Sync + 'static,
 ) {
     setup.run_open(3, move |rank| {
         if rank.me() == 2 {
@@ -104,46 +111,166 @@ fn lose_the_last_by<P: Platform>(
             thread::sleep(Duration::from_millis(30));
             return go(rank);
         }
-        expect_lost(&blocked(rank), 2);
-        // The device keeps to its first error.
-        for error in errors_of(rank) {
-            expect_lost(&error, 2);
-        }
+        blocked(rank);
     });
 }
 
-/// Receives from the lost rank, from any, and from a rank that is alive but fails itself.
+/// The ranks that are left reach each other, every call that names the lost one says so, and the end, which needs
+/// it, fails.
+fn go_on_without_the_last<A: Adapter>(rank: &Rank<A>) {
+    let other = 1 - rank.me();
+    for (seed, len) in (0..).zip([1, 3_000, 2 << 20]) {
+        let send = rank.isend(payload(seed, len), other, 77).unwrap();
+        let mut got = vec![0; len];
+        // Any source: the loss was told once.
+        let status = rank.recv(&mut got, None, 77).unwrap();
+        assert_eq!((status.source, status.bytes), (other as u32, len));
+        check(&got, seed);
+        rank.wait(send).0.unwrap();
+    }
+    let named = [
+        rank.send(&[1], 2, 0).unwrap_err(),
+        rank.ssend(&[1], 2, 0).unwrap_err(),
+        rank.isend(vec![1], 2, 0).unwrap_err(),
+        rank.isend(payload(0, 4 << 20), 2, 0).unwrap_err(),
+        rank.recv(&mut [0], 2, 0).unwrap_err(),
+        rank.irecv(1, 2, 0).unwrap_err(),
+        rank.probe(2, 0).unwrap_err(),
+        rank.iprobe(2, 0).unwrap_err(),
+        rank.mprobe(2, 0).unwrap_err(),
+        rank.improbe(2, 0).unwrap_err(),
+    ];
+    named.iter().for_each(|error| expect_lost(error, 2));
+    rank.progress().unwrap();
+    let left = rank.dump().unwrap();
+    assert!(left.contains("open requests: 0"), "nothing is left of what has failed: {left}");
+    // Both have done all that before the first one ends.
+    let done = rank.isend(vec![0], other, 78).unwrap();
+    rank.recv(&mut [1], other, 78).unwrap();
+    // The other one may end before its answer is on its way.
+    if let Err(error) = rank.wait(done).0 {
+        expect_lost(&error, other);
+    }
+    expect_lost(&rank.finish().unwrap_err(), 2);
+    for error in errors_of(rank) {
+        expect_lost(&error, 2);
+    }
+}
+
+/// Receives from the lost rank, and from any.
 pub fn a_lost_rank_fails_blocked_receives<P: Platform>(setup: &Setup<P>) {
     lose_the_last(setup, |rank| {
         let source = [Some(2), None][rank.me()];
         rank.recv(&mut [0; 8], source, 0).unwrap_err()
     });
-    lose_the_last(setup, |rank| rank.recv(&mut [0; 8], 1 - rank.me(), None).unwrap_err());
+}
+
+/// Operations that do not need the lost rank are none of its business, those from any source fail once, and what it
+/// has sent before counts.
+pub fn a_lost_rank_fails_no_other_operation<P: Platform>(setup: &Setup<P>) {
+    setup.run_open(3, |rank| {
+        if rank.me() == 2 {
+            for to in [0, 1] {
+                rank.detach(rank.isend(payload(9, 500), to, 9).unwrap());
+            }
+            for from in [0, 1] {
+                rank.recv(&mut [0], from, 9).unwrap();
+            }
+            return rank.abort();
+        }
+        let other = 1 - rank.me();
+        let from_other = rank.irecv(300_000, other, 1).unwrap();
+        let from_any = rank.irecv(8, None, 2).unwrap();
+        let from_lost = rank.irecv(8, 2, 3).unwrap();
+        rank.probe(2, 9).unwrap();
+        rank.detach(rank.isend(vec![0], 2, 9).unwrap());
+        expect_lost(&rank.wait(from_any).0.unwrap_err(), 2);
+        expect_lost(&rank.wait(from_lost).0.unwrap_err(), 2);
+        let mut early = vec![0; 500];
+        match rank.recv(&mut early, 2, 9) {
+            Ok(_) => check(&early, 9),
+            // By rendezvous the data went with their sender.
+            Err(error) => expect_lost(&error, 2),
+        }
+        let send = rank.isend(payload(1, 300_000), other, 1).unwrap();
+        let (status, got) = rank.wait(from_other);
+        status.unwrap();
+        check(&got, 1);
+        rank.wait(send).0.unwrap();
+        go_on_without_the_last(rank);
+    });
+}
+
+/// A rank goes while long messages from it and to it are under way, by either protocol: what the others still get is
+/// whole, and what they do not get fails.
+pub fn a_rank_is_lost_in_the_middle_of_long_messages<P: Platform>(setup: &Setup<P>) {
+    const LEN: usize = 1 << 20;
+    for rounds in [0, 1, 3, 20] {
+        setup.run_open(3, move |rank| {
+            if rank.me() == 2 {
+                for to in [0, 1] {
+                    rank.detach(rank.isend(payload(4, LEN), to, 4).unwrap());
+                    rank.detach(rank.irecv(LEN, to, 5).unwrap());
+                }
+                (0..rounds).for_each(|_| rank.progress().unwrap());
+                return rank.give_up();
+            }
+            let receive = rank.irecv(LEN, 2, 4).unwrap();
+            let (outcome, got) = match rank.isend(payload(5, LEN), 2, 5) {
+                Ok(send) => {
+                    let received = rank.wait(receive);
+                    if let Err(error) = rank.wait(send).0 {
+                        expect_lost(&error, 2);
+                    }
+                    received
+                }
+                Err(error) => {
+                    expect_lost(&error, 2);
+                    rank.wait(receive)
+                }
+            };
+            match outcome {
+                Ok(_) => check(&got, 4),
+                Err(error) => expect_lost(&error, 2),
+            }
+            // Where both ended well the loss was not noticed yet.
+            expect_lost(&rank.recv(&mut [0; 8], 2, 6).unwrap_err(), 2);
+            go_on_without_the_last(rank);
+        });
+    }
 }
 
 /// Sends that wait for a match, and sends that wait for room.
 pub fn a_lost_rank_fails_blocked_sends<P: Platform>(setup: &Setup<P>) {
     lose_the_last(setup, |rank| rank.ssend(&[1; 100], 2, 0).unwrap_err());
-    lose_the_last(setup, |rank| {
-        let send = rank.isend(payload(0, 4 << 20), 2, 0).unwrap();
-        rank.wait(send).0.unwrap_err()
+    lose_the_last(setup, |rank| match rank.isend(payload(0, 4 << 20), 2, 0) {
+        Ok(send) => rank.wait(send).0.unwrap_err(),
+        Err(error) => error,
     });
 }
 
 /// Every other call that waits.
 pub fn a_lost_rank_fails_probes_and_lists<P: Platform>(setup: &Setup<P>) {
     lose_the_last(setup, |rank| match rank.me() {
-        0 => rank.probe(None, None).unwrap_err(),
+        0 => rank.probe(None, 0).unwrap_err(),
         _ => rank.mprobe(2, 0).unwrap_err(),
     });
     let list = |rank: &Rank<P::Adapter>| -> Vec<Pending> {
         (0..3).map(|tag| rank.irecv(100, 2, tag).unwrap()).collect()
     };
-    lose_the_last(setup, move |rank| match rank.me() {
-        0 => rank.wait_any(&mut list(rank)).unwrap_err(),
-        _ => rank.wait_some(&mut list(rank)).unwrap_err(),
+    lose_the_last(setup, move |rank| {
+        let mut list = list(rank);
+        let (_, first) = rank.wait_any(&mut list).unwrap().unwrap();
+        expect_lost(&first.unwrap_err(), 2);
+        let others = rank.wait_some(&mut list).unwrap();
+        assert_eq!(others.len(), 2, "each of them fails");
+        others.into_iter().map(|(_, outcome)| outcome.unwrap_err()).next().unwrap()
     });
-    lose_the_last(setup, move |rank| rank.wait_all(&mut list(rank)).unwrap_err());
+    lose_the_last(setup, move |rank| {
+        let outcomes = rank.wait_all(&mut list(rank)).unwrap();
+        outcomes.iter().for_each(|outcome| expect_lost(outcome.as_ref().unwrap_err(), 2));
+        outcomes.into_iter().next().unwrap().unwrap_err()
+    });
 }
 
 /// Calls until there is an error.
@@ -172,14 +299,18 @@ pub fn a_lost_rank_fails_polling<P: Platform>(setup: &Setup<P>) {
 
 /// The collective end cannot wait for a rank that is gone.
 pub fn a_lost_rank_fails_the_end<P: Platform>(setup: &Setup<P>) {
-    lose_the_last(setup, |rank| rank.finish().unwrap_err());
+    let blocked = |rank: &Rank<P::Adapter>| {
+        // Whichever of the others fails first is lost to the other one then.
+        assert_eq!(rank.finish().unwrap_err().class(), ErrorClass::ProcFailed);
+    };
+    lose_the_last_by(setup, |rank| rank.abort(), blocked);
 }
 
 /// A rank that gave its device up is gone as well, though it lives.
 pub fn a_rank_that_gives_up_is_lost<P: Platform>(setup: &Setup<P>) {
-    let blocked = |rank: &Rank<P::Adapter>| match rank.me() {
-        0 => rank.recv(&mut [0; 8], 2, 0).unwrap_err(),
-        _ => rank.finish().unwrap_err(),
+    let blocked = |rank: &Rank<P::Adapter>| {
+        expect_lost(&rank.recv(&mut [0; 8], 2, 0).unwrap_err(), 2);
+        go_on_without_the_last(rank);
     };
     lose_the_last_by(setup, |rank| rank.give_up(), blocked);
 }

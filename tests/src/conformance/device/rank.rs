@@ -84,7 +84,9 @@ impl Pending {
 
     /// Notes what a call reported about this operation (TD1).
     fn note(&mut self, outcome: &Result<Status, Error>) {
-        self.in_use = matches!(outcome, Err(error) if !matches!(error, Error::Truncate { .. }));
+        let is_over =
+            |error: &Error| matches!(error, Error::Truncate { .. }) || error.lost_rank().is_some();
+        self.in_use = outcome.as_ref().is_err_and(|error| !is_over(error));
     }
 }
 

@@ -71,7 +71,7 @@ fn demanding_what_others_decline_is_refused() {
     let other = attached.next().unwrap().unwrap();
     assert_eq!(other.reach.kind(), None);
     // The refusal may come a moment after the other task has attached.
-    crate::adapters::contract::until("task 0 is lost", || other.lost() == Some(0));
+    crate::adapters::contract::until("task 0 is lost", || other.is_lost(0));
 }
 
 #[test]
@@ -208,7 +208,7 @@ fn refuses_a_task_number_that_is_taken() {
     let refused = ShmAdapter::attach(again, 0, 1, GetMode::Auto).err().expect("it is taken");
     let (task, pid) = (0, std::process::id());
     assert_eq!(refused.to_string(), AdapterError::AlreadyAttached { task, pid }.to_string());
-    assert_eq!(first.lost(), None, "the intruder does not end the job");
+    assert_eq!(first.losses(), 0, "the intruder does not end the job");
 }
 
 #[test]

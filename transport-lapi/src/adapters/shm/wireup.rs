@@ -18,7 +18,7 @@ use rustix::process::{PTracer, getppid, parent_process_death_signal};
 
 use crate::adapter::{AdapterError, TaskId};
 use crate::adapters::doorbell::Fences;
-use crate::adapters::port::lost;
+use crate::adapters::port::{is_lost, losses};
 use crate::adapters::segment::{Segment, WireupLine};
 use crate::adapters::shm::peer::{Cell, Peer};
 use crate::config::GetMode;
@@ -174,8 +174,9 @@ fn meet(word: &FutexWord, segment: &Segment) -> Result<(), AdapterError> {
         if arrived >= tasks {
             return Ok(());
         }
-        if let Some(task) = lost(segment) {
-            return Err(AdapterError::PeerLost { task });
+        if losses(segment) > 0 {
+            let lost = (0..tasks).find(|&task| is_lost(segment, task));
+            return Err(AdapterError::PeerLost { task: lost.unwrap_or_default() });
         }
         word.wait(arrived, Some(LOOK_AGAIN));
     }

@@ -1,0 +1,111 @@
+//! What ends when a rank is lost: the operations that need it, and no others.
+//!
+//! - LO1: an operation fails with an error that names the lost rank, once: a send to it, a receive or probe from it, a
+//!   receive from any source that is posted when the loss is noticed, and calls of collective operations, which need
+//!   every rank. What came from the rank before its loss can still be received, as far as it is here in full.
+//!   Later receives from any source wait for the ranks that are left.
+//! - LO2: an operation fails when no peer can touch its buffer any more. The transport has ended what was under way
+//!   to the rank and from it before [`lost`] runs; gets that are being carried out end by themselves, and the data of
+//!   a send are withdrawn first.
+//! - LO3: after that nothing is started that needs the rank: sends to it fail, since it has no credit and everything
+//!   but eager messages with credit asks [`Losses`] first.
+
+use transport_lapi::adapter::AdapterError;
+use transport_lapi::{LapiError, Outbox};
+
+use crate::backend;
+use crate::early::{Early, EarlyBody};
+use crate::envelope::is_collective;
+use crate::error::Error;
+use crate::matching::Pattern;
+use crate::request::{self, Operation, Requests, Taking};
+use crate::state::State;
+
+/// The ranks that are lost, as far as that was noticed, in the order in which it was.
+#[derive(Debug, Default)]
+pub(crate) struct Losses {
+    ranks: Vec<u32>,
+    /// Whether the loss of a rank has ended an operation, or was noticed.
+    pub has_met_one: bool,
+}
+
+impl Losses {
+    /// Whether none is.
+    #[inline(always)]
+    pub fn is_empty(&self) -> bool {
+        self.ranks.is_empty()
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.ranks.len()
+    }
+
+    /// The error of an operation of `context` with this other end, if it needs a lost rank; no end is any rank.
+    pub fn check(&self, peer: Option<u32>, context: u32) -> Result<(), Error> {
+        let mut lost = self.ranks.iter().copied();
+        let needed = lost.find(|lost| peer == Some(*lost) || is_collective(context));
+        needed.map_or(Ok(()), |lost| Err(error(lost)))
+    }
+
+    /// The error of a probe that has found nothing, if it needs a lost rank, or asks for any source and there are
+    /// losses beyond those that are `known`.
+    pub fn of_probe(&self, pattern: &Pattern, known: usize) -> Option<Error> {
+        match pattern.source {
+            None => self.ranks.get(known).map(|lost| error(*lost)),
+            peer => self.check(peer, pattern.context).err(),
+        }
+    }
+}
+
+/// The loss of a rank as an error.
+#[cold]
+fn error(rank: u32) -> Error {
+    LapiError::from(AdapterError::PeerLost { task: rank }).into()
+}
+
+/// Rank `lost` is lost: ends the operations that need it.
+pub(crate) fn lost(state: &mut State, outbox: &mut Outbox<State>, lost: u32) {
+    state.losses.ranks.push(lost);
+    state.losses.has_met_one = true;
+    state.credits.close(lost);
+    let keys: Vec<u64> = state.requests.iter().map(|(key, _)| key).collect();
+    for key in keys {
+        let State { requests, matcher, .. } = state;
+        match requests.get(key) {
+            Some(Operation::Send(sending)) if sending.dest == lost => {
+                backend::lose_send(state, outbox, key, error(lost));
+            }
+            Some(Operation::Posted(_)) => {
+                let number = request::number(key);
+                let needs = |Pattern { source, context, .. }: Pattern| {
+                    source.is_none_or(|source| source == lost) || is_collective(context)
+                };
+                if matcher.pattern_of(number).is_some_and(needs) && matcher.cancel_posted(number) {
+                    fail(requests, key, lost);
+                }
+            }
+            // The get of a rendezvous ends by itself.
+            Some(Operation::Taking(Taking { matched, .. }))
+                if matched.source == lost && matched.data.is_none() =>
+            {
+                fail(requests, key, lost);
+            }
+            _ => {}
+        }
+    }
+    // Nobody fills the buffers of early messages any more whose receives have failed.
+    let of_failed = |early: &Early| {
+        let waits = matches!(early.body, EarlyBody::Eager { arrived: false, waiting: Some(_), .. });
+        early.source == lost && waits
+    };
+    let broken = state.early.iter().filter(|(_, early)| of_failed(early)).map(|(key, _)| key);
+    for key in broken.collect::<Vec<_>>() {
+        state.forget_early(key);
+    }
+}
+
+/// The operation fails since `lost` is lost.
+pub(crate) fn fail(requests: &mut Requests, key: u64, lost: u32) {
+    requests.end(key, Operation::Failed(Box::new(error(lost))));
+}
