@@ -8,8 +8,10 @@
 use std::sync::Arc;
 
 use mpjdev::{Device, Error, Options, Protocol, Status, Table};
+use transport_lapi::adapter::AdapterError;
 use transport_lapi::adapters::threads::{self, ThreadsAdapter};
 use transport_lapi::layers::fault::{FaultAdapter, FaultPlan};
+use transport_lapi::{LapiError, Violation};
 
 use crate::conformance::Numbers;
 use crate::conformance::device::rank::{Pending, Rank, payload};
@@ -120,6 +122,19 @@ pub fn hostile(seed: u64) -> Result<Reached, String> {
     reached
 }
 
+/// Whether an error of rank `rank` fails one operation alone: another rank is lost, or data cannot be fetched.
+fn is_of_operation(error: &Error, rank: usize) -> bool {
+    let is_fetch = |error: &LapiError| match error {
+        LapiError::Adapter(AdapterError::GetFailed { .. }) => true,
+        LapiError::Peer { violation, .. } => matches!(violation, Violation::GetRefused { .. }),
+        _ => false,
+    };
+    match error.lost_rank() {
+        Some(lost) => lost as usize != rank,
+        None => matches!(error, Error::Transport(error) if is_fetch(error)),
+    }
+}
+
 /// An operation under way.
 struct Open {
     rank: usize,
@@ -193,10 +208,7 @@ impl Run {
         match (outcome, failure.as_ref()) {
             (Ok(value), None) => Ok(Some(value)),
             (Ok(_), Some(before)) => Err(format!("rank {rank}: a call went well after: {before}")),
-            // The loss of another rank fails the operation alone.
-            (Err(error), None)
-                if self.hostile && error.lost_rank().is_some_and(|lost| lost as usize != rank) =>
-            {
+            (Err(error), None) if self.hostile && is_of_operation(&error, rank) => {
                 self.counts.failed += 1;
                 Ok(None)
             }
@@ -358,7 +370,7 @@ impl Run {
             }
             outcome => outcome,
         };
-        let has_failed = outcome.as_ref().is_err_and(|error| error.lost_rank().is_some());
+        let has_failed = outcome.as_ref().is_err_and(|error| is_of_operation(error, rank));
         let Some(Some(status)) = self.judge(rank, outcome)? else {
             if has_failed {
                 drop(self.open.swap_remove(place));
