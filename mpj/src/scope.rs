@@ -133,7 +133,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     ///
     /// # Errors
     /// As [`Communicator::send`].
-    #[inline]
+    #[inline(always)]
     pub fn isend<T: Datatype>(
         &'scope self,
         data: &'env [T],
@@ -177,7 +177,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     ///
     /// # Errors
     /// No such rank, a negative tag; the device has failed.
-    #[inline]
+    #[inline(always)]
     pub fn irecv<T: Datatype>(
         &'scope self,
         buffer: &'env mut [T],

@@ -229,7 +229,7 @@ impl<A: Adapter> Device<A> {
         let (dest, tag) = (self.check_rank(dest)?, check_tag(tag)?);
         let synchronous = mode == Mode::Synchronous;
         let mut session = self.session()?;
-        session.state.losses.check(Some(dest), context)?;
+        session.state.losses.check(Some(dest), context).map_err(|error| *error)?;
         let message = Outbound { dest, context, tag, data, synchronous };
         let started = match self.protocol_of(&mut session, &message) {
             Protocol::Eager => Eager::send(&mut session, message),
@@ -298,7 +298,7 @@ impl<A: Adapter> Device<A> {
         context: u32,
     ) -> Result<u64, Box<Error>> {
         let pattern = self.pattern(source, tag, context)?;
-        Ok(post(&mut *self.session()?, into, pattern)?)
+        post(&mut *self.session()?, into, pattern)
     }
 
     /// Receives into `into` and waits until the message is there (MPI_Recv).
@@ -314,7 +314,7 @@ impl<A: Adapter> Device<A> {
     ) -> Result<Status, Error> {
         let pattern = self.pattern(source, tag, context)?;
         let mut session = self.session()?;
-        let key = post(&mut session, into.into(), pattern)?;
+        let key = post(&mut session, into.into(), pattern).map_err(|error| *error)?;
         self.wait_ended(session, key, Call::Recv)
     }
 
@@ -549,7 +549,7 @@ fn post<A: Adapter>(
     session: &mut Session<A, State>,
     into: Sink,
     pattern: Pattern,
-) -> Result<u64, Error> {
+) -> Result<u64, Box<Error>> {
     let (state, outbox) = session.parts();
     if let Some((_, early)) = state.matcher.take_early(&pattern) {
         let key = backend::receive(state, outbox, early, into);

@@ -42,10 +42,17 @@ impl Losses {
     }
 
     /// The error of an operation of `context` with this other end, if it needs a lost rank; no end is any rank.
-    pub fn check(&self, peer: Option<u32>, context: u32) -> Result<(), Error> {
+    #[inline(always)]
+    pub fn check(&self, peer: Option<u32>, context: u32) -> Result<(), Box<Error>> {
+        if self.is_empty() { Ok(()) } else { self.check_each(peer, context) }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn check_each(&self, peer: Option<u32>, context: u32) -> Result<(), Box<Error>> {
         let mut lost = self.ranks.iter().copied();
         let needed = lost.find(|lost| peer == Some(*lost) || is_collective(context));
-        needed.map_or(Ok(()), |lost| Err(error(lost)))
+        needed.map_or(Ok(()), |lost| Err(Box::new(error(lost))))
     }
 
     /// The error of a probe that has found nothing, if it needs a lost rank, or asks for any source and there are
@@ -53,7 +60,7 @@ impl Losses {
     pub fn of_probe(&self, pattern: &Pattern, known: usize) -> Option<Error> {
         match pattern.source {
             None => self.ranks.get(known).map(|lost| error(*lost)),
-            peer => self.check(peer, pattern.context).err(),
+            peer => self.check(peer, pattern.context).err().map(|error| *error),
         }
     }
 }

@@ -167,7 +167,7 @@ where
         None
     }
 
-    fn is_failure(answer: &Self::Answer) -> bool {
+    fn is_failure(&self, _: &Session<A, State>, answer: &Self::Answer) -> bool {
         answer.is_err()
     }
 

@@ -244,6 +244,11 @@ impl Requests {
         matches!(operation, Some(Operation::Send(_) | Operation::Posted(_) | Operation::Taking(_)))
     }
 
+    /// Whether the operation has ended with an error.
+    pub fn has_failed(&self, key: u64) -> bool {
+        matches!(self.slab.get(key), Some(Operation::Failed(_)))
+    }
+
     /// Whether the operation is a receive without a message.
     pub fn is_posted(&self, key: u64) -> bool {
         matches!(self.slab.get(key), Some(Operation::Posted(_)))

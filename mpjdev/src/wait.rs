@@ -27,7 +27,7 @@ impl<A: Adapter> Device<A> {
     pub fn iwait(&self, request: Request) -> Result<Status, Error> {
         match self.handle(&request)? {
             Handle::Done(status) => Ok(status),
-            Handle::Pending(key) => self.wait_until(Operated { key, call: Call::Wait })?,
+            Handle::Pending(key) => self.wait_ended(self.session()?, key, Call::Wait),
         }
     }
 
@@ -118,7 +118,23 @@ impl<A: Adapter> Device<A> {
         let guard = GiveUpOnPanic(self);
         let outcome = self.context.wait_from(session, &mut UnlessTrouble(awaited));
         std::mem::forget(guard);
-        self.outcome_of(outcome)
+        match outcome {
+            Ok(Some(answer)) => Ok(answer),
+            Ok(None) => Err(self.fail_of_trouble()),
+            Err(error) => Err(self.unless_loss(error.into())),
+        }
+    }
+
+    /// Ends the device since a handler met a violation.
+    #[cold]
+    #[inline(never)]
+    fn fail_of_trouble(&self) -> Error {
+        match self.session().map(|mut session| session.state.trouble.take()) {
+            Ok(Some(trouble)) => self.fail(trouble),
+            // Another thread has done it.
+            Ok(None) => self.fail(Error::Finished),
+            Err(error) => error,
+        }
     }
 
     /// Waits for one operation of a `call` that holds the session.
@@ -129,16 +145,18 @@ impl<A: Adapter> Device<A> {
         key: u64,
         call: Call,
     ) -> Result<Status, Error> {
-        self.wait_from(session, Operated { key, call })?
+        match self.wait_from(session, Operated { key, call })? {
+            Some(status) => Ok(status),
+            None => self.take_otherwise(key),
+        }
     }
 
-    #[inline(always)]
-    fn outcome_of<R>(&self, outcome: Result<Result<R, Error>, LapiError>) -> Result<R, Error> {
-        match outcome {
-            Ok(Ok(answer)) => Ok(answer),
-            Ok(Err(trouble)) => Err(self.fail(trouble)),
-            Err(error) => Err(self.unless_loss(error.into())),
-        }
+    /// The outcome of an operation that has not ended well.
+    #[cold]
+    #[inline(never)]
+    fn take_otherwise(&self, key: u64) -> Result<Status, Error> {
+        let ended = self.session()?.state.requests.take_ended(key);
+        ended.unwrap_or(Err(Error::Request))
     }
 
     fn iwait_first(
@@ -182,13 +200,13 @@ impl<A: Adapter> Device<A> {
 struct UnlessTrouble<W>(W);
 
 impl<A: Adapter, W: Awaited<A, State>> Awaited<A, State> for UnlessTrouble<W> {
-    type Answer = Result<W::Answer, Error>;
+    type Answer = Option<W::Answer>;
 
     #[inline(always)]
     fn look(&mut self, session: &mut Session<A, State>) -> Option<Self::Answer> {
         match &session.state.trouble {
-            Some(_) => session.state.trouble.take().map(Err),
-            None => self.0.look(session).map(Ok),
+            Some(_) => Some(None),
+            None => self.0.look(session).map(Some),
         }
     }
 
@@ -196,8 +214,8 @@ impl<A: Adapter, W: Awaited<A, State>> Awaited<A, State> for UnlessTrouble<W> {
         self.0.in_vain(session)
     }
 
-    fn is_failure(answer: &Self::Answer) -> bool {
-        answer.as_ref().map_or(true, W::is_failure)
+    fn is_failure(&self, session: &Session<A, State>, answer: &Self::Answer) -> bool {
+        answer.as_ref().is_none_or(|answer| self.0.is_failure(session, answer))
     }
 
     fn note(&self, session: &Session<A, State>) -> Wait {
@@ -205,18 +223,22 @@ impl<A: Adapter, W: Awaited<A, State>> Awaited<A, State> for UnlessTrouble<W> {
     }
 }
 
-/// The end of one operation.
+/// The end of one operation. The answer is its status, if it has ended well.
 struct Operated {
     key: u64,
     call: Call,
 }
 
 impl<A: Adapter> Awaited<A, State> for Operated {
-    type Answer = Result<Status, Error>;
+    type Answer = Option<Status>;
 
     #[inline(always)]
     fn look(&mut self, session: &mut Session<A, State>) -> Option<Self::Answer> {
-        session.state.requests.take_ended(self.key)
+        let requests = &mut session.state.requests;
+        match requests.take_done(self.key) {
+            None if requests.is_open(self.key) => None,
+            ended => Some(ended),
+        }
     }
 
     // The operation fails, not the wait.
@@ -224,8 +246,8 @@ impl<A: Adapter> Awaited<A, State> for Operated {
         None
     }
 
-    fn is_failure(answer: &Self::Answer) -> bool {
-        answer.is_err()
+    fn is_failure(&self, session: &Session<A, State>, _: &Self::Answer) -> bool {
+        session.state.requests.has_failed(self.key)
     }
 
     fn note(&self, session: &Session<A, State>) -> Wait {
@@ -296,7 +318,7 @@ impl<A: Adapter> Awaited<A, State> for First<'_, A> {
         None
     }
 
-    fn is_failure(answer: &Self::Answer) -> bool {
+    fn is_failure(&self, _: &Session<A, State>, answer: &Self::Answer) -> bool {
         answer.iter().any(|(_, outcome)| outcome.is_err())
     }
 

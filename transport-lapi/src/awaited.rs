@@ -35,8 +35,8 @@ pub trait Awaited<A: Adapter, S> {
 
     /// Whether this answer says that it can never be there: what was awaited stays published then, for who asks
     /// what the others were doing.
-    fn is_failure(answer: &Self::Answer) -> bool {
-        let _ = answer;
+    fn is_failure(&self, session: &Session<A, S>, answer: &Self::Answer) -> bool {
+        let _ = (session, answer);
         false
     }
 

@@ -319,7 +319,9 @@ impl<A: Adapter, S> Context<A, S> {
         };
         if notice.has_lasted() {
             match &outcome {
-                Ok(answer) if !W::is_failure(answer) => notice.withdraw(&mut session),
+                Ok(answer) if !awaited.is_failure(&session, answer) => {
+                    notice.withdraw(&mut session);
+                }
                 _ => notice.fail(&mut session),
             }
         }

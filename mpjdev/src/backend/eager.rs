@@ -56,7 +56,7 @@ impl Backend for Eager {
         let EarlyBody::Eager { arrived, sync, waiting, .. } = &mut message.body else { return };
         if let (false, Err(lost)) = (*arrived, is_broken) {
             state.forget_early(early);
-            return state.requests.end(key, Operation::Failed(Box::new(lost)));
+            return state.requests.end(key, Operation::Failed(lost));
         }
         *waiting = Some(key);
         let (arrived, sender) = (*arrived, sync.and_then(NonZeroU64::new));
