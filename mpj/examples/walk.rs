@@ -1,0 +1,109 @@
+//! One message from rank 0 to rank 1, step by step, for `benches/walk`, which lists the functions that
+//! run for it.
+//!
+//! `cargo run -p mpj --example walk -- short|long`
+//!
+//! The ranks are threads, and take turns: while one of them is in a function whose name begins with
+//! `walk_`, the other one waits outside of mpj. `short` are 8 bytes by `send`; `long` is 1 MiB by
+//! rendezvous, whose sender starts, waits its turn and completes.
+
+use std::process::ExitCode;
+use std::sync::Barrier;
+
+use mpj::local::run_with;
+use mpj::{BackendChoice, Error, Options, Scope, ScopedRequest, World};
+
+/// Rounds before the one that counts.
+const WARM_UP: usize = 20;
+
+fn main() -> ExitCode {
+    let (backend, len) = match std::env::args().nth(1).as_deref() {
+        Some("short") => (BackendChoice::Auto, 8),
+        Some("long") => (BackendChoice::Rendezvous, 1 << 20),
+        _ => return ExitCode::from(2),
+    };
+    let turn = Barrier::new(2);
+    let ranks = run_with(&Options::with_backend(backend), 2, |world| rank(&world, len, &turn));
+    let passed = ranks.is_ok_and(|ranks| ranks.iter().all(Result::is_ok));
+    if passed { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// What a rank does: some messages both ways, then the steps of one message again and again.
+fn rank(world: &World, len: usize, turn: &Barrier) -> Result<(), Error> {
+    let mut buffer = vec![0; len];
+    let data = vec![1; len];
+    for _ in 0..WARM_UP {
+        let other = 1 - world.rank();
+        world.sendrecv(&data, other, 0, &mut buffer, other, 0)?;
+    }
+    for round in 0..=WARM_UP {
+        if round == WARM_UP {
+            warmed_up();
+        }
+        buffer.fill(0);
+        match (world.rank(), len) {
+            (0, 8) => send(world, &data, turn)?,
+            (0, _) => start_and_complete(world, &data, turn)?,
+            _ => receive(world, &mut buffer, turn)?,
+        }
+        turn.wait();
+        assert!(world.rank() == 0 || buffer == data, "the message arrived");
+    }
+    Ok(())
+}
+
+/// What was counted before this is forgotten.
+#[inline(never)]
+fn warmed_up() {}
+
+fn send(world: &World, data: &[u8], turn: &Barrier) -> Result<(), Error> {
+    turn.wait();
+    walk_send(world, data)?;
+    turn.wait();
+    turn.wait();
+    Ok(())
+}
+
+fn start_and_complete(world: &World, data: &[u8], turn: &Barrier) -> Result<(), Error> {
+    world.scope(|scope| {
+        turn.wait();
+        let request = walk_start(scope, data)?;
+        turn.wait();
+        turn.wait();
+        walk_complete(request)
+    })?
+}
+
+fn receive(world: &World, buffer: &mut [u8], turn: &Barrier) -> Result<(), Error> {
+    world.scope(|scope| {
+        let request = scope.irecv(buffer, 0, 0)?;
+        turn.wait();
+        turn.wait();
+        walk_receive(request)?;
+        turn.wait();
+        Ok(())
+    })?
+}
+
+#[inline(never)]
+fn walk_send(world: &World, data: &[u8]) -> Result<(), Error> {
+    world.send(data, 1, 0)
+}
+
+#[inline(never)]
+fn walk_start<'scope, 'env>(
+    scope: &'scope Scope<'scope, 'env>,
+    data: &'env [u8],
+) -> Result<ScopedRequest<'scope, 'env, &'env [u8]>, Error> {
+    scope.isend(data, 1, 0)
+}
+
+#[inline(never)]
+fn walk_complete(request: ScopedRequest<'_, '_, &[u8]>) -> Result<(), Error> {
+    request.wait().map(|_| ())
+}
+
+#[inline(never)]
+fn walk_receive(request: ScopedRequest<'_, '_, &mut [u8]>) -> Result<(), Error> {
+    request.wait().map(|_| ())
+}
