@@ -151,6 +151,11 @@ impl<A: Adapter, S> Context<A, S> {
         self.num_tasks
     }
 
+    /// How often a thread that wanted the session has waited for another one that had it.
+    pub fn contended(&self) -> u64 {
+        self.session.contended()
+    }
+
     /// Whether this process is a fork of the one that opened the window: then every call that communicates
     /// fails with [`LapiError::Forked`], and nothing of the job is touched when the context is dropped.
     #[inline]
