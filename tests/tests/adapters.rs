@@ -19,7 +19,7 @@ fn threads(num_tasks: usize) -> Vec<ThreadsAdapter> {
 
 /// Ranks over a segment that each maps for itself, as processes do.
 fn shm(num_tasks: usize) -> Vec<ShmAdapter> {
-    let segment = create_segment("test", num_tasks).expect("memory suffices");
+    let segment = create_segment("test", num_tasks, 1).expect("memory suffices");
     let attach = |task| {
         let segment = segment.try_clone().expect("descriptors suffice");
         thread::spawn(move || ShmAdapter::attach(segment, task, num_tasks, GetMode::Auto))
@@ -30,7 +30,7 @@ fn shm(num_tasks: usize) -> Vec<ShmAdapter> {
 }
 
 fn native_threads(num_tasks: usize) -> Vec<Native> {
-    wireup::in_process(num_tasks).expect("memory suffices")
+    wireup::in_process(num_tasks, 1).expect("memory suffices").into_iter().flatten().collect()
 }
 
 fn native_shm(num_tasks: usize) -> Vec<Native> {

@@ -56,7 +56,7 @@ impl Platform for Channels {
 
 /// Attaches all ranks at once, since each waits for the others.
 fn attach(ranks: usize, get: GetMode) -> Vec<ShmAdapter> {
-    let segment = shm::create_segment("test", ranks).expect("a segment");
+    let segment = shm::create_segment("test", ranks, 1).expect("a segment");
     let attach = |(task, fd): (usize, OwnedFd)| {
         thread::spawn(move || ShmAdapter::attach(fd, task as u32, ranks, get))
     };

@@ -64,7 +64,7 @@ fn task(
 
 /// What was taken at each step of a job of `tasks`.
 fn job(tasks: usize) -> Result<[u64; 3], AdapterError> {
-    let (fd, together) = (create_segment("example", tasks)?, Barrier::new(tasks));
+    let (fd, together) = (create_segment("example", tasks, 1)?, Barrier::new(tasks));
     thread::scope(|scope| {
         let start = |me| {
             let (fd, together) = (&fd, &together);
@@ -82,7 +82,7 @@ fn main() -> Result<(), AdapterError> {
     for tasks in [2, 4, 8, 16, 64, 256] {
         let mib = |bytes: u64| format!("{:.1} MiB", bytes as f64 / f64::from(1 << 20));
         let [start, neighbours, all] = job(tasks)?.map(mib);
-        let reserved = mib(segment_bytes(tasks)? as u64);
+        let reserved = mib(segment_bytes(tasks, 1)? as u64);
         println!("| {tasks} | {reserved} | {start} | {neighbours} | {all} |");
     }
     Ok(())
