@@ -32,7 +32,7 @@ pub use control::Control;
 #[derive(Debug)]
 pub enum Start {
     /// By `mpjrun`, as one rank of a job.
-    Launched(Membership),
+    Launched(Box<Membership>),
     /// Alone: it is a job of one rank.
     Singleton,
 }
@@ -139,7 +139,8 @@ pub fn detect(settings: &Settings) -> Result<Start, BootstrapError> {
     let control = Control::new(seat.task, control);
     control.end_with_launcher().map_err(|source| BootstrapError::Watch { source })?;
     let Seat { task, num_tasks, contexts, job, tuning, .. } = seat;
-    Ok(Start::Launched(Membership { task, num_tasks, contexts, job, segment, control, tuning }))
+    let seat = Membership { task, num_tasks, contexts, job, segment, control, tuning };
+    Ok(Start::Launched(Box::new(seat)))
 }
 
 /// Takes the descriptors of `seat`, unless they have been `taken` (BS2). A refusal leaves them where

@@ -54,9 +54,9 @@ pub fn connect(settings: &Settings) -> Result<Joined, WireupError> {
             let (get_report, tuning) = ("memory copy".to_owned(), Tuning::default());
             Ok(Joined { contexts, control: None, get_report, processors: None, tuning })
         }
-        Start::Launched(Membership {
-            task, num_tasks, contexts, segment, control, tuning, ..
-        }) => {
+        Start::Launched(membership) => {
+            let Membership { task, num_tasks, contexts, segment, control, tuning, .. } =
+                *membership;
             control.joined();
             let attached =
                 ShmAdapter::attach_contexts(segment, task, num_tasks, contexts, settings.get)?;

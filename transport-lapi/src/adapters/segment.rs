@@ -102,6 +102,11 @@ enum Memory {
     },
 }
 
+// SAFETY: the memory is not tied to a thread, and its owner does nothing but give it back.
+unsafe impl Send for Memory {}
+// SAFETY: as above.
+unsafe impl Sync for Memory {}
+
 /// The memory of a job as one context of a task sees it.
 pub(crate) struct Segment {
     start: NonNull<u8>,
