@@ -53,3 +53,22 @@ fn devices(contexts: Vec<Native>, options: &Options) -> Result<Vec<Device<Native
     let options = Options { early_limit, contexts: number, ..options.clone() };
     contexts.into_iter().map(|adapter| Device::new(adapter, options.clone())).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn contexts_divide_the_limit_on_early_memory() {
+        let options = Options { early_limit: 1_000_000, contexts: 4, ..Options::default() };
+        let ranks = in_process(2, &options).unwrap();
+        for (number, device) in ranks.iter().flat_map(|rank| rank.iter().enumerate()) {
+            assert_eq!(device.options.early_limit, 250_000);
+            let title = format!("rank {} of 2, context {number}\n", device.rank());
+            assert!(device.dump().unwrap().starts_with(&title));
+        }
+        let alone = in_process(1, &Options { contexts: 1, ..options }).unwrap();
+        assert_eq!(alone[0][0].options.early_limit, 1_000_000);
+        assert!(alone[0][0].dump().unwrap().starts_with("rank 0 of 1\n"));
+    }
+}
