@@ -21,9 +21,11 @@
 //! - EX8: in a job that goes on without a lost rank, another one that gives up has no choice. Code 0 then says
 //!   that it came to its end all the same.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use rustix::io::Errno;
+use transport_lapi::adapters::MAX_CONTEXTS;
 use transport_lapi::bootstrap::control::{ControlMessage, Counters, Queues};
 
 use crate::output::Broken;
@@ -184,8 +186,8 @@ pub(crate) struct Record {
     pub(crate) complaints: Vec<Complaint>,
     /// What it has done, told when it left.
     pub(crate) counters: Option<Counters>,
-    /// What it told of its queues, the last time it was asked.
-    pub(crate) queues: Option<Queues>,
+    /// What it told of its queues, the last time it was asked; by context.
+    pub(crate) queues: BTreeMap<u32, Queues>,
     /// When it asked for the end of the job, and with which code.
     aborted: Option<(u64, i32)>,
     /// When it gave up its place in the job.
@@ -353,7 +355,11 @@ impl Ledger {
                 record.counters = Some(counters);
             }
             ControlMessage::Finished { .. } => record.finished = true,
-            ControlMessage::Queues { queues, .. } => record.queues = Some(queues),
+            // The number is a claim.
+            ControlMessage::Queues { context, queues, .. } if (context as usize) < MAX_CONTEXTS => {
+                record.queues.insert(context, queues);
+            }
+            ControlMessage::Queues { .. } => {}
             ControlMessage::Aborted { at_nanos, code, .. } => {
                 record.aborted.get_or_insert((at_nanos.clamp(self.start, now), code));
             }
@@ -388,7 +394,7 @@ impl Ledger {
 
     /// Forgets the queues that ranks have told, since they are about to be asked again.
     pub(crate) fn forget_queues(&mut self) {
-        self.records.iter_mut().for_each(|record| record.queues = None);
+        self.records.iter_mut().for_each(|record| record.queues.clear());
     }
 
     /// The first panic of a thread that is not there any more, in a rank that is: `is_there` tells of a

@@ -28,6 +28,8 @@ const BY_MESSAGES: &str = "active messages";
 pub struct Asked {
     /// `-n`.
     pub ranks: Option<usize>,
+    /// `--contexts`.
+    pub contexts: Option<usize>,
     /// `--backend`.
     pub backend: Option<BackendChoice>,
     /// `-x`.
@@ -59,14 +61,18 @@ pub fn text(asked: &Asked) -> Result<String, LaunchError> {
     let tuned = tuning_file::load(&tuning_source(asked.exports.iter()))?;
     let backend = asked.backend.unwrap_or(settings.backend);
     let ranks = asked.ranks.unwrap_or_else(default_ranks);
-    let mut rows = vec![row_of_ranks(asked, ranks)];
+    let contexts = asked.contexts.unwrap_or(1);
+    let mut rows = vec![
+        row_of("ranks", ranks, asked.ranks, "-n"),
+        row_of("contexts", contexts, asked.contexts, "--contexts"),
+    ];
     rows.extend(SETTINGS.iter().map(|row| setting(asked, row.name, row.default)));
     rows.extend(rows_of_tuning(&tuned));
-    let (caps, bytes) = (caps_of(ranks)?, segment_bytes(ranks)?);
+    let (caps, bytes) = (caps_of(ranks)?, segment_bytes(ranks, contexts)?);
     let mut text = format!("mpjrun {}\nmachine: {}\n", env!("CARGO_PKG_VERSION"), Machine::here());
     text += "\nsettings\n";
     text += &table(&rows);
-    text += &adapter(&caps, ranks, bytes);
+    text += &adapter(&caps, ranks, contexts, bytes);
     let said = probe::report(asked);
     text += &get(&said);
     text += "\nmessages\n";
@@ -82,9 +88,10 @@ fn row(name: &str, value: String, origin: &str) -> Row {
     Row { name: name.to_owned(), value, origin: origin.to_owned() }
 }
 
-fn row_of_ranks(asked: &Asked, ranks: usize) -> Row {
-    let origin = if asked.ranks.is_some() { "command line (-n)" } else { "default" };
-    row("ranks", ranks.to_string(), origin)
+/// The row of a number that `option` sets if it is `given`.
+fn row_of(name: &str, number: usize, given: Option<usize>, option: &str) -> Row {
+    let origin = given.map_or("default".to_owned(), |_| format!("command line ({option})"));
+    row(name, number.to_string(), &origin)
 }
 
 fn setting(asked: &Asked, name: &str, default: &str) -> Row {
@@ -125,12 +132,14 @@ fn table(rows: &[Row]) -> String {
     text
 }
 
-fn adapter(caps: &Caps, ranks: usize, bytes: usize) -> String {
+fn adapter(caps: &Caps, ranks: usize, contexts: usize, bytes: usize) -> String {
     let Caps { name, max_inline, max_body, .. } = caps;
     let plural = if ranks == 1 { "" } else { "s" };
+    let each =
+        if contexts == 1 { String::new() } else { format!(" with {contexts} contexts each") };
     format!(
         "\nadapter {name}\n  \
-           segment for {ranks} rank{plural}: {bytes} bytes, of which a job takes what it touches\n  \
+           segment for {ranks} rank{plural}{each}: {bytes} bytes, of which a job takes what it touches\n  \
            a cell carries {max_inline} bytes beside its envelope, a frame up to {max_body}\n"
     )
 }
@@ -241,7 +250,8 @@ mod tests {
             Export { name: "MPJ_NOWHERE".into(), value: Some("1".into()) },
             Export { name: "MPJ_NOWHERE".into(), value: Some("2".into()) },
         ];
-        let asked = Asked { ranks: Some(3), backend: Some(BackendChoice::Eager), exports };
+        let asked =
+            Asked { ranks: Some(3), contexts: None, backend: Some(BackendChoice::Eager), exports };
         let given = setting(&asked, "MPJ_BACKEND", "auto");
         assert_eq!(given, row("MPJ_BACKEND", "eager".to_owned(), "command line (--backend)"));
         let last = setting(&asked, "MPJ_NOWHERE", "0");

@@ -432,7 +432,7 @@ impl Job {
         if let Some((ending, at)) = self.ranks[rank].ending() {
             self.take_last_messages(rank);
             self.ledger.ended(rank, ending, at);
-            self.oversight.answered(rank);
+            self.oversight.ended(rank);
         }
     }
 
@@ -441,7 +441,7 @@ impl Job {
         self.ranks[rank].program_has_ended();
         self.take_last_messages(rank);
         self.ledger.program_ended(rank, at);
-        self.oversight.answered(rank);
+        self.oversight.ended(rank);
     }
 
     /// Takes all that a rank has said before it ended, which its line holds: a script, or another process

@@ -6,12 +6,13 @@
 //!   and not longer than [`PATIENCE`]: a rank that computes does not answer.
 //! - OV2: the snapshot of an inquiry is taken before the ranks are asked, since asking wakes them.
 
+use std::collections::BTreeSet;
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
 use transport_lapi::TaskId;
 use transport_lapi::adapter::AdapterError;
-use transport_lapi::bootstrap::board::{Board, TaskState};
+use transport_lapi::bootstrap::board::{Board, TaskState, parts_of_context};
 
 use crate::exits::Verdict;
 use crate::job::Vigilance;
@@ -38,8 +39,8 @@ pub(crate) enum Occasion {
 struct Inquiry {
     occasion: Occasion,
     until: Instant,
-    /// Which ranks have still to answer.
-    open: Vec<bool>,
+    /// How many contexts of each rank have still to answer.
+    open: Vec<usize>,
 }
 
 /// See the module's head.
@@ -113,10 +114,9 @@ impl Oversight {
             return;
         }
         let look = watch::look(&self.board);
-        let open: Vec<bool> =
-            look.iter().map(|state| state.as_ref().is_some_and(TaskState::is_there)).collect();
+        let open: Vec<usize> = look.iter().map(|state| answers(state.as_ref())).collect();
         self.snapshot = Some(self.observe(look));
-        for rank in (0..open.len()).filter(|rank| open[*rank]) {
+        for rank in (0..open.len()).filter(|rank| open[*rank] > 0) {
             self.board.inquire(rank);
         }
         self.inquiry = Some(Inquiry { occasion, until: now + PATIENCE, open });
@@ -127,17 +127,24 @@ impl Oversight {
         self.inquiry.is_some()
     }
 
-    /// Rank `rank` has told its queues, or ended.
+    /// Rank `rank` has told its queues of one context.
     pub(crate) fn answered(&mut self, rank: usize) {
         if let Some(open) = self.inquiry.as_mut().and_then(|inquiry| inquiry.open.get_mut(rank)) {
-            *open = false;
+            *open = open.saturating_sub(1);
+        }
+    }
+
+    /// Rank `rank` has ended, and tells nothing more.
+    pub(crate) fn ended(&mut self, rank: usize) {
+        if let Some(open) = self.inquiry.as_mut().and_then(|inquiry| inquiry.open.get_mut(rank)) {
+            *open = 0;
         }
     }
 
     /// The occasion of an inquiry that has all its answers, or will get no more.
     pub(crate) fn concluded(&mut self, now: Instant) -> Option<Occasion> {
         let inquiry = self.inquiry.as_ref()?;
-        if now < inquiry.until && inquiry.open.contains(&true) {
+        if now < inquiry.until && inquiry.open.iter().any(|contexts| *contexts > 0) {
             return None;
         }
         // The ranks have been woken to answer.
@@ -174,4 +181,11 @@ impl Oversight {
         self.watch.start_anew();
         self.standstill.iter_mut().for_each(Standstill::start_anew);
     }
+}
+
+/// How many contexts of a rank will tell their queues: those in which a thread waits, or one in which it may poll.
+fn answers(state: Option<&TaskState>) -> usize {
+    let Some(state) = state.filter(|state| state.is_there()) else { return 0 };
+    let contexts = state.blocked.iter().map(|thread| parts_of_context(thread.wait.context).0);
+    contexts.collect::<BTreeSet<_>>().len().max(1)
 }

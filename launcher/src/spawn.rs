@@ -154,7 +154,7 @@ impl<'a> Prepared<'a> {
     ) -> Result<Started, LaunchError> {
         let size = self.spec.ranks();
         let job = JobName::of_this_process().to_string();
-        let segment = create_segment(&job, size)?;
+        let segment = create_segment(&job, size, self.spec.contexts)?;
         if self.spec.on_failure == OnFailure::Keep {
             Board::open(&segment)?.goes_on();
         }
@@ -173,7 +173,8 @@ impl<'a> Prepared<'a> {
             };
             let task = rank as TaskId;
             let (segment, control) = (segment.as_fd(), control.as_fd());
-            command.envs(rank_environment(task, size, &job, segment, control, &self.tuned.tuning));
+            let (contexts, tuning) = (self.spec.contexts, &self.tuned.tuning);
+            command.envs(rank_environment(task, size, contexts, &job, segment, control, tuning));
             let processors = self.placement.processors(rank);
             prepare(&mut command, segment, control, limit, mask, processors);
             let child = command.spawn().map_err(failed)?;

@@ -7,17 +7,19 @@
 //! only in its threads. [`Watch::look`] says so from several looks at what the ranks have published, some
 //! time apart, and counts of their threads in between. It has no false positive:
 //!
-//! - WD1: a rank counts as blocked only while each of its threads is asleep in a wait, by its slate, and the
-//!   number of its threads, by the kernel, is the number of those. A thread that computes, reads a file,
+//! - WD1: a rank counts as blocked only while each of its threads is asleep in a wait, by the slates of its
+//!   contexts, and the number of its threads, by the kernel, is the number of those in all contexts together: a
+//!   thread waits in one context at a time. A thread that computes, reads a file,
 //!   polls with `test` or `probe`, or sleeps anywhere else makes the rank one that may go on; so does a
 //!   thread that waits with MPJ_WAIT=spin, which never sleeps. Left out of the count are bystanders, whose
 //!   name says that they never communicate and start no thread that does, and is no other thread's
 //!   (`bystander_name`). Where the rank is in another namespace of processes its threads cannot be counted,
-//!   and where more of them are blocked than a slate lists they are not known: such a rank may go on.
+//!   and where more of them are blocked in a context than its slate lists they are not known: such a rank may go on.
 //!   Nor are threads counted where one drops the last access to the library that its rank has (`alone`): no
 //!   other can call it any more, and no rank joins twice.
 //! - WD2: the same epoch in all the looks means that the rank's waits have not changed between them (SL3 of
-//!   `transport_lapi`'s slates). So all ranks' waits stood there together from the end of the first look to
+//!   `transport_lapi`'s slates): it is the sum of those of its contexts, each of which only grows, so the same sum
+//!   says so of each of them, whenever it was read in the looks. So all ranks' waits stood there together from the end of the first look to
 //!   the beginning of the last one, however long each look took. The threads were counted in that time. The
 //!   count takes a while, and threads may come and go meanwhile; but the kernel's list ends only when it
 //!   has told as many threads as there are then, and the blocked ones are there all the time. So if it
@@ -34,7 +36,10 @@
 //!   a thread that finds its wait ended by another one does so too, whether it was woken or not. What a
 //!   rank has still to send waits for room that will not come. (On processors where a store may be visible
 //!   to one other before it is to all, the time between two looks stands for the missing order.) A bell
-//!   that has rung since its thread looked is a reason to wait for another look as well.
+//!   that has rung since its thread looked is a reason to wait for another look as well: that of its context.
+//!   All this holds in each context by itself, since a wait takes in, answers and ends what is in its own context
+//!   alone. A message to a context in which nobody waits wakes nobody, and counts for nothing: who is asleep in
+//!   another one does not come there, and nobody else is left.
 //! - WD4: wildcards need no rule: a receive from any rank is completed by another rank's call as well.
 //!   Requests under way that nobody waits for complete only when their rank makes progress, which it does
 //!   in its threads alone: there is no progress thread. A copy that the kernel makes from memory to memory

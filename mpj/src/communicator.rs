@@ -30,9 +30,15 @@ const NONE_LEFT: u32 = 0;
 const MOST_COMMUNICATORS: u64 = (1 << 32) / CONTEXTS_EACH as u64;
 
 impl Communicator {
-    pub(crate) fn world(device: Device<Native>, get_report: String) -> Self {
-        let contexts = Arc::new(AtomicU32::new(CONTEXTS_EACH));
-        Self { device: Arc::new(Seat::new(device, get_report)), context: 0, contexts }
+    /// The communicators of all ranks: one for each context of theirs, in order.
+    pub(crate) fn of_world(
+        devices: Vec<Device<Native>>,
+        get_report: &str,
+    ) -> impl Iterator<Item = Self> {
+        Seat::of_world(devices, get_report).map(|seat| {
+            let contexts = Arc::new(AtomicU32::new(CONTEXTS_EACH));
+            Self { device: Arc::new(seat), context: 0, contexts }
+        })
     }
 
     /// This process's rank: `0..size` (MPI_Comm_rank).
@@ -48,7 +54,8 @@ impl Communicator {
     /// A communicator of the same ranks whose messages never match those of this one
     /// (MPI_Comm_dup). Collective: every rank calls it, in the same order.
     ///
-    /// A job can make 2^31 - 1 of them, also if those made before are gone.
+    /// It belongs to the same context of the ranks (see [`crate::World::on_context`]). A job can make 2^31 - 1 of
+    /// them in each, also if those made before are gone.
     ///
     /// # Errors
     /// As [`Communicator::send`]; [`Error::Contexts`], on every rank, when all were made. Those that there

@@ -55,11 +55,24 @@ pub enum Error {
         /// How many communicators a job can make.
         most: u64,
     },
-    /// Requests of several jobs were mixed in one call.
+    /// Requests of several jobs, or of several contexts of the rank, were mixed in one call.
     #[error(
-        "the requests of one wait belong to different jobs; wait for those of each job by itself"
+        "the requests of one wait belong to different jobs or contexts; wait for those of each by \
+         itself"
     )]
     Mixed,
+    /// The ranks have no such context.
+    #[error(
+        "context {asked} is out of range: each rank of this job has {}; start it with mpjrun \
+         --contexts N to have more, or with Options::contexts as threads of one process",
+        match .contexts { 1 => "context 0 alone".to_owned(), n => format!("contexts 0 to {}", n - 1) }
+    )]
+    Context {
+        /// The context that was asked for.
+        asked: usize,
+        /// How many there are.
+        contexts: usize,
+    },
 }
 
 impl Error {
@@ -68,7 +81,9 @@ impl Error {
         match self {
             Self::Device(error) => error.class(),
             Self::Count { .. } => mpjdev::ErrorClass::Truncate,
-            Self::Memory { .. } | Self::Contexts { .. } => mpjdev::ErrorClass::Other,
+            Self::Memory { .. } | Self::Contexts { .. } | Self::Context { .. } => {
+                mpjdev::ErrorClass::Other
+            }
             Self::Buffer { .. } => mpjdev::ErrorClass::NoMem,
             Self::Mixed => mpjdev::ErrorClass::Request,
         }

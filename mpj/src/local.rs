@@ -55,24 +55,24 @@ pub fn run<R: Send>(ranks: usize, body: impl Fn(World) -> R + Sync) -> Result<Ve
     run_with(&Options::default(), ranks, body)
 }
 
-/// [`run`] with options: backend or protocol table, early memory, wait mode.
+/// [`run`] with options: backend or protocol table, early memory, wait mode, contexts.
 ///
 /// # Errors
-/// As [`run`].
+/// As [`run`]; [`LocalError::Setup`] for a number of contexts that is not possible.
 pub fn run_with<R: Send>(
     options: &Options,
     ranks: usize,
     body: impl Fn(World) -> R + Sync,
 ) -> Result<Vec<R>, LocalError> {
-    let devices = wireup::in_process(ranks, options).map_err(Error::from)?;
+    let rank_devices = wireup::in_process(ranks, options).map_err(Error::from)?;
     // The rank that left first by a panic is the cause; the others may panic since it is gone.
     let first = Arc::new(OnceLock::new());
     let outcomes: Vec<_> = std::thread::scope(|scope| {
-        let rank_thread = |device| {
+        let rank_thread = |devices| {
             let (body, first) = (&body, first.clone());
-            scope.spawn(move || body(World::local(device, first)))
+            scope.spawn(move || body(World::local(devices, first)))
         };
-        let threads: Vec<_> = devices.into_iter().map(rank_thread).collect();
+        let threads: Vec<_> = rank_devices.into_iter().map(rank_thread).collect();
         threads.into_iter().map(|thread| thread.join()).collect()
     });
     let first = first.get().copied();

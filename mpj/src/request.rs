@@ -163,7 +163,7 @@ pub fn wait_all<T: Datatype>(
 ///
 /// # Errors
 /// As [`Request::wait`], the request is then out of the list; [`Error::Mixed`] for requests of
-/// several worlds.
+/// several worlds or contexts.
 pub fn wait_any<T: Datatype>(
     requests: &mut Vec<Request<T>>,
 ) -> Result<Option<(usize, Vec<T>, Status)>, Error> {

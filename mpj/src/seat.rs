@@ -5,8 +5,8 @@
 //! one. So the error of a thread's last call is kept, also when the thread ends, and a world that is
 //! dropped while an error counts does not wait. For the thread that drops the world these count:
 //!
-//! * the error of its own last call. A later call of its own that succeeds shows that the program has
-//!   dealt with it; the calls of other threads, one that polls for example, show nothing.
+//! * the error of its own last call, in whatever context. A later call of its own that succeeds shows that the
+//!   program has dealt with it; the calls of other threads, one that polls for example, show nothing.
 //! * the error of another thread's last call, unless a call of the dropping thread has succeeded since.
 //!   The other thread may have handed its error over, as a thread that is joined does, and this may be
 //!   the error that `main` returns; but a thread that has gone on without complaint is not leaving for it.
@@ -18,8 +18,8 @@
 
 use std::cell::Cell;
 use std::ops::Deref;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, ThreadId};
 
 use mpjdev::Device;
@@ -27,17 +27,23 @@ use mpjdev::wireup::Native;
 
 use crate::error::Error;
 
-/// See the module. Shared by the communicators, scopes and requests of one world.
+/// See the module. Shared by the communicators, scopes and requests of one context of a world.
 pub(crate) struct Seat {
     device: Device<Native>,
     /// How one-sided reads are done, in words.
     pub get_report: String,
-    complaints: Complaints,
+    /// Those of all contexts of the world.
+    complaints: Arc<Complaints>,
 }
 
 impl Seat {
-    pub fn new(device: Device<Native>, get_report: String) -> Self {
-        Self { device, get_report, complaints: Complaints::default() }
+    /// The seats of one world: one for each of its contexts, in order.
+    pub fn of_world(devices: Vec<Device<Native>>, get_report: &str) -> impl Iterator<Item = Self> {
+        let complaints = Arc::<Complaints>::default();
+        devices.into_iter().map(move |device| {
+            let (get_report, complaints) = (get_report.to_owned(), complaints.clone());
+            Self { device, get_report, complaints }
+        })
     }
 
     /// Passes on what a call of the user answers, and keeps or forgets its error.
@@ -102,7 +108,7 @@ const MOST_KEPT: usize = 64;
 struct Complaints {
     /// In the order of their numbers.
     kept: Mutex<Vec<Complaint>>,
-    /// Number of the latest one that is kept, 0 if there is none: what a call that succeeds looks at.
+    /// Number of the latest one that is kept, 0 if there is none.
     latest: AtomicU64,
 }
 
@@ -111,6 +117,10 @@ struct Complaint {
     number: u64,
     text: String,
 }
+
+/// How many complaints are kept in this process, whatever their world: what a call that succeeds looks at, since it
+/// lies nearer than the world's own.
+static KEPT: AtomicUsize = AtomicUsize::new(0);
 
 /// How many complaints this process has numbered: no two of them have the same number, whatever their world.
 static NUMBERED: AtomicU64 = AtomicU64::new(0);
@@ -125,7 +135,7 @@ impl Complaints {
     /// A call of this thread has succeeded.
     #[inline(always)]
     fn succeeded(&self) {
-        if self.latest.load(Ordering::Relaxed) != 0 {
+        if KEPT.load(Ordering::Relaxed) != 0 {
             self.go_on();
         }
     }
@@ -138,25 +148,33 @@ impl Complaints {
         if GONE_ON.get() == (self.address(), self.latest.load(Ordering::Relaxed)) {
             return;
         }
-        let mut kept = self.kept();
         let this = thread::current().id();
-        kept.retain(|complaint| complaint.thread != this);
-        let latest = kept.last().map_or(0, |complaint| complaint.number);
-        self.latest.store(latest, Ordering::Relaxed);
+        let latest = self.change(|kept| kept.retain(|complaint| complaint.thread != this));
         GONE_ON.set((self.address(), latest));
     }
 
     /// The last call of this thread had this error.
     fn add(&self, text: String) {
-        let mut kept = self.kept();
         let thread = thread::current().id();
-        kept.retain(|complaint| complaint.thread != thread);
-        if kept.len() == MOST_KEPT {
-            kept.remove(0);
-        }
-        let number = NUMBERED.fetch_add(1, Ordering::Relaxed) + 1;
-        kept.push(Complaint { thread, number, text });
-        self.latest.store(number, Ordering::Relaxed);
+        self.change(|kept| {
+            kept.retain(|complaint| complaint.thread != thread);
+            if kept.len() == MOST_KEPT {
+                kept.remove(0);
+            }
+            let number = NUMBERED.fetch_add(1, Ordering::Relaxed) + 1;
+            kept.push(Complaint { thread, number, text });
+        });
+    }
+
+    /// Changes the list, and answers the number of the latest one that is kept then.
+    fn change(&self, change: impl FnOnce(&mut Vec<Complaint>)) -> u64 {
+        let mut kept = self.kept();
+        let before = kept.len();
+        change(&mut kept);
+        let latest = kept.last().map_or(0, |complaint| complaint.number);
+        self.latest.store(latest, Ordering::Relaxed);
+        KEPT.fetch_add(kept.len().wrapping_sub(before), Ordering::Relaxed);
+        latest
     }
 
     /// What counts if this thread leaves now: see the module.
@@ -182,6 +200,12 @@ impl Complaints {
     }
 }
 
+impl Drop for Complaints {
+    fn drop(&mut self) {
+        self.change(Vec::clear);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -199,7 +223,7 @@ mod tests {
         assert_eq!(complaints.of_leaving().as_deref(), Some("second"));
         complaints.succeeded();
         assert_eq!(complaints.of_leaving(), None);
-        assert_eq!(complaints.latest.load(Ordering::Relaxed), 0, "calls look no further");
+        assert_eq!(complaints.latest.load(Ordering::Relaxed), 0, "nothing is kept");
     }
 
     #[test]

@@ -1,19 +1,25 @@
 //! Joining and leaving the job: MPI_Init and MPI_Finalize.
 
 use std::ops::Deref;
+use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Once, OnceLock};
+use std::thread;
 use std::time::Instant;
 
+use mpjdev::Stats;
 use mpjdev::wireup::{self, Control, Job};
 
 use crate::abort;
 use crate::communicator::Communicator;
 use crate::error::Error;
+use crate::seat::Seat;
 
-/// All ranks of the job: MPI_COMM_WORLD. Dropping it ends this rank's part.
+/// All ranks of the job: MPI_COMM_WORLD, in context 0. Dropping it ends this rank's part, in all contexts.
 pub struct World {
     communicator: Communicator,
+    /// The same in the contexts behind context 0.
+    further: Vec<Communicator>,
     control: Option<Control>,
     /// Where the first rank of a local job that goes without waiting leaves its number.
     first_gone: Arc<OnceLock<usize>>,
@@ -30,14 +36,13 @@ pub struct World {
 /// call; a job segment that cannot be used.
 pub fn init() -> Result<World, Error> {
     wtime();
-    let Job { device, control, get_report } = wireup::join()?;
+    let Job { devices, control, get_report } = wireup::join()?;
     if let Some(control) = &control {
-        device.report_to(control.clone());
+        devices.iter().for_each(|device| device.report_to(control.clone()));
         tell_panics(control.clone());
         abort::joined(control);
     }
-    let communicator = Communicator::world(device, get_report);
-    Ok(World { communicator, control, first_gone: Arc::default(), left: false })
+    Ok(World::new(devices, control, &get_report, Arc::default()))
 }
 
 /// Seconds since an arbitrary moment in the past of this process (MPI_Wtime).
@@ -49,14 +54,75 @@ pub fn wtime() -> f64 {
 impl World {
     /// The world of one rank of a job in this process.
     pub(crate) fn local(
-        device: mpjdev::Device<wireup::Native>,
+        devices: Vec<mpjdev::Device<wireup::Native>>,
         first_gone: Arc<OnceLock<usize>>,
     ) -> Self {
-        let communicator = Communicator::world(device, "memory copy".to_owned());
-        Self { communicator, control: None, first_gone, left: false }
+        Self::new(devices, None, "memory copy", first_gone)
     }
 
-    /// Ends this rank's part: waits until all that it sent is in place and every rank has come here
+    fn new(
+        devices: Vec<mpjdev::Device<wireup::Native>>,
+        control: Option<Control>,
+        get_report: &str,
+        first_gone: Arc<OnceLock<usize>>,
+    ) -> Self {
+        let mut contexts = Communicator::of_world(devices, get_report);
+        let communicator = contexts.next().expect("a rank has context 0");
+        let further = contexts.collect();
+        Self { communicator, further, control, first_gone, left: false }
+    }
+
+    /// How many contexts each rank has: 1, or as many as `mpjrun --contexts` says.
+    pub fn contexts(&self) -> usize {
+        1 + self.further.len()
+    }
+
+    /// The same ranks by their context number `context`; 0 is that of the world itself.
+    ///
+    /// A context has memory, a lock and queues of its own: what is sent in one is received in the same context of
+    /// the other rank and nowhere else, and threads that use different contexts never wait for each other's lock.
+    /// So each of several threads that communicate a lot has its own one. Progress is a context's own, too: **a
+    /// thread that waits in one context makes no progress in the others**. What is under way there goes on when
+    /// some thread waits or polls there, or when the world ends. Requests of different contexts cannot be waited for in one
+    /// call.
+    ///
+    /// # Errors
+    /// [`Error::Context`] when there is no such context.
+    ///
+    /// ```
+    /// let options = mpj::Options { contexts: 2, ..Default::default() };
+    /// mpj::local::run_with(&options, 2, |world| {
+    ///     std::thread::scope(|scope| {
+    ///         for context in 0..world.contexts() {
+    ///             let ranks = world.on_context(context).unwrap();
+    ///             scope.spawn(move || {
+    ///                 let mut got = [0];
+    ///                 if ranks.rank() == 0 {
+    ///                     ranks.send(&[context], 1, 7).unwrap();
+    ///                 } else {
+    ///                     ranks.recv(&mut got, 0, 7).unwrap();
+    ///                     assert_eq!(got, [context]);
+    ///                 }
+    ///             });
+    ///         }
+    ///     });
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
+    pub fn on_context(&self, context: usize) -> Result<Communicator, Error> {
+        let found = self.all_contexts().nth(context).cloned();
+        found.ok_or(Error::Context { asked: context, contexts: self.contexts() })
+    }
+
+    fn all_contexts(&self) -> impl Iterator<Item = &Communicator> {
+        std::iter::once(&self.communicator).chain(&self.further)
+    }
+
+    fn devices(&self) -> impl Iterator<Item = &Arc<Seat>> {
+        self.all_contexts().map(|communicator| &communicator.device)
+    }
+
+    /// Ends this rank's part, in all contexts: waits until all that it sent is in place and every rank has come here
     /// (MPI_Finalize). Dropping the world does the same, but cannot say what went wrong.
     ///
     /// # Errors
@@ -69,23 +135,46 @@ impl World {
     /// Leaves the job after `finish`, which answers whether the others have come to their end too.
     fn leave(
         &self,
-        finish: impl FnOnce(&mpjdev::Device<wireup::Native>) -> Result<bool, mpjdev::Error>,
+        finish: impl Fn(&mpjdev::Device<wireup::Native>) -> Result<bool, mpjdev::Error> + Sync,
     ) -> Result<(), Error> {
-        let device = &self.communicator.device;
         if let Some(control) = &self.control {
-            control.leaving(device.stats().unwrap_or_default().into());
+            let stats = self.devices().map(|device| device.stats().unwrap_or_default());
+            control.leaving(stats.sum::<Stats>().into());
         }
-        let have_come = device.answer(finish(device))?;
+        let have_come = self.end_all(&finish)?;
         if let Some(control) = self.control.as_ref().filter(|_| have_come) {
             control.finished();
         }
         Ok(())
     }
 
+    /// Ends all contexts by `finish`, at the same time: a rank that waited in one of them for the others would make
+    /// no progress in the rest, where some of these may still wait for it.
+    fn end_all(
+        &self,
+        finish: &(impl Fn(&mpjdev::Device<wireup::Native>) -> Result<bool, mpjdev::Error> + Sync),
+    ) -> Result<bool, Error> {
+        let first = &self.communicator.device;
+        let have_come = thread::scope(|scope| {
+            let end = |device| thread::Builder::new().spawn_scoped(scope, move || finish(device));
+            let ends: Vec<_> = self.further.iter().map(|one| end(&**one.device)).collect();
+            let mut outcomes = vec![finish(first)];
+            for (one, end) in self.further.iter().zip(ends) {
+                outcomes.push(match end {
+                    Ok(end) => end.join().unwrap_or_else(|panic| resume_unwind(panic)),
+                    // No thread is to be had: one context after the other is enough for most programs.
+                    Err(_) => finish(&one.device),
+                });
+            }
+            outcomes.into_iter().try_fold(true, |all, one| Ok::<_, mpjdev::Error>(all & one?))
+        });
+        first.answer(have_come)
+    }
+
     /// Goes without waiting for the others, who learn that this rank is gone, as the launcher does.
     fn abandon(&self) {
         self.first_gone.get_or_init(|| self.rank());
-        self.communicator.device.abort();
+        self.devices().for_each(|device| device.abort());
     }
 }
 
@@ -112,7 +201,7 @@ impl Drop for World {
         let complaint = self.communicator.device.complaint();
         // Dropped by a `main` that returns an error, which is printed after this: where the job hangs by
         // that, it must get there.
-        let alone = Arc::strong_count(&self.communicator.device) == 1;
+        let alone = self.devices().all(|device| Arc::strong_count(device) == 1);
         let leave = || self.leave(|device| device.finish_unless_dismissed(alone));
         let Some(complaint) = complaint.or_else(|| leave().err().map(|error| error.to_string()))
         else {

@@ -47,7 +47,7 @@ fn main() -> Result<(), Failure> {
 
 /// A job of two tasks, each with a mapping of its own, whose gets are made of active messages.
 fn attached() -> Result<Vec<ShmAdapter>, Failure> {
-    let segment = create_segment("layouts", 2)?;
+    let segment = create_segment("layouts", 2, 1)?;
     let attach = |(task, fd): (u32, OwnedFd)| {
         thread::spawn(move || ShmAdapter::attach(fd, task, 2, GetMode::Am))
     };

@@ -50,6 +50,8 @@ pub struct Options {
     pub early_limit: usize,
     /// How waiting threads spend their time.
     pub wait: WaitMode,
+    /// How many contexts each rank has: looked at when they are made ([`crate::wireup`]), not by the device of one.
+    pub contexts: usize,
     /// How many processors the ranks share; those that this process may use if not given.
     pub processors: Option<usize>,
     /// Whether this is a job of one rank since no launcher has started the program.
@@ -65,6 +67,7 @@ impl Options {
             table: Table::of(settings.backend, &tuning),
             early_limit: settings.early_limit,
             wait: settings.wait,
+            contexts: 1,
             processors: None,
             is_alone: false,
             tuning,
@@ -411,7 +414,8 @@ impl<A: Adapter> Device<A> {
     /// # Errors
     /// [`Error::Finished`], what made the device unusable.
     pub fn stats(&self) -> Result<Stats, Error> {
-        Ok(self.session()?.state.stats)
+        let stats = self.session()?.state.stats;
+        Ok(Stats { contended: self.context.contended(), ..stats })
     }
 
     /// How Get reads another rank's memory; `None` means over active messages.

@@ -18,12 +18,21 @@ impl<A: Adapter> Device<A> {
     /// [`Error::Finished`], what made the device unusable.
     pub fn dump(&self) -> Result<String, Error> {
         let session = self.session()?;
-        Ok(describe(&session.state, self.rank(), self.size()))
+        let title = match self.options.contexts {
+            1 => format!("rank {} of {}\n", self.rank(), self.size()),
+            _ => format!(
+                "rank {} of {}, context {}\n",
+                self.rank(),
+                self.size(),
+                self.context.number()
+            ),
+        };
+        Ok(describe(&session.state, title))
     }
 }
 
-fn describe(state: &State, rank: u32, size: usize) -> String {
-    let mut text = format!("rank {rank} of {size}\n");
+/// What stands there, behind the title.
+fn describe(state: &State, mut text: String) -> String {
     let posted: Vec<_> = state.matcher.posted().collect();
     let _ = writeln!(text, "posted receives without a message: {}", posted.len());
     for (pattern, _) in posted {

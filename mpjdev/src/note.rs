@@ -5,7 +5,7 @@
 use transport_lapi::Session;
 use transport_lapi::adapter::Adapter;
 use transport_lapi::bootstrap::Control;
-use transport_lapi::bootstrap::board::{Call, Phase, Wait};
+use transport_lapi::bootstrap::board::{Call, Phase, Wait, context_of};
 use transport_lapi::bootstrap::control::{EarlyMessage, PostedReceive, Queues};
 
 use crate::device::Device;
@@ -23,9 +23,10 @@ impl<A: Adapter> Device<A> {
     /// does not go on.
     pub fn report_to(&self, control: Control) {
         let launcher = self.launcher.get_or_init(|| control).clone();
+        let of_task = self.context.number();
         self.context.on_inquiry(move |session| {
-            let (launcher, queues) = (launcher.clone(), queues(&session.state));
-            move || launcher.queues(queues)
+            let (launcher, queues) = (launcher.clone(), queues(&session.state, of_task));
+            move || launcher.queues(of_task, queues)
         });
     }
 
@@ -64,6 +65,7 @@ pub(crate) fn of_operation<A: Adapter>(session: &Session<A, State>, call: Call, 
 /// The wait for a message that fits `pattern`.
 pub(crate) fn of_pattern(pattern: &Pattern) -> Wait {
     let Pattern { context, source, tag } = *pattern;
+    let context = context.into();
     Wait { open: 1, peer: source, tag, context, phase: Phase::Unmatched, ..Wait::default() }
 }
 
@@ -77,7 +79,7 @@ fn of_send(sending: &Sending) -> Wait {
         sends: true,
         peer: Some(sending.dest),
         tag: Some(sending.tag),
-        context: sending.context,
+        context: sending.context.into(),
         bytes: sending.len as u64,
         phase,
         ..Wait::default()
@@ -87,20 +89,21 @@ fn of_send(sending: &Sending) -> Wait {
 fn of_taking(taking: &Taking) -> Wait {
     let Matched { source, tag, context, data, .. } = taking.matched;
     let phase = if data.is_some() { Phase::Fetching } else { Phase::Arriving };
-    let bytes = taking.capacity as u64;
+    let (bytes, context) = (taking.capacity as u64, context.into());
     Wait { peer: Some(source), tag: Some(tag), context, bytes, phase, ..Wait::default() }
 }
 
-fn queues(state: &State) -> Queues {
+/// Both queues of context `of_task` of the rank.
+fn queues(state: &State, of_task: usize) -> Queues {
     let posted = state.matcher.posted().take(Queues::LISTED).map(|(pattern, number)| {
         let Pattern { context, source, tag } = pattern;
         let bytes = state.requests.capacity(number).unwrap_or(0) as u64;
-        PostedReceive { source, tag, context, bytes }
+        PostedReceive { source, tag, context: context_of(of_task, context.into()), bytes }
     });
     let early = state.matcher.early().take(Queues::LISTED).filter_map(|(_, &key)| {
         let Early { source, tag, context, len, body } = state.early.get(key)?;
         let eager = matches!(body, EarlyBody::Eager { .. });
-        let (source, tag, context) = (*source, *tag, *context);
+        let (source, tag, context) = (*source, *tag, context_of(of_task, u64::from(*context)));
         Some(EarlyMessage { source, tag, context, bytes: *len as u64, eager })
     });
     Queues {

@@ -1,5 +1,8 @@
 //! Counters of what the protocols did: plain numbers, read at any time.
 
+use std::iter::Sum;
+use std::ops::Add;
+
 use transport_lapi::bootstrap::control::{Counters, ProtocolCounters};
 
 /// What one protocol did on this rank.
@@ -31,6 +34,36 @@ pub struct Stats {
     pub early_bytes: u64,
     /// Most bytes that were ever held for early messages at once.
     pub early_bytes_peak: u64,
+    /// How often a thread has waited for the lock of the device, since another one had it.
+    pub contended: u64,
+}
+
+impl Add for ProtocolStats {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self {
+            messages: self.messages + other.messages,
+            bytes: self.bytes + other.bytes,
+            early: self.early + other.early,
+            copies: self.copies + other.copies,
+        }
+    }
+}
+
+impl Sum for Stats {
+    /// Those of all contexts of a rank. The sum of the peaks is the most that may have been held at once.
+    fn sum<I: Iterator<Item = Self>>(all: I) -> Self {
+        all.fold(Self::default(), |one, other| Self {
+            eager: one.eager + other.eager,
+            rendezvous: one.rendezvous + other.rendezvous,
+            credit_fallbacks: one.credit_fallbacks + other.credit_fallbacks,
+            received: one.received + other.received,
+            early_bytes: one.early_bytes + other.early_bytes,
+            early_bytes_peak: one.early_bytes_peak + other.early_bytes_peak,
+            contended: one.contended + other.contended,
+        })
+    }
 }
 
 impl From<ProtocolStats> for ProtocolCounters {

@@ -1,4 +1,7 @@
-//! Joining a job: the device over the adapter that this process's environment calls for.
+//! Joining a job: the devices over the adapters that this process's environment calls for.
+//!
+//! A rank has a device for each of its contexts. Device `c` meets the messages of the others' devices `c` alone, and
+//! shares nothing with the rank's own ones but the memory for early messages: each has its part of the limit.
 
 use transport_lapi::config::Settings;
 use transport_lapi::wireup::{self, Joined, WireupError};
@@ -11,8 +14,8 @@ pub use transport_lapi::wireup::Native;
 
 /// A rank that has joined its job.
 pub struct Job {
-    /// The device.
-    pub device: Device<Native>,
+    /// The devices: one for each of the rank's contexts, in order.
+    pub devices: Vec<Device<Native>>,
     /// The line to the launcher, if one started this process.
     pub control: Option<Control>,
     /// How Get reads memory, in words.
@@ -27,18 +30,45 @@ pub struct Job {
 /// be used.
 pub fn join() -> Result<Job, Error> {
     let settings = Settings::from_env().map_err(WireupError::from)?;
-    let Joined { adapter, control, get_report, processors, tuning } = wireup::connect(&settings)?;
+    let Joined { contexts, control, get_report, processors, tuning } = wireup::connect(&settings)?;
     let is_alone = control.is_none();
     let options = Options { processors, is_alone, ..Options::new(&settings, tuning) };
-    let device = Device::new(adapter, options)?;
-    Ok(Job { device, control, get_report })
+    Ok(Job { devices: devices(contexts, &options)?, control, get_report })
 }
 
-/// A job whose ranks are threads of this process: one device for each, in order.
+/// A job whose ranks are threads of this process: for each rank, in order, the devices of its contexts.
 ///
 /// # Errors
-/// [`Error::Wireup`] for a number of ranks that is not possible.
-pub fn in_process(ranks: usize, options: &Options) -> Result<Vec<Device<Native>>, Error> {
-    let adapters = wireup::in_process(ranks).map_err(WireupError::Adapter)?;
-    adapters.into_iter().map(|adapter| Device::new(adapter, options.clone())).collect()
+/// [`Error::Wireup`] for a number of ranks, or of contexts, that is not possible.
+pub fn in_process(ranks: usize, options: &Options) -> Result<Vec<Vec<Device<Native>>>, Error> {
+    let tasks = wireup::in_process(ranks, options.contexts).map_err(WireupError::Adapter)?;
+    tasks.into_iter().map(|contexts| devices(contexts, options)).collect()
+}
+
+/// The devices of one rank. What it may have pending at another one is divided among them, so that the sum is what
+/// was agreed on.
+fn devices(contexts: Vec<Native>, options: &Options) -> Result<Vec<Device<Native>>, Error> {
+    let number = contexts.len();
+    let early_limit = options.early_limit / number;
+    let options = Options { early_limit, contexts: number, ..options.clone() };
+    contexts.into_iter().map(|adapter| Device::new(adapter, options.clone())).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn contexts_divide_the_limit_on_early_memory() {
+        let options = Options { early_limit: 1_000_000, contexts: 4, ..Options::default() };
+        let ranks = in_process(2, &options).unwrap();
+        for (number, device) in ranks.iter().flat_map(|rank| rank.iter().enumerate()) {
+            assert_eq!(device.options.early_limit, 250_000);
+            let title = format!("rank {} of 2, context {number}\n", device.rank());
+            assert!(device.dump().unwrap().starts_with(&title));
+        }
+        let alone = in_process(1, &Options { contexts: 1, ..options }).unwrap();
+        assert_eq!(alone[0][0].options.early_limit, 1_000_000);
+        assert!(alone[0][0].dump().unwrap().starts_with("rank 0 of 1\n"));
+    }
 }

@@ -19,7 +19,7 @@ fn threads(num_tasks: usize) -> Vec<ThreadsAdapter> {
 
 /// Ranks over a segment that each maps for itself, as processes do.
 fn shm(num_tasks: usize) -> Vec<ShmAdapter> {
-    let segment = create_segment("test", num_tasks).expect("memory suffices");
+    let segment = create_segment("test", num_tasks, 1).expect("memory suffices");
     let attach = |task| {
         let segment = segment.try_clone().expect("descriptors suffice");
         thread::spawn(move || ShmAdapter::attach(segment, task, num_tasks, GetMode::Auto))
@@ -30,7 +30,7 @@ fn shm(num_tasks: usize) -> Vec<ShmAdapter> {
 }
 
 fn native_threads(num_tasks: usize) -> Vec<Native> {
-    wireup::in_process(num_tasks).expect("memory suffices")
+    wireup::in_process(num_tasks, 1).expect("memory suffices").into_iter().flatten().collect()
 }
 
 fn native_shm(num_tasks: usize) -> Vec<Native> {
@@ -40,6 +40,30 @@ fn native_shm(num_tasks: usize) -> Vec<Native> {
 /// Ranks over channels, whose bodies are read later.
 fn channels(num_tasks: usize) -> Vec<ChannelAdapter> {
     channels::job(num_tasks).expect("memory suffices")
+}
+
+/// Ranks in the second of two contexts, over a segment on the heap.
+fn threads_in_a_further_context(num_tasks: usize) -> Vec<ThreadsAdapter> {
+    second(threads::job_with_contexts(num_tasks, 2).expect("memory suffices"))
+}
+
+/// The same over a segment that each maps for itself.
+fn shm_in_a_further_context(num_tasks: usize) -> Vec<ShmAdapter> {
+    let segment = create_segment("test", num_tasks, 2).expect("memory suffices");
+    let attach = |task| {
+        let segment = segment.try_clone().expect("descriptors suffice");
+        thread::spawn(move || {
+            ShmAdapter::attach_contexts(segment, task, num_tasks, 2, GetMode::Auto)
+        })
+    };
+    let attaching: Vec<_> = (0..num_tasks as TaskId).map(attach).collect();
+    let attached = attaching.into_iter().map(|task| task.join().expect("attaching ends"));
+    second(attached.collect::<Result<_, _>>().expect("all tasks attach"))
+}
+
+/// The second context of each task.
+fn second<A>(tasks: Vec<Vec<A>>) -> Vec<A> {
+    tasks.into_iter().map(|mut contexts| contexts.remove(1)).collect()
 }
 
 fn faulty<A: Adapter>(tasks: Vec<A>, plan: FaultPlan) -> Vec<FaultAdapter<A>> {
@@ -73,6 +97,8 @@ adapter_conformance!(of_threads, super::threads);
 adapter_conformance!(of_shm, super::shm);
 adapter_conformance!(of_native_threads, super::native_threads);
 adapter_conformance!(of_native_shm, super::native_shm);
+adapter_conformance!(of_threads_in_a_further_context, super::threads_in_a_further_context);
+adapter_conformance!(of_shm_in_a_further_context, super::shm_in_a_further_context);
 adapter_conformance!(of_channels, super::channels);
 adapter_conformance!(of_faultless, super::faultless);
 adapter_conformance!(of_often_full, super::often_full, while sender polls);

@@ -32,7 +32,34 @@ impl Platform for Shm {
     }
 }
 
-/// The same, with Get built from active messages.
+/// Ranks in the second of two contexts, over a segment on the heap.
+struct ThreadsFurther;
+
+impl Platform for ThreadsFurther {
+    type Adapter = ThreadsAdapter;
+
+    fn adapters(ranks: usize) -> Vec<ThreadsAdapter> {
+        second(threads::job_with_contexts(ranks, 2).expect("a job of threads"))
+    }
+}
+
+/// The same over a segment that each maps for itself.
+struct ShmFurther;
+
+impl Platform for ShmFurther {
+    type Adapter = ShmAdapter;
+
+    fn adapters(ranks: usize) -> Vec<ShmAdapter> {
+        second(attach_contexts(ranks, 2, GetMode::Auto))
+    }
+}
+
+/// The second context of each rank.
+fn second<A>(ranks: Vec<Vec<A>>) -> Vec<A> {
+    ranks.into_iter().map(|mut contexts| contexts.remove(1)).collect()
+}
+
+/// Ranks over a segment that each maps for itself, with Get built from active messages.
 struct ShmReferenceGet;
 
 impl Platform for ShmReferenceGet {
@@ -54,11 +81,15 @@ impl Platform for Channels {
     }
 }
 
-/// Attaches all ranks at once, since each waits for the others.
 fn attach(ranks: usize, get: GetMode) -> Vec<ShmAdapter> {
-    let segment = shm::create_segment("test", ranks).expect("a segment");
+    attach_contexts(ranks, 1, get).into_iter().flatten().collect()
+}
+
+/// Attaches all ranks at once, since each waits for the others.
+fn attach_contexts(ranks: usize, contexts: usize, get: GetMode) -> Vec<Vec<ShmAdapter>> {
+    let segment = shm::create_segment("test", ranks, contexts).expect("a segment");
     let attach = |(task, fd): (usize, OwnedFd)| {
-        thread::spawn(move || ShmAdapter::attach(fd, task as u32, ranks, get))
+        thread::spawn(move || ShmAdapter::attach_contexts(fd, task as u32, ranks, contexts, get))
     };
     let descriptor = |task| (task, segment.try_clone().expect("a descriptor"));
     let attaching: Vec<_> = (0..ranks).map(descriptor).map(attach).collect();
@@ -87,6 +118,8 @@ device_conformance!(shm_eager, Shm, Options::with_backend(BackendChoice::Eager))
 device_conformance!(shm_rendezvous, Shm, Options::with_backend(BackendChoice::Rendezvous));
 device_conformance!(shm_auto, Shm, Options::with_backend(BackendChoice::Auto));
 device_conformance!(shm_mixed_asleep, Shm, asleep(mixed()));
+device_conformance!(threads_further, ThreadsFurther, mixed());
+device_conformance!(shm_further, ShmFurther, asleep(mixed()));
 device_conformance!(
     shm_reference_get,
     ShmReferenceGet,

@@ -102,7 +102,8 @@ fn a_job_with_too_little_memory_says_how_much_it_wants_and_may_have() {
         let outcome = confined(&[limit], &launch::mpjrun_path(), &words);
         let (_, number) = limit.split_once('=').expect("a limit");
         assert!([1, 125].contains(&outcome.code), "{limit}: {outcome:?}");
-        let wanted = format!("{} bytes wanted", segment_bytes(64).expect("so many ranks may be"));
+        let wanted =
+            format!("{} bytes wanted", segment_bytes(64, 1).expect("so many ranks may be"));
         for words in ["job segment", &wanted, number] {
             assert!(outcome.stderr.contains(words), "{limit}: no {words:?} in {outcome:?}");
         }

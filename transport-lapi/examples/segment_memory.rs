@@ -1,7 +1,7 @@
 //! How much memory the segment of a job takes: reserved addresses, and what is really taken after
 //! the start, after every task has talked to both neighbours, and after all pairs have talked.
 //!
-//! `cargo run --release -p transport-lapi --example segment_memory` prints the table of
+//! `cargo run --release -p transport-lapi --example segment_memory` prints the tables of
 //! ARCHITECTURE.md. The tasks are threads here; the segment is that of processes.
 #![allow(clippy::print_stdout, reason = "a program prints")]
 
@@ -37,6 +37,27 @@ fn exchange(adapter: &mut ShmAdapter, peers: &[usize]) -> Result<(), AdapterErro
     Ok(())
 }
 
+/// What a job of `tasks` with so many `contexts` has taken when all tasks have attached.
+fn start(tasks: usize, contexts: usize) -> Result<u64, AdapterError> {
+    let fd = create_segment("example", tasks, contexts)?;
+    let attach = |me: usize| {
+        let own = copy(&fd)?;
+        ShmAdapter::attach_contexts(own, me as TaskId, tasks, contexts, GetMode::Auto)
+    };
+    thread::scope(|scope| {
+        let attach = &attach;
+        let started: Vec<_> = (0..tasks).map(|me| scope.spawn(move || attach(me))).collect();
+        let ended = started.into_iter().map(|task| task.join().expect("no task panics"));
+        let _attached = ended.collect::<Result<Vec<_>, _>>()?;
+        Ok(taken(&fd))
+    })
+}
+
+fn copy(fd: &OwnedFd) -> Result<OwnedFd, AdapterError> {
+    let action = "copy the descriptor";
+    fd.try_clone().map_err(|source| AdapterError::System { action, source })
+}
+
 /// The part of one task; what was taken at each step, in bytes.
 fn task(
     fd: &OwnedFd,
@@ -44,10 +65,7 @@ fn task(
     tasks: usize,
     together: &Barrier,
 ) -> Result<[u64; 3], AdapterError> {
-    let own = fd
-        .try_clone()
-        .map_err(|source| AdapterError::System { action: "copy the descriptor", source })?;
-    let mut adapter = ShmAdapter::attach(own, me as TaskId, tasks, GetMode::Auto)?;
+    let mut adapter = ShmAdapter::attach(copy(fd)?, me as TaskId, tasks, GetMode::Auto)?;
     let measured = || {
         together.wait();
         let bytes = taken(fd);
@@ -64,7 +82,7 @@ fn task(
 
 /// What was taken at each step of a job of `tasks`.
 fn job(tasks: usize) -> Result<[u64; 3], AdapterError> {
-    let (fd, together) = (create_segment("example", tasks)?, Barrier::new(tasks));
+    let (fd, together) = (create_segment("example", tasks, 1)?, Barrier::new(tasks));
     thread::scope(|scope| {
         let start = |me| {
             let (fd, together) = (&fd, &together);
@@ -77,13 +95,22 @@ fn job(tasks: usize) -> Result<[u64; 3], AdapterError> {
 }
 
 fn main() -> Result<(), AdapterError> {
+    let mib = |bytes: u64| format!("{:.1} MiB", bytes as f64 / f64::from(1 << 20));
     println!("| ranks | reserved | start | neighbours | all pairs |");
     println!("|---|---|---|---|---|");
     for tasks in [2, 4, 8, 16, 64, 256] {
-        let mib = |bytes: u64| format!("{:.1} MiB", bytes as f64 / f64::from(1 << 20));
         let [start, neighbours, all] = job(tasks)?.map(mib);
-        let reserved = mib(segment_bytes(tasks)? as u64);
+        let reserved = mib(segment_bytes(tasks, 1)? as u64);
         println!("| {tasks} | {reserved} | {start} | {neighbours} | {all} |");
+    }
+    println!("\n| ranks | 1 context | 2 contexts | 4 contexts |\n|---|---|---|---|");
+    for tasks in [2, 4, 8, 16, 32, 64, 128, 256] {
+        let mut row = format!("| {tasks} |");
+        for contexts in [1, 2, 4] {
+            let reserved = mib(segment_bytes(tasks, contexts)? as u64);
+            row += &format!(" {reserved}; {} |", mib(start(tasks, contexts)?));
+        }
+        println!("{row}");
     }
     Ok(())
 }

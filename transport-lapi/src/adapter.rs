@@ -233,6 +233,14 @@ pub enum AdapterError {
         /// What the probe met.
         reason: String,
     },
+    /// Tasks with this many contexts are not possible.
+    #[error("a rank has 1 to {max} contexts, not {asked}")]
+    ContextCount {
+        /// What was asked for.
+        asked: usize,
+        /// The limit.
+        max: usize,
+    },
     /// A job of this many tasks is not possible.
     #[error("a job has 1 to {max} ranks, not {asked}")]
     TaskCount {
@@ -289,6 +297,12 @@ pub unsafe trait Adapter: Send + 'static {
 
     /// This task's number.
     fn task(&self) -> TaskId;
+
+    /// Which of the task's contexts this is. Its frames come from, and go to, the contexts of the same number
+    /// alone: what carries them is the address, so none is in a frame.
+    fn context(&self) -> usize {
+        0
+    }
 
     /// How many tasks the job has.
     fn num_tasks(&self) -> usize;

@@ -34,5 +34,5 @@ mod slate;
 pub mod threads;
 mod withdrawal;
 
-pub use layout::{MAX_TASKS, segment_bytes};
+pub use layout::{MAX_CONTEXTS, MAX_TASKS, segment_bytes};
 pub use local::{LocalAdapter, Reach};

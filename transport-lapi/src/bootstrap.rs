@@ -23,7 +23,7 @@ use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::adapter::TaskId;
-use crate::adapters::MAX_TASKS;
+use crate::adapters::{MAX_CONTEXTS, MAX_TASKS};
 use crate::config::{self, ForeignLauncher, JobVariables, Settings, Tuning};
 
 pub use control::Control;
@@ -32,7 +32,7 @@ pub use control::Control;
 #[derive(Debug)]
 pub enum Start {
     /// By `mpjrun`, as one rank of a job.
-    Launched(Membership),
+    Launched(Box<Membership>),
     /// Alone: it is a job of one rank.
     Singleton,
 }
@@ -44,6 +44,8 @@ pub struct Membership {
     pub task: TaskId,
     /// How many tasks the job has, at most [`MAX_TASKS`].
     pub num_tasks: usize,
+    /// How many contexts each of them has, at most [`MAX_CONTEXTS`].
+    pub contexts: usize,
     /// Opaque name of the job.
     pub job: String,
     /// The segment that all tasks of the job map.
@@ -136,8 +138,9 @@ pub fn detect(settings: &Settings) -> Result<Start, BootstrapError> {
     let (segment, control) = take_once(&TAKEN, &seat)?;
     let control = Control::new(seat.task, control);
     control.end_with_launcher().map_err(|source| BootstrapError::Watch { source })?;
-    let Seat { task, num_tasks, job, tuning, .. } = seat;
-    Ok(Start::Launched(Membership { task, num_tasks, job, segment, control, tuning }))
+    let Seat { task, num_tasks, contexts, job, tuning, .. } = seat;
+    let seat = Membership { task, num_tasks, contexts, job, segment, control, tuning };
+    Ok(Start::Launched(Box::new(seat)))
 }
 
 /// Takes the descriptors of `seat`, unless they have been `taken` (BS2). A refusal leaves them where
@@ -159,20 +162,22 @@ pub fn withhold_descriptors() {
     }
 }
 
-/// The environment of rank `task` of the job called `job`, whose inherited descriptors are
-/// `segment` and `control`; its tuned values are the same on every rank. See [`spawn::prepare`] for passing the descriptors themselves.
+/// The environment of rank `task` of the job called `job`, whose tasks have so many `contexts` and whose inherited
+/// descriptors are `segment` and `control`; its tuned values are the same on every rank. See [`spawn::prepare`] for passing the descriptors themselves.
 pub fn rank_environment(
     task: TaskId,
     num_tasks: usize,
+    contexts: usize,
     job: &str,
     segment: BorrowedFd<'_>,
     control: BorrowedFd<'_>,
     tuning: &Tuning,
-) -> [(&'static str, String); 7] {
+) -> [(&'static str, String); 8] {
     [
         (config::RANK, task.to_string()),
         (config::SIZE, num_tasks.to_string()),
         (config::LOCAL_RANK, task.to_string()),
+        (config::CONTEXTS, contexts.to_string()),
         (config::JOB, job.to_owned()),
         (config::SHM_FD, segment.as_raw_fd().to_string()),
         (config::CTRL_FD, control.as_raw_fd().to_string()),
@@ -194,6 +199,7 @@ pub fn monotonic_nanos() -> u64 {
 struct Seat {
     task: TaskId,
     num_tasks: usize,
+    contexts: usize,
     job: String,
     segment: i32,
     control: i32,
@@ -206,6 +212,13 @@ impl Seat {
         let num_tasks = number(config::SIZE, &variables.size, 1..=MAX_TASKS, expected)?;
         let expected = "a rank below MPJ_SIZE";
         let task = number(config::RANK, &variables.rank, 0..=num_tasks - 1, expected)?;
+        let contexts = match variables.contexts {
+            None => 1,
+            Some(_) => {
+                let expected = "a number of contexts from 1 to 4";
+                number(config::CONTEXTS, &variables.contexts, 1..=MAX_CONTEXTS, expected)?
+            }
+        };
         let expected = "the number of an inherited descriptor";
         let descriptors = 3..=i32::MAX as usize;
         let segment = number(config::SHM_FD, &variables.segment, descriptors.clone(), expected)?;
@@ -220,6 +233,7 @@ impl Seat {
         Ok(Self {
             task: task as TaskId,
             num_tasks,
+            contexts,
             job,
             segment: segment as i32,
             control: control as i32,

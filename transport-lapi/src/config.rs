@@ -80,6 +80,8 @@ pub(crate) const RANK: &str = "MPJ_RANK";
 pub(crate) const SIZE: &str = "MPJ_SIZE";
 /// Rank among those of this host, set by the launcher for programs that choose a device by it.
 pub(crate) const LOCAL_RANK: &str = "MPJ_LOCAL_RANK";
+/// How many contexts each rank has, set by the launcher; 1 where it is not set.
+pub(crate) const CONTEXTS: &str = "MPJ_CONTEXTS";
 /// Opaque name of the job, set by the launcher.
 pub(crate) const JOB: &str = "MPJ_JOB";
 /// Number of the inherited descriptor of the job segment, set by the launcher.
@@ -91,7 +93,8 @@ pub(crate) const TUNED: &str = "MPJ_TUNED";
 
 /// Everything that the launcher sets for a rank. What a rank starts that is no rank of its job does
 /// without them.
-pub const JOB_VARIABLES: [&str; 7] = [RANK, SIZE, LOCAL_RANK, JOB, SHM_FD, CTRL_FD, TUNED];
+pub const JOB_VARIABLES: [&str; 8] =
+    [RANK, SIZE, LOCAL_RANK, CONTEXTS, JOB, SHM_FD, CTRL_FD, TUNED];
 /// Which test of several ranks a process was started for, and by which process: set by a test for its
 /// launcher, and so for its ranks.
 pub const TEST: &str = "MPJ_TEST";
@@ -347,6 +350,7 @@ pub(crate) fn processors() -> Option<usize> {
 pub(crate) struct JobVariables {
     pub(crate) rank: Option<String>,
     pub(crate) size: Option<String>,
+    pub(crate) contexts: Option<String>,
     pub(crate) job: Option<String>,
     pub(crate) segment: Option<String>,
     pub(crate) control: Option<String>,
@@ -362,6 +366,7 @@ impl JobVariables {
         Self {
             rank: lookup(RANK),
             size: lookup(SIZE),
+            contexts: lookup(CONTEXTS),
             job: lookup(JOB),
             segment: lookup(SHM_FD),
             control: lookup(CTRL_FD),

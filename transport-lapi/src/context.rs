@@ -106,6 +106,7 @@ pub struct Context<A: Adapter, S> {
     bell: Arc<dyn Doorbell>,
     pace: Pace,
     task: TaskId,
+    number: usize,
     num_tasks: usize,
     inquiry: OnceLock<Answer<A, S>>,
 }
@@ -116,7 +117,7 @@ type Answer<A, S> = Box<dyn Fn(&Session<A, S>) -> Box<dyn FnOnce()> + Send + Syn
 impl<A: Adapter, S> Context<A, S> {
     /// Opens the window (LAPI_Init). The adapter is already connected to its peers.
     pub fn init(mut adapter: A, state: S, options: Options) -> Self {
-        let (task, num_tasks) = (adapter.task(), adapter.num_tasks());
+        let (task, number, num_tasks) = (adapter.task(), adapter.context(), adapter.num_tasks());
         let (bell, board) = (adapter.doorbell(), adapter.wait_board());
         let session = Session {
             state,
@@ -139,7 +140,7 @@ impl<A: Adapter, S> Context<A, S> {
         let cores = options.processors.unwrap_or_else(own);
         let pace = Pace::new(options.wait, options.tuning.spin(), num_tasks, cores);
         let (session, inquiry) = (Lock::new(session), OnceLock::new());
-        Self { session, bell, pace, task, num_tasks, inquiry }
+        Self { session, bell, pace, task, number, num_tasks, inquiry }
     }
 
     /// This task's number.
@@ -148,10 +149,20 @@ impl<A: Adapter, S> Context<A, S> {
         self.task
     }
 
+    /// Which of the task's contexts this is: it talks to those of the same number.
+    pub fn number(&self) -> usize {
+        self.number
+    }
+
     /// How many tasks the job has.
     #[inline]
     pub fn num_tasks(&self) -> usize {
         self.num_tasks
+    }
+
+    /// How often a thread that wanted the session has waited for another one that had it.
+    pub fn contended(&self) -> u64 {
+        self.session.contended()
     }
 
     /// Whether this process is a fork of the one that opened the window: then every call that communicates

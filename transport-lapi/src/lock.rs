@@ -47,8 +47,8 @@ use crate::fork::WipedWord as BiasWord;
 #[cfg(loom)]
 use crate::sync::BiasWord;
 use crate::sync::{
-    AtomicBool, AtomicUsize, Fences, Mutex, MutexGuard, Ordering, register_light_fences_in_process,
-    thread_mark, yield_now,
+    AtomicBool, AtomicU64, AtomicUsize, Fences, Mutex, MutexGuard, Ordering,
+    register_light_fences_in_process, thread_mark, yield_now,
 };
 
 /// The mark of no thread.
@@ -81,6 +81,8 @@ pub(crate) struct Lock<T> {
     /// Who is inside, by the gate (X5).
     holder: AtomicUsize,
     gate: Mutex<Turns>,
+    /// How often a thread that came had to wait for another one: counted where it waits, so nowhere else does it cost.
+    contended: AtomicU64,
     process: ProcessMark,
     value: UnsafeCell<T>,
 }
@@ -122,6 +124,7 @@ impl<T> Lock<T> {
             held: AtomicBool::new(false),
             holder: AtomicUsize::new(NOBODY),
             gate: Mutex::new(Turns { last: NOBODY, in_a_row: 0, away: 0 }),
+            contended: AtomicU64::new(0),
             process: ProcessMark::new(),
             value: UnsafeCell::new(value),
         }
@@ -145,6 +148,24 @@ impl<T> Lock<T> {
     /// Whether this process is a fork of the one that has made the lock (X8).
     pub(crate) fn is_fork(&self) -> bool {
         self.process.is_fork()
+    }
+
+    /// How often a thread that wanted the lock has waited for another one that had it.
+    pub(crate) fn contended(&self) -> u64 {
+        self.contended.load(Ordering::Relaxed)
+    }
+
+    #[cold]
+    fn count_contention(&self) {
+        self.contended.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Waits for the gate, if it has to.
+    fn come_to_gate(&self) -> MutexGuard<'_, Turns> {
+        self.gate.try_lock().unwrap_or_else(|| {
+            self.count_contention();
+            self.gate.lock()
+        })
     }
 
     /// The owner's entry, or its retreat (X3).
@@ -178,7 +199,7 @@ impl<T> Lock<T> {
         if self.is_inside(mine) {
             return Err(Refusal::Inside);
         }
-        let mut gate = self.gate.lock();
+        let mut gate = self.come_to_gate();
         match self.bias.load(Ordering::Relaxed) {
             NOBODY if gate.count(mine) => self.bias.store(mine, Ordering::Relaxed),
             bias if bias == NOBODY || bias == mine || is_revoked(bias) => {}
@@ -213,6 +234,9 @@ impl<T> Lock<T> {
         self.bias.store(owner | REVOKED, Ordering::Relaxed);
         if heavy_fence().is_err() {
             std::thread::sleep(SETTLED);
+        }
+        if self.is_held() {
+            self.count_contention();
         }
         while self.is_held() {
             yield_now();
@@ -275,7 +299,7 @@ impl<'a, T> Guard<'a, T> {
             None => {
                 self.lock.leave_by_bias();
                 body();
-                self.gate = self.lock.settle(self.lock.gate.lock(), thread_mark());
+                self.gate = self.lock.settle(self.lock.come_to_gate(), thread_mark());
             }
         }
     }

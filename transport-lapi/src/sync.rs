@@ -223,6 +223,11 @@ mod imp {
         pub(crate) fn lock(&self) -> MutexGuard<'_, T> {
             MutexGuard { mutex: &self.0, guard: Some(lock(&self.0)) }
         }
+
+        pub(crate) fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
+            let guard = self.0.try_lock().ok()?;
+            Some(MutexGuard { mutex: &self.0, guard: Some(guard) })
+        }
     }
 
     /// `None` only while [`MutexGuard::unlocked`] runs.

@@ -29,8 +29,8 @@ pub enum WireupError {
 
 /// A task connected to its job.
 pub struct Joined {
-    /// The connection.
-    pub adapter: Native,
+    /// The connections: one for each of the task's contexts, in order.
+    pub contexts: Vec<Native>,
     /// The line to the launcher, if one started us.
     pub control: Option<Control>,
     /// How gets are done, in words, for reports.
@@ -42,7 +42,7 @@ pub struct Joined {
     pub tuning: Tuning,
 }
 
-/// Joins the job that the environment describes, or makes a job of one task. Blocks until every
+/// Joins the job that the environment describes, or makes a job of one task with one context. Blocks until every
 /// task of the job has come here.
 ///
 /// # Errors
@@ -50,25 +50,29 @@ pub struct Joined {
 pub fn connect(settings: &Settings) -> Result<Joined, WireupError> {
     match bootstrap::detect(settings)? {
         Start::Singleton => {
-            let adapter = threads::job(1)?.remove(0).into_any();
+            let contexts = threads::job(1)?.into_iter().map(LocalAdapter::into_any).collect();
             let (get_report, tuning) = ("memory copy".to_owned(), Tuning::default());
-            Ok(Joined { adapter, control: None, get_report, processors: None, tuning })
+            Ok(Joined { contexts, control: None, get_report, processors: None, tuning })
         }
-        Start::Launched(Membership { task, num_tasks, segment, control, tuning, .. }) => {
+        Start::Launched(membership) => {
+            let Membership { task, num_tasks, contexts, segment, control, tuning, .. } =
+                *membership;
             control.joined();
-            let shm = ShmAdapter::attach(segment, task, num_tasks, settings.get)?;
-            let get_report = shm.get_report();
-            let (adapter, control) = (shm.into_any(), Some(control));
-            let processors = config::processors();
-            Ok(Joined { adapter, control, get_report, processors, tuning })
+            let attached =
+                ShmAdapter::attach_contexts(segment, task, num_tasks, contexts, settings.get)?;
+            let get_report = attached[0].get_report();
+            let contexts = attached.into_iter().map(LocalAdapter::into_any).collect();
+            let (control, processors) = (Some(control), config::processors());
+            Ok(Joined { contexts, control, get_report, processors, tuning })
         }
     }
 }
 
-/// The tasks of a job whose ranks are threads of this process, in order.
+/// The tasks of a job whose ranks are threads of this process, in order; of each, its `contexts`.
 ///
 /// # Errors
-/// [`AdapterError::TaskCount`]; [`AdapterError::System`] when there is no memory.
-pub fn in_process(num_tasks: usize) -> Result<Vec<Native>, AdapterError> {
-    Ok(threads::job(num_tasks)?.into_iter().map(LocalAdapter::into_any).collect())
+/// [`AdapterError::TaskCount`]; [`AdapterError::ContextCount`]; [`AdapterError::System`] when there is no memory.
+pub fn in_process(num_tasks: usize, contexts: usize) -> Result<Vec<Vec<Native>>, AdapterError> {
+    let tasks = threads::job_with_contexts(num_tasks, contexts)?.into_iter();
+    Ok(tasks.map(|task| task.into_iter().map(LocalAdapter::into_any).collect()).collect())
 }

@@ -11,7 +11,9 @@ use transport_lapi::config::{self, BackendChoice, Keyword};
 
 use super::hosts;
 use super::io::IoOptions;
-use super::values::{backend_words, export_parser, largest_of, rank_count, seconds, total};
+use super::values::{
+    backend_words, context_count, export_parser, largest_of, rank_count, seconds, total,
+};
 use super::variables;
 use super::vigilance::VigilanceOptions;
 use crate::info::Asked;
@@ -60,6 +62,9 @@ pub(super) struct ProgramOptions {
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Options of the job")]
 pub(super) struct WholeJob {
+    /// Contexts of each rank, which its threads use without sharing a lock; 1 if not given
+    #[arg(long, value_name = "N", value_parser = context_count, allow_negative_numbers = true)]
+    contexts: Option<usize>,
     /// Protocol that carries the messages
     #[arg(long, value_name = "B", value_parser = backend_words())]
     backend: Option<String>,
@@ -106,7 +111,8 @@ impl JobOptions {
     pub(super) fn asked(self) -> Asked {
         let exports = self.job.genv.into_iter().chain(self.program.export.iter().cloned());
         let backend = self.job.backend.as_deref().and_then(BackendChoice::from_word);
-        Asked { ranks: self.program.ranks(), backend, exports: exports.collect() }
+        let (ranks, contexts) = (self.program.ranks(), self.job.contexts);
+        Asked { ranks, contexts, backend, exports: exports.collect() }
     }
 }
 
@@ -152,6 +158,7 @@ impl WholeJob {
         let spec = JobSpec {
             apps,
             exports: self.genv,
+            contexts: self.contexts.unwrap_or(1),
             backend: self.backend.as_deref().and_then(BackendChoice::from_word),
             output: self.io.output(self.label),
             input: self.io.input(),

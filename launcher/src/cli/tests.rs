@@ -42,7 +42,7 @@ fn export(name: &str, value: Option<&str>) -> Export {
 
 #[test]
 fn every_option_is_taken() {
-    let line = "-n 3 --backend eager -l --timeout 1.5 --stall 9 --deadlock ignore --genv B=2 -x A=b=c -x HOME --wdir /tmp \
+    let line = "-n 3 --contexts 2 --backend eager -l --timeout 1.5 --stall 9 --deadlock ignore --genv B=2 -x A=b=c -x HOME --wdir /tmp \
                 --path /opt:/srv --host localhost prog";
     let app = App {
         exports: vec![export("A", Some("b=c")), export("HOME", None)],
@@ -52,6 +52,7 @@ fn every_option_is_taken() {
     };
     let expected = JobSpec {
         exports: vec![export("B", Some("2"))],
+        contexts: 2,
         backend: Some(BackendChoice::Eager),
         output: OutputChoice { tag: true, ..OutputChoice::default() },
         timeout: Some(Duration::from_millis(1500)),
@@ -231,10 +232,11 @@ fn streams_places_and_failures_are_chosen() {
 
 #[test]
 fn info_needs_no_program_and_takes_none() {
-    let parsed = request("-np 3 --info --backend eager -genv A 1 -x B=2").expect("legal");
-    let (ranks, backend) = (Some(3), Some(BackendChoice::Eager));
+    let parsed =
+        request("-np 3 --contexts 4 --info --backend eager -genv A 1 -x B=2").expect("legal");
+    let (ranks, contexts, backend) = (Some(3), Some(4), Some(BackendChoice::Eager));
     let exports = vec![export("A", Some("1")), export("B", Some("2"))];
-    assert_eq!(parsed, Request::Info(Asked { ranks, backend, exports }));
+    assert_eq!(parsed, Request::Info(Asked { ranks, contexts, backend, exports }));
     assert_eq!(refusal("--info prog").0, ErrorKind::ArgumentConflict);
     assert_eq!(refusal("--info : -n 2 p").0, ErrorKind::InvalidValue);
     assert_eq!(app("prog --info").args, words("--info"));
@@ -352,6 +354,15 @@ fn an_unknown_backend_gets_the_legal_ones() {
     let (kind, text) = refusal("--backend fast prog");
     assert_eq!(kind, ErrorKind::InvalidValue);
     assert!(text.contains("fast") && text.contains("auto, eager, rendezvous"), "{text}");
+}
+
+#[test]
+fn impossible_numbers_of_contexts_are_refused_with_the_legal_ones() {
+    for value in ["0", "5", "-1", "two"] {
+        let (kind, text) = refusal(&format!("--contexts {value} prog"));
+        assert_eq!(kind, ErrorKind::ValueValidation, "{text}");
+        assert!(text.contains("a rank has 1 to 4 contexts"), "{text}");
+    }
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::time::Duration;
 
 use clap::builder::{OsStringValueParser, PossibleValuesParser, TypedValueParser};
-use transport_lapi::adapters::MAX_TASKS;
+use transport_lapi::adapters::{MAX_CONTEXTS, MAX_TASKS};
 use transport_lapi::config::{BackendChoice, Keyword};
 
 use crate::job::Export;
@@ -18,6 +18,11 @@ fn limit_on_ranks() -> String {
 pub(super) fn rank_count(text: &str) -> Result<usize, String> {
     let count = text.parse().ok().filter(|count| (1..=MAX_TASKS).contains(count));
     count.ok_or_else(limit_on_ranks)
+}
+
+pub(super) fn context_count(text: &str) -> Result<usize, String> {
+    let count = text.parse().ok().filter(|count| (1..=MAX_CONTEXTS).contains(count));
+    count.ok_or_else(|| format!("a rank has 1 to {MAX_CONTEXTS} contexts"))
 }
 
 /// The ranks of all programs, if they can be one job.
@@ -94,6 +99,14 @@ mod tests {
         for list in ["", "x", "4:2", "1:4:0", "1:2:3:4", "0", "257", "1,", "-1"] {
             let text = largest_of(list).expect_err(list);
             assert!(text.contains("FIRST:LAST:STEP"), "{list}: {text}");
+        }
+    }
+
+    #[test]
+    fn a_rank_has_few_contexts() {
+        assert_eq!((context_count("1"), context_count("4")), (Ok(1), Ok(4)));
+        for count in ["0", "5", "-1", "two", ""] {
+            assert_eq!(context_count(count), Err("a rank has 1 to 4 contexts".to_owned()));
         }
     }
 

@@ -82,6 +82,8 @@ pub struct JobSpec {
     pub apps: Vec<App>,
     /// Variables for all ranks.
     pub exports: Vec<Export>,
+    /// How many contexts each rank has.
+    pub contexts: usize,
     /// Protocol of messages; `None` leaves it to the environment.
     pub backend: Option<BackendChoice>,
     /// What becomes of the ranks' output.
@@ -108,6 +110,7 @@ impl JobSpec {
         Self {
             apps,
             exports: Vec::new(),
+            contexts: 1,
             backend: None,
             output: OutputChoice::default(),
             input: InputChoice::Rank(0),

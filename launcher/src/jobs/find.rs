@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::process::geteuid;
 use transport_lapi::adapters::shm::SEGMENT_NAME;
-use transport_lapi::adapters::{MAX_TASKS, segment_bytes};
+use transport_lapi::adapters::{MAX_CONTEXTS, MAX_TASKS, segment_bytes};
 
 use super::JobsError;
 use super::name::JobName;
@@ -28,10 +28,12 @@ impl Job {
         String::from_utf8_lossy(&words).trim_end_matches('\0').replace('\0', " ")
     }
 
-    /// How many ranks it has: segments of different jobs differ in length.
+    /// How many ranks it has: segments of jobs with other numbers of ranks, or of contexts, differ in length.
     pub(super) fn ranks(&self) -> Option<usize> {
         let bytes = fs::metadata(&self.segment).ok()?.len();
-        (1..=MAX_TASKS).find(|&ranks| segment_bytes(ranks).is_ok_and(|size| size as u64 == bytes))
+        let is_it =
+            |ranks, contexts| segment_bytes(ranks, contexts).is_ok_and(|size| size as u64 == bytes);
+        (1..=MAX_TASKS).find(|&ranks| (1..=MAX_CONTEXTS).any(|contexts| is_it(ranks, contexts)))
     }
 
     /// Opens its segment.
@@ -129,7 +131,8 @@ mod tests {
 
     #[test]
     fn segments_of_different_jobs_differ_in_length() {
-        let sizes = (1..=MAX_TASKS).map(|ranks| segment_bytes(ranks).expect("a legal number"));
-        assert_eq!(sizes.collect::<BTreeSet<_>>().len(), MAX_TASKS);
+        let all = (1..=MAX_TASKS).flat_map(|ranks| (1..=MAX_CONTEXTS).map(move |n| (ranks, n)));
+        let sizes = all.map(|(ranks, n)| segment_bytes(ranks, n).expect("legal numbers"));
+        assert_eq!(sizes.collect::<BTreeSet<_>>().len(), MAX_TASKS * MAX_CONTEXTS);
     }
 }

@@ -18,7 +18,7 @@ const MAX_GROUPS: usize = 4;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Gathering {
     /// The barrier of a communicator, named by its context.
-    Barrier(u32),
+    Barrier(u64),
     /// The end of all ranks.
     Finish,
 }

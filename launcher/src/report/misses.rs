@@ -19,7 +19,7 @@ const MAX_PER_RECEIVE: usize = 2;
 struct Pattern {
     source: Option<u32>,
     tag: Option<i32>,
-    context: u32,
+    context: u64,
     /// Bytes that it has room for.
     room: u64,
 }
@@ -29,7 +29,7 @@ struct Pattern {
 struct Message {
     source: u32,
     tag: i32,
-    context: u32,
+    context: u64,
     bytes: u64,
     /// Whether its data wait at the sender, which may be all that is wrong.
     is_offered: bool,

@@ -97,7 +97,7 @@ fn early_words(message: &EarlyMessage) -> String {
     format!("early message from rank {from}, {envelope}, {}{place}", words::bytes(bytes))
 }
 
-fn envelope(wanted: Option<i32>, context: u32) -> String {
+fn envelope(wanted: Option<i32>, context: u64) -> String {
     let on = on_communicator(context);
     match is_collective(context) {
         true => format!("of a collective call{on}"),

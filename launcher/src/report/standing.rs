@@ -1,6 +1,8 @@
 //! How one rank stands: what it told over its control line, and what was read of it in the segment.
 
-use transport_lapi::bootstrap::board::{Blocked, Call, TaskState, Wait};
+use std::collections::BTreeMap;
+
+use transport_lapi::bootstrap::board::{Blocked, Call, Wait};
 use transport_lapi::bootstrap::control::Queues;
 
 use super::snapshot::{Activity, Seen, Snapshot};
@@ -63,7 +65,7 @@ pub(super) struct Standing {
     has_left: bool,
     /// Whether the report has it in its lists.
     pub(super) is_told: bool,
-    /// What it told of its queues.
+    /// What it told of its queues, those of all contexts together.
     pub(super) queues: Option<Queues>,
 }
 
@@ -87,7 +89,7 @@ impl Standing {
 
     fn waits_in(&mut self, seen: &Seen) {
         if let Some(state) = seen.state() {
-            self.waits = state.blocked.iter().take(TaskState::LISTED).copied().collect();
+            self.waits = state.blocked.clone();
             self.unlisted = state.unlisted;
         }
     }
@@ -148,6 +150,17 @@ impl Standing {
     }
 }
 
+/// The queues of all contexts, one behind the other; `None` if none was told.
+fn all_contexts(queues: &BTreeMap<u32, Queues>) -> Option<Queues> {
+    queues.values().cloned().reduce(|mut all, one| {
+        all.posted.extend(one.posted);
+        all.early.extend(one.early);
+        all.all_posted = all.all_posted.saturating_add(one.all_posted);
+        all.all_early = all.all_early.saturating_add(one.all_early);
+        all
+    })
+}
+
 /// The process that was read of a rank.
 fn pid(seen: &Seen) -> Option<u32> {
     seen.state().map(|state| state.pid)
@@ -171,7 +184,7 @@ fn one(rank: usize, record: &Record, snapshot: &Snapshot, stopped_at: Option<u64
             && matches!(record.ended, Some((Ending::Code(0), _))),
         is_alive,
         activity: snapshot.activity(rank).filter(|_| is_alive),
-        queues: record.queues.clone(),
+        queues: all_contexts(&record.queues),
         ..Standing::default()
     };
     if started && !record.finished {

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-use transport_lapi::bootstrap::board::{Call, Phase, TaskState, Wait};
+use transport_lapi::bootstrap::board::{Call, Phase, Wait};
 
 use super::INDENT;
 use super::standing::Standing;
@@ -24,7 +24,7 @@ pub(super) fn text(standings: &[Standing], start: u64, at: u64) -> String {
     let mut lines: Vec<(String, Vec<usize>)> = Vec::new();
     for (rank, standing) in told(standings) {
         let unlisted = (standing.unlisted > 0).then(|| {
-            let (more, listed) = (standing.unlisted, TaskState::LISTED);
+            let (more, listed) = (standing.unlisted, standing.waits.len());
             format!("{more} more threads are blocked in calls; {listed} are listed")
         });
         for line in standing.line().into_iter().chain(unlisted) {
@@ -65,7 +65,7 @@ fn rest<'a>(groups: impl Iterator<Item = &'a Vec<usize>>) -> String {
 struct Key {
     call: Call,
     sends: bool,
-    context: u32,
+    context: u64,
     phase: Phase,
     failed: bool,
     numbers: Option<(Option<u32>, Option<i32>, u64, u32)>,
@@ -101,7 +101,8 @@ fn groups(standings: &[Standing], coarse: bool) -> Vec<Group> {
     groups
 }
 
-/// A barrier waits for all who have not come: the steps in which it does so are the library's.
+/// A barrier waits for all who have not come: the steps in which it does so are the library's. The end is that of all
+/// contexts.
 fn as_of_all(wait: Wait) -> Wait {
     match wait.call {
         Call::Barrier => Wait {
@@ -111,6 +112,7 @@ fn as_of_all(wait: Wait) -> Wait {
             phase: Phase::Others,
             ..Wait::default()
         },
+        Call::Finish => Wait { context: 0, ..wait },
         _ => wait,
     }
 }

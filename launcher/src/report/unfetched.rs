@@ -22,7 +22,7 @@ struct Unfetched<'a> {
 
 /// The ranks that have begun equal sends: receiver, context, tag, bytes, and whether they go by
 /// rendezvous.
-type Groups = BTreeMap<(usize, u32, Option<i32>, u64, bool), Vec<usize>>;
+type Groups = BTreeMap<(usize, u64, Option<i32>, u64, bool), Vec<usize>>;
 
 /// What holds such sends up; empty where there is none.
 pub(super) fn text(standings: &[Standing]) -> String {
@@ -148,7 +148,7 @@ fn message(from: &[usize], to: usize, bytes: u64, envelope: &str) -> String {
     }
 }
 
-fn envelope(wanted: Option<i32>, context: u32) -> String {
+fn envelope(wanted: Option<i32>, context: u64) -> String {
     tag(wanted) + &on_communicator(context)
 }
 

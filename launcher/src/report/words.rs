@@ -1,6 +1,6 @@
 //! The words of reports: endings, signals, ranks, and what a wait is about.
 
-use transport_lapi::bootstrap::board::{Call, Phase, Wait};
+use transport_lapi::bootstrap::board::{Call, Phase, Wait, parts_of_context};
 
 use crate::exits::Ending;
 
@@ -131,32 +131,40 @@ pub(super) fn bytes(number: u64) -> String {
 }
 
 /// Whether the messages of a context are those of collective calls: tags are the library's then.
-pub(super) fn is_collective(context: u32) -> bool {
+pub(super) fn is_collective(context: u64) -> bool {
     context % 2 == 1
 }
 
 /// `on world`, or `on communicator 2`.
-pub(super) fn on_named_communicator(context: u32) -> String {
-    match context / 2 {
-        0 => " on world".to_owned(),
+pub(super) fn on_named_communicator(context: u64) -> String {
+    match number_and_context(context) {
+        (0, of_task) => format!(" on world{}", in_context(of_task, " in")),
         _ => on_communicator(context),
     }
 }
 
-/// `world`, or the number of a communicator.
-pub(super) fn communicator(context: u32) -> String {
-    match context / 2 {
-        0 => "world".to_owned(),
-        number => number.to_string(),
-    }
+/// `world`, or the number of a communicator; with the ranks' context, unless that is the first one.
+pub(super) fn communicator(context: u64) -> String {
+    let (number, of_task) = number_and_context(context);
+    let name = if number == 0 { "world".to_owned() } else { number.to_string() };
+    name + &in_context(of_task, ",")
 }
 
-/// What follows the words for an operation on a communicator: nothing on the world.
-pub(super) fn on_communicator(context: u32) -> String {
-    match context / 2 {
-        0 => String::new(),
-        number => format!(" on communicator {number}"),
-    }
+/// What follows the words for an operation on a communicator: nothing on the world, in the first context.
+pub(super) fn on_communicator(context: u64) -> String {
+    let (number, of_task) = number_and_context(context);
+    let on = if number == 0 { String::new() } else { format!(" on communicator {number}") };
+    on + &in_context(of_task, " in")
+}
+
+/// The number of the communicator, and in which of the ranks' contexts it is.
+fn number_and_context(context: u64) -> (u32, u32) {
+    let (of_task, context) = parts_of_context(context);
+    (context / 2, of_task)
+}
+
+fn in_context(of_task: u32, before: &str) -> String {
+    if of_task == 0 { String::new() } else { format!("{before} context {of_task}") }
 }
 
 /// `tag 7` or `any tag`.
@@ -235,7 +243,23 @@ pub(super) fn phase(phase: Phase) -> &'static str {
 
 #[cfg(test)]
 mod tests {
+    use transport_lapi::bootstrap::board::context_of;
+
     use super::*;
+
+    #[test]
+    fn a_communicator_is_named_with_its_context_unless_that_is_the_first() {
+        let of = |of_task, number: u64| context_of(of_task, 2 * number);
+        let names = [of(0, 0), of(0, 3), of(1, 0), of(3, 5)].map(communicator);
+        assert_eq!(names, ["world", "3", "world, context 1", "5, context 3"]);
+        let on = [of(0, 0), of(0, 3), of(1, 0), of(3, 5)].map(on_communicator);
+        assert_eq!(
+            on,
+            ["", " on communicator 3", " in context 1", " on communicator 5 in context 3"]
+        );
+        assert_eq!(on_named_communicator(of(2, 0)), " on world in context 2");
+        assert!(is_collective(context_of(2, 1)) && !is_collective(context_of(1, 2)));
+    }
 
     #[test]
     fn ranges_are_short() {

@@ -23,7 +23,8 @@ struct Pair {
 impl Pair {
     /// Rank 0 has spent all its credit.
     fn without_credit() -> Self {
-        let mut adapters = wireup::in_process(2).expect("a job of threads").into_iter();
+        let mut adapters =
+            wireup::in_process(2, 1).expect("a job of threads").into_iter().flatten();
         let [zero, one] = [(); 2].map(|()| adapters.next().expect("two tasks"));
         let device = Device::new(zero, Options::default()).expect("a new device");
         let peer = Context::init(one, (), transport_lapi::Options::default());

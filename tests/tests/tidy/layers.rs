@@ -39,6 +39,7 @@ const JOB_CONTRACT: &[&str] = &[
     "transport_lapi::TaskId",
     "transport_lapi::adapter::AdapterError",
     "transport_lapi::adapter::Caps",
+    "transport_lapi::adapters::MAX_CONTEXTS",
     "transport_lapi::adapters::MAX_TASKS",
     "transport_lapi::adapters::segment_bytes",
     "transport_lapi::adapters::shm::SEGMENT_NAME",

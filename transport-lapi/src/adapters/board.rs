@@ -13,14 +13,15 @@ use crate::adapters::port;
 use crate::adapters::segment::Segment;
 use crate::adapters::shm::{open_segment, pid_namespace};
 use crate::adapters::slate::{Entry, LISTED};
-use crate::bootstrap::board::{Blocked, TaskState};
+use crate::bootstrap::board::{Blocked, TaskState, Wait, context_of};
 use crate::sync::Ordering;
 
 const _: () = assert!(cfg!(loom) || LISTED == TaskState::LISTED);
 
 /// What the tasks of a job have published.
 pub struct Board {
-    segment: Segment,
+    /// The planes of all contexts, in order.
+    planes: Vec<Segment>,
     /// That of the process which looks.
     pid_namespace: u64,
 }
@@ -32,55 +33,74 @@ impl Board {
     /// [`AdapterError::BadSegment`] when it is not the segment of a job; [`AdapterError::System`] when it
     /// cannot be mapped.
     pub fn open(fd: impl AsFd) -> Result<Self, AdapterError> {
-        Ok(Self { segment: open_segment(fd)?, pid_namespace: pid_namespace() })
+        let planes = open_segment(fd)?.contexts().collect();
+        Ok(Self { planes, pid_namespace: pid_namespace() })
     }
 
     /// How many tasks the job has.
     pub fn tasks(&self) -> usize {
-        self.segment.layout().tasks()
+        self.first().layout().tasks()
     }
 
-    /// What is known of task `task` now; `None` if it changed at every look, which a task that runs
-    /// does not do for long.
+    /// The plane on which tasks say who they are.
+    fn first(&self) -> &Segment {
+        &self.planes[0]
+    }
+
+    /// What is known of task `task` now, in all its contexts, which are read one after the other; `None` if one of
+    /// them changed at every look, which a task that runs does not do for long.
     ///
     /// # Panics
     /// When the job has no such task.
     pub fn state(&self, task: usize) -> Option<TaskState> {
-        let block = self.segment.task(task);
-        let reading = self.segment.slate(task).read()?;
-        // After the entries: a ring that came before they were read counts.
-        let rung = block.bell.0.rung();
-        let blocked = reading.entries.into_iter().map(|Entry { wait, standing, looks }| Blocked {
-            wait,
-            undisturbed: standing == Standing::Asleep { ticket: rung },
-            failed: standing == Standing::Failed,
-            looks,
-        });
-        Some(TaskState {
-            pid: block.wireup.pid.load(Ordering::Relaxed),
+        let wireup = &self.first().task(task).wireup;
+        let mut state = TaskState {
+            pid: wireup.pid.load(Ordering::Relaxed),
             is_here: self.pid_namespace != 0
-                && block.wireup.pid_namespace.load(Ordering::Relaxed) == self.pid_namespace,
-            epoch: reading.epoch,
-            moves: reading.moves,
-            blocked: blocked.collect(),
-            unlisted: reading.unlisted,
-        })
+                && wireup.pid_namespace.load(Ordering::Relaxed) == self.pid_namespace,
+            epoch: 0,
+            moves: 0,
+            blocked: Vec::new(),
+            unlisted: 0,
+        };
+        for plane in &self.planes {
+            let reading = plane.slate(task).read()?;
+            // After the entries: a ring that came before they were read counts.
+            let rung = plane.task(task).bell.0.rung();
+            let blocked = reading.entries.into_iter().map(|entry| {
+                let Entry { wait, standing, looks } = entry;
+                Blocked {
+                    wait: Wait { context: context_of(plane.context(), wait.context), ..wait },
+                    undisturbed: standing == Standing::Asleep { ticket: rung },
+                    failed: standing == Standing::Failed,
+                    looks,
+                }
+            });
+            state.blocked.extend(blocked);
+            state.epoch = state.epoch.wrapping_add(reading.epoch);
+            state.moves = state.moves.wrapping_add(reading.moves);
+            state.unlisted = state.unlisted.saturating_add(reading.unlisted);
+        }
+        Some(state)
     }
 
     /// Says that the job goes on without tasks that are lost, and that this process reaps its children among
     /// them when it is over. To be called before any task joins.
     pub fn goes_on(&self) {
         // The start of the tasks publishes it.
-        self.segment.job().keeper.store(std::process::id(), Ordering::Relaxed);
+        self.first().job().keeper.store(std::process::id(), Ordering::Relaxed);
     }
 
-    /// Asks task `task` for its queues, and wakes its threads that sleep in a wait.
+    /// Asks task `task` for its queues, in all its contexts, and wakes its threads that sleep in a wait. Each context
+    /// answers by itself, as soon as a thread waits or polls in it.
     ///
     /// # Panics
     /// When the job has no such task.
     pub fn inquire(&self, task: usize) {
-        self.segment.slate(task).ask();
-        self.segment.task(task).bell.0.ring(Fences::Symmetric);
+        for plane in &self.planes {
+            plane.slate(task).ask();
+            plane.task(task).bell.0.ring(Fences::Symmetric);
+        }
     }
 
     /// Lets task `task` go if it waits at its end for the others, who will not come. It learns of that by
@@ -89,13 +109,15 @@ impl Board {
     /// # Panics
     /// When the job has no such task.
     pub fn dismiss(&self, task: usize) {
-        self.segment.slate(task).dismiss();
-        self.segment.task(task).bell.0.ring(Fences::Symmetric);
+        for plane in &self.planes {
+            plane.slate(task).dismiss();
+            plane.task(task).bell.0.ring(Fences::Symmetric);
+        }
     }
 
     /// Declares task `task` lost, unless another one was first, and wakes everybody: their calls that
     /// wait end with an error.
     pub fn declare_lost(&self, task: TaskId) {
-        port::declare_lost(&self.segment, task);
+        port::declare_lost(self.first(), task);
     }
 }

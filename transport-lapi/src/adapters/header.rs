@@ -7,7 +7,7 @@ use crate::adapter::AdapterError;
 use crate::adapters::layout::{CELL_BYTES, Layout};
 
 /// Bytes that the facts take.
-pub(crate) const FACTS_BYTES: usize = 48;
+pub(crate) const FACTS_BYTES: usize = 56;
 
 const MAGIC: u64 = u64::from_be_bytes(*b"MPJ-LAPI");
 
@@ -23,10 +23,14 @@ pub(crate) fn encode(layout: &Layout) -> [u8; FACTS_BYTES] {
     bytes
 }
 
-/// How many tasks a segment says that it is for; whether that is true, [`check`] tells.
-pub(crate) fn claimed_tasks(bytes: &[u8; FACTS_BYTES]) -> usize {
-    let field = bytes[16..24].try_into().expect("eight bytes");
-    usize::try_from(u64::from_ne_bytes(field)).unwrap_or(usize::MAX)
+/// How many tasks a segment says that it is for, and how many contexts each of them has; whether that is true,
+/// [`check`] tells.
+pub(crate) fn claimed_endpoints(bytes: &[u8; FACTS_BYTES]) -> (usize, usize) {
+    let field = |at: usize| {
+        let field = bytes[at..at + 8].try_into().expect("eight bytes");
+        usize::try_from(u64::from_ne_bytes(field)).unwrap_or(usize::MAX)
+    };
+    (field(16), field(48).saturating_add(1))
 }
 
 /// Compares what stands at the start of a segment with what must stand there.
@@ -50,6 +54,7 @@ fn facts(layout: &Layout) -> [(&'static str, u64); FACTS_BYTES / 8] {
         ("number of cells per ring", layout.cells() as u64),
         ("size of a cell", CELL_BYTES as u64),
         ("size of a bulk area", layout.bulk() as u64),
+        ("number of contexts beyond the first", layout.contexts() as u64 - 1),
     ]
 }
 
@@ -59,14 +64,16 @@ mod tests {
 
     #[test]
     fn accepts_its_own_facts() {
-        let layout = Layout::new(3).unwrap();
+        let layout = Layout::new(3, 1).unwrap();
         check(&encode(&layout), &layout).unwrap();
-        assert_eq!(claimed_tasks(&encode(&layout)), 3);
+        assert_eq!(claimed_endpoints(&encode(&layout)), (3, 1));
+        let layout = Layout::new(5, 4).unwrap();
+        assert_eq!(claimed_endpoints(&encode(&layout)), (5, 4));
     }
 
     #[test]
     fn refuses_each_damaged_field_by_name() {
-        let layout = Layout::new(3).unwrap();
+        let layout = Layout::new(3, 1).unwrap();
         for (index, (name, _)) in facts(&layout).into_iter().enumerate() {
             let mut bytes = encode(&layout);
             bytes[8 * index + 1] ^= 0x40;
@@ -77,13 +84,27 @@ mod tests {
 
     #[test]
     fn refuses_the_segment_of_a_job_of_another_size() {
-        let refused = check(&encode(&Layout::new(3).unwrap()), &Layout::new(4).unwrap());
+        let refused = check(&encode(&Layout::new(3, 1).unwrap()), &Layout::new(4, 1).unwrap());
         let refused = refused.unwrap_err().to_string();
         assert!(refused.contains("number of ranks is 0x3 and should be 0x4"), "{refused}");
     }
 
     #[test]
+    fn refuses_the_segment_of_a_job_with_other_contexts() {
+        let refused = check(&encode(&Layout::new(3, 2).unwrap()), &Layout::new(3, 1).unwrap());
+        let refused = refused.unwrap_err().to_string();
+        let expected = "number of contexts beyond the first is 0x1 and should be 0x0";
+        assert!(refused.contains(expected), "{refused}");
+    }
+
+    /// Behind the facts of one context stands what stands in a segment that nobody has written to.
+    #[test]
+    fn one_context_adds_nothing_to_the_facts() {
+        assert_eq!(encode(&Layout::new(3, 1).unwrap())[48..], [0; 8]);
+    }
+
+    #[test]
     fn refuses_an_empty_segment() {
-        assert!(check(&[0; FACTS_BYTES], &Layout::new(1).unwrap()).is_err());
+        assert!(check(&[0; FACTS_BYTES], &Layout::new(1, 1).unwrap()).is_err());
     }
 }

@@ -1,13 +1,17 @@
 //! Where everything lies in a job segment; arithmetic only.
 //!
-//! A segment holds, in this order: the header page, one block and one slate per task, and for every ordered pair
+//! A segment holds one *plane* for each context of a task, one behind the other and all alike. Context `c` of a
+//! task talks to context `c` of the others, so a segment grows with the number of contexts, not with its square.
+//! A plane holds, in this order: the header page, one block and one slate per task, and for every ordered pair
 //! of tasks, a task with itself included, its indices, its words for a shared get, its cells and its
 //! bulk area. The pairs of one
-//! target lie together, so that what a task polls is contiguous.
+//! target lie together, so that what a task polls is contiguous. What concerns the whole job stands in the
+//! header page of plane 0; those of the others are not used.
 //!
-//! - LY1: the parts do not overlap, and the last one ends at [`Layout::bytes`].
-//! - LY2: header, task blocks, slates, indices and words start on a multiple of [`SEPARATION`], cells and bulk areas
-//!   on a multiple of [`LINE`].
+//! - LY1: the parts of a plane do not overlap, and the last one ends at [`Layout::plane_bytes`], where the next
+//!   plane begins.
+//! - LY2: planes, header, task blocks, slates, indices and words start on a multiple of [`SEPARATION`], cells and
+//!   bulk areas on a multiple of [`LINE`].
 //! - LY3: the number of cells and the size of a bulk area are powers of two.
 
 use crate::adapter::AdapterError;
@@ -20,6 +24,9 @@ pub(crate) const SEPARATION: usize = 128;
 
 /// Most tasks that one segment can serve.
 pub const MAX_TASKS: usize = 256;
+
+/// Most contexts that a task can have.
+pub const MAX_CONTEXTS: usize = 4;
 
 /// Size of the header page.
 pub(crate) const HEADER_BYTES: usize = 4096;
@@ -52,25 +59,34 @@ const JOB_BULK: usize = 32 << 20;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Layout {
     tasks: usize,
+    contexts: usize,
     cells: usize,
     bulk: usize,
 }
 
 impl Layout {
-    /// The layout of a job of `tasks` tasks: every task computes the same one.
-    pub(crate) fn new(tasks: usize) -> Result<Self, AdapterError> {
+    /// The layout of a job of `tasks` tasks with so many `contexts` each: every task computes the same one.
+    pub(crate) fn new(tasks: usize, contexts: usize) -> Result<Self, AdapterError> {
         if !(1..=MAX_TASKS).contains(&tasks) {
             return Err(AdapterError::TaskCount { asked: tasks, max: MAX_TASKS });
+        }
+        if !(1..=MAX_CONTEXTS).contains(&contexts) {
+            return Err(AdapterError::ContextCount { asked: contexts, max: MAX_CONTEXTS });
         }
         let pairs = tasks * tasks;
         let cells = floor_power_of_two(JOB_CELLS / pairs).clamp(16, 256);
         let bulk = floor_power_of_two(JOB_BULK / pairs).clamp(32 << 10, 1 << 20);
-        Ok(Self { tasks, cells, bulk })
+        Ok(Self { tasks, contexts, cells, bulk })
     }
 
     /// Number of tasks.
     pub(crate) const fn tasks(&self) -> usize {
         self.tasks
+    }
+
+    /// Number of contexts of each task.
+    pub(crate) const fn contexts(&self) -> usize {
+        self.contexts
     }
 
     /// Cells per pair.
@@ -87,6 +103,11 @@ impl Layout {
     /// [`crate::adapters::bulk`] wants it.
     pub(crate) fn max_body(&self) -> usize {
         MAX_BODY.min(self.bulk / 4)
+    }
+
+    /// Where the plane of `context` starts. All other places are counted from there.
+    pub(crate) const fn plane_at(&self, context: usize) -> usize {
+        context * self.plane_bytes()
     }
 
     /// Where the block of `task` starts.
@@ -122,9 +143,14 @@ impl Layout {
         self.cells_at(0, 0) + all_cells + self.pair(origin, target) * self.bulk
     }
 
+    /// Size of the plane of one context.
+    pub(crate) const fn plane_bytes(&self) -> usize {
+        self.bulk_at(0, 0) + self.tasks * self.tasks * self.bulk
+    }
+
     /// Size of the segment.
     pub(crate) const fn bytes(&self) -> usize {
-        self.bulk_at(0, 0) + self.tasks * self.tasks * self.bulk
+        self.contexts * self.plane_bytes()
     }
 
     const fn pair(&self, origin: usize, target: usize) -> usize {
@@ -132,10 +158,13 @@ impl Layout {
     }
 }
 
-/// Size in bytes of the segment of a job of `num_tasks` tasks. Memory is taken only where a job
-/// touches it.
-pub fn segment_bytes(num_tasks: usize) -> Result<usize, AdapterError> {
-    Layout::new(num_tasks).map(|layout| layout.bytes())
+/// Size in bytes of the segment of a job of `num_tasks` tasks with so many `contexts` each. Memory is taken only
+/// where a job touches it.
+///
+/// # Errors
+/// [`AdapterError::TaskCount`], [`AdapterError::ContextCount`].
+pub fn segment_bytes(num_tasks: usize, contexts: usize) -> Result<usize, AdapterError> {
+    Layout::new(num_tasks, contexts).map(|layout| layout.bytes())
 }
 
 const fn floor_power_of_two(n: usize) -> usize {
@@ -176,8 +205,11 @@ mod tests {
 
         /// LY1 to LY3.
         #[test]
-        fn parts_tile_the_segment(tasks in 1..=MAX_TASKS) {
-            let layout = Layout::new(tasks).unwrap();
+        fn parts_tile_their_plane_and_planes_the_segment(
+            tasks in 1..=MAX_TASKS,
+            contexts in 1..=MAX_CONTEXTS,
+        ) {
+            let layout = Layout::new(tasks, contexts).unwrap();
             prop_assert!(layout.cells().is_power_of_two());
             prop_assert!(layout.bulk().is_power_of_two());
             prop_assert!(layout.max_body() * 4 <= layout.bulk());
@@ -189,14 +221,18 @@ mod tests {
             for pair in parts.windows(2) {
                 prop_assert!(pair[0].0.end <= pair[1].0.start);
             }
-            prop_assert_eq!(parts.last().unwrap().0.end, layout.bytes());
+            prop_assert_eq!(parts.last().unwrap().0.end, layout.plane_bytes());
+            prop_assert_eq!(layout.plane_bytes() % SEPARATION, 0);
+            let ends = (1..=contexts).map(|context| layout.plane_at(context));
+            prop_assert!(ends.eq((1..=contexts).map(|planes| planes * layout.plane_bytes())));
+            prop_assert_eq!(layout.plane_at(contexts), layout.bytes());
         }
     }
 
     #[test]
     fn sizes_follow_the_number_of_tasks() {
         let sizes = |tasks| {
-            let layout = Layout::new(tasks).unwrap();
+            let layout = Layout::new(tasks, 1).unwrap();
             (layout.cells(), layout.bulk(), layout.max_body())
         };
         assert_eq!(sizes(1), (256, 1 << 20, 64 << 10));
@@ -209,10 +245,47 @@ mod tests {
     #[test]
     fn refuses_impossible_task_counts() {
         for asked in [0, MAX_TASKS + 1, usize::MAX] {
-            let refused = segment_bytes(asked).unwrap_err();
+            let refused = segment_bytes(asked, 1).unwrap_err();
             assert!(
                 matches!(refused, AdapterError::TaskCount { asked: a, max: 256 } if a == asked)
             );
         }
+    }
+
+    #[test]
+    fn refuses_impossible_numbers_of_contexts() {
+        for asked in [0, MAX_CONTEXTS + 1, usize::MAX] {
+            let refused = segment_bytes(2, asked).unwrap_err();
+            assert!(
+                matches!(refused, AdapterError::ContextCount { asked: a, max: 4 } if a == asked)
+            );
+        }
+    }
+
+    /// Programs and launchers of one version agree on these places.
+    #[test]
+    fn one_context_lies_where_it_always_has() {
+        let places = |tasks| {
+            let layout = Layout::new(tasks, 1).unwrap();
+            [
+                layout.plane_at(0),
+                layout.task_at(tasks - 1),
+                layout.slate_at(tasks - 1),
+                layout.indices_at(tasks - 1, 0),
+                layout.share_at(0, tasks - 1),
+                layout.cells_at(tasks - 1, tasks - 1),
+                layout.bulk_at(0, tasks - 1),
+                layout.bytes(),
+            ]
+        };
+        assert_eq!(places(2), [0, 4_352, 5_120, 5_760, 6_400, 252_416, 2_431_488, 4_528_640]);
+        assert_eq!(
+            places(16),
+            [0, 7_936, 15_872, 18_304, 79_872, 20_971_520, 52_510_720, 54_607_872]
+        );
+        assert_eq!(
+            places(MAX_TASKS),
+            [0, 69_376, 200_192, 233_344, 16_945_152, 352_517_120, 2_491_617_280, 2_500_005_888]
+        );
     }
 }

@@ -95,7 +95,7 @@ impl Reach for Box<dyn Reach> {
     }
 }
 
-/// One task of a job in a segment.
+/// One context of a task of a job in a segment.
 pub struct LocalAdapter<R> {
     port: Port,
     pub(crate) shares: Shares,
@@ -103,7 +103,8 @@ pub struct LocalAdapter<R> {
 }
 
 impl<R: Reach> LocalAdapter<R> {
-    /// The adapter of `task`. Called once per task (P2 of [`crate::adapters::port`]).
+    /// The adapter of `task` on the plane of `segment`. Called once per task and plane (P2 of
+    /// [`crate::adapters::port`]).
     pub(crate) fn new(segment: Arc<Segment>, task: TaskId, fences: Fences, reach: R) -> Self {
         let port = Port::new(Arc::clone(&segment), task, fences);
         Self { port, shares: Shares::new(segment, task, fences), reach }
@@ -131,6 +132,10 @@ unsafe impl<R: Reach> Adapter for LocalAdapter<R> {
 
     fn task(&self) -> TaskId {
         self.port.task()
+    }
+
+    fn context(&self) -> usize {
+        self.port.context()
     }
 
     fn num_tasks(&self) -> usize {

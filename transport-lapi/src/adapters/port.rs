@@ -1,4 +1,4 @@
-//! One task's window on a job segment: the rings it fills, the rings it polls, and the bells.
+//! One context's window on its plane of a job segment: the rings it fills, the rings it polls, and the bells.
 //!
 //! What moves frames in [`crate::adapters::local`].
 //!
@@ -6,7 +6,7 @@
 //!   They are not `'static`, only written so; none leaves the `Port`.
 //!   All of them stand behind a `Vec` or a `Box`: a reference that a function is passed, be it in a field,
 //!   has to be good until that function returns, and a port may be dropped by one that it was passed to.
-//! - P2: a port is made once per task and segment, because each end of a ring has one owner.
+//! - P2: a port is made once per task and plane, because each end of a ring has one owner.
 
 #![allow(unsafe_code, reason = "a port holds both the segment and views into it")]
 
@@ -38,7 +38,7 @@ struct FromOrigin {
     slate: &'static Slate,
 }
 
-/// One task's ends of all its rings.
+/// One context's ends of all its rings.
 pub(crate) struct Port {
     task: TaskId,
     fences: Fences,
@@ -55,7 +55,7 @@ pub(crate) struct Port {
 }
 
 impl Port {
-    /// The port of `task`. Called once per task (P2).
+    /// The port of `task` on the plane of `segment`. Called once per task and plane (P2).
     pub(crate) fn new(segment: Arc<Segment>, task: TaskId, fences: Fences) -> Self {
         // SAFETY: P1: the views are stored beside the `Arc` that keeps the segment, and dropping
         // them touches no segment memory, so the order of the fields does not matter.
@@ -85,6 +85,10 @@ impl Port {
 
     pub(crate) const fn task(&self) -> TaskId {
         self.task
+    }
+
+    pub(crate) fn context(&self) -> usize {
+        self.segment.context()
     }
 
     pub(crate) fn num_tasks(&self) -> usize {
@@ -260,21 +264,21 @@ pub(crate) fn losses(segment: &Segment) -> usize {
 
 /// Whether `task` was declared lost.
 pub(crate) fn is_lost(segment: &Segment, task: TaskId) -> bool {
-    segment.task(task as usize).wireup.is_lost.load(Ordering::Relaxed) != 0
+    segment.wireup(task as usize).is_lost.load(Ordering::Relaxed) != 0
 }
 
-/// Declares `task` lost, unless that was done before, and wakes everybody. It sends nothing any more: who sees it
-/// counted sees all of its frames.
+/// Declares `task` lost, unless that was done before, and wakes everybody, in all contexts. It sends nothing any more:
+/// who sees it counted sees all of its frames.
 pub(crate) fn declare_lost(segment: &Segment, task: TaskId) {
-    if segment.task(task as usize).wireup.is_lost.swap(1, Ordering::Relaxed) == 0 {
+    if segment.wireup(task as usize).is_lost.swap(1, Ordering::Relaxed) == 0 {
         segment.job().losses.fetch_add(1, Ordering::Release); // SYNC: losses
     }
-    for block in segment.tasks() {
-        block.bell.0.ring(Fences::Symmetric);
+    for plane in segment.contexts() {
+        plane.tasks().for_each(|block| block.bell.0.ring(Fences::Symmetric));
     }
 }
 
-/// A task's bell and slate, apart from its port: threads that do not hold the port sleep, ring and publish here.
+/// A context's bell and slate, apart from its port: threads that do not hold the port sleep, ring and publish here.
 pub(crate) struct Handle {
     segment: Arc<Segment>,
     task: TaskId,

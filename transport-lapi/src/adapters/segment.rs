@@ -3,12 +3,15 @@
 //! [`crate::adapters::threads`] allocates one block for all tasks; [`crate::adapters::shm`] maps one
 //! file into each. Both see the same bytes through [`Segment`], and both start from zeros.
 //!
-//! - S1: `base..base + layout.bytes()` is readable and writable for the life of the `Segment`, and
-//!   `base` is a multiple of [`SEPARATION`].
+//! A `Segment` shows the plane of one context; those of the others are had from it. All of them share the memory,
+//! which goes with the last one.
+//!
+//! - S1: `start..start + layout.bytes()` is readable and writable for the life of the `Segment`, which holds the
+//!   memory; `start` is a multiple of [`SEPARATION`], and `base` is where its plane begins, inside of that.
 //! - S2: the types that are viewed are `repr(C)`, valid for every bit pattern, and made of atomics
 //!   and cells only, so that shared references to them may be written through by anyone. Loom's
 //!   types are none of that, so no segment is made in a model.
-//! - S3: each view has its own bytes (LY1 of [`crate::adapters::layout`]) and its type's alignment
+//! - S3: each view of a plane has its own bytes (LY1 of [`crate::adapters::layout`]) and its type's alignment
 //!   (LY2).
 
 #![allow(unsafe_code, reason = "views of one block of memory as the types that lie in it")]
@@ -16,6 +19,7 @@
 use std::alloc;
 use std::io;
 use std::ptr::NonNull;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
 use crate::adapter::AdapterError;
@@ -92,24 +96,37 @@ enum Memory {
         block: NonNull<u8>,
         layout: alloc::Layout,
     },
-    /// Of this process; a fork has something else there, or nothing.
-    Mapping(ProcessMark),
+    Mapping {
+        start: NonNull<u8>,
+        bytes: usize,
+        /// Of the process that has it; a fork has something else there, or nothing.
+        process: ProcessMark,
+    },
 }
 
-/// The memory of a job as one task sees it.
+// SAFETY: the memory is not tied to a thread, and its owner does nothing but give it back.
+unsafe impl Send for Memory {}
+// SAFETY: as above.
+unsafe impl Sync for Memory {}
+
+/// The memory of a job as one context of a task sees it.
 pub(crate) struct Segment {
+    start: NonNull<u8>,
+    /// Where the context's plane begins.
     base: NonNull<u8>,
+    context: usize,
     layout: Layout,
-    memory: Memory,
+    /// Held for S1.
+    memory: Arc<Memory>,
 }
 
-// SAFETY: the block is not tied to a thread, and S2 says how its bytes are shared.
+// SAFETY: the memory is not tied to a thread, and S2 says how its bytes are shared.
 unsafe impl Send for Segment {}
 // SAFETY: as above.
 unsafe impl Sync for Segment {}
 
 impl Segment {
-    /// A block of zeros on the heap.
+    /// A block of zeros on the heap; the plane of context 0.
     pub(crate) fn on_heap(layout: Layout) -> Result<Self, AdapterError> {
         if cfg!(loom) {
             unreachable!("no segment is made in a model (S2)");
@@ -128,34 +145,67 @@ impl Segment {
             NonNull::new(unsafe { alloc::alloc_zeroed(block_layout) }).ok_or_else(failed)?;
         let skip = block.as_ptr().align_offset(SEPARATION);
         // SAFETY: `skip` is less than SEPARATION, by which the block is longer. S1.
-        let base = unsafe { block.add(skip) };
-        let segment = Self { base, layout, memory: Memory::Heap { block, layout: block_layout } };
+        let start = unsafe { block.add(skip) };
+        let memory = Arc::new(Memory::Heap { block, layout: block_layout });
+        let segment = Self { start, base: start, context: 0, layout, memory };
         (0..layout.tasks()).for_each(|task| segment.set_up(task));
         Ok(segment)
     }
 
-    /// Takes over a shared mapping.
+    /// Takes over a shared mapping; the plane of context 0.
     ///
     /// # Safety
-    /// S1 holds for `base` and `layout`, the mapping starts at `base`, and nobody else unmaps it.
-    pub(crate) unsafe fn from_mapping(base: NonNull<u8>, layout: Layout) -> Self {
+    /// S1 holds for `start` and `layout`, the mapping starts at `start`, and nobody else unmaps it.
+    pub(crate) unsafe fn from_mapping(start: NonNull<u8>, layout: Layout) -> Self {
         if cfg!(loom) {
             unreachable!("no segment is made in a model (S2)");
         }
-        Self { base, layout, memory: Memory::Mapping(ProcessMark::new()) }
+        let (bytes, process) = (layout.bytes(), ProcessMark::new());
+        let memory = Arc::new(Memory::Mapping { start, bytes, process });
+        Self { start, base: start, context: 0, layout, memory }
+    }
+
+    /// The plane of `context`, in the same memory.
+    pub(crate) fn of_context(&self, context: usize) -> Self {
+        assert!(context < self.layout.contexts(), "contexts are numbered below their number");
+        let Self { start, layout, .. } = *self;
+        // SAFETY: inside of the memory (S1, LY1).
+        let base = unsafe { start.add(layout.plane_at(context)) };
+        Self { start, base, context, layout, memory: Arc::clone(&self.memory) }
+    }
+
+    /// The planes of all contexts, in order.
+    pub(crate) fn contexts(&self) -> impl Iterator<Item = Self> + '_ {
+        (0..self.layout.contexts()).map(|context| self.of_context(context))
     }
 
     pub(crate) const fn layout(&self) -> &Layout {
         &self.layout
     }
 
+    /// Which context's plane this is.
+    pub(crate) const fn context(&self) -> usize {
+        self.context
+    }
+
+    /// The job's own block, the same on all planes.
     pub(crate) fn job(&self) -> &JobBlock {
-        self.view(SEPARATION)
+        // SAFETY: S1 to S3, for the header page of plane 0.
+        unsafe { self.start.add(SEPARATION).cast().as_ref() }
     }
 
     pub(crate) fn task(&self, task: usize) -> &TaskBlock {
         assert!(task < self.layout.tasks(), "tasks of a job are numbered below its size");
         self.view(self.layout.task_at(task))
+    }
+
+    /// What `task` tells of itself: on the plane of context 0, for all of them.
+    pub(crate) fn wireup(&self, task: usize) -> &WireupLine {
+        assert!(task < self.layout.tasks(), "tasks of a job are numbered below its size");
+        // SAFETY: S1 to S3, for a block of plane 0.
+        let block: &TaskBlock =
+            unsafe { self.start.add(self.layout.task_at(task)).cast().as_ref() };
+        &block.wireup
     }
 
     /// What the threads of `task` wait for.
@@ -164,14 +214,16 @@ impl Segment {
         self.view(self.layout.slate_at(task))
     }
 
-    /// Writes what must stand in the block of `task` before any task sends.
+    /// Writes what must stand in the blocks of `task` before any task sends.
     pub(crate) fn set_up(&self, task: usize) {
         if self.layout.tasks() > MOST_POLLED {
-            self.task(task).bell.0.want_marks(); // D6 of `crate::adapters::doorbell`
+            for plane in self.contexts() {
+                plane.task(task).bell.0.want_marks(); // D6 of `crate::adapters::doorbell`
+            }
         }
     }
 
-    /// Every task's block.
+    /// Every task's block on this plane.
     pub(crate) fn tasks(&self) -> impl Iterator<Item = &TaskBlock> {
         (0..self.layout.tasks()).map(|task| self.task(task))
     }
@@ -196,36 +248,35 @@ impl Segment {
 
     /// The address of `len` bytes from `at` on, for the kernel.
     pub(crate) fn pages(&self, at: usize, len: usize) -> NonNull<[u8]> {
-        assert!(at + len <= self.layout.bytes(), "the layout names places of its segment");
-        // SAFETY: inside the block (S1).
+        assert!(at + len <= self.layout.plane_bytes(), "the layout names places of its plane");
+        // SAFETY: inside of the plane (S1).
         NonNull::slice_from_raw_parts(unsafe { self.base.add(at) }, len)
     }
 
     /// Called with places of the layout and the types that lie there only.
     fn view<T>(&self, at: usize) -> &T {
-        debug_assert!(at + size_of::<T>() <= self.layout.bytes());
+        debug_assert!(at + size_of::<T>() <= self.layout.plane_bytes());
         // SAFETY: S1 to S3.
         unsafe { self.base.add(at).cast().as_ref() }
     }
 
     /// As [`Segment::view`], for `len` of them.
     fn views<T>(&self, at: usize, len: usize) -> &[T] {
-        debug_assert!(at + len * size_of::<T>() <= self.layout.bytes());
+        debug_assert!(at + len * size_of::<T>() <= self.layout.plane_bytes());
         // SAFETY: S1 to S3.
         unsafe { std::slice::from_raw_parts(self.base.add(at).cast().as_ptr(), len) }
     }
 }
 
-impl Drop for Segment {
+impl Drop for Memory {
     fn drop(&mut self) {
-        match self.memory {
-            // SAFETY: allocated in `on_heap` with this layout, and no view outlives `self`.
-            Memory::Heap { block, layout } => unsafe { alloc::dealloc(block.as_ptr(), layout) },
-            Memory::Mapping(process) if process.is_fork() => {}
-            Memory::Mapping(_) => {
-                // SAFETY: `from_mapping` gave us the mapping, in this process, and no view outlives `self`.
-                let unmapped =
-                    unsafe { rustix::mm::munmap(self.base.as_ptr().cast(), self.layout.bytes()) };
+        match *self {
+            // SAFETY: allocated in `on_heap` with this layout, and no view outlives its segment, which holds this.
+            Self::Heap { block, layout } => unsafe { alloc::dealloc(block.as_ptr(), layout) },
+            Self::Mapping { process, .. } if process.is_fork() => {}
+            Self::Mapping { start, bytes, .. } => {
+                // SAFETY: `from_mapping` gave us the mapping, in this process, and no view outlives its segment.
+                let unmapped = unsafe { rustix::mm::munmap(start.as_ptr().cast(), bytes) };
                 debug_assert!(unmapped.is_ok(), "a mapping of our own can be unmapped");
             }
         }

@@ -30,44 +30,62 @@ pub use mapping::{SEGMENT_NAME, create_segment};
 use peer::Peer;
 pub(crate) use wireup::pid_namespace;
 
-/// One task of a job whose tasks are processes.
+/// One context of a task of a job whose tasks are processes.
 pub type ShmAdapter = LocalAdapter<Processes>;
 
-/// The processes of a job's tasks, and what the kernel lets them do with each other's memory.
+/// The processes of a job's tasks, and what the kernel lets them do with each other's memory: the same for all
+/// contexts of a task.
+#[derive(Clone)]
 pub struct Processes {
     /// By task, read once at wireup.
-    peers: Vec<Peer>,
+    peers: Arc<[Peer]>,
     /// Whether this task's own number may be given to a stranger while others hold it (PE2).
     may_be_reaped: bool,
     /// By what it holds, the others know this process again; they read it as long as the task lives (PE1).
     #[cfg_attr(not(test), expect(dead_code, reason = "others read it"))]
-    cell: Box<AtomicU64>,
+    cell: Arc<AtomicU64>,
     /// Why one-sided reads are not used, if they are not.
     without_get: Option<String>,
 }
 
 impl LocalAdapter<Processes> {
-    /// Maps the job's segment as task number `task` of `num_tasks`, waits until all tasks have done
-    /// so, and agrees with them on how one-sided reads are done. Waits as long as it takes: whoever
-    /// started the tasks watches over that.
+    /// [`LocalAdapter::attach_contexts`] for a job of one context.
     ///
     /// # Errors
-    /// [`AdapterError::TaskCount`]; [`AdapterError::BadSegment`] when `fd` is not a segment for this
-    /// job; [`AdapterError::AlreadyAttached`]; [`AdapterError::System`] when it cannot be mapped;
-    /// [`AdapterError::PeerLost`] when another task gave up meanwhile; [`AdapterError::GetRefused`]
-    /// when `get` demands what the kernel refuses.
+    /// As there.
     pub fn attach(
         fd: OwnedFd,
         task: TaskId,
         num_tasks: usize,
         get: GetMode,
     ) -> Result<Self, AdapterError> {
-        let layout = Layout::new(num_tasks)?;
+        let mut contexts = Self::attach_contexts(fd, task, num_tasks, 1, get)?;
+        Ok(contexts.pop().expect("a job of one context has an adapter for it"))
+    }
+
+    /// Maps the job's segment as task number `task` of `num_tasks`, waits until all tasks have done
+    /// so, and agrees with them on how one-sided reads are done. Waits as long as it takes: whoever
+    /// started the tasks watches over that. Returns an adapter for each of the task's `contexts`, in order.
+    ///
+    /// # Errors
+    /// [`AdapterError::ContextCount`];
+    /// [`AdapterError::TaskCount`]; [`AdapterError::BadSegment`] when `fd` is not a segment for this
+    /// job; [`AdapterError::AlreadyAttached`]; [`AdapterError::System`] when it cannot be mapped;
+    /// [`AdapterError::PeerLost`] when another task gave up meanwhile; [`AdapterError::GetRefused`]
+    /// when `get` demands what the kernel refuses.
+    pub fn attach_contexts(
+        fd: OwnedFd,
+        task: TaskId,
+        num_tasks: usize,
+        contexts: usize,
+        get: GetMode,
+    ) -> Result<Vec<Self>, AdapterError> {
+        let layout = Layout::new(num_tasks, contexts)?;
         if task as usize >= num_tasks {
             let what = format!("rank {task} does not exist in a job of {num_tasks} ranks");
             return Err(AdapterError::BadSegment { what });
         }
-        let segment = Arc::new(mapping::map(&fd, layout)?);
+        let segment = mapping::map(&fd, layout)?;
         mapping::populate(&segment, task as usize);
         wireup::claim(&segment, task)?;
         segment.set_up(task as usize);
@@ -79,7 +97,8 @@ impl LocalAdapter<Processes> {
             cell: agreed.cell,
             without_get: agreed.without_get,
         };
-        Ok(Self::new(segment, task, agreed.fences, reach))
+        let adapter = |plane| Self::new(Arc::new(plane), task, agreed.fences, reach.clone());
+        Ok(segment.contexts().map(adapter).collect())
     }
 
     /// How one-sided reads are done, and why, for reports.
@@ -96,7 +115,7 @@ impl LocalAdapter<Processes> {
 /// # Errors
 /// [`AdapterError::TaskCount`].
 pub fn caps_of(num_tasks: usize) -> Result<Caps, AdapterError> {
-    Ok(local::caps("shm", Layout::new(num_tasks)?.max_body()))
+    Ok(local::caps("shm", Layout::new(num_tasks, 1)?.max_body()))
 }
 
 /// The kernel copies inside of the calls only (SC1 of `crate::sys`).
@@ -136,7 +155,13 @@ impl Reach for Processes {
 impl LocalAdapter<Processes> {
     /// From now on, task `target` is this process.
     pub(crate) fn set_process(&mut self, target: TaskId, pid: i32) {
-        self.reach.peers[target as usize].pid = pid;
+        self.peer_mut(target).pid = pid;
+    }
+
+    /// What is known of `target`'s process.
+    fn peer_mut(&mut self, target: TaskId) -> &mut Peer {
+        let peers = Arc::get_mut(&mut self.reach.peers);
+        &mut peers.expect("no other context knows the processes")[target as usize]
     }
 
     /// Claims a slice of get `number` as `target` would, and never counts it.

@@ -215,7 +215,7 @@ impl Line {
             (&self.flags, flags),
             (&self.peer, wait.peer.unwrap_or(0)),
             (&self.tag, wait.tag.unwrap_or(0) as u32),
-            (&self.context, wait.context),
+            (&self.context, wait.context as u32),
             (&self.phase, wait.phase as u32),
             (&self.state, state),
         ];
@@ -234,7 +234,7 @@ impl Line {
             sends: flags & SENDS != 0,
             peer: (flags & ANY_PEER == 0).then_some(word(&self.peer)),
             tag: (flags & ANY_TAG == 0).then_some(word(&self.tag) as i32),
-            context: word(&self.context),
+            context: word(&self.context).into(),
             bytes: self.bytes.load(Ordering::Relaxed),
             phase: legal(&Phase::ALL, word(&self.phase)),
             alone: flags & ALONE != 0,

@@ -21,10 +21,10 @@ use crate::fork::ProcessMark;
 use crate::region::{RecvPart, RecvRegion, RemoteRegion, SendRegion};
 use crate::sync::register_light_fences_in_process;
 
-/// One task of a job whose tasks are threads.
+/// One context of a task of a job whose tasks are threads.
 pub type ThreadsAdapter = LocalAdapter<Tables>;
 
-/// What one task has exposed, by key. A reader copies under the lock, so a region that was taken out
+/// What one context of a task has exposed, by key. A reader copies under the lock, so a region that was taken out
 /// is not read any more.
 type Exposed = RwLock<HashMap<u64, SendRegion>>;
 
@@ -32,7 +32,7 @@ type Exposed = RwLock<HashMap<u64, SendRegion>>;
 /// when, the words of the get say.
 type Landing = Mutex<RecvRegion>;
 
-/// Where tasks that are threads find each other's memory.
+/// Where tasks that are threads find each other's memory, in one context.
 pub struct Tables {
     task: TaskId,
     num_tasks: usize,
@@ -43,25 +43,47 @@ pub struct Tables {
     process: ProcessMark,
 }
 
-/// Makes a job of `num_tasks` threads: one adapter for each, in the order of their numbers.
+/// Makes a job of `num_tasks` threads with one context each: one adapter for each, in the order of their numbers.
 ///
 /// # Errors
 /// [`AdapterError::TaskCount`], or [`AdapterError::System`] when there is no memory.
 pub fn job(num_tasks: usize) -> Result<Vec<ThreadsAdapter>, AdapterError> {
-    let segment = Arc::new(Segment::on_heap(Layout::new(num_tasks)?)?);
+    Ok(job_with_contexts(num_tasks, 1)?.into_iter().flatten().collect())
+}
+
+/// Makes a job of `num_tasks` threads with so many `contexts` each: for each task, in the order of their numbers,
+/// the adapters of its contexts, in theirs.
+///
+/// # Errors
+/// As [`job`]; [`AdapterError::ContextCount`].
+pub fn job_with_contexts(
+    num_tasks: usize,
+    contexts: usize,
+) -> Result<Vec<Vec<ThreadsAdapter>>, AdapterError> {
+    let segment = Segment::on_heap(Layout::new(num_tasks, contexts)?)?;
     let fences = match register_light_fences_in_process() {
         Ok(()) => Fences::InProcess,
         Err(_) => Fences::Symmetric,
     };
+    let mut tasks: Vec<_> = (0..num_tasks).map(|_| Vec::with_capacity(contexts)).collect();
+    for plane in segment.contexts() {
+        let adapters = on_plane(plane, fences);
+        tasks.iter_mut().zip(adapters).for_each(|(task, adapter)| task.push(adapter));
+    }
+    Ok(tasks)
+}
+
+/// The adapters of one context of all tasks.
+fn on_plane(plane: Segment, fences: Fences) -> impl Iterator<Item = ThreadsAdapter> {
+    let (num_tasks, segment) = (plane.layout().tasks(), Arc::new(plane));
     let exposed: Arc<[Exposed]> = (0..num_tasks).map(|_| Exposed::default()).collect();
     let landing = |_| Landing::new(RecvRegion::EMPTY);
     let landings: Arc<[Landing]> = (0..num_tasks * num_tasks).map(landing).collect();
-    let adapter = |task| {
+    (0..num_tasks as TaskId).map(move |task| {
         let (exposed, landings) = (Arc::clone(&exposed), Arc::clone(&landings));
         let reach = Tables { task, num_tasks, exposed, landings, process: ProcessMark::new() };
         LocalAdapter::new(Arc::clone(&segment), task, fences, reach)
-    };
-    Ok((0..num_tasks as TaskId).map(adapter).collect())
+    })
 }
 
 impl Tables {
@@ -137,7 +159,7 @@ impl Reach for Tables {
 }
 
 impl Drop for Tables {
-    /// What the task exposed ends with it. In a fork, whoever held a lock does not exist.
+    /// What the context exposed ends with it. In a fork, whoever held a lock does not exist.
     fn drop(&mut self) {
         if !self.process.is_fork() {
             self.mine().write().clear();

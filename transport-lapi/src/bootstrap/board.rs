@@ -92,8 +92,9 @@ pub struct Wait {
     pub peer: Option<u32>,
     /// Its tag; `None` is any.
     pub tag: Option<i32>,
-    /// Its context: communicator number times two, plus one for collective calls.
-    pub context: u32,
+    /// Its context: communicator number times two, plus one for collective calls. What is read of a rank says in
+    /// the high half in which context of the task that is (see [`context_of`]).
+    pub context: u64,
     /// Length of its buffer in bytes.
     pub bytes: u64,
     /// How far it has come.
@@ -113,14 +114,26 @@ pub struct TaskState {
     pub pid: u32,
     /// Whether that number means the same process here: not in another namespace of processes.
     pub is_here: bool,
-    /// Changes whenever a thread of the rank begins or ends to sleep.
+    /// Grows whenever a thread of the rank begins or ends to sleep: the sum of what grows in each of its contexts, so
+    /// the same sum at two times means that none has changed.
     pub epoch: u64,
-    /// Changes, most often, when the rank takes in messages.
+    /// Changes, most often, when the rank takes in messages. A sum as well.
     pub moves: u64,
-    /// What its threads are blocked in, at most [`TaskState::LISTED`] of them.
+    /// What its threads are blocked in, context by context, at most [`TaskState::LISTED`] of them in each.
     pub blocked: Vec<Blocked>,
     /// Blocked threads that are not among those.
     pub unlisted: u32,
+}
+
+/// What tells messages of `context`, in context `of_task` of their tasks, from all others: the latter in the high
+/// half. For a task with one context, that is `context`.
+pub fn context_of(of_task: usize, context: u64) -> u64 {
+    (of_task as u64) << 32 | context & u64::from(u32::MAX)
+}
+
+/// The two parts of what [`context_of`] has made.
+pub fn parts_of_context(context: u64) -> (u32, u32) {
+    ((context >> 32) as u32, context as u32)
 }
 
 impl Call {
@@ -154,7 +167,7 @@ impl Phase {
 }
 
 impl TaskState {
-    /// Most threads of a rank whose calls are published.
+    /// Most threads of a rank whose calls are published, in each of its contexts.
     pub const LISTED: usize = 7;
 
     /// Whether the rank was there to publish anything.

@@ -102,7 +102,9 @@ pub enum ControlMessage {
     Queues {
         /// Who.
         task: TaskId,
-        /// What it has.
+        /// In which of its contexts.
+        context: u32,
+        /// What it has there.
         queues: Queues,
     },
     /// The rank communicates no more, and never finishes: its World was dropped by a panic or after an
@@ -233,9 +235,10 @@ impl Control {
         self.send(&ControlMessage::GaveUp { task: self.task, at_nanos: monotonic_nanos() })
     }
 
-    /// Answers an inquiry.
-    pub fn queues(&self, queues: Queues) {
-        self.send(&ControlMessage::Queues { task: self.task, queues });
+    /// Answers an inquiry, for one of the rank's contexts.
+    pub fn queues(&self, context: usize, queues: Queues) {
+        let context = context as u32;
+        self.send(&ControlMessage::Queues { task: self.task, context, queues });
     }
 
     /// Says that this rank panicked with `message` at `location`, or, where `location` is empty, that

@@ -9,6 +9,7 @@ fn variables() -> JobVariables {
     JobVariables {
         rank: text("2"),
         size: text("3"),
+        contexts: None,
         job: text("j-1"),
         segment: text("4"),
         control: text("9"),
@@ -24,7 +25,7 @@ fn seat() -> Seat {
 fn a_complete_set_is_a_seat() {
     let seat = seat();
     let (job, tuning) = ("j-1".to_owned(), Tuning::default());
-    let expected = Seat { task: 2, num_tasks: 3, job, segment: 4, control: 9, tuning };
+    let expected = Seat { task: 2, num_tasks: 3, contexts: 1, job, segment: 4, control: 9, tuning };
     assert_eq!(seat, expected);
 }
 
@@ -45,12 +46,21 @@ fn a_missing_variable_is_named() {
 }
 
 #[test]
+fn a_rank_that_is_told_nothing_of_contexts_has_one() {
+    assert_eq!(seat().contexts, 1);
+}
+
+#[test]
 fn a_malformed_variable_is_named_with_its_value() {
     let rank = |value: &str| JobVariables { rank: Some(value.to_owned()), ..variables() };
     let size = |value: &str| JobVariables { size: Some(value.to_owned()), ..variables() };
     let control = |value: &str| JobVariables { control: Some(value.to_owned()), ..variables() };
     let tuned = |value: &str| JobVariables { tuned: Some(value.to_owned()), ..variables() };
+    let contexts = |value: &str| JobVariables { contexts: Some(value.to_owned()), ..variables() };
     let malformed = [
+        ("MPJ_CONTEXTS", "0", contexts("0")),
+        ("MPJ_CONTEXTS", "5", contexts("5")),
+        ("MPJ_CONTEXTS", "two", contexts("two")),
         ("MPJ_TUNED", "eager;8192;8192;1", tuned("eager;8192;8192;1")),
         ("MPJ_RANK", "3", rank("3")),
         ("MPJ_RANK", "-1", rank("-1")),
@@ -74,13 +84,14 @@ fn a_malformed_variable_is_named_with_its_value() {
 fn what_the_launcher_writes_is_what_a_rank_parses() {
     let (receiver, rank) = control::control_pair().expect("a socket pair");
     let tuning = "rendezvous;4096;4096;20".parse().expect("legal");
-    let entries = rank_environment(1, 2, "j", receiver.as_fd(), rank.as_fd(), &tuning);
+    let entries = rank_environment(1, 2, 3, "j", receiver.as_fd(), rank.as_fd(), &tuning);
     let get = |name: &str| {
         entries.iter().find(|(known, _)| *known == name).map(|(_, value)| value.clone())
     };
     let set = JobVariables {
         rank: get("MPJ_RANK"),
         size: get("MPJ_SIZE"),
+        contexts: get("MPJ_CONTEXTS"),
         job: get("MPJ_JOB"),
         segment: get("MPJ_SHM_FD"),
         control: get("MPJ_CTRL_FD"),
@@ -88,6 +99,7 @@ fn what_the_launcher_writes_is_what_a_rank_parses() {
     };
     let seat = Seat::parse(&set).expect("the launcher's own words");
     assert_eq!((seat.task, seat.num_tasks, seat.job.as_str()), (1, 2, "j"));
+    assert_eq!(seat.contexts, 3);
     assert_eq!((seat.control, seat.tuning), (rank.as_raw_fd(), tuning));
     assert_eq!(get("MPJ_LOCAL_RANK").as_deref(), Some("1"));
 }
@@ -106,5 +118,5 @@ fn a_refused_descriptor_is_refused_for_its_own_reason_every_time() {
 
 #[test]
 fn the_limit_in_the_messages_is_the_limit() {
-    assert_eq!(MAX_TASKS, 256);
+    assert_eq!((MAX_TASKS, MAX_CONTEXTS), (256, 4));
 }

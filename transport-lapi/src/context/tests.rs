@@ -11,7 +11,7 @@ use crate::region::{RecvRegion, RemoteRegion};
 
 /// Two tasks that are threads of this process.
 fn pair() -> Vec<ShmAdapter> {
-    let segment = create_segment("test", 2).unwrap();
+    let segment = create_segment("test", 2, 1).unwrap();
     thread::scope(|scope| {
         let tasks = [0, 1].map(|task| {
             let segment = segment.try_clone().unwrap();

@@ -134,6 +134,10 @@ unsafe impl<A: Adapter> Adapter for FaultAdapter<A> {
         self.inner.task()
     }
 
+    fn context(&self) -> usize {
+        self.inner.context()
+    }
+
     fn num_tasks(&self) -> usize {
         self.inner.num_tasks()
     }

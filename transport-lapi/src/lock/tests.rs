@@ -259,3 +259,24 @@ fn many_revocations_lose_no_update() {
         });
     });
 }
+
+#[test]
+fn who_waits_for_another_thread_is_counted_and_nobody_else() {
+    watch(|| {
+        let lock = mine(0);
+        assert_eq!(lock.contended(), 0, "one thread alone");
+        for expected in [1, 2] {
+            // Taken by its bias at first, if there is one, then through the gate.
+            let guard = lock.lock().unwrap();
+            thread::scope(|scope| {
+                scope.spawn(|| *lock.lock().unwrap() += 1);
+                while lock.contended() < expected {
+                    thread::yield_now();
+                }
+                drop(guard);
+            });
+        }
+        let taken = thread::scope(|scope| scope.spawn(|| *lock.lock().unwrap()).join().unwrap());
+        assert_eq!((taken, lock.contended()), (2, 2), "nobody holds it");
+    });
+}

@@ -348,7 +348,7 @@ fn a_wait_takes_nothing_in_after_its_context_was_abandoned() {
 #[test]
 fn an_inquiry_is_answered_without_the_lock() {
     watch(|| {
-        let segment = create_segment("test", 1).unwrap();
+        let segment = create_segment("test", 1, 1).unwrap();
         let board = Board::open(&segment).unwrap();
         let adapter = ShmAdapter::attach(segment, 0, 1, GetMode::Am).unwrap();
         let context = Context::init(adapter, (), Options::default());

@@ -29,7 +29,10 @@ impl Kind {
     /// The adapters of a job.
     pub fn adapters(self, num_tasks: usize) -> Vec<Native> {
         match self {
-            Self::Threads => wireup::in_process(num_tasks).expect("memory suffices"),
+            Self::Threads => {
+                let tasks = wireup::in_process(num_tasks, 1).expect("memory suffices");
+                tasks.into_iter().flatten().collect()
+            }
             Self::Shm => attach(num_tasks, GetMode::Auto),
             Self::ShmAm => attach(num_tasks, GetMode::Am),
         }
@@ -38,7 +41,7 @@ impl Kind {
 
 /// Attaches `num_tasks` threads to one segment.
 fn attach(num_tasks: usize, get: GetMode) -> Vec<Native> {
-    let segment = create_segment("test", num_tasks).expect("memory suffices");
+    let segment = create_segment("test", num_tasks, 1).expect("memory suffices");
     thread::scope(|scope| {
         let task = |task: usize| {
             let segment = segment.try_clone().expect("descriptors suffice");

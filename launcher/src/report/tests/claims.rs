@@ -30,7 +30,7 @@ fn any_wait() -> impl Strategy<Value = Wait> {
             sends,
             peer,
             tag,
-            context: context.wrapping_mul(context),
+            context: u64::from(context) * u64::from(context),
             bytes,
             phase,
             since,
@@ -69,7 +69,7 @@ fn the_largest_report_is_readable() {
     let wait = |rank: u32, thread: u32| Wait {
         open: rank,
         bytes: u64::from(rank),
-        context: thread * 2,
+        context: u64::from(thread) * 2,
         ..recv((rank * 37 + thread) % 256, (rank + thread) as i32)
     };
     let states = (0..256).map(|rank| TaskState {
@@ -85,7 +85,11 @@ fn the_largest_report_is_readable() {
             early: (5_000..7_000).map(early).collect(),
             all_early: 0,
         };
-        assert!(job.note(rank as usize, ControlMessage::Queues { task: rank, queues }, ms(1)));
+        assert!(job.note(
+            rank as usize,
+            ControlMessage::Queues { task: rank, context: 0, queues },
+            ms(1)
+        ));
     }
     let report = of_verdict(&job, Verdict::Deadlock, ms(1_000), &snapshot(states));
     assert!(report.lines().count() < 200, "{report}");

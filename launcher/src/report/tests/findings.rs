@@ -56,7 +56,7 @@ fn a_chain_says_what_stands_at_its_end() {
 
 /// A rank in a barrier of the communicator with this number, in the round for `peer`.
 fn barrier(peer: u32, number: u32) -> Wait {
-    Wait { call: Call::Barrier, context: 2 * number + 1, bytes: 0, ..recv(peer, 0) }
+    Wait { call: Call::Barrier, context: u64::from(2 * number + 1), bytes: 0, ..recv(peer, 0) }
 }
 
 #[test]
@@ -177,14 +177,14 @@ fn many_chains_are_counted() {
 }
 
 /// Rank 1 waits for what `posted` says, and has the messages `early`.
-fn misses(posted: Wait, early: &[(u32, i32, u32)]) -> Vec<String> {
+fn misses(posted: Wait, early: &[(u32, i32, u64)]) -> Vec<String> {
     let mut job = joined(2);
     let early: Vec<_> = early
         .iter()
         .map(|&(source, tag, context)| EarlyMessage { source, tag, context, bytes: 8, eager: true })
         .collect();
     let queues = Queues { all_early: early.len() as u64, early, ..Queues::default() };
-    assert!(job.note(1, ControlMessage::Queues { task: 1, queues }, ms(900)));
+    assert!(job.note(1, ControlMessage::Queues { task: 1, context: 0, queues }, ms(900)));
     let found = found_in(&job, &snapshot([state(&[]), state(&[posted])]));
     let lines = found.lines().filter_map(|line| line.strip_prefix("mpjrun:   rank 1 waits for "));
     lines.map(str::to_owned).collect()
@@ -260,10 +260,10 @@ fn queues_are_told_with_counts() {
         early: (0..9).map(early).collect(),
         all_early: 1_000,
     };
-    assert!(job.note(1, ControlMessage::Queues { task: 1, queues }, ms(900)));
+    assert!(job.note(1, ControlMessage::Queues { task: 1, context: 0, queues }, ms(900)));
     let collective = PostedReceive { source: Some(1), tag: Some(-4), context: 1, bytes: 0 };
     let queues = Queues { posted: vec![collective], all_posted: 1, ..Queues::default() };
-    assert!(job.note(0, ControlMessage::Queues { task: 0, queues }, ms(900)));
+    assert!(job.note(0, ControlMessage::Queues { task: 0, context: 0, queues }, ms(900)));
     let expected = "\
 mpjrun:   rank 0: posted receive from rank 1, of a collective call, 0 bytes
 mpjrun:   rank 1: posted receive from rank 0, tag 8, 16 bytes
@@ -286,7 +286,7 @@ fn the_queues_leave_out_what_the_table_has() {
     let posted = |tag, bytes| PostedReceive { source: Some(0), tag: Some(tag), context: 0, bytes };
     let listed = vec![posted(7, 8), posted(7, 8), posted(7, 16), posted(9, 8)];
     let queues = Queues { posted: listed, all_posted: 70, ..Queues::default() };
-    assert!(job.note(1, ControlMessage::Queues { task: 1, queues }, ms(900)));
+    assert!(job.note(1, ControlMessage::Queues { task: 1, context: 0, queues }, ms(900)));
     let told = |waits: &[Wait]| {
         let told = found_in(&job, &snapshot([state(&[]), state(waits)]));
         let lines = told.lines().filter_map(|line| line.strip_prefix("mpjrun:   rank 1: "));

@@ -97,7 +97,7 @@ fn a_rank_may_be_blocked_in_several_threads() {
 mpjrun:   ranks  blocked in  peer    tag  communicator  bytes  phase                seconds
 mpjrun:   0      recv        rank 1    7  world             8  no message has come  0.50
 mpjrun:   0      recv        rank 1    8  world             8  no message has come  0.50
-mpjrun:   rank 0: 3 more threads are blocked in calls; 7 are listed
+mpjrun:   rank 0: 3 more threads are blocked in calls; 3 are listed
 mpjrun:   rank 1: joined, awake: computing, polling, or at the beginning of a call, still running
 ";
     let shown = on_request(&joined(2), &snapshot([crowd, state(&[])]));

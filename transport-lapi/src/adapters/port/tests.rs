@@ -9,7 +9,7 @@ use crate::adapter::Frame;
 use crate::adapters::layout::{CELL_BYTES, Layout};
 
 fn ports(tasks: usize) -> (Arc<Segment>, Vec<Port>) {
-    let segment = Arc::new(Segment::on_heap(Layout::new(tasks).unwrap()).unwrap());
+    let segment = Arc::new(Segment::on_heap(Layout::new(tasks, 1).unwrap()).unwrap());
     let port = |task| Port::new(Arc::clone(&segment), task, Fences::Symmetric);
     let ports = (0..tasks as TaskId).map(port).collect();
     (segment, ports)
@@ -135,7 +135,7 @@ fn asymmetric_fences_lose_no_wake_up() {
     if crate::sync::register_light_fences_in_process().is_err() {
         return;
     }
-    let segment = Arc::new(Segment::on_heap(Layout::new(2).unwrap()).unwrap());
+    let segment = Arc::new(Segment::on_heap(Layout::new(2, 1).unwrap()).unwrap());
     let port = |task| Port::new(Arc::clone(&segment), task, Fences::InProcess);
     let (mut sender, mut sleeper) = (port(0), port(1));
     // The round that the sleeper is in, or `GIVEN_UP`.
@@ -181,4 +181,15 @@ fn is_woken(bell: &dyn Doorbell, port: &mut Port, never: Duration) -> bool {
         bell.sleep(ticket, Some(never));
     }
     false
+}
+
+#[test]
+fn a_context_that_gives_up_does_so_by_itself() {
+    let segment = Segment::on_heap(Layout::new(2, 2).unwrap()).unwrap();
+    let port =
+        |task, context| Port::new(Arc::new(segment.of_context(context)), task, Fences::Symmetric);
+    port(0, 1).withdraw();
+    assert!(port(1, 0).unless_withdrawn(0, Ok(())).is_ok());
+    let refused = port(1, 1).unless_withdrawn(0, Ok(()));
+    assert!(matches!(refused, Err(AdapterError::PeerLost { task: 0 })));
 }

@@ -30,14 +30,19 @@ const RESERVED_UP_TO: usize = 20 << 20;
 /// What the names of all job segments begin with; the name of the job follows.
 pub const SEGMENT_NAME: &str = "mpj-job-";
 
-/// Makes the memory of the job called `job`, of `num_tasks` tasks: a memfd that can neither shrink nor
-/// grow. The descriptor is close-on-exec; whoever starts the tasks passes it on. The name can be seen in
+/// Makes the memory of the job called `job`, of `num_tasks` tasks with so many `contexts` each: a memfd that can
+/// neither shrink nor grow. The descriptor is close-on-exec; whoever starts the tasks passes it on. The name can be seen in
 /// `/proc` only, behind [`SEGMENT_NAME`].
 ///
 /// # Errors
-/// [`AdapterError::TaskCount`], or [`AdapterError::System`] when the memory cannot be had.
-pub fn create_segment(job: &str, num_tasks: usize) -> Result<OwnedFd, AdapterError> {
-    let layout = Layout::new(num_tasks)?;
+/// [`AdapterError::TaskCount`], [`AdapterError::ContextCount`], or [`AdapterError::System`] when the memory cannot be
+/// had.
+pub fn create_segment(
+    job: &str,
+    num_tasks: usize,
+    contexts: usize,
+) -> Result<OwnedFd, AdapterError> {
+    let layout = Layout::new(num_tasks, contexts)?;
     let bytes = layout.bytes() as u64;
     let fd = rustix::fs::memfd_create(
         format!("{SEGMENT_NAME}{job}"),
@@ -66,11 +71,11 @@ fn write_facts(fd: &OwnedFd, layout: &Layout) -> rustix::io::Result<()> {
     if written == facts.len() { Ok(()) } else { Err(Errno::NOSPC) }
 }
 
-/// Maps the segment behind `fd`, of however many tasks.
+/// Maps the segment behind `fd`, of however many tasks and contexts.
 pub(crate) fn open_segment(fd: impl AsFd) -> Result<Segment, AdapterError> {
-    let claimed = header::claimed_tasks(&read_facts(&fd)?);
-    let what = || format!("it claims to be for {claimed} ranks");
-    let layout = Layout::new(claimed).map_err(|_| AdapterError::BadSegment { what: what() })?;
+    let (tasks, contexts) = header::claimed_endpoints(&read_facts(&fd)?);
+    let what = || format!("it claims to be for {tasks} ranks with {contexts} contexts each");
+    let layout = Layout::new(tasks, contexts).map_err(|_| bad(what()))?;
     map(fd, layout)
 }
 
@@ -130,10 +135,13 @@ fn check(fd: impl AsFd, layout: &Layout) -> Result<(), AdapterError> {
 /// Enters the parts that `task` uses into its page table, so that the first messages meet no page
 /// faults. Large segments, and kernels before 5.14, do without.
 pub(super) fn populate(segment: &Segment, task: usize) {
-    let layout = segment.layout();
-    if layout.bytes() > RESERVED_UP_TO {
-        return;
+    if segment.layout().bytes() <= RESERVED_UP_TO {
+        segment.contexts().for_each(|plane| populate_plane(&plane, task));
     }
+}
+
+fn populate_plane(segment: &Segment, task: usize) {
+    let layout = segment.layout();
     let tasks = layout.tasks();
     let (cells, bulk) = (layout.cells() * CELL_BYTES, layout.bulk());
     advise(segment, 0, layout.cells_at(0, 0));
@@ -145,14 +153,13 @@ pub(super) fn populate(segment: &Segment, task: usize) {
     }
 }
 
+/// For whole pages: the first one may begin in the plane before.
 fn advise(segment: &Segment, at: usize, len: usize) {
-    let page = rustix::param::page_size();
-    let start = at / page * page;
-    let pages = segment.pages(start, at + len - start);
+    let place = segment.pages(at, len);
+    let before = place.cast::<u8>().addr().get() % rustix::param::page_size();
+    let page = place.cast::<u8>().as_ptr().wrapping_sub(before);
     // SAFETY: populating changes no byte of the mapping. A refusal costs page faults later, no more.
-    let _ = unsafe {
-        rustix::mm::madvise(pages.cast().as_ptr(), pages.len(), Advice::LinuxPopulateWrite)
-    };
+    let _ = unsafe { rustix::mm::madvise(page.cast(), len + before, Advice::LinuxPopulateWrite) };
 }
 
 fn system(action: &'static str, errno: Errno) -> AdapterError {

@@ -7,14 +7,14 @@ use super::*;
 use crate::adapter::{
     Adapter, Advance, Begun, Frame, OneSided, Post, SharedGets, Ticket, Transfer,
 };
-use crate::adapters::contract::adapter_contract;
+use crate::adapters::contract::{adapter_contract, next};
 use crate::adapters::shm::peer::Cell;
 use crate::body::Piece;
 use crate::region::RecvRegion;
 
 /// Attaches one task per mode, each from its own thread.
 fn attach_all(modes: &[GetMode]) -> Vec<Result<ShmAdapter, AdapterError>> {
-    attach_to(&create_segment("test", modes.len()).unwrap(), modes)
+    attach_to(&create_segment("test", modes.len(), 1).unwrap(), modes)
 }
 
 fn attach_to(fd: &OwnedFd, modes: &[GetMode]) -> Vec<Result<ShmAdapter, AdapterError>> {
@@ -105,7 +105,7 @@ fn reads_memory_one_sidedly_where_it_says_so() {
 fn a_shared_get_ends_with_a_target_that_is_gone() {
     let mut job = make(2);
     let mut target = std::process::Command::new("sleep").arg("60").spawn().unwrap();
-    job[0].reach.peers[1].pid = target.id() as i32;
+    job[0].peer_mut(1).pid = target.id() as i32;
     let mut landing = vec![0; 1 << 20];
     // SAFETY: G2 of `crate::region`: the landing is local, and the get ends before it does.
     let into = unsafe { RecvRegion::new(landing.as_mut_ptr(), landing.len()) };
@@ -132,7 +132,7 @@ fn a_shared_get_ends_with_a_target_that_is_gone() {
 #[test]
 fn tasks_behind_scripts_are_known_by_their_cells_in_a_job_that_goes_on() {
     for goes_on in [false, true] {
-        let fd = create_segment("test", 2).unwrap();
+        let fd = create_segment("test", 2, 1).unwrap();
         if goes_on {
             crate::adapters::board::Board::open(&fd).unwrap().goes_on();
         }
@@ -158,11 +158,11 @@ fn a_stranger_with_the_number_of_a_task_is_told_from_it() {
     let cell = &job[0].reach.cell;
     let addr = cell.as_ptr() as u64;
     let value = cell.load(std::sync::atomic::Ordering::Relaxed);
-    job[1].reach.peers[0].cell = Some(Cell { addr, value });
+    job[1].peer_mut(0).cell = Some(Cell { addr, value });
     assert_eq!(job[1].get(0, remote, 0, into.part(0, 100), Ticket(0)).unwrap(), Transfer::Done);
     assert!(!job[1].reach.peers[0].is_gone());
     for stranger in [Cell { addr, value: value ^ 1 }, Cell { addr: 64, value }] {
-        job[1].reach.peers[0].cell = Some(stranger);
+        job[1].peer_mut(0).cell = Some(stranger);
         let refused = job[1].get(0, remote, 0, into.part(0, 100), Ticket(0)).unwrap_err();
         assert!(matches!(refused, AdapterError::PeerLost { task: 0 }), "{refused}");
         assert!(job[1].reach.peers[0].is_gone());
@@ -185,9 +185,9 @@ fn a_refused_write_leaves_the_slice_to_the_origin() {
     };
     let remote = RemoteRegion { addr: from.addr(), len: bytes.len() as u64, key: 0 };
     let Begun::Shared(number) = job[0].begin(1, remote, 0, into) else { return };
-    let origin = std::mem::replace(&mut job[1].reach.peers[0].pid, i32::MAX);
+    let origin = std::mem::replace(&mut job[1].peer_mut(0).pid, i32::MAX);
     assert!(!job[1].help(0, number, from), "there is no such process");
-    job[1].reach.peers[0].pid = origin;
+    job[1].peer_mut(0).pid = origin;
     assert!(!job[1].help(0, number, from), "a task that was refused once helps no more");
     while job[0].advance(1).unwrap() != Advance::Complete {}
     assert_eq!(landing, bytes);
@@ -195,14 +195,14 @@ fn a_refused_write_leaves_the_slice_to_the_origin() {
 
 #[test]
 fn refuses_a_task_number_outside_of_the_job() {
-    let fd = create_segment("test", 2).unwrap();
+    let fd = create_segment("test", 2, 1).unwrap();
     let refused = what(ShmAdapter::attach(fd, 2, 2, GetMode::Auto));
     assert_eq!(refused, "rank 2 does not exist in a job of 2 ranks");
 }
 
 #[test]
 fn refuses_a_task_number_that_is_taken() {
-    let fd = create_segment("test", 1).unwrap();
+    let fd = create_segment("test", 1, 1).unwrap();
     let again = fd.try_clone().unwrap();
     let first = ShmAdapter::attach(fd, 0, 1, GetMode::Auto).unwrap();
     let refused = ShmAdapter::attach(again, 0, 1, GetMode::Auto).err().expect("it is taken");
@@ -213,21 +213,21 @@ fn refuses_a_task_number_that_is_taken() {
 
 #[test]
 fn refuses_the_segment_of_a_job_of_another_size() {
-    let fd = create_segment("test", 2).unwrap();
+    let fd = create_segment("test", 2, 1).unwrap();
     let refused = what(ShmAdapter::attach(fd, 0, 3, GetMode::Auto));
     assert_eq!(refused, "its number of ranks is 0x2 and should be 0x3");
-    let fd = create_segment("test", 2).unwrap();
+    let fd = create_segment("test", 2, 1).unwrap();
     let refused = ShmAdapter::attach(fd, 0, 0, GetMode::Auto).err().expect("no such job");
     assert!(matches!(refused, AdapterError::TaskCount { asked: 0, max: 256 }));
 }
 
 #[test]
 fn a_task_that_gives_up_ends_the_waiting_of_the_others() {
-    let fd = create_segment("test", 2).unwrap();
+    let fd = create_segment("test", 2, 1).unwrap();
     thread::scope(|scope| {
         let waiting = fd.try_clone().unwrap();
         let waiting = scope.spawn(|| ShmAdapter::attach(waiting, 0, 2, GetMode::Auto));
-        let segment = mapping::map(&fd, Layout::new(2).unwrap()).unwrap();
+        let segment = mapping::map(&fd, Layout::new(2, 1).unwrap()).unwrap();
         thread::sleep(Duration::from_millis(30));
         declare_lost(&segment, 1);
         let refused = waiting.join().expect("attach never panics").err().expect("task 1 is lost");
@@ -237,7 +237,7 @@ fn a_task_that_gives_up_ends_the_waiting_of_the_others() {
 
 #[test]
 fn the_segment_lives_as_long_as_somebody_maps_it() {
-    let fd = create_segment("test", 1).unwrap();
+    let fd = create_segment("test", 1, 1).unwrap();
     let adapter = ShmAdapter::attach(fd.try_clone().unwrap(), 0, 1, GetMode::Am);
     drop(fd);
     let adapter = adapter.unwrap();
@@ -250,7 +250,7 @@ fn the_segment_lives_as_long_as_somebody_maps_it() {
 #[test]
 fn a_ring_that_nobody_wrote_to_takes_no_memory() {
     const TASKS: usize = 64;
-    let fd = create_segment("test", TASKS).unwrap();
+    let fd = create_segment("test", TASKS, 1).unwrap();
     let attached = attach_to(&fd, &[GetMode::Auto; TASKS]);
     let mut job: Vec<_> = attached.into_iter().map(Result::unwrap).collect();
     let taken = || rustix::fs::fstat(&fd).unwrap().st_blocks as usize * 512;
@@ -259,9 +259,59 @@ fn a_ring_that_nobody_wrote_to_takes_no_memory() {
     };
     assert_eq!(poll_all(&mut job), 0);
     let start = taken();
-    let blocks = Layout::new(TASKS).unwrap().indices_at(0, 0);
+    let blocks = Layout::new(TASKS, 1).unwrap().indices_at(0, 0);
     assert!(start <= blocks.next_multiple_of(rustix::param::page_size()), "{start} bytes");
     assert_eq!(job[3].try_send(5, b"head", Piece::of(b"body"), Ticket(0)).unwrap(), Post::Taken);
     assert_eq!(poll_all(&mut job), 1);
     assert!(taken() <= start + 2 * rustix::param::page_size(), "{} bytes", taken());
+}
+
+/// Each of `tasks` tasks with its two contexts.
+fn two_contexts(tasks: usize) -> Vec<Vec<ShmAdapter>> {
+    let fd = create_segment("test", tasks, 2).unwrap();
+    thread::scope(|scope| {
+        let attach = |task| {
+            let fd = fd.try_clone().unwrap();
+            scope.spawn(move || {
+                ShmAdapter::attach_contexts(fd, task as TaskId, tasks, 2, GetMode::Auto).unwrap()
+            })
+        };
+        let threads: Vec<_> = (0..tasks).map(attach).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    })
+}
+
+#[test]
+fn what_is_sent_in_a_context_arrives_there_alone() {
+    for tasks in [2, 20] {
+        let mut job = two_contexts(tasks);
+        let contexts = job[1].iter().map(Adapter::context);
+        assert_eq!(contexts.collect::<Vec<_>>(), [0, 1]);
+        for (context, adapter) in job[0].iter_mut().enumerate() {
+            let sent = adapter.try_send(1, &[context as u8], Piece::of(b""), Ticket(0)).unwrap();
+            assert_eq!(sent, Post::Taken);
+        }
+        for (context, adapter) in job[1].iter_mut().enumerate().rev() {
+            assert_eq!(next(adapter), Some((0, vec![context as u8], vec![])));
+            assert_eq!(next(adapter), None);
+        }
+    }
+}
+
+#[test]
+fn a_lost_task_is_known_and_wakes_sleepers_in_every_context() {
+    let job = two_contexts(2);
+    let tickets: Vec<_> = job[1].iter().map(|one| one.doorbell().announce()).collect();
+    job[0][1].doorbell().declare_lost();
+    for (adapter, ticket) in job[1].iter().zip(tickets) {
+        assert!(adapter.doorbell().sleep(ticket, Some(Duration::from_secs(20))), "it has rung");
+        assert!(adapter.is_lost(0));
+    }
+}
+
+#[test]
+fn a_job_with_other_contexts_is_refused() {
+    let fd = create_segment("test", 1, 2).unwrap();
+    let refused = what(ShmAdapter::attach(fd, 0, 1, GetMode::Auto));
+    assert_eq!(refused, "its number of contexts beyond the first is 0x1 and should be 0x0");
 }

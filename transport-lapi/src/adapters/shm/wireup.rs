@@ -2,15 +2,17 @@
 //!
 //! Each task publishes who it is and meets the others; then each one reads a cell in the memory of
 //! its successor, publishes what it met, and meets the others again. Everybody reads all verdicts,
-//! so everybody comes to the same conclusion. Called by [`super::ShmAdapter::attach`].
+//! so everybody comes to the same conclusion. Called by [`super::ShmAdapter::attach_contexts`], once per task: tasks
+//! meet on the plane of context 0, and what they agree on holds for all contexts.
 //!
-//! - W1: the cell that is probed stays allocated until the second meeting, and after it as long as the task's
-//!   adapter, since others know the process again by it (PE1 of `peer.rs`).
+//! - W1: the cell that is probed stays allocated until the second meeting, and after it as long as any of the
+//!   task's adapters, since others know the process again by it (PE1 of `peer.rs`).
 //! - W2: what others published is read after a meeting only, once, into local variables.
 
 use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::os::unix::fs::MetadataExt;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -29,9 +31,9 @@ const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
 /// What the tasks agreed on.
 pub(super) struct Agreement {
-    pub(super) peers: Vec<Peer>,
+    pub(super) peers: Arc<[Peer]>,
     /// This task's own (W1).
-    pub(super) cell: Box<AtomicU64>,
+    pub(super) cell: Arc<AtomicU64>,
     pub(super) fences: Fences,
     /// Why one-sided reads are not used, if they are not.
     pub(super) without_get: Option<String>,
@@ -116,7 +118,7 @@ pub(super) fn agree(
 }
 
 /// Publishes this process, and a cell for its predecessor to read. The next meeting makes it visible.
-fn publish(mine: &WireupLine, mode: GetMode, keeper: u32) -> Box<AtomicU64> {
+fn publish(mine: &WireupLine, mode: GetMode, keeper: u32) -> Arc<AtomicU64> {
     if mode != GetMode::Am {
         // Under Yama's ptrace_scope 1 siblings may read us only if we allow it; a kernel without Yama
         // knows no such call, and the probe tells in either case.
@@ -124,7 +126,7 @@ fn publish(mine: &WireupLine, mode: GetMode, keeper: u32) -> Box<AtomicU64> {
     }
     let light_fences = register_light_fences().is_ok();
     let value = RandomState::new().hash_one(std::process::id()) | 1;
-    let cell = Box::new(AtomicU64::new(value));
+    let cell = Arc::new(AtomicU64::new(value));
     // The launcher has its own children killed with it. What a script has started may have become the
     // launcher's child, but was not started so.
     let parent = getppid().map_or(0, |parent| parent.as_raw_nonzero().get() as u32);
@@ -186,7 +188,7 @@ fn meet(word: &FutexWord, segment: &Segment) -> Result<(), AdapterError> {
 fn conclude(
     segment: &Segment,
     mode: GetMode,
-    cell: Box<AtomicU64>,
+    cell: Arc<AtomicU64>,
 ) -> Result<Agreement, AdapterError> {
     let tasks = segment.layout().tasks();
     let lines = || segment.tasks().map(|block| &block.wireup);

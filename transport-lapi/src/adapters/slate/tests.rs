@@ -23,7 +23,7 @@ fn entry(wait: Wait) -> Entry {
 }
 
 fn segment() -> Segment {
-    Segment::on_heap(Layout::new(1).unwrap()).unwrap()
+    Segment::on_heap(Layout::new(1, 1).unwrap()).unwrap()
 }
 
 #[test]

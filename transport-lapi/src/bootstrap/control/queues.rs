@@ -10,7 +10,7 @@ pub struct PostedReceive {
     /// Its tag; `None` is any.
     pub tag: Option<i32>,
     /// Its context, see [`Wait::context`](crate::bootstrap::board::Wait::context).
-    pub context: u32,
+    pub context: u64,
     /// Length of its buffer in bytes.
     pub bytes: u64,
 }
@@ -23,14 +23,14 @@ pub struct EarlyMessage {
     /// Its tag.
     pub tag: i32,
     /// Its context, see [`Wait::context`](crate::bootstrap::board::Wait::context).
-    pub context: u32,
+    pub context: u64,
     /// Its length.
     pub bytes: u64,
     /// Whether its data came with it, rather than waiting with the sender.
     pub eager: bool,
 }
 
-/// Both queues of a rank, in the order in which they would match.
+/// Both queues of a rank in one of its contexts, in the order in which they would match.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Encode, Decode)]
 pub struct Queues {
     /// The first posted receives without partner, at most [`Queues::LISTED`].

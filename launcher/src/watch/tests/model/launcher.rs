@@ -19,6 +19,7 @@ pub(super) enum Doing {
     Reading {
         round: u8,
         rank: u8,
+        context: u8,
         line: u8,
     },
     /// The kernel has told the threads `told` of that rank, the `last` one last.
@@ -32,13 +33,13 @@ pub(super) enum Doing {
 use Doing::{Counting, Reading};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) struct Launcher<const R: usize, const T: usize> {
+pub(super) struct Launcher<const R: usize, const T: usize, const C: usize> {
     pub(super) doing: Doing,
     /// Ranks that are known to have ended, before each look.
     ended: [[bool; R]; ROUNDS],
-    lines: [[[Line; T]; R]; ROUNDS],
-    /// Whether the epoch was not that of the first look any more.
-    changed: [[bool; R]; ROUNDS],
+    lines: [[[[Line; T]; C]; R]; ROUNDS],
+    /// Whether the epoch of a context was not that of the first look any more.
+    changed: [[[bool; C]; R]; ROUNDS],
 }
 
 /// What is left out, to see that the model notices.
@@ -53,6 +54,12 @@ pub(super) enum Without {
     SecondLook,
     /// The comparison of epochs.
     Epochs,
+    /// All contexts but the first.
+    Contexts,
+    /// The looks of the threads in them.
+    ContextLooks,
+    /// Their epochs.
+    ContextEpochs,
     /// The count of threads.
     Count,
     /// The count before the second look of the launcher; there is one after it.
@@ -65,31 +72,34 @@ pub(super) enum Without {
     Ends,
 }
 
-impl<const R: usize, const T: usize> Launcher<R, T> {
+impl<const R: usize, const T: usize, const C: usize> Launcher<R, T, C> {
     pub(super) fn new() -> Self {
         Self {
-            doing: Reading { round: 0, rank: 0, line: 0 },
+            doing: Reading { round: 0, rank: 0, context: 0, line: 0 },
             ended: [[false; R]; ROUNDS],
-            lines: [[[None; T]; R]; ROUNDS],
-            changed: [[false; R]; ROUNDS],
+            lines: [[[[None; T]; C]; R]; ROUNDS],
+            changed: [[[false; C]; R]; ROUNDS],
         }
     }
 
-    /// Whether it has read rank `rank`'s slate, and will read it again.
-    pub(super) fn compares(&self, rank: usize) -> bool {
+    /// Whether it has read rank `rank`'s slate of `context`, and will read it again.
+    pub(super) fn compares(&self, rank: usize, context: usize) -> bool {
+        let is_before = |at: u8, of: u8| (rank, context) < (at.into(), of.into());
         match self.doing {
-            Reading { round: 0, rank: at, .. } => rank < at.into(),
-            Reading { round: 2, rank: at, .. } => rank >= at.into(),
+            Reading { round: 0, rank: at, context: of, .. } => is_before(at, of),
+            Reading { round: 2, rank: at, context: of, .. } => !is_before(at, of),
             Reading { .. } | Counting { .. } => true,
         }
     }
 
-    /// Whether it has read that line the second time, and will read it again.
-    pub(super) fn counts_looks(&self, rank: usize, thread: usize) -> bool {
-        let has_passed = |at: u8, line: u8| (rank, thread) < (at.into(), line.into());
+    /// Whether it has read that line of the slate of `context` the second time, and will read it again.
+    pub(super) fn counts_looks(&self, rank: usize, context: usize, thread: usize) -> bool {
+        let has_passed = |at: u8, of: u8, line: u8| {
+            (rank, context, thread) < (at.into(), of.into(), line.into())
+        };
         match self.doing {
-            Reading { round: 1, rank: at, line } => has_passed(at, line),
-            Reading { round: 2, rank: at, line } => !has_passed(at, line),
+            Reading { round: 1, rank: at, context: of, line } => has_passed(at, of, line),
+            Reading { round: 2, rank: at, context: of, line } => !has_passed(at, of, line),
             _ => false,
         }
     }
@@ -121,35 +131,44 @@ impl<const R: usize, const T: usize> Launcher<R, T> {
 
     /// What was read of a rank.
     fn state(&self, round: usize, rank: usize, without: Without) -> Option<TaskState> {
-        let looks = |looks: u8| match without {
+        let looks = |looks: u8, context: usize| match without {
             Without::Looks => 9 * round as u32,
+            Without::ContextLooks if context > 0 => 9 * round as u32,
             Without::SecondLook => u32::from(looks) + round as u32,
             _ => looks.into(),
         };
-        let blocked = |line: Line| {
-            line.map(|(rung, count)| Blocked {
-                undisturbed: !rung,
-                looks: looks(count),
-                ..asleep()
-            })
+        let blocked = |context: usize, (rung, count): (bool, u8)| Blocked {
+            undisturbed: !rung,
+            looks: looks(count, context),
+            ..asleep()
         };
-        let epoch = u64::from(self.changed[round][rank] && without != Without::Epochs);
-        let lines = self.lines[round][rank].into_iter();
-        state(epoch, lines.filter_map(blocked).collect())
+        let of_epoch = match without {
+            Without::Epochs => 0,
+            Without::ContextEpochs => 1,
+            _ => C,
+        };
+        let contexts = if without == Without::Contexts { 1 } else { C };
+        let changed = self.changed[round][rank].iter().take(of_epoch.min(contexts));
+        let slates = self.lines[round][rank].iter().take(contexts).enumerate();
+        let lines = slates.flat_map(|(context, lines)| {
+            lines.iter().flatten().map(move |line| blocked(context, *line))
+        });
+        state(changed.map(|changed| u64::from(*changed)).sum(), lines.collect())
     }
 }
 
-impl<const R: usize, const T: usize> Job<R, T> {
+impl<const R: usize, const T: usize, const C: usize> Job<R, T, C> {
     /// The job after each step that its launcher may take next, or what that concludes.
     pub(super) fn watch(&self, without: Without, then: &mut Vec<Self>) -> Finding {
         match self.launcher.doing {
-            Reading { round, rank: 0, line: 0 } => {
+            Reading { round, rank: 0, context: 0, line: 0 } => {
                 let looks = self.begun(round.into());
-                let found = looks.map(|job| job.read(round.into(), 0, 0, without, then));
+                let found = looks.map(|job| job.read(round.into(), (0, 0), 0, without, then));
                 found.last().unwrap_or(Finding::Nothing)
             }
-            Reading { round, rank, line } => {
-                self.read(round.into(), rank.into(), line.into(), without, then)
+            Reading { round, rank, context, line } => {
+                let slate = (rank.into(), context.into());
+                self.read(round.into(), slate, line.into(), without, then)
             }
             Counting { rank, told, last } => {
                 self.count(rank.into(), told, last, without, then);
@@ -175,33 +194,42 @@ impl<const R: usize, const T: usize> Job<R, T> {
         })
     }
 
-    /// Reads a line of a rank and goes on to the next one. In the first look it reads all lines at once: what
-    /// changes meanwhile is read again (SL2), and their looks do not matter yet.
+    /// Reads a line of the slate of a rank and context, and goes on to the next one. In the first look it reads all
+    /// lines of a slate at once: what changes meanwhile is read again (SL2), and their looks do not matter yet.
     fn read(
         mut self,
         round: usize,
-        rank: usize,
+        (rank, context): (usize, usize),
         line: usize,
         without: Without,
         then: &mut Vec<Self>,
     ) -> Finding {
         let Rank { threads, changed, .. } = self.ranks[rank];
+        let is_there = |line: usize| {
+            threads[line].is_published() && usize::from(threads[line].context) == context
+        };
         let lines = if round == 0 { 0..T } else { line..line + 1 };
         for line in lines.clone() {
             let Thread { rung, looks, .. } = threads[line];
-            let is_there = threads[line].is_published();
-            self.launcher.lines[round][rank][line] = is_there.then_some((rung, looks));
+            let is_there = is_there(line);
+            self.launcher.lines[round][rank][context][line] = is_there.then_some((rung, looks));
         }
-        self.launcher.changed[round][rank] |= changed;
-        let next = (lines.end..T).find(|&line| threads[line].is_published());
-        if next.is_none() && self.launcher.is_over(round, rank, without) {
+        self.launcher.changed[round][rank][context] |= changed[context];
+        let next = (lines.end..T).find(|&line| is_there(line));
+        let is_read = next.is_none() && context + 1 == C;
+        if is_read && self.launcher.is_over(round, rank, without) {
             return Finding::Nothing;
         }
-        let (rank, line) = next.map_or((rank + 1, 0), |line| (rank, line));
-        if line == 0 && rank == R {
+        let (rank, context, line) = match next {
+            Some(line) => (rank, context, line),
+            None if is_read => (rank + 1, 0, 0),
+            None => (rank, context + 1, 0),
+        };
+        if rank == R {
             return self.end_look(round, without, then);
         }
-        self.launcher.doing = Reading { round: round as u8, rank: rank as u8, line: line as u8 };
+        let (round, rank, context, line) = (round as u8, rank as u8, context as u8, line as u8);
+        self.launcher.doing = Reading { round, rank, context, line };
         then.push(self);
         Finding::Nothing
     }
@@ -214,7 +242,7 @@ impl<const R: usize, const T: usize> Job<R, T> {
                 Without::EarlyCount => round == 1,
                 _ => round == 0,
             };
-            let next = Reading { round: round as u8 + 1, rank: 0, line: 0 };
+            let next = Reading { round: round as u8 + 1, rank: 0, context: 0, line: 0 };
             let counting = Counting { rank: 0, told: 0, last: 0 };
             self.launcher.doing = if counts { counting } else { next };
             then.push(self);
@@ -227,7 +255,9 @@ impl<const R: usize, const T: usize> Job<R, T> {
     fn count(&self, rank: usize, told: u8, last: u8, without: Without, then: &mut Vec<Self>) {
         let round = usize::from(without == Without::EarlyCount);
         let mut job = *self;
-        let blocked = self.launcher.lines[round][rank].iter().flatten().count();
+        let contexts = if without == Without::Contexts { 1 } else { C };
+        let lines = self.launcher.lines[round][rank].iter().take(contexts);
+        let blocked = lines.flatten().flatten().count();
         let next = match self.list(rank, told, last) {
             _ if self.launcher.ended[round][rank] => Some(rank + 1),
             Some(thread) => {
@@ -241,7 +271,7 @@ impl<const R: usize, const T: usize> Job<R, T> {
         if let Some(next) = next {
             let rank = next as u8;
             let counting = Counting { rank, told: 0, last: 0 };
-            let reading = Reading { round: round as u8 + 1, rank: 0, line: 0 };
+            let reading = Reading { round: round as u8 + 1, rank: 0, context: 0, line: 0 };
             job.launcher.doing = if next == R { reading } else { counting };
         }
         then.push(job);

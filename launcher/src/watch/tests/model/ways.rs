@@ -38,18 +38,18 @@ impl Hasher for Fold {
 
 /// What an exploration has met.
 #[derive(Default)]
-pub(super) struct Outcome<const R: usize, const T: usize> {
+pub(super) struct Outcome<const R: usize, const T: usize, const C: usize> {
     /// Whether a deadlock was ever found.
     pub(super) found: bool,
     /// How it came to a deadlock that is none.
-    pub(super) wrong: Vec<Job<R, T>>,
+    pub(super) wrong: Vec<Job<R, T, C>>,
     /// A deadlock that is never found.
-    pub(super) missed: Option<Job<R, T>>,
+    pub(super) missed: Option<Job<R, T, C>>,
 }
 
-impl<const R: usize, const T: usize> Job<R, T> {
+impl<const R: usize, const T: usize, const C: usize> Job<R, T, C> {
     /// Goes all ways, until a deadlock is found that is none.
-    pub(super) fn explore(self, without: Without) -> Outcome<R, T> {
+    pub(super) fn explore(self, without: Without) -> Outcome<R, T, C> {
         let mut outcome = Outcome::default();
         let mut known = HashSet::<_, BuildHasherDefault<Fold>>::from_iter([self]);
         let (mut open, mut way, mut then) = (vec![(0, self)], Vec::new(), Vec::new());
@@ -62,7 +62,10 @@ impl<const R: usize, const T: usize> Job<R, T> {
                 outcome.wrong = way;
                 break;
             }
-            if job.launcher == self.launcher && job.is_to_be_found() && !job.is_found_in_time() {
+            if job.launcher == self.launcher
+                && job.is_to_be_found()
+                && !job.is_found_in_time(without)
+            {
                 outcome.missed = Some(job);
             }
             job.steps(without, &mut then);
@@ -75,18 +78,21 @@ impl<const R: usize, const T: usize> Job<R, T> {
     /// Whether a slate has changed since the launcher read it first: SL3 tells it so when it reads it again, or
     /// the rank is known to have ended by then, as it was not before.
     fn is_over(&self, without: Without) -> bool {
-        self.ranks.iter().any(|rank| rank.changed)
-            && !matches!(without, Without::Haste | Without::Epochs | Without::Ends)
+        let keeps_on = matches!(
+            without,
+            Without::Haste | Without::Epochs | Without::ContextEpochs | Without::Ends
+        );
+        !keeps_on && self.ranks.iter().flat_map(|rank| rank.changed).any(|changed| changed)
     }
 
     /// Whether the launcher finds a deadlock that is there, if all others go on meanwhile.
-    fn is_found_in_time(mut self) -> bool {
+    fn is_found_in_time(mut self, without: Without) -> bool {
         let mut then = Vec::new();
         loop {
-            if matches!(self.launcher.doing, Reading { rank: 0, line: 0, .. }) {
+            if matches!(self.launcher.doing, Reading { rank: 0, context: 0, line: 0, .. }) {
                 self.let_all_look();
             }
-            if self.watch(Without::Nothing, &mut then) == Finding::Deadlock {
+            if self.watch(without, &mut then) == Finding::Deadlock {
                 return true;
             }
             // The last one is that in which most ends are known.
