@@ -107,6 +107,7 @@ fn ping_pong(world: &World, len: usize) {
 }
 
 #[test]
+#[cfg_attr(feature = "channels", ignore = "where memory is not read, its pages do not matter")]
 fn long_data_in_huge_pages_are_fetched() {
     job(2, |world| {
         let exceptions = world.table().exceptions().iter();
