@@ -26,7 +26,7 @@ use std::time::Duration;
 
 use rustix::io::Errno;
 use transport_lapi::adapters::MAX_CONTEXTS;
-use transport_lapi::bootstrap::control::{ControlMessage, Counters, Queues};
+use transport_lapi::bootstrap::control::{ControlMessage, MessageCounts, Queues};
 
 use crate::output::Broken;
 
@@ -185,7 +185,7 @@ pub(crate) struct Record {
     pub(crate) dismissed: bool,
     pub(crate) complaints: Vec<Complaint>,
     /// What it has done, told when it left.
-    pub(crate) counters: Option<Counters>,
+    pub(crate) counters: Option<MessageCounts>,
     /// What it told of its queues, the last time it was asked; by context.
     pub(crate) queues: BTreeMap<u32, Queues>,
     /// When it asked for the end of the job, and with which code.

@@ -7,13 +7,13 @@ use mpjdev::wireup::Native;
 use mpjdev::{Device, Stats};
 
 use crate::error::Error;
-use crate::seat::Seat;
+use crate::rank_device::RankDevice;
 
 /// Ranks that talk to each other in a context of their own (MPI-4 chapter 7). All methods can be
 /// called by several threads at once.
 #[derive(Clone)]
 pub struct Communicator {
-    pub(crate) device: Arc<Seat>,
+    pub(crate) device: Arc<RankDevice>,
     /// Context of point-to-point messages; the next number is that of collective ones.
     pub(crate) context: u32,
     /// The first context that is free, or [`NONE_LEFT`]. Only rank 0 gives contexts out: it is in every
@@ -35,7 +35,7 @@ impl Communicator {
         devices: Vec<Device<Native>>,
         get_report: &str,
     ) -> impl Iterator<Item = Self> {
-        Seat::of_world(devices, get_report).map(|seat| {
+        RankDevice::of_world(devices, get_report).map(|seat| {
             let contexts = Arc::new(AtomicU32::new(CONTEXTS_EACH));
             Self { device: Arc::new(seat), context: 0, contexts }
         })

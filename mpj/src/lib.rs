@@ -50,9 +50,9 @@ mod error;
 mod lent;
 pub mod local;
 mod point_to_point;
+mod rank_device;
 mod request;
 mod scope;
-mod seat;
 mod selector;
 mod status;
 #[cfg(feature = "test")]

@@ -13,7 +13,7 @@ use crate::communicator::Communicator;
 use crate::datatype::Datatype;
 use crate::error::Error;
 use crate::point_to_point::{recv_region, send_region};
-use crate::seat::Seat;
+use crate::rank_device::RankDevice;
 use crate::selector::{Source, Tag};
 use crate::status::Status;
 
@@ -23,7 +23,7 @@ use crate::status::Status;
 /// goes on, and the buffer is freed when it is done.
 #[must_use = "the buffer comes back from `wait`"]
 pub struct Request<T: Datatype> {
-    device: Arc<Seat>,
+    device: Arc<RankDevice>,
     /// `None` once it was waited for.
     open: Option<mpjdev::Request>,
     buffer: Vec<T>,

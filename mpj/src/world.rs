@@ -13,7 +13,7 @@ use mpjdev::wireup::{self, Control, Job};
 use crate::abort;
 use crate::communicator::Communicator;
 use crate::error::Error;
-use crate::seat::Seat;
+use crate::rank_device::RankDevice;
 
 /// All ranks of the job: MPI_COMM_WORLD, in context 0. Dropping it ends this rank's part, in all contexts.
 pub struct World {
@@ -118,7 +118,7 @@ impl World {
         std::iter::once(&self.communicator).chain(&self.further)
     }
 
-    fn devices(&self) -> impl Iterator<Item = &Arc<Seat>> {
+    fn devices(&self) -> impl Iterator<Item = &Arc<RankDevice>> {
         self.all_contexts().map(|communicator| &communicator.device)
     }
 

@@ -33,11 +33,11 @@ pub(crate) struct Credits {
     half: usize,
     /// A quarter of the limit: what may wait to be given back.
     quarter: usize,
-    peers: Vec<Peer>,
+    accounts: Vec<Account>,
 }
 
 #[derive(Debug, Clone)]
-struct Peer {
+struct Account {
     /// What we may still send there.
     available: usize,
     /// What may still come from there before something is given back.
@@ -52,8 +52,8 @@ impl Credits {
     /// Credits of `limit` bytes per rank.
     pub fn new(size: usize, limit: usize) -> Self {
         let limit = limit.max(LEAST);
-        let peer = Peer { available: limit, room: limit, owed: 0, keeps_up: true };
-        Self { limit, half: limit / 2, quarter: limit / 4, peers: vec![peer; size] }
+        let account = Account { available: limit, room: limit, owed: 0, keeps_up: true };
+        Self { limit, half: limit / 2, quarter: limit / 4, accounts: vec![account; size] }
     }
 
     #[inline]
@@ -65,18 +65,18 @@ impl Credits {
     #[inline]
     pub fn spend(&mut self, dest: u32, len: usize) -> bool {
         let price = self.price(len);
-        let peer = &mut self.peers[dest as usize];
-        if price > self.half || price > peer.available {
+        let account = &mut self.accounts[dest as usize];
+        if price > self.half || price > account.available {
             return false;
         }
-        peer.available -= price;
+        account.available -= price;
         true
     }
 
     /// How often a sender that has no credit for a message of `len` bytes to `dest` looks for it before it
     /// does without.
     pub fn looks(&self, dest: u32, len: usize) -> u32 {
-        match self.peers[dest as usize].keeps_up {
+        match self.accounts[dest as usize].keeps_up {
             _ if self.price(len) > self.half => 0,
             true => LOOKS,
             false => 1,
@@ -85,24 +85,24 @@ impl Credits {
 
     /// The sender has looked for credit, and none has come that is enough.
     pub fn looked_in_vain(&mut self, dest: u32) {
-        self.peers[dest as usize].keeps_up = false;
+        self.accounts[dest as usize].keeps_up = false;
     }
 
     /// The message of `len` bytes to `dest` did not go: takes [`Self::spend`] back.
     #[inline]
     pub fn unspend(&mut self, dest: u32, len: usize) {
-        self.peers[dest as usize].available += self.price(len);
+        self.accounts[dest as usize].available += self.price(len);
     }
 
     /// A message of `len` bytes came from `source`.
     #[inline]
     pub fn charge(&mut self, source: u32, len: usize) -> Result<(), PeerError> {
         let price = self.price(len);
-        let peer = &mut self.peers[source as usize];
-        if price > self.half || price > peer.room {
+        let account = &mut self.accounts[source as usize];
+        if price > self.half || price > account.room {
             return Err(PeerError::Credit { limit: self.limit });
         }
-        peer.room -= price;
+        account.room -= price;
         Ok(())
     }
 
@@ -111,13 +111,13 @@ impl Credits {
     #[inline]
     pub fn pass(&mut self, source: u32, len: usize) -> Result<bool, PeerError> {
         let price = self.price(len);
-        let peer = &mut self.peers[source as usize];
-        if price > self.half || price > peer.room {
+        let account = &mut self.accounts[source as usize];
+        if price > self.half || price > account.room {
             return Err(PeerError::Credit { limit: self.limit });
         }
-        peer.room -= price;
-        peer.owed += price;
-        Ok(peer.owed >= self.quarter)
+        account.room -= price;
+        account.owed += price;
+        Ok(account.owed >= self.quarter)
     }
 
     /// A message of `len` bytes from `source` needs no early memory any more. Returns whether it is
@@ -125,32 +125,32 @@ impl Credits {
     #[inline]
     pub fn release(&mut self, source: u32, len: usize) -> bool {
         let price = self.price(len);
-        let peer = &mut self.peers[source as usize];
-        peer.owed += price;
-        peer.owed >= self.quarter
+        let account = &mut self.accounts[source as usize];
+        account.owed += price;
+        account.owed >= self.quarter
     }
 
     /// What is to be given back to `source` now, in bytes.
     pub fn settle(&mut self, source: u32) -> u64 {
-        let peer = &mut self.peers[source as usize];
-        let owed = std::mem::take(&mut peer.owed);
-        peer.room = peer.room.saturating_add(owed).min(self.limit);
+        let account = &mut self.accounts[source as usize];
+        let owed = std::mem::take(&mut account.owed);
+        account.room = account.room.saturating_add(owed).min(self.limit);
         owed as u64
     }
 
     /// Nothing goes to `dest` any more, nor comes from there: it has no credit.
     pub fn close(&mut self, dest: u32) {
-        self.peers[dest as usize].available = 0;
+        self.accounts[dest as usize].available = 0;
     }
 
     /// Credit came back from `dest`.
     pub fn refund(&mut self, dest: u32, bytes: u64) -> Result<(), PeerError> {
-        let peer = &mut self.peers[dest as usize];
-        let missing = self.limit - peer.available;
+        let account = &mut self.accounts[dest as usize];
+        let missing = self.limit - account.available;
         match usize::try_from(bytes) {
             Ok(bytes) if bytes <= missing => {
-                peer.available += bytes;
-                peer.keeps_up = true;
+                account.available += bytes;
+                account.keeps_up = true;
             }
             _ => return Err(PeerError::CreditReturn { bytes }),
         }

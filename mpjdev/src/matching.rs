@@ -5,17 +5,17 @@
 //! message when none fits. The *early-send queue* is what MPI calls the unexpected queue.
 //!
 //! A match is at most one hash look-up in each class in use, however deep the queues are. Patterns
-//! fall into four classes (exact, any source, any tag, both); each class is a *lane* that maps a key
-//! to a first-in, first-out queue threaded through a slab.
+//! fall into four classes (exact, any source, any tag, both); each class is an *index* that maps a key
+//! to a first-in, first-out queue threaded through the entries.
 //!
 //! * A posted receive sits in the one queue of its own pattern. An arrival asks each class that
 //!   has receives waiting, and the earliest of at most four queue heads wins.
-//! * An early message sits in the exact lane, and in the lane of every wildcard class that has
-//!   been asked for while early messages were waiting. Such a lane is filled when it is first
+//! * An early message sits in the exact index, and in the index of every wildcard class that has
+//!   been asked for while early messages were waiting. Such an index is filled when it is first
 //!   needed and kept up from then on, so programs without wildcards never pay for it.
 //!
-//! Nothing is allocated once the slabs and the maps have grown to the program's needs. An emptied
-//! queue keeps its place in the map, because most programs use the same keys again; the lanes
+//! Nothing is allocated once the entries and the maps have grown to the program's needs. An emptied
+//! queue keeps its place in the map, because most programs use the same keys again; the indexes
 //! sweep them out when they pile up.
 //!
 //! Invariants:
@@ -24,32 +24,32 @@
 //!   entries is the one with the lower serial, and a ticket whose serial is not in its slot is stale.
 //!   Receives are named by the caller's numbers, each of which names one waiting receive at most.
 //! - M2: entries join a queue at its tail in serial order, so its head is its earliest entry.
-//! - M3: a queue with entries is in its lane's map; a sweep takes only empty ones.
-//! - M4: a posted receive is in exactly the lane of its class, or in the row; an early message is in
-//!   every active lane, and the exact lane is always active.
-//! - M5: while all waiting receives have one pattern, they are in the row and the lanes are empty: a
+//! - M3: a queue with entries is in its index's map; a sweep takes only empty ones.
+//! - M4: a posted receive is in exactly the index of its class, or in the row; an early message is in
+//!   every active index, and the exact index is always active.
+//! - M5: while all waiting receives have one pattern, they are in the row and the indexes are empty: a
 //!   program that posts one kind of receive at a time never looks anything up. A receive with another
-//!   pattern, or a cancellation, moves the row into its lane; from then on receives join the lanes
+//!   pattern, or a cancellation, moves the row into its index; from then on receives join the indexes
 //!   until those are empty.
 
-use lane::{Key, Lane};
+use entries::{Entries, FREE, Link, Links};
+use index::{Index, Key};
 use row::Row;
-use slab::{FREE, Link, Links, Slab};
 
-mod lane;
+mod entries;
+mod index;
 mod row;
-mod slab;
 #[cfg(test)]
 mod tests;
 
 /// Number that keeps the messages of one communicator apart from those of all others.
-pub type Context = u32;
+pub type ContextId = u32;
 
 /// What arrives with a message: everything that matching may look at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Envelope {
     /// Communicator that the message was sent on.
-    pub context: Context,
+    pub context: ContextId,
     /// Rank of the sender.
     pub source: u32,
     /// The sender's tag.
@@ -60,7 +60,7 @@ pub struct Envelope {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pattern {
     /// Communicator to receive on; there is no wildcard for it.
-    pub context: Context,
+    pub context: ContextId,
     /// Rank of the sender, or `None` for `MPI_ANY_SOURCE`.
     pub source: Option<u32>,
     /// Tag of the message, or `None` for `MPI_ANY_TAG`.
@@ -80,7 +80,7 @@ impl Pattern {
 /// Names one early message of a [`Matcher`]. It goes stale when the message leaves, and then names
 /// nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Ticket {
+pub struct EarlyTicket {
     slot: u32,
     serial: u64,
 }
@@ -96,9 +96,9 @@ const ANY_BOTH: usize = ANY_SOURCE | ANY_TAG;
 /// Number of classes.
 const CLASSES: usize = ANY_BOTH + 1;
 
-/// Bytes that an early message takes in a [`Matcher`]: its place, and two queues of its own, since the lanes
+/// Bytes that an early message takes in a [`Matcher`]: its place, and two queues of its own, since the indexes
 /// of exact patterns and of those with any source have one for each tag. The other two have few.
-pub(crate) const EARLY_ENTRY: usize = Slab::<(Envelope, u64), CLASSES>::PLACE + 2 * lane::QUEUE;
+pub(crate) const EARLY_ENTRY: usize = Entries::<(Envelope, u64), CLASSES>::PLACE + 2 * index::QUEUE;
 
 /// The posted-receive queue and the early-send queue of one device.
 ///
@@ -108,26 +108,26 @@ pub(crate) const EARLY_ENTRY: usize = Slab::<(Envelope, u64), CLASSES>::PLACE + 
 /// earliest receive that it fits.
 #[derive(Debug)]
 pub struct Matcher<E> {
-    posted: Posted,
-    early: Early<E>,
+    posted: PostedQueue,
+    early: EarlyQueue<E>,
 }
 
 impl<E: Copy> Matcher<E> {
     /// Both queues empty.
     pub fn new() -> Self {
-        Self { posted: Posted::new(), early: Early::new() }
+        Self { posted: PostedQueue::new(), early: EarlyQueue::new() }
     }
 
     /// Whether no early message waits.
     #[inline]
     pub fn is_early_empty(&self) -> bool {
-        self.early.slab.is_empty()
+        self.early.entries.is_empty()
     }
 
     /// Removes the earliest early message that fits `pattern`.
     #[inline]
     pub fn take_early(&mut self, pattern: &Pattern) -> Option<(Envelope, E)> {
-        if self.early.slab.is_empty() {
+        if self.early.entries.is_empty() {
             return None;
         }
         self.early.take(pattern)
@@ -135,17 +135,17 @@ impl<E: Copy> Matcher<E> {
 
     /// The earliest early message that fits `pattern`, left where it is (`MPI_Iprobe`).
     ///
-    /// Takes `&mut self` because the first use of a class of wildcards fills its lane.
+    /// Takes `&mut self` because the first use of a class of wildcards fills its index.
     pub fn peek_early(&mut self, pattern: &Pattern) -> Option<(Envelope, &E)> {
-        if self.early.slab.is_empty() {
+        if self.early.entries.is_empty() {
             return None;
         }
         self.early.peek(pattern)
     }
 
     /// The early message that `ticket` names, if it still waits.
-    pub fn early_mut(&mut self, ticket: Ticket) -> Option<&mut E> {
-        self.early.slab.get_mut(ticket).map(|(_, early)| early)
+    pub fn early_mut(&mut self, ticket: EarlyTicket) -> Option<&mut E> {
+        self.early.entries.get_mut(ticket).map(|(_, early)| early)
     }
 
     /// Queues a receive behind all others. The caller has found no early message for it, and gives it
@@ -163,7 +163,7 @@ impl<E: Copy> Matcher<E> {
 
     /// Queues an arrived message behind all others. The caller has found no receive for it.
     #[inline]
-    pub fn push_early(&mut self, envelope: Envelope, early: E) -> Ticket {
+    pub fn push_early(&mut self, envelope: Envelope, early: E) -> EarlyTicket {
         self.early.push(envelope, early)
     }
 
@@ -184,13 +184,13 @@ impl<E: Copy> Matcher<E> {
 
     /// How many early messages wait.
     pub fn early_len(&self) -> usize {
-        self.early.slab.len()
+        self.early.entries.len()
     }
 
     /// Bytes of memory that the early messages take here.
     #[cfg(test)]
     pub(crate) fn early_bytes(&self) -> usize {
-        self.early.slab.bytes() + self.early.lanes.iter().map(Lane::bytes).sum::<usize>()
+        self.early.entries.bytes() + self.early.indexes.iter().map(Index::bytes).sum::<usize>()
     }
 
     /// The waiting receives in the order they were posted. Sorts them: for reports, not for use
@@ -201,7 +201,7 @@ impl<E: Copy> Matcher<E> {
 
     /// The waiting early messages in the order they arrived. Sorts them, as [`Matcher::posted`].
     pub fn early(&self) -> impl Iterator<Item = (&Envelope, &E)> {
-        self.early.slab.in_order().map(|(_, (envelope, early))| (envelope, early))
+        self.early.entries.in_order().map(|(_, (envelope, early))| (envelope, early))
     }
 }
 
@@ -211,19 +211,19 @@ impl<E: Copy> Default for Matcher<E> {
     }
 }
 
-/// The posted-receive queue: in a row, or each receive in the lane of its class (M4, M5).
+/// The posted-receive queue: in a row, or each receive in the index of its class (M4, M5).
 #[derive(Debug)]
-struct Posted {
+struct PostedQueue {
     row: Row,
     next_serial: u64,
     receives: Receives,
-    lanes: [Lane; CLASSES],
-    /// Receives in the lanes, by class, and all together.
+    indexes: [Index; CLASSES],
+    /// Receives in the indexes, by class, and all together.
     waiting: [usize; CLASSES],
-    in_lanes: usize,
+    indexed: usize,
 }
 
-/// What is known of each receive in a lane, by the caller's number. Serial [`FREE`] is one that is in
+/// What is known of each receive in an index, by the caller's number. Serial [`FREE`] is one that is in
 /// none.
 #[derive(Debug, Default)]
 struct Receives(Vec<Receive>);
@@ -282,54 +282,54 @@ impl Receives {
     }
 }
 
-impl Posted {
+impl PostedQueue {
     fn new() -> Self {
-        let (receives, lanes) = (Receives::default(), Default::default());
+        let (receives, indexes) = (Receives::default(), Default::default());
         let row = Row::new();
-        Self { row, next_serial: FREE + 1, receives, lanes, waiting: [0; CLASSES], in_lanes: 0 }
+        Self { row, next_serial: FREE + 1, receives, indexes, waiting: [0; CLASSES], indexed: 0 }
     }
 
     fn len(&self) -> usize {
-        self.row.len() + self.in_lanes
+        self.row.len() + self.indexed
     }
 
     #[inline(always)]
     fn push(&mut self, pattern: Pattern, number: u32) {
         let (class, key) = classify(&pattern);
-        if self.in_lanes == 0 && self.row.push(class, key, number) {
+        if self.indexed == 0 && self.row.push(class, key, number) {
             return;
         }
-        self.push_to_lanes(class, key, number);
+        self.push_to_index(class, key, number);
     }
 
-    /// Puts a receive into its lane, after those that were in a row until now.
+    /// Puts a receive into its index, after those that were in a row until now.
     #[inline(never)]
-    fn push_to_lanes(&mut self, class: usize, key: Key, number: u32) {
+    fn push_to_index(&mut self, class: usize, key: Key, number: u32) {
         self.settle_row();
-        self.join_lane(class, key, number);
+        self.join_index(class, key, number);
     }
 
-    /// Puts the receives of the row into their lane. Each receive is in the row once at most, so this
+    /// Puts the receives of the row into their index. Each receive is in the row once at most, so this
     /// costs each a constant.
     fn settle_row(&mut self) {
         let (class, key) = (self.row.class(), self.row.key());
         while let Some(number) = self.row.pop() {
-            self.join_lane(class, key, number);
+            self.join_index(class, key, number);
         }
     }
 
-    fn join_lane(&mut self, class: usize, key: Key, number: u32) {
+    fn join_index(&mut self, class: usize, key: Key, number: u32) {
         let serial = self.next_serial;
         self.next_serial += 1;
         self.receives.set(number, serial, class, key);
-        self.lanes[class].append(key, number, 0, &mut self.receives);
+        self.indexes[class].append(key, number, 0, &mut self.receives);
         self.waiting[class] += 1;
-        self.in_lanes += 1;
+        self.indexed += 1;
     }
 
     #[inline(always)]
     fn take(&mut self, envelope: &Envelope) -> Option<u32> {
-        if self.in_lanes == 0 {
+        if self.indexed == 0 {
             // Told apart, since most are exact, and a key is then made of the envelope as it is.
             return match self.row.class() {
                 EXACT => self.row.take(key_of(envelope, EXACT)),
@@ -341,25 +341,25 @@ impl Posted {
 
     #[inline(never)]
     fn take_from_lanes(&mut self, envelope: &Envelope) -> Option<u32> {
-        let only_exact = self.waiting[EXACT] == self.in_lanes;
+        let only_exact = self.waiting[EXACT] == self.indexed;
         let class = if only_exact { EXACT } else { self.earliest_class(envelope)? };
-        let number = self.lanes[class].pop(&key_of(envelope, class), 0, &mut self.receives)?;
+        let number = self.indexes[class].pop(&key_of(envelope, class), 0, &mut self.receives)?;
         self.leave(number, class);
         Some(number)
     }
 
-    /// A receive has been taken out of its lane.
+    /// A receive has been taken out of its index.
     fn leave(&mut self, number: u32, class: usize) {
         self.receives.0[number as usize].serial = FREE;
         self.waiting[class] -= 1;
-        self.in_lanes -= 1;
+        self.indexed -= 1;
     }
 
     /// The class whose queue for this envelope has the earliest head.
     #[inline(never)]
     fn earliest_class(&self, envelope: &Envelope) -> Option<usize> {
         let heads = (0..CLASSES).filter(|&class| self.waiting[class] > 0).filter_map(|class| {
-            let number = self.lanes[class].head(&key_of(envelope, class))?;
+            let number = self.indexes[class].head(&key_of(envelope, class))?;
             Some((self.receives.0[number as usize].serial, class))
         });
         heads.min().map(|(_, class)| class)
@@ -369,7 +369,7 @@ impl Posted {
         self.settle_row();
         let receive = self.receives.0.get(number as usize).filter(|receive| receive.serial != FREE);
         let Some(&Receive { key, class, .. }) = receive else { return false };
-        self.lanes[class as usize].unlink(&key, number, 0, &mut self.receives);
+        self.indexes[class as usize].unlink(&key, number, 0, &mut self.receives);
         self.leave(number, class as usize);
         true
     }
@@ -377,7 +377,7 @@ impl Posted {
     fn pattern_of(&self, number: u32) -> Option<Pattern> {
         match self.receives.0.get(number as usize) {
             Some(receive) if receive.serial != FREE => Some(receive.pattern()),
-            // What waits in no lane is in the row, where all want the same.
+            // What waits in no index is in the row, where all want the same.
             _ => (self.row.len() > 0).then(|| pattern_of(self.row.class(), self.row.key())),
         }
     }
@@ -389,49 +389,49 @@ impl Posted {
     }
 }
 
-/// The early-send queue: each message is in every active lane (M4).
+/// The early-send queue: each message is in every active index (M4).
 #[derive(Debug)]
-struct Early<E> {
+struct EarlyQueue<E> {
     next_serial: u64,
-    slab: Slab<(Envelope, E), CLASSES>,
-    lanes: [Lane; CLASSES],
+    entries: Entries<(Envelope, E), CLASSES>,
+    indexes: [Index; CLASSES],
     active: [bool; CLASSES],
 }
 
-impl<E: Copy> Early<E> {
+impl<E: Copy> EarlyQueue<E> {
     fn new() -> Self {
         let mut active = [false; CLASSES];
         active[EXACT] = true;
-        let (slab, lanes) = (Slab::new(), Default::default());
-        Self { next_serial: FREE + 1, slab, lanes, active }
+        let (entries, indexes) = (Entries::new(), Default::default());
+        Self { next_serial: FREE + 1, entries, indexes, active }
     }
 
-    fn push(&mut self, envelope: Envelope, early: E) -> Ticket {
+    fn push(&mut self, envelope: Envelope, early: E) -> EarlyTicket {
         let serial = self.next_serial;
         self.next_serial += 1;
-        let slot = self.slab.insert(serial, (envelope, early));
+        let slot = self.entries.insert(serial, (envelope, early));
         for class in (0..CLASSES).filter(|&class| self.active[class]) {
-            self.lanes[class].append(key_of(&envelope, class), slot, class, &mut self.slab);
+            self.indexes[class].append(key_of(&envelope, class), slot, class, &mut self.entries);
         }
-        Ticket { slot, serial }
+        EarlyTicket { slot, serial }
     }
 
     fn take(&mut self, pattern: &Pattern) -> Option<(Envelope, E)> {
         let (class, key) = classify(pattern);
         self.activate(class);
-        let slot = self.lanes[class].pop(&key, class, &mut self.slab)?;
-        let envelope = self.slab.value(slot).0;
+        let slot = self.indexes[class].pop(&key, class, &mut self.entries)?;
+        let envelope = self.entries.value(slot).0;
         for other in (0..CLASSES).filter(|&other| other != class && self.active[other]) {
-            self.lanes[other].unlink(&key_of(&envelope, other), slot, other, &mut self.slab);
+            self.indexes[other].unlink(&key_of(&envelope, other), slot, other, &mut self.entries);
         }
-        Some(self.slab.remove(slot))
+        Some(self.entries.remove(slot))
     }
 
     fn peek(&mut self, pattern: &Pattern) -> Option<(Envelope, &E)> {
         let (class, key) = classify(pattern);
         self.activate(class);
-        let slot = self.lanes[class].head(&key)?;
-        let (envelope, early) = self.slab.value(slot);
+        let slot = self.indexes[class].head(&key)?;
+        let (envelope, early) = self.entries.value(slot);
         Some((*envelope, early))
     }
 
@@ -442,19 +442,19 @@ impl<E: Copy> Early<E> {
         }
     }
 
-    /// Puts every waiting message into the lane of a class that is asked for the first time.
+    /// Puts every waiting message into the index of a class that is asked for the first time.
     #[cold]
     fn fill(&mut self, class: usize) {
         self.active[class] = true;
         let waiting: Vec<_> =
-            self.slab.in_order().map(|(slot, (envelope, _))| (slot, *envelope)).collect();
+            self.entries.in_order().map(|(slot, (envelope, _))| (slot, *envelope)).collect();
         for (slot, envelope) in waiting {
-            self.lanes[class].append(key_of(&envelope, class), slot, class, &mut self.slab);
+            self.indexes[class].append(key_of(&envelope, class), slot, class, &mut self.entries);
         }
     }
 }
 
-/// Class of a pattern, and its key in the lane of that class.
+/// Class of a pattern, and its key in the index of that class.
 #[inline(always)]
 fn classify(pattern: &Pattern) -> (usize, Key) {
     let any_source = if pattern.source.is_none() { ANY_SOURCE } else { EXACT };

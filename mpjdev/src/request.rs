@@ -184,13 +184,13 @@ pub(crate) struct Requests {
     /// Operations that have ended since the beginning: tells a waiter whether to look again.
     pub ended: u64,
     /// What follows operations that nobody waits for.
-    followed: HashMap<u64, Continuation, FxBuildHasher>,
+    followed: HashMap<u64, FollowUp, FxBuildHasher>,
     /// Those of them that have ended, until the round of progress is over.
-    due: Vec<(Continuation, Result<Status, Error>)>,
+    due: Vec<(FollowUp, Result<Status, Error>)>,
 }
 
 /// What follows an operation; it gets the outcome.
-pub(crate) type Continuation = Box<dyn FnOnce(Result<Status, Error>) + Send>;
+pub(crate) type FollowUp = Box<dyn FnOnce(Result<Status, Error>) + Send>;
 
 impl Requests {
     #[inline(always)]
@@ -343,7 +343,7 @@ impl Requests {
     }
 
     /// `next` follows the end of the operation, which nobody waits for any more.
-    pub fn follow(&mut self, key: u64, next: Continuation) {
+    pub fn follow(&mut self, key: u64, next: FollowUp) {
         self.followed.insert(key, next);
         if !self.is_open(key) {
             self.end_followed(key);
@@ -352,7 +352,7 @@ impl Requests {
 
     /// What is due.
     #[inline]
-    pub fn take_due(&mut self) -> impl Iterator<Item = (Continuation, Result<Status, Error>)> {
+    pub fn take_due(&mut self) -> impl Iterator<Item = (FollowUp, Result<Status, Error>)> {
         self.due.drain(..)
     }
 

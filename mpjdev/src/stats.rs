@@ -3,7 +3,7 @@
 use std::iter::Sum;
 use std::ops::Add;
 
-use transport_lapi::bootstrap::control::{Counters, ProtocolCounters};
+use transport_lapi::bootstrap::control::{MessageCounts, ProtocolCounts};
 
 /// What one protocol did on this rank.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -66,13 +66,13 @@ impl Sum for Stats {
     }
 }
 
-impl From<ProtocolStats> for ProtocolCounters {
+impl From<ProtocolStats> for ProtocolCounts {
     fn from(ProtocolStats { messages, bytes, early, .. }: ProtocolStats) -> Self {
         Self { messages, bytes, early }
     }
 }
 
-impl From<Stats> for Counters {
+impl From<Stats> for MessageCounts {
     /// What the launcher is told.
     fn from(stats: Stats) -> Self {
         Self {

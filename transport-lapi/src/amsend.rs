@@ -184,7 +184,7 @@ pub(crate) fn steps(uhdr: usize, caps: &Caps, pieces: &Pieces) -> Vec<Step> {
 }
 
 /// What became of an offer.
-pub(crate) enum Offer {
+pub(crate) enum FrameSent {
     /// The adapter is full.
     Full,
     /// One frame went, more are to come.
@@ -207,34 +207,34 @@ pub(crate) fn post<A: Adapter>(
 
 impl<S> Outbox<S> {
     /// Offers the next frame of the operation at the front of a lane, which has one.
-    pub(crate) fn offer<A: Adapter>(
+    pub(crate) fn send_frame<A: Adapter>(
         &mut self,
         adapter: &mut A,
         target: TaskId,
-    ) -> Result<Offer, LapiError> {
+    ) -> Result<FrameSent, LapiError> {
         let Self { lanes, pieces, regions, departures, .. } = self;
         let Lane { queue, next_msg, .. } = &mut lanes[target as usize];
         let front = queue.front_mut().expect("the caller has seen it");
         match front {
             Outgoing::Message(message) => {
-                message.offer(adapter, target, next_msg, pieces, departures)
+                message.send_frame(adapter, target, next_msg, pieces, departures)
             }
             Outgoing::Control(packet) => {
                 let head = packet.encode();
                 let post = post(adapter, target, head.bytes(), Piece::EMPTY, Ticket(0))?;
-                Ok(if post == Post::Full { Offer::Full } else { Offer::Last })
+                Ok(if post == Post::Full { FrameSent::Full } else { FrameSent::Last })
             }
             Outgoing::GetReply { ticket, key, offset, len, sent } => {
                 let whole = usize::try_from(*len).unwrap_or(usize::MAX);
                 let part = (pieces.size(whole) as u64).min(*len - *sent);
                 let Some(piece) = regions.part(*key, *offset + *sent, part) else {
                     *front = Outgoing::Control(Packet::GetRefused { ticket: *ticket });
-                    return self.offer(adapter, target);
+                    return self.send_frame(adapter, target);
                 };
                 let head = Packet::GetData { ticket: *ticket, offset: *sent }.encode();
                 let ticket = Ticket(departures.next_number());
                 match post(adapter, target, head.bytes(), piece, ticket)? {
-                    Post::Full => return Ok(Offer::Full),
+                    Post::Full => return Ok(FrameSent::Full),
                     Post::Taken => {}
                     Post::Leaving => {
                         departures.insert(Departure { frames: 1, of: Departing::Region(*key) });
@@ -242,7 +242,7 @@ impl<S> Outbox<S> {
                     }
                 }
                 *sent += part;
-                Ok(if *sent == *len { Offer::Last } else { Offer::Part })
+                Ok(if *sent == *len { FrameSent::Last } else { FrameSent::Part })
             }
         }
     }
@@ -282,14 +282,14 @@ impl<S> Outbox<S> {
 }
 
 impl<S> Queued<S> {
-    fn offer<A: Adapter>(
+    fn send_frame<A: Adapter>(
         &mut self,
         adapter: &mut A,
         target: TaskId,
         next_msg: &mut u32,
         pieces: &Pieces,
         departures: &mut Slots<Departure<S>>,
-    ) -> Result<Offer, LapiError> {
+    ) -> Result<FrameSent, LapiError> {
         let total = self.len;
         let (handler, counters, uhdr) = (self.handler, self.counters, &self.uhdr[..self.uhdr_len]);
         let whole = total <= pieces.whole();
@@ -304,7 +304,7 @@ impl<S> Queued<S> {
         let body = self.data.piece(self.sent, part);
         let ticket = self.departure.unwrap_or_else(|| departures.next_number());
         match post(adapter, target, packet.encode().bytes(), body, Ticket(ticket))? {
-            Post::Full => return Ok(Offer::Full),
+            Post::Full => return Ok(FrameSent::Full),
             Post::Taken => {}
             Post::Leaving => {
                 let begin = || departures.insert(Departure { frames: 0, of: Departing::Open });
@@ -317,6 +317,6 @@ impl<S> Queued<S> {
             *next_msg = next_msg.wrapping_add(1);
         }
         self.sent += part;
-        Ok(if self.sent == total { Offer::Last } else { Offer::Part })
+        Ok(if self.sent == total { FrameSent::Last } else { FrameSent::Part })
     }
 }

@@ -134,22 +134,22 @@ pub fn detect(settings: &Settings) -> Result<Start, BootstrapError> {
             _ => Ok(Start::Singleton),
         };
     }
-    let seat = Seat::parse(&variables)?;
-    let (segment, control) = take_once(&TAKEN, &seat)?;
-    let control = Control::new(seat.task, control);
+    let place = RankPlace::parse(&variables)?;
+    let (segment, control) = take_once(&TAKEN, &place)?;
+    let control = Control::new(place.task, control);
     control.end_with_launcher().map_err(|source| BootstrapError::Watch { source })?;
-    let Seat { task, num_tasks, contexts, job, tuning, .. } = seat;
-    let seat = Membership { task, num_tasks, contexts, job, segment, control, tuning };
-    Ok(Start::Launched(Box::new(seat)))
+    let RankPlace { task, num_tasks, contexts, job, tuning, .. } = place;
+    let place = Membership { task, num_tasks, contexts, job, segment, control, tuning };
+    Ok(Start::Launched(Box::new(place)))
 }
 
-/// Takes the descriptors of `seat`, unless they have been `taken` (BS2). A refusal leaves them where
+/// Takes the descriptors of `place`, unless they have been `taken` (BS2). A refusal leaves them where
 /// they are, so that another call is told the same cause.
-fn take_once(taken: &AtomicBool, seat: &Seat) -> Result<(OwnedFd, OwnedFd), BootstrapError> {
+fn take_once(taken: &AtomicBool, place: &RankPlace) -> Result<(OwnedFd, OwnedFd), BootstrapError> {
     if taken.swap(true, Ordering::SeqCst) {
         return Err(BootstrapError::AlreadyTaken);
     }
-    let descriptors = inherit::take(seat.segment, seat.control);
+    let descriptors = inherit::take(place.segment, place.control);
     taken.store(descriptors.is_ok(), Ordering::SeqCst);
     descriptors
 }
@@ -157,8 +157,8 @@ fn take_once(taken: &AtomicBool, seat: &Seat) -> Result<(OwnedFd, OwnedFd), Boot
 /// Keeps the descriptors of this process's job from what it starts, if it is a rank that has not taken
 /// them: what it starts may be of a job of its own.
 pub fn withhold_descriptors() {
-    if let Ok(seat) = Seat::parse(&JobVariables::from_env()) {
-        inherit::withhold(seat.segment, seat.control);
+    if let Ok(place) = RankPlace::parse(&JobVariables::from_env()) {
+        inherit::withhold(place.segment, place.control);
     }
 }
 
@@ -196,7 +196,7 @@ pub fn monotonic_nanos() -> u64 {
 
 /// The job variables, parsed and checked against each other.
 #[derive(Debug, PartialEq, Eq)]
-struct Seat {
+struct RankPlace {
     task: TaskId,
     num_tasks: usize,
     contexts: usize,
@@ -206,7 +206,7 @@ struct Seat {
     tuning: Tuning,
 }
 
-impl Seat {
+impl RankPlace {
     fn parse(variables: &JobVariables) -> Result<Self, BootstrapError> {
         let expected = "a number of ranks from 1 to 256";
         let num_tasks = number(config::SIZE, &variables.size, 1..=MAX_TASKS, expected)?;

@@ -21,14 +21,14 @@ pub(crate) struct Due {
     pub counters: RemoteCounters,
 }
 
-struct Job {
+struct Work {
     run: Box<dyn FnOnce() + Send>,
     due: Due,
 }
 
 /// The thread and the channels to it.
 pub(crate) struct CompletionThread {
-    jobs: Option<Sender<Job>>,
+    jobs: Option<Sender<Work>>,
     news: Receiver<Result<Due, String>>,
     thread: Option<JoinHandle<()>>,
     running: usize,
@@ -37,7 +37,7 @@ pub(crate) struct CompletionThread {
 impl CompletionThread {
     /// Starts the thread.
     pub fn start(task: TaskId, bell: Arc<dyn Doorbell>) -> Result<Self, LapiError> {
-        let (jobs, inbox) = unbounded::<Job>();
+        let (jobs, inbox) = unbounded::<Work>();
         let (outbox, news) = unbounded();
         let body = move || {
             for job in inbox {
@@ -58,7 +58,7 @@ impl CompletionThread {
     /// Queues a handler.
     pub fn run(&mut self, run: Box<dyn FnOnce() + Send>, due: Due) {
         if let Some(jobs) = &self.jobs {
-            if jobs.send(Job { run, due }).is_ok() {
+            if jobs.send(Work { run, due }).is_ok() {
                 self.running += 1;
             }
         }

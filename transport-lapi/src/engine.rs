@@ -15,7 +15,7 @@ use crate::body::Sink;
 use crate::completion::{CompletionThread, Due};
 use crate::config::Pieces;
 use crate::error::{LapiError, Violation};
-use crate::get::Offered;
+use crate::get::SharedGet;
 use crate::handler::{Arrival, HeaderAction, HeaderHandler, MAX_HANDLERS, Next, ShortHandler};
 use crate::outbox::Outbox;
 use crate::region::ForeignBytes;
@@ -363,7 +363,7 @@ impl<S> Engine<S> {
                 self.outbox.get_data(ticket, origin, offset, body)?;
             }
             Packet::GetShare { number, key, offset, len } => {
-                self.outbox.offered(Offered { origin, number, key, offset, len })?;
+                self.outbox.shared_by(SharedGet { origin, number, key, offset, len })?;
             }
             Packet::GetRefused { ticket } => self.outbox.get_refused(ticket, origin)?,
             Packet::Fence => {

@@ -41,12 +41,12 @@ pub(crate) struct Gets<S> {
     /// Those of them that progress carries on, in turn.
     turns: VecDeque<u32>,
     /// Gets of others, at most one of each origin.
-    helped: VecDeque<Offered>,
+    helped: VecDeque<SharedGet>,
 }
 
 /// A get of another task with which this one may help, as its origin claims it.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Offered {
+pub(crate) struct SharedGet {
     pub origin: TaskId,
     pub number: u32,
     pub key: u64,
@@ -197,9 +197,9 @@ impl<S> Outbox<S> {
         // Two tasks that read from each other have enough to do: help would only move the work.
         let helped = if done == 0 { self.gets.helped.len() } else { 0 };
         for _ in 0..helped {
-            let Some(offered) = self.gets.helped.pop_front() else { break };
-            if self.help(adapter, &offered) {
-                self.gets.helped.push_back(offered);
+            let Some(shared) = self.gets.helped.pop_front() else { break };
+            if self.help(adapter, &shared) {
+                self.gets.helped.push_back(shared);
                 done += 1;
             }
         }
@@ -290,7 +290,7 @@ impl<S> Outbox<S> {
     /// Task `lost` is lost. What it would have sent does not come; what is read of it fails by itself, where it is
     /// being read or shared.
     pub(crate) fn lose_gets(&mut self, lost: TaskId) {
-        self.gets.helped.retain(|offered| offered.origin != lost);
+        self.gets.helped.retain(|shared| shared.origin != lost);
         let is_over = |get: &Get<S>| {
             get.target == lost && get.reading == 0 && !matches!(get.way, Way::Shared)
         };
@@ -300,8 +300,8 @@ impl<S> Outbox<S> {
     }
 
     /// One turn of a get of another task. Returns whether a slice was copied.
-    fn help<A: Adapter>(&mut self, adapter: &mut A, offered: &Offered) -> bool {
-        let Offered { origin, number, key, offset, len } = *offered;
+    fn help<A: Adapter>(&mut self, adapter: &mut A, shared: &SharedGet) -> bool {
+        let SharedGet { origin, number, key, offset, len } = *shared;
         // The registration may have ended since the last turn.
         match (self.regions.part(key, offset, len), adapter.shared_gets()) {
             (Some(Piece::Span(region)), Some(shared)) => shared.help(origin, number, region),
@@ -311,14 +311,14 @@ impl<S> Outbox<S> {
 
     /// Another task has begun a get with which this one may help. A task offers one at a time, so an
     /// older offer is over.
-    pub(crate) fn offered(&mut self, offered: Offered) -> Result<(), Violation> {
-        let Offered { origin, key, offset, len, .. } = offered;
+    pub(crate) fn shared_by(&mut self, shared: SharedGet) -> Result<(), Violation> {
+        let SharedGet { origin, key, offset, len, .. } = shared;
         if len == 0 || self.regions.part(key, offset, len).is_none() {
             return Err(Violation::UnregisteredGet { offset, len });
         }
         match self.gets.helped.iter_mut().find(|older| older.origin == origin) {
-            Some(older) => *older = offered,
-            None => self.gets.helped.push_back(offered),
+            Some(older) => *older = shared,
+            None => self.gets.helped.push_back(shared),
         }
         Ok(())
     }

@@ -4,7 +4,9 @@
 use std::collections::VecDeque;
 
 use crate::adapter::{Adapter, AdapterError, TaskId};
-use crate::amsend::{Departure, Offer, Outgoing, Queued, check_handler, check_target, check_uhdr};
+use crate::amsend::{
+    Departure, FrameSent, Outgoing, Queued, check_handler, check_target, check_uhdr,
+};
 use crate::body::Source;
 use crate::config::Pieces;
 use crate::counter::{CounterId, Counters};
@@ -221,10 +223,10 @@ impl<S> Outbox<S> {
     ) -> Result<usize, LapiError> {
         let mut frames = 0;
         while !self.lanes[target as usize].queue.is_empty() {
-            match self.offer(adapter, target)? {
-                Offer::Full => break,
-                Offer::Part => frames += 1,
-                Offer::Last => {
+            match self.send_frame(adapter, target)? {
+                FrameSent::Full => break,
+                FrameSent::Part => frames += 1,
+                FrameSent::Last => {
                     frames += 1;
                     self.queued -= 1;
                     let lane = &mut self.lanes[target as usize];

@@ -87,7 +87,7 @@ impl<A: Adapter, S> Session<A, S> {
     /// failed in the middle of a long message, nothing was sent.
     pub fn amsend(&mut self, call: Amsend<'_, S>) -> Result<Sent, LapiError> {
         call.on_origin.check(&mut self.engine.outbox.counters)?;
-        if self.offer(&call)? {
+        if self.send_whole(&call)? {
             if !matches!(call.on_origin, Next::Nothing) {
                 self.engine.outbox.follow(call.on_origin);
                 self.run_ready();
@@ -123,7 +123,7 @@ impl<A: Adapter, S> Session<A, S> {
     }
 
     /// [`Session::amsend`] without the origin's counter: whether the message went at once.
-    fn offer(&mut self, call: &Amsend<'_, S>) -> Result<bool, LapiError> {
+    fn send_whole(&mut self, call: &Amsend<'_, S>) -> Result<bool, LapiError> {
         let Engine { outbox, at_once, .. } = &mut self.engine;
         call.check(outbox.lanes.len())?;
         let lane = &mut outbox.lanes[call.target as usize];

@@ -1,6 +1,6 @@
 //! What the protocols did, for `--stats`: one row per rank, and their sum.
 
-use transport_lapi::bootstrap::control::{Counters, ProtocolCounters};
+use transport_lapi::bootstrap::control::{MessageCounts, ProtocolCounts};
 
 use crate::exits::Ledger;
 
@@ -19,14 +19,14 @@ const HEAD: [&str; 9] = [
 /// The table. A rank that never left its job has told nothing.
 pub(super) fn text(ledger: &Ledger) -> String {
     let records = ledger.records().iter().enumerate();
-    let told: Vec<(usize, Counters)> =
+    let told: Vec<(usize, MessageCounts)> =
         records.filter_map(|(rank, record)| Some((rank, record.counters?))).collect();
     if told.is_empty() {
         return "mpjrun: --stats: no rank has come to its end, where it tells what its protocols did\n"
             .to_owned();
     }
     let rows = told.iter().map(|(rank, counters)| row(rank.to_string(), counters));
-    let sum = told.iter().map(|(_, counters)| *counters).fold(Counters::default(), plus);
+    let sum = told.iter().map(|(_, counters)| *counters).fold(MessageCounts::default(), plus);
     let rows: Vec<[String; 9]> = std::iter::once(HEAD.map(str::to_owned))
         .chain(rows)
         .chain((told.len() > 1).then(|| row("all".to_owned(), &sum)))
@@ -50,8 +50,8 @@ pub(super) fn text(ledger: &Ledger) -> String {
     }
 }
 
-fn row(name: String, counters: &Counters) -> [String; 9] {
-    let Counters { eager, rendezvous, received, early_bytes, .. } = counters;
+fn row(name: String, counters: &MessageCounts) -> [String; 9] {
+    let MessageCounts { eager, rendezvous, received, early_bytes, .. } = counters;
     let numbers = [
         eager.messages,
         eager.bytes,
@@ -67,14 +67,14 @@ fn row(name: String, counters: &Counters) -> [String; 9] {
 }
 
 /// The sum; of the peaks the highest. What ranks claim may be anything, so sums saturate.
-fn plus(one: Counters, other: Counters) -> Counters {
+fn plus(one: MessageCounts, other: MessageCounts) -> MessageCounts {
     let both = |a: u64, b: u64| a.saturating_add(b);
-    let protocols = |a: ProtocolCounters, b: ProtocolCounters| ProtocolCounters {
+    let protocols = |a: ProtocolCounts, b: ProtocolCounts| ProtocolCounts {
         messages: both(a.messages, b.messages),
         bytes: both(a.bytes, b.bytes),
         early: both(a.early, b.early),
     };
-    Counters {
+    MessageCounts {
         eager: protocols(one.eager, other.eager),
         rendezvous: protocols(one.rendezvous, other.rendezvous),
         received: both(one.received, other.received),

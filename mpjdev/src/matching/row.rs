@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 
-use super::lane::Key;
+use super::index::Key;
 
 /// Receives of one pattern, in the order in which they were posted.
 #[derive(Debug)]

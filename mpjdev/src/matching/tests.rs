@@ -137,7 +137,7 @@ fn a_number_names_a_receive_while_it_waits() {
 /// many again with the same key, as many with other keys.
 fn steps_at(depth: usize) -> Vec<usize> {
     let mut matcher = Numbered::new();
-    // Opens the wildcard lanes, so that every operation below keeps all four up.
+    // Opens the wildcard indexes, so that every operation below keeps all four up.
     matcher.push_early(envelope(0, 0), 0);
     for wild in [pattern(None, 0), pattern(0, None), pattern(None, None)] {
         assert!(matcher.peek_early(&wild).is_some());
@@ -178,7 +178,7 @@ fn an_exact_match_touches_one_entry() {
     let (_, posting) = steps_of(|| matcher.push_posted(pattern(1, 1), 0));
     let (taken, taking) = steps_of(|| matcher.take_posted(&envelope(1, 1)));
     assert!(taken.is_some());
-    assert_eq!((posting, taking), (0, 0), "a row is in no lane");
+    assert_eq!((posting, taking), (0, 0), "a row is in no index");
     matcher.push_posted(pattern(0, 0), 1);
     matcher.push_posted(pattern(0, 1), 2);
     let (_, posting) = steps_of(|| matcher.push_posted(pattern(1, 1), 0));
@@ -216,8 +216,8 @@ fn memory_stays_bounded_when_no_key_comes_twice() {
         matcher.push_early(envelope(source, tag), 0);
         assert!(matcher.take_early(&pattern(source, tag)).is_some());
     }
-    let lanes = matcher.posted.lanes.iter().chain(&matcher.early.lanes);
-    for (queues, room) in lanes.map(super::lane::Lane::footprint) {
+    let indexes = matcher.posted.indexes.iter().chain(&matcher.early.indexes);
+    for (queues, room) in indexes.map(super::index::Index::footprint) {
         assert!(queues <= 64 && room <= 256, "{queues} queues, room for {room}");
     }
     assert_eq!((matcher.posted_len(), matcher.early_len()), (1, 1));
@@ -230,7 +230,7 @@ fn memory_of_a_burst_of_keys_is_given_back() {
     for tag in 0..100_000 {
         matcher.push_posted(pattern(1, tag), tag.unsigned_abs());
     }
-    let (_, at_peak) = matcher.posted.lanes[EXACT].footprint();
+    let (_, at_peak) = matcher.posted.indexes[EXACT].footprint();
     assert!(at_peak >= 100_000);
     for tag in 0..100_000 {
         assert!(matcher.take_posted(&envelope(1, tag)).is_some());
@@ -239,7 +239,7 @@ fn memory_of_a_burst_of_keys_is_given_back() {
         matcher.push_posted(pattern(1, tag), 0);
         assert!(matcher.take_posted(&envelope(1, tag)).is_some());
     }
-    let (queues, room) = matcher.posted.lanes[EXACT].footprint();
+    let (queues, room) = matcher.posted.indexes[EXACT].footprint();
     assert!(queues <= 64 && room <= 256, "{queues} queues, room for {room}");
 }
 
@@ -319,7 +319,7 @@ struct Twins {
     matcher: Numbered,
     oracle: Oracle,
     /// Tickets with the number that their entry carries.
-    early_tickets: Vec<(super::Ticket, usize)>,
+    early_tickets: Vec<(super::EarlyTicket, usize)>,
 }
 
 /// What [`Step::Change`] adds to an early message, once.

@@ -220,7 +220,7 @@ fn a_name_of_a_forbidden_layer_is_found() {
         ("mpjdev/src/device.rs", "use transport_lapi::*;"),
         ("mpjdev/src/device.rs", "use transport_lapi as lapi;"),
         ("mpjdev/src/device.rs", "let x = transport_lapi::adapters::threads::job(1);"),
-        ("mpjdev/src/matching/lane.rs", "use std::time::Instant;"),
+        ("mpjdev/src/matching/index.rs", "use std::time::Instant;"),
         ("mpjdev/src/matching.rs", "use crate::backend::Backend;"),
         ("mpj/src/world.rs", "use transport_lapi::Context;"),
         ("mpj/examples/ring.rs", "use mpjdev::Device;"),
@@ -255,7 +255,7 @@ fn names_of_allowed_layers_pass() {
             "mpjdev/src/device.rs",
             "// transport_lapi::adapters\nlet x = \"transport_lapi::adapters\";",
         ),
-        ("mpjdev/src/matching/lane.rs", "use super::slab; impl std::hash::Hash for Key {}"),
+        ("mpjdev/src/matching/index.rs", "use super::entries; impl std::hash::Hash for Key {}"),
         ("launcher/src/job.rs", "use transport_lapi::adapters::shm::create_segment;"),
         ("launcher/src/job.rs", "use transport_lapi::bootstrap::{control::Control, spawn};"),
         (

@@ -18,22 +18,22 @@
 #![allow(unsafe_code, reason = "the area is memory shared with a peer")]
 
 use crate::adapters::layout::LINE;
-use crate::adapters::ring::Damage;
+use crate::adapters::ring::RingDamage;
 use crate::body::Piece;
 use crate::region::RecvPart;
 use crate::sync::{AtomicU32, Ordering, UnsafeCell};
 
 /// One line of a bulk area.
 #[repr(C, align(64))]
-pub(crate) struct Line(pub(crate) UnsafeCell<[u8; LINE]>);
+pub(crate) struct BulkLine(pub(crate) UnsafeCell<[u8; LINE]>);
 
 // SAFETY: B1 says who may touch the bytes.
-unsafe impl Sync for Line {}
+unsafe impl Sync for BulkLine {}
 
-const _: () = assert!(cfg!(loom) || size_of::<Line>() == LINE);
+const _: () = assert!(cfg!(loom) || size_of::<BulkLine>() == LINE);
 
 /// Largest body that an area of `lines` lines takes (B2).
-const fn quarter(lines: &[Line]) -> usize {
+const fn quarter(lines: &[BulkLine]) -> usize {
     lines.len() * LINE / 4
 }
 
@@ -44,7 +44,7 @@ const fn footprint(len: usize) -> u32 {
 
 /// Lends the address of the line at `position` for writing; the lines behind it follow it.
 #[cfg(not(loom))]
-fn lend<R>(lines: &[Line], position: u32, body: impl FnOnce(*mut u8) -> R) -> R {
+fn lend<R>(lines: &[BulkLine], position: u32, body: impl FnOnce(*mut u8) -> R) -> R {
     let offset = position as usize & (lines.len() * LINE - 1);
     // SAFETY: the mask keeps the offset inside the slice. The address derives from the whole slice,
     // whose lines are cells, so it may be written through.
@@ -53,20 +53,20 @@ fn lend<R>(lines: &[Line], position: u32, body: impl FnOnce(*mut u8) -> R) -> R 
 
 /// A model's lines are not adjacent, and its bodies are one line at most.
 #[cfg(loom)]
-fn lend<R>(lines: &[Line], position: u32, body: impl FnOnce(*mut u8) -> R) -> R {
+fn lend<R>(lines: &[BulkLine], position: u32, body: impl FnOnce(*mut u8) -> R) -> R {
     let line = &lines[position as usize / LINE & (lines.len() - 1)];
     line.0.with_mut(|bytes| body(bytes.cast()))
 }
 
 /// The producer's end of a bulk area.
 pub(crate) struct BulkProducer<'m> {
-    lines: &'m [Line],
+    lines: &'m [BulkLine],
     pub(super) position: u32,
     pub(super) freed: u32,
 }
 
 impl<'m> BulkProducer<'m> {
-    pub(crate) fn new(lines: &'m [Line]) -> Self {
+    pub(crate) fn new(lines: &'m [BulkLine]) -> Self {
         Self { lines, position: 0, freed: 0 }
     }
 
@@ -79,7 +79,7 @@ impl<'m> BulkProducer<'m> {
         &mut self,
         body: Piece<'_>,
         freed: &AtomicU32,
-    ) -> Result<Option<u32>, Damage> {
+    ) -> Result<Option<u32>, RingDamage> {
         assert!(body.len() <= quarter(self.lines), "callers respect Caps::max_body");
         let area = (self.lines.len() * LINE) as u32;
         let needed = footprint(body.len());
@@ -102,11 +102,11 @@ impl<'m> BulkProducer<'m> {
     }
 
     #[cold]
-    fn reload(&self, freed: &AtomicU32) -> Result<u32, Damage> {
+    fn reload(&self, freed: &AtomicU32) -> Result<u32, RingDamage> {
         let claim = freed.load(Ordering::Acquire); // SYNC: bulk credit
         let owned = self.position.wrapping_sub(self.freed);
         if claim.wrapping_sub(self.freed) > owned || claim % LINE as u32 != 0 {
-            return Err(Damage::BulkCredit);
+            return Err(RingDamage::BulkCredit);
         }
         Ok(claim)
     }
@@ -114,13 +114,13 @@ impl<'m> BulkProducer<'m> {
 
 /// The consumer's end of a bulk area.
 pub(crate) struct BulkConsumer<'m> {
-    lines: &'m [Line],
+    lines: &'m [BulkLine],
     pub(super) position: u32,
     pub(super) published: u32,
 }
 
 impl<'m> BulkConsumer<'m> {
-    pub(crate) fn new(lines: &'m [Line]) -> Self {
+    pub(crate) fn new(lines: &'m [BulkLine]) -> Self {
         Self { lines, position: 0, published: 0 }
     }
 
@@ -131,18 +131,18 @@ impl<'m> BulkConsumer<'m> {
         start: u32,
         len: usize,
         body: impl FnOnce(*const u8) -> R,
-    ) -> Result<R, Damage> {
+    ) -> Result<R, RingDamage> {
         if len > quarter(self.lines) {
-            return Err(Damage::BodyLength);
+            return Err(RingDamage::BodyLength);
         }
         let area = (self.lines.len() * LINE) as u32;
         let needed = footprint(len);
         if start % LINE as u32 != 0 || (start & (area - 1)) + needed > area {
-            return Err(Damage::BulkPlace);
+            return Err(RingDamage::BulkPlace);
         }
         let end = start.wrapping_add(needed);
         if start.wrapping_sub(self.position) > area || end.wrapping_sub(self.published) > area {
-            return Err(Damage::BulkRange);
+            return Err(RingDamage::BulkRange);
         }
         self.position = end;
         Ok(lend(self.lines, start, |from| body(from)))

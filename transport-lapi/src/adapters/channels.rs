@@ -67,8 +67,8 @@ struct Frames {
 }
 
 /// What all tasks of a job see.
-struct Job {
-    bells: Vec<Bell>,
+struct Network {
+    bells: Vec<EventCount>,
     desks: Vec<Desk>,
     /// Whether each task was declared lost.
     lost: Box<[AtomicBool]>,
@@ -76,7 +76,7 @@ struct Job {
     losses: AtomicUsize,
 }
 
-impl Job {
+impl Network {
     fn is_lost(&self, task: usize) -> bool {
         self.lost[task].load(Ordering::Relaxed)
     }
@@ -87,14 +87,14 @@ impl Job {
         }
         // Couriers throw away what they have for it (A10).
         self.desks.iter().for_each(Desk::has_changed);
-        self.bells.iter().for_each(Bell::ring);
+        self.bells.iter().for_each(EventCount::ring);
     }
 }
 
 /// One task of a job whose tasks are connected by channels.
 pub struct ChannelAdapter {
     task: TaskId,
-    job: Arc<Job>,
+    network: Arc<Network>,
     /// Bodies that have left.
     left: Receiver<Ticket>,
     /// By origin.
@@ -115,10 +115,10 @@ pub fn job(num_tasks: usize) -> Result<Vec<ChannelAdapter>, AdapterError> {
         let queues = std::iter::repeat_with(VecDeque::new).take(num_tasks).collect();
         Desk { leaving: Mutex::new(Frames { queues, ..Frames::default() }), ..Desk::default() }
     };
-    let bells = std::iter::repeat_with(Bell::default).take(num_tasks).collect();
+    let bells = std::iter::repeat_with(EventCount::default).take(num_tasks).collect();
     let desks = std::iter::repeat_with(desk).take(num_tasks).collect();
     let lost = std::iter::repeat_with(AtomicBool::default).take(num_tasks).collect();
-    let job = Arc::new(Job { bells, desks, lost, losses: AtomicUsize::new(0) });
+    let network = Arc::new(Network { bells, desks, lost, losses: AtomicUsize::new(0) });
     let mut incoming: Vec<Vec<_>> = std::iter::repeat_with(Vec::new).take(num_tasks).collect();
     let mut lefts = Vec::new();
     for origin in 0..num_tasks {
@@ -130,7 +130,7 @@ pub fn job(num_tasks: usize) -> Result<Vec<ChannelAdapter>, AdapterError> {
             sender
         };
         let outgoing = incoming.iter_mut().map(to_target).collect();
-        let courier = Courier { origin, job: job.clone(), outgoing, left };
+        let courier = Courier { origin, network: network.clone(), outgoing, left };
         let thread = thread::Builder::new().name(format!("courier {origin}"));
         thread
             .spawn(move || courier.run())
@@ -139,7 +139,7 @@ pub fn job(num_tasks: usize) -> Result<Vec<ChannelAdapter>, AdapterError> {
     let tasks = incoming.into_iter().zip(lefts).zip(0..);
     let adapter = |((incoming, left), task)| ChannelAdapter {
         task,
-        job: job.clone(),
+        network: network.clone(),
         left,
         incoming,
         first: 0,
@@ -150,7 +150,7 @@ pub fn job(num_tasks: usize) -> Result<Vec<ChannelAdapter>, AdapterError> {
 /// Carries the frames of one task to the others.
 struct Courier {
     origin: usize,
-    job: Arc<Job>,
+    network: Arc<Network>,
     /// By target.
     outgoing: Vec<Sender<Parcel>>,
     left: Sender<Ticket>,
@@ -159,11 +159,11 @@ struct Courier {
 impl Courier {
     /// Carries until the task has ended and nothing is left.
     fn run(self) {
-        let Desk { leaving, changed } = &self.job.desks[self.origin];
+        let Desk { leaving, changed } = &self.network.desks[self.origin];
         let mut frames = leaving.lock();
         loop {
             let mut next = frames.queues.iter_mut().enumerate().filter_map(|(target, queue)| {
-                let has_room = !self.outgoing[target].is_full() || self.job.is_lost(target);
+                let has_room = !self.outgoing[target].is_full() || self.network.is_lost(target);
                 has_room.then(|| queue.pop_front()).flatten().map(|frame| (target, frame))
             });
             if let Some((target, frame)) = next.next() {
@@ -173,7 +173,7 @@ impl Courier {
                 frames.is_read = false;
                 if carried.is_err() {
                     // A layout has panicked: what it is of never arrives.
-                    return self.job.declare_lost(self.origin as TaskId);
+                    return self.network.declare_lost(self.origin as TaskId);
                 }
             } else if frames.is_closed && frames.queues.iter().all(VecDeque::is_empty) {
                 return;
@@ -189,12 +189,12 @@ impl Courier {
         // A task that has ended, or is lost, takes nothing in any more.
         let parcel = Parcel { head, body: body.piece(offset, len).to_vec() };
         let _ = self.outgoing[target].try_send(parcel);
-        self.job.bells[target].ring();
+        self.network.bells[target].ring();
         if len > 0 {
             let _ = self.left.send(ticket);
         }
         // Who sleeps for want of room, or until the body has left, looks again.
-        self.job.bells[self.origin].ring();
+        self.network.bells[self.origin].ring();
     }
 }
 
@@ -230,7 +230,7 @@ unsafe impl Adapter for ChannelAdapter {
         body: Piece<'_>,
         ticket: Ticket,
     ) -> Result<Post, AdapterError> {
-        let Desk { leaving, changed } = &self.job.desks[self.task as usize];
+        let Desk { leaving, changed } = &self.network.desks[self.task as usize];
         let queue = &mut leaving.lock().queues[target as usize];
         if queue.len() == LEAVING {
             return Ok(Post::Full);
@@ -252,7 +252,7 @@ unsafe impl Adapter for ChannelAdapter {
             let from = (self.first + turn) % tasks;
             while delivered < budget {
                 let Ok(Parcel { head, body }) = self.incoming[from].try_recv() else { break };
-                self.job.desks[from].has_changed();
+                self.network.desks[from].has_changed();
                 delivered += 1;
                 let (origin, body) = (from as TaskId, ForeignBytes::from_slice(&body));
                 match <[u8; SHORT_HEAD]>::try_from(&head[..]) {
@@ -266,22 +266,22 @@ unsafe impl Adapter for ChannelAdapter {
     }
 
     fn withdraw(&mut self) -> bool {
-        let mut frames = self.job.desks[self.task as usize].leaving.lock();
+        let mut frames = self.network.desks[self.task as usize].leaving.lock();
         // What has no body was taken, and goes on (A4).
         frames.queues.iter_mut().for_each(|queue| queue.retain(|frame| frame.len == 0));
         !frames.is_read
     }
 
     fn doorbell(&self) -> Arc<dyn Doorbell> {
-        Arc::new(Handle { job: self.job.clone(), task: self.task })
+        Arc::new(ChannelDoorbell { network: self.network.clone(), task: self.task })
     }
 
     fn losses(&self) -> usize {
-        self.job.losses.load(Ordering::Acquire) // SYNC: losses of channels
+        self.network.losses.load(Ordering::Acquire) // SYNC: losses of channels
     }
 
     fn is_lost(&self, task: TaskId) -> bool {
-        self.job.is_lost(task as usize)
+        self.network.is_lost(task as usize)
     }
 }
 
@@ -289,19 +289,19 @@ impl Drop for ChannelAdapter {
     /// What was offered goes on; the couriers of the others throw away what comes for this task.
     fn drop(&mut self) {
         self.incoming.clear();
-        self.job.desks[self.task as usize].leaving.lock().is_closed = true;
-        self.job.desks.iter().for_each(Desk::has_changed);
+        self.network.desks[self.task as usize].leaving.lock().is_closed = true;
+        self.network.desks.iter().for_each(Desk::has_changed);
     }
 }
 
 /// An event count.
 #[derive(Default)]
-struct Bell {
+struct EventCount {
     rung: Mutex<u32>,
     sleepers: Condvar,
 }
 
-impl Bell {
+impl EventCount {
     fn ring(&self) {
         let mut rung = self.rung.lock();
         *rung = rung.wrapping_add(1);
@@ -310,24 +310,24 @@ impl Bell {
 }
 
 /// The bell of one task.
-struct Handle {
-    job: Arc<Job>,
+struct ChannelDoorbell {
+    network: Arc<Network>,
     task: TaskId,
 }
 
-impl Handle {
-    fn bell(&self) -> &Bell {
-        &self.job.bells[self.task as usize]
+impl ChannelDoorbell {
+    fn bell(&self) -> &EventCount {
+        &self.network.bells[self.task as usize]
     }
 }
 
-impl Doorbell for Handle {
+impl Doorbell for ChannelDoorbell {
     fn announce(&self) -> u32 {
         *self.bell().rung.lock()
     }
 
     fn sleep(&self, ticket: u32, timeout: Option<Duration>) -> bool {
-        let Bell { rung, sleepers } = self.bell();
+        let EventCount { rung, sleepers } = self.bell();
         let mut rung = rung.lock();
         match timeout {
             Some(timeout) => {
@@ -345,6 +345,6 @@ impl Doorbell for Handle {
     }
 
     fn declare_lost(&self) {
-        self.job.declare_lost(self.task);
+        self.network.declare_lost(self.task);
     }
 }

@@ -18,7 +18,7 @@ use crate::adapter::{AdapterError, Doorbell, Events, Post, Standing, TaskId, Wai
 use crate::adapters::arrivals::{MOST_POLLED, Visits};
 use crate::adapters::distance::Distance;
 use crate::adapters::doorbell::{Bell, Fences, has_woken};
-use crate::adapters::ring::{Consumer, Damage, Producer};
+use crate::adapters::ring::{Consumer, Producer, RingDamage};
 use crate::adapters::segment::Segment;
 use crate::adapters::slate::{Entry, Slate};
 use crate::body::Piece;
@@ -246,14 +246,14 @@ impl Port {
     }
 
     /// The handle on this task's bell and slate.
-    pub(crate) fn handle(&self) -> Arc<Handle> {
+    pub(crate) fn handle(&self) -> Arc<BellAndSlate> {
         let segment = Arc::clone(&self.segment);
-        Arc::new(Handle { segment, task: self.task, fences: self.fences })
+        Arc::new(BellAndSlate { segment, task: self.task, fences: self.fences })
     }
 }
 
 #[cold]
-fn corrupt(origin: TaskId, damage: Damage) -> AdapterError {
+fn corrupt(origin: TaskId, damage: RingDamage) -> AdapterError {
     AdapterError::Corrupt { origin, what: damage.what() }
 }
 
@@ -279,13 +279,13 @@ pub(crate) fn declare_lost(segment: &Segment, task: TaskId) {
 }
 
 /// A context's bell and slate, apart from its port: threads that do not hold the port sleep, ring and publish here.
-pub(crate) struct Handle {
+pub(crate) struct BellAndSlate {
     segment: Arc<Segment>,
     task: TaskId,
     fences: Fences,
 }
 
-impl Handle {
+impl BellAndSlate {
     fn bell(&self) -> &Bell {
         &self.segment.task(self.task as usize).bell.0
     }
@@ -295,7 +295,7 @@ impl Handle {
     }
 }
 
-impl Doorbell for Handle {
+impl Doorbell for BellAndSlate {
     fn announce(&self) -> u32 {
         self.bell().announce(self.fences)
     }
@@ -322,7 +322,7 @@ impl Doorbell for Handle {
     }
 }
 
-impl WaitBoard for Handle {
+impl WaitBoard for BellAndSlate {
     fn publish(&self, place: usize, wait: &Wait, standing: Standing) {
         self.slate().put(place, &Entry { wait: *wait, standing, looks: 0 });
     }

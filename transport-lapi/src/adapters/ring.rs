@@ -24,7 +24,7 @@ use std::mem::MaybeUninit;
 use std::time::{Duration, Instant};
 
 use crate::adapter::{Events, Frame, Post, SHORT_HEAD, TaskId};
-use crate::adapters::bulk::{BulkConsumer, BulkProducer, Line};
+use crate::adapters::bulk::{BulkConsumer, BulkLine, BulkProducer};
 use crate::adapters::layout::{CELL_BYTES, INDICES_BYTES, LINE};
 use crate::body::Piece;
 use crate::copy::copy_short;
@@ -75,7 +75,7 @@ const _: () = assert!(
 
 /// How a peer damaged the ring. One variant per violation; each has a test that provokes it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Damage {
+pub(crate) enum RingDamage {
     /// A head longer than any frame's.
     HeadLength,
     /// An inline body longer than the cell.
@@ -94,7 +94,7 @@ pub(crate) enum Damage {
     BulkCredit,
 }
 
-impl Damage {
+impl RingDamage {
     /// The damage in words.
     pub(crate) const fn what(self) -> &'static str {
         match self {
@@ -115,7 +115,7 @@ impl Damage {
 pub(crate) struct Ring<'m> {
     pub(crate) cells: &'m [Cell],
     pub(crate) indices: &'m Indices,
-    pub(crate) bulk: &'m [Line],
+    pub(crate) bulk: &'m [BulkLine],
 }
 
 impl<'m> Ring<'m> {
@@ -146,7 +146,7 @@ impl<'m> Producer<'m> {
     /// # Panics
     /// When the head or the body is longer than the adapter's `Caps` say.
     #[inline(always)]
-    pub(crate) fn offer(&mut self, head: &[u8], body: Piece<'_>) -> Result<Post, Damage> {
+    pub(crate) fn offer(&mut self, head: &[u8], body: Piece<'_>) -> Result<Post, RingDamage> {
         match body {
             Piece::Span(span)
                 if !self.full()
@@ -162,7 +162,7 @@ impl<'m> Producer<'m> {
 
     /// What [`Producer::offer`] does where the ring may be full, or the body is longer or no span.
     #[inline(never)]
-    fn offer_otherwise(&mut self, head: &[u8], body: Piece<'_>) -> Result<Post, Damage> {
+    fn offer_otherwise(&mut self, head: &[u8], body: Piece<'_>) -> Result<Post, RingDamage> {
         assert!(head.len() <= MAX_HEAD, "callers respect Caps::max_head");
         if self.full() && self.still_full()? {
             return Ok(Post::Full);
@@ -224,11 +224,11 @@ impl<'m> Producer<'m> {
 
     /// Looks up what the consumer has given back meanwhile.
     #[cold]
-    fn still_full(&mut self) -> Result<bool, Damage> {
+    fn still_full(&mut self) -> Result<bool, RingDamage> {
         let claim = self.ring.indices.cells.load(Ordering::Acquire); // SYNC: cell credit
         let owned = self.position.wrapping_sub(self.freed);
         if claim.wrapping_sub(self.freed) > owned {
-            return Err(Damage::CellCredit);
+            return Err(RingDamage::CellCredit);
         }
         self.freed = claim;
         Ok(self.full())
@@ -263,7 +263,7 @@ impl<'m> Consumer<'m> {
         &mut self,
         origin: TaskId,
         events: &mut E,
-    ) -> Result<bool, Damage> {
+    ) -> Result<bool, RingDamage> {
         let cell = self.ring.cell(self.position);
         let stamp = cell.stamp.load(Ordering::Acquire); // SYNC: frame
         if stamp as u32 != self.position.wrapping_add(1) {
@@ -293,14 +293,14 @@ impl<'m> Consumer<'m> {
         extent: u64,
         origin: TaskId,
         events: &mut E,
-    ) -> Result<(), Damage> {
+    ) -> Result<(), RingDamage> {
         let head_len = usize::from(shape as u16);
         let body_len = extent as u32 as usize;
         if head_len > MAX_HEAD {
-            return Err(Damage::HeadLength);
+            return Err(RingDamage::HeadLength);
         }
         match (shape >> 16) as u16 {
-            INLINE if body_len > CELL_DATA - head_len => Err(Damage::InlineLength),
+            INLINE if body_len > CELL_DATA - head_len => Err(RingDamage::InlineLength),
             INLINE => {
                 cell.touch();
                 cell.with_head(head_len, |head, rest| {
@@ -325,7 +325,7 @@ impl<'m> Consumer<'m> {
                 self.gave_back |= self.bulk.release(&self.ring.indices.bulk);
                 Ok(())
             }
-            _ => Err(Damage::Kind),
+            _ => Err(RingDamage::Kind),
         }
     }
 

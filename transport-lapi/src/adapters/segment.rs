@@ -24,7 +24,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64};
 
 use crate::adapter::AdapterError;
 use crate::adapters::arrivals::MOST_POLLED;
-use crate::adapters::bulk::Line;
+use crate::adapters::bulk::BulkLine;
 use crate::adapters::doorbell::Bell;
 use crate::adapters::layout::{HEADER_BYTES, LINE, Layout, SEPARATION, SLATE_BYTES, TASK_BYTES};
 use crate::adapters::ring::{Cell, Indices, Ring};
@@ -88,10 +88,10 @@ const _: () = assert!(cfg!(loom) || size_of::<Bell>() <= LINE);
 const _: () = assert!(align_of::<TaskBlock>() <= SEPARATION && align_of::<Indices>() <= SEPARATION);
 const _: () = assert!(cfg!(loom) || size_of::<Slate>() == SLATE_BYTES);
 const _: () = assert!(align_of::<Words>() <= SEPARATION && align_of::<Slate>() <= SEPARATION);
-const _: () = assert!(align_of::<Cell>() <= LINE && align_of::<Line>() <= LINE);
+const _: () = assert!(align_of::<Cell>() <= LINE && align_of::<BulkLine>() <= LINE);
 
 /// Where the bytes come from, and how they go back.
-enum Memory {
+enum Backing {
     Heap {
         block: NonNull<u8>,
         layout: alloc::Layout,
@@ -105,9 +105,9 @@ enum Memory {
 }
 
 // SAFETY: the memory is not tied to a thread, and its owner does nothing but give it back.
-unsafe impl Send for Memory {}
+unsafe impl Send for Backing {}
 // SAFETY: as above.
-unsafe impl Sync for Memory {}
+unsafe impl Sync for Backing {}
 
 /// The memory of a job as one context of a task sees it.
 pub(crate) struct Segment {
@@ -117,7 +117,7 @@ pub(crate) struct Segment {
     context: usize,
     layout: Layout,
     /// Held for S1.
-    memory: Arc<Memory>,
+    memory: Arc<Backing>,
 }
 
 // SAFETY: the memory is not tied to a thread, and S2 says how its bytes are shared.
@@ -146,7 +146,7 @@ impl Segment {
         let skip = block.as_ptr().align_offset(SEPARATION);
         // SAFETY: `skip` is less than SEPARATION, by which the block is longer. S1.
         let start = unsafe { block.add(skip) };
-        let memory = Arc::new(Memory::Heap { block, layout: block_layout });
+        let memory = Arc::new(Backing::Heap { block, layout: block_layout });
         let segment = Self { start, base: start, context: 0, layout, memory };
         (0..layout.tasks()).for_each(|task| segment.set_up(task));
         Ok(segment)
@@ -161,7 +161,7 @@ impl Segment {
             unreachable!("no segment is made in a model (S2)");
         }
         let (bytes, process) = (layout.bytes(), ProcessMark::new());
-        let memory = Arc::new(Memory::Mapping { start, bytes, process });
+        let memory = Arc::new(Backing::Mapping { start, bytes, process });
         Self { start, base: start, context: 0, layout, memory }
     }
 
@@ -268,7 +268,7 @@ impl Segment {
     }
 }
 
-impl Drop for Memory {
+impl Drop for Backing {
     fn drop(&mut self) {
         match *self {
             // SAFETY: allocated in `on_heap` with this layout, and no view outlives its segment, which holds this.

@@ -158,11 +158,11 @@ impl Measure {
 
 /// The words hold what the protocol never writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Damage;
+pub(crate) struct ShareDamage;
 
 /// What the origin is to do next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Next {
+pub(crate) enum NextSlice {
     /// Copy this slice.
     Copy(Slice),
     /// Nothing is left but what the target has claimed.
@@ -195,7 +195,7 @@ impl Opened {
     }
 
     /// Claims a slice for the origin, or says what it waits for.
-    pub(crate) fn next(&mut self, words: &Words) -> Result<Next, Damage> {
+    pub(crate) fn next(&mut self, words: &Words) -> Result<NextSlice, ShareDamage> {
         loop {
             let seen = words.claims.load(Ordering::Relaxed);
             let claims = self.check(Claims::decode(seen))?;
@@ -207,42 +207,46 @@ impl Opened {
             // Relaxed: the origin reads nothing that a claim of the target publishes.
             if exchange(&words.claims, seen, claimed) {
                 self.mine = claimed.low;
-                return Ok(Next::Copy(slice));
+                return Ok(NextSlice::Copy(slice));
             }
         }
     }
 
     /// U5.
-    fn check(&self, claims: Claims) -> Result<Claims, Damage> {
+    fn check(&self, claims: Claims) -> Result<Claims, ShareDamage> {
         let Claims { number, low, high } = claims;
         let right = number == self.number && low == self.mine;
-        if right && low <= high && high <= self.measure.units { Ok(claims) } else { Err(Damage) }
+        if right && low <= high && high <= self.measure.units {
+            Ok(claims)
+        } else {
+            Err(ShareDamage)
+        }
     }
 
     /// All units are claimed.
-    fn last(&mut self, words: &Words, claims: Claims) -> Result<Next, Damage> {
+    fn last(&mut self, words: &Words, claims: Claims) -> Result<NextSlice, ShareDamage> {
         let done = Done::decode(words.done.load(Ordering::Acquire)); // SYNC: share done
         let theirs = self.measure.units - claims.high;
         if done.units < theirs.into() {
-            return Ok(Next::Wait);
+            return Ok(NextSlice::Wait);
         }
         match done.handed_back {
-            _ if done.units > theirs.into() => Err(Damage),
+            _ if done.units > theirs.into() => Err(ShareDamage),
             Some(Slice { first, units })
                 if units > theirs || first > self.measure.units - units =>
             {
-                Err(Damage)
+                Err(ShareDamage)
             }
             Some(slice) if !self.taken_back => {
                 self.taken_back = true;
-                Ok(Next::Copy(slice))
+                Ok(NextSlice::Copy(slice))
             }
-            _ => Ok(Next::Over),
+            _ => Ok(NextSlice::Over),
         }
     }
 
     /// Claims everything that is left, so that the target begins no further slice.
-    pub(crate) fn close(&mut self, words: &Words) -> Result<(), Damage> {
+    pub(crate) fn close(&mut self, words: &Words) -> Result<(), ShareDamage> {
         loop {
             let seen = words.claims.load(Ordering::Relaxed);
             let claims = self.check(Claims::decode(seen))?;
@@ -257,7 +261,7 @@ impl Opened {
     /// Whether nobody writes any more, after [`Opened::close`] (U2). Damaged words say nothing about
     /// that, so they are not waited for.
     pub(crate) fn is_settled(&mut self, words: &Words) -> bool {
-        !matches!(self.next(words), Ok(Next::Wait))
+        !matches!(self.next(words), Ok(NextSlice::Wait))
     }
 }
 
@@ -381,16 +385,16 @@ impl Shares {
         let get = place.as_mut().expect("the transport advances gets that it has begun");
         if matches!(get.stage, Stage::Open) {
             let copied = match get.opened.next(words) {
-                Ok(Next::Wait) => return Ok(Advance::Waiting),
-                Ok(Next::Over) => {
+                Ok(NextSlice::Wait) => return Ok(Advance::Waiting),
+                Ok(NextSlice::Over) => {
                     *place = None;
                     return Ok(Advance::Complete);
                 }
-                Ok(Next::Copy(slice)) => {
+                Ok(NextSlice::Copy(slice)) => {
                     let (at, len) = get.opened.measure.bytes(slice);
                     read(get.remote, get.offset + at as u64, get.into.part(at, len))
                 }
-                Err(Damage) => {
+                Err(ShareDamage) => {
                     let what = "the division of a get is not one that its ends make";
                     Err(AdapterError::Corrupt { origin: target, what })
                 }

@@ -37,13 +37,13 @@ pub(crate) struct Slate {
     dismissed: AtomicU32,
     /// Threads that sleep and are not listed.
     unlisted: AtomicU32,
-    lines: [Line; LISTED],
+    lines: [WaitLine; LISTED],
 }
 
 /// One thread's wait.
 #[repr(C, align(64))]
 #[derive(Default)]
-struct Line {
+struct WaitLine {
     state: AtomicU32,
     ticket: AtomicU32,
     call: AtomicU32,
@@ -163,7 +163,7 @@ impl Slate {
         let (epoch, mut reading) = self.at_one_moment(|| Reading {
             epoch: 0,
             moves: self.moves.load(Ordering::Relaxed),
-            entries: self.lines.iter().filter_map(Line::read).collect(),
+            entries: self.lines.iter().filter_map(WaitLine::read).collect(),
             unlisted: self.unlisted.load(Ordering::Relaxed),
         })?;
         reading.epoch = epoch;
@@ -194,7 +194,7 @@ fn add(word: &AtomicU32, number: u32) {
     word.store(word.load(Ordering::Relaxed).wrapping_add(number), Ordering::Relaxed);
 }
 
-impl Line {
+impl WaitLine {
     fn put(&self, entry: &Entry) {
         let Entry { wait, standing, .. } = entry;
         let flag = |set: bool, flag| if set { flag } else { 0 };

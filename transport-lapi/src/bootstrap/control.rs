@@ -41,7 +41,7 @@ use super::monotonic_nanos;
 use crate::adapter::TaskId;
 use crate::fork::ProcessMark;
 
-pub use counters::{Counters, ProtocolCounters};
+pub use counters::{MessageCounts, ProtocolCounts};
 pub use queues::{EarlyMessage, PostedReceive, Queues};
 
 /// Largest encoded message, in bytes.
@@ -87,7 +87,7 @@ pub enum ControlMessage {
         /// Who.
         task: TaskId,
         /// What it has done.
-        counters: Counters,
+        counters: MessageCounts,
     },
     /// The program asked for the end of the job (MPI_Abort). The rank ends at once.
     Aborted {
@@ -190,11 +190,11 @@ pub fn control_pair() -> io::Result<(ControlReceiver, OwnedFd)> {
 #[derive(Debug, Clone)]
 pub struct Control {
     task: TaskId,
-    line: Arc<Line>,
+    line: Arc<ControlSocket>,
 }
 
 #[derive(Debug)]
-struct Line {
+struct ControlSocket {
     socket: OwnedFd,
     /// Of the rank (L6).
     process: ProcessMark,
@@ -202,7 +202,7 @@ struct Line {
 
 impl Control {
     pub(crate) fn new(task: TaskId, socket: OwnedFd) -> Self {
-        Self { task, line: Arc::new(Line { socket, process: ProcessMark::new() }) }
+        Self { task, line: Arc::new(ControlSocket { socket, process: ProcessMark::new() }) }
     }
 
     /// Says that this rank is here. To be called before waiting for the other ranks: if one of them
@@ -214,7 +214,7 @@ impl Control {
     /// Says that this rank communicates no more and now waits for the others. To be called when its
     /// program gives up or finishes its place in the job, before it waits: if another rank never gets
     /// there, this tells the launcher who waits for whom. `counters` say what the rank has done.
-    pub fn leaving(&self, counters: Counters) {
+    pub fn leaving(&self, counters: MessageCounts) {
         self.send(&ControlMessage::Leaving { task: self.task, counters });
     }
 
@@ -255,7 +255,7 @@ impl Control {
 
     /// Answers whether it was taken (L6).
     fn send(&self, message: &ControlMessage) -> bool {
-        let Line { socket, process } = &*self.line;
+        let ControlSocket { socket, process } = &*self.line;
         if process.is_fork() {
             return false;
         }

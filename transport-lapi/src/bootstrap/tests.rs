@@ -17,16 +17,17 @@ fn variables() -> JobVariables {
     }
 }
 
-fn seat() -> Seat {
-    Seat::parse(&variables()).expect("complete")
+fn place() -> RankPlace {
+    RankPlace::parse(&variables()).expect("complete")
 }
 
 #[test]
 fn a_complete_set_is_a_seat() {
-    let seat = seat();
+    let place = place();
     let (job, tuning) = ("j-1".to_owned(), Tuning::default());
-    let expected = Seat { task: 2, num_tasks: 3, contexts: 1, job, segment: 4, control: 9, tuning };
-    assert_eq!(seat, expected);
+    let expected =
+        RankPlace { task: 2, num_tasks: 3, contexts: 1, job, segment: 4, control: 9, tuning };
+    assert_eq!(place, expected);
 }
 
 #[test]
@@ -39,7 +40,7 @@ fn a_missing_variable_is_named() {
         ("MPJ_TUNED", JobVariables { tuned: None, ..variables() }),
     ];
     for (name, set) in incomplete {
-        let error = Seat::parse(&set).expect_err("incomplete");
+        let error = RankPlace::parse(&set).expect_err("incomplete");
         assert!(matches!(error, BootstrapError::Missing { variable } if variable == name));
         assert!(error.to_string().starts_with(name));
     }
@@ -47,7 +48,7 @@ fn a_missing_variable_is_named() {
 
 #[test]
 fn a_rank_that_is_told_nothing_of_contexts_has_one() {
-    assert_eq!(seat().contexts, 1);
+    assert_eq!(place().contexts, 1);
 }
 
 #[test]
@@ -72,7 +73,7 @@ fn a_malformed_variable_is_named_with_its_value() {
         ("MPJ_CTRL_FD", "2147483648", control("2147483648")),
     ];
     for (name, text, set) in malformed {
-        let error = Seat::parse(&set).expect_err("malformed");
+        let error = RankPlace::parse(&set).expect_err("malformed");
         let BootstrapError::Malformed { variable, value, .. } = error else {
             panic!("{name}={text}: {error}");
         };
@@ -97,23 +98,23 @@ fn what_the_launcher_writes_is_what_a_rank_parses() {
         control: get("MPJ_CTRL_FD"),
         tuned: get("MPJ_TUNED"),
     };
-    let seat = Seat::parse(&set).expect("the launcher's own words");
-    assert_eq!((seat.task, seat.num_tasks, seat.job.as_str()), (1, 2, "j"));
-    assert_eq!(seat.contexts, 3);
-    assert_eq!((seat.control, seat.tuning), (rank.as_raw_fd(), tuning));
+    let place = RankPlace::parse(&set).expect("the launcher's own words");
+    assert_eq!((place.task, place.num_tasks, place.job.as_str()), (1, 2, "j"));
+    assert_eq!(place.contexts, 3);
+    assert_eq!((place.control, place.tuning), (rank.as_raw_fd(), tuning));
     assert_eq!(get("MPJ_LOCAL_RANK").as_deref(), Some("1"));
 }
 
 #[test]
 fn a_refused_descriptor_is_refused_for_its_own_reason_every_time() {
     let taken = AtomicBool::new(false);
-    let seat = Seat { segment: 1_000_000, control: 1_000_001, ..seat() };
+    let place = RankPlace { segment: 1_000_000, control: 1_000_001, ..place() };
     for _ in 0..2 {
-        let error = take_once(&taken, &seat).expect_err("nothing is open there");
+        let error = take_once(&taken, &place).expect_err("nothing is open there");
         assert!(matches!(error, BootstrapError::NotInherited { number: 1_000_000, .. }), "{error}");
     }
     let once = AtomicBool::new(true);
-    assert!(matches!(take_once(&once, &seat), Err(BootstrapError::AlreadyTaken)));
+    assert!(matches!(take_once(&once, &place), Err(BootstrapError::AlreadyTaken)));
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! The headline, what ranks have said, and what became of those that were not blocked.
 
-use transport_lapi::bootstrap::control::Counters;
+use transport_lapi::bootstrap::control::MessageCounts;
 
 use super::*;
 
@@ -220,7 +220,11 @@ fn complaints_of_many_ranks_are_counted_rather_than_told() {
 fn a_rank_that_waits_for_the_others_is_told_as_such() {
     let mut job = ledger(3);
     (0..2).for_each(|rank| join(&mut job, rank));
-    assert!(job.note(1, ControlMessage::Leaving { task: 1, counters: Counters::default() }, ms(2)));
+    assert!(job.note(
+        1,
+        ControlMessage::Leaving { task: 1, counters: MessageCounts::default() },
+        ms(2)
+    ));
     let said = report(&job, Verdict::TimedOut(Duration::from_secs(1)), ms(1_000));
     let waits = "rank 1: World dropped, waiting for the others, still running, ";
     assert!(said.contains(waits), "{said}");

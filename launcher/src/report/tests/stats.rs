@@ -1,6 +1,6 @@
 //! The table of `--stats`.
 
-use transport_lapi::bootstrap::control::{ControlMessage, Counters, ProtocolCounters};
+use transport_lapi::bootstrap::control::{ControlMessage, MessageCounts, ProtocolCounts};
 
 use super::{ledger, ms};
 use crate::report::stats;
@@ -12,14 +12,14 @@ fn ranks_that_have_told_are_added_up() {
         stats(&job),
         "mpjrun: --stats: no rank has come to its end, where it tells what its protocols did\n"
     );
-    let eager = |messages| ProtocolCounters { messages, bytes: 80, early: 1 };
+    let eager = |messages| ProtocolCounts { messages, bytes: 80, early: 1 };
     for (task, messages) in [(0, 10), (2, u64::MAX)] {
-        let counters = Counters {
+        let counters = MessageCounts {
             eager: eager(messages),
             received: 5,
             fallbacks: 2,
             early_bytes: 64 * u64::from(task),
-            ..Counters::default()
+            ..MessageCounts::default()
         };
         assert!(job.note(task as usize, ControlMessage::Leaving { task, counters }, ms(1)));
     }

@@ -101,7 +101,7 @@ fn damage_names_its_origin_and_costs_one_frame() {
         let AdapterError::Corrupt { origin, what } = refused.unwrap_err() else {
             panic!("another error");
         };
-        assert_eq!((origin, what), (1, Damage::Kind.what()));
+        assert_eq!((origin, what), (1, RingDamage::Kind.what()));
         assert_eq!(origins(&mut ports[2], 10), [1]);
     }
 }

@@ -1,7 +1,7 @@
 //! Memory of one small ring outside of any segment, for tests and models.
 
 use super::{CELL_DATA, Cell, Indices, Ring};
-use crate::adapters::bulk::Line;
+use crate::adapters::bulk::BulkLine;
 use crate::adapters::layout::LINE;
 use crate::sync::{AtomicU32, AtomicU64, UnsafeCell};
 use std::mem::MaybeUninit;
@@ -10,7 +10,7 @@ use std::mem::MaybeUninit;
 pub(super) struct Memory {
     cells: Vec<Cell>,
     indices: Indices,
-    bulk: Vec<Line>,
+    bulk: Vec<BulkLine>,
 }
 
 impl Memory {
@@ -24,7 +24,7 @@ impl Memory {
         Self {
             cells: (0..cells).map(cell).collect(),
             indices: Indices { cells: AtomicU32::new(0), bulk: AtomicU32::new(0) },
-            bulk: (0..lines).map(|_| Line(UnsafeCell::new([0; LINE]))).collect(),
+            bulk: (0..lines).map(|_| BulkLine(UnsafeCell::new([0; LINE]))).collect(),
         }
     }
 

@@ -16,7 +16,7 @@ fn pattern(seed: usize, len: usize) -> Vec<u8> {
     (0..len).map(|i| (seed * 31 + i * 7) as u8).collect()
 }
 
-fn take(consumer: &mut Consumer<'_>) -> Result<Option<Seen>, Damage> {
+fn take(consumer: &mut Consumer<'_>) -> Result<Option<Seen>, RingDamage> {
     let mut seen = None;
     let mut see = |frame: Frame<'_>| seen = Some((frame.head.to_vec(), frame.body.to_vec()));
     let ready = consumer.take(0, &mut see)?;
@@ -158,7 +158,7 @@ fn a_sink_that_panics_costs_its_own_frame_only() {
 
 /// Offers a frame, lets `damage` rewrite its stamp and extent, and demands that exactly it is
 /// refused, for `expected`, and that the frame behind it arrives.
-fn refuses(body: &[u8], expected: Damage, damage: impl Fn(&mut u64, &mut u64)) {
+fn refuses(body: &[u8], expected: RingDamage, damage: impl Fn(&mut u64, &mut u64)) {
     let memory = Memory::new(8, 64);
     let (mut producer, mut consumer) = ends(&memory, 0);
     assert_eq!(producer.offer(b"head", Piece::of(body)), Ok(Post::Taken));
@@ -187,41 +187,41 @@ fn replace(word: &mut u64, shift: u32, bits: u32, value: u64) {
 #[test]
 fn refuses_a_head_longer_than_a_head_can_be() {
     let too_long = MAX_HEAD as u64 + 1;
-    refuses(b"x", Damage::HeadLength, |stamp, _| replace(stamp, 32, 16, too_long));
-    refuses(b"x", Damage::HeadLength, |stamp, _| replace(stamp, 32, 16, 0xffff));
-    refuses(&[1; 700], Damage::HeadLength, |stamp, _| replace(stamp, 32, 16, too_long));
+    refuses(b"x", RingDamage::HeadLength, |stamp, _| replace(stamp, 32, 16, too_long));
+    refuses(b"x", RingDamage::HeadLength, |stamp, _| replace(stamp, 32, 16, 0xffff));
+    refuses(&[1; 700], RingDamage::HeadLength, |stamp, _| replace(stamp, 32, 16, too_long));
 }
 
 #[test]
 fn refuses_an_inline_body_longer_than_its_cell() {
     let fits = CELL_DATA as u64 - 4;
-    refuses(b"x", Damage::InlineLength, |_, extent| replace(extent, 0, 32, fits + 1));
-    refuses(b"x", Damage::InlineLength, |_, extent| replace(extent, 0, 32, 0xffff_ffff));
+    refuses(b"x", RingDamage::InlineLength, |_, extent| replace(extent, 0, 32, fits + 1));
+    refuses(b"x", RingDamage::InlineLength, |_, extent| replace(extent, 0, 32, 0xffff_ffff));
 }
 
 #[test]
 fn refuses_an_unknown_kind() {
-    refuses(b"x", Damage::Kind, |stamp, _| replace(stamp, 48, 16, 2));
-    refuses(b"x", Damage::Kind, |stamp, _| replace(stamp, 48, 16, 0xffff));
+    refuses(b"x", RingDamage::Kind, |stamp, _| replace(stamp, 48, 16, 2));
+    refuses(b"x", RingDamage::Kind, |stamp, _| replace(stamp, 48, 16, 0xffff));
 }
 
 #[test]
 fn refuses_a_body_longer_than_a_quarter_of_the_area() {
-    refuses(&[1; 700], Damage::BodyLength, |_, extent| replace(extent, 0, 32, 1025));
-    refuses(&[1; 700], Damage::BodyLength, |_, extent| replace(extent, 0, 32, 0xffff_ffff));
+    refuses(&[1; 700], RingDamage::BodyLength, |_, extent| replace(extent, 0, 32, 1025));
+    refuses(&[1; 700], RingDamage::BodyLength, |_, extent| replace(extent, 0, 32, 0xffff_ffff));
 }
 
 #[test]
 fn refuses_a_body_that_is_not_on_lines_or_crosses_the_end() {
-    refuses(&[1; 700], Damage::BulkPlace, |_, extent| replace(extent, 32, 32, 1));
-    refuses(&[1; 700], Damage::BulkPlace, |_, extent| replace(extent, 32, 32, 4096 - 64));
+    refuses(&[1; 700], RingDamage::BulkPlace, |_, extent| replace(extent, 32, 32, 1));
+    refuses(&[1; 700], RingDamage::BulkPlace, |_, extent| replace(extent, 32, 32, 4096 - 64));
 }
 
 #[test]
 fn refuses_a_body_outside_of_what_was_filled() {
-    refuses(&[1; 700], Damage::BulkRange, |_, extent| replace(extent, 32, 32, 4096));
-    refuses(&[1; 700], Damage::BulkRange, |_, extent| replace(extent, 32, 32, 0x8000_0000));
-    refuses(&[1; 700], Damage::BulkRange, |_, extent| {
+    refuses(&[1; 700], RingDamage::BulkRange, |_, extent| replace(extent, 32, 32, 4096));
+    refuses(&[1; 700], RingDamage::BulkRange, |_, extent| replace(extent, 32, 32, 0x8000_0000));
+    refuses(&[1; 700], RingDamage::BulkRange, |_, extent| {
         replace(extent, 32, 32, u64::from(0_u32.wrapping_sub(4096)));
     });
 }
@@ -247,7 +247,11 @@ fn refuses_credit_for_cells_that_were_never_filled() {
             assert_eq!(producer.offer(b"", Piece::of(b"")), Ok(Post::Taken));
         }
         memory.ring().indices.cells.store(claim, Ordering::Relaxed);
-        assert_eq!(producer.offer(b"", Piece::of(b"")), Err(Damage::CellCredit), "claim {claim}");
+        assert_eq!(
+            producer.offer(b"", Piece::of(b"")),
+            Err(RingDamage::CellCredit),
+            "claim {claim}"
+        );
     }
 }
 
@@ -262,7 +266,7 @@ fn refuses_credit_for_bulk_memory_that_was_never_filled() {
         memory.ring().indices.bulk.store(claim, Ordering::Relaxed);
         assert_eq!(
             producer.offer(b"", Piece::of(&[1; 1024])),
-            Err(Damage::BulkCredit),
+            Err(RingDamage::BulkCredit),
             "claim {claim}"
         );
     }

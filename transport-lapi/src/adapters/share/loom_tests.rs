@@ -50,9 +50,9 @@ impl Job {
     fn carry_out(&self, number: u32, mut opened: Opened) {
         loop {
             match opened.next(&self.words).expect("nobody damages the words") {
-                Next::Copy(slice) => self.write(slice, number),
-                Next::Wait => thread::yield_now(),
-                Next::Over => break,
+                NextSlice::Copy(slice) => self.write(slice, number),
+                NextSlice::Wait => thread::yield_now(),
+                NextSlice::Over => break,
             }
         }
     }
@@ -120,7 +120,7 @@ fn loom_a_get_that_was_closed_is_written_by_nobody() {
                 job.help(1, false);
             }
         });
-        if let Next::Copy(slice) = opened.next(&job.words).expect("nobody damages the words") {
+        if let NextSlice::Copy(slice) = opened.next(&job.words).expect("nobody damages the words") {
             job.write(slice, 1);
         }
         opened.close(&job.words).expect("nobody damages the words");

@@ -22,8 +22,8 @@ fn claimed(words: &Words, number: u32, measure: Measure) -> Option<(Slice, (u16,
     })
 }
 
-fn copy(first: u16, units: u16) -> Result<Next, Damage> {
-    Ok(Next::Copy(Slice { first, units }))
+fn copy(first: u16, units: u16) -> Result<NextSlice, ShareDamage> {
+    Ok(NextSlice::Copy(Slice { first, units }))
 }
 
 proptest! {
@@ -64,11 +64,11 @@ proptest! {
                     own(slice);
                     finish(&words, slice, true);
                 }
-            } else if let Next::Copy(slice) = opened.next(&words).unwrap() {
+            } else if let NextSlice::Copy(slice) = opened.next(&words).unwrap() {
                 own(slice);
             }
         }
-        prop_assert_eq!(opened.next(&words), Ok(Next::Over));
+        prop_assert_eq!(opened.next(&words), Ok(NextSlice::Over));
         prop_assert!(owners.iter().all(|&times| times == 1), "{:?}", owners);
     }
 }
@@ -94,10 +94,10 @@ fn each_end_takes_its_half_at_once() {
     assert_eq!(opened.next(&words), copy(0, 5));
     let (slice, bounds) = claimed(&words, 1, measure).unwrap();
     assert_eq!(bounds, (5, 4));
-    assert_eq!(opened.next(&words), Ok(Next::Wait));
+    assert_eq!(opened.next(&words), Ok(NextSlice::Wait));
     assert_eq!(claimed(&words, 1, measure), None);
     finish(&words, slice, true);
-    assert_eq!(opened.next(&words), Ok(Next::Over));
+    assert_eq!(opened.next(&words), Ok(NextSlice::Over));
 }
 
 #[test]
@@ -138,7 +138,7 @@ fn a_slice_handed_back_is_copied_once_by_the_origin() {
     finish(&words, slice, false);
     assert_eq!(opened.next(&words), copy(0, 2));
     assert_eq!(opened.next(&words), copy(2, 2));
-    assert_eq!(opened.next(&words), Ok(Next::Over));
+    assert_eq!(opened.next(&words), Ok(NextSlice::Over));
 }
 
 #[test]
@@ -161,8 +161,8 @@ fn damaged_words_are_noticed() {
         let words = words();
         let (mut opened, _) = open(&words, 1, 4);
         words.claims.store(wrong, Ordering::Relaxed);
-        assert_eq!(opened.next(&words), Err(Damage), "{wrong:#x}");
-        assert_eq!(opened.close(&words), Err(Damage), "{wrong:#x}");
+        assert_eq!(opened.next(&words), Err(ShareDamage), "{wrong:#x}");
+        assert_eq!(opened.close(&words), Err(ShareDamage), "{wrong:#x}");
         assert!(opened.is_settled(&words), "damaged words are not waited for");
     }
     let back = |first, units| Some(Slice { first, units });
@@ -172,6 +172,6 @@ fn damaged_words_are_noticed() {
         assert!(claimed(&words, 1, measure).is_some());
         assert_eq!(opened.next(&words), copy(0, 2));
         words.done.store(Done { units, handed_back }.encode(), Ordering::Relaxed);
-        assert_eq!(opened.next(&words), Err(Damage), "{units} units, {handed_back:?}");
+        assert_eq!(opened.next(&words), Err(ShareDamage), "{units} units, {handed_back:?}");
     }
 }

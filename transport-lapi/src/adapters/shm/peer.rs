@@ -26,12 +26,12 @@ const AT_ONCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
 
 /// The cell of a process (PE1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Cell {
+pub(super) struct ProbeCell {
     pub(super) addr: u64,
     pub(super) value: u64,
 }
 
-impl Cell {
+impl ProbeCell {
     /// Whether process `pid` has it.
     ///
     /// # Errors
@@ -50,7 +50,7 @@ impl Cell {
 pub(super) struct Peer {
     pub(super) pid: i32,
     /// Where the number may be given again (PE2).
-    pub(super) cell: Option<Cell>,
+    pub(super) cell: Option<ProbeCell>,
 }
 
 impl Peer {

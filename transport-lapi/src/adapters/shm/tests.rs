@@ -8,7 +8,7 @@ use crate::adapter::{
     Adapter, Advance, Begun, Frame, OneSided, Post, SharedGets, Ticket, Transfer,
 };
 use crate::adapters::contract::{adapter_contract, next};
-use crate::adapters::shm::peer::Cell;
+use crate::adapters::shm::peer::ProbeCell;
 use crate::body::Piece;
 use crate::region::RecvRegion;
 
@@ -158,10 +158,10 @@ fn a_stranger_with_the_number_of_a_task_is_told_from_it() {
     let cell = &job[0].reach.cell;
     let addr = cell.as_ptr() as u64;
     let value = cell.load(std::sync::atomic::Ordering::Relaxed);
-    job[1].peer_mut(0).cell = Some(Cell { addr, value });
+    job[1].peer_mut(0).cell = Some(ProbeCell { addr, value });
     assert_eq!(job[1].get(0, remote, 0, into.part(0, 100), Ticket(0)).unwrap(), Transfer::Done);
     assert!(!job[1].reach.peers[0].is_gone());
-    for stranger in [Cell { addr, value: value ^ 1 }, Cell { addr: 64, value }] {
+    for stranger in [ProbeCell { addr, value: value ^ 1 }, ProbeCell { addr: 64, value }] {
         job[1].peer_mut(0).cell = Some(stranger);
         let refused = job[1].get(0, remote, 0, into.part(0, 100), Ticket(0)).unwrap_err();
         assert!(matches!(refused, AdapterError::PeerLost { task: 0 }), "{refused}");

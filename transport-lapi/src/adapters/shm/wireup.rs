@@ -22,7 +22,7 @@ use crate::adapter::{AdapterError, TaskId};
 use crate::adapters::doorbell::Fences;
 use crate::adapters::port::{is_lost, losses};
 use crate::adapters::segment::{Segment, WireupLine};
-use crate::adapters::shm::peer::{Cell, Peer};
+use crate::adapters::shm::peer::{Peer, ProbeCell};
 use crate::config::GetMode;
 use crate::sync::{FutexWord, register_light_fences};
 
@@ -157,10 +157,10 @@ fn probe(successor: &WireupLine) -> Verdict {
 }
 
 /// The cell that a task has published.
-fn cell_of(line: &WireupLine) -> Cell {
+fn cell_of(line: &WireupLine) -> ProbeCell {
     let [addr, value] =
         [&line.probe_addr, &line.probe_value].map(|word| word.load(Ordering::Relaxed));
-    Cell { addr, value }
+    ProbeCell { addr, value }
 }
 
 /// Counts this task in and waits until all tasks are there. What a task stored before, all others

@@ -4,7 +4,7 @@ use bincode::{Decode, Encode};
 
 /// What one protocol did.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Encode, Decode)]
-pub struct ProtocolCounters {
+pub struct ProtocolCounts {
     /// Messages sent.
     pub messages: u64,
     /// Bytes of these messages.
@@ -15,11 +15,11 @@ pub struct ProtocolCounters {
 
 /// What a rank did.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Encode, Decode)]
-pub struct Counters {
+pub struct MessageCounts {
     /// By the eager protocol.
-    pub eager: ProtocolCounters,
+    pub eager: ProtocolCounts,
     /// By the rendezvous protocol.
-    pub rendezvous: ProtocolCounters,
+    pub rendezvous: ProtocolCounts,
     /// Messages received.
     pub received: u64,
     /// Messages that went by rendezvous for want of early memory at the receiver.

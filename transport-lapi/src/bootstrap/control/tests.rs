@@ -18,9 +18,9 @@ fn failed(message: &str, location: &str) -> ControlMessage {
 /// These bytes are the contract: another encoder may take over as long as it writes them.
 #[test]
 fn golden_bytes() {
-    let protocol = |n| ProtocolCounters { messages: n, bytes: n + 1, early: n + 2 };
+    let protocol = |n| ProtocolCounts { messages: n, bytes: n + 1, early: n + 2 };
     let (eager, rendezvous) = (protocol(1), protocol(4));
-    let counters = Counters { eager, rendezvous, received: 7, fallbacks: 8, early_bytes: 9 };
+    let counters = MessageCounts { eager, rendezvous, received: 7, fallbacks: 8, early_bytes: 9 };
     let posted = vec![PostedReceive { source: Some(1), tag: None, context: 2, bytes: 3 }];
     let early = vec![EarlyMessage { source: 4, tag: -1, context: 5, bytes: 6, eager: true }];
     let queues = Queues { posted, all_posted: 1, early, all_early: 2 };
@@ -80,7 +80,7 @@ fn messages_arrive_in_order_and_then_the_end() {
     assert_eq!(launcher.try_recv().expect("nothing is no error"), Incoming::Nothing);
     rank.joined();
     rank.failed("boom", "src/main.rs:3:5");
-    rank.leaving(Counters { received: 3, ..Counters::default() });
+    rank.leaving(MessageCounts { received: 3, ..MessageCounts::default() });
     rank.clone().finished();
     drop(rank);
     let pid = std::process::id();
@@ -95,7 +95,7 @@ fn messages_arrive_in_order_and_then_the_end() {
     assert_eq!((message.as_str(), location.as_str()), ("boom", "src/main.rs:3:5"));
     assert_eq!(thread, gettid().as_raw_nonzero().get());
     let third = launcher.try_recv().expect("leaving");
-    let counters = Counters { received: 3, ..Counters::default() };
+    let counters = MessageCounts { received: 3, ..MessageCounts::default() };
     assert_eq!(third, Incoming::Message(ControlMessage::Leaving { task: 7, counters }));
     let fourth = launcher.try_recv().expect("finished");
     assert_eq!(fourth, Incoming::Message(ControlMessage::Finished { task: 7 }));

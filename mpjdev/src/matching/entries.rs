@@ -1,9 +1,9 @@
-//! Entries of one matching queue in slots that are used again, with the links of their lanes.
+//! Entries of one matching queue in slots that are used again, with the links of their indexes.
 //!
-//! Called by [`super::Matcher`] and by [`super::lane`]. M1 is the invariant of the file above.
+//! Called by [`super::Matcher`] and by [`super::index`]. M1 is the invariant of the file above.
 //! Memory stays at the largest number of entries that ever waited at once.
 
-use super::Ticket;
+use super::EarlyTicket;
 
 /// No slot.
 pub(super) const NIL: u32 = u32::MAX;
@@ -27,7 +27,7 @@ pub(super) trait Links {
     fn link(&mut self, slot: u32, which: usize) -> &mut Link;
 }
 
-impl<T: Copy, const LINKS: usize> Links for Slab<T, LINKS> {
+impl<T: Copy, const LINKS: usize> Links for Entries<T, LINKS> {
     #[inline]
     fn link(&mut self, slot: u32, which: usize) -> &mut Link {
         #[cfg(test)]
@@ -39,23 +39,23 @@ impl<T: Copy, const LINKS: usize> Links for Slab<T, LINKS> {
 /// Slots for entries that each sit in up to `LINKS` queues. Entries are copied in and out: a free slot
 /// keeps what it last held, and only its serial says that it is free.
 #[derive(Debug)]
-pub(super) struct Slab<T, const LINKS: usize> {
-    slots: Vec<Slot<T, LINKS>>,
+pub(super) struct Entries<T, const LINKS: usize> {
+    slots: Vec<EntrySlot<T, LINKS>>,
     first_free: u32,
     len: usize,
 }
 
 /// One slot. A free one keeps the next free slot in its first link.
 #[derive(Debug)]
-struct Slot<T, const LINKS: usize> {
+struct EntrySlot<T, const LINKS: usize> {
     serial: u64,
     links: [Link; LINKS],
     value: T,
 }
 
-impl<T: Copy, const LINKS: usize> Slab<T, LINKS> {
+impl<T: Copy, const LINKS: usize> Entries<T, LINKS> {
     /// Bytes that an entry takes.
-    pub const PLACE: usize = size_of::<Slot<T, LINKS>>();
+    pub const PLACE: usize = size_of::<EntrySlot<T, LINKS>>();
 
     pub fn new() -> Self {
         Self { slots: Vec::new(), first_free: NIL, len: 0 }
@@ -98,7 +98,7 @@ impl<T: Copy, const LINKS: usize> Slab<T, LINKS> {
             .ok()
             .filter(|&slot| slot != NIL)
             .expect("2^32 entries need more memory than a task has");
-        self.slots.push(Slot { serial, links: [Link::NONE; LINKS], value });
+        self.slots.push(EntrySlot { serial, links: [Link::NONE; LINKS], value });
         slot
     }
 
@@ -114,7 +114,7 @@ impl<T: Copy, const LINKS: usize> Slab<T, LINKS> {
     }
 
     /// The entry that a ticket names, unless it has left (M1).
-    pub fn get_mut(&mut self, ticket: Ticket) -> Option<&mut T> {
+    pub fn get_mut(&mut self, ticket: EarlyTicket) -> Option<&mut T> {
         let slot = self.slots.get_mut(ticket.slot as usize)?;
         if slot.serial == ticket.serial { Some(&mut slot.value) } else { None }
     }

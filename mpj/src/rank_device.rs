@@ -28,7 +28,7 @@ use mpjdev::wireup::Native;
 use crate::error::Error;
 
 /// See the module. Shared by the communicators, scopes and requests of one context of a world.
-pub(crate) struct Seat {
+pub(crate) struct RankDevice {
     device: Device<Native>,
     /// How one-sided reads are done, in words.
     pub get_report: String,
@@ -36,8 +36,8 @@ pub(crate) struct Seat {
     complaints: Arc<Complaints>,
 }
 
-impl Seat {
-    /// The seats of one world: one for each of its contexts, in order.
+impl RankDevice {
+    /// The devices of one world: one for each of its contexts, in order.
     pub fn of_world(devices: Vec<Device<Native>>, get_report: &str) -> impl Iterator<Item = Self> {
         let complaints = Arc::<Complaints>::default();
         devices.into_iter().map(move |device| {
@@ -58,7 +58,7 @@ impl Seat {
         }
     }
 
-    /// [`Seat::answer`] for a call that looks whether something has come. If nothing has, that shows nothing of
+    /// [`RankDevice::answer`] for a call that looks whether something has come. If nothing has, that shows nothing of
     /// the program: it may look again and again, also while it is about to leave for an error.
     #[inline(always)]
     pub fn answer_look<T>(
@@ -90,7 +90,7 @@ impl Seat {
     }
 }
 
-impl Deref for Seat {
+impl Deref for RankDevice {
     type Target = Device<Native>;
 
     #[inline]

@@ -7,12 +7,12 @@ use std::cell::Cell;
 
 use rustc_hash::FxHashMap;
 
-use super::slab::{Link, Links, NIL};
+use super::entries::{Link, Links, NIL};
 
-/// Empty queues are not looked for before a lane has this many queues.
+/// Empty queues are not looked for before an index has this many queues.
 const SWEEP_FLOOR: usize = 64;
 
-/// Context, source and tag; a wildcard of the lane's class is 0 in every key of that lane. Two words,
+/// Context, source and tag; a wildcard of the index's class is 0 in every key of that index. Two words,
 /// since keys are compared and hashed on the path of every message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Key {
@@ -56,7 +56,7 @@ pub(super) const QUEUE: usize =
 
 /// The queues of one class.
 #[derive(Debug)]
-pub(super) struct Lane {
+pub(super) struct Index {
     queues: Vec<Queue>,
     /// Where the queue of a key stands in the list.
     places: FxHashMap<Key, u32>,
@@ -65,14 +65,14 @@ pub(super) struct Lane {
     sweep_at: usize,
 }
 
-impl Default for Lane {
+impl Default for Index {
     fn default() -> Self {
         let places = FxHashMap::default();
         Self { queues: Vec::new(), places, last: Cell::new(0), sweep_at: SWEEP_FLOOR }
     }
 }
 
-impl Lane {
+impl Index {
     /// Puts `slot` at the end of the queue of `key`, through its link number `which` (M2).
     #[inline(always)]
     pub fn append(&mut self, key: Key, slot: u32, which: usize, entries: &mut impl Links) {
