@@ -68,8 +68,15 @@ impl Communicator {
     }
 
     fn signal(&self, to: usize, tag: i32) -> Result<(), mpjdev::Error> {
+        self.tell(to, tag, Box::default())
+    }
+
+    /// Sends `data` and waits for nothing: where the call has failed at the other rank, it does not receive them.
+    fn tell(&self, to: usize, tag: i32, data: Box<[u32]>) -> Result<(), mpjdev::Error> {
         let context = self.collective_context();
-        self.device.send(send_region::<u8>(&[]), to, tag, context, Mode::Standard)
+        let sent = self.device.isend(send_region(&data), to, tag, context, Mode::Standard)?;
+        self.device.detach(sent, Box::new(data));
+        Ok(())
     }
 
     fn await_signal(&self, from: usize) -> Result<(), mpjdev::Error> {
@@ -79,11 +86,9 @@ impl Communicator {
 
     /// Signals `up` and waits for the signal of `down`.
     fn exchange_signals(&self, up: usize, down: usize, round: i32) -> Result<(), mpjdev::Error> {
+        self.signal(up, round)?;
         let (nothing, context) = (recv_region::<u8>(&mut []), self.collective_context());
-        let signal =
-            self.device.isend(send_region::<u8>(&[]), up, round, context, Mode::Standard)?;
-        self.device.recv(nothing, Some(down), Some(round), context)?;
-        self.device.iwait(signal).map(drop)
+        self.device.recv(nothing, Some(down), Some(round), context).map(drop)
     }
 
     /// A number that rank 0 makes, on every rank.
@@ -92,7 +97,7 @@ impl Communicator {
         let mut number = [0];
         let given = if self.rank() == 0 {
             number[0] = make();
-            self.tell_all(&number)
+            self.tell_all(number[0])
         } else {
             let (into, context) = (recv_region(&mut number), self.collective_context());
             self.device.recv(into, Some(0), Some(AGREE), context).map(drop)
@@ -100,11 +105,8 @@ impl Communicator {
         self.device.answer(given).map(|()| number[0])
     }
 
-    fn tell_all(&self, number: &[u32]) -> Result<(), mpjdev::Error> {
-        let context = self.collective_context();
+    fn tell_all(&self, number: u32) -> Result<(), mpjdev::Error> {
         let mut others = 1..self.size();
-        others.try_for_each(|rank| {
-            self.device.send(send_region(number), rank, AGREE, context, Mode::Standard)
-        })
+        others.try_for_each(|rank| self.tell(rank, AGREE, Box::new([number])))
     }
 }

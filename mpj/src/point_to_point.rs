@@ -144,10 +144,14 @@ impl Communicator {
         self.device.answer(self.device.check_send(dest, send_tag))?;
         let receive = self.device.irecv(recv_region(buffer), source, recv_tag, self.context);
         let receive = self.device.answer(receive)?;
-        // An error from here on is the device's end, and it uses no buffer any more.
         let sent =
             self.device.send(send_region(data), dest, send_tag, self.context, Mode::Standard);
-        self.device.answer(sent)?;
+        if let Err(error) = sent {
+            // The borrow of the buffer ends with this call, so the receive has to (PP1).
+            let _ = self.device.cancel(&receive);
+            let _ = self.device.iwait(receive);
+            return self.device.answer(Err(error));
+        }
         self.device.answer(self.device.iwait(receive)).map(Status::from)
     }
 

@@ -1,13 +1,20 @@
-//! The device: starts operations, under one lock with the matching queues, and cancels them.
+//! The device: one rank's access to the others, by messages that are matched by source, tag and context.
 //!
-//! Waiting and testing are in `wait.rs`, probing in `probe.rs`. Posting a receive and taking in an
-//! arrival both happen under the session's lock, so they cannot miss each other.
+//! It is a context of the transport, whose client state is the matching queues, the requests and the credit
+//! ([`State`]). Posting a receive and taking in an arrival both happen under the context's lock, so they cannot miss
+//! each other. This file has the calls that start operations, and those that end the device. A call that starts one
+//! begins with the case that most calls are: [`Device::send_now`] sends a short message at once,
+//! [`Device::post_span`] posts a receive that no early message fits. Where something is in the way, nothing has
+//! happened yet, and [`Device::start_send`] or [`Device::start_receive`] goes on, for all cases.
+//!
+//! Waiting and testing are in `wait.rs`, probing in `probe.rs`, cancelling in `follow.rs`, the loss of ranks in `loss.rs`,
+//! the choice of a protocol in `choice.rs`, the protocols in `backend/`.
 //!
 //! - V1: regions handed in are written or read only until the wait that reports the end of their
-//!   operation, or until the device has failed: a failure abandons the context before it is
-//!   reported, and every call that finds it abandoned waits until it has settled (`Context::settle`), so
-//!   no buffer is in use after any call has returned an error of the transport. A wait that unwinds
-//!   gives the device up for the same reason.
+//!   operation, also where it reports the loss of a rank (LO2 of `loss.rs`), or until the device has failed: a failure
+//!   abandons the context before it is reported, and every call that finds it abandoned waits until it has settled
+//!   (`Context::settle`), so no buffer is in use after any call has returned an error that has ended the device. A
+//!   wait that unwinds gives the device up for the same reason.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -22,6 +29,7 @@ use transport_lapi::{
 };
 
 use crate::backend::{self, Backend, Outbound, eager::Eager, rendezvous::Rendezvous};
+use crate::envelope::is_collective;
 use crate::error::Error;
 use crate::loss;
 use crate::matching::Pattern;
@@ -242,7 +250,11 @@ impl<A: Adapter> Device<A> {
             Ok(handle) => Ok((session, handle)),
             Err(error) => {
                 drop(session);
-                Err(self.unless_loss(error.into()))
+                let error = Error::from(error);
+                match error.lost_rank() {
+                    Some(rank) if rank != self.rank() => Err(error),
+                    _ => Err(self.fail(error)),
+                }
             }
         }
     }
@@ -363,8 +375,8 @@ impl<A: Adapter> Device<A> {
     ) -> Result<bool, Error> {
         let _within = Within::end(alone);
         let have_come = fence(&self.context).map_err(|error| self.fail(error.into()))?;
-        let mut session = self.session()?;
-        if let Some(trouble) = session.state.trouble.take() {
+        let session = self.session()?;
+        if let Some(trouble) = session.state.trouble.clone() {
             drop(session);
             return Err(self.fail(trouble));
         }
@@ -445,15 +457,6 @@ impl<A: Adapter> Device<A> {
         }
     }
 
-    /// An error of the transport ends the device, unless it is the loss of another rank, which ends what needs that.
-    #[cold]
-    pub(crate) fn unless_loss(&self, error: Error) -> Error {
-        match error.lost_rank() {
-            Some(rank) if rank != self.rank() => error,
-            _ => self.fail(error),
-        }
-    }
-
     /// Makes the device unusable and says why; the first reason is kept (V1). The other ranks learn
     /// that this one does not go on.
     #[cold]
@@ -491,13 +494,13 @@ impl<A: Adapter> Device<A> {
             0 => session.notice_losses(),
             _ => Ok(true),
         });
-        let outcome = match (done, session.state.trouble.take()) {
+        let outcome = match (done, session.state.trouble.clone()) {
             (Err(error), _) => Err(error.into()),
             (Ok(_), Some(trouble)) => Err(trouble),
             (Ok(_), None) => Ok(look(&mut session)),
         };
         self.context.attend(session);
-        outcome.map_err(|error| self.unless_loss(error))
+        outcome.map_err(|error| self.fail(error))
     }
 
     /// Checks what a send needs, without sending.
@@ -555,6 +558,10 @@ fn post<A: Adapter>(
     pattern: Pattern,
 ) -> Result<u64, Box<Error>> {
     let (state, outbox) = session.parts();
+    // Of collective calls, what has come may be of one that has failed.
+    if is_collective(pattern.context) {
+        state.losses.check(pattern.source, pattern.context)?;
+    }
     if let Some((_, early)) = state.matcher.take_early(&pattern) {
         let key = backend::receive(state, outbox, early, into);
         // A thread that sleeps has to carry out what this has started, if the caller does not.

@@ -34,10 +34,7 @@ pub(crate) fn is_collective(context: u32) -> bool {
 /// Context and tag.
 #[inline]
 pub(crate) fn eager(context: u32, tag: i32) -> [u8; 8] {
-    let mut uhdr = [0; 8];
-    uhdr[..4].copy_from_slice(&context.to_le_bytes());
-    uhdr[4..].copy_from_slice(&tag.to_le_bytes());
-    uhdr
+    (u64::from(context) | u64::from(tag as u32) << 32).to_le_bytes()
 }
 
 /// Context and tag, taken apart.

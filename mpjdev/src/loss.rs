@@ -17,7 +17,7 @@ use crate::backend;
 use crate::early::{Early, EarlyBody};
 use crate::envelope::is_collective;
 use crate::error::Error;
-use crate::matching::Pattern;
+use crate::matching::{Envelope, Pattern};
 use crate::request::{self, Operation, Requests, Taking};
 use crate::state::State;
 
@@ -101,7 +101,23 @@ pub(crate) fn lost(state: &mut State, outbox: &mut Outbox<State>, lost: u32) {
             _ => {}
         }
     }
-    // Nobody fills the buffers of early messages any more whose receives have failed.
+    // Of the early messages those are kept that are here in full.
+    let is_here = |early: &Early| matches!(early.body, EarlyBody::Eager { arrived: true, .. });
+    let of_lost =
+        |(envelope, key): (&Envelope, &u64)| (envelope.source == lost).then_some((*envelope, *key));
+    let queued: Vec<(Envelope, u64)> = state.matcher.early().filter_map(of_lost).collect();
+    for (Envelope { context, source, tag }, _) in &queued {
+        let pattern = Pattern { context: *context, source: Some(*source), tag: Some(*tag) };
+        state.matcher.take_early(&pattern);
+    }
+    for (envelope, key) in queued {
+        if state.early.get(key).is_some_and(is_here) {
+            state.matcher.push_early(envelope, key);
+        } else {
+            state.forget_early(key);
+        }
+    }
+    // Nobody fills the buffers any more of those whose receives have failed.
     let of_failed = |early: &Early| {
         let waits = matches!(early.body, EarlyBody::Eager { arrived: false, waiting: Some(_), .. });
         early.source == lost && waits

@@ -125,7 +125,10 @@ impl<A: Adapter> Device<A> {
             if let Some(found) = look(state, pattern) {
                 return Some(Ok(found));
             }
-            let told = std::mem::replace(&mut state.told, state.losses.len());
+            let told = state.told;
+            if pattern.source.is_none() {
+                state.told = state.losses.len();
+            }
             state.losses.of_probe(pattern, told).map(Err)
         })?;
         outcome.transpose()

@@ -244,9 +244,10 @@ impl Requests {
         matches!(operation, Some(Operation::Send(_) | Operation::Posted(_) | Operation::Taking(_)))
     }
 
-    /// Whether the operation has ended with an error.
-    pub fn has_failed(&self, key: u64) -> bool {
-        matches!(self.slab.get(key), Some(Operation::Failed(_)))
+    /// Whether the operation has failed since a rank was lost.
+    pub fn has_lost_peer(&self, key: u64) -> bool {
+        let failed = |error: &Error| error.lost_rank().is_some();
+        matches!(self.slab.get(key), Some(Operation::Failed(error)) if failed(error))
     }
 
     /// Whether the operation is a receive without a message.

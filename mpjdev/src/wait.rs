@@ -121,7 +121,7 @@ impl<A: Adapter> Device<A> {
         match outcome {
             Ok(Some(answer)) => Ok(answer),
             Ok(None) => Err(self.fail_of_trouble()),
-            Err(error) => Err(self.unless_loss(error.into())),
+            Err(error) => Err(self.fail(error.into())),
         }
     }
 
@@ -129,10 +129,9 @@ impl<A: Adapter> Device<A> {
     #[cold]
     #[inline(never)]
     fn fail_of_trouble(&self) -> Error {
-        match self.session().map(|mut session| session.state.trouble.take()) {
-            Ok(Some(trouble)) => self.fail(trouble),
+        match self.session().map(|session| session.state.trouble.clone()) {
+            Ok(trouble) => self.fail(trouble.unwrap_or(Error::Finished)),
             // Another thread has done it.
-            Ok(None) => self.fail(Error::Finished),
             Err(error) => error,
         }
     }
@@ -247,7 +246,7 @@ impl<A: Adapter> Awaited<A, State> for Operated {
     }
 
     fn is_failure(&self, session: &Session<A, State>, _: &Self::Answer) -> bool {
-        session.state.requests.has_failed(self.key)
+        session.state.requests.has_lost_peer(self.key)
     }
 
     fn note(&self, session: &Session<A, State>) -> Wait {
@@ -319,7 +318,8 @@ impl<A: Adapter> Awaited<A, State> for First<'_, A> {
     }
 
     fn is_failure(&self, _: &Session<A, State>, answer: &Self::Answer) -> bool {
-        answer.iter().any(|(_, outcome)| outcome.is_err())
+        let is_loss = |error: &Error| error.lost_rank().is_some();
+        answer.iter().any(|(_, outcome)| outcome.as_ref().is_err_and(is_loss))
     }
 
     fn note(&self, session: &Session<A, State>) -> Wait {

@@ -332,11 +332,17 @@ pub unsafe trait Adapter: Send + 'static {
     /// The handle on which threads of this task sleep, and which peers ring.
     fn doorbell(&self) -> Arc<dyn Doorbell>;
 
-    /// How many tasks were declared lost so far; never declines. Cheap enough for a spin loop's slow turn.
+    /// Changes whenever a task is declared lost, and is 0 before. Cheap enough for a spin loop's slow turn.
     fn losses(&self) -> usize;
 
     /// Whether `task` was declared lost.
     fn is_lost(&self, task: TaskId) -> bool;
+
+    /// The caller has done with `task`, which is lost: nothing of it is to be delivered any more, if something is still
+    /// on its way.
+    fn forget(&mut self, task: TaskId) {
+        let _ = task;
+    }
 
     /// Whether the processor of `target` is far from this task's, as far as the adapter knows by now: a
     /// hint for who chooses how to send a long message. May change from call to call.

@@ -1,4 +1,15 @@
-//! One task's window on the job: the lock around a session, and the calls that wait.
+//! A context: one task's window on the job. It is a lock around a [`Session`], and the calls that wait.
+//!
+//! What a task knows of the job is in the session: its adapter, what it has under way, its client's state. One thread
+//! at a time has it. A call that does not wait takes the lock, does its work and gives the lock back. A call that
+//! waits makes progress in turns until what it waits for is there ([`Context::wait_from`]):
+//!
+//! 1. *Poll*: take in what has arrived, and look. Most waits end here.
+//! 2. *Yield*: the same, and now and then give the processor to another thread, and act on tasks that were lost.
+//! 3. *Sleep*: announce that on the bell, poll once more, and sleep until the bell rings.
+//!
+//! In each turn another thread that wants the lock gets it. How many turns each phase has is in [`crate::wait`]; how a
+//! wait that lasts is published, for who asks why nothing moves, in [`crate::awaited`].
 //!
 //! - C1: adapter, dispatcher and client state are reached only through the lock; a thread that
 //!   waits gives it up whenever another thread wants it, and while it yields or sleeps.
@@ -415,9 +426,9 @@ impl<A: Adapter, S> Context<A, S> {
                 self.bell.retract();
                 break;
             }
-            let looked = session.progress().and_then(|done| {
-                let has_lost = notice_losses(session, awaited)?;
-                Ok((done + usize::from(has_lost), awaited.look(session)))
+            let looked = session.progress().and_then(|done| match awaited.look(session) {
+                None if notice_losses(session, awaited)? => Ok((1, awaited.look(session))),
+                answer => Ok((done, answer)),
             });
             if !matches!(looked, Ok((0, None))) || session.has_continuations() {
                 self.bell.retract();
@@ -472,10 +483,9 @@ fn notice_losses<A: Adapter, S, W: Awaited<A, S>>(
     if session.notice_losses()? {
         return Ok(true);
     }
-    let is_in_vain = || awaited.in_vain(session);
-    match session.noticed {
-        0 => Ok(false),
-        _ => is_in_vain().map_or(Ok(false), Err),
+    match session.first_lost {
+        None => Ok(false),
+        Some(_) => awaited.in_vain(session).map_or(Ok(false), Err),
     }
 }
 

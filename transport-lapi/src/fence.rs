@@ -124,7 +124,12 @@ impl<A: Adapter, S> Session<A, S> {
     fn start_fence(&mut self) {
         let outbox = &mut self.engine.outbox;
         for target in 0..outbox.lanes.len() {
-            if outbox.lanes[target].dirty {
+            let lane = &mut outbox.lanes[target];
+            if lane.is_lost && !lane.dirty {
+                // An earlier fence has told.
+                lane.fences = 0;
+            }
+            if lane.dirty {
                 outbox.push(target as u32, Outgoing::Control(Packet::Fence));
                 outbox.lanes[target].dirty = false;
                 outbox.lanes[target].fences += 1;

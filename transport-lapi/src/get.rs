@@ -238,7 +238,11 @@ impl<S> Outbox<S> {
         let advanced = match get.way {
             Way::Shared => {
                 let shared = adapter.shared_gets().expect("an adapter keeps its capabilities");
-                shared.advance(target)
+                match self.lanes[target as usize].is_lost {
+                    false => shared.advance(target),
+                    true if shared.end(target) => Err(AdapterError::PeerLost { task: target }),
+                    true => Ok(Advance::Waiting),
+                }
             }
             _ if get.is_complete() => Ok(Advance::Complete),
             _ => {
@@ -287,14 +291,16 @@ impl<S> Outbox<S> {
         Ok(())
     }
 
-    /// Task `lost` is lost. What it would have sent does not come; what is read of it fails by itself, where it is
-    /// being read or shared.
+    /// Task `lost` is lost. What it would have sent does not come. A slice that is being read ends by itself, and a get
+    /// that is shared in its next turn.
     pub(crate) fn lose_gets(&mut self, lost: TaskId) {
         self.gets.helped.retain(|shared| shared.origin != lost);
         let is_over = |get: &Get<S>| {
             get.target == lost && get.reading == 0 && !matches!(get.way, Way::Shared)
         };
-        for ticket in self.gets.own.numbers(is_over) {
+        let over = self.gets.own.numbers(is_over);
+        self.gets.turns.retain(|ticket| !over.contains(ticket));
+        for ticket in over {
             self.end_get(ticket, Err(AdapterError::PeerLost { task: lost }.into()));
         }
     }

@@ -1,10 +1,11 @@
-//! The lock around a session: without an atomic read-modify-write for a task with one thread, a
-//! mutex for all others. Used by [`crate::Context`].
+//! The lock around a session. A task with one thread takes it without an atomic read-modify-write; it is a mutex for
+//! all others. Used by [`crate::Context`].
 //!
-//! The lock is *biased* to a thread that took it many times in a row, its owner. The owner takes it
-//! with plain loads and stores. The first other thread that wants it takes the bias back for ever;
-//! from then on everybody goes through the mutex, the gate. Giving a bias and taking it back happen
-//! inside the gate.
+//! A thread that has taken the lock many times in a row becomes its *owner*: the lock is *biased* to it. The owner
+//! takes it by storing that it is inside (`held`) and then looking whether it still is the owner. Another thread that
+//! wants the lock takes the bias back, once and for ever: it stores that the bias is *revoked*, and then waits until
+//! the owner is not inside. So each of the two stores first and looks afterwards, and at least one of them sees the
+//! other (X3). From then on everybody takes the mutex, which is called the *gate*.
 //!
 //! - X1: `bias` goes from nobody to the mark of one thread, and from there to the same mark, revoked,
 //!   for ever. Only who holds the gate stores it.

@@ -140,7 +140,8 @@ impl<A: Adapter, S> Session<A, S> {
 
     #[cold]
     fn enqueue(&mut self, call: Amsend<'_, S>) -> Result<Sent, LapiError> {
-        if self.adapter.is_lost(call.target) {
+        let lane = &self.engine.outbox.lanes[call.target as usize];
+        if lane.is_lost || self.adapter.is_lost(call.target) {
             return Err(AdapterError::PeerLost { task: call.target }.into());
         }
         let counters = call.counters();
@@ -327,14 +328,20 @@ impl<A: Adapter, S> Session<A, S> {
         if self.adapter.is_lost(task) {
             return Err(AdapterError::PeerLost { task }.into());
         }
+        let is_news = |task: &TaskId| {
+            self.adapter.is_lost(*task) && !self.engine.outbox.lanes[*task as usize].is_lost
+        };
+        // Those alone: what others had sent by the time of the round is not all taken in by it.
+        let lost: Vec<TaskId> = (0..self.adapter.num_tasks() as TaskId).filter(is_news).collect();
         if self.round() > 0 {
             return Ok(true);
         }
         self.noticed = losses;
         let Self { state, engine, adapter, first_lost, .. } = self;
-        for task in 0..adapter.num_tasks() as TaskId {
-            if adapter.is_lost(task) && !engine.outbox.lanes[task as usize].is_lost {
+        for task in lost {
+            if !engine.outbox.lanes[task as usize].is_lost {
                 first_lost.get_or_insert(task);
+                adapter.forget(task);
                 engine.lose(state, task);
             }
         }

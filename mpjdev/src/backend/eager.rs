@@ -1,9 +1,18 @@
 //! The eager backend: one Amsend carries envelope and data (the *Amsend only* implementation).
 //!
-//! A posted receive's user buffer is named by the header handler, so the bytes land there without a
-//! copy in between, however long the message. An early message lands in an early buffer of exactly
-//! its size and is copied once, when its receive comes. A send is complete when its data have left
-//! the user's buffer; in synchronous mode, when the receiver's answer has come too.
+//! A sender spends credit for early memory at the receiver, whether it will be needed or not (`credit.rs`), and sends.
+//! Most messages leave at once ([`Eager::send_now`]); others wait in the transport ([`start`]). The send is complete
+//! when its data have left the user's buffer; in synchronous mode, when the receiver's answer has come too.
+//!
+//! At the receiver a message meets a posted receive, or comes early:
+//!
+//! | | in one packet | in several packets |
+//! |---|---|---|
+//! | a receive is posted | [`arrived_whole`] copies the bytes into its buffer and ends it | [`accept`] names its buffer, the transport stores the bytes there, [`stored`] ends it |
+//! | none is | [`keep`] copies them into an early buffer of their length | [`keep`] names such a buffer, [`early_stored`] notes that they are there |
+//!
+//! A receive that comes later finds the early message ([`Eager::receive`]); its bytes are copied once more, when all of
+//! them are there ([`hand_over`]).
 
 use std::num::NonZeroU64;
 
@@ -160,8 +169,10 @@ fn arrived_whole(
 ) -> Option<(InlineHandler<State>, u64)> {
     let (context, tag) = envelope::of_eager(uhdr);
     let State { matcher, requests, credits, stats, .. } = state;
-    let Some(number) = matcher.take_posted(&Envelope { context, source, tag }) else {
-        return arrived_early(state, source, uhdr, body);
+    let envelope = Envelope { context, source, tag };
+    let Some(number) = matcher.take_posted(&envelope) else {
+        arrived_early(state, envelope, body);
+        return None;
     };
     requests.receive(number, source, tag, body);
     stats.received += 1;
@@ -177,20 +188,19 @@ fn arrived_whole(
 
 /// The same where no receive is posted.
 #[inline(never)]
-fn arrived_early(
-    state: &mut State,
-    origin: u32,
-    uhdr: [u8; 8],
-    body: ForeignBytes<'_>,
-) -> Option<(InlineHandler<State>, u64)> {
-    let arrival = Arrival { origin, uhdr: &uhdr, len: body.len() as u64, data: Some(body) };
-    match arrived(state, arrival) {
-        HeaderAction::Then(Next::Inline(handler, info)) => Some((handler, info)),
-        _ => None,
+fn arrived_early(state: &mut State, envelope: Envelope, body: ForeignBytes<'_>) {
+    let Envelope { source: origin, .. } = envelope;
+    match state.credits.charge(origin, body.len()) {
+        Ok(()) => {
+            let arrival = Arrival { origin, uhdr: &[], len: body.len() as u64, data: Some(body) };
+            // It is there, so nothing is left to be stored.
+            let _ = keep(state, &arrival, envelope, body.len(), None);
+        }
+        Err(error) => state.violation(origin, error),
     }
 }
 
-/// EAGER: an eager message has come, or its first packet.
+/// EAGER: the first packet of an eager message has come.
 #[inline]
 fn arrived(state: &mut State, arrival: Arrival<'_>) -> HeaderAction<State> {
     match Fields::of(arrival.uhdr, 8) {
@@ -231,23 +241,14 @@ fn accept(
         return refuse(state, source, error);
     }
     let envelope = Envelope { context, source, tag };
-    let Some((key, mut into)) = state.meet(&envelope) else {
+    let Some((key, into)) = state.meet(&envelope) else {
         return keep(state, arrival, envelope, len, sender);
     };
-    let (Some(body), None) = (arrival.data, sender) else {
-        let sender = sender.and_then(NonZeroU64::new);
-        let matched = Matched { source, tag, context, len, sender, data: None };
-        let capacity = into.len();
-        let taking = Taking { into: Sink::EMPTY, capacity, matched };
-        state.requests.change(key, Operation::Taking(taking));
-        return HeaderAction::Deliver { into, next: Next::Inline(stored, key) };
-    };
-    into.store(0, body);
-    state.end_receive(key, source, tag, len, into.len());
-    if state.credits.release(source, len) {
-        return HeaderAction::Then(Next::Inline(State::settle_credit, u64::from(source)));
-    }
-    HeaderAction::Consumed
+    let (sender, capacity) = (sender.and_then(NonZeroU64::new), into.len());
+    let matched = Matched { source, tag, context, len, sender, data: None };
+    let taking = Taking { into: Sink::EMPTY, capacity, matched };
+    state.requests.change(key, Operation::Taking(taking));
+    HeaderAction::Deliver { into, next: Next::Inline(stored, key) }
 }
 
 /// The bytes of a message are in the user's buffer.

@@ -5,7 +5,7 @@ use std::thread;
 use std::time::Duration;
 
 use mpj::local::{self, LocalError};
-use mpj::{Communicator, ErrorClass, Options, World};
+use mpj::{BackendChoice, Communicator, ErrorClass, Options, World};
 
 use crate::try_job;
 
@@ -115,6 +115,49 @@ fn answers_come_in_the_order_of_the_ranks() {
         (world.rank(), world.size())
     });
     assert!(answers.unwrap().into_iter().eq((0..9).map(|rank| (rank, 9))));
+}
+
+/// A `sendrecv` whose send fails leaves no receive behind: what comes later goes into no buffer that is not lent
+/// any more. Nor does anything else of a failed call stand in the way of the ranks that are left.
+#[test]
+fn a_failed_exchange_leaves_nothing_posted() {
+    let outcome = try_job(&Options::default(), 3, |world| {
+        if world.rank() == 2 {
+            fail();
+        }
+        let other = 1 - world.rank();
+        let lost = world.recv(&mut [0u8], 2, 0).unwrap_err();
+        assert_eq!(lost.class(), ErrorClass::ProcFailed, "{lost}");
+        let mut buffer = [0u8; 8];
+        let error = world.sendrecv(&[1u8], 2, 0, &mut buffer, other, 5).unwrap_err();
+        assert!(error.to_string().contains("rank 2 is gone"), "{error}");
+        let mut got = [0u8; 8];
+        let send = world.isend(vec![7u8; 8], other, 5).unwrap();
+        world.recv(&mut got, other, 5).unwrap();
+        send.wait().unwrap();
+        assert_eq!((buffer, got), ([0; 8], [7; 8]));
+        assert_eq!(world.barrier().unwrap_err().class(), ErrorClass::ProcFailed);
+    });
+    assert!(matches!(outcome, Err(LocalError::Panicked { rank: 2, .. })), "{outcome:?}");
+}
+
+/// Five ranks, one of which is lost before a barrier: every other one learns of it there, by either protocol.
+#[test]
+fn no_rank_waits_in_a_barrier_for_those_that_have_failed_in_it() {
+    for backend in [BackendChoice::Eager, BackendChoice::Rendezvous] {
+        let outcome = try_job(&Options::with_backend(backend), 5, |world| {
+            if world.rank() == 4 {
+                fail();
+            }
+            thread::sleep(Duration::from_millis(20 * world.rank() as u64));
+            for _ in 0..3 {
+                assert_eq!(world.barrier().unwrap_err().class(), ErrorClass::ProcFailed);
+            }
+            // Until the others have been there.
+            thread::sleep(Duration::from_millis(200));
+        });
+        assert!(matches!(outcome, Err(LocalError::Panicked { rank: 4, .. })), "{outcome:?}");
+    }
 }
 
 /// Errors are values that programs may return from the body.

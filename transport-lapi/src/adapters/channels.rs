@@ -72,19 +72,18 @@ struct Network {
     desks: Vec<Desk>,
     /// Whether each task was declared lost.
     lost: Box<[AtomicBool]>,
-    /// How many were.
+    /// How often that was done.
     losses: AtomicUsize,
 }
 
 impl Network {
     fn is_lost(&self, task: usize) -> bool {
-        self.lost[task].load(Ordering::Relaxed)
+        self.lost[task].load(Ordering::Acquire) // SYNC: loss of a task of channels
     }
 
     fn declare_lost(&self, task: TaskId) {
-        if !self.lost[task as usize].swap(true, Ordering::Relaxed) {
-            self.losses.fetch_add(1, Ordering::Release); // SYNC: losses of channels
-        }
+        self.lost[task as usize].store(true, Ordering::Release); // SYNC: loss of a task of channels
+        self.losses.fetch_add(1, Ordering::Release); // SYNC: losses of channels
         // Couriers throw away what they have for it (A10).
         self.desks.iter().for_each(Desk::has_changed);
         self.bells.iter().for_each(EventCount::ring);
@@ -99,6 +98,8 @@ pub struct ChannelAdapter {
     left: Receiver<Ticket>,
     /// By origin.
     incoming: Vec<Receiver<Parcel>>,
+    /// Those whose frames are thrown away.
+    forgotten: Vec<bool>,
     /// The origin that is polled first next time, so that none starves.
     first: usize,
 }
@@ -142,6 +143,7 @@ pub fn job(num_tasks: usize) -> Result<Vec<ChannelAdapter>, AdapterError> {
         network: network.clone(),
         left,
         incoming,
+        forgotten: vec![false; num_tasks],
         first: 0,
     };
     Ok(tasks.map(adapter).collect())
@@ -173,6 +175,7 @@ impl Courier {
                 frames.is_read = false;
                 if carried.is_err() {
                     // A layout has panicked: what it is of never arrives.
+                    drop(frames);
                     return self.network.declare_lost(self.origin as TaskId);
                 }
             } else if frames.is_closed && frames.queues.iter().all(VecDeque::is_empty) {
@@ -253,6 +256,9 @@ unsafe impl Adapter for ChannelAdapter {
             while delivered < budget {
                 let Ok(Parcel { head, body }) = self.incoming[from].try_recv() else { break };
                 self.network.desks[from].has_changed();
+                if self.forgotten[from] {
+                    continue;
+                }
                 delivered += 1;
                 let (origin, body) = (from as TaskId, ForeignBytes::from_slice(&body));
                 match <[u8; SHORT_HEAD]>::try_from(&head[..]) {
@@ -274,6 +280,10 @@ unsafe impl Adapter for ChannelAdapter {
 
     fn doorbell(&self) -> Arc<dyn Doorbell> {
         Arc::new(ChannelDoorbell { network: self.network.clone(), task: self.task })
+    }
+
+    fn forget(&mut self, task: TaskId) {
+        self.forgotten[task as usize] = true;
     }
 
     fn losses(&self) -> usize {

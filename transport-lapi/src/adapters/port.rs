@@ -223,14 +223,17 @@ impl Port {
         self.segment.task(self.task as usize).wireup.withdrawal.set();
     }
 
-    /// What became of a read from `target` that is over: it does not count if the target has withdrawn (A8).
+    /// What became of a read from `target` that is over: it does not count if the target has withdrawn (A8), or if this
+    /// task is lost itself, since the target may have taken its memory back then.
     pub(crate) fn unless_withdrawn(
         &self,
         target: TaskId,
         read: Result<(), AdapterError>,
     ) -> Result<(), AdapterError> {
-        match self.segment.task(target as usize).wireup.withdrawal.is_set() {
-            true => Err(AdapterError::PeerLost { task: target }),
+        let has_withdrawn = self.segment.task(target as usize).wireup.withdrawal.is_set();
+        let gone = if has_withdrawn { target } else { self.task };
+        match has_withdrawn || self.is_lost(self.task) {
+            true => Err(AdapterError::PeerLost { task: gone }),
             false => read,
         }
     }
@@ -257,22 +260,22 @@ fn corrupt(origin: TaskId, damage: RingDamage) -> AdapterError {
     AdapterError::Corrupt { origin, what: damage.what() }
 }
 
-/// How many tasks of the segment's job were declared lost.
+/// How often tasks of the segment's job were declared lost.
 pub(crate) fn losses(segment: &Segment) -> usize {
     segment.job().losses.load(Ordering::Acquire) as usize // SYNC: losses
 }
 
 /// Whether `task` was declared lost.
 pub(crate) fn is_lost(segment: &Segment, task: TaskId) -> bool {
-    segment.wireup(task as usize).is_lost.load(Ordering::Relaxed) != 0
+    segment.wireup(task as usize).is_lost.load(Ordering::Acquire) != 0 // SYNC: loss of a task
 }
 
-/// Declares `task` lost, unless that was done before, and wakes everybody, in all contexts. It sends nothing any more:
-/// who sees it counted sees all of its frames.
+/// Declares `task` lost and wakes everybody, in all contexts. It sends nothing any more: who sees it marked sees all of
+/// its frames.
 pub(crate) fn declare_lost(segment: &Segment, task: TaskId) {
-    if segment.wireup(task as usize).is_lost.swap(1, Ordering::Relaxed) == 0 {
-        segment.job().losses.fetch_add(1, Ordering::Release); // SYNC: losses
-    }
+    segment.wireup(task as usize).is_lost.store(1, Ordering::Release); // SYNC: loss of a task
+    // Also where it was declared lost before: whoever did that may have ended in between.
+    segment.job().losses.fetch_add(1, Ordering::Release); // SYNC: losses
     for plane in segment.contexts() {
         plane.tasks().for_each(|block| block.bell.0.ring(Fences::Symmetric));
     }

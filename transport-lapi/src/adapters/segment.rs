@@ -37,7 +37,7 @@ use crate::sync::FutexWord;
 /// What concerns the whole job: the second line pair of the header page, behind the facts.
 #[repr(C, align(128))]
 pub(crate) struct JobBlock {
-    /// How many tasks were declared lost.
+    /// How often tasks were declared lost.
     pub(crate) losses: AtomicU32,
     /// How many tasks have attached.
     pub(crate) attached: FutexWord,

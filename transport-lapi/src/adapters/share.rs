@@ -1,10 +1,13 @@
-//! A get that both of its ends carry out: how they divide it.
+//! Shared gets: long reads that both of their ends carry out.
 //!
-//! Either end claims a slice of the bytes and copies it: the origin reads it out of the target's memory
-//! and goes up from the beginning, the target writes it into the origin's and comes down from the end.
-//! So each end works on one stretch, and on about the same one if a program repeats itself. A target
-//! that computes costs nothing, since the origin claims everything; one that makes progress takes half
-//! of the work. Each ordered pair of tasks has [`Words`] for one such get. Both reaches of
+//! The bytes of a get lie in the target's memory and go to the origin's. Either end can copy them: the origin reads
+//! out of the target's memory, the target writes into the origin's. In a shared get both do. An end *claims* a slice
+//! of the bytes, copies it and claims the next one, the origin from the beginning upwards, the target from the end
+//! downwards, until they meet. A target that computes claims nothing, and costs nothing: the origin copies all.
+//!
+//! Each ordered pair of tasks has some [`Words`] of shared memory for this, and so one such get at a time. One word says
+//! what is not claimed yet, and to claim is a compare-exchange of it; another one counts what the target has written.
+//! The get is over when nothing is left to claim and the target has written all that it has claimed. Both reaches of
 //! [`crate::adapters::local`] use [`Shares`], and differ in how they copy.
 //!
 //! - U1: bytes are claimed by one end. [`Words::claims`] holds the number of the get and what is left
