@@ -557,6 +557,20 @@ fn post<A: Adapter>(
     into: Sink,
     pattern: Pattern,
 ) -> Result<u64, Box<Error>> {
+    let State { matcher, losses, .. } = &session.state;
+    if matcher.is_early_empty() && losses.is_empty() {
+        return Ok(push(&mut session.state, into, pattern));
+    }
+    meet_early(session, into, pattern)
+}
+
+/// [`post`] where there are early messages, or losses.
+#[inline(never)]
+fn meet_early<A: Adapter>(
+    session: &mut Session<A, State>,
+    into: Sink,
+    pattern: Pattern,
+) -> Result<u64, Box<Error>> {
     let (state, outbox) = session.parts();
     // Of collective calls, what has come may be of one that has failed.
     if is_collective(pattern.context) {

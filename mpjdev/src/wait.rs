@@ -144,7 +144,7 @@ impl<A: Adapter> Device<A> {
         key: u64,
         call: Call,
     ) -> Result<Status, Error> {
-        match self.wait_from(session, Operated { key, call })? {
+        match self.wait_from(session, Operated { key, call, looked_at: None })? {
             Some(status) => Ok(status),
             None => self.take_otherwise(key),
         }
@@ -226,6 +226,8 @@ impl<A: Adapter, W: Awaited<A, State>> Awaited<A, State> for UnlessTrouble<W> {
 struct Operated {
     key: u64,
     call: Call,
+    /// How many operations had ended at the last look: while none more has, this one has not either.
+    looked_at: Option<u64>,
 }
 
 impl<A: Adapter> Awaited<A, State> for Operated {
@@ -234,6 +236,10 @@ impl<A: Adapter> Awaited<A, State> for Operated {
     #[inline(always)]
     fn look(&mut self, session: &mut Session<A, State>) -> Option<Self::Answer> {
         let requests = &mut session.state.requests;
+        if self.looked_at == Some(requests.ended) {
+            return None;
+        }
+        self.looked_at = Some(requests.ended);
         match requests.take_done(self.key) {
             None if requests.is_open(self.key) => None,
             ended => Some(ended),
