@@ -313,8 +313,14 @@ impl Requests {
     /// The status of an operation that has ended well; it is forgotten.
     #[inline(always)]
     pub fn take_done(&mut self, key: u64) -> Option<Status> {
+        self.take_numbers(key).map(|(source, tag, bytes)| Status::new(source, tag, bytes))
+    }
+
+    /// The same as source, tag and length.
+    #[inline(always)]
+    pub fn take_numbers(&mut self, key: u64) -> Option<(u32, i32, usize)> {
         self.slab.take_if(key, |operation| match *operation {
-            Operation::Done { source, tag, bytes } => Some(Status::new(source, tag, bytes)),
+            Operation::Done { source, tag, bytes } => Some((source, tag, bytes)),
             _ => None,
         })
     }

@@ -106,14 +106,15 @@ impl<A: Adapter> Device<A> {
     /// Waits with progress; a violation that a handler met ends the device.
     #[inline]
     pub(crate) fn wait_until<W: Awaited<A, State>>(&self, awaited: W) -> Result<W::Answer, Error> {
-        self.wait_from(self.session()?, awaited)
+        let mut awaited = awaited;
+        self.wait_from(self.session()?, &mut awaited)
     }
 
     #[inline(always)]
     fn wait_from<W: Awaited<A, State>>(
         &self,
         session: SessionGuard<'_, A, State>,
-        awaited: W,
+        awaited: &mut W,
     ) -> Result<W::Answer, Error> {
         let guard = GiveUpOnPanic(self);
         let outcome = self.context.wait_from(session, &mut UnlessTrouble(awaited));
@@ -144,9 +145,10 @@ impl<A: Adapter> Device<A> {
         key: u64,
         call: Call,
     ) -> Result<Status, Error> {
-        match self.wait_from(session, Operated { key, call, looked_at: None })? {
-            Some(status) => Ok(status),
-            None => self.take_otherwise(key),
+        let mut operated = Operated { key, call, looked_at: u64::MAX, source: 0, tag: 0, bytes: 0 };
+        match self.wait_from(session, &mut operated)? {
+            true => Ok(Status::new(operated.source, operated.tag, operated.bytes)),
+            false => self.take_otherwise(key),
         }
     }
 
@@ -196,9 +198,9 @@ impl<A: Adapter> Device<A> {
 }
 
 /// What is awaited, unless a handler meets a violation before.
-struct UnlessTrouble<W>(W);
+struct UnlessTrouble<'a, W>(&'a mut W);
 
-impl<A: Adapter, W: Awaited<A, State>> Awaited<A, State> for UnlessTrouble<W> {
+impl<A: Adapter, W: Awaited<A, State>> Awaited<A, State> for UnlessTrouble<'_, W> {
     type Answer = Option<W::Answer>;
 
     #[inline(always)]
@@ -222,27 +224,35 @@ impl<A: Adapter, W: Awaited<A, State>> Awaited<A, State> for UnlessTrouble<W> {
     }
 }
 
-/// The end of one operation. The answer is its status, if it has ended well.
+/// The end of one operation. The answer is whether it has ended well; then its status is here, as plain numbers, which
+/// are read a moment after they are written.
 struct Operated {
     key: u64,
     call: Call,
     /// How many operations had ended at the last look: while none more has, this one has not either.
-    looked_at: Option<u64>,
+    looked_at: u64,
+    source: u32,
+    tag: i32,
+    bytes: usize,
 }
 
 impl<A: Adapter> Awaited<A, State> for Operated {
-    type Answer = Option<Status>;
+    type Answer = bool;
 
     #[inline(always)]
     fn look(&mut self, session: &mut Session<A, State>) -> Option<Self::Answer> {
         let requests = &mut session.state.requests;
-        if self.looked_at == Some(requests.ended) {
+        if self.looked_at == requests.ended {
             return None;
         }
-        self.looked_at = Some(requests.ended);
-        match requests.take_done(self.key) {
+        self.looked_at = requests.ended;
+        match requests.take_numbers(self.key) {
+            Some(numbers) => {
+                (self.source, self.tag, self.bytes) = numbers;
+                Some(true)
+            }
             None if requests.is_open(self.key) => None,
-            ended => Some(ended),
+            None => Some(false),
         }
     }
 
