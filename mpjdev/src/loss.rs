@@ -129,6 +129,6 @@ pub(crate) fn lost(state: &mut State, outbox: &mut Outbox<State>, lost: u32) {
 }
 
 /// The operation fails since `lost` is lost.
-pub(crate) fn fail(requests: &mut Requests, key: u64, lost: u32) {
+fn fail(requests: &mut Requests, key: u64, lost: u32) {
     requests.end(key, Operation::Failed(Box::new(error(lost))));
 }

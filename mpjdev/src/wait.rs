@@ -105,8 +105,10 @@ impl<A: Adapter> Device<A> {
 
     /// Waits with progress; a violation that a handler met ends the device.
     #[inline]
-    pub(crate) fn wait_until<W: Awaited<A, State>>(&self, awaited: W) -> Result<W::Answer, Error> {
-        let mut awaited = awaited;
+    pub(crate) fn wait_until<W: Awaited<A, State>>(
+        &self,
+        mut awaited: W,
+    ) -> Result<W::Answer, Error> {
         self.wait_from(self.session()?, &mut awaited)
     }
 
