@@ -100,7 +100,7 @@ impl<A: Adapter> Device<A> {
         if next == requests.len() {
             return Ok(());
         }
-        self.wait_until(All { device: self, requests, next, take })
+        self.wait_until(All { device: self, requests, next, take, looked_at: u64::MAX })
     }
 
     /// Waits with progress; a violation that a handler met ends the device.
@@ -278,6 +278,8 @@ struct All<'a, A: Adapter, F> {
     requests: &'a mut [Option<Request>],
     next: usize,
     take: F,
+    /// As of [`Operated`].
+    looked_at: u64,
 }
 
 impl<A: Adapter, F: FnMut(Result<Status, Error>)> Awaited<A, State> for All<'_, A, F> {
@@ -285,6 +287,11 @@ impl<A: Adapter, F: FnMut(Result<Status, Error>)> Awaited<A, State> for All<'_, 
 
     #[inline]
     fn look(&mut self, session: &mut Session<A, State>) -> Option<()> {
+        let ended = session.state.requests.ended;
+        if self.looked_at == ended {
+            return None;
+        }
+        self.looked_at = ended;
         while let Some(place) = self.requests.get_mut(self.next) {
             match self.device.take_done(&mut session.state, place) {
                 Some(status) => (self.take)(Ok(status)),
