@@ -186,6 +186,7 @@ impl Oversight {
 /// How many contexts of a rank will tell their queues: those in which a thread waits, or one in which it may poll.
 fn answers(state: Option<&TaskState>) -> usize {
     let Some(state) = state.filter(|state| state.is_there()) else { return 0 };
-    let contexts = state.blocked.iter().map(|thread| parts_of_context(thread.wait.context).0);
+    let waiting = state.blocked.iter().filter(|thread| !thread.failed);
+    let contexts = waiting.map(|thread| parts_of_context(thread.wait.context).0);
     contexts.collect::<BTreeSet<_>>().len().max(1)
 }

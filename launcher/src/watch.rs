@@ -15,8 +15,8 @@
 //!   name says that they never communicate and start no thread that does, and is no other thread's
 //!   (`bystander_name`). Where the rank is in another namespace of processes its threads cannot be counted,
 //!   and where more of them are blocked in a context than its slate lists they are not known: such a rank may go on.
-//!   Nor are threads counted where one drops the last access to the library that its rank has (`alone`): no
-//!   other can call it any more, and no rank joins twice.
+//!   Nor are threads counted where the last access to the library that the rank has is dropped (`alone`), and it
+//!   waits at its end in all of its contexts: no other thread can call it any more, and no rank joins twice.
 //! - WD2: the same epoch in all the looks means that the rank's waits have not changed between them (SL3 of
 //!   `transport_lapi`'s slates): it is the sum of those of its contexts, each of which only grows, so the same sum
 //!   says so of each of them, whenever it was read in the looks. So all ranks' waits stood there together from the end of the first look to
@@ -65,7 +65,7 @@
 
 use std::time::{Duration, Instant};
 
-use transport_lapi::bootstrap::board::{Board, TaskState};
+use transport_lapi::bootstrap::board::{Blocked, Board, TaskState};
 
 use crate::process_table;
 
@@ -240,9 +240,13 @@ pub(crate) fn look(board: &Board) -> Look {
 
 /// WD1, but for the count of threads.
 fn is_blocked(state: &TaskState) -> bool {
-    let has_failed = state.blocked.iter().any(|thread| thread.failed);
-    let waits = state.is_there() && !state.blocked.is_empty() && !has_failed;
-    waits && doubt_of_slate(state).is_none()
+    state.is_there() && waiting(state).next().is_some() && doubt_of_slate(state).is_none()
+}
+
+/// The threads that wait. What is published of waits that have failed is left out: if their threads are still there,
+/// the count of threads shows it.
+fn waiting(state: &TaskState) -> impl Iterator<Item = &Blocked> {
+    state.blocked.iter().filter(|thread| !thread.failed)
 }
 
 /// Why a rank that waits may go on (WD1).
@@ -252,7 +256,7 @@ pub(crate) fn doubt(state: &TaskState) -> Option<Doubt> {
 
 /// What it has published itself.
 fn doubt_of_slate(state: &TaskState) -> Option<Doubt> {
-    let asleep = state.blocked.iter().all(|thread| thread.undisturbed);
+    let asleep = waiting(state).all(|thread| thread.undisturbed);
     match (asleep, state.unlisted) {
         (false, _) => Some(Doubt::Awake),
         (true, 1..) => Some(Doubt::Crowded),
@@ -262,11 +266,12 @@ fn doubt_of_slate(state: &TaskState) -> Option<Doubt> {
 
 /// What the count of its threads says.
 fn doubt_of_threads(state: &TaskState) -> Option<Doubt> {
-    if state.blocked.iter().any(|thread| thread.wait.alone) {
+    let ends = waiting(state).filter(|thread| thread.wait.alone).count();
+    if ends > 0 && ends >= state.contexts {
         return None;
     }
     match threads(state) {
-        Some(count) if count == state.blocked.len() => None,
+        Some(count) if count == waiting(state).count() => None,
         None if !state.is_here => Some(Doubt::Elsewhere),
         _ => Some(Doubt::OtherThread),
     }
@@ -279,7 +284,7 @@ fn epoch(state: &Option<TaskState>) -> Option<u64> {
 /// Whether each thread has looked twice in vain between two looks of the launcher (WD3).
 fn have_looked(then: &Option<TaskState>, now: &Option<TaskState>) -> bool {
     let (Some(then), Some(now)) = (then, now) else { return false };
-    let pairs = then.blocked.iter().zip(&now.blocked);
+    let pairs = waiting(then).zip(waiting(now));
     pairs.map(|(then, now)| now.looks.wrapping_sub(then.looks)).all(|looks| looks >= 2)
 }
 

@@ -19,6 +19,12 @@ const GROUP: usize = 16;
 /// barrier by groups has two of those per rank whatever the number of ranks.
 const MOST_DISSEMINATING: usize = 4;
 
+/// A message of a collective call under way, with its data.
+struct Told {
+    sent: mpjdev::Request,
+    data: Vec<u32>,
+}
+
 impl Communicator {
     /// Waits until every rank has called it (MPI_Barrier).
     ///
@@ -67,16 +73,27 @@ impl Communicator {
         Ok(())
     }
 
-    fn signal(&self, to: usize, tag: i32) -> Result<(), mpjdev::Error> {
-        self.tell(to, tag, Box::default())
-    }
-
-    /// Sends `data` and waits for nothing: where the call has failed at the other rank, it does not receive them.
-    fn tell(&self, to: usize, tag: i32, data: Box<[u32]>) -> Result<(), mpjdev::Error> {
+    /// Starts to send `data` of this call.
+    fn tell(&self, to: usize, tag: i32, data: Vec<u32>) -> Result<Told, mpjdev::Error> {
         let context = self.collective_context();
         let sent = self.device.isend(send_region(&data), to, tag, context, Mode::Standard)?;
-        self.device.detach(sent, Box::new(data));
-        Ok(())
+        Ok(Told { sent, data })
+    }
+
+    /// Waits until what was told is complete, if the rest of the call has gone well. Where a rank is lost, the other
+    /// one may have failed in this call, and may never receive it: it goes on by itself then.
+    fn complete(&self, told: Told, rest: Result<(), mpjdev::Error>) -> Result<(), mpjdev::Error> {
+        match rest.and_then(|()| self.device.iwait_unless_loss(&told.sent)) {
+            Ok(()) => self.device.iwait(told.sent).map(drop),
+            Err(error) => {
+                self.device.detach(told.sent, Box::new(told.data));
+                Err(error)
+            }
+        }
+    }
+
+    fn signal(&self, to: usize, tag: i32) -> Result<(), mpjdev::Error> {
+        self.complete(self.tell(to, tag, Vec::new())?, Ok(()))
     }
 
     fn await_signal(&self, from: usize) -> Result<(), mpjdev::Error> {
@@ -86,9 +103,10 @@ impl Communicator {
 
     /// Signals `up` and waits for the signal of `down`.
     fn exchange_signals(&self, up: usize, down: usize, round: i32) -> Result<(), mpjdev::Error> {
-        self.signal(up, round)?;
+        let told = self.tell(up, round, Vec::new())?;
         let (nothing, context) = (recv_region::<u8>(&mut []), self.collective_context());
-        self.device.recv(nothing, Some(down), Some(round), context).map(drop)
+        let received = self.device.recv(nothing, Some(down), Some(round), context);
+        self.complete(told, received.map(drop))
     }
 
     /// A number that rank 0 makes, on every rank.
@@ -107,6 +125,6 @@ impl Communicator {
 
     fn tell_all(&self, number: u32) -> Result<(), mpjdev::Error> {
         let mut others = 1..self.size();
-        others.try_for_each(|rank| self.tell(rank, AGREE, Box::new([number])))
+        others.try_for_each(|rank| self.complete(self.tell(rank, AGREE, vec![number])?, Ok(())))
     }
 }

@@ -36,6 +36,17 @@ impl Losses {
         self.ranks.is_empty()
     }
 
+    /// The first loss as an error.
+    pub fn first(&self) -> Option<Error> {
+        self.ranks.first().map(|lost| error(*lost))
+    }
+
+    /// Whether `rank` is one of them.
+    #[inline(always)]
+    pub fn contain(&self, rank: u32) -> bool {
+        !self.is_empty() && self.ranks.contains(&rank)
+    }
+
     /// How many there are.
     pub fn len(&self) -> usize {
         self.ranks.len()

@@ -98,6 +98,7 @@ fn state(waits: &[Wait]) -> TaskState {
         moves: 3,
         blocked: waits.iter().map(blocked).collect(),
         unlisted: 0,
+        contexts: 1,
     }
 }
 

@@ -13,7 +13,7 @@ fn asleep() -> Blocked {
 }
 
 fn state(epoch: u64, blocked: Vec<Blocked>) -> Option<TaskState> {
-    Some(TaskState { pid: 7, is_here: true, epoch, moves: 0, blocked, unlisted: 0 })
+    Some(TaskState { pid: 7, is_here: true, epoch, moves: 0, blocked, unlisted: 0, contexts: 1 })
 }
 
 fn slept(looks: u32) -> TaskState {

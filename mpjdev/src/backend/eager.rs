@@ -168,7 +168,11 @@ fn arrived_whole(
     body: ForeignBytes<'_>,
 ) -> Option<(InlineHandler<State>, u64)> {
     let (context, tag) = envelope::of_eager(uhdr);
-    let State { matcher, requests, credits, stats, .. } = state;
+    let State { matcher, requests, credits, stats, losses, .. } = state;
+    if losses.contain(source) {
+        // It comes too late: what was before it has failed.
+        return None;
+    }
     let envelope = Envelope { context, source, tag };
     let Some(number) = matcher.take_posted(&envelope) else {
         arrived_early(state, envelope, body);

@@ -24,6 +24,34 @@ fn barriers_of_jobs_of_many_sizes() {
     }
 }
 
+/// A rank that has left a barrier owes the others nothing: they leave it, too, while it makes no progress, although
+/// more messages were on their way than there is room for.
+#[test]
+fn a_rank_that_has_left_a_barrier_need_not_make_progress() {
+    const ROUNDS: usize = 20;
+    const BEFORE: usize = 400;
+    let passed = AtomicUsize::new(0);
+    job(2, move |world| {
+        for round in 1..=ROUNDS {
+            if world.rank() == 1 {
+                world.barrier().unwrap();
+                passed.store(round, Ordering::SeqCst);
+                (0..BEFORE).for_each(|_| drop(world.recv(&mut [0u8], 0, 1).unwrap()));
+                continue;
+            }
+            let sends = world.scope(|scope| {
+                (0..BEFORE).for_each(|_| drop(scope.isend(&[7u8], 1, 1).unwrap()));
+                world.barrier().unwrap();
+                // No call of the library, until the other rank has left.
+                while passed.load(Ordering::SeqCst) < round {
+                    std::thread::yield_now();
+                }
+            });
+            sends.unwrap();
+        }
+    });
+}
+
 #[test]
 fn a_barrier_meets_no_receive_of_the_program() {
     job(4, |world| {

@@ -62,6 +62,7 @@ impl Board {
             moves: 0,
             blocked: Vec::new(),
             unlisted: 0,
+            contexts: self.planes.len(),
         };
         for plane in &self.planes {
             let reading = plane.slate(task).read()?;

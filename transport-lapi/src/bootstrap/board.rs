@@ -123,6 +123,8 @@ pub struct TaskState {
     pub blocked: Vec<Blocked>,
     /// Blocked threads that are not among those.
     pub unlisted: u32,
+    /// How many contexts it has.
+    pub contexts: usize,
 }
 
 /// What tells messages of `context`, in context `of_task` of their tasks, from all others: the latter in the high
