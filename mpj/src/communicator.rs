@@ -35,9 +35,9 @@ impl Communicator {
         devices: Vec<Device<Native>>,
         get_report: &str,
     ) -> impl Iterator<Item = Self> {
-        RankDevice::of_world(devices, get_report).map(|seat| {
+        RankDevice::of_world(devices, get_report).map(|device| {
             let contexts = Arc::new(AtomicU32::new(CONTEXTS_EACH));
-            Self { device: Arc::new(seat), context: 0, contexts }
+            Self { device: Arc::new(device), context: 0, contexts }
         })
     }
 

@@ -83,8 +83,8 @@ impl World {
     /// the other rank and nowhere else, and threads that use different contexts never wait for each other's lock.
     /// So each of several threads that communicate a lot has its own one. Progress is a context's own, too: **a
     /// thread that waits in one context makes no progress in the others**. What is under way there goes on when
-    /// some thread waits or polls there, or when the world ends. Requests of different contexts cannot be waited for in one
-    /// call.
+    /// some thread waits or polls there, or when the world ends. Requests of different contexts cannot be waited
+    /// for in one call.
     ///
     /// # Errors
     /// [`Error::Context`] when there is no such context.

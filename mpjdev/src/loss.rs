@@ -140,6 +140,6 @@ pub(crate) fn lost(state: &mut State, outbox: &mut Outbox<State>, lost: u32) {
 }
 
 /// The operation fails since `lost` is lost.
-fn fail(requests: &mut Requests, key: u64, lost: u32) {
+pub(crate) fn fail(requests: &mut Requests, key: u64, lost: u32) {
     requests.end(key, Operation::Failed(Box::new(error(lost))));
 }

@@ -2,7 +2,7 @@
 
 use transport_lapi::adapter::Adapter;
 use transport_lapi::bootstrap::board::{Call, Wait};
-use transport_lapi::{Awaited, LapiError, Session, Sink};
+use transport_lapi::{Awaited, Session, Sink};
 
 use crate::backend;
 use crate::device::Device;
@@ -164,10 +164,6 @@ where
         }
         let known = *losses.get_or_insert(state.losses.len());
         state.losses.of_probe(pattern, known).map(Err)
-    }
-
-    fn in_vain(&self, _: &Session<A, State>) -> Option<LapiError> {
-        None
     }
 
     fn is_failure(&self, _: &Session<A, State>, answer: &Self::Answer) -> bool {

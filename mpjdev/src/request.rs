@@ -181,8 +181,8 @@ fn truncated(source_rank: u32, tag: i32, sent: usize, capacity: usize) -> Operat
 #[derive(Default)]
 pub(crate) struct Requests {
     slab: Slab<Operation>,
-    /// Operations that have ended since the beginning: tells a waiter whether to look again.
-    pub ended: u64,
+    /// Operations that have ended since the beginning.
+    ended: u64,
     /// What follows operations that nobody waits for.
     followed: HashMap<u64, FollowUp, FxBuildHasher>,
     /// Those of them that have ended, until the round of progress is over.
@@ -193,6 +193,16 @@ pub(crate) struct Requests {
 pub(crate) type FollowUp = Box<dyn FnOnce(Result<Status, Error>) + Send>;
 
 impl Requests {
+    /// What stands for the last look of a waiter that has not looked yet.
+    pub const NEVER: u64 = u64::MAX;
+
+    /// Whether an operation has ended since a waiter looked for the last time, at `looked_at`; the next time counts
+    /// from now. While none has, there is nothing to find.
+    #[inline(always)]
+    pub fn has_news(&self, looked_at: &mut u64) -> bool {
+        std::mem::replace(looked_at, self.ended) != self.ended
+    }
+
     #[inline(always)]
     pub fn insert(&mut self, operation: Operation) -> u64 {
         self.slab.insert(operation)

@@ -10,7 +10,7 @@ use transport_lapi::{Awaited, LapiError, Session, SessionGuard};
 use crate::device::Device;
 use crate::error::Error;
 use crate::note;
-use crate::request::{Handle, Request};
+use crate::request::{Handle, Request, Requests};
 use crate::state::State;
 use crate::status::Status;
 
@@ -112,7 +112,7 @@ impl<A: Adapter> Device<A> {
         if next == requests.len() {
             return Ok(());
         }
-        self.wait_until(All { device: self, requests, next, take, looked_at: u64::MAX })
+        self.wait_until(All { device: self, requests, next, take, looked_at: Requests::NEVER })
     }
 
     /// Waits with progress; a violation that a handler met ends the device.
@@ -159,7 +159,8 @@ impl<A: Adapter> Device<A> {
         key: u64,
         call: Call,
     ) -> Result<Status, Error> {
-        let mut operated = Operated { key, call, looked_at: u64::MAX, source: 0, tag: 0, bytes: 0 };
+        let mut operated =
+            Operated { key, call, looked_at: Requests::NEVER, source: 0, tag: 0, bytes: 0 };
         match self.wait_from(session, &mut operated)? {
             true => Ok(Status::new(operated.source, operated.tag, operated.bytes)),
             false => self.take_otherwise(key),
@@ -182,7 +183,7 @@ impl<A: Adapter> Device<A> {
         if requests.iter().all(Option::is_none) {
             return Ok(Vec::new());
         }
-        self.wait_until(First { device: self, requests, most, looked_at: None })
+        self.wait_until(First { device: self, requests, most, looked_at: Requests::NEVER })
     }
 
     /// Takes a request under way that has ended well out of its place: most of them.
@@ -225,8 +226,9 @@ impl<A: Adapter, W: Awaited<A, State>> Awaited<A, State> for UnlessTrouble<'_, W
         }
     }
 
-    fn in_vain(&self, session: &Session<A, State>) -> Option<LapiError> {
-        self.0.in_vain(session)
+    /// What needs a lost rank fails by itself, so that the wait for it ends.
+    fn in_vain(&self, _: &Session<A, State>) -> Option<LapiError> {
+        None
     }
 
     fn is_failure(&self, session: &Session<A, State>, answer: &Self::Answer) -> bool {
@@ -243,7 +245,7 @@ impl<A: Adapter, W: Awaited<A, State>> Awaited<A, State> for UnlessTrouble<'_, W
 struct Operated {
     key: u64,
     call: Call,
-    /// How many operations had ended at the last look: while none more has, this one has not either.
+    /// See [`Requests::has_news`].
     looked_at: u64,
     source: u32,
     tag: i32,
@@ -256,10 +258,9 @@ impl<A: Adapter> Awaited<A, State> for Operated {
     #[inline(always)]
     fn look(&mut self, session: &mut Session<A, State>) -> Option<Self::Answer> {
         let requests = &mut session.state.requests;
-        if self.looked_at == requests.ended {
+        if !requests.has_news(&mut self.looked_at) {
             return None;
         }
-        self.looked_at = requests.ended;
         match requests.take_numbers(self.key) {
             Some(numbers) => {
                 (self.source, self.tag, self.bytes) = numbers;
@@ -268,11 +269,6 @@ impl<A: Adapter> Awaited<A, State> for Operated {
             None if requests.is_open(self.key) => None,
             None => Some(false),
         }
-    }
-
-    // The operation fails, not the wait.
-    fn in_vain(&self, _: &Session<A, State>) -> Option<LapiError> {
-        None
     }
 
     fn is_failure(&self, session: &Session<A, State>, _: &Self::Answer) -> bool {
@@ -300,10 +296,6 @@ impl<A: Adapter> Awaited<A, State> for Needed {
         }
     }
 
-    fn in_vain(&self, _: &Session<A, State>) -> Option<LapiError> {
-        None
-    }
-
     fn is_failure(&self, _: &Session<A, State>, answer: &Self::Answer) -> bool {
         answer.is_err()
     }
@@ -328,11 +320,9 @@ impl<A: Adapter, F: FnMut(Result<Status, Error>)> Awaited<A, State> for All<'_, 
 
     #[inline]
     fn look(&mut self, session: &mut Session<A, State>) -> Option<()> {
-        let ended = session.state.requests.ended;
-        if self.looked_at == ended {
+        if !session.state.requests.has_news(&mut self.looked_at) {
             return None;
         }
-        self.looked_at = ended;
         while let Some(place) = self.requests.get_mut(self.next) {
             match self.device.take_done(&mut session.state, place) {
                 Some(status) => (self.take)(Ok(status)),
@@ -342,11 +332,6 @@ impl<A: Adapter, F: FnMut(Result<Status, Error>)> Awaited<A, State> for All<'_, 
             self.next += 1;
         }
         Some(())
-    }
-
-    // Each operation fails by itself.
-    fn in_vain(&self, _: &Session<A, State>) -> Option<LapiError> {
-        None
     }
 
     fn note(&self, session: &Session<A, State>) -> Wait {
@@ -359,7 +344,8 @@ struct First<'a, A: Adapter> {
     device: &'a Device<A>,
     requests: &'a mut [Option<Request>],
     most: usize,
-    looked_at: Option<u64>,
+    /// As of [`Operated`].
+    looked_at: u64,
 }
 
 impl<A: Adapter> Awaited<A, State> for First<'_, A> {
@@ -367,20 +353,14 @@ impl<A: Adapter> Awaited<A, State> for First<'_, A> {
 
     fn look(&mut self, session: &mut Session<A, State>) -> Option<Vec<Completion>> {
         let state = &mut session.state;
-        if self.looked_at == Some(state.requests.ended) {
+        if !state.requests.has_news(&mut self.looked_at) {
             return None;
         }
-        self.looked_at = Some(state.requests.ended);
         let ended = self.requests.iter_mut().enumerate().filter_map(|(place, request)| {
             self.device.take_ended(state, request).map(|outcome| (place, outcome))
         });
         let ended: Vec<_> = ended.take(self.most).collect();
         (!ended.is_empty()).then_some(ended)
-    }
-
-    // As above.
-    fn in_vain(&self, _: &Session<A, State>) -> Option<LapiError> {
-        None
     }
 
     fn is_failure(&self, _: &Session<A, State>, answer: &Self::Answer) -> bool {

@@ -33,7 +33,7 @@
 //!   [`Events::left`] names its ticket. The memory that a get fills is written until the call returns, or, after
 //!   [`Transfer::Started`], until [`Events::got`] names its ticket. When [`Adapter::withdraw`] has answered
 //!   `true`, none is read or written any more, whatever was under way.
-//! - A10: what has arrived from a task before it is declared lost can still be taken in. What is under way towards
+//! - A10: what has arrived from a task before it is declared lost can still be taken in; later frames may come. What is under way towards
 //!   a lost task ends: bodies leave, and gets are over, although nobody takes anything in there.
 
 use std::sync::Arc;
@@ -338,12 +338,6 @@ pub unsafe trait Adapter: Send + 'static {
     /// Whether `task` was declared lost.
     fn is_lost(&self, task: TaskId) -> bool;
 
-    /// The caller has done with `task`, which is lost: nothing of it is to be delivered any more, if something is still
-    /// on its way.
-    fn forget(&mut self, task: TaskId) {
-        let _ = task;
-    }
-
     /// Whether the processor of `target` is far from this task's, as far as the adapter knows by now: a
     /// hint for who chooses how to send a long message. May change from call to call.
     fn is_far(&mut self, target: TaskId) -> bool {
@@ -450,8 +444,8 @@ pub trait Doorbell: Send + Sync {
         false
     }
 
-    /// Declares this task lost and rings every task's bell, so that blocked peers find out. It has withdrawn, or
-    /// never calls its adapter again.
+    /// Declares this task lost and rings every task's bell, so that blocked peers find out. What it still sends
+    /// may be thrown away.
     fn declare_lost(&self);
 }
 

@@ -142,7 +142,6 @@ impl<A: Adapter, S> Context<A, S> {
             answered: 0,
             after_rounds: None,
             noticed: 0,
-            first_lost: None,
             trouble: None,
             terminated: false,
             process: ProcessMark::new(),
@@ -483,7 +482,7 @@ fn notice_losses<A: Adapter, S, W: Awaited<A, S>>(
     if session.notice_losses()? {
         return Ok(true);
     }
-    match session.first_lost {
+    match session.engine.first_lost {
         None => Ok(false),
         Some(_) => awaited.in_vain(session).map_or(Ok(false), Err),
     }

@@ -35,6 +35,8 @@ pub(crate) struct Engine<S> {
     pub short: Box<[Option<ShortHandler<S>>; MAX_HANDLERS]>,
     /// Barrier messages that came, per round, minus those used.
     pub barrier: [u32; BARRIER_ROUNDS],
+    /// The task whose loss was noticed first.
+    pub first_lost: Option<TaskId>,
     /// See [`crate::Session::on_loss`].
     pub on_loss: Option<LossHook<S>>,
     open: Vec<Option<Reassembly<S>>>,
@@ -67,6 +69,9 @@ impl<S> Events for Dispatcher<'_, S> {
         let Some((Some(handler), uhdr)) = handler else {
             return self.other(origin, head, body);
         };
+        if self.engine.comes_too_late(origin) {
+            return;
+        }
         if let Some((follow_up, info)) = handler(self.state, origin, uhdr, body) {
             follow_up(self.state, &mut self.engine.outbox, info);
         }
@@ -116,6 +121,7 @@ impl<S> Engine<S> {
             handlers: Box::new([None; MAX_HANDLERS]),
             short: Box::new([None; MAX_HANDLERS]),
             barrier: [0; BARRIER_ROUNDS],
+            first_lost: None,
             on_loss: None,
             open: std::iter::repeat_with(|| None).take(num_tasks).collect(),
             bell: adapter.doorbell(),
@@ -123,11 +129,16 @@ impl<S> Engine<S> {
         }
     }
 
+    /// Whether a frame of `origin` is thrown away: what came before it may have failed with the loss of that task.
+    #[inline(always)]
+    fn comes_too_late(&self, origin: TaskId) -> bool {
+        self.first_lost.is_some() && self.outbox.lanes[origin as usize].is_lost
+    }
+
     /// Dispatches one frame (E1, E3).
     fn dispatch(&mut self, state: &mut S, frame: Frame<'_>) -> Result<(), LapiError> {
         let Frame { origin, head, body } = frame;
-        if self.outbox.lanes[origin as usize].is_lost {
-            // It comes too late: what it belongs to has failed.
+        if self.comes_too_late(origin) {
             return Ok(());
         }
         let peer = |violation| LapiError::Peer { origin, violation };
@@ -306,6 +317,7 @@ impl<S> Engine<S> {
 
     /// Task `lost` is lost: ends what is under way to it and from it, and tells the client.
     pub fn lose(&mut self, state: &mut S, lost: TaskId) {
+        self.first_lost.get_or_insert(lost);
         self.open[lost as usize] = None;
         self.outbox.lose(lost);
         if let Some(hook) = self.on_loss {

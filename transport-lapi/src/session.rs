@@ -39,9 +39,8 @@ pub struct Session<A: Adapter, S> {
     pub(crate) answered: u32,
     /// See [`Session::after_rounds`].
     pub(crate) after_rounds: Option<fn(&mut S, &mut Outbox<S>)>,
-    /// Losses that have been acted on, and the first task among them.
+    /// Losses that have been acted on.
     pub(crate) noticed: usize,
-    pub(crate) first_lost: Option<TaskId>,
     /// The first error of the rounds since [`Session::progress`] last answered.
     pub(crate) trouble: Option<Box<LapiError>>,
     pub(crate) terminated: bool,
@@ -337,13 +336,9 @@ impl<A: Adapter, S> Session<A, S> {
             return Ok(true);
         }
         self.noticed = losses;
-        let Self { state, engine, adapter, first_lost, .. } = self;
+        let Self { state, engine, .. } = self;
         for task in lost {
-            if !engine.outbox.lanes[task as usize].is_lost {
-                first_lost.get_or_insert(task);
-                adapter.forget(task);
-                engine.lose(state, task);
-            }
+            engine.lose(state, task);
         }
         self.run_ready();
         Ok(true)
@@ -360,7 +355,7 @@ impl<A: Adapter, S> Session<A, S> {
     /// # Errors
     /// [`AdapterError::PeerLost`] for the task whose loss was noticed first.
     pub fn check_lost(&self) -> Result<(), LapiError> {
-        match self.first_lost {
+        match self.engine.first_lost {
             Some(task) => Err(AdapterError::PeerLost { task }.into()),
             None => Ok(()),
         }

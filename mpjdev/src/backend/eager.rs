@@ -28,6 +28,7 @@ use crate::buffer::EarlyBuffer;
 use crate::early::{Early, EarlyBody};
 use crate::envelope::{self, EAGER, EAGER_SYNC, Fields};
 use crate::error::PeerError;
+use crate::loss;
 use crate::matching::Envelope;
 use crate::request::{Handle, Matched, Operation, Sending, Taking};
 use crate::state::State;
@@ -61,11 +62,10 @@ impl Backend for Eager {
     fn receive(state: &mut State, outbox: &mut Outbox<State>, early: u64, key: u64, into: Sink) {
         let Some(message) = state.early.get_mut(early) else { return };
         let Early { source, tag, context, len, .. } = *message;
-        let is_broken = state.losses.check(Some(source), 0);
         let EarlyBody::Eager { arrived, sync, waiting, .. } = &mut message.body else { return };
-        if let (false, Err(lost)) = (*arrived, is_broken) {
+        if !*arrived && state.losses.contain(source) {
             state.forget_early(early);
-            return state.requests.end(key, Operation::Failed(lost));
+            return loss::fail(&mut state.requests, key, source);
         }
         *waiting = Some(key);
         let (arrived, sender) = (*arrived, sync.and_then(NonZeroU64::new));
@@ -168,11 +168,7 @@ fn arrived_whole(
     body: ForeignBytes<'_>,
 ) -> Option<(InlineHandler<State>, u64)> {
     let (context, tag) = envelope::of_eager(uhdr);
-    let State { matcher, requests, credits, stats, losses, .. } = state;
-    if losses.contain(source) {
-        // It comes too late: what was before it has failed.
-        return None;
-    }
+    let State { matcher, requests, credits, stats, .. } = state;
     let envelope = Envelope { context, source, tag };
     let Some(number) = matcher.take_posted(&envelope) else {
         arrived_early(state, envelope, body);

@@ -16,7 +16,7 @@ use transport_lapi::{
 use super::{Backend, Outbound, bare, left, length};
 use crate::early::{Early, EarlyBody};
 use crate::envelope::{self, RENDEZVOUS};
-use crate::error::{Error, ErrorClass};
+use crate::error::Error;
 use crate::matching::Envelope;
 use crate::request::{Handle, Matched, Operation, Sending, Taking};
 use crate::state::State;
@@ -129,7 +129,7 @@ fn fetched(
         Ok(()) => state.end_receive(key, source, tag, len, capacity),
         Err(error) => {
             let error = Error::from(error);
-            state.losses.has_met_one |= error.class() == ErrorClass::ProcFailed;
+            state.losses.has_met_one |= error.lost_rank().is_some();
             state.requests.end(key, Operation::Failed(Box::new(error)));
         }
     }

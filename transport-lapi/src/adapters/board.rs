@@ -116,8 +116,7 @@ impl Board {
         }
     }
 
-    /// Declares task `task` lost, unless another one was first, and wakes everybody: their calls that
-    /// wait end with an error.
+    /// Declares task `task` lost and wakes everybody: the operations of the others that need it end with an error.
     pub fn declare_lost(&self, task: TaskId) {
         port::declare_lost(self.first(), task);
     }

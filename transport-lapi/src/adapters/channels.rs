@@ -98,8 +98,6 @@ pub struct ChannelAdapter {
     left: Receiver<Ticket>,
     /// By origin.
     incoming: Vec<Receiver<Parcel>>,
-    /// Those whose frames are thrown away.
-    forgotten: Vec<bool>,
     /// The origin that is polled first next time, so that none starves.
     first: usize,
 }
@@ -143,7 +141,6 @@ pub fn job(num_tasks: usize) -> Result<Vec<ChannelAdapter>, AdapterError> {
         network: network.clone(),
         left,
         incoming,
-        forgotten: vec![false; num_tasks],
         first: 0,
     };
     Ok(tasks.map(adapter).collect())
@@ -186,7 +183,8 @@ impl Courier {
         }
     }
 
-    /// Reads the body of a frame and sends it on. The channel has room, or nobody takes anything out of it; and nobody else sends there.
+    /// Reads the body of a frame and sends it on. The channel has room, or nobody takes anything out of it; and nobody
+    /// else sends there.
     fn carry(&self, target: usize, frame: Leaving) {
         let Leaving { head, body, offset, len, ticket } = frame;
         // A task that has ended, or is lost, takes nothing in any more.
@@ -256,9 +254,6 @@ unsafe impl Adapter for ChannelAdapter {
             while delivered < budget {
                 let Ok(Parcel { head, body }) = self.incoming[from].try_recv() else { break };
                 self.network.desks[from].has_changed();
-                if self.forgotten[from] {
-                    continue;
-                }
                 delivered += 1;
                 let (origin, body) = (from as TaskId, ForeignBytes::from_slice(&body));
                 match <[u8; SHORT_HEAD]>::try_from(&head[..]) {
@@ -280,10 +275,6 @@ unsafe impl Adapter for ChannelAdapter {
 
     fn doorbell(&self) -> Arc<dyn Doorbell> {
         Arc::new(ChannelDoorbell { network: self.network.clone(), task: self.task })
-    }
-
-    fn forget(&mut self, task: TaskId) {
-        self.forgotten[task as usize] = true;
     }
 
     fn losses(&self) -> usize {

@@ -270,8 +270,7 @@ pub(crate) fn is_lost(segment: &Segment, task: TaskId) -> bool {
     segment.wireup(task as usize).is_lost.load(Ordering::Acquire) != 0 // SYNC: loss of a task
 }
 
-/// Declares `task` lost and wakes everybody, in all contexts. It sends nothing any more: who sees it marked sees all of
-/// its frames.
+/// Declares `task` lost and wakes everybody, in all contexts. Who sees it marked sees all frames that it had sent.
 pub(crate) fn declare_lost(segment: &Segment, task: TaskId) {
     segment.wireup(task as usize).is_lost.store(1, Ordering::Release); // SYNC: loss of a task
     // Also where it was declared lost before: whoever did that may have ended in between.

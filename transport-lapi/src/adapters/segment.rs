@@ -190,8 +190,7 @@ impl Segment {
 
     /// The job's own block, the same on all planes.
     pub(crate) fn job(&self) -> &JobBlock {
-        // SAFETY: S1 to S3, for the header page of plane 0.
-        unsafe { self.start.add(SEPARATION).cast().as_ref() }
+        self.of_first_plane(SEPARATION)
     }
 
     pub(crate) fn task(&self, task: usize) -> &TaskBlock {
@@ -202,10 +201,7 @@ impl Segment {
     /// What `task` tells of itself: on the plane of context 0, for all of them.
     pub(crate) fn wireup(&self, task: usize) -> &WireupLine {
         assert!(task < self.layout.tasks(), "tasks of a job are numbered below its size");
-        // SAFETY: S1 to S3, for a block of plane 0.
-        let block: &TaskBlock =
-            unsafe { self.start.add(self.layout.task_at(task)).cast().as_ref() };
-        &block.wireup
+        &self.of_first_plane::<TaskBlock>(self.layout.task_at(task)).wireup
     }
 
     /// What the threads of `task` wait for.
@@ -258,6 +254,13 @@ impl Segment {
         debug_assert!(at + size_of::<T>() <= self.layout.plane_bytes());
         // SAFETY: S1 to S3.
         unsafe { self.base.add(at).cast().as_ref() }
+    }
+
+    /// As [`Segment::view`], on plane 0.
+    fn of_first_plane<T>(&self, at: usize) -> &T {
+        debug_assert!(at + size_of::<T>() <= self.layout.plane_bytes());
+        // SAFETY: S1 to S3.
+        unsafe { self.start.add(at).cast().as_ref() }
     }
 
     /// As [`Segment::view`], for `len` of them.

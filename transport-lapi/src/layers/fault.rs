@@ -191,10 +191,6 @@ unsafe impl<A: Adapter> Adapter for FaultAdapter<A> {
         self.inner.doorbell()
     }
 
-    fn forget(&mut self, task: TaskId) {
-        self.inner.forget(task);
-    }
-
     fn losses(&self) -> usize {
         let is_news = self.gone().is_some_and(|task| !self.inner.is_lost(task));
         self.inner.losses() + usize::from(is_news)

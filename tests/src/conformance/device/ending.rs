@@ -9,23 +9,31 @@ use mpjdev::{Adapter, Error, ErrorClass};
 use super::job::{Platform, Setup};
 use super::rank::{Pending, Rank, check, payload};
 
+/// What every call says that names `other`.
+fn errors_towards<A: Adapter>(rank: &Rank<A>, other: usize) -> Vec<Error> {
+    vec![
+        rank.send(&[1], other, 0).unwrap_err(),
+        rank.ssend(&[1], other, 0).unwrap_err(),
+        rank.isend(vec![1], other, 0).unwrap_err(),
+        rank.isend(payload(0, 4 << 20), other, 0).unwrap_err(),
+        rank.recv(&mut [0], other, 0).unwrap_err(),
+        rank.irecv(1, other, 0).unwrap_err(),
+        rank.probe(other, 0).unwrap_err(),
+        rank.iprobe(other, 0).unwrap_err(),
+        rank.mprobe(other, 0).unwrap_err(),
+        rank.improbe(other, 0).unwrap_err(),
+    ]
+}
+
 /// What every call says.
 fn errors_of<A: Adapter>(rank: &Rank<A>) -> Vec<Error> {
-    vec![
-        rank.send(&[1], 0, 0).unwrap_err(),
-        rank.ssend(&[1], 0, 0).unwrap_err(),
-        rank.isend(vec![1], 0, 0).unwrap_err(),
-        rank.recv(&mut [0], 0, 0).unwrap_err(),
-        rank.irecv(1, 0, 0).unwrap_err(),
-        rank.probe(0, 0).unwrap_err(),
-        rank.iprobe(0, 0).unwrap_err(),
-        rank.mprobe(0, 0).unwrap_err(),
-        rank.improbe(0, 0).unwrap_err(),
+    let others = [
         rank.progress().unwrap_err(),
         rank.stats().unwrap_err(),
         rank.dump().unwrap_err(),
         rank.finish().unwrap_err(),
-    ]
+    ];
+    errors_towards(rank, 0).into_iter().chain(others).collect()
 }
 
 /// A device that was finished, or given up, says so from then on.
@@ -128,19 +136,7 @@ fn go_on_without_the_last<A: Adapter>(rank: &Rank<A>) {
         check(&got, seed);
         rank.wait(send).0.unwrap();
     }
-    let named = [
-        rank.send(&[1], 2, 0).unwrap_err(),
-        rank.ssend(&[1], 2, 0).unwrap_err(),
-        rank.isend(vec![1], 2, 0).unwrap_err(),
-        rank.isend(payload(0, 4 << 20), 2, 0).unwrap_err(),
-        rank.recv(&mut [0], 2, 0).unwrap_err(),
-        rank.irecv(1, 2, 0).unwrap_err(),
-        rank.probe(2, 0).unwrap_err(),
-        rank.iprobe(2, 0).unwrap_err(),
-        rank.mprobe(2, 0).unwrap_err(),
-        rank.improbe(2, 0).unwrap_err(),
-    ];
-    named.iter().for_each(|error| expect_lost(error, 2));
+    errors_towards(rank, 2).iter().for_each(|error| expect_lost(error, 2));
     rank.progress().unwrap();
     let left = rank.dump().unwrap();
     assert!(left.contains("open requests: 0"), "nothing is left of what has failed: {left}");
