@@ -6,7 +6,8 @@
 //! - EX1: the first failure *in time* decides, as far as the launcher can tell: of two processes that end
 //!   while it does not look, the one with the lower number. A rank that complained shortly before it failed,
 //!   mostly of a panic, failed when it did so, by its own clock reading, even if another rank, brought down
-//!   by that, was gone sooner.
+//!   by that, was gone sooner. And a rank that is missed by another one shortly before it is seen to have failed
+//!   had failed by then: a process in its end may answer nobody any more, and yet not have ended.
 //! - EX2: a complaint alone is no failure: a rank may recover. Its ending says whether it did, and one that
 //!   comes long after is none of it.
 //! - EX3: exit code 0 is a success only of a rank that finished, or of one that never joined in a job
@@ -192,6 +193,8 @@ pub(crate) struct Record {
     aborted: Option<(u64, i32)>,
     /// When it gave up its place in the job.
     gave_up: Option<u64>,
+    /// When a call of another rank first failed since this one is gone.
+    missed: Option<u64>,
     /// When its control line ended.
     line_closed: Option<u64>,
     /// When the program in a script was found to have ended.
@@ -263,15 +266,17 @@ impl Record {
 
     /// What it said last, shortly before `at` or since (EX2).
     fn complained(&self, at: u64) -> Option<&Complaint> {
-        self.complaints.last().filter(|said| said.at.saturating_add(RECENT) >= at)
+        self.complaints.last().filter(|said| is_recent(said.at, at))
     }
 
     /// When a failure that was seen `at` this time began (EX1).
     fn dated(&self, at: u64) -> u64 {
-        self.complained(at).map_or(at, |said| said.at.min(at))
+        let said = self.complained(at).map(|said| said.at);
+        let missed = self.missed.filter(|missed| is_recent(*missed, at));
+        said.into_iter().chain(missed).fold(at, u64::min)
     }
 
-    /// Whether it may still turn out to have failed when it complained (EX2).
+    /// Whether it may still turn out to have failed before (EX1, EX2).
     fn is_undecided(&self) -> bool {
         self.ended.is_none() && self.aborted.is_none()
     }
@@ -294,6 +299,11 @@ enum State {
     Open { at: u64, until: u64 },
     /// It has, `at` this time, which has been certain `since` then.
     Failed { fault: Fault, at: u64, since: u64 },
+}
+
+/// Whether what was said at `then` has to do with a failure that was seen `at` this time.
+fn is_recent(then: u64, at: u64) -> bool {
+    then.saturating_add(RECENT) >= at
 }
 
 /// What is known of every rank of the job.
@@ -366,6 +376,14 @@ impl Ledger {
             ControlMessage::GaveUp { at_nanos, .. } => {
                 record.gave_up.get_or_insert(at_nanos.clamp(self.start, now));
             }
+            // The number is a claim.
+            ControlMessage::MetLoss { at_nanos, lost, .. } if lost as usize != rank => {
+                let at = at_nanos.clamp(self.start, now);
+                if let Some(lost) = self.records.get_mut(lost as usize) {
+                    lost.missed = Some(lost.missed.map_or(at, |before| before.min(at)));
+                }
+            }
+            ControlMessage::MetLoss { .. } => {}
             ControlMessage::Failed { at_nanos, message, location, thread, .. } => {
                 if record.complaints.len() == KEPT_COMPLAINTS {
                     record.complaints.remove(1);
@@ -455,15 +473,13 @@ impl Ledger {
             let open = self.open(now).map(|(_, until)| until).min();
             return open.map_or(Decision::Nothing, |until| Decision::Open { until });
         };
-        // One that complained before may be the one that decides (EX1, EX2).
+        // One that complained or was missed before may be the one that decides (EX1, EX2).
         let is_before = |at: u64| at < failure.at;
-        let has_complained = |record: &Record| {
-            record.is_undecided()
-                && record.complained(failure.at).is_some_and(|said| is_before(said.at))
-        };
+        let is_suspect =
+            |record: &Record| record.is_undecided() && is_before(record.dated(failure.at));
         let is_open = self.open(now).any(|(at, _)| is_before(at));
         let until = since.saturating_add(SETTLE);
-        if now < until && (is_open || self.records.iter().any(has_complained)) {
+        if now < until && (is_open || self.records.iter().any(is_suspect)) {
             return Decision::Open { until };
         }
         Decision::Failed(failure)

@@ -88,6 +88,14 @@ impl Error {
             Self::Mixed => mpjdev::ErrorClass::Request,
         }
     }
+
+    /// The rank whose loss this is, by its number in the world, if it is one.
+    pub fn lost_rank(&self) -> Option<usize> {
+        match self {
+            Self::Device(error) => error.lost_rank().map(|rank| rank as usize),
+            _ => None,
+        }
+    }
 }
 
 /// The message, as [`std::fmt::Display`] writes it: this is what a `main` that returns the error

@@ -80,6 +80,9 @@ impl RankDevice {
     #[cold]
     #[inline(never)]
     fn complain(&self, error: Error) -> Error {
+        if let Some(rank) = error.lost_rank() {
+            self.device.met_loss(rank as u32);
+        }
         self.complaints.add(error.to_string());
         error
     }

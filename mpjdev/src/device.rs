@@ -18,7 +18,6 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
 
 use transport_lapi::adapter::{Adapter, Doorbell, GetKind};
 use transport_lapi::bootstrap::Control;
@@ -110,9 +109,6 @@ pub struct Device<A: Adapter> {
     /// Tells the requests of this device from those of others in the process.
     number: u32,
 }
-
-/// How long a rank that has met the end of another one leaves the word to the launcher.
-const AFTER_A_LOSS: Duration = Duration::from_millis(100);
 
 /// Devices that this process has made.
 static DEVICES: AtomicU32 = AtomicU32::new(0);
@@ -392,21 +388,17 @@ impl<A: Adapter> Device<A> {
     /// fork of the process.
     pub fn abort(&self) {
         let session = self.context.session();
-        let has_met_loss = session.is_ok_and(|session| session.state.losses.has_met_one);
-        self.abort_after(has_met_loss);
+        let met = session.ok().and_then(|session| session.state.losses.met);
+        self.abort_after(met);
     }
 
-    /// [`Device::abort`], perhaps since another rank is gone.
-    fn abort_after(&self, has_met_loss: bool) {
+    /// [`Device::abort`], perhaps since the rank that was `met` is gone.
+    fn abort_after(&self, met: Option<u32>) {
         if self.is_fork() || self.ended.swap(true, Ordering::Relaxed) {
             return;
         }
         let is_told = self.launcher.get().is_some_and(|launcher| {
-            if has_met_loss {
-                // The launcher learns of it at about the same time, and ends the job. A word of this rank before
-                // that would make it look like the cause.
-                std::thread::sleep(AFTER_A_LOSS);
-            }
+            met.into_iter().for_each(|lost| launcher.met_loss(lost));
             launcher.gave_up()
         });
         if !is_told {
@@ -466,10 +458,10 @@ impl<A: Adapter> Device<A> {
         }
         let error = self.failure.get_or_init(|| error).clone();
         if let Ok(session) = self.context.session() {
-            let has_met_loss = session.state.losses.has_met_one;
+            let met = session.state.losses.met;
             session.abandon();
             // Before the wait, since that may last until the job ends.
-            self.abort_after(has_met_loss);
+            self.abort_after(met);
         }
         self.context.settle();
         error

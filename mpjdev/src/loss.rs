@@ -25,8 +25,8 @@ use crate::state::State;
 #[derive(Debug, Default)]
 pub(crate) struct Losses {
     ranks: Vec<u32>,
-    /// Whether the loss of a rank has ended an operation, or was noticed.
-    pub has_met_one: bool,
+    /// The rank whose loss was the first to end an operation, or to be noticed.
+    pub met: Option<u32>,
 }
 
 impl Losses {
@@ -85,7 +85,7 @@ fn error(rank: u32) -> Error {
 /// Rank `lost` is lost: ends the operations that need it.
 pub(crate) fn lost(state: &mut State, outbox: &mut Outbox<State>, lost: u32) {
     state.losses.ranks.push(lost);
-    state.losses.has_met_one = true;
+    state.losses.met.get_or_insert(lost);
     state.credits.close(lost);
     let keys: Vec<u64> = state.requests.iter().map(|(key, _)| key).collect();
     for key in keys {

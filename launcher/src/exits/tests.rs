@@ -164,6 +164,37 @@ fn who_gives_up_and_does_not_end_is_not_awaited_long() {
 }
 
 #[test]
+fn who_is_missed_by_another_failed_before_it() {
+    let missed = |job: &mut Ledger, at| {
+        let met = ControlMessage::MetLoss { task: 1, at_nanos: at, lost: 2 };
+        assert!(job.note(1, met, ms(1_000)));
+    };
+    // The launcher learns of rank 2 when that is long known to rank 1, which panics with what its call answers.
+    let mut job = ledger(3);
+    missed(&mut job, ms(10));
+    panic(&mut job, 1, ms(11), "rank 2 is gone");
+    job.ended(1, Ending::Code(101), ms(12));
+    assert_eq!(job.decide(ms(13)), Decision::Open { until: ms(262) });
+    job.ended(2, Ending::Code(86), ms(120));
+    assert_eq!(job.decide(ms(120)), failed(2, Fault::Code(86), ms(10)));
+    // A wrong claim protects nobody, and blames nobody later.
+    let mut wrong = ledger(3);
+    missed(&mut wrong, ms(10));
+    wrong.ended(1, Ending::Code(1), ms(12));
+    assert_eq!(wrong.decide(ms(262)), failed(1, Fault::Code(1), ms(12)));
+    let mut later = ledger(3);
+    missed(&mut later, ms(10));
+    later.ended(0, Ending::Code(7), ms(2_000));
+    later.ended(2, Ending::Code(8), ms(2_001));
+    assert_eq!(later.decide(ms(2_002)), failed(0, Fault::Code(7), ms(2_000)));
+    // Numbers are claims.
+    for lost in [1, 3, u32::MAX] {
+        let met = ControlMessage::MetLoss { task: 1, at_nanos: ms(10), lost };
+        assert!(job.note(1, met, ms(11)));
+    }
+}
+
+#[test]
 fn a_program_that_ends_behind_its_script() {
     let mut job = ledger(1);
     join(&mut job, 0);

@@ -129,7 +129,7 @@ fn fetched(
         Ok(()) => state.end_receive(key, source, tag, len, capacity),
         Err(error) => {
             let error = Error::from(error);
-            state.losses.has_met_one |= error.lost_rank().is_some();
+            state.losses.met = state.losses.met.or(error.lost_rank());
             state.requests.end(key, Operation::Failed(Box::new(error)));
         }
     }

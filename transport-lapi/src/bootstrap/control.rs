@@ -13,6 +13,7 @@
 //! - L5: whose process joins is not taken from the packet, but from the kernel, which names the sender in
 //!   the receiver's namespace of processes.
 //! - L6: a fork of the rank says nothing: what it does is not done by the rank.
+//! - L7: the first loss that a rank meets is told once: however often its calls fail, they do not fill the line.
 
 mod counters;
 mod queues;
@@ -21,6 +22,7 @@ use std::io::{self, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bincode::config::{Configuration, Fixint, Limit, LittleEndian};
@@ -115,6 +117,16 @@ pub enum ControlMessage {
         /// When, by [`monotonic_nanos`].
         at_nanos: u64,
     },
+    /// A call of the rank has failed since another one is gone, which may be news to the launcher: what the rank
+    /// does next is not the cause.
+    MetLoss {
+        /// Who.
+        task: TaskId,
+        /// When, by [`monotonic_nanos`].
+        at_nanos: u64,
+        /// The task that is gone.
+        lost: TaskId,
+    },
 }
 
 impl ControlMessage {
@@ -127,6 +139,7 @@ impl ControlMessage {
             | Self::Leaving { task, .. }
             | Self::Aborted { task, .. }
             | Self::GaveUp { task, .. }
+            | Self::MetLoss { task, .. }
             | Self::Queues { task, .. } => *task,
         }
     }
@@ -198,11 +211,14 @@ struct ControlSocket {
     socket: OwnedFd,
     /// Of the rank (L6).
     process: ProcessMark,
+    /// Whether a loss was told (L7).
+    has_met_loss: AtomicBool,
 }
 
 impl Control {
     pub(crate) fn new(task: TaskId, socket: OwnedFd) -> Self {
-        Self { task, line: Arc::new(ControlSocket { socket, process: ProcessMark::new() }) }
+        let (process, has_met_loss) = (ProcessMark::new(), AtomicBool::new(false));
+        Self { task, line: Arc::new(ControlSocket { socket, process, has_met_loss }) }
     }
 
     /// Says that this rank is here. To be called before waiting for the other ranks: if one of them
@@ -235,6 +251,18 @@ impl Control {
         self.send(&ControlMessage::GaveUp { task: self.task, at_nanos: monotonic_nanos() })
     }
 
+    /// Says that a call of this rank fails since `lost` is gone, if no loss was told before (L7). To be called
+    /// before the program learns of it, so that the launcher does not take what the program does then for the cause.
+    pub fn met_loss(&self, lost: TaskId) {
+        if !self.line.has_met_loss.swap(true, Ordering::Relaxed) {
+            self.send(&ControlMessage::MetLoss {
+                task: self.task,
+                at_nanos: monotonic_nanos(),
+                lost,
+            });
+        }
+    }
+
     /// Answers an inquiry, for one of the rank's contexts.
     pub fn queues(&self, context: usize, queues: Queues) {
         let context = context as u32;
@@ -255,7 +283,7 @@ impl Control {
 
     /// Answers whether it was taken (L6).
     fn send(&self, message: &ControlMessage) -> bool {
-        let ControlSocket { socket, process } = &*self.line;
+        let ControlSocket { socket, process, .. } = &*self.line;
         if process.is_fork() {
             return false;
         }

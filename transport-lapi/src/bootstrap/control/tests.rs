@@ -28,7 +28,7 @@ fn golden_bytes() {
         numbers.flat_map(u64::to_le_bytes).collect()
     };
     let leaving = [&[3, 0, 0, 0, 4, 0, 0, 0][..], &numbers(1..=9)].concat();
-    let golden: [(ControlMessage, &[u8]); 6] = [
+    let golden: [(ControlMessage, &[u8]); 7] = [
         (ControlMessage::Joined { task: 3, pid: 0x1_0203 }, &[0, 0, 0, 0, 3, 0, 0, 0, 3, 2, 1, 0]),
         (ControlMessage::Finished { task: 255 }, &[1, 0, 0, 0, 255, 0, 0, 0]),
         (
@@ -46,6 +46,10 @@ fn golden_bytes() {
               \x01\0\0\0\0\0\0\0\x01\x01\0\0\0\0\x02\0\0\0\0\0\0\0\x03\0\0\0\0\0\0\0\x01\0\0\0\0\0\0\0\
               \x01\0\0\0\0\0\0\0\x04\0\0\0\xff\xff\xff\xff\x05\0\0\0\0\0\0\0\x06\0\0\0\0\0\0\0\x01\
               \x02\0\0\0\0\0\0\0",
+        ),
+        (
+            ControlMessage::MetLoss { task: 5, at_nanos: 6, lost: 2 },
+            b"\x07\0\0\0\x05\0\0\0\x06\0\0\0\0\0\0\0\x02\0\0\0",
         ),
     ];
     for (message, bytes) in golden {
@@ -99,6 +103,18 @@ fn messages_arrive_in_order_and_then_the_end() {
     assert_eq!(third, Incoming::Message(ControlMessage::Leaving { task: 7, counters }));
     let fourth = launcher.try_recv().expect("finished");
     assert_eq!(fourth, Incoming::Message(ControlMessage::Finished { task: 7 }));
+    assert_eq!(launcher.try_recv().expect("end"), Incoming::End);
+}
+
+#[test]
+fn the_first_loss_is_told_and_no_other() {
+    let (launcher, rank) = line(3);
+    rank.met_loss(1);
+    rank.clone().met_loss(2);
+    rank.met_loss(1);
+    drop(rank);
+    let told = launcher.try_recv().expect("a loss");
+    assert!(matches!(told, Incoming::Message(ControlMessage::MetLoss { task: 3, lost: 1, .. })));
     assert_eq!(launcher.try_recv().expect("end"), Incoming::End);
 }
 
