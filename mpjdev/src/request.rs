@@ -198,9 +198,14 @@ impl Requests {
 
     /// Whether an operation has ended since a waiter looked for the last time, at `looked_at`; the next time counts
     /// from now. While none has, there is nothing to find.
+    // Stores only where there is news: a store in every turn of a spin makes short messages slower by a third.
     #[inline(always)]
     pub fn has_news(&self, looked_at: &mut u64) -> bool {
-        std::mem::replace(looked_at, self.ended) != self.ended
+        let has_news = *looked_at != self.ended;
+        if has_news {
+            *looked_at = self.ended;
+        }
+        has_news
     }
 
     #[inline(always)]

@@ -1,4 +1,4 @@
-//! The system calls that rustix does not offer, and the processor's prefetch.
+//! The system calls that rustix does not offer, and the processor's prefetches.
 //!
 //! Used by [`crate::adapters`] only.
 //!
@@ -6,7 +6,7 @@
 //!   and `process_vm_writev` only reads it; whatever is wrong with the remote address is an error,
 //!   never a fault.
 
-#![allow(unsafe_code, reason = "libc calls and a processor intrinsic")]
+#![allow(unsafe_code, reason = "libc calls and instructions of the processor")]
 
 use std::io;
 
@@ -49,6 +49,25 @@ fn moved(answer: isize, len: usize) -> io::Result<usize> {
         Ok(moved) => Ok(moved),
         Err(_) => Err(io::Error::last_os_error()),
     }
+}
+
+/// Asks the processor to make the cache line at `at` its own, which is about to be written. It need not even be mapped.
+#[inline(always)]
+pub(crate) fn prefetch_to_write<T>(at: *const T) {
+    #[cfg(all(target_arch = "x86_64", not(miri), not(loom)))]
+    // SAFETY: a hint, which never faults and changes no memory; processors that do not know it do nothing.
+    unsafe {
+        use std::arch::asm;
+        asm!("prefetchw [{at}]", at = in(reg) at, options(nostack, preserves_flags, readonly));
+    }
+    #[cfg(all(target_arch = "aarch64", not(miri), not(loom)))]
+    // SAFETY: as above.
+    unsafe {
+        use std::arch::asm;
+        asm!("prfm pstl1keep, [{at}]", at = in(reg) at, options(nostack, readonly));
+    }
+    #[cfg(not(all(any(target_arch = "x86_64", target_arch = "aarch64"), not(miri), not(loom))))]
+    let _ = at;
 }
 
 /// Asks the processor to fetch the cache line at `at`, which need not even be mapped.

@@ -22,6 +22,10 @@ use crate::adapters::ring::RingDamage;
 use crate::body::Piece;
 use crate::region::RecvPart;
 use crate::sync::{AtomicU32, Ordering, UnsafeCell};
+use crate::sys;
+
+/// Bytes of a body that are asked for ahead at most.
+const MOST_EXPECTED: usize = 1024;
 
 /// One line of a bulk area.
 #[repr(C, align(64))]
@@ -99,6 +103,20 @@ impl<'m> BulkProducer<'m> {
         });
         self.position = end;
         Ok(Some(start))
+    }
+
+    /// Asks for the first lines that a body of `len` bytes fills if it is the next one, if they are known to be free.
+    #[inline(never)]
+    pub(crate) fn expect(&self, len: usize) {
+        let area = self.lines.len() * LINE;
+        let len = len.min(MOST_EXPECTED);
+        if self.position.wrapping_sub(self.freed) as usize + len <= area {
+            let start = self.position as usize & (area - 1);
+            let end = (start + len).min(area);
+            for at in (start..end).step_by(LINE) {
+                sys::prefetch_to_write(&raw const self.lines[at / LINE]);
+            }
+        }
     }
 
     #[cold]

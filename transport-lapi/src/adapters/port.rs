@@ -29,6 +29,8 @@ struct ToTarget {
     producer: Producer<'static>,
     bell: &'static Bell,
     distance: Distance,
+    /// Where the ring that comes from there stood when the last frame went there.
+    heard: u32,
 }
 
 /// What comes from one origin.
@@ -67,6 +69,7 @@ impl Port {
             producer: Producer::new(lasting.ring(me, target)),
             bell: &lasting.task(target).bell.0,
             distance: Distance::default(),
+            heard: 0,
         });
         let slate = lasting.slate(me);
         let ring = |origin| Consumer::new(lasting.ring(origin, me));
@@ -112,6 +115,13 @@ impl Port {
         let post = to.producer.offer(head, body).map_err(|damage| corrupt(target, damage))?;
         if post == Post::Taken {
             to.bell.ring_for(self.task, self.fences);
+            let heard = self.origins[target as usize].ring.position();
+            if to.heard == heard {
+                // Nothing has come in between, so this is a stream: one more will follow. In a dialogue the peer
+                // looks at those lines now, and both would pull at them.
+                to.producer.expect(head.len() + body.len());
+            }
+            to.heard = heard;
         }
         Ok(post)
     }
@@ -123,16 +133,18 @@ impl Port {
         budget: usize,
         events: &mut E,
     ) -> Result<usize, AdapterError> {
+        let mut next = self.first;
         for _ in 0..self.in_turn {
-            let from = self.first;
-            self.first = if from + 1 == self.in_turn { 0 } else { from + 1 };
+            let from = next;
+            next = if from + 1 == self.in_turn { 0 } else { from + 1 };
             if from == self.task as usize && self.nothing_from_self() {
                 continue;
             }
-            let delivered = self.poll_origin(from, budget, events)?;
-            if delivered > 0 {
+            let polled = self.poll_origin(from, budget, events);
+            if !matches!(polled, Ok(0)) {
                 // Frames are dealt with at once; the other origins come first next time.
-                return Ok(delivered);
+                self.first = next;
+                return polled;
             }
         }
         if self.in_turn == 0 { self.poll_marked(budget, events) } else { Ok(0) }

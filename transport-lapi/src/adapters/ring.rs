@@ -201,6 +201,23 @@ impl<'m> Producer<'m> {
         cell.stamp.store(stamp, Ordering::Release); // SYNC: frame
     }
 
+    /// Asks for the lines that a frame of `len` bytes fills if it is the next one. The consumer's cache has them
+    /// since the lap before; asked for now, they are here when the frame is written.
+    #[inline(always)]
+    pub(crate) fn expect(&self, len: usize) {
+        if self.full() {
+            return;
+        }
+        let next: *const Cell = self.ring.cell(self.position);
+        let in_cell = if len <= CELL_DATA { STAMPS + len } else { LINE };
+        for start in (0..in_cell).step_by(LINE) {
+            sys::prefetch_to_write(next.wrapping_byte_add(start));
+        }
+        if len > CELL_DATA {
+            self.bulk.expect(len);
+        }
+    }
+
     /// How long it takes to read what the consumer has written; `None` if it has written nothing since
     /// the last look. The values are not used: a claim that says nothing can do no harm.
     pub(crate) fn look(&mut self) -> Option<Duration> {
