@@ -139,9 +139,14 @@ impl<T> Lock<T> {
     pub(crate) fn lock(&self) -> Result<Guard<'_, T>, Refusal> {
         let mine = thread_mark();
         let bias: &AtomicUsize = &self.bias;
-        let is_mine = bias.load(Ordering::Relaxed) == mine && !self.is_held();
-        if is_mine && self.enter_by_bias(bias, mine) {
-            return Ok(Guard::new(self, None));
+        if bias.load(Ordering::Relaxed) == mine && !self.is_held() {
+            // The owner's entry, or its retreat (X3).
+            self.held.store(true, Ordering::Relaxed);
+            FENCES.light();
+            if bias.load(Ordering::Relaxed) == mine {
+                return Ok(Guard::new(self, None));
+            }
+            self.leave_by_bias();
         }
         self.enter_by_gate(mine)
     }
@@ -167,18 +172,6 @@ impl<T> Lock<T> {
             self.count_contention();
             self.gate.lock()
         })
-    }
-
-    /// The owner's entry, or its retreat (X3).
-    #[inline(always)]
-    fn enter_by_bias(&self, bias: &AtomicUsize, mine: usize) -> bool {
-        self.held.store(true, Ordering::Relaxed);
-        FENCES.light();
-        let is_mine = bias.load(Ordering::Relaxed) == mine;
-        if !is_mine {
-            self.leave_by_bias();
-        }
-        is_mine
     }
 
     #[inline(always)]

@@ -39,10 +39,7 @@ impl Fences {
     /// The fence that is passed often.
     #[inline(always)]
     pub(crate) fn light(self) {
-        match self {
-            Self::Asymmetric | Self::InProcess => light_fence(),
-            Self::Symmetric => fence(Ordering::SeqCst),
-        }
+        if self == Self::Symmetric { fence(Ordering::SeqCst) } else { light_fence() }
     }
 
     /// The fence that is passed seldom. An error means that nothing was ordered.
@@ -73,11 +70,12 @@ mod imp {
     };
     pub(crate) use std::thread::yield_now;
 
+    // Of two bytes or more, so that its place is an even number.
+    thread_local!(static MARK: u64 = const { 0 });
+
     /// A number that no two living threads share; even, and not 0.
     #[inline(always)]
     pub(crate) fn thread_mark() -> usize {
-        // The place of a variable of two bytes or more that every thread has.
-        thread_local!(static MARK: u64 = const { 0 });
         MARK.with(|mark| std::ptr::from_ref(mark) as usize)
     }
 

@@ -133,11 +133,15 @@ impl Port {
         budget: usize,
         events: &mut E,
     ) -> Result<usize, AdapterError> {
+        let me = self.task as usize;
         let mut next = self.first;
         for _ in 0..self.in_turn {
             let from = next;
             next = if from + 1 == self.in_turn { 0 } else { from + 1 };
-            if from == self.task as usize && self.nothing_from_self() {
+            // Whether this task has taken in all that it sent to itself is seen without touching that ring.
+            if from == me
+                && self.targets[me].producer.position() == self.origins[me].ring.position()
+            {
                 continue;
             }
             let polled = self.poll_origin(from, budget, events);
@@ -176,13 +180,6 @@ impl Port {
                 return Ok(delivered);
             }
         }
-    }
-
-    /// Whether this task has taken in all that it sent to itself: seen without touching the ring.
-    #[inline(always)]
-    fn nothing_from_self(&self) -> bool {
-        let me = self.task as usize;
-        self.targets[me].producer.position() == self.origins[me].ring.position()
     }
 
     /// Delivers at most `budget` frames of one origin.

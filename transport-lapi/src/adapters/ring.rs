@@ -296,7 +296,13 @@ impl<'m> Consumer<'m> {
             } else {
                 self.deliver(cell, (stamp >> 32) as u32, extent, origin, events)
             };
-        self.release_cells();
+        let hidden = self.position.wrapping_sub(self.published) as usize;
+        if hidden * 4 >= self.ring.cells.len() {
+            // A quarter of the ring (R3).
+            self.ring.indices.cells.store(self.position, Ordering::Release); // SYNC: cell credit
+            self.published = self.position;
+            self.gave_back = true;
+        }
         delivered.map(|()| true)
     }
 
@@ -343,17 +349,6 @@ impl<'m> Consumer<'m> {
                 Ok(())
             }
             _ => Err(RingDamage::Kind),
-        }
-    }
-
-    /// Tells the producer of cells that are free again, when they are a quarter of the ring (R3).
-    #[inline(always)]
-    fn release_cells(&mut self) {
-        let hidden = self.position.wrapping_sub(self.published) as usize;
-        if hidden * 4 >= self.ring.cells.len() {
-            self.ring.indices.cells.store(self.position, Ordering::Release); // SYNC: cell credit
-            self.published = self.position;
-            self.gave_back = true;
         }
     }
 
