@@ -42,6 +42,8 @@ const GONE_AFTER: u64 = 1_000_000_000;
 const SETTLE: u64 = 250_000_000;
 /// A rank that failed this long after a complaint had recovered from it.
 const RECENT: u64 = 1_000_000_000;
+/// How long a process that answers nobody any more may take to end: the kernel takes its memory apart first.
+const BURIED: u64 = 5_000_000_000;
 
 /// How a process ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -266,17 +268,21 @@ impl Record {
 
     /// What it said last, shortly before `at` or since (EX2).
     fn complained(&self, at: u64) -> Option<&Complaint> {
-        self.complaints.last().filter(|said| is_recent(said.at, at))
+        self.complaints.last().filter(|said| said.at.saturating_add(RECENT) >= at)
+    }
+
+    /// When another rank missed this one, if that was shortly before `at` (EX1).
+    fn missed_shortly_before(&self, at: u64) -> Option<u64> {
+        self.missed.filter(|missed| missed.saturating_add(BURIED) >= at)
     }
 
     /// When a failure that was seen `at` this time began (EX1).
     fn dated(&self, at: u64) -> u64 {
         let said = self.complained(at).map(|said| said.at);
-        let missed = self.missed.filter(|missed| is_recent(*missed, at));
-        said.into_iter().chain(missed).fold(at, u64::min)
+        said.into_iter().chain(self.missed_shortly_before(at)).fold(at, u64::min)
     }
 
-    /// Whether it may still turn out to have failed before (EX1, EX2).
+    /// Whether it may still turn out to have failed before another one (EX1, EX2).
     fn is_undecided(&self) -> bool {
         self.ended.is_none() && self.aborted.is_none()
     }
@@ -286,7 +292,7 @@ impl Record {
 #[derive(Debug, Clone, Copy)]
 struct Facts {
     somebody_joined: bool,
-    /// When the first rank was declared lost, and the calls of the others began to fail.
+    /// When the first rank was lost, of those that were declared lost: the calls of others may have failed since.
     lost_at: Option<u64>,
 }
 
@@ -301,18 +307,13 @@ enum State {
     Failed { fault: Fault, at: u64, since: u64 },
 }
 
-/// Whether what was said at `then` has to do with a failure that was seen `at` this time.
-fn is_recent(then: u64, at: u64) -> bool {
-    then.saturating_add(RECENT) >= at
-}
-
 /// What is known of every rank of the job.
 #[derive(Debug)]
 pub(crate) struct Ledger {
     start: u64,
     host: String,
     records: Vec<Record>,
-    /// When [`Ledger::take_failed`] told of the first failure.
+    /// When the rank had failed of which [`Ledger::take_failed`] told first.
     lost_at: Option<u64>,
 }
 
@@ -380,7 +381,9 @@ impl Ledger {
             ControlMessage::MetLoss { at_nanos, lost, .. } if lost as usize != rank => {
                 let at = at_nanos.clamp(self.start, now);
                 if let Some(lost) = self.records.get_mut(lost as usize) {
-                    lost.missed = Some(lost.missed.map_or(at, |before| before.min(at)));
+                    // An old one was wrong.
+                    let before = lost.missed_shortly_before(at);
+                    lost.missed = Some(before.map_or(at, |before| before.min(at)));
                 }
             }
             ControlMessage::MetLoss { .. } => {}
@@ -469,29 +472,35 @@ impl Ledger {
 
     /// Whether the job has failed by `now`.
     pub(crate) fn decide(&self, now: u64) -> Decision {
-        let Some((failure, since)) = self.first_failure(now) else {
+        let Some((failure, since)) = self.failures(now).min_by_key(|(failure, _)| failure.at)
+        else {
             let open = self.open(now).map(|(_, until)| until).min();
             return open.map_or(Decision::Nothing, |until| Decision::Open { until });
         };
-        // One that complained or was missed before may be the one that decides (EX1, EX2).
-        let is_before = |at: u64| at < failure.at;
-        let is_suspect =
-            |record: &Record| record.is_undecided() && is_before(record.dated(failure.at));
-        let is_open = self.open(now).any(|(at, _)| is_before(at));
-        let until = since.saturating_add(SETTLE);
-        if now < until && (is_open || self.records.iter().any(is_suspect)) {
-            return Decision::Open { until };
-        }
-        Decision::Failed(failure)
+        let open = self.open_before(failure, since, now);
+        open.map_or(Decision::Failed(failure), |until| Decision::Open { until })
+    }
+
+    /// Until when it is open whether another rank failed before this failure, which has been certain `since` then
+    /// (EX1, EX2, EX7).
+    fn open_before(&self, failure: Failure, since: u64, now: u64) -> Option<u64> {
+        let open = self.open(now).filter(|(at, _)| *at < failure.at).map(|(_, until)| until);
+        let undecided = self.records.iter().filter(|record| record.is_undecided());
+        let suspected = undecided.filter_map(|record| {
+            let said = record.complained(failure.at).map(|said| said.at);
+            let settled = |at: Option<u64>, after: u64| {
+                at.filter(|at| *at < failure.at).map(|_| since.saturating_add(after))
+            };
+            settled(record.missed_shortly_before(failure.at), BURIED).or(settled(said, SETTLE))
+        });
+        open.chain(suspected).filter(|until| now < *until).max()
     }
 
     /// When more will be known than at `now`, though nothing happens until then.
     pub(crate) fn next_certainty(&self, now: u64) -> Option<u64> {
-        let decision = match self.decide(now) {
-            Decision::Open { until } => Some(until),
-            Decision::Nothing | Decision::Failed(_) => None,
-        };
-        self.open(now).map(|(_, until)| until).chain(decision).filter(|until| *until > now).min()
+        let untold = self.failures(now).filter(|(failure, _)| !self.records[failure.rank].told);
+        let before = untold.filter_map(|(failure, since)| self.open_before(failure, since, now));
+        self.open(now).map(|(_, until)| until).chain(before).filter(|until| *until > now).min()
     }
 
     /// The states of all ranks at `now`.
@@ -508,28 +517,24 @@ impl Ledger {
         })
     }
 
-    /// The failure that decides, of those that are certain by `now`; and since when it has been.
-    fn first_failure(&self, now: u64) -> Option<(Failure, u64)> {
-        let failures = self.states(now).enumerate().filter_map(|(rank, state)| match state {
+    /// The failures that are certain by `now`, and since when each has been.
+    fn failures(&self, now: u64) -> impl Iterator<Item = (Failure, u64)> {
+        self.states(now).enumerate().filter_map(|(rank, state)| match state {
             State::Failed { fault, at, since } => Some((Failure { rank, fault, at }, since)),
             State::Well | State::Open { .. } => None,
-        });
-        failures.min_by_key(|(failure, _)| failure.at)
+        })
     }
 
-    /// A rank that has failed by `now` and was not told of before, if there is one. The others are about to
-    /// learn that it is lost; with it comes whether it is the first.
+    /// The first rank that has failed by `now` and was not told of before, if there is one. The others are about to
+    /// learn that it is lost; with it comes whether it is the first of all.
     pub(crate) fn take_failed(&mut self, now: u64) -> Option<(Failure, bool)> {
-        let job = self.facts();
-        let untold = self.records.iter_mut().enumerate().filter(|(_, record)| !record.told);
-        let mut failures = untold.filter_map(|(rank, record)| {
-            let State::Failed { fault, at, .. } = record.state(job, now) else { return None };
-            record.told = true;
-            Some(Failure { rank, fault, at })
-        });
-        let failure = failures.next()?;
+        let untold = self.failures(now).filter(|(failure, _)| !self.records[failure.rank].told);
+        let settled =
+            untold.filter(|(failure, since)| self.open_before(*failure, *since, now).is_none());
+        let (failure, _) = settled.min_by_key(|(failure, _)| failure.at)?;
+        self.records[failure.rank].told = true;
         let is_first = self.lost_at.is_none();
-        self.lost_at.get_or_insert(now);
+        self.lost_at.get_or_insert(failure.at.min(now));
         Some((failure, is_first))
     }
 

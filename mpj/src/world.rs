@@ -188,7 +188,7 @@ impl Deref for World {
 
 impl Drop for World {
     /// Leaves the job. While panicking, or after an error that counts for this thread (see
-    /// the head of `seat.rs`), it waits for nobody.
+    /// the head of `rank_device.rs`), it waits for nobody.
     fn drop(&mut self) {
         if self.left || self.communicator.device.is_fork() {
             // The job of a rank's fork is its parent's.

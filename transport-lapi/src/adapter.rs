@@ -33,8 +33,9 @@
 //!   [`Events::left`] names its ticket. The memory that a get fills is written until the call returns, or, after
 //!   [`Transfer::Started`], until [`Events::got`] names its ticket. When [`Adapter::withdraw`] has answered
 //!   `true`, none is read or written any more, whatever was under way.
-//! - A10: what has arrived from a task before it is declared lost can still be taken in; later frames may come. What is under way towards
-//!   a lost task ends: bodies leave, and gets are over, although nobody takes anything in there.
+//! - A10: what has arrived from a task before it is declared lost can still be taken in. What it sends after that may
+//!   still come; the caller throws it away. What is under way towards a lost task ends: bodies leave, and gets are
+//!   over, although nobody takes anything in there.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -34,6 +34,11 @@ fn complain(ledger: &mut Ledger, rank: u32, at: u64, text: &str, place: &str) {
     assert!(ledger.note(rank as usize, failed, ms(1_000)));
 }
 
+fn miss(ledger: &mut Ledger, rank: u32, lost: u32, at: u64) {
+    let met = ControlMessage::MetLoss { task: rank, at_nanos: at, lost };
+    assert!(ledger.note(rank as usize, met, ms(100_000)));
+}
+
 /// The one that decides when nothing more comes.
 fn fault(ledger: &Ledger) -> Option<(usize, Fault)> {
     match ledger.decide(ms(100_000)) {
@@ -159,39 +164,72 @@ fn who_gives_up_and_does_not_end_is_not_awaited_long() {
     assert_eq!(error.decide(ms(261)), failed(1, Fault::GaveUp { panicked: false }, ms(11)));
     // Nor do those that fail because of that come first.
     error.ended(0, Ending::Code(1), ms(50));
-    assert_eq!(error.decide(ms(60)), Decision::Open { until: ms(300) });
+    assert_eq!(error.decide(ms(60)), Decision::Open { until: ms(261) });
     assert_eq!(error.decide(ms(261)), failed(1, Fault::GaveUp { panicked: false }, ms(11)));
 }
 
 #[test]
 fn who_is_missed_by_another_failed_before_it() {
-    let missed = |job: &mut Ledger, at| {
-        let met = ControlMessage::MetLoss { task: 1, at_nanos: at, lost: 2 };
-        assert!(job.note(1, met, ms(1_000)));
-    };
+    let missed = |job: &mut Ledger, at| miss(job, 1, 2, at);
     // The launcher learns of rank 2 when that is long known to rank 1, which panics with what its call answers.
     let mut job = ledger(3);
     missed(&mut job, ms(10));
     panic(&mut job, 1, ms(11), "rank 2 is gone");
     job.ended(1, Ending::Code(101), ms(12));
-    assert_eq!(job.decide(ms(13)), Decision::Open { until: ms(262) });
-    job.ended(2, Ending::Code(86), ms(120));
-    assert_eq!(job.decide(ms(120)), failed(2, Fault::Code(86), ms(10)));
+    assert_eq!(job.decide(ms(13)), Decision::Open { until: ms(5_012) });
+    assert_eq!(job.next_certainty(ms(13)), Some(ms(5_012)));
+    job.ended(2, Ending::Code(86), ms(3_000));
+    assert_eq!(job.decide(ms(3_000)), failed(2, Fault::Code(86), ms(10)));
     // A wrong claim protects nobody, and blames nobody later.
     let mut wrong = ledger(3);
     missed(&mut wrong, ms(10));
     wrong.ended(1, Ending::Code(1), ms(12));
-    assert_eq!(wrong.decide(ms(262)), failed(1, Fault::Code(1), ms(12)));
+    assert_eq!(wrong.decide(ms(5_012)), failed(1, Fault::Code(1), ms(12)));
     let mut later = ledger(3);
     missed(&mut later, ms(10));
-    later.ended(0, Ending::Code(7), ms(2_000));
-    later.ended(2, Ending::Code(8), ms(2_001));
-    assert_eq!(later.decide(ms(2_002)), failed(0, Fault::Code(7), ms(2_000)));
-    // Numbers are claims.
-    for lost in [1, 3, u32::MAX] {
-        let met = ControlMessage::MetLoss { task: 1, at_nanos: ms(10), lost };
-        assert!(job.note(1, met, ms(11)));
-    }
+    later.ended(0, Ending::Code(7), ms(6_000));
+    later.ended(2, Ending::Code(8), ms(6_001));
+    assert_eq!(later.decide(ms(6_002)), failed(0, Fault::Code(7), ms(6_000)));
+    // Of several claims the earliest counts, but for one that has turned out to be wrong.
+    let mut several = ledger(3);
+    several.ended(0, Ending::Code(7), ms(8_040));
+    [10, 8_020, 8_030].into_iter().for_each(|at| missed(&mut several, ms(at)));
+    several.ended(2, Ending::Code(8), ms(8_050));
+    assert_eq!(several.decide(ms(8_050)), failed(2, Fault::Code(8), ms(8_020)));
+    // Numbers and times are claims.
+    let mut claims = ledger(3);
+    [1, 3, u32::MAX].into_iter().for_each(|lost| miss(&mut claims, 1, lost, ms(10)));
+    assert!(claims.records().iter().all(|record| record.missed.is_none()));
+    missed(&mut claims, 0);
+    assert_eq!(claims.records()[2].missed, Some(START));
+}
+
+/// Where the others go on, the one that misses a rank is told of neither before it nor at all: it had no choice.
+#[test]
+fn who_misses_another_where_the_others_go_on() {
+    let mut job = ledger(3);
+    (0..3).for_each(|rank| join(&mut job, rank));
+    miss(&mut job, 0, 1, ms(10));
+    give_up(&mut job, 0, ms(11));
+    job.ended(0, Ending::Code(0), ms(12));
+    assert_eq!(job.take_failed(ms(13)), None, "rank 1 may have failed before");
+    assert_eq!(job.next_certainty(ms(13)), Some(ms(5_012)));
+    job.ended(1, Ending::Code(7), ms(20));
+    let first = Failure { rank: 1, fault: Fault::Code(7), at: ms(10) };
+    assert_eq!(job.take_failed(ms(20)), Some((first, true)));
+    assert_eq!(job.take_failed(ms(10_000)), None);
+}
+
+/// The script of a missed program may go on for a while.
+#[test]
+fn a_program_behind_a_script_is_missed() {
+    let mut job = ledger(2);
+    join(&mut job, 1);
+    job.program_ended(1, ms(10));
+    panic(&mut job, 0, ms(11), "rank 1 is gone");
+    job.ended(0, Ending::Code(101), ms(12));
+    assert_eq!(job.decide(ms(500)), Decision::Open { until: ms(1_010) });
+    assert_eq!(job.decide(ms(1_010)), failed(1, Fault::Gone { panicked: false }, ms(10)));
 }
 
 #[test]

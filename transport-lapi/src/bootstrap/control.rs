@@ -21,8 +21,7 @@ mod queues;
 use std::io::{self, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Once};
 use std::time::Duration;
 
 use bincode::config::{Configuration, Fixint, Limit, LittleEndian};
@@ -117,8 +116,8 @@ pub enum ControlMessage {
         /// When, by [`monotonic_nanos`].
         at_nanos: u64,
     },
-    /// A call of the rank has failed since another one is gone, which may be news to the launcher: what the rank
-    /// does next is not the cause.
+    /// The rank has noticed that another one is gone, mostly since a call has failed, which may be news to the
+    /// launcher: what the rank does next is not the cause.
     MetLoss {
         /// Who.
         task: TaskId,
@@ -211,14 +210,14 @@ struct ControlSocket {
     socket: OwnedFd,
     /// Of the rank (L6).
     process: ProcessMark,
-    /// Whether a loss was told (L7).
-    has_met_loss: AtomicBool,
+    /// Runs when a loss is told (L7).
+    first_loss: Once,
 }
 
 impl Control {
     pub(crate) fn new(task: TaskId, socket: OwnedFd) -> Self {
-        let (process, has_met_loss) = (ProcessMark::new(), AtomicBool::new(false));
-        Self { task, line: Arc::new(ControlSocket { socket, process, has_met_loss }) }
+        let (process, first_loss) = (ProcessMark::new(), Once::new());
+        Self { task, line: Arc::new(ControlSocket { socket, process, first_loss }) }
     }
 
     /// Says that this rank is here. To be called before waiting for the other ranks: if one of them
@@ -251,14 +250,15 @@ impl Control {
         self.send(&ControlMessage::GaveUp { task: self.task, at_nanos: monotonic_nanos() })
     }
 
-    /// Says that a call of this rank fails since `lost` is gone, if no loss was told before (L7). To be called
-    /// before the program learns of it, so that the launcher does not take what the program does then for the cause.
+    /// Says that this rank has noticed that `lost` is gone, if no loss was told before (L7). To be called before the
+    /// program learns of it, so that the launcher does not take what the program does then for the cause: it is told
+    /// when the call returns, also where another thread tells it. Nothing is said of the loss of this rank itself.
     pub fn met_loss(&self, lost: TaskId) {
-        if !self.line.has_met_loss.swap(true, Ordering::Relaxed) {
-            self.send(&ControlMessage::MetLoss {
-                task: self.task,
-                at_nanos: monotonic_nanos(),
-                lost,
+        let task = self.task;
+        if lost != task && !self.line.process.is_fork() {
+            self.line.first_loss.call_once(|| {
+                let at_nanos = monotonic_nanos();
+                self.send(&ControlMessage::MetLoss { task, at_nanos, lost });
             });
         }
     }

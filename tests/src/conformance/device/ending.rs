@@ -102,6 +102,8 @@ fn lose_the_last<P: Platform>(
         |rank| rank.abort(),
         move |rank| {
             expect_lost(&blocked(rank), 2);
+            // A send fails as soon as the transport knows; a wait notices, and ends receives from any source.
+            expect_lost(&rank.recv(&mut [0; 8], 2, 6).unwrap_err(), 2);
             go_on_without_the_last(rank);
         },
     );

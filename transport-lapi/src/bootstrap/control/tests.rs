@@ -109,6 +109,7 @@ fn messages_arrive_in_order_and_then_the_end() {
 #[test]
 fn the_first_loss_is_told_and_no_other() {
     let (launcher, rank) = line(3);
+    rank.met_loss(3);
     rank.met_loss(1);
     rank.clone().met_loss(2);
     rank.met_loss(1);
