@@ -51,7 +51,10 @@ impl RankDevice {
     pub fn answer<T>(&self, outcome: Result<T, impl Into<Error>>) -> Result<T, Error> {
         match outcome {
             Ok(value) => {
-                self.content();
+                // The call has succeeded: the error of the one before does not count any more.
+                if KEPT.load(Ordering::Relaxed) != 0 {
+                    self.complaints.go_on();
+                }
                 Ok(value)
             }
             Err(error) => Err(self.complain(error.into())),
@@ -69,12 +72,6 @@ impl RankDevice {
             Ok(None) => Ok(None),
             outcome => self.answer(outcome),
         }
-    }
-
-    /// A call of this thread has succeeded: forgets the error of the one before.
-    #[inline(always)]
-    pub fn content(&self) {
-        self.complaints.succeeded();
     }
 
     #[cold]
@@ -135,16 +132,8 @@ thread_local! {
 }
 
 impl Complaints {
-    /// A call of this thread has succeeded.
-    #[inline(always)]
-    fn succeeded(&self) {
-        if KEPT.load(Ordering::Relaxed) != 0 {
-            self.go_on();
-        }
-    }
-
-    /// Forgets this thread's complaint, and notes that the thread has gone on after those of others. While
-    /// no further one comes that has to be done once, so later calls take no lock.
+    /// A call of this thread has succeeded: forgets its complaint, and notes that the thread has gone on after those of
+    /// others. While no further one comes that has to be done once, so later calls take no lock.
     #[cold]
     #[inline(never)]
     fn go_on(&self) {
@@ -224,7 +213,7 @@ mod tests {
         complaints.add("first".to_owned());
         complaints.add("second".to_owned());
         assert_eq!(complaints.of_leaving().as_deref(), Some("second"));
-        complaints.succeeded();
+        complaints.go_on();
         assert_eq!(complaints.of_leaving(), None);
         assert_eq!(complaints.latest.load(Ordering::Relaxed), 0, "nothing is kept");
     }
@@ -233,7 +222,7 @@ mod tests {
     fn a_success_of_another_thread_settles_nothing() {
         let complaints = Complaints::default();
         complaints.add("mine".to_owned());
-        elsewhere(|| complaints.succeeded());
+        elsewhere(|| complaints.go_on());
         assert_eq!(complaints.of_leaving().as_deref(), Some("mine"));
         elsewhere(|| complaints.add("another".to_owned()));
         assert_eq!(complaints.of_leaving().as_deref(), Some("mine"), "one's own comes first");
@@ -243,16 +232,16 @@ mod tests {
     #[test]
     fn an_error_of_a_thread_counts_until_the_leaving_one_has_gone_on() {
         let complaints = Complaints::default();
-        complaints.succeeded();
+        complaints.go_on();
         elsewhere(|| complaints.add("first".to_owned()));
-        elsewhere(|| complaints.succeeded());
+        elsewhere(|| complaints.go_on());
         assert_eq!(complaints.of_leaving().as_deref(), Some("first"));
-        complaints.succeeded();
+        complaints.go_on();
         assert_eq!(complaints.of_leaving(), None);
         elsewhere(|| assert_eq!(complaints.of_leaving().as_deref(), Some("first")));
         elsewhere(|| complaints.add("second".to_owned()));
         assert_eq!(complaints.of_leaving().as_deref(), Some("second"));
-        complaints.succeeded();
+        complaints.go_on();
         assert_eq!(complaints.of_leaving(), None);
     }
 
@@ -261,7 +250,7 @@ mod tests {
         let (one, other) = (Complaints::default(), Complaints::default());
         elsewhere(|| one.add("one".to_owned()));
         elsewhere(|| other.add("other".to_owned()));
-        other.succeeded();
+        other.go_on();
         assert_eq!(one.of_leaving().as_deref(), Some("one"));
         assert_eq!(other.of_leaving(), None);
     }
@@ -274,7 +263,7 @@ mod tests {
         }
         assert_eq!(complaints.kept().len(), MOST_KEPT);
         assert!(complaints.of_leaving().is_some());
-        complaints.succeeded();
+        complaints.go_on();
         assert_eq!(complaints.of_leaving(), None);
     }
 }

@@ -3,7 +3,7 @@
 //! It is a context of the transport, whose client state is the matching queues, the requests and the credit
 //! ([`State`]). Posting a receive and taking in an arrival both happen under the context's lock, so they cannot miss
 //! each other. This file has the calls that start operations, and those that end the device. A call that starts one
-//! begins with the case that most calls are: [`Device::send_now`] sends a short message at once,
+//! begins with the case that most calls are: [`Eager::send_now`] sends a short message at once,
 //! [`Device::post_span`] posts a receive that no early message fits. Where something is in the way, nothing has
 //! happened yet, and [`Device::start_send`] or [`Device::start_receive`] goes on, for all cases.
 //!
@@ -23,9 +23,7 @@ use transport_lapi::adapter::{Adapter, Doorbell, GetKind};
 use transport_lapi::bootstrap::Control;
 use transport_lapi::bootstrap::board::{Call, Within};
 use transport_lapi::config::{BackendChoice, Protocol, Settings, Tuning, WaitMode};
-use transport_lapi::{
-    Context, LapiError, RecvRegion, SendRegion, Session, SessionGuard, Sink, Source,
-};
+use transport_lapi::{Context, LapiError, RecvRegion, Session, SessionGuard, Sink, Source};
 
 use crate::backend::{self, Backend, Outbound, eager::Eager, rendezvous::Rendezvous};
 use crate::envelope::is_collective;
@@ -98,7 +96,7 @@ pub struct Device<A: Adapter> {
     pub(crate) context: Context<A, State>,
     pub(crate) options: Options,
     /// Shorter messages than this always go eagerly, whatever else the table says.
-    eager_below: usize,
+    pub(crate) eager_below: usize,
     /// Why the device is unusable, once it is.
     failure: OnceLock<Error>,
     bell: Arc<dyn Doorbell>,
@@ -178,7 +176,7 @@ impl<A: Adapter> Device<A> {
     ) -> Result<Request, Error> {
         let data = data.into();
         if let (Source::Span(span), Mode::Standard) = (&data, mode) {
-            if self.send_now(*span, dest, tag, context) {
+            if Eager::send_now(self, *span, dest, tag, context) {
                 return Ok(self.request(Handle::Done(Status::new(dest as u32, tag, span.len()))));
             }
         }
@@ -201,7 +199,7 @@ impl<A: Adapter> Device<A> {
     ) -> Result<(), Error> {
         let data = data.into();
         if let (Source::Span(span), Mode::Standard) = (&data, mode) {
-            if self.send_now(*span, dest, tag, context) {
+            if Eager::send_now(self, *span, dest, tag, context) {
                 return Ok(());
             }
         }
@@ -209,18 +207,6 @@ impl<A: Adapter> Device<A> {
             (_, Handle::Done(_)) => Ok(()),
             (session, Handle::Pending(key)) => self.wait_ended(session, key, Call::Send).map(drop),
         }
-    }
-
-    /// Sends a message of standard mode if it is of the most frequent kind, eager and short, and nothing
-    /// is in its way; then the send is complete. Else, whatever the reason, nothing has happened, and
-    /// [`Device::start_send`] finds the reason or another way.
-    #[inline(never)]
-    fn send_now(&self, data: SendRegion, dest: usize, tag: i32, context: u32) -> bool {
-        if dest >= self.size() || tag < 0 || data.len() >= self.eager_below {
-            return false;
-        }
-        let Ok(mut session) = self.context.session() else { return false };
-        Eager::send_now(&mut session, dest as u32, context, tag, data)
     }
 
     /// Starts any send. The caller may wait for it with the session.
@@ -459,6 +445,8 @@ impl<A: Adapter> Device<A> {
         let error = self.failure.get_or_init(|| error).clone();
         if let Ok(session) = self.context.session() {
             let met = session.state.losses.met;
+            // Before others can miss this rank.
+            met.into_iter().for_each(|lost| self.met_loss(lost));
             session.abandon();
             // Before the wait, since that may last until the job ends.
             self.abort_after(met);

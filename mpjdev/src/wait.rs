@@ -25,9 +25,9 @@ impl<A: Adapter> Device<A> {
     /// request of another device; what made the device unusable.
     #[inline]
     pub fn iwait(&self, request: Request) -> Result<Status, Error> {
-        match self.handle(&request)? {
-            Handle::Done(status) => Ok(status),
-            Handle::Pending(key) => self.wait_ended(self.session()?, key, Call::Wait),
+        match request.pending_on(self.number()) {
+            Some(key) => self.wait_ended(self.session()?, key, Call::Wait),
+            None => request.completed().ok_or(Error::Request),
         }
     }
 

@@ -51,39 +51,51 @@ fn moved(answer: isize, len: usize) -> io::Result<usize> {
     }
 }
 
-/// Asks the processor to make the cache line at `at` its own, which is about to be written. It need not even be mapped.
-#[inline(always)]
-pub(crate) fn prefetch_to_write<T>(at: *const T) {
-    #[cfg(all(target_arch = "x86_64", not(miri), not(loom)))]
-    // SAFETY: a hint, which never faults and changes no memory; processors that do not know it do nothing.
-    unsafe {
-        use std::arch::asm;
-        asm!("prefetchw [{at}]", at = in(reg) at, options(nostack, preserves_flags, readonly));
+pub(crate) use processor::{prefetch, prefetch_to_write};
+
+#[cfg(all(target_arch = "x86_64", not(miri), not(loom)))]
+mod processor {
+    use std::arch::asm;
+    use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+
+    /// Asks the processor to fetch the cache line at `at`, which need not even be mapped.
+    #[inline(always)]
+    pub(crate) fn prefetch<T>(at: *const T) {
+        // SAFETY: a prefetch is a hint; it never faults and changes no memory.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(at.cast()) };
     }
-    #[cfg(all(target_arch = "aarch64", not(miri), not(loom)))]
-    // SAFETY: as above.
-    unsafe {
-        use std::arch::asm;
-        asm!("prfm pstl1keep, [{at}]", at = in(reg) at, options(nostack, readonly));
+
+    /// The same for a line that is about to be written: it shall be the processor's own.
+    #[inline(always)]
+    pub(crate) fn prefetch_to_write<T>(at: *const T) {
+        // SAFETY: as above; processors that do not know the instruction do nothing.
+        unsafe { asm!("prefetchw [{0}]", in(reg) at, options(nostack, preserves_flags, readonly)) };
     }
-    #[cfg(not(all(any(target_arch = "x86_64", target_arch = "aarch64"), not(miri), not(loom))))]
-    let _ = at;
 }
 
-/// Asks the processor to fetch the cache line at `at`, which need not even be mapped.
-#[inline(always)]
-pub(crate) fn prefetch<T>(at: *const T) {
-    #[cfg(all(target_arch = "x86_64", not(miri), not(loom)))]
-    // SAFETY: a prefetch is a hint; it never faults and changes no memory.
-    unsafe {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        _mm_prefetch::<_MM_HINT_T0>(at.cast());
+#[cfg(all(target_arch = "aarch64", not(miri), not(loom)))]
+mod processor {
+    use std::arch::asm;
+
+    /// Asks the processor to fetch the cache line at `at`, which need not even be mapped.
+    #[inline(always)]
+    pub(crate) fn prefetch<T>(at: *const T) {
+        // SAFETY: a prefetch is a hint; it never faults and changes no memory.
+        unsafe { asm!("prfm pldl1keep, [{at}]", at = in(reg) at, options(nostack, readonly)) };
     }
-    #[cfg(all(target_arch = "aarch64", not(miri), not(loom)))]
-    // SAFETY: as above.
-    unsafe {
-        std::arch::asm!("prfm pldl1keep, [{at}]", at = in(reg) at, options(nostack, readonly));
+
+    /// The same for a line that is about to be written: it shall be the processor's own.
+    #[inline(always)]
+    pub(crate) fn prefetch_to_write<T>(at: *const T) {
+        // SAFETY: as above.
+        unsafe { asm!("prfm pstl1keep, [{at}]", at = in(reg) at, options(nostack, readonly)) };
     }
-    #[cfg(not(all(any(target_arch = "x86_64", target_arch = "aarch64"), not(miri), not(loom))))]
-    let _ = at;
+}
+
+/// Elsewhere, in models and under Miri nothing is asked for.
+#[cfg(not(all(any(target_arch = "x86_64", target_arch = "aarch64"), not(miri), not(loom))))]
+mod processor {
+    pub(crate) fn prefetch<T>(_: *const T) {}
+
+    pub(crate) fn prefetch_to_write<T>(_: *const T) {}
 }

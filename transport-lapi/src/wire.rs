@@ -130,10 +130,13 @@ const _: () = assert!(SHORT_HEAD == BASE + 8);
 /// The head of a [`Packet::Single`] for `handler` with this user header and no counters.
 #[inline(always)]
 pub(crate) fn short_head(handler: u8, uhdr: [u8; 8]) -> [u8; SHORT_HEAD] {
-    let mut head = [0; SHORT_HEAD];
-    head[..BASE].copy_from_slice(&base(SINGLE, handler, uhdr.len(), 0).to_le_bytes());
-    head[BASE..].copy_from_slice(&uhdr);
-    head
+    words(base(SINGLE, handler, uhdr.len(), 0), u64::from_le_bytes(uhdr))
+}
+
+/// A head of two words.
+#[inline(always)]
+fn words(first: u64, second: u64) -> [u8; SHORT_HEAD] {
+    (u128::from(first) | u128::from(second) << 64).to_le_bytes()
 }
 
 /// Handler and user header, if this is such a head.

@@ -25,6 +25,7 @@ use transport_lapi::{
 use super::rendezvous::Rendezvous;
 use super::{Backend, Outbound, left, length};
 use crate::buffer::EarlyBuffer;
+use crate::device::Device;
 use crate::early::{Early, EarlyBody};
 use crate::envelope::{self, EAGER, EAGER_SYNC, Fields};
 use crate::error::PeerError;
@@ -77,16 +78,22 @@ impl Backend for Eager {
 }
 
 impl Eager {
-    /// Sends a message that is not synchronous if it is short enough for one frame, and nothing is in
-    /// its way: most messages. Returns whether it was sent; else nothing has changed.
-    #[inline(always)]
+    /// Sends a message of standard mode if it is of the most frequent kind, eager and in one frame, and nothing is
+    /// in its way; then the send is complete. Else, whatever the reason, nothing has happened, and the general way
+    /// finds the reason or a way round.
+    #[inline(never)]
     pub fn send_now<A: Adapter>(
-        session: &mut Session<A, State>,
-        dest: u32,
-        context: u32,
-        tag: i32,
+        device: &Device<A>,
         data: SendRegion,
+        dest: usize,
+        tag: i32,
+        context: u32,
     ) -> bool {
+        if dest >= device.size() || tag < 0 || data.len() >= device.eager_below {
+            return false;
+        }
+        let Ok(mut session) = device.context.session() else { return false };
+        let dest = dest as u32;
         if !session.state.credits.spend(dest, data.len()) {
             return false;
         }

@@ -86,10 +86,7 @@ impl<'m> BulkProducer<'m> {
     ) -> Result<Option<u32>, RingDamage> {
         assert!(body.len() <= quarter(self.lines), "callers respect Caps::max_body");
         let area = (self.lines.len() * LINE) as u32;
-        let needed = footprint(body.len());
-        let left = area - (self.position & (area - 1));
-        let start = self.position.wrapping_add(if needed > left { left } else { 0 });
-        let end = start.wrapping_add(needed);
+        let (start, end) = self.place(body.len());
         if end.wrapping_sub(self.freed) > area {
             self.freed = self.reload(freed)?;
             if end.wrapping_sub(self.freed) > area {
@@ -105,17 +102,23 @@ impl<'m> BulkProducer<'m> {
         Ok(Some(start))
     }
 
-    /// Asks for the first lines that a body of `len` bytes fills if it is the next one, if they are known to be free.
+    /// Where the next body begins and ends, if it has `len` bytes.
+    fn place(&self, len: usize) -> (u32, u32) {
+        let area = (self.lines.len() * LINE) as u32;
+        let needed = footprint(len);
+        let left = area - (self.position & (area - 1));
+        let start = self.position.wrapping_add(if needed > left { left } else { 0 });
+        (start, start.wrapping_add(needed))
+    }
+
+    /// Asks for the first lines that the next body fills, if it has `len` bytes and they are known to be free.
     #[inline(never)]
     pub(crate) fn expect(&self, len: usize) {
-        let area = self.lines.len() * LINE;
-        let len = len.min(MOST_EXPECTED);
-        if self.position.wrapping_sub(self.freed) as usize + len <= area {
-            let start = self.position as usize & (area - 1);
-            let end = (start + len).min(area);
-            for at in (start..end).step_by(LINE) {
-                sys::prefetch_to_write(&raw const self.lines[at / LINE]);
-            }
+        let (start, end) = self.place(len);
+        if end.wrapping_sub(self.freed) as usize <= self.lines.len() * LINE {
+            let first = (start as usize / LINE) & (self.lines.len() - 1);
+            let count = len.min(MOST_EXPECTED).div_ceil(LINE);
+            self.lines[first..][..count].iter().for_each(|line| sys::prefetch_to_write(line));
         }
     }
 

@@ -29,7 +29,7 @@ struct ToTarget {
     producer: Producer<'static>,
     bell: &'static Bell,
     distance: Distance,
-    /// Where the ring that comes from there stood when the last frame went there.
+    /// Where the ring that comes from there stood when the last frame went there; no such place before the first.
     heard: u32,
 }
 
@@ -69,7 +69,7 @@ impl Port {
             producer: Producer::new(lasting.ring(me, target)),
             bell: &lasting.task(target).bell.0,
             distance: Distance::default(),
-            heard: 0,
+            heard: u32::MAX,
         });
         let slate = lasting.slate(me);
         let ring = |origin| Consumer::new(lasting.ring(origin, me));
@@ -119,7 +119,7 @@ impl Port {
             if to.heard == heard {
                 // Nothing has come in between, so this is a stream: one more will follow. In a dialogue the peer
                 // looks at those lines now, and both would pull at them.
-                to.producer.expect(head.len() + body.len());
+                to.producer.expect_another();
             }
             to.heard = heard;
         }

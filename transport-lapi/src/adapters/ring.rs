@@ -132,13 +132,16 @@ pub(crate) struct Producer<'m> {
     /// The consumer's published position as last seen.
     freed: u32,
     bulk: BulkProducer<'m>,
+    /// Bytes of head and body of the last frame.
+    last: (usize, usize),
     /// What [`Producer::look`] saw last.
     seen: (u32, u32),
 }
 
 impl<'m> Producer<'m> {
     pub(crate) fn new(ring: Ring<'m>) -> Self {
-        Self { ring, position: 0, freed: 0, bulk: BulkProducer::new(ring.bulk), seen: (0, 0) }
+        let bulk = BulkProducer::new(ring.bulk);
+        Self { ring, position: 0, freed: 0, bulk, last: (0, 0), seen: (0, 0) }
     }
 
     /// Offers one frame. [`Post::Full`] took nothing.
@@ -187,6 +190,7 @@ impl<'m> Producer<'m> {
     fn publish(&mut self, head: &[u8], inline: ForeignBytes<'_>, kind: u16, extent: u64) {
         let cell = self.ring.cell(self.position);
         self.position = self.position.wrapping_add(1);
+        self.last = (head.len(), extent as u32 as usize);
         cell.data.with_mut(|data| {
             let data = data.cast::<u8>();
             // SAFETY: the ring is not full, so R2 makes the cell the producer's; both lengths were
@@ -201,20 +205,22 @@ impl<'m> Producer<'m> {
         cell.stamp.store(stamp, Ordering::Release); // SYNC: frame
     }
 
-    /// Asks for the lines that a frame of `len` bytes fills if it is the next one. The consumer's cache has them
+    /// Asks for the lines that a frame fills next which is as long as the last one. The consumer's cache has them
     /// since the lap before; asked for now, they are here when the frame is written.
     #[inline(always)]
-    pub(crate) fn expect(&self, len: usize) {
+    pub(crate) fn expect_another(&self) {
         if self.full() {
             return;
         }
+        let (head, body) = self.last;
         let next: *const Cell = self.ring.cell(self.position);
-        let in_cell = if len <= CELL_DATA { STAMPS + len } else { LINE };
+        let is_inline = head + body <= CELL_DATA;
+        let in_cell = STAMPS + head + if is_inline { body } else { 0 };
         for start in (0..in_cell).step_by(LINE) {
             sys::prefetch_to_write(next.wrapping_byte_add(start));
         }
-        if len > CELL_DATA {
-            self.bulk.expect(len);
+        if !is_inline {
+            self.bulk.expect(body);
         }
     }
 
