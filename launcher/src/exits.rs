@@ -487,18 +487,17 @@ impl Ledger {
         let open = self.open(now).filter(|(at, _)| *at < failure.at).map(|(_, until)| until);
         let undecided = self.records.iter().filter(|record| record.is_undecided());
         let suspected = undecided.filter_map(|record| {
-            let said = record.complained(failure.at).map(|said| said.at);
-            let settled = |at: Option<u64>, after: u64| {
-                at.filter(|at| *at < failure.at).map(|_| since.saturating_add(after))
-            };
-            settled(record.missed_shortly_before(failure.at), BURIED).or(settled(said, SETTLE))
+            let missed = record.missed_shortly_before(failure.at).map(|at| (at, BURIED));
+            let said = record.complained(failure.at).map(|said| (said.at, SETTLE));
+            let before = missed.into_iter().chain(said).find(|(at, _)| *at < failure.at);
+            before.map(|(_, patience)| since.saturating_add(patience))
         });
         open.chain(suspected).filter(|until| now < *until).max()
     }
 
     /// When more will be known than at `now`, though nothing happens until then.
     pub(crate) fn next_certainty(&self, now: u64) -> Option<u64> {
-        let untold = self.failures(now).filter(|(failure, _)| !self.records[failure.rank].told);
+        let untold = self.untold(now);
         let before = untold.filter_map(|(failure, since)| self.open_before(failure, since, now));
         self.open(now).map(|(_, until)| until).chain(before).filter(|until| *until > now).min()
     }
@@ -525,13 +524,18 @@ impl Ledger {
         })
     }
 
+    /// Those of them that [`Ledger::take_failed`] has not told of.
+    fn untold(&self, now: u64) -> impl Iterator<Item = (Failure, u64)> {
+        self.failures(now).filter(|(failure, _)| !self.records[failure.rank].told)
+    }
+
     /// The first rank that has failed by `now` and was not told of before, if there is one. The others are about to
     /// learn that it is lost; with it comes whether it is the first of all.
     pub(crate) fn take_failed(&mut self, now: u64) -> Option<(Failure, bool)> {
-        let untold = self.failures(now).filter(|(failure, _)| !self.records[failure.rank].told);
-        let settled =
-            untold.filter(|(failure, since)| self.open_before(*failure, *since, now).is_none());
-        let (failure, _) = settled.min_by_key(|(failure, _)| failure.at)?;
+        let is_settled =
+            |&(failure, since): &(Failure, u64)| self.open_before(failure, since, now).is_none();
+        let (failure, _) =
+            self.untold(now).filter(is_settled).min_by_key(|(failure, _)| failure.at)?;
         self.records[failure.rank].told = true;
         let is_first = self.lost_at.is_none();
         self.lost_at.get_or_insert(failure.at.min(now));
