@@ -6,14 +6,14 @@ pub(crate) mod rendezvous;
 
 use transport_lapi::adapter::Adapter;
 use transport_lapi::{
-    Arrival, HeaderAction, HeaderHandler, LapiError, Next, Outbox, Session, ShortHandler, Sink,
-    Source,
+    ForeignBytes, HeaderHandler, InlineHandler, LapiError, Next, Outbox, Session, ShortHandler,
+    Sink, Source,
 };
 
 use crate::early::EarlyBody;
-use crate::envelope::{self, Fields};
+use crate::envelope;
 use crate::error::{Error, PeerError};
-use crate::request::{Handle, Operation};
+use crate::request::Operation;
 use crate::state::State;
 
 /// A message to be sent, checked.
@@ -32,16 +32,11 @@ pub(crate) trait Backend {
     /// The header handlers of this protocol, by index.
     fn handlers() -> Vec<(u8, HeaderHandler<State>)>;
 
-    /// Those for messages that come whole in one packet.
-    fn short_handlers() -> Vec<(u8, ShortHandler<State>)> {
-        Vec::new()
-    }
-
-    /// Starts a send.
+    /// Starts a send; returns the key of its request.
     fn send<A: Adapter>(
         session: &mut Session<A, State>,
         message: Outbound,
-    ) -> Result<Handle, LapiError>;
+    ) -> Result<u64, LapiError>;
 
     /// The receive `key` into `into` has met the early message `early`, which came by this protocol
     /// and is out of the early-send queue.
@@ -50,14 +45,13 @@ pub(crate) trait Backend {
 
 /// Sets the handlers of both protocols and of what they share.
 pub(crate) fn register<A: Adapter>(session: &mut Session<A, State>) -> Result<(), LapiError> {
-    let shared: [(u8, HeaderHandler<State>); 2] =
-        [(envelope::DONE, done), (envelope::CREDIT, credit)];
     let own = eager::Eager::handlers().into_iter().chain(rendezvous::Rendezvous::handlers());
-    for (index, handler) in own.chain(shared) {
+    for (index, handler) in own {
         session.addr_set(usize::from(index), handler)?;
     }
-    let short = eager::Eager::short_handlers().into_iter();
-    for (index, handler) in short.chain(rendezvous::Rendezvous::short_handlers()) {
+    let shared: [(u8, ShortHandler<State>); 2] =
+        [(envelope::DONE, done), (envelope::CREDIT, credit)];
+    for (index, handler) in eager::Eager::short_handlers().into_iter().chain(shared) {
         session.addr_set_short(usize::from(index), handler)?;
     }
     Ok(())
@@ -94,32 +88,39 @@ fn length(state: &mut State, origin: u32, len: u64) -> Option<usize> {
     }
 }
 
-/// The fields of a message without data. One that claims data is refused: what follows from a
-/// message of several packets would follow too late.
-fn bare<'a>(arrival: &Arrival<'a>, needed: usize) -> Result<Fields<'a>, PeerError> {
-    if arrival.len > 0 {
-        return Err(PeerError::Data { len: arrival.len });
+/// What a handler that runs next gets, and that handler.
+type FollowUp = (InlineHandler<State>, u64);
+
+/// The word of a message that has one, and no data.
+fn bare(uhdr: [u8; 8], udata: ForeignBytes<'_>) -> Result<u64, PeerError> {
+    match udata.len() as u64 {
+        0 => Ok(u64::from_le_bytes(uhdr)),
+        len => Err(PeerError::Data { len }),
     }
-    Fields::of(arrival.uhdr, needed)
 }
 
 /// DONE: the receiver has fetched, or matched, what the request sends.
-fn done(state: &mut State, arrival: Arrival<'_>) -> HeaderAction<State> {
-    let request = match bare(&arrival, 8) {
-        Ok(mut fields) => fields.u64(),
+fn done(
+    state: &mut State,
+    origin: u32,
+    uhdr: [u8; 8],
+    udata: ForeignBytes<'_>,
+) -> Option<FollowUp> {
+    let request = match bare(uhdr, udata) {
+        Ok(request) => request,
         Err(error) => {
-            state.violation(arrival.origin, error);
-            return HeaderAction::Drop;
+            state.violation(origin, error);
+            return None;
         }
     };
     match state.requests.sending(request) {
-        Some(sending) if sending.dest == arrival.origin && sending.unanswered => {
+        Some(sending) if sending.dest == origin && sending.unanswered => {
             sending.unanswered = false;
-            HeaderAction::Then(Next::Inline(answered, request))
+            Some((answered, request))
         }
         _ => {
-            state.violation(arrival.origin, PeerError::StrayDone);
-            HeaderAction::Drop
+            state.violation(origin, PeerError::StrayDone);
+            None
         }
     }
 }
@@ -135,10 +136,10 @@ pub(crate) fn lose_send(state: &mut State, outbox: &mut Outbox<State>, key: u64,
 
 /// A send was answered, or will never be: nobody has to read its data any more.
 fn answered(state: &mut State, outbox: &mut Outbox<State>, info: u64) {
-    match state.requests.sending(info).map(|sending| sending.exposed) {
-        Some(Some(region)) => outbox.deregister(region, Next::Inline(revoked, info)),
-        Some(None) => end_send(state, info),
-        None => {}
+    let Some(sending) = state.requests.sending(info) else { return };
+    let Some(region) = sending.exposed else { return end_send(state, info) };
+    if outbox.deregister(region, Next::Inline(revoked, info)).is_some() {
+        revoked(state, outbox, info);
     }
 }
 
@@ -171,13 +172,17 @@ fn end_send(state: &mut State, key: u64) {
 }
 
 /// CREDIT: the receiver has room for early messages again.
-fn credit(state: &mut State, arrival: Arrival<'_>) -> HeaderAction<State> {
-    let refunded =
-        bare(&arrival, 8).and_then(|mut fields| state.credits.refund(arrival.origin, fields.u64()));
+fn credit(
+    state: &mut State,
+    origin: u32,
+    uhdr: [u8; 8],
+    udata: ForeignBytes<'_>,
+) -> Option<FollowUp> {
+    let refunded = bare(uhdr, udata).and_then(|bytes| state.credits.refund(origin, bytes));
     if let Err(error) = refunded {
-        state.violation(arrival.origin, error);
+        state.violation(origin, error);
     }
-    HeaderAction::Consumed
+    None
 }
 
 #[cfg(test)]

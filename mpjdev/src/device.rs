@@ -177,11 +177,11 @@ impl<A: Adapter> Device<A> {
         let data = data.into();
         if let (Source::Span(span), Mode::Standard) = (&data, mode) {
             if Eager::send_now(self, *span, dest, tag, context) {
-                return Ok(self.request(Handle::Done(Status::new(dest as u32, tag, span.len()))));
+                return Ok(Request::complete(dest as u32, tag, span.len(), self.number));
             }
         }
-        let (_, handle) = self.start_send(data, dest, tag, context, mode)?;
-        Ok(self.request(handle))
+        let key = self.start_send(data, dest, tag, context, mode).map_err(|error| *error)?;
+        Ok(Request::pending(key, self.number))
     }
 
     /// Sends `data` to `dest` and waits until the send is complete (MPI_Send, MPI_Ssend).
@@ -203,13 +203,11 @@ impl<A: Adapter> Device<A> {
                 return Ok(());
             }
         }
-        match self.start_send(data, dest, tag, context, mode)? {
-            (_, Handle::Done(_)) => Ok(()),
-            (session, Handle::Pending(key)) => self.wait_ended(session, key, Call::Send).map(drop),
-        }
+        let key = self.start_send(data, dest, tag, context, mode).map_err(|error| *error)?;
+        self.wait_ended(self.session()?, key, Call::Send).map(drop)
     }
 
-    /// Starts any send. The caller may wait for it with the session.
+    /// Starts any send; returns its key.
     #[inline(never)]
     fn start_send(
         &self,
@@ -218,27 +216,22 @@ impl<A: Adapter> Device<A> {
         tag: i32,
         context: u32,
         mode: Mode,
-    ) -> Result<(SessionGuard<'_, A, State>, Handle), Error> {
+    ) -> Result<u64, Box<Error>> {
         let (dest, tag) = (self.check_rank(dest)?, check_tag(tag)?);
         let synchronous = mode == Mode::Synchronous;
         let mut session = self.session()?;
-        session.state.losses.check(Some(dest), context).map_err(|error| *error)?;
+        session.state.losses.check(Some(dest), context)?;
         let message = Outbound { dest, context, tag, data, synchronous };
         let started = match self.protocol_of(&mut session, &message) {
             Protocol::Eager => Eager::send(&mut session, message),
             Protocol::Rendezvous => Rendezvous::send(&mut session, message),
         };
-        match started {
-            Ok(handle) => Ok((session, handle)),
-            Err(error) => {
-                drop(session);
-                let error = Error::from(error);
-                match error.lost_rank() {
-                    Some(rank) if rank != self.rank() => Err(error),
-                    _ => Err(self.fail(error)),
-                }
-            }
-        }
+        started.map_err(|error| {
+            drop(session);
+            let error = Error::from(error);
+            let is_of_other = error.lost_rank().is_some_and(|rank| rank != self.rank());
+            Box::new(if is_of_other { error } else { self.fail(error) })
+        })
     }
 
     /// Starts a receive into `into` (MPI_Irecv) of a message of `context` from `source` with `tag`;
@@ -318,11 +311,6 @@ impl<A: Adapter> Device<A> {
     /// What tells this device from others in the process.
     pub(crate) fn number(&self) -> u32 {
         self.number
-    }
-
-    /// A request of this device.
-    pub(crate) fn request(&self, handle: Handle) -> Request {
-        Request::new(handle, self.number)
     }
 
     /// What a request of this device stands for.

@@ -9,7 +9,7 @@ use crate::device::Device;
 use crate::error::Error;
 use crate::matching::Pattern;
 use crate::note;
-use crate::request::{Handle, Request};
+use crate::request::Request;
 use crate::state::State;
 use crate::status::Status;
 
@@ -102,7 +102,7 @@ impl<A: Adapter> Device<A> {
         let key = backend::receive(state, outbox, message.early, into.into());
         session.wake();
         drop(session);
-        Ok(self.request(Handle::Pending(key)))
+        Ok(Request::pending(key, self.number()))
     }
 
     fn wait_for_message<R>(

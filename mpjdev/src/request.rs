@@ -39,14 +39,10 @@ impl Request {
         Self { key: NonZeroU64::MIN.saturating_add(key), device, dest: 0, tag: 0, bytes: 0 }
     }
 
-    /// The request of what `handle` stands for.
-    pub(crate) fn new(handle: Handle, device: u32) -> Self {
-        match handle {
-            Handle::Pending(key) => Self::pending(key, device),
-            Handle::Done(Status { source: dest, tag, bytes, .. }) => {
-                Self { key: COMPLETE, device, dest, tag, bytes }
-            }
-        }
+    /// The request of a send that was complete when it was made.
+    #[inline(always)]
+    pub(crate) fn complete(dest: u32, tag: i32, bytes: usize, device: u32) -> Self {
+        Self { key: COMPLETE, device, dest, tag, bytes }
     }
 
     /// The outcome, if the operation was complete when it was started: then there is nothing to wait

@@ -6,7 +6,7 @@
 
 use std::cmp::Ordering;
 
-use crate::adapter::{Adapter, AdapterError, Caps, Post, TaskId, Ticket};
+use crate::adapter::{Adapter, AdapterError, Caps, Post, SHORT_HEAD, TaskId, Ticket};
 use crate::body::{Piece, Source};
 use crate::config::Pieces;
 use crate::counter::CounterId;
@@ -100,17 +100,20 @@ pub enum Sent {
     Later,
 }
 
-/// One operation that waits in a lane.
-pub(crate) enum Outgoing<S> {
-    /// A message, perhaps partly sent.
-    Message(Queued<S>),
+/// One operation that waits in a lane. Small, since it is moved there and back: the answer to most messages of a
+/// rendezvous is one.
+pub(crate) enum Outgoing {
+    /// A message, perhaps partly sent: its number in [`Outbox::messages`].
+    Message(u32),
+    /// A message without data, nor anything that follows: this is its head.
+    Short([u8; SHORT_HEAD]),
     /// A packet without user header and body.
     Control(Packet<'static>),
     /// The answer to a get over messages.
     GetReply { ticket: u32, key: u64, offset: u64, len: u64, sent: u64 },
 }
 
-/// A message in a lane.
+/// A message that waits in a lane.
 pub(crate) struct Queued<S> {
     pub handler: u8,
     pub counters: RemoteCounters,
@@ -205,6 +208,18 @@ pub(crate) fn post<A: Adapter>(
     adapter.try_send(target, head, body, ticket)
 }
 
+/// Offers a frame that is all head.
+fn send_head<A: Adapter>(
+    adapter: &mut A,
+    target: TaskId,
+    head: &[u8],
+) -> Result<FrameSent, LapiError> {
+    match post(adapter, target, head, Piece::EMPTY, Ticket(0))? {
+        Post::Full => Ok(FrameSent::Full),
+        Post::Taken | Post::Leaving => Ok(FrameSent::Last),
+    }
+}
+
 impl<S> Outbox<S> {
     /// Offers the next frame of the operation at the front of a lane, which has one.
     pub(crate) fn send_frame<A: Adapter>(
@@ -212,18 +227,16 @@ impl<S> Outbox<S> {
         adapter: &mut A,
         target: TaskId,
     ) -> Result<FrameSent, LapiError> {
-        let Self { lanes, pieces, regions, departures, .. } = self;
+        let Self { lanes, messages, pieces, regions, departures, .. } = self;
         let Lane { queue, next_msg, .. } = &mut lanes[target as usize];
         let front = queue.front_mut().expect("the caller has seen it");
         match front {
-            Outgoing::Message(message) => {
+            Outgoing::Message(number) => {
+                let message = messages.get_mut(*number).expect("it lasts until it has gone");
                 message.send_frame(adapter, target, next_msg, pieces, departures)
             }
-            Outgoing::Control(packet) => {
-                let head = packet.encode();
-                let post = post(adapter, target, head.bytes(), Piece::EMPTY, Ticket(0))?;
-                Ok(if post == Post::Full { FrameSent::Full } else { FrameSent::Last })
-            }
+            Outgoing::Short(head) => send_head(adapter, target, head),
+            Outgoing::Control(packet) => send_head(adapter, target, packet.encode().bytes()),
             Outgoing::GetReply { ticket, key, offset, len, sent } => {
                 let whole = usize::try_from(*len).unwrap_or(usize::MAX);
                 let part = (pieces.size(whole) as u64).min(*len - *sent);
@@ -247,8 +260,10 @@ impl<S> Outbox<S> {
         }
     }
 
-    /// The last frame of a message is on its way: its end follows now, or when all bodies have left.
-    pub(crate) fn close(&mut self, message: Queued<S>) {
+    /// The last frame of a message is on its way, or none will be any more: its end follows now, or when all bodies
+    /// have left.
+    pub(crate) fn close(&mut self, number: u32) {
+        let Some(message) = self.messages.remove(number) else { return };
         let under_way = message.departure.and_then(|number| self.departures.get_mut(number));
         match under_way {
             Some(departure) if departure.frames > 0 => {

@@ -19,6 +19,7 @@ use crate::get::SharedGet;
 use crate::handler::{Arrival, HeaderAction, HeaderHandler, MAX_HANDLERS, Next, ShortHandler};
 use crate::outbox::Outbox;
 use crate::region::ForeignBytes;
+use crate::session::keep_first;
 use crate::wire::{self, Packet, RemoteCounters};
 
 /// Rounds of the dissemination barrier: enough for 2^16 tasks.
@@ -58,7 +59,7 @@ impl<S> Events for Dispatcher<'_, S> {
     #[inline(never)]
     fn frame(&mut self, frame: Frame<'_>) {
         if let Err(error) = self.engine.dispatch(self.state, frame) {
-            self.keep(error);
+            keep_first(self.trouble, error);
         }
     }
 
@@ -67,14 +68,12 @@ impl<S> Events for Dispatcher<'_, S> {
         let handler = wire::of_short_head(head)
             .map(|(index, uhdr)| (self.engine.short[usize::from(index)], uhdr));
         let Some((Some(handler), uhdr)) = handler else {
-            return self.other(origin, head, body);
+            return self.frame(Frame { origin, head: &head, body });
         };
         if self.engine.comes_too_late(origin) {
             return;
         }
-        if let Some((follow_up, info)) = handler(self.state, origin, uhdr, body) {
-            follow_up(self.state, &mut self.engine.outbox, info);
-        }
+        self.engine.whole(self.state, handler, origin, uhdr, body);
     }
 
     fn left(&mut self, ticket: Ticket) {
@@ -83,20 +82,6 @@ impl<S> Events for Dispatcher<'_, S> {
 
     fn got(&mut self, ticket: Ticket, outcome: Result<(), AdapterError>) {
         self.engine.outbox.got(ticket, outcome);
-    }
-}
-
-impl<S> Dispatcher<'_, S> {
-    /// A frame with a short head for which there is no short handler.
-    #[inline(never)]
-    fn other(&mut self, origin: TaskId, head: [u8; SHORT_HEAD], body: ForeignBytes<'_>) {
-        self.frame(Frame { origin, head: &head, body });
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn keep(&mut self, error: LapiError) {
-        self.trouble.get_or_insert_with(|| Box::new(error));
     }
 }
 
@@ -145,6 +130,11 @@ impl<S> Engine<S> {
         let packet = wire::decode(head, body.len()).map_err(|error| peer(error.into()))?;
         match packet {
             Packet::Single { handler, counters, uhdr } => {
+                let short = self.short[usize::from(handler)].filter(|_| counters.is_none());
+                if let (Some(short), Ok(word)) = (short, uhdr.try_into()) {
+                    self.whole(state, short, origin, word, body);
+                    return Ok(());
+                }
                 let handler = self.header_handler(origin, handler)?;
                 let len = body.len() as u64;
                 let action = handler(state, Arrival { origin, uhdr, len, data: Some(body) });
@@ -157,6 +147,21 @@ impl<S> Engine<S> {
             }
             Packet::Body { msg, offset } => self.body(state, origin, msg, offset, body),
             other => self.control(origin, other, body).map_err(peer),
+        }
+    }
+
+    /// Gives a message to its short handler.
+    #[inline(always)]
+    fn whole(
+        &mut self,
+        state: &mut S,
+        handler: ShortHandler<S>,
+        origin: TaskId,
+        uhdr: [u8; 8],
+        body: ForeignBytes<'_>,
+    ) {
+        if let Some((follow_up, info)) = handler(state, origin, uhdr, body) {
+            follow_up(state, &mut self.outbox, info);
         }
     }
 
@@ -251,7 +256,7 @@ impl<S> Engine<S> {
 
     /// The last byte is stored, or an operation of this task has ended: does what happens next, then counts.
     #[inline]
-    fn complete(&mut self, state: &mut S, next: Next<S>, due: Due) -> Result<(), LapiError> {
+    pub fn complete(&mut self, state: &mut S, next: Next<S>, due: Due) -> Result<(), LapiError> {
         match next {
             Next::Inline(handler, info) => handler(state, &mut self.outbox, info),
             Next::Outcome(handler, info) => handler(state, &mut self.outbox, info, Ok(())),

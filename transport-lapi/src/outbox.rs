@@ -16,6 +16,7 @@ use crate::handler::{Continuation, Next};
 use crate::region::RemoteRegion;
 use crate::registry::Regions;
 use crate::slots::Slots;
+use crate::wire;
 
 /// Communication that has been accepted and not yet carried out. Its calls never block: they queue,
 /// and the dispatcher sends.
@@ -24,9 +25,11 @@ pub struct Outbox<S> {
     pub(crate) pieces: Pieces,
     /// Whether the adapter reads other tasks' memory.
     pub(crate) reads: bool,
-    pub(crate) lanes: Vec<Lane<S>>,
+    pub(crate) lanes: Vec<Lane>,
     /// Operations in all lanes together.
     pub(crate) queued: usize,
+    /// Messages in all lanes.
+    pub(crate) messages: Slots<Queued<S>>,
     /// What has gone and is still read.
     pub(crate) departures: Slots<Departure<S>>,
     pub(crate) counters: Counters,
@@ -44,8 +47,8 @@ pub struct Outbox<S> {
 pub(crate) type Ready<S> = (Next<S>, Result<(), Box<LapiError>>);
 
 /// What is on its way to one target.
-pub(crate) struct Lane<S> {
-    pub queue: VecDeque<Outgoing<S>>,
+pub(crate) struct Lane {
+    pub queue: VecDeque<Outgoing>,
     /// Whether a frame may go at once: nothing is queued, and the target is not lost.
     pub is_free: bool,
     /// Whether the target is lost: nothing goes there any more.
@@ -76,6 +79,7 @@ impl<S> Outbox<S> {
             reads: adapter.one_sided().is_some(),
             lanes: std::iter::repeat_with(lane).take(adapter.num_tasks()).collect(),
             queued: 0,
+            messages: Slots::default(),
             departures: Slots::default(),
             counters: Counters::default(),
             gets: Gets::default(),
@@ -101,8 +105,14 @@ impl<S> Outbox<S> {
         check_handler(handler)?;
         check_uhdr(uhdr)?;
         self.check_lost(target)?;
-        let message = Queued::new(handler, uhdr, Source::from(udata));
-        self.push(target, Outgoing::Message(message));
+        let operation = match <[u8; 8]>::try_from(uhdr) {
+            Ok(word) if udata.is_empty() => Outgoing::Short(wire::short_head(handler, word)),
+            _ => {
+                let message = Queued::new(handler, uhdr, Source::from(udata));
+                Outgoing::Message(self.messages.insert(message))
+            }
+        };
+        self.push(target, operation);
         Ok(())
     }
 
@@ -122,13 +132,12 @@ impl<S> Outbox<S> {
     }
 
     /// Ends a registration: [`crate::Session::deregister`] for handlers. It takes effect before the
-    /// dispatcher's round ends, so nobody outside it sees the source's owner go on earlier. `next` happens when
-    /// nobody reads the source any more.
-    pub fn deregister(&mut self, region: RemoteRegion, next: Next<S>) {
+    /// dispatcher's round ends, so nobody outside it sees the source's owner go on earlier. Gives `next` back if
+    /// nobody reads the source any more: then it is due, and the handler's to do. Else it happens when nobody does.
+    #[must_use = "what is given back does not happen by itself"]
+    pub fn deregister(&mut self, region: RemoteRegion, next: Next<S>) -> Option<Next<S>> {
         self.concealed.push(region.key);
-        if let Some(next) = self.regions.remove(region.key, next) {
-            self.follow(next);
-        }
+        self.regions.remove(region.key, next)
     }
 
     /// An operation has ended: what follows it is done in this round, or in the next one if none is going on.
@@ -169,8 +178,8 @@ impl<S> Outbox<S> {
         let queue = std::mem::take(&mut lane.queue);
         self.queued -= queue.len();
         for operation in queue {
-            if let Outgoing::Message(message) = operation {
-                self.close(message);
+            if let Outgoing::Message(number) = operation {
+                self.close(number);
             }
         }
         self.lose_gets(lost);
@@ -202,7 +211,7 @@ impl<S> Outbox<S> {
 
     /// Appends an operation to the lane of its target, unless that is lost. Returns its number there, which is its
     /// own until an operation before it is taken back.
-    pub(crate) fn push(&mut self, target: TaskId, operation: Outgoing<S>) -> u64 {
+    pub(crate) fn push(&mut self, target: TaskId, operation: Outgoing) -> u64 {
         let lane = &mut self.lanes[target as usize];
         let number = lane.gone + lane.queue.len() as u64;
         lane.dirty = true;
@@ -232,8 +241,8 @@ impl<S> Outbox<S> {
                     let lane = &mut self.lanes[target as usize];
                     lane.gone += 1;
                     lane.is_free = lane.queue.len() == 1;
-                    if let Some(Outgoing::Message(message)) = lane.queue.pop_front() {
-                        self.close(message);
+                    if let Some(Outgoing::Message(number)) = lane.queue.pop_front() {
+                        self.close(number);
                     }
                 }
             }
@@ -248,13 +257,14 @@ impl<S> Outbox<S> {
         let Some(place) = number.checked_sub(*gone).map(|place| place as usize) else {
             return false;
         };
-        let Some(Outgoing::Message(message)) = queue.get(place) else { return false };
-        let departure = message.departure;
+        let Some(&Outgoing::Message(message)) = queue.get(place) else { return false };
+        let departure = self.messages.get_mut(message).and_then(|message| message.departure);
         let is_read = |number| self.departures.get_mut(number).is_some_and(|one| one.frames > 0);
         if departure.is_some_and(is_read) {
             return false;
         }
         departure.and_then(|number| self.departures.remove(number));
+        self.messages.remove(message);
         queue.remove(place);
         *is_free = queue.is_empty();
         self.queued -= 1;

@@ -6,6 +6,7 @@ use std::time::Duration;
 use crate::adapter::{Adapter, AdapterError, Doorbell, Post, TaskId, Ticket, WaitBoard};
 use crate::amsend::{self, Amsend, Outgoing, Queued, Sent};
 use crate::body::{Piece, Sink, Source};
+use crate::completion::Due;
 use crate::counter::CounterId;
 use crate::engine::{Dispatcher, Engine};
 use crate::error::LapiError;
@@ -13,7 +14,7 @@ use crate::fork::ProcessMark;
 use crate::handler::{HeaderHandler, MAX_HANDLERS, Next, ShortHandler};
 use crate::outbox::Outbox;
 use crate::region::{RemoteRegion, SendRegion};
-use crate::wire::{self, Packet};
+use crate::wire::{self, Packet, RemoteCounters};
 
 /// Frames that one call of progress dispatches at most, so that a flood does not keep a caller.
 const BUDGET: usize = 64;
@@ -47,6 +48,13 @@ pub struct Session<A: Adapter, S> {
     pub(crate) process: ProcessMark,
 }
 
+/// Keeps an error if it is the first one.
+#[cold]
+#[inline(never)]
+pub(crate) fn keep_first(trouble: &mut Option<Box<LapiError>>, error: LapiError) {
+    trouble.get_or_insert_with(|| Box::new(error));
+}
+
 impl<A: Adapter, S> Session<A, S> {
     /// Sets the header handler of an index (LAPI_Addr_set). Every task sets the same handlers
     /// before the first message.
@@ -60,7 +68,7 @@ impl<A: Adapter, S> Session<A, S> {
     }
 
     /// Sets a handler that gets the short messages of an index, those that [`ShortHandler`] describes,
-    /// in place of its header handler.
+    /// in place of its header handler. Others go to that one, and are refused where there is none.
     ///
     /// # Errors
     /// As [`Session::addr_set`].
@@ -88,8 +96,7 @@ impl<A: Adapter, S> Session<A, S> {
         call.on_origin.check(&mut self.engine.outbox.counters)?;
         if self.send_whole(&call)? {
             if !matches!(call.on_origin, Next::Nothing) {
-                self.engine.outbox.follow(call.on_origin);
-                self.run_ready();
+                self.end_at_once(call.on_origin);
             }
             return Ok(Sent::Now);
         }
@@ -147,7 +154,8 @@ impl<A: Adapter, S> Session<A, S> {
         let mut message = Queued::new(call.handler, call.uhdr, call.udata);
         (message.counters, message.next) = (counters, call.on_origin);
         let Self { engine, adapter, .. } = self;
-        let number = engine.outbox.push(call.target, Outgoing::Message(message));
+        let message = Outgoing::Message(engine.outbox.messages.insert(message));
+        let number = engine.outbox.push(call.target, message);
         match engine.outbox.flush_lane(adapter, call.target) {
             Ok(0) => {}
             Ok(_) => self.run_ready(),
@@ -174,6 +182,17 @@ impl<A: Adapter, S> Session<A, S> {
             _ => engine.outbox.flush(adapter),
         };
         if let Err(error) = sent {
+            self.keep_first(error);
+        }
+        self.end_round();
+    }
+
+    /// An operation has ended inside of the call: does what follows, and sends what that has queued.
+    fn end_at_once(&mut self, next: Next<S>) {
+        let Self { state, engine, adapter, .. } = self;
+        let due = Due { origin: engine.task, counters: RemoteCounters::default() };
+        let followed = engine.complete(state, next, due).and_then(|()| engine.run_ready(state));
+        if let Err(error) = followed.and_then(|_| engine.outbox.flush(adapter)) {
             self.keep_first(error);
         }
         self.end_round();
@@ -213,8 +232,8 @@ impl<A: Adapter, S> Session<A, S> {
     /// Ends what [`Session::register`] began. No get of this job's protocols reads it any more when `next` happens;
     /// for a region that is not registered, or not any more, it does not happen.
     pub fn deregister(&mut self, region: RemoteRegion, next: Next<S>) {
-        self.engine.outbox.deregister(region, next);
-        self.run_ready();
+        let due = self.engine.outbox.deregister(region, next);
+        self.end_at_once(due.unwrap_or(Next::Nothing));
     }
 
     /// One round of the dispatcher (LAPI_Probe): takes in what has arrived, sends what waits,
@@ -275,23 +294,23 @@ impl<A: Adapter, S> Session<A, S> {
     /// What is under way besides arrivals.
     #[inline(never)]
     fn rest_of_round(&mut self) -> usize {
-        let Self { state, adapter, engine, .. } = self;
-        let steps = [
-            Ok(engine.outbox.advance_gets(adapter)),
-            engine.collect(),
-            // What it sends goes out in this round.
-            engine.run_ready(state),
-            engine.outbox.flush(adapter),
-            engine.run_ready(state),
-        ];
-        steps.into_iter().map(|step| step.unwrap_or_else(|error| self.keep_first(error))).sum()
+        let Self { state, adapter, engine, trouble, .. } = self;
+        let mut done = engine.outbox.advance_gets(adapter);
+        let mut count = |step: Result<usize, LapiError>| match step {
+            Ok(more) => done += more,
+            Err(error) => keep_first(trouble, error),
+        };
+        count(engine.collect());
+        // What it sends goes out in this round.
+        count(engine.run_ready(state));
+        count(engine.outbox.flush(adapter));
+        count(engine.run_ready(state));
+        done
     }
 
     /// Keeps an error if it is the first one of its round. It counts as nothing done.
-    #[cold]
-    #[inline(never)]
     fn keep_first(&mut self, error: LapiError) -> usize {
-        self.trouble.get_or_insert_with(|| Box::new(error));
+        keep_first(&mut self.trouble, error);
         0
     }
 

@@ -31,7 +31,7 @@ use crate::envelope::{self, EAGER, EAGER_SYNC, Fields};
 use crate::error::PeerError;
 use crate::loss;
 use crate::matching::Envelope;
-use crate::request::{Handle, Matched, Operation, Sending, Taking};
+use crate::request::{Matched, Operation, Sending, Taking};
 use crate::state::State;
 
 /// See the module.
@@ -42,14 +42,10 @@ impl Backend for Eager {
         vec![(EAGER, arrived), (EAGER_SYNC, arrived_sync)]
     }
 
-    fn short_handlers() -> Vec<(u8, ShortHandler<State>)> {
-        vec![(EAGER, arrived_whole)]
-    }
-
     fn send<A: Adapter>(
         session: &mut Session<A, State>,
         message: Outbound,
-    ) -> Result<Handle, LapiError> {
+    ) -> Result<u64, LapiError> {
         let (dest, len) = (message.dest, message.data.len());
         if !spend(session, dest, len) {
             session.state.stats.credit_fallbacks += 1;
@@ -78,6 +74,11 @@ impl Backend for Eager {
 }
 
 impl Eager {
+    /// The handlers of messages that come whole in one packet.
+    pub fn short_handlers() -> [(u8, ShortHandler<State>); 1] {
+        [(EAGER, arrived_whole)]
+    }
+
     /// Sends a message of standard mode if it is of the most frequent kind, eager and in one frame, and nothing is
     /// in its way; then the send is complete. Else, whatever the reason, nothing has happened, and the general way
     /// finds the reason or a way round.
@@ -139,10 +140,7 @@ fn spend<A: Adapter>(session: &mut Session<A, State>, dest: u32, len: usize) -> 
 }
 
 /// A send that has to wait for room, or for an answer.
-fn start<A: Adapter>(
-    session: &mut Session<A, State>,
-    message: Outbound,
-) -> Result<Handle, LapiError> {
+fn start<A: Adapter>(session: &mut Session<A, State>, message: Outbound) -> Result<u64, LapiError> {
     let Outbound { dest, context, tag, data, synchronous } = message;
     let key = session.state.requests.insert(Operation::Send(Sending {
         dest,
@@ -159,7 +157,7 @@ fn start<A: Adapter>(
     let mut amsend = Amsend::new(dest, handler, uhdr, data);
     amsend.on_origin = Next::Inline(left, key);
     match session.amsend(amsend) {
-        Ok(_) => Ok(Handle::Pending(key)),
+        Ok(_) => Ok(key),
         Err(error) => {
             session.state.requests.forget(key);
             Err(error)

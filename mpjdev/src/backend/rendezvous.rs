@@ -13,12 +13,12 @@ use transport_lapi::{
     Amsend, Arrival, HeaderAction, HeaderHandler, LapiError, Next, Outbox, Session, Sink, Source,
 };
 
-use super::{Backend, Outbound, bare, left, length};
+use super::{Backend, Outbound, left, length};
 use crate::early::{Early, EarlyBody};
-use crate::envelope::{self, RENDEZVOUS};
-use crate::error::Error;
+use crate::envelope::{self, Fields, RENDEZVOUS};
+use crate::error::{Error, PeerError};
 use crate::matching::Envelope;
-use crate::request::{Handle, Matched, Operation, Sending, Taking};
+use crate::request::{Matched, Operation, Sending, Taking};
 use crate::state::State;
 
 /// See the module.
@@ -32,7 +32,7 @@ impl Backend for Rendezvous {
     fn send<A: Adapter>(
         session: &mut Session<A, State>,
         message: Outbound,
-    ) -> Result<Handle, LapiError> {
+    ) -> Result<u64, LapiError> {
         let Outbound { dest, context, tag, data, .. } = message;
         session.state.stats.rendezvous.messages += 1;
         let len = data.len();
@@ -53,7 +53,7 @@ impl Backend for Rendezvous {
         let mut amsend = Amsend::new(dest, RENDEZVOUS, &uhdr, Source::EMPTY);
         amsend.on_origin = Next::Inline(left, key);
         match session.amsend(amsend) {
-            Ok(_) => Ok(Handle::Pending(key)),
+            Ok(_) => Ok(key),
             Err(error) => {
                 session.state.requests.forget(key);
                 session.state.exposed[dest as usize] -= 1;
@@ -74,10 +74,19 @@ impl Backend for Rendezvous {
     }
 }
 
+/// The fields of an envelope. One that claims data is refused: what follows from a message of several packets would
+/// follow too late.
+fn fields<'a>(arrival: &Arrival<'a>) -> Result<Fields<'a>, PeerError> {
+    match arrival.len {
+        0 => Fields::of(arrival.uhdr, 40),
+        len => Err(PeerError::Data { len }),
+    }
+}
+
 /// RENDEZVOUS: an envelope has come.
 fn arrived(state: &mut State, arrival: Arrival<'_>) -> HeaderAction<State> {
     let source = arrival.origin;
-    let mut fields = match bare(&arrival, 40) {
+    let mut fields = match fields(&arrival) {
         Ok(fields) => fields,
         Err(error) => {
             state.violation(source, error);

@@ -24,13 +24,19 @@ use crate::adapters::slate::{Entry, Slate};
 use crate::body::Piece;
 use crate::bootstrap::board::Wait;
 
+/// Frames in a row, without one from their target in between, from which on a stream is presumed: more than a dialogue
+/// has where each side answers and asks.
+const STREAM: u32 = 3;
+
 /// What leads to one target.
 struct ToTarget {
     producer: Producer<'static>,
     bell: &'static Bell,
     distance: Distance,
-    /// Where the ring that comes from there stood when the last frame went there; no such place before the first.
+    /// Where the ring that comes from there stood when the last frame went there.
     heard: u32,
+    /// Frames that went there since that ring moved, up to [`STREAM`].
+    in_a_row: u32,
 }
 
 /// What comes from one origin.
@@ -69,7 +75,8 @@ impl Port {
             producer: Producer::new(lasting.ring(me, target)),
             bell: &lasting.task(target).bell.0,
             distance: Distance::default(),
-            heard: u32::MAX,
+            heard: 0,
+            in_a_row: 0,
         });
         let slate = lasting.slate(me);
         let ring = |origin| Consumer::new(lasting.ring(origin, me));
@@ -116,12 +123,15 @@ impl Port {
         if post == Post::Taken {
             to.bell.ring_for(self.task, self.fences);
             let heard = self.origins[target as usize].ring.position();
-            if to.heard == heard {
-                // Nothing has come in between, so this is a stream: one more will follow. In a dialogue the peer
-                // looks at those lines now, and both would pull at them.
+            if to.heard != heard {
+                (to.heard, to.in_a_row) = (heard, 0);
+            } else if to.in_a_row < STREAM {
+                to.in_a_row += 1;
+            } else {
+                // This is a stream: one more will follow. In a dialogue the peer looks at those lines now, and both
+                // would pull at them.
                 to.producer.expect_another();
             }
-            to.heard = heard;
         }
         Ok(post)
     }

@@ -289,7 +289,8 @@ fn handlers_start_gets_and_end_registrations() {
         HeaderAction::Deliver { into: into.into(), next: Next::Inline(forget, 0) }
     }
     fn forget(state: &mut Rendezvous, outbox: &mut Outbox<Rendezvous>, _: u64) {
-        outbox.deregister(state.region.take().expect("the owner has registered it"), Next::Nothing);
+        let region = state.region.take().expect("the owner has registered it");
+        let _ = outbox.deregister(region, Next::Nothing);
     }
     for kind in Kind::ALL {
         run(
