@@ -22,10 +22,6 @@ use crate::adapters::ring::RingDamage;
 use crate::body::Piece;
 use crate::region::RecvPart;
 use crate::sync::{AtomicU32, Ordering, UnsafeCell};
-use crate::sys;
-
-/// Bytes of a body that are asked for ahead at most.
-const MOST_EXPECTED: usize = 1024;
 
 /// One line of a bulk area.
 #[repr(C, align(64))]
@@ -86,7 +82,10 @@ impl<'m> BulkProducer<'m> {
     ) -> Result<Option<u32>, RingDamage> {
         assert!(body.len() <= quarter(self.lines), "callers respect Caps::max_body");
         let area = (self.lines.len() * LINE) as u32;
-        let (start, end) = self.place(body.len());
+        let needed = footprint(body.len());
+        let left = area - (self.position & (area - 1));
+        let start = self.position.wrapping_add(if needed > left { left } else { 0 });
+        let end = start.wrapping_add(needed);
         if end.wrapping_sub(self.freed) > area {
             self.freed = self.reload(freed)?;
             if end.wrapping_sub(self.freed) > area {
@@ -100,26 +99,6 @@ impl<'m> BulkProducer<'m> {
         });
         self.position = end;
         Ok(Some(start))
-    }
-
-    /// Where the next body begins and ends, if it has `len` bytes.
-    fn place(&self, len: usize) -> (u32, u32) {
-        let area = (self.lines.len() * LINE) as u32;
-        let needed = footprint(len);
-        let left = area - (self.position & (area - 1));
-        let start = self.position.wrapping_add(if needed > left { left } else { 0 });
-        (start, start.wrapping_add(needed))
-    }
-
-    /// Asks for the first lines that the next body fills, if it has `len` bytes and they are known to be free.
-    #[inline(never)]
-    pub(crate) fn expect(&self, len: usize) {
-        let (start, end) = self.place(len);
-        if end.wrapping_sub(self.freed) as usize <= self.lines.len() * LINE {
-            let first = (start as usize / LINE) & (self.lines.len() - 1);
-            let count = len.min(MOST_EXPECTED).div_ceil(LINE);
-            self.lines[first..][..count].iter().for_each(|line| sys::prefetch_to_write(line));
-        }
     }
 
     #[cold]

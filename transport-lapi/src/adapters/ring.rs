@@ -132,8 +132,8 @@ pub(crate) struct Producer<'m> {
     /// The consumer's published position as last seen.
     freed: u32,
     bulk: BulkProducer<'m>,
-    /// Bytes of head and body of the last frame.
-    last: (usize, usize),
+    /// Bytes of the cell that the last frame took.
+    last: usize,
     /// What [`Producer::look`] saw last.
     seen: (u32, u32),
 }
@@ -141,7 +141,7 @@ pub(crate) struct Producer<'m> {
 impl<'m> Producer<'m> {
     pub(crate) fn new(ring: Ring<'m>) -> Self {
         let bulk = BulkProducer::new(ring.bulk);
-        Self { ring, position: 0, freed: 0, bulk, last: (0, 0), seen: (0, 0) }
+        Self { ring, position: 0, freed: 0, bulk, last: 0, seen: (0, 0) }
     }
 
     /// Offers one frame. [`Post::Full`] took nothing.
@@ -190,7 +190,7 @@ impl<'m> Producer<'m> {
     fn publish(&mut self, head: &[u8], inline: ForeignBytes<'_>, kind: u16, extent: u64) {
         let cell = self.ring.cell(self.position);
         self.position = self.position.wrapping_add(1);
-        self.last = (head.len(), extent as u32 as usize);
+        self.last = STAMPS + head.len() + inline.len();
         cell.data.with_mut(|data| {
             let data = data.cast::<u8>();
             // SAFETY: the ring is not full, so R2 makes the cell the producer's; both lengths were
@@ -212,15 +212,9 @@ impl<'m> Producer<'m> {
         if self.full() {
             return;
         }
-        let (head, body) = self.last;
         let next: *const Cell = self.ring.cell(self.position);
-        let is_inline = head + body <= CELL_DATA;
-        let in_cell = STAMPS + head + if is_inline { body } else { 0 };
-        for start in (0..in_cell).step_by(LINE) {
+        for start in (0..self.last).step_by(LINE) {
             sys::prefetch_to_write(next.wrapping_byte_add(start));
-        }
-        if !is_inline {
-            self.bulk.expect(body);
         }
     }
 
