@@ -25,6 +25,14 @@ struct Told {
     data: Vec<u32>,
 }
 
+impl Told {
+    /// Whether it was when it was told: mostly.
+    #[inline(always)]
+    fn is_complete(&self) -> bool {
+        self.sent.completed().is_some()
+    }
+}
+
 impl Communicator {
     /// Waits until every rank has called it (MPI_Barrier).
     ///
@@ -84,18 +92,9 @@ impl Communicator {
 
     /// Waits until what was told is complete, if the rest of the call has gone well. Where a rank is lost, the other
     /// one may have failed in this call, and may never receive it: it goes on by itself then.
-    #[inline(always)]
-    fn complete(&self, told: Told, rest: Result<(), mpjdev::Error>) -> Result<(), mpjdev::Error> {
-        if told.sent.completed().is_some() { rest } else { self.complete_later(told, rest) }
-    }
-
     #[cold]
     #[inline(never)]
-    fn complete_later(
-        &self,
-        told: Told,
-        rest: Result<(), mpjdev::Error>,
-    ) -> Result<(), mpjdev::Error> {
+    fn complete(&self, told: Told, rest: Result<(), mpjdev::Error>) -> Result<(), mpjdev::Error> {
         match rest.and_then(|()| self.device.iwait_unless_loss(&told.sent)) {
             Ok(()) => self.device.iwait(told.sent).map(drop),
             Err(error) => {
@@ -106,7 +105,8 @@ impl Communicator {
     }
 
     fn signal(&self, to: usize, tag: i32) -> Result<(), mpjdev::Error> {
-        self.complete(self.tell(to, tag, Vec::new())?, Ok(()))
+        let told = self.tell(to, tag, Vec::new())?;
+        if told.is_complete() { Ok(()) } else { self.complete(told, Ok(())) }
     }
 
     fn await_signal(&self, from: usize) -> Result<(), mpjdev::Error> {
@@ -118,8 +118,10 @@ impl Communicator {
     fn exchange_signals(&self, up: usize, down: usize, round: i32) -> Result<(), mpjdev::Error> {
         let told = self.tell(up, round, Vec::new())?;
         let (nothing, context) = (recv_region::<u8>(&mut []), self.collective_context());
-        let received = self.device.recv(nothing, Some(down), Some(round), context);
-        self.complete(told, received.map(drop))
+        match self.device.recv(nothing, Some(down), Some(round), context) {
+            Ok(_) if told.is_complete() => Ok(()),
+            received => self.complete(told, received.map(drop)),
+        }
     }
 
     /// A number that rank 0 makes, on every rank.

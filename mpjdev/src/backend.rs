@@ -65,7 +65,7 @@ pub(crate) fn receive(
     early: u64,
     into: Sink,
 ) -> u64 {
-    let key = state.requests.insert(Operation::Cancelled);
+    let key = state.requests.insert(|| Operation::Cancelled);
     match state.early.get(early).map(|early| &early.body) {
         Some(EarlyBody::Eager { .. }) => eager::Eager::receive(state, outbox, early, key, into),
         Some(EarlyBody::Rendezvous { .. }) => {

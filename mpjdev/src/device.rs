@@ -30,7 +30,7 @@ use crate::envelope::is_collective;
 use crate::error::Error;
 use crate::loss;
 use crate::matching::Pattern;
-use crate::request::{self, Handle, Request};
+use crate::request::{self, Handle, Operation, Posted, Request};
 use crate::select::Table;
 use crate::state::State;
 use crate::stats::Stats;
@@ -557,7 +557,7 @@ fn meet_early<A: Adapter>(
 /// Posts a receive that no early message fits; returns its key.
 #[inline(always)]
 fn push(state: &mut State, into: Sink, pattern: Pattern) -> u64 {
-    let key = state.requests.insert_posted(into);
+    let key = state.requests.insert(|| Operation::Posted(Posted { into }));
     state.matcher.push_posted(pattern, request::number(key));
     key
 }

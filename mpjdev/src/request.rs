@@ -204,15 +204,10 @@ impl Requests {
         has_news
     }
 
+    /// Adds an operation, which is made in its place, and returns its key.
     #[inline(always)]
-    pub fn insert(&mut self, operation: Operation) -> u64 {
-        self.slab.insert(operation)
-    }
-
-    /// A receive without a message.
-    #[inline(always)]
-    pub fn insert_posted(&mut self, into: Sink) -> u64 {
-        self.slab.insert_with(|| Operation::Posted(Posted { into }))
+    pub fn insert(&mut self, make: impl FnOnce() -> Operation) -> u64 {
+        self.slab.insert_with(make)
     }
 
     /// The operation has not begun after all.

@@ -350,10 +350,12 @@ impl<S> Outbox<S> {
     }
 
     fn end_get(&mut self, ticket: u32, outcome: Result<(), LapiError>) {
-        let Some(get) = self.gets.own.remove(ticket) else { return };
+        let Some(get) = self.gets.own.get_mut(ticket) else { return };
+        let next = std::mem::replace(&mut get.next, Next::Nothing);
+        self.gets.own.clear(ticket);
         match outcome {
-            Ok(()) => self.follow(get.next),
-            Err(error) => self.fail(get.next, error),
+            Ok(()) => self.follow(next),
+            Err(error) => self.fail(next, error),
         }
     }
 }

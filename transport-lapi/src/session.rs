@@ -258,6 +258,12 @@ impl<A: Adapter, S> Session<A, S> {
     // Mostly there is nothing but arrivals, and this is on the path of every message.
     #[inline(never)]
     pub fn round(&mut self) -> usize {
+        self.turn()
+    }
+
+    /// [`Session::round`] inlined: each turn of a spin is one.
+    #[inline(always)]
+    pub(crate) fn turn(&mut self) -> usize {
         let Self { state, adapter, engine, trouble, .. } = self;
         let mut done = match adapter.poll(BUDGET, &mut Dispatcher { state, engine, trouble }) {
             Ok(arrived) => arrived,

@@ -33,7 +33,15 @@ impl<T> Slots<T> {
         self.places.get_mut(number as usize)?.as_mut()
     }
 
-    /// Empties a place.
+    /// Empties a place without moving what is there.
+    pub fn clear(&mut self, number: u32) {
+        if let Some(place @ Some(_)) = self.places.get_mut(number as usize) {
+            *place = None;
+            self.free.push(number);
+        }
+    }
+
+    /// Takes out what is at a place.
     pub fn remove(&mut self, number: u32) -> Option<T> {
         let item = self.places.get_mut(number as usize)?.take()?;
         self.free.push(number);

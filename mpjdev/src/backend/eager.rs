@@ -142,16 +142,19 @@ fn spend<A: Adapter>(session: &mut Session<A, State>, dest: u32, len: usize) -> 
 /// A send that has to wait for room, or for an answer.
 fn start<A: Adapter>(session: &mut Session<A, State>, message: Outbound) -> Result<u64, LapiError> {
     let Outbound { dest, context, tag, data, synchronous } = message;
-    let key = session.state.requests.insert(Operation::Send(Sending {
-        dest,
-        tag,
-        context,
-        len: data.len(),
-        leaving: true,
-        unanswered: synchronous,
-        exposed: None,
-        failed: None,
-    }));
+    let len = data.len();
+    let key = session.state.requests.insert(|| {
+        Operation::Send(Sending {
+            dest,
+            tag,
+            context,
+            len,
+            leaving: true,
+            unanswered: synchronous,
+            exposed: None,
+            failed: None,
+        })
+    });
     let (plain, sync) = (envelope::eager(context, tag), envelope::eager_sync(context, tag, key));
     let (handler, uhdr) = if synchronous { (EAGER_SYNC, &sync[..]) } else { (EAGER, &plain[..]) };
     let mut amsend = Amsend::new(dest, handler, uhdr, data);

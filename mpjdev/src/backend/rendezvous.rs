@@ -39,16 +39,18 @@ impl Backend for Rendezvous {
         session.state.stats.rendezvous.bytes += len as u64;
         let exposed = session.register(data)?;
         session.state.exposed[dest as usize] += 1;
-        let key = session.state.requests.insert(Operation::Send(Sending {
-            dest,
-            tag,
-            context,
-            len,
-            leaving: true,
-            unanswered: true,
-            exposed: Some(exposed),
-            failed: None,
-        }));
+        let key = session.state.requests.insert(|| {
+            Operation::Send(Sending {
+                dest,
+                tag,
+                context,
+                len,
+                leaving: true,
+                unanswered: true,
+                exposed: Some(exposed),
+                failed: None,
+            })
+        });
         let uhdr = envelope::rendezvous(context, tag, key, exposed);
         let mut amsend = Amsend::new(dest, RENDEZVOUS, &uhdr, Source::EMPTY);
         amsend.on_origin = Next::Inline(left, key);
