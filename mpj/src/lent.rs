@@ -37,11 +37,10 @@ impl<T: Datatype> Borrow for &[T] {
 impl<'env, T: Datatype> Borrow for &'env mut [T] {
     type Held = Lent<'env, T>;
 
-    fn take_back(held: Lent<'env, T>) -> Self {
-        let mut elements = held.elements;
+    fn take_back(mut held: Lent<'env, T>) -> Self {
         // SAFETY: LE1: the borrow lasts for 'env and nothing else is left of it; LE2: its operation, which
         // alone has used it, has ended.
-        unsafe { elements.as_mut() }
+        unsafe { held.elements.as_mut() }
     }
 }
 

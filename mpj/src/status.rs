@@ -32,8 +32,7 @@ impl Status {
 }
 
 impl From<mpjdev::Status> for Status {
-    fn from(status: mpjdev::Status) -> Self {
-        let mpjdev::Status { source, tag, bytes, cancelled } = status;
+    fn from(mpjdev::Status { source, tag, bytes, cancelled }: mpjdev::Status) -> Self {
         Self { source: source as usize, tag, bytes, cancelled }
     }
 }

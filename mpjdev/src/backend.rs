@@ -91,28 +91,20 @@ fn length(state: &mut State, origin: u32, len: u64) -> Option<usize> {
 /// What a handler that runs next gets, and that handler.
 type FollowUp = (InlineHandler<State>, u64);
 
-/// The word of a message that has one, and no data.
-fn bare(uhdr: [u8; 8], udata: ForeignBytes<'_>) -> Result<u64, PeerError> {
+/// Whether a message carries no data.
+fn bare(udata: ForeignBytes<'_>) -> Result<(), PeerError> {
     match udata.len() as u64 {
-        0 => Ok(u64::from_le_bytes(uhdr)),
+        0 => Ok(()),
         len => Err(PeerError::Data { len }),
     }
 }
 
 /// DONE: the receiver has fetched, or matched, what the request sends.
-fn done(
-    state: &mut State,
-    origin: u32,
-    uhdr: [u8; 8],
-    udata: ForeignBytes<'_>,
-) -> Option<FollowUp> {
-    let request = match bare(uhdr, udata) {
-        Ok(request) => request,
-        Err(error) => {
-            state.violation(origin, error);
-            return None;
-        }
-    };
+fn done(state: &mut State, origin: u32, request: u64, udata: ForeignBytes<'_>) -> Option<FollowUp> {
+    if let Err(error) = bare(udata) {
+        state.violation(origin, error);
+        return None;
+    }
     match state.requests.sending(request) {
         Some(sending) if sending.dest == origin && sending.unanswered => {
             sending.unanswered = false;
@@ -172,13 +164,8 @@ fn end_send(state: &mut State, key: u64) {
 }
 
 /// CREDIT: the receiver has room for early messages again.
-fn credit(
-    state: &mut State,
-    origin: u32,
-    uhdr: [u8; 8],
-    udata: ForeignBytes<'_>,
-) -> Option<FollowUp> {
-    let refunded = bare(uhdr, udata).and_then(|bytes| state.credits.refund(origin, bytes));
+fn credit(state: &mut State, origin: u32, bytes: u64, udata: ForeignBytes<'_>) -> Option<FollowUp> {
+    let refunded = bare(udata).and_then(|()| state.credits.refund(origin, bytes));
     if let Err(error) = refunded {
         state.violation(origin, error);
     }

@@ -48,7 +48,7 @@ impl<A: Adapter> Device<A> {
     /// # Errors
     /// [`Error::Finished`], what made the device unusable.
     pub fn thresholds(&self) -> Result<Vec<Step>, Error> {
-        let mut steps = self.session()?.steps(envelope::eager(0, 0).len());
+        let mut steps = self.session()?.steps(size_of_val(&envelope::eager(0, 0)));
         steps.retain(|step| self.table().protocol(step.bytes + 1) == Protocol::Eager);
         let bounds = self.table().ranges().filter_map(|(bound, _)| bound);
         steps.extend(bounds.map(|bytes| {

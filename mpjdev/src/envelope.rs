@@ -33,21 +33,20 @@ pub(crate) fn is_collective(context: u32) -> bool {
 
 /// Context and tag.
 #[inline]
-pub(crate) fn eager(context: u32, tag: i32) -> [u8; 8] {
-    (u64::from(context) | u64::from(tag as u32) << 32).to_le_bytes()
+pub(crate) fn eager(context: u32, tag: i32) -> u64 {
+    u64::from(context) | u64::from(tag as u32) << 32
 }
 
 /// Context and tag, taken apart.
 #[inline(always)]
-pub(crate) fn of_eager(uhdr: [u8; 8]) -> (u32, i32) {
-    let word = u64::from_le_bytes(uhdr);
+pub(crate) fn of_eager(word: u64) -> (u32, i32) {
     (word as u32, (word >> 32) as i32)
 }
 
 /// Context, tag and request.
 pub(crate) fn eager_sync(context: u32, tag: i32, request: u64) -> [u8; 16] {
     let mut uhdr = [0; 16];
-    uhdr[..8].copy_from_slice(&eager(context, tag));
+    uhdr[..8].copy_from_slice(&eager(context, tag).to_le_bytes());
     uhdr[8..].copy_from_slice(&request.to_le_bytes());
     uhdr
 }

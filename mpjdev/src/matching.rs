@@ -330,9 +330,10 @@ impl PostedQueue {
     #[inline(always)]
     fn take(&mut self, envelope: &Envelope) -> Option<u32> {
         if self.indexed == 0 {
-            // Told apart, since most are exact, and a key is then made of the envelope as it is.
+            let Envelope { context, source, tag } = *envelope;
             return match self.row.class() {
-                EXACT => self.row.take(key_of(envelope, EXACT)),
+                // Most are, and the key is then made of the envelope as it is.
+                EXACT => self.row.take(Key::new(context, source, tag)),
                 class => self.row.take(key_of(envelope, class)),
             };
         }

@@ -280,16 +280,20 @@ impl Requests {
     #[inline(always)]
     pub fn receive(&mut self, number: u32, source: u32, tag: i32, body: ForeignBytes<'_>) {
         let Some((key, place)) = self.slab.slot(number) else { return };
-        let Operation::Posted(Posted { into }) = place else { return };
-        into.store(0, body);
-        self.ended += 1;
-        match into {
-            // A receive into one span owns nothing.
-            Sink::Span(region) if body.len() <= region.len() => {
-                self.slab.put(number, || Operation::Done { source, tag, bytes: body.len() });
+        let bytes = body.len();
+        match place {
+            Operation::Posted(Posted { into: Sink::Span(region) }) if bytes <= region.len() => {
+                region.store(0, body);
+                // A receive into one span owns nothing that would have to be dropped.
+                std::mem::forget(std::mem::replace(place, Operation::Done { source, tag, bytes }));
             }
-            _ => *place = received(source, tag, body.len(), into.len()),
+            Operation::Posted(Posted { into }) => {
+                into.store(0, body);
+                *place = received(source, tag, bytes, into.len());
+            }
+            _ => return,
         }
+        self.ended += 1;
         if !self.followed.is_empty() {
             self.end_followed(key);
         }

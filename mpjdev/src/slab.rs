@@ -122,15 +122,6 @@ impl<T> Slab<T> {
         slot.value.as_mut().map(|value| (key(index, slot.generation), value))
     }
 
-    /// Puts what `make` makes in the place of the value in a slot, which must own nothing: it is not dropped.
-    #[inline(always)]
-    pub fn put(&mut self, index: u32, make: impl FnOnce() -> T) {
-        if let Some(slot) = self.slots.get_mut(index as usize) {
-            std::mem::forget(slot.value.take());
-            slot.value.get_or_insert_with(make);
-        }
-    }
-
     /// The value in a slot, if it has one.
     pub fn at(&self, index: u32) -> Option<&T> {
         self.slots.get(index as usize)?.value.as_ref()

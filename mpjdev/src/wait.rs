@@ -220,10 +220,7 @@ impl<A: Adapter, W: Awaited<A, State>> Awaited<A, State> for UnlessTrouble<'_, W
 
     #[inline(always)]
     fn look(&mut self, session: &mut Session<A, State>) -> Option<Self::Answer> {
-        match &session.state.trouble {
-            Some(_) => Some(None),
-            None => self.0.look(session).map(Some),
-        }
+        if session.state.trouble.is_some() { Some(None) } else { self.0.look(session).map(Some) }
     }
 
     /// What needs a lost rank fails by itself, so that the wait for it ends.

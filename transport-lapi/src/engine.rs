@@ -73,7 +73,9 @@ impl<S> Events for Dispatcher<'_, S> {
         if self.engine.comes_too_late(origin) {
             return;
         }
-        self.engine.whole(self.state, handler, origin, uhdr, body);
+        if let Some((follow_up, info)) = handler(self.state, origin, uhdr, body) {
+            follow_up(self.state, &mut self.engine.outbox, info);
+        }
     }
 
     fn left(&mut self, ticket: Ticket) {
@@ -131,13 +133,17 @@ impl<S> Engine<S> {
         match packet {
             Packet::Single { handler, counters, uhdr } => {
                 let short = self.short[usize::from(handler)].filter(|_| counters.is_none());
-                if let (Some(short), Ok(word)) = (short, uhdr.try_into()) {
-                    self.whole(state, short, origin, word, body);
-                    return Ok(());
-                }
-                let handler = self.header_handler(origin, handler)?;
-                let len = body.len() as u64;
-                let action = handler(state, Arrival { origin, uhdr, len, data: Some(body) });
+                let action = match (short, uhdr.try_into()) {
+                    (Some(short), Ok(word)) => short(state, origin, u64::from_le_bytes(word), body)
+                        .map_or(HeaderAction::Consumed, |(follow_up, info)| {
+                            HeaderAction::Then(Next::Inline(follow_up, info))
+                        }),
+                    _ => {
+                        let handler = self.header_handler(origin, handler)?;
+                        let len = body.len() as u64;
+                        handler(state, Arrival { origin, uhdr, len, data: Some(body) })
+                    }
+                };
                 self.act(state, action, body, Due { origin, counters })
             }
             Packet::First { handler, counters, msg, total, uhdr } => {
@@ -147,21 +153,6 @@ impl<S> Engine<S> {
             }
             Packet::Body { msg, offset } => self.body(state, origin, msg, offset, body),
             other => self.control(origin, other, body).map_err(peer),
-        }
-    }
-
-    /// Gives a message to its short handler.
-    #[inline(always)]
-    fn whole(
-        &mut self,
-        state: &mut S,
-        handler: ShortHandler<S>,
-        origin: TaskId,
-        uhdr: [u8; 8],
-        body: ForeignBytes<'_>,
-    ) {
-        if let Some((follow_up, info)) = handler(state, origin, uhdr, body) {
-            follow_up(state, &mut self.outbox, info);
         }
     }
 
@@ -295,8 +286,7 @@ impl<S> Engine<S> {
     /// Whether nothing is under way that progress has to see to.
     #[inline]
     pub fn is_idle(&self) -> bool {
-        let Outbox { queued, gets, ready, .. } = &self.outbox;
-        *queued == 0 && !gets.has_turns() && ready.is_empty() && self.thread.is_none()
+        self.outbox.is_idle() && self.thread.is_none()
     }
 
     /// Does what follows operations that have ended, and what follows those in turn; returns how much that was.

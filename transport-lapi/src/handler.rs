@@ -32,14 +32,14 @@ pub const MAX_HANDLERS: usize = 256;
 /// A header handler: sees the beginning of a message, says what becomes of it (H1).
 pub type HeaderHandler<S> = fn(state: &mut S, message: Arrival<'_>) -> HeaderAction<S>;
 
-/// A header handler for messages that came whole in one packet, with one word of user header and no
-/// counters: most messages, on the path of which nothing is handed over in memory. It has taken what
+/// A header handler for messages that came whole in one packet, with one word of user header (eight bytes, little
+/// endian) and no counters: most messages, on the path of which nothing is handed over in memory. It has taken what
 /// it wants of `udata` when it returns (H1), and may answer an inline completion handler (H2) with its
 /// argument.
 pub type ShortHandler<S> = fn(
     state: &mut S,
     origin: TaskId,
-    uhdr: [u8; 8],
+    uhdr: u64,
     udata: ForeignBytes<'_>,
 ) -> Option<(InlineHandler<S>, u64)>;
 

@@ -106,7 +106,9 @@ impl<S> Outbox<S> {
         check_uhdr(uhdr)?;
         self.check_lost(target)?;
         let operation = match <[u8; 8]>::try_from(uhdr) {
-            Ok(word) if udata.is_empty() => Outgoing::Short(wire::short_head(handler, word)),
+            Ok(word) if udata.is_empty() => {
+                Outgoing::Short(wire::short_head(handler, u64::from_le_bytes(word)))
+            }
             _ => {
                 let message = Queued::new(handler, uhdr, Source::from(udata));
                 Outgoing::Message(self.messages.insert(message))
@@ -159,6 +161,12 @@ impl<S> Outbox<S> {
     #[cold]
     pub(crate) fn fail(&mut self, next: Next<S>, error: LapiError) {
         self.ready.push_back((next, Err(Box::new(error))));
+    }
+
+    /// Whether nothing is under way that progress has to see to.
+    #[inline(always)]
+    pub(crate) fn is_idle(&self) -> bool {
+        self.queued == 0 && !self.gets.has_turns() && self.ready.is_empty()
     }
 
     /// Whether `target` was found to be lost.

@@ -112,7 +112,7 @@ impl<A: Adapter, S> Session<A, S> {
         &mut self,
         target: TaskId,
         handler: u8,
-        uhdr: [u8; 8],
+        uhdr: u64,
         udata: SendRegion,
     ) -> bool {
         let Engine { outbox: Outbox { lanes, .. }, at_once, .. } = &mut self.engine;

@@ -129,23 +129,16 @@ const _: () = assert!(SHORT_HEAD == BASE + 8);
 
 /// The head of a [`Packet::Single`] for `handler` with this user header and no counters.
 #[inline(always)]
-pub(crate) fn short_head(handler: u8, uhdr: [u8; 8]) -> [u8; SHORT_HEAD] {
-    words(base(SINGLE, handler, uhdr.len(), 0), u64::from_le_bytes(uhdr))
-}
-
-/// A head of two words.
-#[inline(always)]
-fn words(first: u64, second: u64) -> [u8; SHORT_HEAD] {
-    (u128::from(first) | u128::from(second) << 64).to_le_bytes()
+pub(crate) fn short_head(handler: u8, uhdr: u64) -> [u8; SHORT_HEAD] {
+    (u128::from(base(SINGLE, handler, 8, 0)) | u128::from(uhdr) << 64).to_le_bytes()
 }
 
 /// Handler and user header, if this is such a head.
 #[inline(always)]
-pub(crate) fn of_short_head(head: [u8; SHORT_HEAD]) -> Option<(u8, [u8; 8])> {
+pub(crate) fn of_short_head(head: [u8; SHORT_HEAD]) -> Option<(u8, u64)> {
     let words = u128::from_le_bytes(head);
-    let (word, uhdr) = (words as u64, ((words >> 64) as u64).to_le_bytes());
-    let handler = (word >> 8) as u8;
-    (word == base(SINGLE, handler, uhdr.len(), 0)).then_some((handler, uhdr))
+    let handler = (words >> 8) as u8;
+    (words as u64 == base(SINGLE, handler, 8, 0)).then_some((handler, (words >> 64) as u64))
 }
 
 /// The first word of a head.
@@ -365,12 +358,12 @@ mod tests {
         }
 
         #[test]
-        fn short_heads_are_those_of_single_packets(handler: u8, uhdr: [u8; 8]) {
+        fn short_heads_are_those_of_single_packets(handler: u8, word: u64) {
             let counters = RemoteCounters::default();
-            let single = Packet::Single { handler, counters, uhdr: &uhdr };
-            let (head, encoded) = (short_head(handler, uhdr), single.encode());
+            let single = Packet::Single { handler, counters, uhdr: &word.to_le_bytes() };
+            let (head, encoded) = (short_head(handler, word), single.encode());
             prop_assert_eq!(&head[..], encoded.bytes());
-            prop_assert_eq!(of_short_head(head), Some((handler, uhdr)));
+            prop_assert_eq!(of_short_head(head), Some((handler, word)));
         }
 
         #[test]
@@ -383,9 +376,9 @@ mod tests {
             head[4..].copy_from_slice(&number.to_le_bytes());
             head.extend(&rest[..cut]);
             let short = <[u8; SHORT_HEAD]>::try_from(&head[..]).ok().and_then(of_short_head);
-            if let Some((handler, uhdr)) = short {
+            if let Some((handler, word)) = short {
                 let counters = RemoteCounters::default();
-                let single = Packet::Single { handler, counters, uhdr: &uhdr };
+                let single = Packet::Single { handler, counters, uhdr: &word.to_le_bytes() };
                 prop_assert_eq!(decode(&head, 3), Ok(single));
             }
         }

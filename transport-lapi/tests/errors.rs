@@ -45,7 +45,7 @@ fn refused(change: impl Fn(&mut Amsend<'_, ()>)) -> LapiError {
     let Amsend { target, handler, uhdr, udata, .. } = call();
     if uhdr.is_empty() {
         assert!(
-            !session.try_amsend(target, handler, [0; 8], udata.span().expect("one span")),
+            !session.try_amsend(target, handler, 0, udata.span().expect("one span")),
             "one word in place of none"
         );
     }

@@ -155,7 +155,8 @@ fn start<A: Adapter>(session: &mut Session<A, State>, message: Outbound) -> Resu
             failed: None,
         })
     });
-    let (plain, sync) = (envelope::eager(context, tag), envelope::eager_sync(context, tag, key));
+    let plain = envelope::eager(context, tag).to_le_bytes();
+    let sync = envelope::eager_sync(context, tag, key);
     let (handler, uhdr) = if synchronous { (EAGER_SYNC, &sync[..]) } else { (EAGER, &plain[..]) };
     let mut amsend = Amsend::new(dest, handler, uhdr, data);
     amsend.on_origin = Next::Inline(left, key);
@@ -172,7 +173,7 @@ fn start<A: Adapter>(session: &mut Session<A, State>, message: Outbound) -> Resu
 fn arrived_whole(
     state: &mut State,
     source: u32,
-    uhdr: [u8; 8],
+    uhdr: u64,
     body: ForeignBytes<'_>,
 ) -> Option<(InlineHandler<State>, u64)> {
     let (context, tag) = envelope::of_eager(uhdr);

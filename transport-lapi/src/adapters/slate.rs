@@ -130,8 +130,7 @@ impl Slate {
     #[inline(always)]
     pub(crate) fn moved(&self) {
         // Not an atomic addition: the task alone writes (SL1).
-        let moves = self.moves.load(Ordering::Relaxed).wrapping_add(1);
-        self.moves.store(moves, Ordering::Relaxed);
+        self.moves.store(self.moves.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
     }
 
     /// Asks for the task's queues. The caller wakes the task.

@@ -292,11 +292,11 @@ fn trying_never_queues() {
             let mut session = context.session().unwrap();
             session.addr_set(1, count).unwrap();
             let (long, short) = (source(pattern(1, ONE_SHOT + 1)), source(pattern(1, 8)));
-            assert!(!session.try_amsend(0, 1, [0; 8], long), "not one packet");
-            assert!(!session.try_amsend(1, 1, [0; 8], short), "no such task");
-            assert!(!session.try_amsend(0, 0, [0; 8], short), "no handler");
+            assert!(!session.try_amsend(0, 1, 0, long), "not one packet");
+            assert!(!session.try_amsend(1, 1, 0, short), "no such task");
+            assert!(!session.try_amsend(0, 0, 0, short), "no handler");
             let mut taken = 0;
-            while session.try_amsend(0, 1, [0; 8], short) {
+            while session.try_amsend(0, 1, 0, short) {
                 taken += 1;
             }
             drop(session);
@@ -317,14 +317,14 @@ fn see_arrival(seen: &mut Seen, arrival: Arrival<'_>) -> HeaderAction<Seen> {
 fn see_short(
     seen: &mut Seen,
     origin: u32,
-    uhdr: [u8; 8],
+    uhdr: u64,
     udata: ForeignBytes<'_>,
 ) -> Option<(InlineHandler<Seen>, u64)> {
     fn follow_up(seen: &mut Seen, _: &mut Outbox<Seen>, info: u64) {
         seen.push(("follow-up", 0, 0, info as usize));
     }
-    seen.push(("short", origin, uhdr[0], udata.len()));
-    (uhdr[0] == 9).then_some((follow_up, 77))
+    seen.push(("short", origin, uhdr as u8, udata.len()));
+    (uhdr == 9).then_some((follow_up, 77))
 }
 
 #[test]
@@ -343,8 +343,8 @@ fn a_short_handler_gets_the_short_messages_of_its_index() {
                 session.addr_set(2, see_arrival).unwrap();
                 session.addr_set_short(2, see_short).unwrap();
                 for len in [0, 8, 48, 300, ONE_SHOT] {
-                    assert!(session.try_amsend(0, 1, [5; 8], source(pattern(1, len))));
-                    assert!(session.try_amsend(0, 2, [9; 8], source(pattern(1, len))));
+                    assert!(session.try_amsend(0, 1, 5, source(pattern(1, len))));
+                    assert!(session.try_amsend(0, 2, 9, source(pattern(1, len))));
                 }
                 let counted = Amsend { tgt_cntr: Some(session.counter()), ..amsend(2, 8) };
                 assert_eq!(session.amsend(counted).unwrap(), Sent::Now);
