@@ -361,22 +361,27 @@ impl<A: Adapter> Device<A> {
     /// fail with an error that names it instead of waiting for ever. Waits for no rank. Does nothing in a
     /// fork of the process.
     pub fn abort(&self) {
-        let session = self.context.session();
-        let met = session.ok().and_then(|session| session.state.losses.met);
-        self.abort_after(met);
+        if let Ok(session) = self.context.session() {
+            session.state.losses.met.into_iter().for_each(|lost| self.met_loss(lost));
+        }
+        self.end_part();
     }
 
-    /// [`Device::abort`], perhaps since the rank that was `met` is gone.
-    fn abort_after(&self, met: Option<u32>) {
+    /// Tells the job that this rank goes on no more, unless it was told that it has ended its part.
+    fn end_part(&self) {
         if self.is_fork() || self.ended.swap(true, Ordering::Relaxed) {
             return;
         }
-        let is_told = self.launcher.get().is_some_and(|launcher| {
-            met.into_iter().for_each(|lost| launcher.met_loss(lost));
-            launcher.gave_up()
-        });
-        if !is_told {
+        if !self.launcher.get().is_some_and(Control::gave_up) {
             self.bell.declare_lost();
+        }
+    }
+
+    /// Tells the launcher, if there is one, that a call fails since rank `lost` is gone: to be called before the
+    /// program learns of it, so that what it does then does not look like the cause.
+    pub fn met_loss(&self, lost: u32) {
+        if let Some(launcher) = self.launcher.get() {
+            launcher.met_loss(lost);
         }
     }
 
@@ -432,12 +437,11 @@ impl<A: Adapter> Device<A> {
         }
         let error = self.failure.get_or_init(|| error).clone();
         if let Ok(session) = self.context.session() {
-            let met = session.state.losses.met;
             // Before others can miss this rank.
-            met.into_iter().for_each(|lost| self.met_loss(lost));
+            session.state.losses.met.into_iter().for_each(|lost| self.met_loss(lost));
             session.abandon();
             // Before the wait, since that may last until the job ends.
-            self.abort_after(met);
+            self.end_part();
         }
         self.context.settle();
         error

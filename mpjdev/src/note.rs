@@ -30,14 +30,6 @@ impl<A: Adapter> Device<A> {
         });
     }
 
-    /// Tells the launcher, if there is one, that a call fails since rank `lost` is gone: to be called before the
-    /// program learns of it, so that what it does then does not look like the cause.
-    pub fn met_loss(&self, lost: u32) {
-        if let Some(launcher) = self.launcher.get() {
-            launcher.met_loss(lost);
-        }
-    }
-
     /// The wait for operations of a list, in `call`: the first one that is open speaks for all. Of a long
     /// list only the beginning is looked at, since this is done before every sleep.
     pub(crate) fn note_of_list(
