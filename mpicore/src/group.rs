@@ -1,0 +1,261 @@
+//! Groups: which tasks of the job belong together, and in which order (MPI-4.1 section 7.3).
+//! Communicators translate ranks with them; the faces pass users' calls on.
+//!
+//! A group is a value that never changes. Its *rank* is a position in it; a *job rank* is what the
+//! device calls a task. Groups whose job ranks have equal distances, as the world and what is cut evenly
+//! from it, take no memory on the heap; others take eight bytes per member. Translation of a rank
+//! to a job rank takes the same time in every group; the way back takes the same time where distances
+//! are equal, else the logarithm of the size.
+
+mod error;
+mod members;
+mod range;
+#[cfg(test)]
+mod tests;
+
+pub use error::{GroupError, GroupErrorClass};
+pub use range::RankRange;
+
+use members::{Members, Twice};
+
+/// An ordered set of job ranks. A copy shares the memory. Groups are equal if
+/// [`compare`](Self::compare) says that they are identical.
+///
+/// ```
+/// use mpicore::group::Group;
+/// let world = Group::world(6);
+/// let group = world.incl(&[5, 0, 3])?;
+/// assert_eq!((group.size(), group.job_rank(0)?, group.rank_of(3)), (3, 5, Some(2)));
+/// assert_eq!(world.difference(&group), Group::of_ranks([1, 2, 4])?);
+/// # Ok::<(), mpicore::group::GroupError>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Group {
+    members: Members,
+}
+
+/// How two groups relate: the results of `MPI_Group_compare`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Comparison {
+    /// The same members in the same order: MPI_IDENT.
+    Identical,
+    /// The same members in another order: MPI_SIMILAR.
+    Similar,
+    /// Anything else: MPI_UNEQUAL.
+    Unequal,
+}
+
+impl Group {
+    /// The group of all tasks of a job of `size`: job rank and rank are the same. This is the group of
+    /// MPI_COMM_WORLD.
+    pub fn world(size: u32) -> Self {
+        Self { members: Members::first(size) }
+    }
+
+    /// The group without members: MPI_GROUP_EMPTY.
+    pub fn empty() -> Self {
+        Self::world(0)
+    }
+
+    /// The group of these job ranks in this order.
+    ///
+    /// # Errors
+    /// [`GroupError::JobRankTwice`] if a job rank comes more than once, [`GroupError::JobRank`] if one is
+    /// `u32::MAX`, which no task has.
+    ///
+    /// ```
+    /// use mpicore::group::{Group, GroupError};
+    /// assert_eq!(Group::of_ranks(0..4)?, Group::world(4));
+    /// assert_eq!(Group::of_ranks([2, 7, 2]), Err(GroupError::JobRankTwice { job_rank: 2 }));
+    /// # Ok::<(), GroupError>(())
+    /// ```
+    pub fn of_ranks(job_ranks: impl IntoIterator<Item = u32>) -> Result<Self, GroupError> {
+        let mut are_legal = true;
+        let legal = job_ranks.into_iter().take_while(|&job_rank| {
+            are_legal = job_rank < u32::MAX;
+            are_legal
+        });
+        let members = Members::collect(legal)
+            .map_err(|Twice(job_rank)| GroupError::JobRankTwice { job_rank })?;
+        if are_legal {
+            Ok(Self { members })
+        } else {
+            Err(GroupError::JobRank { job_rank: u32::MAX })
+        }
+    }
+
+    /// The group of job ranks of which no two are equal.
+    fn of_distinct(job_ranks: impl Iterator<Item = u32>) -> Self {
+        let members = Members::collect(job_ranks).expect("members of groups are taken once each");
+        Self { members }
+    }
+
+    /// How many members there are: MPI_Group_size.
+    #[inline]
+    pub fn size(&self) -> u32 {
+        self.members.len()
+    }
+
+    /// Whether this is MPI_GROUP_EMPTY.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.size() == 0
+    }
+
+    /// The job ranks in the order of their ranks.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = u32> + DoubleEndedIterator {
+        self.members.iter()
+    }
+
+    /// The rank of a task, as MPI_Group_rank tells a task its own; `None` is MPI_UNDEFINED.
+    #[inline]
+    pub fn rank_of(&self, job_rank: u32) -> Option<u32> {
+        self.members.position(job_rank)
+    }
+
+    /// Which task has a rank.
+    ///
+    /// # Errors
+    /// [`GroupError::Rank`] if no member has this rank.
+    #[inline]
+    pub fn job_rank(&self, rank: u32) -> Result<u32, GroupError> {
+        self.check(rank)?;
+        Ok(self.members.value(rank))
+    }
+
+    /// The ranks that the tasks with `ranks` have in `other`; `None` is MPI_UNDEFINED:
+    /// MPI_Group_translate_ranks. MPI_PROC_NULL, which MPI translates to itself, is no rank here and does
+    /// not come this far.
+    ///
+    /// # Errors
+    /// [`GroupError::Rank`] if no member of this group has one of the ranks.
+    ///
+    /// ```
+    /// use mpicore::group::Group;
+    /// let (all, even) = (Group::world(6), Group::of_ranks([0, 2, 4])?);
+    /// assert_eq!(all.translate_ranks(&[4, 5, 0], &even)?, [Some(2), None, Some(0)]);
+    /// # Ok::<(), mpicore::group::GroupError>(())
+    /// ```
+    pub fn translate_ranks(
+        &self,
+        ranks: &[u32],
+        other: &Self,
+    ) -> Result<Vec<Option<u32>>, GroupError> {
+        ranks.iter().map(|&rank| Ok(other.rank_of(self.job_rank(rank)?))).collect()
+    }
+
+    /// How this group and `other` relate: MPI_Group_compare.
+    pub fn compare(&self, other: &Self) -> Comparison {
+        if self == other {
+            Comparison::Identical
+        } else if self.size() == other.size() && self.iter().all(|member| other.has(member)) {
+            Comparison::Similar
+        } else {
+            Comparison::Unequal
+        }
+    }
+
+    /// The members of this group in their order, then those of `other` that are not in this one, in
+    /// theirs: MPI_Group_union.
+    ///
+    /// ```
+    /// use mpicore::group::Group;
+    /// let (left, right) = (Group::of_ranks([3, 1])?, Group::of_ranks([2, 1, 0])?);
+    /// assert_eq!(left.union(&right), Group::of_ranks([3, 1, 2, 0])?);
+    /// # Ok::<(), mpicore::group::GroupError>(())
+    /// ```
+    pub fn union(&self, other: &Self) -> Self {
+        Self::of_distinct(self.iter().chain(other.iter().filter(|&member| !self.has(member))))
+    }
+
+    /// The members of this group that are in `other` too, in the order of this group:
+    /// MPI_Group_intersection.
+    pub fn intersection(&self, other: &Self) -> Self {
+        Self::of_distinct(self.iter().filter(|&member| other.has(member)))
+    }
+
+    /// The members of this group that are not in `other`, in the order of this group:
+    /// MPI_Group_difference.
+    pub fn difference(&self, other: &Self) -> Self {
+        Self::of_distinct(self.iter().filter(|&member| !other.has(member)))
+    }
+
+    /// The members with `ranks`, in the order of `ranks`: MPI_Group_incl. No ranks give the empty group.
+    ///
+    /// # Errors
+    /// [`GroupError::Rank`] if no member has one of the ranks, [`GroupError::RankTwice`] if one is named
+    /// more than once.
+    pub fn incl(&self, ranks: &[u32]) -> Result<Self, GroupError> {
+        Ok(self.with(&self.select(ranks)?))
+    }
+
+    /// The members without those that have `ranks`, in the order of this group: MPI_Group_excl. No ranks
+    /// give the group itself.
+    ///
+    /// # Errors
+    /// As [`incl`](Self::incl).
+    pub fn excl(&self, ranks: &[u32]) -> Result<Self, GroupError> {
+        Ok(self.without(&self.select(ranks)?))
+    }
+
+    /// The members that the ranges name, in the order of naming: MPI_Group_range_incl.
+    ///
+    /// # Errors
+    /// [`GroupError::StrideZero`] or [`GroupError::StrideAway`] if a range does not lead from its first
+    /// to its last rank, [`GroupError::RangeRank`] if one names a rank that no member has,
+    /// [`GroupError::RankTwice`] if a rank is named more than once.
+    pub fn range_incl(&self, ranges: &[RankRange]) -> Result<Self, GroupError> {
+        Ok(self.with(&self.select_ranges(ranges)?))
+    }
+
+    /// The members without those that the ranges name, in the order of this group:
+    /// MPI_Group_range_excl.
+    ///
+    /// # Errors
+    /// As [`range_incl`](Self::range_incl).
+    ///
+    /// ```
+    /// use mpicore::group::Group;
+    /// let group = Group::world(10).range_excl(&[[0, 9, 4].into(), [2, 1, -1].into()])?;
+    /// assert_eq!(group, Group::of_ranks([3, 5, 6, 7, 9])?);
+    /// # Ok::<(), mpicore::group::GroupError>(())
+    /// ```
+    pub fn range_excl(&self, ranges: &[RankRange]) -> Result<Self, GroupError> {
+        Ok(self.without(&self.select_ranges(ranges)?))
+    }
+
+    fn has(&self, job_rank: u32) -> bool {
+        self.rank_of(job_rank).is_some()
+    }
+
+    fn check(&self, rank: u32) -> Result<(), GroupError> {
+        let size = self.size();
+        if rank < size { Ok(()) } else { Err(GroupError::Rank { rank: rank.into(), size }) }
+    }
+
+    /// Ranks that a caller has listed, once they are found to be ranks of this group and distinct.
+    fn select(&self, ranks: &[u32]) -> Result<Members, GroupError> {
+        ranks.iter().try_for_each(|&rank| self.check(rank))?;
+        Members::collect(ranks.iter().copied())
+            .map_err(|Twice(rank)| GroupError::RankTwice { rank })
+    }
+
+    /// Ranks that a caller has named by ranges, once they are found to be ranks of this group and
+    /// distinct.
+    fn select_ranges(&self, ranges: &[RankRange]) -> Result<Members, GroupError> {
+        let ranks = ranges.iter().map(|range| range.ranks(self.size()));
+        let ranks = ranks.collect::<Result<Vec<_>, _>>()?.into_iter().flatten();
+        Members::collect(ranks).map_err(|Twice(rank)| GroupError::RankTwice { rank })
+    }
+
+    /// The members with these ranks, in the order of the ranks.
+    fn with(&self, ranks: &Members) -> Self {
+        Self::of_distinct(ranks.iter().map(|rank| self.members.value(rank)))
+    }
+
+    /// The members but those with these ranks.
+    fn without(&self, ranks: &Members) -> Self {
+        let left = (0..self.size()).filter(|&rank| ranks.position(rank).is_none());
+        Self::of_distinct(left.map(|rank| self.members.value(rank)))
+    }
+}

@@ -1,0 +1,85 @@
+//! Why a call on a group was refused, and the MPI error class of each reason. Made by `group.rs` and
+//! `range.rs`; faces report it.
+
+use super::RankRange;
+
+/// Why a call on a group was refused. The group is as before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum GroupError {
+    /// No member has this rank.
+    #[error("rank {rank} is out of range: {}", legal_ranks(*.size))]
+    Rank {
+        /// The rank that was given.
+        rank: i64,
+        /// How many members the group has.
+        size: u32,
+    },
+    /// A rank is named more than once, by itself or by ranges.
+    #[error("rank {rank} is named more than once; name each rank once")]
+    RankTwice {
+        /// The lowest such rank.
+        rank: u32,
+    },
+    /// A range names a rank that no member has.
+    #[error("range {range} names rank {rank}, which is out of range: {}", legal_ranks(*.size))]
+    RangeRank {
+        /// The range.
+        range: RankRange,
+        /// The rank: the first or the last one that the range names.
+        rank: i64,
+        /// How many members the group has.
+        size: u32,
+    },
+    /// A range does not step.
+    #[error("range {0} has stride 0; give a stride of at least 1, or of at most -1")]
+    StrideZero(RankRange),
+    /// A range steps away from its end.
+    #[error("range {0} steps away from its last rank; change the sign of its stride")]
+    StrideAway(RankRange),
+    /// A task of the job would be a member twice.
+    #[error("job rank {job_rank} is a member more than once; name each job rank once")]
+    JobRankTwice {
+        /// The lowest such job rank.
+        job_rank: u32,
+    },
+    /// No job has a task of this rank.
+    #[error("job rank {job_rank} is out of range: job ranks are 0 to {last}", last = u32::MAX - 1)]
+    JobRank {
+        /// The job rank that was given.
+        job_rank: u32,
+    },
+}
+
+/// MPI's error classes (MPI-4.1 section 9.4), as far as they concern groups.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum GroupErrorClass {
+    /// MPI_ERR_RANK.
+    Rank,
+    /// MPI_ERR_ARG.
+    Arg,
+    /// MPI_ERR_GROUP.
+    Group,
+}
+
+impl GroupError {
+    /// The class that MPI gives to this error.
+    pub fn class(&self) -> GroupErrorClass {
+        match self {
+            Self::Rank { .. } | Self::RankTwice { .. } | Self::RangeRank { .. } => {
+                GroupErrorClass::Rank
+            }
+            Self::StrideZero(_) | Self::StrideAway(_) => GroupErrorClass::Arg,
+            Self::JobRankTwice { .. } | Self::JobRank { .. } => GroupErrorClass::Group,
+        }
+    }
+}
+
+/// Which ranks a group of `size` members has.
+fn legal_ranks(size: u32) -> String {
+    match size {
+        0 => "the group is empty".into(),
+        _ => format!("the group has ranks 0 to {}", size - 1),
+    }
+}
