@@ -10,7 +10,7 @@ pub enum GroupError {
     /// No member has this rank.
     #[error("rank {rank} is out of range: {}", legal_ranks(*.size))]
     Rank {
-        /// The rank that was given.
+        /// The rank that was given; a face may have been given a negative one.
         rank: i64,
         /// How many members the group has.
         size: u32,

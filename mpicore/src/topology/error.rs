@@ -1,0 +1,120 @@
+//! Why a call on a topology was refused, and the MPI error class of each reason. Made by `topology.rs`
+//! and `dims.rs`; faces report it.
+
+/// Why a call on a topology was refused. Nothing has changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum TopologyError {
+    /// A grid of no nodes was to be divided.
+    #[error("0 nodes cannot be arranged in a grid; give at least 1")]
+    NoNodes,
+    /// An entry that is kept does not divide what the entries before it leave of the nodes.
+    #[error(
+        "dimension {dimension} is {length}, which does not divide the {left} of {nodes} nodes that the \
+         dimensions before it leave; give 0 for those to be chosen"
+    )]
+    KeptDimension {
+        /// Which dimension, from 0.
+        dimension: usize,
+        /// The entry.
+        length: u32,
+        /// The nodes divided by the entries before this one that are kept.
+        left: u32,
+        /// How many nodes there are.
+        nodes: u32,
+    },
+    /// All entries are kept, but there are more nodes than their product.
+    #[error("the dimensions have room for {room} of {nodes} nodes; give 0 for those to be chosen")]
+    NoFreeDimension {
+        /// The product of the entries.
+        room: u32,
+        /// How many nodes there are.
+        nodes: u32,
+    },
+    /// A dimension of a grid has no nodes.
+    #[error("dimension {dimension} has length 0; a grid has at least 1 node along each dimension")]
+    LengthZero {
+        /// Which dimension, from 0.
+        dimension: usize,
+    },
+    /// A grid has more nodes than there can be ranks.
+    #[error(
+        "with dimension {dimension}, of length {length}, the grid has more than {most} nodes",
+        most = i32::MAX
+    )]
+    TooLarge {
+        /// The dimension that makes it too large, from 0.
+        dimension: usize,
+        /// Its length.
+        length: u32,
+    },
+    /// A list with one entry for each dimension has another length.
+    #[error("{given} entries for {dimensions} dimensions; give one for each")]
+    Entries {
+        /// How many entries were given.
+        given: usize,
+        /// How many dimensions there are.
+        dimensions: usize,
+    },
+    /// No node has this rank.
+    #[error("rank {rank} is out of range: the grid has ranks 0 to {last}", last = .size - 1)]
+    Rank {
+        /// The rank that was given; a face may have been given a negative one.
+        rank: i64,
+        /// How many nodes there are.
+        size: u32,
+    },
+    /// A coordinate lies outside of the grid, in a dimension that is not periodic.
+    #[error(
+        "coordinate {coordinate} is out of range: dimension {dimension} is not periodic and has \
+         coordinates 0 to {last}",
+        last = .length - 1
+    )]
+    Coordinate {
+        /// Which dimension, from 0.
+        dimension: usize,
+        /// The coordinate that was given.
+        coordinate: i32,
+        /// The length of the dimension.
+        length: u32,
+    },
+    /// No dimension has this number.
+    #[error(
+        "direction {direction} is out of range: the grid has {dimensions} dimensions, counted from 0"
+    )]
+    Direction {
+        /// The number that was given; a face may have been given a negative one.
+        direction: i64,
+        /// How many dimensions there are.
+        dimensions: usize,
+    },
+}
+
+/// MPI's error classes (MPI-4.1 section 9.4), as far as they concern topologies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum TopologyErrorClass {
+    /// MPI_ERR_DIMS.
+    Dims,
+    /// MPI_ERR_ARG.
+    Arg,
+    /// MPI_ERR_RANK.
+    Rank,
+}
+
+impl TopologyError {
+    /// The class that MPI gives to this error.
+    pub fn class(&self) -> TopologyErrorClass {
+        match self {
+            Self::KeptDimension { .. }
+            | Self::NoFreeDimension { .. }
+            | Self::LengthZero { .. }
+            | Self::TooLarge { .. } => TopologyErrorClass::Dims,
+            Self::NoNodes
+            | Self::Entries { .. }
+            | Self::Coordinate { .. }
+            | Self::Direction { .. } => TopologyErrorClass::Arg,
+            Self::Rank { .. } => TopologyErrorClass::Rank,
+        }
+    }
+}
