@@ -56,6 +56,7 @@ const PURE: &[&str] = &["std::cell", "std::collections", "std::hash", "std::mem"
 /// The layers.
 pub const LAYERS: &[Layer] = &[
     layer("transport-lapi/", "mpjdev", &[]),
+    layer("transport-lapi/", "mpicore", &[]),
     layer("transport-lapi/", "mpj", &[]),
     layer("transport-lapi/", "mpj_launcher", &[]),
     layer("transport-lapi/src/adapters/", "crate", BELOW_THE_SEAM),
@@ -66,12 +67,22 @@ pub const LAYERS: &[Layer] = &[
     ),
     layer("transport-lapi/src/adapters/threads", "crate::adapters::shm", &[]),
     layer("transport-lapi/src/adapters/shm", "crate::adapters::threads", &[]),
+    layer("mpjdev/", "mpicore", &[]),
     layer("mpjdev/", "mpj", &[]),
     layer("mpjdev/", "mpj_launcher", &[]),
     layer("mpjdev/src/", "transport_lapi::adapters", &[]),
     layer("mpjdev/src/matching", "crate", &["crate::matching"]),
     layer("mpjdev/src/matching", "transport_lapi", &[]),
     layer("mpjdev/src/matching", "std", PURE),
+    layer("mpicore/", "mpj", &[]),
+    layer("mpicore/", "mpj_launcher", &[]),
+    layer("mpicore/src/", "transport_lapi::adapters", &[]),
+    layer("mpicore/src/group", "crate", &["crate::group"]),
+    layer("mpicore/src/group", "mpjdev", &[]),
+    layer("mpicore/src/group", "transport_lapi", &[]),
+    layer("mpicore/src/topology", "crate", &["crate::topology"]),
+    layer("mpicore/src/topology", "mpjdev", &[]),
+    layer("mpicore/src/topology", "transport_lapi", &[]),
     layer("mpj/", "transport_lapi", &[]),
     layer("mpj/", "mpj_launcher", &["mpj_launcher::testing"]),
     layer("mpj/", "mpj_macros", &["mpj_macros::test"]),
@@ -81,6 +92,7 @@ pub const LAYERS: &[Layer] = &[
     layer("mpj/examples/", "mpjdev", &[]),
     layer("launcher/src/", "transport_lapi", JOB_CONTRACT),
     layer("launcher/", "mpjdev", &[]),
+    layer("launcher/", "mpicore", &[]),
     layer("launcher/", "mpj", &[]),
 ];
 

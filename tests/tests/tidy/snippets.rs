@@ -222,6 +222,9 @@ fn a_name_of_a_forbidden_layer_is_found() {
         ("mpjdev/src/device.rs", "let x = transport_lapi::adapters::threads::job(1);"),
         ("mpjdev/src/matching/index.rs", "use std::time::Instant;"),
         ("mpjdev/src/matching.rs", "use crate::backend::Backend;"),
+        ("mpicore/src/group.rs", "use mpjdev::Device;"),
+        ("mpicore/src/group/members.rs", "use crate::topology::Cartesian;"),
+        ("mpjdev/src/device.rs", "use mpicore::group::Group;"),
         ("mpj/src/world.rs", "use transport_lapi::Context;"),
         ("mpj/examples/ring.rs", "use mpjdev::Device;"),
         ("launcher/src/job.rs", "use transport_lapi::Context;"),
@@ -265,6 +268,7 @@ fn names_of_allowed_layers_pass() {
         ("transport-lapi/src/adapters/shm/wireup.rs", "pub(in crate::adapters) fn f() {}"),
         ("transport-lapi/src/adapters/shm/wireup.rs", "mod tests { use super::*; }"),
         ("transport-lapi/src/adapters/shm.rs", "use super::{ring, segment::Segment};"),
+        ("mpicore/src/group/range.rs", "use super::GroupError;"),
         ("mpj/src/world.rs", "use mpjdev::Device;"),
         ("mpj/src/testing.rs", "use mpj_launcher::testing::Case;"),
     ];
