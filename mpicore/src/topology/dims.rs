@@ -48,29 +48,24 @@ pub fn dims_create(nodes: u32, dims: &mut [u32]) -> Result<(), TopologyError> {
 
 /// A search for the most even factors of a number.
 struct Factors {
-    /// The divisors of the number, ascending.
+    /// The divisors of the number, ascending; if it is a square, its root twice.
     divisors: Vec<u32>,
     /// Answers of [`smallest_largest`](Self::smallest_largest).
     known: HashMap<(u32, usize), u32>,
 }
-
-/// A number of 32 bits has at most so many factors that are not 1.
-const MOST_FACTORS: usize = 31;
 
 impl Factors {
     fn of(number: u32) -> Self {
         let small = (1..).take_while(|&divisor| divisor <= number / divisor);
         let small: Vec<_> = small.filter(|divisor| number % divisor == 0).collect();
         let large = small.iter().rev().map(|divisor| number / divisor);
-        let mut divisors: Vec<_> = small.iter().copied().chain(large).collect();
-        divisors.dedup();
-        Self { divisors, known: HashMap::new() }
+        Self { divisors: small.iter().copied().chain(large).collect(), known: HashMap::new() }
     }
 
     /// The most even `count` factors of `number`, the largest first.
     fn most_even(mut self, mut number: u32, count: usize) -> Vec<u32> {
         let next = |left: usize| {
-            let factor = self.smallest_largest(number, left.min(MOST_FACTORS));
+            let factor = self.smallest_largest(number, left);
             number /= factor;
             factor
         };
@@ -78,7 +73,7 @@ impl Factors {
     }
 
     /// The smallest number that can be the largest of `count` factors of `number`, which divides the
-    /// number of this search. `count` is at most [`MOST_FACTORS`].
+    /// number of this search.
     fn smallest_largest(&mut self, number: u32, count: usize) -> u32 {
         if count <= 1 || number == 1 {
             return number;
@@ -86,7 +81,8 @@ impl Factors {
         if let Some(&known) = self.known.get(&(number, count)) {
             return known;
         }
-        let is_below_root = |divisor: &u32| divisor.saturating_pow(count as u32) < number;
+        let power = u32::try_from(count).unwrap_or(u32::MAX);
+        let is_below_root = |divisor: &u32| divisor.saturating_pow(power) < number;
         let mut at = self.divisors.partition_point(is_below_root);
         // Ends at `number` at the latest: the other factors are 1 then.
         while !self.can_be_largest(self.divisors[at], number, count) {
