@@ -1,11 +1,12 @@
 //! Groups: which tasks of the job belong together, and in which order (MPI-4.1 section 7.3).
 //! Communicators translate ranks with them; the faces pass users' calls on.
 //!
-//! A group is a value that never changes. Its *rank* is a position in it; a *job rank* is what the
-//! device calls a task. Groups whose job ranks have equal distances, as the world and what is cut evenly
-//! from it, take no memory on the heap; others take eight bytes per member. Translation of a rank
-//! to a job rank takes the same time in every group; the way back takes the same time where distances
-//! are equal, else the logarithm of the size.
+//! A group is a value that never changes. A *job rank* is the rank of a task in the job, which the
+//! device uses; a *rank* is the position of a task in the group. Groups whose job ranks have equal
+//! distances, such as the world and every second rank of it, take no memory on the heap; others take
+//! eight bytes per member. To find the job rank of a rank takes constant time in every group. To find
+//! the rank of a job rank takes constant time where the distances are equal, and otherwise a binary
+//! search.
 
 mod error;
 mod members;
