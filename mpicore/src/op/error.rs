@@ -1,0 +1,79 @@
+//! Why an operation refuses its operands, and MPI's error class for each reason.
+//!
+//! Returned by `op.rs`.
+
+use super::{ElementKind, Predefined};
+
+/// Why nothing was computed. The buffers are unchanged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum OpError {
+    /// MPI does not define the operation on such elements (MPI-4.1 section 6.9.2).
+    #[error("{op} is not defined on {kind}; it takes {}", legal(*.op))]
+    Undefined {
+        /// The operation.
+        op: Predefined,
+        /// What the elements are.
+        kind: ElementKind,
+    },
+    /// The elements are of a format that this processor cannot compute with.
+    #[error("{op} on {kind} needs the x87 unit of x86-64, which this processor lacks; use double")]
+    Unavailable {
+        /// The operation.
+        op: Predefined,
+        /// What the elements are.
+        kind: ElementKind,
+    },
+    /// The two buffers hold different numbers of bytes.
+    #[error("the input has {input} bytes, the result {inout}; both must have the same number")]
+    Lengths {
+        /// Bytes of the input.
+        input: usize,
+        /// Bytes of the result.
+        inout: usize,
+    },
+    /// The buffers end inside of an element.
+    #[error("{len} bytes are no whole number of {kind}, which take {} bytes each", .kind.extent())]
+    Partial {
+        /// Bytes of each buffer.
+        len: usize,
+        /// What the elements are.
+        kind: ElementKind,
+    },
+}
+
+/// The classes on which an operation is defined, as a text.
+fn legal(op: Predefined) -> String {
+    let names: Vec<_> = op.classes().iter().map(|class| class.name()).collect();
+    match names.split_last() {
+        Some((last, [])) => (*last).to_owned(),
+        Some((last, before)) => format!("{} and {last}", before.join(", ")),
+        None => String::new(),
+    }
+}
+
+/// MPI's error classes (MPI-4.1 section 9.4), as far as operations give them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ErrorClass {
+    /// MPI_ERR_OP.
+    Op,
+    /// MPI_ERR_TYPE.
+    Type,
+    /// MPI_ERR_COUNT.
+    Count,
+    /// MPI_ERR_ARG.
+    Arg,
+}
+
+impl OpError {
+    /// The class that MPI gives to this error.
+    pub const fn class(&self) -> ErrorClass {
+        match self {
+            Self::Undefined { .. } => ErrorClass::Op,
+            Self::Unavailable { .. } => ErrorClass::Type,
+            Self::Lengths { .. } => ErrorClass::Arg,
+            Self::Partial { .. } => ErrorClass::Count,
+        }
+    }
+}
