@@ -26,7 +26,7 @@ struct Told {
 }
 
 impl Told {
-    /// Whether it was when it was told: mostly.
+    /// Whether it was complete when it was told, as most are.
     #[inline(always)]
     fn is_complete(&self) -> bool {
         self.sent.completed().is_some()
@@ -92,7 +92,6 @@ impl Communicator {
 
     /// Waits until what was told is complete, if the rest of the call has gone well. Where a rank is lost, the other
     /// one may have failed in this call, and may never receive it: it goes on by itself then.
-    #[cold]
     #[inline(never)]
     fn complete(&self, told: Told, rest: Result<(), mpjdev::Error>) -> Result<(), mpjdev::Error> {
         match rest.and_then(|()| self.device.iwait_unless_loss(&told.sent)) {
@@ -105,7 +104,11 @@ impl Communicator {
     }
 
     fn signal(&self, to: usize, tag: i32) -> Result<(), mpjdev::Error> {
-        let told = self.tell(to, tag, Vec::new())?;
+        self.signal_with(to, tag, Vec::new())
+    }
+
+    fn signal_with(&self, to: usize, tag: i32, data: Vec<u32>) -> Result<(), mpjdev::Error> {
+        let told = self.tell(to, tag, data)?;
         if told.is_complete() { Ok(()) } else { self.complete(told, Ok(())) }
     }
 
@@ -139,7 +142,6 @@ impl Communicator {
     }
 
     fn tell_all(&self, number: u32) -> Result<(), mpjdev::Error> {
-        let mut others = 1..self.size();
-        others.try_for_each(|rank| self.complete(self.tell(rank, AGREE, vec![number])?, Ok(())))
+        (1..self.size()).try_for_each(|rank| self.signal_with(rank, AGREE, vec![number]))
     }
 }

@@ -88,10 +88,10 @@ fn length(state: &mut State, origin: u32, len: u64) -> Option<usize> {
     }
 }
 
-/// What a handler that runs next gets, and that handler.
-type FollowUp = (InlineHandler<State>, u64);
+/// The handler that runs next, and what it gets.
+type NextHandler = (InlineHandler<State>, u64);
 
-/// Whether a message carries no data.
+/// Refuses a message that carries data.
 fn bare(udata: ForeignBytes<'_>) -> Result<(), PeerError> {
     match udata.len() as u64 {
         0 => Ok(()),
@@ -100,7 +100,12 @@ fn bare(udata: ForeignBytes<'_>) -> Result<(), PeerError> {
 }
 
 /// DONE: the receiver has fetched, or matched, what the request sends.
-fn done(state: &mut State, origin: u32, request: u64, udata: ForeignBytes<'_>) -> Option<FollowUp> {
+fn done(
+    state: &mut State,
+    origin: u32,
+    request: u64,
+    udata: ForeignBytes<'_>,
+) -> Option<NextHandler> {
     if let Err(error) = bare(udata) {
         state.violation(origin, error);
         return None;
@@ -164,7 +169,12 @@ fn end_send(state: &mut State, key: u64) {
 }
 
 /// CREDIT: the receiver has room for early messages again.
-fn credit(state: &mut State, origin: u32, bytes: u64, udata: ForeignBytes<'_>) -> Option<FollowUp> {
+fn credit(
+    state: &mut State,
+    origin: u32,
+    bytes: u64,
+    udata: ForeignBytes<'_>,
+) -> Option<NextHandler> {
     let refunded = bare(udata).and_then(|()| state.credits.refund(origin, bytes));
     if let Err(error) = refunded {
         state.violation(origin, error);

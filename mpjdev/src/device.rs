@@ -180,8 +180,11 @@ impl<A: Adapter> Device<A> {
                 return Ok(Request::complete(dest as u32, tag, span.len(), self.number));
             }
         }
-        let key = self.start_send(data, dest, tag, context, mode).map_err(|error| *error)?;
-        Ok(Request::pending(key, self.number))
+        let len = data.len();
+        match self.start_send(data, dest, tag, context, mode).map_err(|error| *error)? {
+            Some(key) => Ok(Request::pending(key, self.number)),
+            None => Ok(Request::complete(dest as u32, tag, len, self.number)),
+        }
     }
 
     /// Sends `data` to `dest` and waits until the send is complete (MPI_Send, MPI_Ssend).
@@ -203,11 +206,13 @@ impl<A: Adapter> Device<A> {
                 return Ok(());
             }
         }
-        let key = self.start_send(data, dest, tag, context, mode).map_err(|error| *error)?;
-        self.wait_ended(self.session()?, key, Call::Send).map(drop)
+        match self.start_send(data, dest, tag, context, mode).map_err(|error| *error)? {
+            Some(key) => self.wait_ended(self.session()?, key, Call::Send).map(drop),
+            None => Ok(()),
+        }
     }
 
-    /// Starts any send; returns its key.
+    /// Starts any send; returns its key if it is not complete yet.
     #[inline(never)]
     fn start_send(
         &self,
@@ -216,7 +221,7 @@ impl<A: Adapter> Device<A> {
         tag: i32,
         context: u32,
         mode: Mode,
-    ) -> Result<u64, Box<Error>> {
+    ) -> Result<Option<u64>, Box<Error>> {
         let (dest, tag) = (self.check_rank(dest)?, check_tag(tag)?);
         let synchronous = mode == Mode::Synchronous;
         let mut session = self.session()?;
@@ -226,12 +231,15 @@ impl<A: Adapter> Device<A> {
             Protocol::Eager => Eager::send(&mut session, message),
             Protocol::Rendezvous => Rendezvous::send(&mut session, message),
         };
-        started.map_err(|error| {
-            drop(session);
-            let error = Error::from(error);
-            let is_of_other = error.lost_rank().is_some_and(|rank| rank != self.rank());
-            Box::new(if is_of_other { error } else { self.fail(error) })
-        })
+        match started {
+            Ok(key) => Ok(session.state.requests.take_done(key).is_none().then_some(key)),
+            Err(error) => {
+                drop(session);
+                let error = Error::from(error);
+                let is_of_other = error.lost_rank().is_some_and(|rank| rank != self.rank());
+                Err(Box::new(if is_of_other { error } else { self.fail(error) }))
+            }
+        }
     }
 
     /// Starts a receive into `into` (MPI_Irecv) of a message of `context` from `source` with `tag`;
@@ -361,9 +369,9 @@ impl<A: Adapter> Device<A> {
     /// fail with an error that names it instead of waiting for ever. Waits for no rank. Does nothing in a
     /// fork of the process.
     pub fn abort(&self) {
-        if let Ok(session) = self.context.session() {
-            session.state.losses.met.into_iter().for_each(|lost| self.met_loss(lost));
-        }
+        let session = self.context.session();
+        let met = session.ok().and_then(|session| session.state.losses.met);
+        met.into_iter().for_each(|lost| self.met_loss(lost));
         self.end_part();
     }
 

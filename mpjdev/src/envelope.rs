@@ -8,7 +8,8 @@
 //! | DONE           | 4     | 8     | the sender's request                                |
 //! | CREDIT         | 5     | 8     | bytes                                               |
 //!
-//! The source is not in the envelope: the transport knows the origin.
+//! The source is not in the envelope: the transport knows the origin. DONE and CREDIT carry no data and come as short
+//! messages only.
 
 use transport_lapi::RemoteRegion;
 

@@ -100,12 +100,12 @@ pub enum Sent {
     Later,
 }
 
-/// One operation that waits in a lane. Small, since it is moved there and back: the answer to most messages of a
-/// rendezvous is one.
+/// One operation that waits in a lane. It is small, since it is moved into the lane and out of it, and the answers of
+/// rendezvous go this way.
 pub(crate) enum Outgoing {
     /// A message, perhaps partly sent: its number in [`Outbox::messages`].
     Message(u32),
-    /// A message without data, nor anything that follows: this is its head.
+    /// A message without data, whose end nothing follows: this is its head.
     Short([u8; SHORT_HEAD]),
     /// A packet without user header and body.
     Control(Packet<'static>),
@@ -113,7 +113,7 @@ pub(crate) enum Outgoing {
     GetReply { ticket: u32, key: u64, offset: u64, len: u64, sent: u64 },
 }
 
-/// A message that waits in a lane.
+/// A message whose number waits in a lane.
 pub(crate) struct Queued<S> {
     pub handler: u8,
     pub counters: RemoteCounters,
@@ -214,10 +214,9 @@ fn send_head<A: Adapter>(
     target: TaskId,
     head: &[u8],
 ) -> Result<FrameSent, LapiError> {
-    match post(adapter, target, head, Piece::EMPTY, Ticket(0))? {
-        Post::Full => Ok(FrameSent::Full),
-        Post::Taken | Post::Leaving => Ok(FrameSent::Last),
-    }
+    let post = post(adapter, target, head, Piece::EMPTY, Ticket(0))?;
+    debug_assert_ne!(post, Post::Leaving, "A9: no body is left to be read");
+    Ok(if post == Post::Full { FrameSent::Full } else { FrameSent::Last })
 }
 
 impl<S> Outbox<S> {
@@ -260,8 +259,8 @@ impl<S> Outbox<S> {
         }
     }
 
-    /// The last frame of a message is on its way, or none will be any more: its end follows now, or when all bodies
-    /// have left.
+    /// The last frame of a message is on its way, or no more will be sent: what follows its end is due now, or when
+    /// all bodies have left.
     pub(crate) fn close(&mut self, number: u32) {
         let Some(message) = self.messages.remove(number) else { return };
         let under_way = message.departure.and_then(|number| self.departures.get_mut(number));

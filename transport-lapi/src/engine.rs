@@ -158,7 +158,11 @@ impl<S> Engine<S> {
 
     #[inline]
     fn header_handler(&self, origin: TaskId, index: u8) -> Result<HeaderHandler<S>, LapiError> {
-        self.handlers[usize::from(index)].ok_or(LapiError::HdrHndlrNull { origin, index })
+        let handler = self.handlers[usize::from(index)];
+        handler.ok_or_else(|| match self.short[usize::from(index)] {
+            Some(_) => LapiError::Peer { origin, violation: Violation::NotShort { index } },
+            None => LapiError::HdrHndlrNull { origin, index },
+        })
     }
 
     /// Does what the header handler of a whole message wants, with all of its bytes.

@@ -149,6 +149,14 @@ pub enum Violation {
         /// The offset that was due.
         expected: u64,
     },
+    /// A message that is not short, for a handler that takes no others.
+    #[error(
+        "a message for handler {index}, which takes one word of user header, one packet and no counters"
+    )]
+    NotShort {
+        /// The handler it named.
+        index: u8,
+    },
     /// A counter that does not exist here.
     #[error("an update of counter {index}, which does not exist here")]
     UnknownCounter {

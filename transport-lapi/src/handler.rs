@@ -7,10 +7,11 @@
 //!   there. It gets the client's state, but neither the context nor an outbox: it cannot
 //!   communicate, and a call on the context from inside it fails with
 //!   [`crate::LapiError::InHandler`].
-//! - H2: an inline completion handler runs in the dispatcher when the last byte has been stored. It
-//!   may start communication through the [`Outbox`], which never blocks, and must not wait. What an operation
-//!   that it starts is followed by does not run inside of it, but later in the same round: handlers never
-//!   call each other, however long the chain.
+//! - H2: an inline completion handler runs in the dispatcher when the last byte has been stored, or at the end of the
+//!   call of the session in which its operation has ended. It may start communication through the [`Outbox`], which
+//!   never blocks, and must not wait. What follows the operations that it starts does not run inside of it, but
+//!   later in the same round or call: handlers never call each other, however long the chain. Only a handler that
+//!   [`Outbox::deregister`] gives back is its caller's to run.
 //! - H3: a completion handler on the completion thread may do anything, including waiting; handlers
 //!   run there one after another, so one that blocks delays the next ones.
 //! - H4: a continuation runs in the next thread that makes progress in a call of the context, or waits in one,
@@ -102,7 +103,7 @@ pub enum Next<S> {
     Nothing,
     /// This counter of the task goes up.
     Counter(CounterId),
-    /// This runs in the dispatcher, with this argument (H2): LAPI_SEND_REPLY.
+    /// This runs inline, with this argument (H2): LAPI_SEND_REPLY.
     Inline(InlineHandler<S>, u64),
     /// The same, also where the operation fails.
     Outcome(OutcomeHandler<S>, u64),

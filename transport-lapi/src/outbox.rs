@@ -28,7 +28,7 @@ pub struct Outbox<S> {
     pub(crate) lanes: Vec<Lane>,
     /// Operations in all lanes together.
     pub(crate) queued: usize,
-    /// Messages in all lanes.
+    /// The messages that wait in lanes.
     pub(crate) messages: Slots<Queued<S>>,
     /// What has gone and is still read.
     pub(crate) departures: Slots<Departure<S>>,
@@ -134,12 +134,19 @@ impl<S> Outbox<S> {
     }
 
     /// Ends a registration: [`crate::Session::deregister`] for handlers. It takes effect before the
-    /// dispatcher's round ends, so nobody outside it sees the source's owner go on earlier. Gives `next` back if
-    /// nobody reads the source any more: then it is due, and the handler's to do. Else it happens when nobody does.
+    /// dispatcher's round ends, so nobody outside it sees the source's owner go on earlier. `next` happens when
+    /// nobody reads the source any more, but for a handler that is due at once: that is given back, for the caller
+    /// to run. For a region that is not registered, or not any more, nothing happens, and nothing is given back.
     #[must_use = "what is given back does not happen by itself"]
     pub fn deregister(&mut self, region: RemoteRegion, next: Next<S>) -> Option<Next<S>> {
         self.concealed.push(region.key);
-        self.regions.remove(region.key, next)
+        match self.regions.remove(region.key, next)? {
+            handler @ (Next::Inline(..) | Next::Outcome(..)) => Some(handler),
+            next => {
+                self.follow(next);
+                None
+            }
+        }
     }
 
     /// An operation has ended: what follows it is done in this round, or in the next one if none is going on.
@@ -227,6 +234,8 @@ impl<S> Outbox<S> {
             lane.is_free = false;
             lane.queue.push_back(operation);
             self.queued += 1;
+        } else if let Outgoing::Message(message) = operation {
+            self.close(message);
         }
         number
     }

@@ -96,7 +96,7 @@ impl<A: Adapter, S> Session<A, S> {
         call.on_origin.check(&mut self.engine.outbox.counters)?;
         if self.send_whole(&call)? {
             if !matches!(call.on_origin, Next::Nothing) {
-                self.end_at_once(call.on_origin);
+                self.end_call(call.on_origin);
             }
             return Ok(Sent::Now);
         }
@@ -158,43 +158,32 @@ impl<A: Adapter, S> Session<A, S> {
         let number = engine.outbox.push(call.target, message);
         match engine.outbox.flush_lane(adapter, call.target) {
             Ok(0) => {}
-            Ok(_) => self.run_ready(),
+            Ok(_) => self.end_call(Next::Nothing),
             Err(error) if engine.outbox.take_back(call.target, number) => {
                 // Others before it may have gone.
-                self.run_ready();
+                self.end_call(Next::Nothing);
                 return Err(error);
             }
             // A part of it is on its way, so the buffer is not the caller's yet.
             Err(error) => {
                 self.keep_first(error);
-                self.run_ready();
+                self.end_call(Next::Nothing);
             }
         }
         Ok(Sent::Later)
     }
 
-    /// Does what follows operations that have ended inside of a call, as the end of a round does, and sends what
-    /// that has queued.
-    fn run_ready(&mut self) {
-        let Self { state, engine, adapter, .. } = self;
-        let sent = match engine.run_ready(state) {
-            Ok(0) => Ok(0),
-            _ => engine.outbox.flush(adapter),
-        };
-        if let Err(error) = sent {
-            self.keep_first(error);
-        }
-        self.end_round();
-    }
-
-    /// An operation has ended inside of the call: does what follows, and sends what that has queued.
-    fn end_at_once(&mut self, next: Next<S>) {
-        let Self { state, engine, adapter, .. } = self;
+    /// Ends a call in which operations have ended: does what follows them, `next` first, and sends what that has
+    /// queued.
+    fn end_call(&mut self, next: Next<S>) {
+        let Self { state, engine, adapter, trouble, .. } = self;
         let due = Due { origin: engine.task, counters: RemoteCounters::default() };
-        let followed = engine.complete(state, next, due).and_then(|()| engine.run_ready(state));
-        if let Err(error) = followed.and_then(|_| engine.outbox.flush(adapter)) {
-            self.keep_first(error);
-        }
+        let mut note = |step: Result<(), LapiError>| {
+            step.unwrap_or_else(|error| keep_first(trouble, error));
+        };
+        note(engine.complete(state, next, due));
+        note(engine.run_ready(state).map(drop));
+        note(engine.outbox.flush(adapter).map(drop));
         self.end_round();
     }
 
@@ -233,7 +222,7 @@ impl<A: Adapter, S> Session<A, S> {
     /// for a region that is not registered, or not any more, it does not happen.
     pub fn deregister(&mut self, region: RemoteRegion, next: Next<S>) {
         let due = self.engine.outbox.deregister(region, next);
-        self.end_at_once(due.unwrap_or(Next::Nothing));
+        self.end_call(due.unwrap_or(Next::Nothing));
     }
 
     /// One round of the dispatcher (LAPI_Probe): takes in what has arrived, sends what waits,
@@ -255,13 +244,13 @@ impl<A: Adapter, S> Session<A, S> {
     /// One round of the dispatcher for a caller that does something else with it than to wait: all that a
     /// round does, whatever goes wrong in between. The first error is kept for the next call of
     /// [`Session::progress`]. Returns how many things were done.
-    // Mostly there is nothing but arrivals, and this is on the path of every message.
     #[inline(never)]
     pub fn round(&mut self) -> usize {
         self.turn()
     }
 
-    /// [`Session::round`] inlined: each turn of a spin is one.
+    /// [`Session::round`] inlined: each turn of a spin is one, so this is on the path of every message, and mostly
+    /// there is nothing but arrivals.
     #[inline(always)]
     pub(crate) fn turn(&mut self) -> usize {
         let Self { state, adapter, engine, trouble, .. } = self;
@@ -365,7 +354,7 @@ impl<A: Adapter, S> Session<A, S> {
         for task in lost {
             engine.lose(state, task);
         }
-        self.run_ready();
+        self.end_call(Next::Nothing);
         Ok(true)
     }
 

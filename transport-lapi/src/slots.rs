@@ -1,4 +1,4 @@
-//! Numbered places for things under way: gets, departures.
+//! Numbered places for things under way: gets, departures, messages that wait.
 
 /// A list of places, the free ones of which are used again.
 pub(crate) struct Slots<T> {

@@ -6,8 +6,8 @@ mod support;
 
 use transport_lapi::wireup::Native;
 use transport_lapi::{
-    Amsend, Arrival, Context, CounterId, HeaderAction, LapiError, Next, Options, Outbox,
-    RecvRegion, RemoteRegion, Violation, WireError,
+    Amsend, Arrival, Context, CounterId, ForeignBytes, HeaderAction, InlineHandler, LapiError,
+    Next, Options, Outbox, RecvRegion, RemoteRegion, Violation, WireError,
 };
 
 use support::buffers::{Landing, pattern, source};
@@ -479,6 +479,38 @@ fn handlers_that_are_not_set() {
         let rest = Head::new(BODY, 0, 3).field(10);
         scene.expect(&rest, pattern(1, 90), Violation::StrayBody { msg: 3 });
     }
+    scene.expect_service();
+}
+
+/// A handler that takes short messages alone, for messages that are not: with counters, with another user header, with
+/// the first of several packets.
+#[test]
+fn messages_that_are_not_short() {
+    fn note(
+        inbox: &mut Inbox,
+        _: u32,
+        word: u64,
+        _: ForeignBytes<'_>,
+    ) -> Option<(InlineHandler<Inbox>, u64)> {
+        inbox.complete.push(word);
+        None
+    }
+    let mut scene = Scene::new();
+    let index = 7;
+    scene.context.session().unwrap().addr_set_short(index.into(), note).unwrap();
+    let longer = [
+        Head::new(SINGLE, index, 0),
+        Head::new(SINGLE, index, 0).uhdr(&[0; 16]),
+        Head::new(SINGLE | COUNTERS, index, 0).field(1).uhdr(&[0; 8]),
+        Head::new(FIRST, index, 3).field(100).uhdr(&[0; 8]),
+    ];
+    for head in longer {
+        scene.expect(&head, pattern(1, 10), Violation::NotShort { index });
+    }
+    assert!(scene.context.session().unwrap().state.complete.is_empty(), "the handler saw none");
+    scene.packet(&Head::new(SINGLE, index, 0).uhdr(&5_u64.to_le_bytes()), &[]);
+    scene.progress();
+    assert_eq!(scene.context.session().unwrap().state.complete, [5]);
     scene.expect_service();
 }
 

@@ -2,13 +2,13 @@
 //! messages take of the memory that credit stands for.
 
 use transport_lapi::wireup::{self, Native};
-use transport_lapi::{Amsend, Context, ForeignBytes, SendRegion, Sent};
+use transport_lapi::{Amsend, Context, ForeignBytes, RemoteRegion, SendRegion, Sent};
 
 use super::eager::Eager;
 use crate::device::{Device, Mode, Options};
 use crate::early::EarlyBody;
-use crate::envelope::{self, CREDIT};
-use crate::error::Error;
+use crate::envelope::{self, CREDIT, DONE, EAGER_SYNC, RENDEZVOUS};
+use crate::error::{Error, PeerError};
 use crate::matching::Pattern;
 use crate::request::Request;
 use crate::state::State;
@@ -36,10 +36,22 @@ impl Pair {
 
     /// Rank 1 sends a message without data.
     fn say(&self, handler: u8, word: u64) {
+        self.say_with(handler, &word.to_le_bytes(), Vec::new());
+    }
+
+    /// Rank 1 sends any message.
+    fn say_with(&self, handler: u8, uhdr: &[u8], data: Vec<u8>) {
         let mut session = self.peer.session().expect("it is usable");
-        let word = word.to_le_bytes();
-        let call = Amsend::new(0, handler, &word, SendRegion::EMPTY);
-        assert_eq!(session.amsend(call).expect("there is a rank 0"), Sent::Now, "there is room");
+        let sent = session.amsend(Amsend::new(0, handler, uhdr, data));
+        assert_eq!(sent.expect("there is a rank 0"), Sent::Now, "there is room");
+    }
+
+    /// What rank 0 finds wrong with what rank 1 has sent.
+    fn complaint(&self) -> PeerError {
+        match self.device.progress() {
+            Err(Error::Peer { rank: 1, violation }) => violation,
+            other => panic!("instead of a violation by rank 1: {other:?}"),
+        }
     }
 
     /// Rank 0 sends a message without data.
@@ -101,6 +113,65 @@ fn early_messages_take_no_more_memory_than_their_limit() {
         assert!(taken <= limit, "{messages} messages take {taken} bytes, {limit} were agreed");
         // The maps of the queues are between 7 and 14 sixteenths full; the price is of the emptiest.
         assert!(taken > limit * 2 / 3, "{messages} messages take {taken} bytes of {limit}");
+    }
+}
+
+/// Answers and credits that a peer makes up: each is refused for its own reason, which names the rank.
+#[test]
+fn answers_and_credits_that_are_none_are_refused() {
+    for handler in [DONE, CREDIT] {
+        let pair = Pair::without_credit();
+        pair.say_with(handler, &[0; 8], vec![1; 3]);
+        assert_eq!(pair.complaint(), PeerError::Data { len: 3 });
+
+        let pair = Pair::without_credit();
+        pair.say_with(handler, &[0; 16], Vec::new());
+        let told = pair.device.progress().expect_err("it is not short").to_string();
+        assert!(told.starts_with("rank 1 broke the protocol: "), "{told}");
+    }
+    for request in [0, 1, u64::MAX] {
+        let pair = Pair::without_credit();
+        pair.say(DONE, request);
+        assert_eq!(pair.complaint(), PeerError::StrayDone);
+    }
+    let pair = Pair::without_credit();
+    pair.say(CREDIT, u64::MAX);
+    assert_eq!(pair.complaint(), PeerError::CreditReturn { bytes: u64::MAX });
+}
+
+/// An answer ends a send once.
+#[test]
+fn a_second_answer_is_refused() {
+    let pair = Pair::without_credit();
+    let _sent = pair.send();
+    let key = {
+        let session = pair.device.session().expect("it is usable");
+        let open = session.state.requests.iter().map(|(key, _)| key).next();
+        open.expect("the rendezvous waits for its answer")
+    };
+    pair.say(DONE, key);
+    pair.device.progress().expect("this is the answer");
+    pair.say(DONE, key);
+    assert_eq!(pair.complaint(), PeerError::StrayDone);
+}
+
+/// Envelopes that carry data, or claim a length that no memory has.
+#[test]
+fn envelopes_that_claim_too_much_are_refused() {
+    let region = |len| RemoteRegion { addr: 1, len, key: 0 };
+    let pair = Pair::without_credit();
+    pair.say_with(RENDEZVOUS, &envelope::rendezvous(0, 7, 1, region(8)), vec![1; 8]);
+    assert_eq!(pair.complaint(), PeerError::Data { len: 8 });
+
+    let pair = Pair::without_credit();
+    pair.say_with(RENDEZVOUS, &envelope::rendezvous(0, 7, 1, region(u64::MAX)), Vec::new());
+    assert_eq!(pair.complaint(), PeerError::Length { len: u64::MAX });
+
+    for handler in [EAGER_SYNC, RENDEZVOUS] {
+        let pair = Pair::without_credit();
+        pair.say_with(handler, &[0; 8], Vec::new());
+        let needed = if handler == RENDEZVOUS { 40 } else { 16 };
+        assert_eq!(pair.complaint(), PeerError::Envelope { len: 8, needed });
     }
 }
 

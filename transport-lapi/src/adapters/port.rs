@@ -24,9 +24,9 @@ use crate::adapters::slate::{Entry, Slate};
 use crate::body::Piece;
 use crate::bootstrap::board::Wait;
 
-/// Frames in a row, without one from their target in between, from which on a stream is presumed: more than a dialogue
-/// has where each side answers and asks.
-const STREAM: u32 = 3;
+/// So many frames in a row, without one from their target in between, are taken for a stream: more than a dialogue has
+/// in which each side answers and then asks.
+const STREAM: u32 = 4;
 
 /// What leads to one target.
 struct ToTarget {
@@ -35,7 +35,7 @@ struct ToTarget {
     distance: Distance,
     /// Where the ring that comes from there stood when the last frame went there.
     heard: u32,
-    /// Frames that went there since that ring moved, up to [`STREAM`].
+    /// Frames that have gone there since that ring moved, at most [`STREAM`].
     in_a_row: u32,
 }
 
@@ -123,13 +123,10 @@ impl Port {
         if post == Post::Taken {
             to.bell.ring_for(self.task, self.fences);
             let heard = self.origins[target as usize].ring.position();
-            if to.heard != heard {
-                (to.heard, to.in_a_row) = (heard, 0);
-            } else if to.in_a_row < STREAM {
-                to.in_a_row += 1;
-            } else {
-                // This is a stream: one more will follow. In a dialogue the peer looks at those lines now, and both
-                // would pull at them.
+            to.in_a_row = if to.heard == heard { STREAM.min(to.in_a_row + 1) } else { 1 };
+            to.heard = heard;
+            if to.in_a_row == STREAM {
+                // One more will follow. In a dialogue the peer looks at those lines now, and both would pull at them.
                 to.producer.expect_another();
             }
         }
