@@ -284,6 +284,25 @@ fn a_lost_peer_does_not_take_back_what_arrived() {
     assert_eq!(context.waitcntr(counter, 1).unwrap(), 0);
 }
 
+/// A get that fails with its target is told of by progress, where what follows it takes no outcome.
+#[test]
+fn a_get_from_a_lost_task_fails_asynchronously() {
+    let mut adapters = Kind::ShmAm.adapters(2);
+    let bell = adapters[1].doorbell();
+    let context = Context::init(adapters.remove(0), (), Options::default());
+    let mut session = context.session().unwrap();
+    let counter = session.counter();
+    let remote = RemoteRegion { addr: 64, len: 8, key: 0 };
+    let landing = Landing::new(8);
+    session.get(1, remote, 0, landing.region(8), Next::Counter(counter)).unwrap();
+    session.progress().unwrap();
+    bell.declare_lost();
+    assert!(session.notice_losses().unwrap(), "it is news");
+    let told = session.progress();
+    let is_loss = matches!(told, Err(LapiError::Adapter(AdapterError::PeerLost { task: 1 })));
+    assert!(is_loss, "{told:?}");
+}
+
 fn is_invalid<T>(answer: Result<T, LapiError>) -> bool {
     matches!(answer, Err(LapiError::HndlInvalid))
 }
