@@ -51,9 +51,10 @@ impl Backend for Eager {
             session.state.stats.credit_fallbacks += 1;
             return Rendezvous::send(session, message);
         }
+        let key = start(session, message)?;
         session.state.stats.eager.messages += 1;
         session.state.stats.eager.bytes += len as u64;
-        start(session, message)
+        Ok(key)
     }
 
     fn receive(state: &mut State, outbox: &mut Outbox<State>, early: u64, key: u64, into: Sink) {

@@ -34,9 +34,7 @@ impl Backend for Rendezvous {
         message: Outbound,
     ) -> Result<u64, LapiError> {
         let Outbound { dest, context, tag, data, .. } = message;
-        session.state.stats.rendezvous.messages += 1;
         let len = data.len();
-        session.state.stats.rendezvous.bytes += len as u64;
         let exposed = session.register(data)?;
         session.state.exposed[dest as usize] += 1;
         let key = session.state.requests.insert(|| {
@@ -55,7 +53,11 @@ impl Backend for Rendezvous {
         let mut amsend = Amsend::new(dest, RENDEZVOUS, &uhdr, Source::EMPTY);
         amsend.on_origin = Next::Inline(left, key);
         match session.amsend(amsend) {
-            Ok(_) => Ok(key),
+            Ok(_) => {
+                session.state.stats.rendezvous.messages += 1;
+                session.state.stats.rendezvous.bytes += len as u64;
+                Ok(key)
+            }
             Err(error) => {
                 session.state.requests.forget(key);
                 session.state.exposed[dest as usize] -= 1;
