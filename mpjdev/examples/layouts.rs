@@ -14,8 +14,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use mpjdev::{
-    Adapter, BackendChoice, Device, GetMode, Mode, Options, RecvRegion, SendRegion, Sink, Source,
-    Strided,
+    Adapter, BackendChoice, Device, GetMode, Layout, Mode, Options, RecvRegion, SendRegion, Sink,
+    Source,
 };
 use transport_lapi::adapters::shm::{ShmAdapter, create_segment};
 use transport_lapi::adapters::{channels, threads};
@@ -62,7 +62,7 @@ fn measure<A: Adapter>(
     backend: BackendChoice,
     block: usize,
 ) -> Result<(), Failure> {
-    let shape = Strided::new(block, 2 * block, MESSAGE / block).ok_or("no such shape")?;
+    let layout = Layout::strided(block, 2 * block as isize, MESSAGE / block)?;
     let options = Options { early_limit: 4 * MESSAGE, ..Options::with_backend(backend) };
     let together = Barrier::new(2);
     let mut times = [Vec::new(), Vec::new()];
@@ -70,7 +70,8 @@ fn measure<A: Adapter>(
     thread::scope(|scope| {
         let ranks = adapters.into_iter().map(|adapter| {
             let (options, together) = (options.clone(), &together);
-            scope.spawn(move || rank(adapter, options, shape, block, together))
+            let layout = layout.clone();
+            scope.spawn(move || rank(adapter, options, &layout, block, together))
         });
         for rank in ranks.collect::<Vec<_>>() {
             let (took, grown) = rank.join().expect("no panic")?;
@@ -105,12 +106,13 @@ fn measure<A: Adapter>(
 fn rank<A: Adapter>(
     adapter: A,
     options: Options,
-    shape: Strided,
+    layout: &Layout,
     block: usize,
     together: &Barrier,
 ) -> Result<([Vec<Duration>; 2], u64), Failure> {
     let device = Device::new(adapter, options)?;
-    let mut buffers = Buffers { blocks: vec![1; shape.extent()], packed: vec![1; MESSAGE] };
+    let extent = layout.bounds().1.unsigned_abs();
+    let mut buffers = Buffers { blocks: vec![1; extent], packed: vec![1; MESSAGE] };
     let mut times = [Vec::new(), Vec::new()];
     let mut extra = 0;
     // The first round is not counted.
@@ -121,9 +123,9 @@ fn rank<A: Adapter>(
             together.wait();
             let start = Instant::now();
             if device.rank() == 0 {
-                send(&device, &mut buffers, shape, block, by_hand == 1)?;
+                send(&device, &mut buffers, layout, block, by_hand == 1)?;
             } else {
-                receive(&device, &mut buffers, shape, block, by_hand == 1)?;
+                receive(&device, &mut buffers, layout, block, by_hand == 1)?;
             }
             let took = start.elapsed();
             together.wait();
@@ -142,7 +144,7 @@ fn rank<A: Adapter>(
 fn send<A: Adapter>(
     device: &Device<A>,
     buffers: &mut Buffers,
-    shape: Strided,
+    layout: &Layout,
     block: usize,
     by_hand: bool,
 ) -> Result<(), Failure> {
@@ -157,7 +159,7 @@ fn send<A: Adapter>(
         }
         region(packed).into()
     } else {
-        shape.to_send(region(blocks)).ok_or("the buffer is too short")?
+        layout.to_send(region(blocks), 0)?
     };
     Ok(device.send(source, 1, 0, 0, Mode::Standard)?)
 }
@@ -165,7 +167,7 @@ fn send<A: Adapter>(
 fn receive<A: Adapter>(
     device: &Device<A>,
     buffers: &mut Buffers,
-    shape: Strided,
+    layout: &Layout,
     block: usize,
     by_hand: bool,
 ) -> Result<(), Failure> {
@@ -174,11 +176,8 @@ fn receive<A: Adapter>(
         // SAFETY: the call returns when the receive is over, and the bytes are not touched until then.
         unsafe { RecvRegion::new(bytes.as_mut_ptr(), bytes.len()) }
     };
-    let sink: Sink = if by_hand {
-        region(packed).into()
-    } else {
-        shape.to_receive(region(blocks)).ok_or("the buffer is too short")?
-    };
+    let sink: Sink =
+        if by_hand { region(packed).into() } else { layout.to_receive(region(blocks), 0)? };
     device.recv(sink, Some(0), Some(0), 0)?;
     if by_hand {
         for (from, to) in packed.chunks_exact(block).zip(blocks.chunks_mut(2 * block)) {

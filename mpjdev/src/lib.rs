@@ -58,4 +58,6 @@ pub use transport_lapi::bootstrap::board::{Call, Within, become_bystander};
 pub use transport_lapi::config::{
     BackendChoice, Circumstance, GetMode, Protocol, RangesError, Settings, Tuning, WaitMode,
 };
-pub use transport_lapi::{RecvRegion, SendRegion, Sink, Source, Spans, Strided, adapter::Adapter};
+pub use transport_lapi::{
+    Layout, LayoutError, RecvRegion, SendRegion, Sink, Source, Spans, adapter::Adapter,
+};

@@ -6,8 +6,8 @@
 //! not lie in one span is never copied as a whole. Clients make sources and sinks; adapters see a [`Piece`] of a
 //! source at a time.
 //!
-//! [`Spans`] and [`Strided`] are the layouts that come with the transport: LAPI's vectors of spans, and equal
-//! blocks at equal distances.
+//! The layouts that come with the transport are [`Layout`](crate::Layout), a program of blocks in one memory, and
+//! [`Spans`], a list of memories.
 
 use std::sync::Arc;
 
@@ -273,7 +273,11 @@ impl std::fmt::Debug for Sink {
     }
 }
 
-/// Spans one behind the other: `R` is [`SendRegion`] for a source, [`RecvRegion`] for a sink.
+/// Spans one behind the other, as LAPI's vectors and writev have them: `R` is [`SendRegion`] for a source,
+/// [`RecvRegion`] for a sink.
+///
+/// This is no [`Layout`](crate::Layout): a layout is made once and knows displacements in one memory, while every
+/// span is a memory of its own that one message borrows. No pointer may reach from one to another.
 #[derive(Debug)]
 pub struct Spans<R> {
     /// Each with the offset in the message at which it begins.
@@ -347,117 +351,6 @@ impl Unpack for Spans<RecvRegion> {
             }
             let at = (offset + done).saturating_sub(*begin);
             done += span.store(at, from.part(done, usize::MAX));
-        }
-    }
-}
-
-/// Blocks of the same length at the same distance from each other, such as columns of a matrix that lies by
-/// rows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Strided {
-    block: usize,
-    stride: usize,
-    count: usize,
-}
-
-/// Blocks in the memory of a region, which reaches from the first byte of the first block to the last byte of
-/// the last one. The bytes between the blocks are not touched.
-struct Blocks<R> {
-    shape: Strided,
-    memory: R,
-}
-
-/// A run of blocks in one piece of a message: a part of a block, or several whole ones.
-struct Run {
-    /// Where it begins in the memory.
-    at: usize,
-    /// Length of each block, or of the part.
-    block: usize,
-    count: usize,
-}
-
-impl Strided {
-    /// `count` blocks of `block` bytes, each beginning `stride` bytes behind the one before it. `None` if they
-    /// would overlap, or if no memory is that long.
-    pub fn new(block: usize, stride: usize, count: usize) -> Option<Self> {
-        let last = stride.checked_mul(count.saturating_sub(1))?;
-        let extent = last.checked_add(block)?;
-        let is_possible = extent <= isize::MAX as usize && (stride >= block || count <= 1);
-        is_possible.then_some(Self { block, stride, count })
-    }
-
-    /// How many bytes the blocks have.
-    pub fn size(&self) -> usize {
-        self.block * self.count
-    }
-
-    /// How many bytes of memory they reach over.
-    pub fn extent(&self) -> usize {
-        if self.size() == 0 { 0 } else { self.stride * (self.count - 1) + self.block }
-    }
-
-    /// The bytes of these blocks in `memory`; `None` if that is shorter than [`Strided::extent`], or at no address.
-    pub fn to_send(self, memory: SendRegion) -> Option<Source> {
-        let fits = memory.len() >= self.extent() && !memory.is_null();
-        fits.then(|| Source::Layout(Arc::new(Blocks { shape: self, memory })))
-    }
-
-    /// These blocks in `memory`; `None` if that is shorter than [`Strided::extent`], or at no address.
-    pub fn to_receive(self, memory: RecvRegion) -> Option<Sink> {
-        let fits = memory.len() >= self.extent() && !memory.is_null();
-        fits.then(|| Sink::layout(Blocks { shape: self, memory }))
-    }
-
-    /// Divides the bytes `offset..offset + len` of the message into runs, at most three.
-    fn runs(self, mut offset: usize, len: usize) -> impl Iterator<Item = Run> {
-        let end = offset + len;
-        std::iter::from_fn(move || {
-            if offset >= end {
-                return None;
-            }
-            let (index, inside) = (offset / self.block, offset % self.block);
-            let left = end - offset;
-            let run = if inside > 0 || left < self.block {
-                Run {
-                    at: index * self.stride + inside,
-                    block: left.min(self.block - inside),
-                    count: 1,
-                }
-            } else {
-                Run { at: index * self.stride, block: self.block, count: left / self.block }
-            };
-            offset += run.block * run.count;
-            Some(run)
-        })
-    }
-}
-
-impl Pack for Blocks<SendRegion> {
-    fn size(&self) -> usize {
-        self.shape.size()
-    }
-
-    fn pack(&self, offset: usize, mut into: RecvPart<'_>) {
-        let (memory, mut done) = (self.memory.foreign(), 0);
-        for Run { at, block, count } in self.shape.runs(offset, into.len()) {
-            let from = memory.part(at, usize::MAX);
-            let mut into = into.part(done, usize::MAX);
-            done += into.store_blocks(block, from, self.shape.stride, block, count);
-        }
-    }
-}
-
-impl Unpack for Blocks<RecvRegion> {
-    fn size(&self) -> usize {
-        self.shape.size()
-    }
-
-    fn unpack(&mut self, offset: usize, from: ForeignBytes<'_>) {
-        let mut done = 0;
-        for Run { at, block, count } in self.shape.runs(offset, from.len()) {
-            let from = from.part(done, usize::MAX);
-            let mut into = self.memory.part(at, usize::MAX);
-            done += into.store_blocks(self.shape.stride, from, block, block, count);
         }
     }
 }

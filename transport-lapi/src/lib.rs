@@ -63,6 +63,7 @@ mod fence;
 mod fork;
 mod get;
 mod handler;
+mod layout;
 mod lock;
 mod outbox;
 mod query;
@@ -78,7 +79,7 @@ mod wire;
 pub use adapter::TaskId;
 pub use amsend::{Amsend, Sent};
 pub use awaited::Awaited;
-pub use body::{Pack, Piece, Sink, Source, Spans, Strided, Unpack};
+pub use body::{Pack, Piece, Sink, Source, Spans, Unpack};
 pub use context::{Context, Options, SessionGuard};
 pub use counter::CounterId;
 pub use error::{LapiError, Violation};
@@ -86,6 +87,7 @@ pub use handler::{
     Arrival, Continuation, HeaderAction, HeaderHandler, InlineHandler, MAX_HANDLERS, Next,
     ShortHandler,
 };
+pub use layout::{Layout, LayoutError};
 pub use outbox::Outbox;
 pub use query::{Query, Step};
 pub use region::{ForeignBytes, RecvPart, RecvRegion, RemoteRegion, SendRegion};

@@ -160,6 +160,13 @@ impl RecvRegion {
         Self { len: len.min(self.len), ..self }
     }
 
+    /// What lies behind the first `len` bytes; nothing if it is shorter.
+    #[inline]
+    pub(crate) fn behind(self, len: usize) -> Self {
+        let len = len.min(self.len);
+        Self { ptr: self.ptr.wrapping_add(len), len: self.len - len }
+    }
+
     /// The part `offset..offset + len`, clipped to the region.
     #[inline]
     pub fn part(&mut self, offset: usize, len: usize) -> RecvPart<'_> {
@@ -252,6 +259,22 @@ impl<'a> RecvPart<'a> {
             unsafe { copy_short(from.ptr, self.ptr, len) };
         }
         len
+    }
+
+    /// Copies `len` bytes of `from`, from `from_at` on, to `at`; none if one of the two has no such bytes.
+    #[inline(always)]
+    pub(crate) fn store_at(
+        &mut self,
+        at: usize,
+        from: ForeignBytes<'_>,
+        from_at: usize,
+        len: usize,
+    ) {
+        let has = |whole: usize, at: usize| whole.checked_sub(len).is_some_and(|last| at <= last);
+        if has(self.len, at) && has(from.len, from_at) {
+            // SAFETY: as in `store`: `has` says that both ranges lie inside.
+            unsafe { copy_short(from.ptr.add(from_at), self.ptr.add(at), len) };
+        }
     }
 
     /// Copies `count` blocks of `block` bytes, which begin every `from_step` bytes of `from`, to every `step`

@@ -1,4 +1,4 @@
-//! Layouts against copies made byte by byte.
+//! Spans against copies made byte by byte.
 
 use proptest::prelude::*;
 
@@ -45,39 +45,7 @@ fn unpack(sink: &mut Sink, bytes: &[u8], pieces: &[usize]) -> usize {
     stored
 }
 
-/// Where the byte at `offset` of a message of such blocks lies.
-fn place(block: usize, stride: usize, offset: usize) -> usize {
-    offset / block * stride + offset % block
-}
-
 proptest! {
-    #[test]
-    fn blocks_are_where_their_shape_says(
-        block in 1usize..40,
-        gap in 0usize..20,
-        count in 0usize..20,
-        pieces in prop::collection::vec(1usize..50, 1..5),
-        behind in 0usize..10,
-    ) {
-        let shape = Strided::new(block, block + gap, count).unwrap();
-        let memory = numbered(shape.extent() + behind);
-        let source = shape.to_send(send(&memory)).unwrap();
-        let expected: Vec<u8> =
-            (0..shape.size()).map(|offset| memory[place(block, block + gap, offset)]).collect();
-        prop_assert_eq!(&packed(&source, &pieces), &expected);
-
-        let mut landing = vec![0; memory.len()];
-        let mut sink = shape.to_receive(receive(&mut landing)).unwrap();
-        prop_assert_eq!(unpack(&mut sink, &expected, &pieces), expected.len());
-        drop(sink);
-        let mut untouched = vec![0; memory.len()];
-        for offset in 0..shape.size() {
-            let at = place(block, block + gap, offset);
-            untouched[at] = memory[at];
-        }
-        prop_assert_eq!(landing, untouched);
-    }
-
     #[test]
     fn spans_follow_each_other(
         lens in prop::collection::vec(0usize..30, 0..8),
@@ -102,16 +70,8 @@ proptest! {
 }
 
 #[test]
-fn impossible_shapes_are_refused() {
-    assert!(Strided::new(8, 7, 2).is_none(), "overlapping");
-    assert!(Strided::new(8, 0, 1).is_some(), "one block has no distance");
-    assert!(Strided::new(8, usize::MAX / 2, 9).is_none(), "longer than memory");
-    let shape = Strided::new(8, 16, 3).unwrap();
-    assert_eq!((shape.size(), shape.extent()), (24, 40));
-    assert!(shape.to_send(send(&[0; 39])).is_none());
-    assert!(shape.to_receive(receive(&mut [0; 39])).is_none());
+fn spans_at_no_address_are_refused() {
     // SAFETY: nothing is read at no address: it is refused.
     let nowhere = unsafe { SendRegion::new(std::ptr::null(), 40) };
-    assert!(shape.to_send(nowhere).is_none());
     assert!(Spans::to_send([send(&[1]), nowhere]).is_none());
 }

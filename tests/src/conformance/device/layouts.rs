@@ -2,7 +2,7 @@
 
 use std::sync::Barrier;
 
-use mpjdev::{Error, Strided};
+use mpjdev::{Error, Layout};
 
 use super::job::{Platform, Setup};
 use super::rank::{Pending, check, payload};
@@ -18,8 +18,8 @@ const SHAPES: [(usize, usize, usize); 7] = [
     (100_000, 64, 7),
 ];
 
-fn shape((block, gap, count): (usize, usize, usize)) -> Strided {
-    Strided::new(block, block + gap, count).expect("a possible shape")
+fn layout((block, gap, count): (usize, usize, usize)) -> Layout {
+    Layout::strided(block, (block + gap) as isize, count).expect("a possible layout")
 }
 
 /// The bytes of a message, spread over memory of this shape; 0xEE between them.
@@ -50,8 +50,8 @@ pub fn strided_messages<P: Platform>(setup: &Setup<P>) {
     let met = Barrier::new(2);
     setup.run(2, move |rank| {
         for (tag, blocks) in (0..).zip(SHAPES) {
-            let shape = shape(blocks);
-            let bytes = payload(tag as u64, shape.size());
+            let layout = layout(blocks);
+            let bytes = payload(tag as u64, layout.size());
             for (from_blocks, into_blocks, posted) in [
                 (true, true, true),
                 (true, true, false),
@@ -64,19 +64,19 @@ pub fn strided_messages<P: Platform>(setup: &Setup<P>) {
                         met.wait();
                     }
                     let send = match from_blocks {
-                        true => rank.isend_strided(spread(blocks, &bytes), shape, 1, tag),
+                        true => rank.isend_layout(spread(blocks, &bytes), &layout, 1, tag),
                         false => rank.isend(bytes.clone(), 1, tag),
                     };
                     let send = send.unwrap();
                     if !posted {
                         met.wait();
                     }
-                    assert_eq!(rank.wait(send).0.unwrap().bytes, shape.size());
+                    assert_eq!(rank.wait(send).0.unwrap().bytes, layout.size());
                     continue;
                 }
                 let post = || match into_blocks {
-                    true => rank.irecv_strided(shape, 0, tag),
-                    false => rank.irecv(shape.size(), 0, tag),
+                    true => rank.irecv_layout(&layout, 0, tag),
+                    false => rank.irecv(layout.size(), 0, tag),
                 };
                 let receive: Result<Pending, Error> = if posted {
                     let receive = post();
@@ -88,7 +88,7 @@ pub fn strided_messages<P: Platform>(setup: &Setup<P>) {
                     post()
                 };
                 let (outcome, memory) = rank.wait(receive.unwrap());
-                assert_eq!(outcome.unwrap().bytes, shape.size());
+                assert_eq!(outcome.unwrap().bytes, layout.size());
                 check(&if into_blocks { gathered(blocks, &memory) } else { memory }, tag as u64);
             }
         }
@@ -101,18 +101,18 @@ pub fn shapes_that_differ<P: Platform>(setup: &Setup<P>) {
     const INTO: (usize, usize, usize) = (500, 20, 240);
     const SHORT: (usize, usize, usize) = (100, 1, 50);
     setup.run(2, |rank| {
-        let bytes = payload(5, shape(FROM).size());
+        let bytes = payload(5, layout(FROM).size());
         if rank.me() == 0 {
             for tag in [1, 2] {
-                let send = rank.isend_strided(spread(FROM, &bytes), shape(FROM), 1, tag).unwrap();
+                let send = rank.isend_layout(spread(FROM, &bytes), &layout(FROM), 1, tag).unwrap();
                 rank.wait(send).0.unwrap();
             }
             return;
         }
-        let (outcome, memory) = rank.wait(rank.irecv_strided(shape(INTO), 0, 1).unwrap());
+        let (outcome, memory) = rank.wait(rank.irecv_layout(&layout(INTO), 0, 1).unwrap());
         assert_eq!(outcome.unwrap().bytes, bytes.len());
         assert!(gathered(INTO, &memory) == bytes);
-        let (outcome, memory) = rank.wait(rank.irecv_strided(shape(SHORT), 0, 2).unwrap());
+        let (outcome, memory) = rank.wait(rank.irecv_layout(&layout(SHORT), 0, 2).unwrap());
         assert!(matches!(outcome, Err(Error::Truncate { capacity: 5_000, .. })), "{outcome:?}");
         assert!(gathered(SHORT, &memory) == bytes[..5_000]);
     });

@@ -14,7 +14,7 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use mpjdev::{
-    Adapter, Device, Error, Message, Mode, RecvRegion, Request, SendRegion, Status, Strided,
+    Adapter, Device, Error, Layout, Message, Mode, RecvRegion, Request, SendRegion, Status,
 };
 
 /// One rank of a job under test.
@@ -188,37 +188,37 @@ impl<A: Adapter> Rank<A> {
         Ok(Pending { request: Some(request), buffer, in_use: true })
     }
 
-    /// Starts a send of blocks of `memory`.
+    /// Starts a send of what `layout` describes in `memory`.
     ///
     /// # Errors
     /// Those of the device.
     ///
     /// # Panics
-    /// When the memory is shorter than the blocks reach.
-    pub fn isend_strided(
+    /// When a byte of the layout is outside of the memory.
+    pub fn isend_layout(
         &self,
         memory: Vec<u8>,
-        shape: Strided,
+        layout: &Layout,
         dest: usize,
         tag: i32,
     ) -> Result<Pending, Error> {
-        let source = shape.to_send(send_region(&memory)).expect("the memory is long enough");
+        let source = layout.to_send(send_region(&memory), 0).expect("the memory is long enough");
         let request = self.device.isend(source, dest, tag, self.context, Mode::Standard)?;
         Ok(Pending { request: Some(request), buffer: memory, in_use: true })
     }
 
-    /// Starts a receive into blocks of memory that is 0.
+    /// Starts a receive into what `layout` describes in memory that is 0.
     ///
     /// # Errors
     /// Those of the device.
-    pub fn irecv_strided(
+    pub fn irecv_layout(
         &self,
-        shape: Strided,
+        layout: &Layout,
         source: impl Into<Option<usize>>,
         tag: impl Into<Option<i32>>,
     ) -> Result<Pending, Error> {
-        let mut memory = vec![0; shape.extent()];
-        let into = shape.to_receive(recv_region(&mut memory)).expect("it is long enough");
+        let mut memory = vec![0; layout.bounds().1.unsigned_abs()];
+        let into = layout.to_receive(recv_region(&mut memory), 0).expect("it is long enough");
         let request = self.device.irecv(into, source.into(), tag.into(), self.context)?;
         Ok(Pending { request: Some(request), buffer: memory, in_use: true })
     }

@@ -1,0 +1,293 @@
+//! Where the bytes of a message lie in memory, if they do not lie together: the one interpreter of layouts.
+//!
+//! Clients build a [`Layout`] from blocks, strides, repetitions and lists, once, and use it for as many messages as
+//! they like: [`Layout::to_send`] and [`Layout::to_receive`] join it with memory to a [`Source`] or a [`Sink`].
+//! LAPI's strided vectors, its data gather/scatter programs (DGSP) and the datatypes of MPI are such layouts.
+//!
+//! - LY1: displacements inside of a body count from the first byte of its message. So every position that
+//!   the interpreter computes is that of a byte of the message, inside the bounds that were checked.
+//! - LY2: the size of a layout, its bounds and their distance are at most `isize::MAX`; constructors refuse the rest.
+//! - LY3: no part of a layout is empty, except that a whole layout may be. So a layout has no more blocks than bytes.
+//!
+//! The forms and their bounds are in [`body`], the choice of a form in [`build`], the copies in [`walk`], and the
+//! search for bytes that are named twice in [`overlap`].
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::body::{Sink, Source};
+use crate::region::{RecvRegion, SendRegion};
+
+use self::body::Body;
+use self::build::Blocks;
+use self::walk::Placed;
+
+mod body;
+mod build;
+mod overlap;
+mod show;
+mod walk;
+
+/// Where the bytes of a message lie, by displacements from an origin that each message chooses.
+///
+/// The order of the bytes in the message is the order of the parts, as in a type map of MPI (MPI-4.1 chapter 5).
+/// Displacements and strides are in bytes and may be negative; memory between the blocks is not touched. A layout
+/// is immutable and cheap to clone. Constructors choose the simplest form that they recognise: what lies together becomes one
+/// block, what has equal distances a repetition. Finding a byte of the message takes one step for a repetition, and a
+/// binary search for a list.
+///
+/// # Example
+///
+/// A column of a matrix of 4 rows and 3 columns of `f64`, then three columns as MPI would send them:
+///
+/// ```
+/// use transport_lapi::Layout;
+///
+/// let column = Layout::strided(8, 24, 4)?;
+/// assert_eq!((column.size(), column.bounds(), column.blocks()), (32, (0, 80), 4));
+/// assert_eq!(column.to_string(), "4 times every 24: 8 bytes");
+///
+/// let columns = column.repeat(3, 8)?;
+/// assert_eq!(columns.to_string(), "3 times every 8: 4 times every 24: 8 bytes");
+///
+/// let rows = Layout::contiguous(8)?.repeat(3, 8)?.repeat(4, 24)?;
+/// assert_eq!(rows.span(), Some((0, 96)), "whole rows are recognised as one block");
+/// # Ok::<(), transport_lapi::LayoutError>(())
+/// ```
+#[derive(Clone)]
+pub struct Layout {
+    /// Displacement of the first byte of the message.
+    at: isize,
+    body: Arc<Body>,
+}
+
+/// Why a layout cannot be made, or cannot be used with some memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum LayoutError {
+    /// The size, a displacement or the distance of the bounds is more than `isize::MAX`.
+    #[error("the layout is larger than memory can be")]
+    TooLarge,
+    /// It is nested deeper than [`Layout::MAX_DEPTH`].
+    #[error("the layout is nested deeper than {} levels", Layout::MAX_DEPTH)]
+    TooDeep,
+    /// Some of its bytes lie outside of the memory.
+    #[error("the layout covers bytes {low} to {high} of memory of {len} bytes")]
+    Outside {
+        /// Where its lowest byte would be in the memory, as far as that is a number.
+        low: isize,
+        /// One past its highest byte.
+        high: isize,
+        /// How long the memory is, in bytes.
+        len: usize,
+    },
+    /// The memory is at no address: LAPI's ORG_ADDR_NULL.
+    #[error("the layout has bytes, but the memory is at address null")]
+    Null,
+    /// A byte would be written twice: MPI calls such a receive erroneous (MPI-4.1 section 5.1).
+    #[error("the layout names a byte twice, so it cannot be received into")]
+    Overlap,
+}
+
+impl Layout {
+    /// How deep layouts may be nested, counted after simplification. Copies recurse that deep.
+    pub const MAX_DEPTH: usize = 128;
+
+    fn new(at: isize, body: Arc<Body>) -> Result<Self, LayoutError> {
+        let ends = (at.checked_add(body.low), at.checked_add(body.high));
+        if let (Some(_), Some(_)) = ends {
+            Ok(Self { at, body })
+        } else {
+            Err(LayoutError::TooLarge)
+        }
+    }
+
+    fn empty() -> Self {
+        Self { at: 0, body: Arc::new(Body::block(0)) }
+    }
+
+    /// One block of `len` bytes at displacement 0.
+    ///
+    /// # Errors
+    /// [`LayoutError::TooLarge`], as in all constructors.
+    pub fn contiguous(len: usize) -> Result<Self, LayoutError> {
+        isize::try_from(len).map_err(|_| LayoutError::TooLarge)?;
+        Self::new(0, Arc::new(Body::block(len)))
+    }
+
+    /// `count` blocks of `block` bytes, each beginning `stride` bytes after the one before it, the first one at
+    /// displacement 0: MPI_Type_create_hvector of bytes, LAPI_GEN_STRIDED_XFER.
+    ///
+    /// # Errors
+    /// [`LayoutError::TooLarge`].
+    pub fn strided(block: usize, stride: isize, count: usize) -> Result<Self, LayoutError> {
+        Self::contiguous(block)?.repeat(count, stride)
+    }
+
+    /// `count` copies of this layout, each `stride` bytes after the one before it: MPI_Type_create_hvector, the body of a
+    /// DGSP's GOSUB, and, with the extent of a datatype as the stride, `count` elements of it.
+    ///
+    /// # Errors
+    /// [`LayoutError::TooLarge`], [`LayoutError::TooDeep`].
+    pub fn repeat(&self, count: usize, stride: isize) -> Result<Self, LayoutError> {
+        if count == 0 || self.size() == 0 {
+            return Ok(Self::empty());
+        }
+        Self::new(self.at, build::repeated(&self.body, count, stride)?)
+    }
+
+    /// A copy of this layout at each of these displacements: MPI_Type_create_hindexed_block.
+    ///
+    /// # Errors
+    /// [`LayoutError::TooLarge`], [`LayoutError::TooDeep`].
+    pub fn place(
+        &self,
+        displacements: impl IntoIterator<Item = isize>,
+    ) -> Result<Self, LayoutError> {
+        if let Some((at, len)) = self.span() {
+            let at = |by: isize| at.checked_add(by).ok_or(LayoutError::TooLarge);
+            return Blocks::collect(displacements.into_iter().map(|by| Ok((at(by)?, len))));
+        }
+        let displacements: Vec<isize> = displacements.into_iter().collect();
+        let Some(&first) = displacements.first() else { return Ok(Self::empty()) };
+        let at = self.at.checked_add(first).ok_or(LayoutError::TooLarge)?;
+        Self::new(at, build::placed(&self.body, displacements)?)
+    }
+
+    /// Blocks of these displacements and lengths: MPI_Type_create_hindexed of bytes, a DGSP's MCOPY.
+    ///
+    /// # Errors
+    /// [`LayoutError::TooLarge`].
+    pub fn indexed(blocks: impl IntoIterator<Item = (isize, usize)>) -> Result<Self, LayoutError> {
+        Blocks::collect(blocks.into_iter().map(Ok))
+    }
+
+    /// Blocks of `len` bytes at these displacements: MPI_Type_create_hindexed_block of bytes.
+    ///
+    /// # Errors
+    /// [`LayoutError::TooLarge`].
+    pub fn indexed_block(
+        len: usize,
+        displacements: impl IntoIterator<Item = isize>,
+    ) -> Result<Self, LayoutError> {
+        Self::indexed(displacements.into_iter().map(|at| (at, len)))
+    }
+
+    /// These layouts one after the other, each with its displacement 0 at the displacement beside it:
+    /// MPI_Type_create_struct.
+    ///
+    /// ```
+    /// # use transport_lapi::Layout;
+    /// let [tag, point] = [Layout::contiguous(1)?, Layout::strided(4, 8, 2)?];
+    /// let record = Layout::list([(0, tag), (4, point)])?;
+    /// assert_eq!(record.to_string(), "[1 byte at 0, 4 bytes at 4, 4 bytes at 12]");
+    /// # Ok::<(), transport_lapi::LayoutError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`LayoutError::TooLarge`], [`LayoutError::TooDeep`].
+    pub fn list(parts: impl IntoIterator<Item = (isize, Self)>) -> Result<Self, LayoutError> {
+        let mut placed = Vec::new();
+        for (by, part) in parts {
+            if part.size() > 0 {
+                let at = part.at.checked_add(by).ok_or(LayoutError::TooLarge)?;
+                placed.push(Self::new(at, part.body)?);
+            }
+        }
+        build::listed(placed)
+    }
+
+    /// How many bytes a message has: MPI_Type_size.
+    pub fn size(&self) -> usize {
+        self.body.size
+    }
+
+    /// Displacements of the lowest byte and of the one behind the highest byte: MPI's true lower and upper bound.
+    /// Both are 0 if there are no bytes.
+    pub fn bounds(&self) -> (isize, isize) {
+        (self.at + self.body.low, self.at + self.body.high)
+    }
+
+    /// Displacement and length of the layout, if it is one block: then a message needs no copy.
+    pub fn span(&self) -> Option<(isize, usize)> {
+        self.body.is_block().then_some((self.at, self.body.size))
+    }
+
+    /// How many blocks there are, as far as adjacent ones were joined.
+    pub fn blocks(&self) -> usize {
+        self.body.blocks
+    }
+
+    /// The bytes of this layout in `memory`, whose byte `origin` is displacement 0. That may be outside of the memory, as long
+    /// as no byte of the layout is.
+    ///
+    /// ```
+    /// # use transport_lapi::{Layout, SendRegion};
+    /// static MEMORY: [u8; 16] = [7; 16];
+    /// // SAFETY: a static lives for ever and is not written.
+    /// let memory = unsafe { SendRegion::new(MEMORY.as_ptr(), MEMORY.len()) };
+    /// let every_second = Layout::strided(1, 2, 8)?;
+    /// assert_eq!(every_second.to_send(memory, 0)?.len(), 8);
+    /// assert!(every_second.to_send(memory, 2).is_err(), "the last byte would be outside");
+    /// # Ok::<(), transport_lapi::LayoutError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`LayoutError::Outside`], and [`LayoutError::Null`] if the memory is at no address and there are bytes.
+    pub fn to_send(&self, memory: SendRegion, origin: isize) -> Result<Source, LayoutError> {
+        if self.size() == 0 {
+            return Ok(Source::EMPTY);
+        }
+        let at = self.first_byte(origin, memory.is_null(), memory.len())?;
+        if self.body.is_block() {
+            return Ok(Source::Span(memory.part(at, self.size())));
+        }
+        Ok(Source::Layout(Arc::new(Placed { body: self.body.clone(), at, memory })))
+    }
+
+    /// Where this layout says in `memory`, whose byte `origin` is displacement 0. That may be outside of the memory,
+    /// as long as no byte of the layout is.
+    ///
+    /// # Errors
+    /// [`LayoutError::Outside`]; [`LayoutError::Null`] if the memory is at no address and there are bytes;
+    /// [`LayoutError::Overlap`] if the layout names a byte more than once. Whether it does is found out exactly, once per layout:
+    /// for repetitions from their strides, for lists by sorting them, and by sorting all blocks where the parts of a
+    /// list or the rounds of a repetition reach into each other.
+    pub fn to_receive(&self, memory: RecvRegion, origin: isize) -> Result<Sink, LayoutError> {
+        if self.size() == 0 {
+            return Ok(Sink::EMPTY);
+        }
+        let at = self.first_byte(origin, memory.is_null(), memory.len())?;
+        if self.body.is_block() {
+            return Ok(Sink::Span(memory.behind(at).truncated(self.size())));
+        }
+        if !self.body.is_disjoint() {
+            return Err(LayoutError::Overlap);
+        }
+        Ok(Sink::layout(Placed { body: self.body.clone(), at, memory }))
+    }
+
+    /// Where in memory of `len` bytes the first byte of the message lies; all others then lie inside, too.
+    fn first_byte(&self, origin: isize, is_null: bool, len: usize) -> Result<usize, LayoutError> {
+        if is_null {
+            return Err(LayoutError::Null);
+        }
+        let (low, high) = self.bounds();
+        let (low, high) = (origin.saturating_add(low), origin.saturating_add(high));
+        // Neither sum is saturated if this holds: the memory is shorter than that.
+        if low < 0 || high.unsigned_abs() > len || high == isize::MAX {
+            return Err(LayoutError::Outside { low, high, len });
+        }
+        Ok((low - self.body.low).unsigned_abs())
+    }
+}
+
+impl fmt::Debug for Layout {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, formatter)
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+#[allow(unsafe_code, reason = "the tests describe buffers of their own as regions")]
+mod tests;

@@ -1,0 +1,187 @@
+//! The forms that a layout can have, and what is known of each: size, bounds, blocks, depth.
+//!
+//! Made by [`super::build`], which chooses the form; read by the copies in [`super::walk`].
+
+use std::sync::{Arc, OnceLock};
+
+use super::{Layout, LayoutError};
+
+/// A layout whose displacements count from the first byte of the message (LY1).
+pub(super) struct Body {
+    pub(super) form: Form,
+    /// Bytes of the message.
+    pub(super) size: usize,
+    /// Displacement of the lowest byte: 0 or less.
+    pub(super) low: isize,
+    /// Displacement of the byte behind the highest one.
+    pub(super) high: isize,
+    /// How many blocks there are.
+    pub(super) blocks: usize,
+    /// Levels of bodies in it, this one counted.
+    depth: usize,
+    /// Whether no byte is named twice, once somebody has asked.
+    pub(super) disjoint: OnceLock<bool>,
+}
+
+/// How the bytes lie.
+pub(super) enum Form {
+    /// Together.
+    Block,
+    /// As `count` equal bodies, each `stride` bytes after the one before it.
+    Repeat { body: Arc<Body>, stride: isize, count: usize },
+    /// As equal bodies at these displacements, of which the first is 0.
+    Placed { body: Arc<Body>, displacements: Box<[isize]> },
+    /// As blocks of different lengths.
+    Blocks {
+        /// Where in the message each begins; then the size of the message.
+        begins: Box<[usize]>,
+        /// Where in memory each begins.
+        displacements: Box<[isize]>,
+    },
+    /// As different bodies.
+    List(Box<[Part]>),
+}
+
+/// A body in a list.
+pub(super) struct Part {
+    /// Where in the message it begins.
+    pub(super) begin: usize,
+    /// Where in memory its first byte lies.
+    pub(super) at: isize,
+    pub(super) body: Arc<Body>,
+}
+
+/// The lowest byte and the one behind the highest byte of what is put together; wide, so that nothing overflows.
+struct Bounds {
+    low: i128,
+    high: i128,
+}
+
+impl Bounds {
+    const NONE: Self = Self { low: i128::MAX, high: i128::MIN };
+
+    fn add(&mut self, at: i128, low: isize, high: isize) {
+        self.low = self.low.min(at + low as i128);
+        self.high = self.high.max(at + high as i128);
+    }
+}
+
+impl Body {
+    /// `len` bytes together. `len` is at most `isize::MAX` (LY2).
+    pub(super) fn block(len: usize) -> Self {
+        let (blocks, high) = (usize::from(len > 0), len as isize);
+        let disjoint = OnceLock::new();
+        Self { form: Form::Block, size: len, low: 0, high, blocks, depth: 1, disjoint }
+    }
+
+    /// `count` of these, at least one, at a distance of `stride`.
+    pub(super) fn repeat(
+        body: Arc<Self>,
+        count: usize,
+        stride: isize,
+    ) -> Result<Self, LayoutError> {
+        let size = body.size.checked_mul(count).ok_or(LayoutError::TooLarge)?;
+        let mut bounds = Bounds::NONE;
+        bounds.add(0, body.low, body.high);
+        bounds.add(stride as i128 * (count as i128 - 1), body.low, body.high);
+        let (blocks, depth) = (body.blocks.saturating_mul(count), body.depth);
+        Self::of(Form::Repeat { body, stride, count }, size, bounds, blocks, depth)
+    }
+
+    /// One of these at each of these displacements, of which the first is 0.
+    pub(super) fn placed(
+        body: Arc<Self>,
+        displacements: Box<[isize]>,
+    ) -> Result<Self, LayoutError> {
+        let count = displacements.len();
+        let size = body.size.checked_mul(count).ok_or(LayoutError::TooLarge)?;
+        let mut bounds = Bounds::NONE;
+        for &at in &displacements {
+            bounds.add(at as i128, body.low, body.high);
+        }
+        let (blocks, depth) = (body.blocks.saturating_mul(count), body.depth);
+        Self::of(Form::Placed { body, displacements }, size, bounds, blocks, depth)
+    }
+
+    /// Blocks that begin at these displacements in memory, the first at 0, and at these offsets of the message, with
+    /// its size behind the last.
+    pub(super) fn blocks(
+        begins: Box<[usize]>,
+        displacements: Box<[isize]>,
+    ) -> Result<Self, LayoutError> {
+        let mut bounds = Bounds::NONE;
+        for (begin, &at) in begins.windows(2).zip(&displacements) {
+            bounds.add(at as i128, 0, (begin[1] - begin[0]) as isize);
+        }
+        let (size, blocks) =
+            (*begins.last().expect("there is one more than blocks"), begins.len() - 1);
+        Self::of(Form::Blocks { begins, displacements }, size, bounds, blocks, 0)
+    }
+
+    /// These, one after the other, the first at 0. The sum of their sizes is `size`.
+    pub(super) fn list(parts: Box<[Part]>, size: usize) -> Result<Self, LayoutError> {
+        let mut bounds = Bounds::NONE;
+        let (mut blocks, mut depth) = (0usize, 0);
+        for Part { at, body, .. } in &parts {
+            bounds.add(*at as i128, body.low, body.high);
+            blocks = blocks.saturating_add(body.blocks);
+            depth = depth.max(body.depth);
+        }
+        Self::of(Form::List(parts), size, bounds, blocks, depth)
+    }
+
+    fn of(
+        form: Form,
+        size: usize,
+        bounds: Bounds,
+        blocks: usize,
+        depth_below: usize,
+    ) -> Result<Self, LayoutError> {
+        let depth = depth_below + 1;
+        if depth > Layout::MAX_DEPTH {
+            return Err(LayoutError::TooDeep);
+        }
+        let fits = |number: i128| isize::try_from(number).map_err(|_| LayoutError::TooLarge);
+        let (low, high) = (fits(bounds.low)?, fits(bounds.high)?);
+        fits(bounds.high - bounds.low)?;
+        fits(size as i128)?;
+        Ok(Self { form, size, low, high, blocks, depth, disjoint: OnceLock::new() })
+    }
+
+    /// Whether the bytes lie together.
+    pub(super) fn is_block(&self) -> bool {
+        matches!(self.form, Form::Block)
+    }
+
+    /// Distance from the lowest byte to the one behind the highest byte.
+    pub(super) fn reach(&self) -> usize {
+        self.high.abs_diff(self.low)
+    }
+
+    /// Calls `visit` with displacement and length of each block in order; the first byte of the body is at `at`.
+    pub(super) fn each_block(&self, at: isize, visit: &mut impl FnMut(isize, usize)) {
+        match &self.form {
+            Form::Block => visit(at, self.size),
+            Form::Repeat { body, stride, count } => {
+                for round in 0..*count {
+                    body.each_block(at + stride * round as isize, visit);
+                }
+            }
+            Form::Placed { body, displacements } => {
+                for by in displacements {
+                    body.each_block(at + by, visit);
+                }
+            }
+            Form::Blocks { begins, displacements } => {
+                for (begin, by) in begins.windows(2).zip(displacements) {
+                    visit(at + by, begin[1] - begin[0]);
+                }
+            }
+            Form::List(parts) => {
+                for part in parts {
+                    part.body.each_block(at + part.at, visit);
+                }
+            }
+        }
+    }
+}

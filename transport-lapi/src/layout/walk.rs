@@ -1,0 +1,288 @@
+//! The interpreter: copies any part of a message between memory that a layout describes and memory where it lies together.
+//!
+//! One walk serves both directions, which differ in how a block is copied ([`Copies`]). It allocates nothing, and recurses
+//! as deep as the layout is nested. Called through [`Source`](crate::Source) and [`Sink`](crate::Sink).
+
+use std::sync::Arc;
+
+use crate::body::{Pack, Unpack};
+use crate::region::{ForeignBytes, RecvPart, RecvRegion, SendRegion};
+
+use super::body::{Body, Form};
+
+/// A repetition of bodies with no more blocks than this is copied block by block for several rounds at a time.
+const FEW_BLOCKS: usize = 8;
+/// How many bytes of memory those rounds cover: they stay in the first cache.
+const NEAR: usize = 8 << 10;
+
+/// A layout in memory, which has room for it.
+pub(super) struct Placed<R> {
+    pub(super) body: Arc<Body>,
+    /// Where in the memory the first byte of the message lies.
+    pub(super) at: usize,
+    pub(super) memory: R,
+}
+
+impl<R> Placed<R> {
+    /// The bytes `offset..offset + len` of the message, as far as it has them.
+    fn span(&self, offset: usize, len: usize) -> Span {
+        let offset = offset.min(self.body.size);
+        Span { at: self.at, offset, done: 0, len: len.min(self.body.size - offset) }
+    }
+}
+
+impl Pack for Placed<SendRegion> {
+    fn size(&self) -> usize {
+        self.body.size
+    }
+
+    fn pack(&self, offset: usize, into: RecvPart<'_>) {
+        let span = self.span(offset, into.len());
+        self.body.walk(&mut Packing { memory: self.memory.foreign(), into }, span);
+    }
+}
+
+impl Unpack for Placed<RecvRegion> {
+    fn size(&self) -> usize {
+        self.body.size
+    }
+
+    fn unpack(&mut self, offset: usize, from: ForeignBytes<'_>) {
+        let span = self.span(offset, from.len());
+        let memory = self.memory.part(0, usize::MAX);
+        self.body.walk(&mut Unpacking { memory, from }, span);
+    }
+}
+
+/// Which bytes of a body are to be copied, and between which places.
+#[derive(Clone, Copy)]
+struct Span {
+    /// Where in memory the first byte of the body lies.
+    at: usize,
+    /// The first byte to be copied, counted in the body.
+    offset: usize,
+    /// Where that byte lies in the memory on the other side.
+    done: usize,
+    /// How many bytes are to be copied.
+    len: usize,
+}
+
+/// Blocks with equal distances on both sides.
+#[derive(Clone, Copy)]
+struct Blocks {
+    /// Where in memory the first one lies, and how far it is to the next one.
+    at: usize,
+    stride: usize,
+    /// The same on the other side.
+    done: usize,
+    step: usize,
+    len: usize,
+    count: usize,
+}
+
+/// How bytes are copied between memory and the other side.
+trait Copies {
+    /// Copies `len` bytes between `at` in memory and `done` on the other side.
+    fn block(&mut self, at: usize, done: usize, len: usize);
+
+    /// Copies blocks of `len` bytes between these places in memory and, one behind the other, `done` and further on.
+    fn each(&mut self, places: impl Iterator<Item = usize>, done: usize, len: usize);
+
+    /// Copies such blocks.
+    fn blocks(&mut self, blocks: Blocks);
+}
+
+/// Copies out of the memory.
+struct Packing<'a> {
+    memory: ForeignBytes<'a>,
+    into: RecvPart<'a>,
+}
+
+impl Copies for Packing<'_> {
+    #[inline(always)]
+    fn block(&mut self, at: usize, done: usize, len: usize) {
+        self.into.store_at(done, self.memory, at, len);
+    }
+
+    #[inline(always)]
+    fn each(&mut self, places: impl Iterator<Item = usize>, mut done: usize, len: usize) {
+        // In variables of the function, addresses stay in registers.
+        let (from, mut into) = (self.memory, self.into.part(0, usize::MAX));
+        for at in places {
+            into.store_at(done, from, at, len);
+            done += len;
+        }
+    }
+
+    fn blocks(&mut self, Blocks { at, stride, done, step, len, count }: Blocks) {
+        let from = self.memory.part(at, usize::MAX);
+        self.into.part(done, usize::MAX).store_blocks(step, from, stride, len, count);
+    }
+}
+
+/// Copies into the memory.
+struct Unpacking<'a> {
+    memory: RecvPart<'a>,
+    from: ForeignBytes<'a>,
+}
+
+impl Copies for Unpacking<'_> {
+    #[inline(always)]
+    fn block(&mut self, at: usize, done: usize, len: usize) {
+        self.memory.store_at(at, self.from, done, len);
+    }
+
+    #[inline(always)]
+    fn each(&mut self, places: impl Iterator<Item = usize>, mut done: usize, len: usize) {
+        let (from, mut memory) = (self.from, self.memory.part(0, usize::MAX));
+        for at in places {
+            memory.store_at(at, from, done, len);
+            done += len;
+        }
+    }
+
+    fn blocks(&mut self, Blocks { at, stride, done, step, len, count }: Blocks) {
+        let from = self.from.part(done, usize::MAX);
+        self.memory.part(at, usize::MAX).store_blocks(stride, from, step, len, count);
+    }
+}
+
+/// `at` moved by a displacement. What lies there is a byte of the message, so nothing overflows (LY1).
+#[inline(always)]
+fn moved(at: usize, by: isize) -> usize {
+    at.wrapping_add_signed(by)
+}
+
+impl Body {
+    /// Copies the bytes that `span` says, which are inside of this body.
+    fn walk(&self, copies: &mut impl Copies, span: Span) {
+        let Span { at, offset, done, len } = span;
+        match &self.form {
+            Form::Block => copies.block(at + offset, done, len),
+            Form::Repeat { body, stride, .. } => {
+                let place = |round: usize| moved(at, stride.wrapping_mul(round as isize));
+                body.rounds(copies, span, place, |copies, first, count, done| {
+                    body.repeat_whole(copies, place(first), *stride, count, done);
+                });
+            }
+            Form::Placed { body, displacements } => {
+                let place = |index: usize| moved(at, displacements[index]);
+                body.rounds(copies, span, place, |copies, first, count, done| {
+                    let places = displacements[first..first + count].iter();
+                    body.each_whole(copies, places.map(|by| moved(at, *by)), done);
+                });
+            }
+            Form::Blocks { begins, displacements } => {
+                let first = begins.partition_point(|begin| *begin <= offset) - 1;
+                let parts = begins.windows(2).zip(displacements).skip(first);
+                for (ends, by) in parts.take_while(|(ends, _)| ends[0] < offset + len) {
+                    let (inside, done, len) = span.part(ends[0], ends[1]);
+                    copies.block(moved(at, *by) + inside, done, len);
+                }
+            }
+            Form::List(parts) => {
+                let first = parts.partition_point(|part| part.begin <= offset) - 1;
+                for part in parts[first..].iter().take_while(|part| part.begin < offset + len) {
+                    let (offset, done, len) = span.part(part.begin, part.begin + part.body.size);
+                    part.body.walk(copies, Span { at: moved(at, part.at), offset, done, len });
+                }
+            }
+        }
+    }
+
+    /// For a body that contains this one several times, one behind the other in the message and the n-th one at
+    /// `place(n)`: copies the end of the first one, the beginning of the last one, and all between them by `whole`, which gets
+    /// the first one, how many there are, and where they lie on the other side.
+    #[inline(always)]
+    fn rounds<C: Copies>(
+        &self,
+        copies: &mut C,
+        span: Span,
+        place: impl Fn(usize) -> usize,
+        whole: impl FnOnce(&mut C, usize, usize, usize),
+    ) {
+        let Span { offset, mut done, mut len, .. } = span;
+        let (mut round, offset) = (offset / self.size, offset % self.size);
+        if offset > 0 {
+            let rest = len.min(self.size - offset);
+            self.walk(copies, Span { at: place(round), offset, done, len: rest });
+            (round, done, len) = (round + 1, done + rest, len - rest);
+        }
+        let count = len / self.size;
+        if count > 0 {
+            whole(copies, round, count, done);
+        }
+        let (done, len) = (done + count * self.size, len % self.size);
+        if len > 0 {
+            self.walk(copies, Span { at: place(round + count), offset: 0, done, len });
+        }
+    }
+
+    /// Copies `count` of these, each `stride` bytes after the one before it, the first one at `at`.
+    fn repeat_whole(
+        &self,
+        copies: &mut impl Copies,
+        at: usize,
+        stride: isize,
+        count: usize,
+        done: usize,
+    ) {
+        let place = |round: usize| moved(at, stride.wrapping_mul(round as isize));
+        let step = self.size;
+        let Ok(stride) = usize::try_from(stride) else {
+            return self.each_whole(copies, (0..count).map(place), done);
+        };
+        if self.is_block() {
+            return copies.blocks(Blocks { at, stride, done, step, len: step, count });
+        }
+        if self.blocks > FEW_BLOCKS {
+            return self.each_whole(copies, (0..count).map(place), done);
+        }
+        let at_once = NEAR.checked_div(stride).unwrap_or(count).max(1);
+        for round in (0..count).step_by(at_once) {
+            let count = at_once.min(count - round);
+            let mut done = done + round * step;
+            self.each_block(0, &mut |by, len| {
+                let at = moved(place(round), by);
+                copies.blocks(Blocks { at, stride, done, step, len, count });
+                done += len;
+            });
+        }
+    }
+
+    /// Copies one of these at each of these places.
+    fn each_whole<C: Copies>(
+        &self,
+        copies: &mut C,
+        places: impl Iterator<Item = usize>,
+        mut done: usize,
+    ) {
+        if !self.is_block() {
+            for at in places {
+                self.walk(copies, Span { at, offset: 0, done, len: self.size });
+                done += self.size;
+            }
+            return;
+        }
+        // A length that is known when this is compiled makes one move of a block.
+        match self.size {
+            1 => copies.each(places, done, 1),
+            2 => copies.each(places, done, 2),
+            4 => copies.each(places, done, 4),
+            8 => copies.each(places, done, 8),
+            16 => copies.each(places, done, 16),
+            len => copies.each(places, done, len),
+        }
+    }
+}
+
+impl Span {
+    /// Of the bytes to be copied, those in `begin..end` of the message, which are some: where in that part they begin, where
+    /// they lie on the other side, and how many they are.
+    #[inline(always)]
+    fn part(&self, begin: usize, end: usize) -> (usize, usize, usize) {
+        let from = begin.max(self.offset);
+        let to = end.min(self.offset + self.len);
+        (from - begin, self.done + (from - self.offset), to - from)
+    }
+}
