@@ -84,6 +84,8 @@ pub(crate) unsafe fn copy_blocks(
             4 => each(from, from_step, to, to_step, 4, count),
             8 => each(from, from_step, to, to_step, 8, count),
             16 => each(from, from_step, to, to_step, 16, count),
+            24 => each(from, from_step, to, to_step, 24, count),
+            32 => each(from, from_step, to, to_step, 32, count),
             _ => each(from, from_step, to, to_step, block, count),
         }
     }
@@ -104,7 +106,7 @@ unsafe fn each(
         // SAFETY: the caller's promise, for this block.
         unsafe {
             let (from, to) = (from.add(index * from_step), to.add(index * to_step));
-            ptr::copy_nonoverlapping(from, to, block);
+            copy_short(from, to, block);
         }
     }
 }

@@ -277,6 +277,46 @@ impl<'a> RecvPart<'a> {
         }
     }
 
+    /// Copies the `len` bytes at each of these places of `from` to the start, one block behind the other. Blocks that one of the two
+    /// has no room for are left out.
+    #[inline(always)]
+    pub(crate) fn gather(
+        &mut self,
+        from: ForeignBytes<'_>,
+        places: impl Iterator<Item = usize>,
+        len: usize,
+    ) {
+        let Some(last) = from.len.checked_sub(len) else { return };
+        let mut to = self.ptr;
+        for at in places.take(blocks(self.len, len, len)) {
+            if at <= last {
+                // SAFETY: as in `store`: the block ends inside of `from`, and there are no more than fit here.
+                unsafe { copy_short(from.ptr.add(at), to, len) };
+            }
+            to = to.wrapping_add(len);
+        }
+    }
+
+    /// Copies blocks of `len` bytes, which lie one behind the other in `from`, to each of these places. Blocks that one
+    /// of the two has no room for are left out.
+    #[inline(always)]
+    pub(crate) fn scatter(
+        &mut self,
+        places: impl Iterator<Item = usize>,
+        from: ForeignBytes<'_>,
+        len: usize,
+    ) {
+        let Some(last) = self.len.checked_sub(len) else { return };
+        let mut block = from.ptr;
+        for at in places.take(blocks(from.len, len, len)) {
+            if at <= last {
+                // SAFETY: as in `store`: the block ends inside of us, and there are no more than `from` has.
+                unsafe { copy_short(block, self.ptr.add(at), len) };
+            }
+            block = block.wrapping_add(len);
+        }
+    }
+
     /// Copies `count` blocks of `block` bytes, which begin every `from_step` bytes of `from`, to every `step`
     /// bytes from the start. Blocks that one of the two has no room for are left out. Returns how many bytes were
     /// copied.

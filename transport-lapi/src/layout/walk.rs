@@ -105,13 +105,8 @@ impl Copies for Packing<'_> {
     }
 
     #[inline(always)]
-    fn each(&mut self, places: impl Iterator<Item = usize>, mut done: usize, len: usize) {
-        // In variables of the function, addresses stay in registers.
-        let (from, mut into) = (self.memory, self.into.part(0, usize::MAX));
-        for at in places {
-            into.store_at(done, from, at, len);
-            done += len;
-        }
+    fn each(&mut self, places: impl Iterator<Item = usize>, done: usize, len: usize) {
+        self.into.part(done, usize::MAX).gather(self.memory, places, len);
     }
 
     fn blocks(&mut self, Blocks { at, stride, done, step, len, count }: Blocks) {
@@ -133,12 +128,8 @@ impl Copies for Unpacking<'_> {
     }
 
     #[inline(always)]
-    fn each(&mut self, places: impl Iterator<Item = usize>, mut done: usize, len: usize) {
-        let (from, mut memory) = (self.from, self.memory.part(0, usize::MAX));
-        for at in places {
-            memory.store_at(at, from, done, len);
-            done += len;
-        }
+    fn each(&mut self, places: impl Iterator<Item = usize>, done: usize, len: usize) {
+        self.memory.scatter(places, self.from.part(done, usize::MAX), len);
     }
 
     fn blocks(&mut self, Blocks { at, stride, done, step, len, count }: Blocks) {
@@ -271,6 +262,8 @@ impl Body {
             4 => copies.each(places, done, 4),
             8 => copies.each(places, done, 8),
             16 => copies.each(places, done, 16),
+            24 => copies.each(places, done, 24),
+            32 => copies.each(places, done, 32),
             len => copies.each(places, done, len),
         }
     }
