@@ -70,7 +70,7 @@ struct Span {
 /// Blocks with equal distances on both sides.
 #[derive(Clone, Copy)]
 struct Blocks {
-    /// Where in memory the first one lies, and how far it is to the next one.
+    /// Where in memory the first one lies, and how far it is to the next one: not 0.
     at: usize,
     stride: usize,
     /// The same on the other side.
@@ -209,7 +209,8 @@ impl Body {
         }
     }
 
-    /// Copies `count` of these, each `stride` bytes after the one before it, the first one at `at`.
+    /// Copies `count` of these, each `stride` bytes after the one before it, the first one at `at`. Where there are few
+    /// blocks, each is copied for several rounds at a time: that takes fewer steps than a walk per round.
     fn repeat_whole(
         &self,
         copies: &mut impl Copies,
@@ -220,16 +221,14 @@ impl Body {
     ) {
         let place = |round: usize| moved(at, stride.wrapping_mul(round as isize));
         let step = self.size;
-        let Ok(stride) = usize::try_from(stride) else {
+        if stride <= 0 || self.blocks > FEW_BLOCKS {
             return self.each_whole(copies, (0..count).map(place), done);
-        };
+        }
+        let stride = stride.unsigned_abs();
         if self.is_block() {
             return copies.blocks(Blocks { at, stride, done, step, len: step, count });
         }
-        if self.blocks > FEW_BLOCKS {
-            return self.each_whole(copies, (0..count).map(place), done);
-        }
-        let at_once = NEAR.checked_div(stride).unwrap_or(count).max(1);
+        let at_once = (NEAR / stride).max(1);
         for round in (0..count).step_by(at_once) {
             let count = at_once.min(count - round);
             let mut done = done + round * step;
