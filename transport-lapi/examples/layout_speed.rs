@@ -1,8 +1,9 @@
 //! What it costs to pack and unpack a layout, beside a loop written by hand for that layout alone.
 //!
-//! The loops know the length of a block when they are compiled and copy the whole message at once; the layout is asked for
-//! pieces of 64 KiB, as a transport asks. Both take turns; the table has the median of the times by layout and of
-//! their ratios to those by hand. Run it with `cargo run --release -p transport-lapi --example layout_speed`.
+//! The loops know the length of a block when they are compiled and copy the whole message at once; the layout is
+//! asked for pieces of 64 KiB, as a transport asks. Both take turns; the table has the median of the times by
+//! layout and of their ratios to those by hand. Run it with
+//! `cargo run --release -p transport-lapi --example layout_speed`.
 
 #![allow(unsafe_code, reason = "describes buffers of its own as regions")]
 #![allow(clippy::print_stdout, reason = "a program")]

@@ -24,7 +24,12 @@ pub(crate) unsafe fn copy_short(from: *const u8, to: *mut u8, len: usize) {
             4..8 => both_ends::<u32>(from, to, len),
             8..=16 => both_ends::<u64>(from, to, len),
             17..=32 => both_ends::<u128>(from, to, len),
-            33..=64 => both_ends::<[u128; 2]>(from, to, len),
+            33..=64 => {
+                // Not by one type of 32 bytes, which would go through the stack.
+                let back = len - 32;
+                both_ends::<u128>(from, to, 32);
+                both_ends::<u128>(from.add(back), to.add(back), 32);
+            }
             _ => ptr::copy_nonoverlapping(from, to, len),
         }
     }
@@ -86,6 +91,7 @@ pub(crate) unsafe fn copy_blocks(
             16 => each(from, from_step, to, to_step, 16, count),
             24 => each(from, from_step, to, to_step, 24, count),
             32 => each(from, from_step, to, to_step, 32, count),
+            64 => each(from, from_step, to, to_step, 64, count),
             _ => each(from, from_step, to, to_step, block, count),
         }
     }

@@ -1,13 +1,16 @@
 //! Where the bytes of a message lie in memory, if they do not lie together: the one interpreter of layouts.
 //!
-//! Clients build a [`Layout`] from blocks, strides, repetitions and lists, once, and use it for as many messages as
-//! they like: [`Layout::to_send`] and [`Layout::to_receive`] join it with memory to a [`Source`] or a [`Sink`].
-//! LAPI's strided vectors, its data gather/scatter programs (DGSP) and the datatypes of MPI are such layouts.
+//! Clients build a [`Layout`] from blocks, strides, repetitions and lists, once, and use it for as many messages
+//! as they like: [`Layout::to_send`] and [`Layout::to_receive`] join it with memory to a [`Source`] or a
+//! [`Sink`]. LAPI's strided vectors, its data gather/scatter programs (DGSP) and the datatypes of MPI are such
+//! layouts.
 //!
-//! - LY1: displacements inside of a body count from the first byte of its message. So every position that
-//!   the interpreter computes is that of a byte of the message, inside the bounds that were checked.
-//! - LY2: the size of a layout, its bounds and their distance are at most `isize::MAX`; constructors refuse the rest.
-//! - LY3: no part of a layout is empty, except that a whole layout may be. So a layout has no more blocks than bytes.
+//! - LY1: displacements inside of a body count from the first byte of its message. So every position that the
+//!   interpreter computes is that of a byte of the message, inside the bounds that were checked.
+//! - LY2: the size of a layout, its bounds and their distance are at most `isize::MAX`; constructors refuse the
+//!   rest.
+//! - LY3: no part of a layout is empty, except that a whole layout may be. So a layout has no more blocks than
+//!   bytes.
 //!
 //! The forms and their bounds are in [`body`], the choice of a form in [`build`], the copies in [`walk`], and the
 //! search for bytes that are named twice in [`overlap`].
@@ -32,9 +35,9 @@ mod walk;
 ///
 /// The order of the bytes in the message is the order of the parts, as in a type map of MPI (MPI-4.1 chapter 5).
 /// Displacements and strides are in bytes and may be negative; memory between the blocks is not touched. A layout
-/// is immutable and cheap to clone. Constructors choose the simplest form that they recognise: what lies together becomes one
-/// block, what has equal distances a repetition. Finding a byte of the message takes one step for a repetition, and a
-/// binary search for a list.
+/// is immutable and cheap to clone. Constructors choose the simplest form that they recognise: what lies together
+/// becomes one block, what has equal distances a repetition. Finding a byte of the message takes one step for a
+/// repetition, and a binary search for a list.
 ///
 /// # Example
 ///
@@ -124,8 +127,8 @@ impl Layout {
         Self::contiguous(block)?.repeat(count, stride)
     }
 
-    /// `count` copies of this layout, each `stride` bytes after the one before it: MPI_Type_create_hvector, the body of a
-    /// DGSP's GOSUB, and, with the extent of a datatype as the stride, `count` elements of it.
+    /// `count` copies of this layout, each `stride` bytes after the one before it: MPI_Type_create_hvector, the
+    /// body of a DGSP's GOSUB, and, with the extent of a datatype as the stride, `count` elements of it.
     ///
     /// # Errors
     /// [`LayoutError::TooLarge`], [`LayoutError::TooDeep`].
@@ -218,8 +221,8 @@ impl Layout {
         self.body.blocks
     }
 
-    /// The bytes of this layout in `memory`, whose byte `origin` is displacement 0. That may be outside of the memory, as long
-    /// as no byte of the layout is.
+    /// The bytes of this layout in `memory`, whose byte `origin` is displacement 0. That may be outside of the
+    /// memory, as long as no byte of the layout is.
     ///
     /// ```
     /// # use transport_lapi::{Layout, SendRegion};
@@ -245,14 +248,14 @@ impl Layout {
         Ok(Source::Layout(Arc::new(Placed { body: self.body.clone(), at, memory })))
     }
 
-    /// Where this layout says in `memory`, whose byte `origin` is displacement 0. That may be outside of the memory,
-    /// as long as no byte of the layout is.
+    /// Where this layout says in `memory`, whose byte `origin` is displacement 0. That may be outside of the
+    /// memory, as long as no byte of the layout is.
     ///
     /// # Errors
     /// [`LayoutError::Outside`]; [`LayoutError::Null`] if the memory is at no address and there are bytes;
-    /// [`LayoutError::Overlap`] if the layout names a byte more than once. Whether it does is found out exactly, once per layout:
-    /// for repetitions from their strides, for lists by sorting them, and by sorting all blocks where the parts of a
-    /// list or the rounds of a repetition reach into each other.
+    /// [`LayoutError::Overlap`] if the layout names a byte more than once. Whether it does is found out exactly,
+    /// once per layout: for repetitions from their strides, for lists by sorting them, and by sorting all blocks
+    /// where the parts of a list or the rounds of a repetition reach into each other.
     pub fn to_receive(&self, memory: RecvRegion, origin: isize) -> Result<Sink, LayoutError> {
         if self.size() == 0 {
             return Ok(Sink::EMPTY);

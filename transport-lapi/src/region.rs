@@ -277,8 +277,8 @@ impl<'a> RecvPart<'a> {
         }
     }
 
-    /// Copies the `len` bytes at each of these places of `from` to the start, one block behind the other. Blocks that one of the two
-    /// has no room for are left out.
+    /// Copies the `len` bytes at each of these places of `from` to the start, one block behind the other. Blocks
+    /// that one of the two has no room for are left out.
     #[inline(always)]
     pub(crate) fn gather(
         &mut self,
@@ -297,8 +297,8 @@ impl<'a> RecvPart<'a> {
         }
     }
 
-    /// Copies blocks of `len` bytes, which lie one behind the other in `from`, to each of these places. Blocks that one
-    /// of the two has no room for are left out.
+    /// Copies blocks of `len` bytes, which lie one behind the other in `from`, to each of these places. Blocks
+    /// that one of the two has no room for are left out.
     #[inline(always)]
     pub(crate) fn scatter(
         &mut self,

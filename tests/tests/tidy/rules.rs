@@ -26,6 +26,7 @@ pub const UNSAFE_FILES: &[&str] = &[
     "mpj/src/point_to_point.rs",
     "mpjdev/examples/layouts.rs",
     "mpjdev/src/buffer.rs",
+    "transport-lapi/examples/layout_speed.rs",
     "transport-lapi/src/adapter.rs",
     "transport-lapi/src/adapters/bulk.rs",
     "transport-lapi/src/adapters/channels.rs",
@@ -56,6 +57,7 @@ pub const UNSAFE_FILES: &[&str] = &[
     "transport-lapi/src/adapters/threads/tests.rs",
     "transport-lapi/src/body/tests.rs",
     "transport-lapi/src/context/tests.rs",
+    "transport-lapi/src/layout/tests.rs",
     "transport-lapi/tests/support/buffers.rs",
     "transport-lapi/tests/support/flaky.rs",
 ];

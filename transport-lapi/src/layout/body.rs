@@ -103,8 +103,8 @@ impl Body {
         Self::of(Form::Placed { body, displacements }, size, bounds, blocks, depth)
     }
 
-    /// Blocks that begin at these displacements in memory, the first at 0, and at these offsets of the message, with
-    /// its size behind the last.
+    /// Blocks that begin at these displacements in memory, the first at 0, and at these offsets of the message,
+    /// with its size behind the last.
     pub(super) fn blocks(
         begins: Box<[usize]>,
         displacements: Box<[isize]>,

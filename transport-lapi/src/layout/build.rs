@@ -11,7 +11,8 @@ use super::{Layout, LayoutError};
 /// structures is one list of blocks.
 const FEW_BLOCKS: usize = 16;
 
-/// `count` bodies at a distance of `stride`; neither is empty. Rounds that go on where the last one ended become one.
+/// `count` bodies at a distance of `stride`; neither is empty. Rounds that go on where the last one ended become
+/// one.
 pub(super) fn repeated(
     body: &Arc<Body>,
     count: usize,

@@ -1,7 +1,8 @@
-//! The interpreter: copies any part of a message between memory that a layout describes and memory where it lies together.
+//! The interpreter: copies any part of a message between memory that a layout describes and memory where it lies
+//! together.
 //!
-//! One walk serves both directions, which differ in how a block is copied ([`Copies`]). It allocates nothing, and recurses
-//! as deep as the layout is nested. Called through [`Source`](crate::Source) and [`Sink`](crate::Sink).
+//! One walk serves both directions, which differ in how a block is copied ([`Copies`]). It allocates nothing, and
+//! recurses as deep as the layout is nested. Called through [`Source`](crate::Source) and [`Sink`](crate::Sink).
 
 use std::sync::Arc;
 
@@ -13,7 +14,7 @@ use super::body::{Body, Form};
 /// A repetition of bodies with no more blocks than this is copied block by block for several rounds at a time.
 const FEW_BLOCKS: usize = 8;
 /// How many bytes of memory those rounds cover: they stay in the first cache.
-const NEAR: usize = 8 << 10;
+const NEAR: usize = 4 << 10;
 
 /// A layout in memory, which has room for it.
 pub(super) struct Placed<R> {
@@ -85,7 +86,8 @@ trait Copies {
     /// Copies `len` bytes between `at` in memory and `done` on the other side.
     fn block(&mut self, at: usize, done: usize, len: usize);
 
-    /// Copies blocks of `len` bytes between these places in memory and, one behind the other, `done` and further on.
+    /// Copies blocks of `len` bytes between these places in memory and, one behind the other, `done` and further
+    /// on.
     fn each(&mut self, places: impl Iterator<Item = usize>, done: usize, len: usize);
 
     /// Copies such blocks.
@@ -182,8 +184,8 @@ impl Body {
     }
 
     /// For a body that contains this one several times, one behind the other in the message and the n-th one at
-    /// `place(n)`: copies the end of the first one, the beginning of the last one, and all between them by `whole`, which gets
-    /// the first one, how many there are, and where they lie on the other side.
+    /// `place(n)`: copies the end of the first one, the beginning of the last one, and all between them by
+    /// `whole`, which gets the first one, how many there are, and where they lie on the other side.
     #[inline(always)]
     fn rounds<C: Copies>(
         &self,
@@ -209,8 +211,8 @@ impl Body {
         }
     }
 
-    /// Copies `count` of these, each `stride` bytes after the one before it, the first one at `at`. Where there are few
-    /// blocks, each is copied for several rounds at a time: that takes fewer steps than a walk per round.
+    /// Copies `count` of these, each `stride` bytes after the one before it, the first one at `at`. Where there
+    /// are few blocks, each is copied for several rounds at a time: that takes fewer steps than a walk per round.
     fn repeat_whole(
         &self,
         copies: &mut impl Copies,
@@ -221,14 +223,16 @@ impl Body {
     ) {
         let place = |round: usize| moved(at, stride.wrapping_mul(round as isize));
         let step = self.size;
-        if stride <= 0 || self.blocks > FEW_BLOCKS {
+        let Ok(stride @ 1..) = usize::try_from(stride) else {
             return self.each_whole(copies, (0..count).map(place), done);
-        }
-        let stride = stride.unsigned_abs();
+        };
         if self.is_block() {
             return copies.blocks(Blocks { at, stride, done, step, len: step, count });
         }
-        let at_once = (NEAR / stride).max(1);
+        let at_once = NEAR / stride;
+        if at_once < 2 || self.blocks > FEW_BLOCKS {
+            return self.each_whole(copies, (0..count).map(place), done);
+        }
         for round in (0..count).step_by(at_once) {
             let count = at_once.min(count - round);
             let mut done = done + round * step;
@@ -263,14 +267,15 @@ impl Body {
             16 => copies.each(places, done, 16),
             24 => copies.each(places, done, 24),
             32 => copies.each(places, done, 32),
+            64 => copies.each(places, done, 64),
             len => copies.each(places, done, len),
         }
     }
 }
 
 impl Span {
-    /// Of the bytes to be copied, those in `begin..end` of the message, which are some: where in that part they begin, where
-    /// they lie on the other side, and how many they are.
+    /// Of the bytes to be copied, those in `begin..end` of the message, which are some: where in that part they
+    /// begin, where they lie on the other side, and how many they are.
     #[inline(always)]
     fn part(&self, begin: usize, end: usize) -> (usize, usize, usize) {
         let from = begin.max(self.offset);
