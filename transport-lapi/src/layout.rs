@@ -5,11 +5,11 @@
 //! [`Sink`]. LAPI's strided vectors, its data gather/scatter programs (DGSP) and the datatypes of MPI are such
 //! layouts.
 //!
-//! - LY1: displacements inside of a body count from the first byte of its message. So every position that the
+//! - LAY1: displacements inside of a body count from the first byte of its message. So every position that the
 //!   interpreter computes is that of a byte of the message, inside the bounds that were checked.
-//! - LY2: the size of a layout, its bounds and their distance are at most `isize::MAX`; constructors refuse the
+//! - LAY2: the size of a layout, its bounds and their distance are at most `isize::MAX`; constructors refuse the
 //!   rest.
-//! - LY3: no part of a layout is empty, except that a whole layout may be. So a layout has no more blocks than
+//! - LAY3: no part of a layout is empty, except that a whole layout may be. So a layout has no more blocks than
 //!   bytes.
 //!
 //! The forms and their bounds are in [`body`], the choice of a form in [`build`], the copies in [`walk`], and the

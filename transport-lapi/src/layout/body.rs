@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 
 use super::{Layout, LayoutError};
 
-/// A layout whose displacements count from the first byte of the message (LY1).
+/// A layout whose displacements count from the first byte of the message (LAY1).
 pub(super) struct Body {
     pub(super) form: Form,
     /// Bytes of the message.
@@ -67,7 +67,7 @@ impl Bounds {
 }
 
 impl Body {
-    /// `len` bytes together. `len` is at most `isize::MAX` (LY2).
+    /// `len` bytes together. `len` is at most `isize::MAX` (LAY2).
     pub(super) fn block(len: usize) -> Self {
         let (blocks, high) = (usize::from(len > 0), len as isize);
         let disjoint = OnceLock::new();

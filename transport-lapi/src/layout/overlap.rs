@@ -1,8 +1,9 @@
 //! Whether a layout names a byte twice. Asked before something is received into it.
 //!
 //! The answer is exact and kept with the body. Parts that do not reach into each other, which is what nearly all
-//! layouts are made of, are seen from strides and bounds; else all blocks are sorted. There are no
-//! more of them than bytes in the memory, since a body of more bytes than it reaches over names one twice.
+//! layouts are made of, are seen from strides and bounds; else all blocks are sorted. There are no more of them
+//! than bytes in the memory, since no block is empty (LAY3) and a body of more bytes than it reaches over names
+//! one twice.
 
 use std::sync::Arc;
 

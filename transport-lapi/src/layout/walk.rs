@@ -140,7 +140,7 @@ impl Copies for Unpacking<'_> {
     }
 }
 
-/// `at` moved by a displacement. What lies there is a byte of the message, so nothing overflows (LY1).
+/// `at` moved by a displacement. What lies there is a byte of the message, so nothing overflows (LAY1).
 #[inline(always)]
 fn moved(at: usize, by: isize) -> usize {
     at.wrapping_add_signed(by)
