@@ -7,6 +7,7 @@
 
 #![deny(unsafe_code)]
 
+pub mod collective;
 pub mod group;
 pub mod op;
 pub mod topology;

@@ -1,0 +1,129 @@
+//! Collectives as schedules (MPI-4.1 chapter 6): what one rank does in a collective call, as a value that
+//! is built before anything runs. The faces' calls build schedules here; an executor runs them.
+//!
+//! - A [`Schedule`] is a sequence of rounds. It names ranks and [places](Place) in buffers; it knows no
+//!   addresses, datatypes or operations. Nothing here communicates.
+//! - Which messages there are depends on ranks, sizes and roots alone. Counts decide how long they are:
+//!   a message of no elements is sent too, since the peer may describe the same empty data by a count that
+//!   is not zero, of a datatype that is empty.
+//! - Messages from one rank to another are sent and received in the same order, so one tag is enough for
+//!   a collective. No round waits for a message that the peer sends only after a later round of this
+//!   rank: schedules end also where a send ends no sooner than its receive.
+//! - Operands are combined in the order of ranks, unless the caller says that the order is free. Which
+//!   operands are combined first depends on ranks alone, never on what arrives first.
+//!
+//! There is one algorithm for each collective, but for allgather, which has another where the number of
+//! ranks is no power of two. Functions are named as MPI's. Forms for intercommunicators are in [`inter`].
+
+mod allgather;
+mod allreduce;
+mod alltoall;
+mod barrier;
+mod bcast;
+mod error;
+mod gather;
+pub mod inter;
+mod partial;
+mod place;
+mod reduce;
+mod reduce_scatter;
+mod scan;
+mod scatter;
+mod schedule;
+#[cfg(test)]
+mod tests;
+mod tree;
+
+pub use allgather::{allgather, allgatherv};
+pub use allreduce::allreduce;
+pub use alltoall::alltoall;
+pub use barrier::barrier;
+pub use bcast::bcast;
+pub use error::{CollectiveError, CollectiveErrorClass};
+pub use gather::{gather, gatherv};
+pub use place::{Blocks, Buffer, Part, Place};
+pub use reduce::{Order, reduce};
+pub use reduce_scatter::{reduce_scatter, reduce_scatter_block};
+pub use scan::{exscan, scan};
+pub use scatter::{scatter, scatterv};
+pub use schedule::{Local, Message, Round, Schedule, Scratch};
+
+/// Whose schedule is built: one rank of an intracommunicator.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Member {
+    rank: u32,
+    size: u32,
+}
+
+/// Where the operands of a reduction of this rank are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Operands {
+    /// In the send buffer.
+    Input,
+    /// In the receive buffer, where the result goes too: MPI_IN_PLACE.
+    InPlace,
+}
+
+impl Member {
+    /// The member with this rank in a communicator of `size` ranks.
+    ///
+    /// # Errors
+    /// [`CollectiveError::Rank`] if there is no such rank.
+    pub fn new(rank: u32, size: u32) -> Result<Self, CollectiveError> {
+        if rank >= size {
+            return Err(CollectiveError::Rank { rank: rank.into(), size });
+        }
+        Ok(Self { rank, size })
+    }
+
+    /// The rank whose schedule is built.
+    pub fn rank(self) -> u32 {
+        self.rank
+    }
+
+    /// How many ranks the communicator has.
+    pub fn size(self) -> u32 {
+        self.size
+    }
+
+    /// The rank that is `distance`, at most the size, behind this one, where 0 follows the last.
+    fn behind(self, distance: u32) -> u32 {
+        wrapped(u64::from(self.rank) + u64::from(self.size - distance), self.size)
+    }
+
+    /// The rank that is `distance` ahead of this one.
+    fn ahead(self, distance: u32) -> u32 {
+        wrapped(u64::from(self.rank) + u64::from(distance), self.size)
+    }
+
+    fn check_root(self, root: u32) -> Result<(), CollectiveError> {
+        let is_rank = root < self.size;
+        is_rank.then_some(()).ok_or(CollectiveError::Root { root: root.into(), size: self.size })
+    }
+
+    /// Refuses `in_place` for a rank that is not the root.
+    fn check_in_place(self, root: u32, in_place: bool) -> Result<(), CollectiveError> {
+        let is_refused = in_place && self.rank != root;
+        (!is_refused).then_some(()).ok_or(CollectiveError::InPlace { rank: self.rank, root })
+    }
+}
+
+impl Operands {
+    fn buffer(self) -> Buffer {
+        match self {
+            Self::Input => Buffer::Input,
+            Self::InPlace => Buffer::Output,
+        }
+    }
+}
+
+/// A sum of ranks modulo `size`.
+fn wrapped(rank: u64, size: u32) -> u32 {
+    (rank % u64::from(size)) as u32
+}
+
+/// 1, 2, 4 and so on below `limit`.
+fn doublings(limit: u32) -> impl Iterator<Item = u32> {
+    let powers = std::iter::successors(Some(1_u32), |power| power.checked_mul(2));
+    powers.take_while(move |&power| power < limit)
+}

@@ -1,0 +1,79 @@
+//! Gathering blocks at all ranks of an intracommunicator.
+
+use super::place::check_total;
+use super::schedule::Draft;
+use super::{Blocks, Buffer, CollectiveError, Member, Place, Schedule, doublings};
+
+/// Brings one block of each rank to all, in the order of ranks: MPI_Allgather (MPI-4.1 section 6.7). If
+/// the number of ranks is a power of two, each rank exchanges all that it has with one at distance 1, 2, 4
+/// and so on; otherwise blocks go around a ring.
+///
+/// `send` is how many elements the input has; `None` is MPI_IN_PLACE: each rank's own block is in its
+/// place in the output already. `receive` is how many elements each block of the output has.
+///
+/// # Errors
+/// [`CollectiveError::Count`] if the blocks together have more than `i64::MAX` elements.
+pub fn allgather(
+    member: Member,
+    send: Option<u64>,
+    receive: u64,
+) -> Result<Schedule, CollectiveError> {
+    if !member.size.is_power_of_two() {
+        let blocks = Blocks::Equal { count: receive };
+        return ring(Draft::new("allgather by a ring"), member, send, blocks);
+    }
+    check_total(receive, member.size)?;
+    let mut draft = Draft::new("allgather by recursive doubling");
+    let own = Place::blocks(Buffer::Output, member.rank, 1, receive);
+    own_block(&mut draft, send, own)?;
+    for distance in doublings(member.size) {
+        let peer = member.rank ^ distance;
+        let half = |rank| Place::blocks(Buffer::Output, rank & !(distance - 1), distance, receive);
+        draft.send(peer, half(member.rank));
+        draft.receive(peer, half(peer));
+        draft.end_round();
+    }
+    Ok(draft.finish())
+}
+
+/// Brings one block of each rank to a place of its own at all: MPI_Allgatherv (MPI-4.1 section 6.7). The
+/// blocks go around a ring. `send` is as for [`allgather`]; `receive` describes the blocks of the output.
+///
+/// # Errors
+/// [`CollectiveError::Entries`] unless there is one block for each rank, [`CollectiveError::Block`] or
+/// [`CollectiveError::Count`] if blocks end beyond `i64::MAX`.
+pub fn allgatherv(
+    member: Member,
+    send: Option<u64>,
+    receive: Blocks<'_>,
+) -> Result<Schedule, CollectiveError> {
+    ring(Draft::new("allgatherv by a ring"), member, send, receive)
+}
+
+/// Each rank passes on what it got in the round before.
+fn ring(
+    mut draft: Draft,
+    member: Member,
+    send: Option<u64>,
+    receive: Blocks<'_>,
+) -> Result<Schedule, CollectiveError> {
+    receive.check(member.size)?;
+    own_block(&mut draft, send, receive.of(Buffer::Output, member.rank))?;
+    for distance in 1..member.size {
+        let has = member.behind(distance - 1);
+        draft.send(member.ahead(1), receive.of(Buffer::Output, has));
+        draft.receive(member.behind(1), receive.of(Buffer::Output, member.behind(distance)));
+        draft.end_round();
+    }
+    Ok(draft.finish())
+}
+
+/// Brings a rank's own block to its place.
+fn own_block(draft: &mut Draft, send: Option<u64>, own: Place) -> Result<(), CollectiveError> {
+    if let Some(count) = send {
+        check_total(count, 1)?;
+        draft.copy(Place::first(Buffer::Input, count), own);
+        draft.end_round();
+    }
+    Ok(())
+}

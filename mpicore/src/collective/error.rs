@@ -1,0 +1,90 @@
+//! Why a collective was refused, and the MPI error class of each reason. Made by the builders of
+//! schedules; faces report it.
+
+/// Why no schedule was built. Nothing has been sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum CollectiveError {
+    /// The communicator has no such rank.
+    #[error("rank {rank} is out of range: the communicator has {size} ranks, counted from 0")]
+    Rank {
+        /// The rank that was given; a face may have been given a negative one.
+        rank: i64,
+        /// How many ranks there are.
+        size: u32,
+    },
+    /// The root is no rank of the communicator, or of the remote group.
+    #[error("root {root} is out of range: the group of the root has {size} ranks, counted from 0")]
+    Root {
+        /// The root that was given; a face may have been given a negative one.
+        root: i64,
+        /// How many ranks the group has.
+        size: u32,
+    },
+    /// A rank that is not the root wants to work in place, where only the root can.
+    #[error("rank {rank} cannot work in place: only the root, rank {root}, can; give it a buffer")]
+    InPlace {
+        /// The rank whose schedule was to be built.
+        rank: u32,
+        /// The root.
+        root: u32,
+    },
+    /// A list with one entry for each rank has another length.
+    #[error("{given} entries for {size} ranks; give one for each")]
+    Entries {
+        /// How many entries were given.
+        given: usize,
+        /// How many ranks there are.
+        size: u32,
+    },
+    /// There are more elements than can be indexed.
+    #[error("{blocks} times {count} elements are more than {most}; give fewer", most = i64::MAX)]
+    Count {
+        /// Elements of one block; of the largest one, where they differ.
+        count: u64,
+        /// How many blocks there are, or how often the elements are needed.
+        blocks: u32,
+    },
+    /// A block ends behind the last element that can be indexed.
+    #[error(
+        "the block of rank {rank}, {count} elements from {displacement} on, ends beyond {most}",
+        most = i64::MAX
+    )]
+    Block {
+        /// Whose block.
+        rank: u32,
+        /// How many elements it has.
+        count: u64,
+        /// The index of its first element.
+        displacement: i64,
+    },
+}
+
+/// MPI's error classes (MPI-4.1 section 9.4), as far as they concern the arguments of collectives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum CollectiveErrorClass {
+    /// MPI_ERR_RANK.
+    Rank,
+    /// MPI_ERR_ROOT.
+    Root,
+    /// MPI_ERR_BUFFER.
+    Buffer,
+    /// MPI_ERR_COUNT.
+    Count,
+    /// MPI_ERR_ARG.
+    Arg,
+}
+
+impl CollectiveError {
+    /// The class that MPI gives to this error.
+    pub fn class(&self) -> CollectiveErrorClass {
+        match self {
+            Self::Rank { .. } => CollectiveErrorClass::Rank,
+            Self::Root { .. } => CollectiveErrorClass::Root,
+            Self::InPlace { .. } => CollectiveErrorClass::Buffer,
+            Self::Count { .. } => CollectiveErrorClass::Count,
+            Self::Entries { .. } | Self::Block { .. } => CollectiveErrorClass::Arg,
+        }
+    }
+}

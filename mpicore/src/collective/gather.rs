@@ -1,0 +1,123 @@
+//! Gathering blocks at a root, in an intracommunicator.
+
+use super::place::check_total;
+use super::schedule::Draft;
+use super::tree::{Branch, Tree};
+use super::{Blocks, Buffer, CollectiveError, Member, Place, Schedule, Scratch};
+
+/// Brings one block of each rank to the root, in the order of ranks: MPI_Gather (MPI-4.1 section 6.5), by
+/// a binomial tree; ranks that have others below them collect blocks in the scratch area.
+///
+/// `send` is how many elements the input has; `None` is MPI_IN_PLACE: the root's own block is in its
+/// place already. `receive` is how many elements each block of the output has, and matters at the root
+/// alone.
+///
+/// # Errors
+/// [`CollectiveError::Root`] if the root is no rank, [`CollectiveError::InPlace`] if another rank works in
+/// place, [`CollectiveError::Count`] if the blocks together have more than `i64::MAX` elements.
+///
+/// ```
+/// use mpicore::collective::{Member, Message, Place, Buffer, Part, gather};
+/// let at_root = gather(Member::new(0, 2)?, 0, None, 5)?;
+/// let block = Place { buffer: Buffer::Output, part: Part::Elements { first: 5, count: 5 } };
+/// let round = at_root.round(0).expect("one round");
+/// assert_eq!(round.messages, [Message::Receive { peer: 1, into: block }]);
+/// # Ok::<(), mpicore::collective::CollectiveError>(())
+/// ```
+pub fn gather(
+    member: Member,
+    root: u32,
+    send: Option<u64>,
+    receive: u64,
+) -> Result<Schedule, CollectiveError> {
+    member.check_root(root)?;
+    member.check_in_place(root, send.is_none())?;
+    let tree = Tree::new(member, root);
+    let mut draft = Draft::new("gather by a binomial tree");
+    match (tree.parent(), send) {
+        (Some(parent), Some(count)) => {
+            check_total(count, member.size)?;
+            pass_up(&mut draft, &tree, parent, count);
+        }
+        _ => {
+            check_total(receive, member.size)?;
+            check_total(send.unwrap_or(0), 1)?;
+            for child in tree.children() {
+                for run in tree.runs(child) {
+                    let into = Place::blocks(Buffer::Output, run.rank, run.ranks, receive);
+                    draft.receive(tree.rank_at(child.position), into);
+                }
+            }
+            if let Some(count) = send {
+                let own = Place::blocks(Buffer::Output, root, 1, receive);
+                draft.copy(Place::first(Buffer::Input, count), own);
+            }
+        }
+    }
+    Ok(draft.finish())
+}
+
+/// What a rank does that is not the root.
+fn pass_up(draft: &mut Draft, tree: &Tree, parent: u32, count: u64) {
+    let (own, input) = (tree.own(), Place::first(Buffer::Input, count));
+    if own.ranks == 1 {
+        draft.send(tree.rank_at(parent), input);
+        return;
+    }
+    draft.needs(Scratch::Elements { count: u64::from(own.ranks) * count, of: Buffer::Input });
+    for child in tree.children() {
+        draft.receive(tree.rank_at(child.position), in_scratch(own, child, count));
+    }
+    draft.copy(input, Place::first(Buffer::Scratch, count));
+    draft.end_round();
+    if parent == 0 {
+        // The root has the blocks in the order of ranks, so it takes each run for itself.
+        for run in tree.runs(own) {
+            let from = Place::blocks(Buffer::Scratch, run.offset, run.ranks, count);
+            draft.send(tree.rank_at(parent), from);
+        }
+    } else {
+        let all = Place::blocks(Buffer::Scratch, 0, own.ranks, count);
+        draft.send(tree.rank_at(parent), all);
+    }
+}
+
+/// The blocks of a child's branch in the scratch area of its parent.
+pub(super) fn in_scratch(own: Branch, child: Branch, count: u64) -> Place {
+    Place::blocks(Buffer::Scratch, child.position - own.position, child.ranks, count)
+}
+
+/// Brings one block of each rank to a place of its own at the root: MPI_Gatherv (MPI-4.1 section 6.5).
+/// Each rank sends to the root, which receives all blocks at once.
+///
+/// `send` is as for [`gather`]; `receive` describes the blocks of the output and matters at the root
+/// alone.
+///
+/// # Errors
+/// [`CollectiveError::Root`] if the root is no rank, [`CollectiveError::InPlace`] if another rank works in
+/// place, [`CollectiveError::Entries`] unless there is one block for each rank,
+/// [`CollectiveError::Block`] or [`CollectiveError::Count`] if blocks end beyond `i64::MAX`.
+pub fn gatherv(
+    member: Member,
+    root: u32,
+    send: Option<u64>,
+    receive: Blocks<'_>,
+) -> Result<Schedule, CollectiveError> {
+    member.check_root(root)?;
+    member.check_in_place(root, send.is_none())?;
+    check_total(send.unwrap_or(0), 1)?;
+    let input = send.map(|count| Place::first(Buffer::Input, count));
+    let mut draft = Draft::new("gatherv by messages to the root");
+    if member.rank == root {
+        receive.check(member.size)?;
+        for peer in (0..member.size).filter(|&peer| peer != root) {
+            draft.receive(peer, receive.of(Buffer::Output, peer));
+        }
+        if let Some(input) = input {
+            draft.copy(input, receive.of(Buffer::Output, root));
+        }
+    } else if let Some(input) = input {
+        draft.send(root, input);
+    }
+    Ok(draft.finish())
+}

@@ -1,0 +1,84 @@
+//! Reduction to a root, in an intracommunicator.
+
+use super::partial::Partial;
+use super::place::check_total;
+use super::schedule::Draft;
+use super::tree::Tree;
+use super::{Buffer, CollectiveError, Member, Operands, Place, Schedule, Scratch};
+
+/// In which order operands may be combined.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Order {
+    /// In any: the operation is commutative.
+    Free,
+    /// In the order of ranks.
+    Ranks,
+}
+
+/// Combines `count` elements of all ranks and brings the results to the root: MPI_Reduce (MPI-4.1 section
+/// 6.9.1), by a binomial tree. The tree has the root of the collective at its own root if the order is
+/// free; otherwise it has rank 0 there, which sends the results to the root.
+///
+/// The root alone can work in place. All ranks give the same order.
+///
+/// # Errors
+/// [`CollectiveError::Root`] if the root is no rank, [`CollectiveError::InPlace`] if another rank works in
+/// place, [`CollectiveError::Count`] if twice `count` is more than `i64::MAX`.
+///
+/// ```
+/// use mpicore::collective::{Member, Operands, Order, Scratch, Buffer, reduce};
+/// let leaf = reduce(Member::new(1, 4)?, 0, 8, Operands::Input, Order::Free)?;
+/// assert_eq!((leaf.messages(), leaf.scratch()), (1, Scratch::Elements { count: 0, of: Buffer::Input }));
+/// # Ok::<(), mpicore::collective::CollectiveError>(())
+/// ```
+pub fn reduce(
+    member: Member,
+    root: u32,
+    count: u64,
+    operands: Operands,
+    order: Order,
+) -> Result<Schedule, CollectiveError> {
+    member.check_root(root)?;
+    member.check_in_place(root, operands == Operands::InPlace)?;
+    check_total(count, 2)?;
+    let top = if order == Order::Free { root } else { 0 };
+    let (tree, is_root) = (Tree::new(member, top), member.rank == root);
+    let output = Place::first(Buffer::Output, count);
+    let held = Place::first(operands.buffer(), count);
+    let (free, scratch) = working_places(&tree, count, is_root, operands);
+    let mut draft = Draft::new("reduce by a binomial tree");
+    draft.needs(Scratch::Elements { count: scratch, of: operands.buffer() });
+    let mut partial = Partial::new(held, free);
+    for child in tree.children() {
+        draft.receive(tree.rank_at(child.position), partial.landing());
+        partial.absorb_higher(&mut draft);
+        draft.end_round();
+    }
+    match tree.parent() {
+        Some(parent) => draft.send(tree.rank_at(parent), partial.held()),
+        None if is_root => partial.settle(&mut draft, output),
+        None => draft.send(root, partial.held()),
+    }
+    if is_root && top != root {
+        draft.end_round();
+        draft.receive(top, output);
+    }
+    Ok(draft.finish())
+}
+
+/// The places between which the running result moves, and how many elements of them are scratch. The
+/// root uses its output; which comes first is chosen so that the last operand is received there.
+fn working_places(tree: &Tree, count: u64, is_root: bool, operands: Operands) -> (Vec<Place>, u64) {
+    let output = Place::first(Buffer::Output, count);
+    let scratch = |index| Place::elements(Buffer::Scratch, index * count, count);
+    let children = tree.children().len();
+    match (is_root, operands) {
+        _ if children == 0 => (vec![], 0),
+        (true, Operands::InPlace) => (vec![scratch(0)], count),
+        (true, Operands::Input) if children == 1 => (vec![output], 0),
+        (true, Operands::Input) if children % 2 == 1 => (vec![scratch(0), output], count),
+        (true, Operands::Input) => (vec![output, scratch(0)], count),
+        (false, _) if children == 1 => (vec![scratch(0)], count),
+        (false, _) => (vec![scratch(1), scratch(0)], 2 * count),
+    }
+}

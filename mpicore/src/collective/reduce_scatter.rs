@@ -1,0 +1,95 @@
+//! Reduction whose results are divided among the ranks of an intracommunicator.
+
+use super::place::{check_entries, check_total};
+use super::schedule::Draft;
+use super::{Buffer, CollectiveError, Member, Operands, Part, Place, Schedule, Scratch};
+
+/// Combines one block of `count` elements for each rank, and brings to each rank the results of its
+/// block: MPI_Reduce_scatter_block (MPI-4.1 section 6.10.1). See [`reduce_scatter`].
+///
+/// # Errors
+/// [`CollectiveError::Count`] if the blocks together have more than `i64::MAX` elements, or three times
+/// `count` does.
+pub fn reduce_scatter_block(
+    member: Member,
+    count: u64,
+    operands: Operands,
+) -> Result<Schedule, CollectiveError> {
+    check_total(count, member.size)?;
+    let block = |rank| Place::blocks(operands.buffer(), rank, 1, count);
+    by_pairs(Draft::new("reduce_scatter_block by exchange in pairs"), member, operands, block)
+}
+
+/// Combines one block of `counts[rank]` elements for each rank, and brings to each rank the results of
+/// its block: MPI_Reduce_scatter (MPI-4.1 section 6.10.2).
+///
+/// Each rank sends every other one its operands, to the rank at distance 1 first, and combines what it
+/// gets: first its own operands with those of lower ranks downwards, then those of higher ranks
+/// downwards, at last both. So the order of ranks is kept. If ranks work in place, the operands are in the
+/// output, and the results go to its beginning.
+///
+/// # Errors
+/// [`CollectiveError::Entries`] unless there is one count for each rank, [`CollectiveError::Count`] if the
+/// blocks together have more than `i64::MAX` elements, or three times the own block does.
+pub fn reduce_scatter(
+    member: Member,
+    counts: &[u64],
+    operands: Operands,
+) -> Result<Schedule, CollectiveError> {
+    check_entries(counts.len(), member.size)?;
+    let mut ends = Vec::with_capacity(counts.len());
+    let mut end = 0_u64;
+    for &count in counts {
+        let sum = end.checked_add(count).filter(|sum| i64::try_from(*sum).is_ok());
+        let largest = counts.iter().copied().max().unwrap_or(0);
+        end = sum.ok_or(CollectiveError::Count { count: largest, blocks: member.size })?;
+        ends.push(end);
+    }
+    let block = |rank: u32| {
+        let count = counts[rank as usize];
+        Place::elements(operands.buffer(), ends[rank as usize] - count, count)
+    };
+    by_pairs(Draft::new("reduce_scatter by exchange in pairs"), member, operands, block)
+}
+
+/// The rounds of [`reduce_scatter`]; `block` is where the operands for a rank are.
+fn by_pairs(
+    mut draft: Draft,
+    member: Member,
+    operands: Operands,
+    block: impl Fn(u32) -> Place,
+) -> Result<Schedule, CollectiveError> {
+    let own = block(member.rank);
+    let Part::Elements { count, .. } = own.part else { unreachable!("blocks are elements here") };
+    check_total(count, 3)?;
+    let output = Place::first(Buffer::Output, count);
+    let scratch = |index| Place::elements(Buffer::Scratch, index * count, count);
+    // The output of those who work in place holds operands to the end.
+    let is_in_place = operands == Operands::InPlace;
+    let (lower, landing) = (scratch(0), scratch(1));
+    let higher = if is_in_place { scratch(2) } else { output };
+    let areas = if is_in_place { 3 } else { 2 };
+    draft.needs(Scratch::Elements { count: areas * count, of: operands.buffer() });
+    draft.copy(own, lower);
+    draft.end_round();
+    for distance in 1..member.size {
+        let (target, source) = (member.ahead(distance), member.behind(distance));
+        let is_highest = source > member.rank && source + 1 == member.size;
+        let into = if is_highest { higher } else { landing };
+        draft.send(target, block(target));
+        draft.receive(source, into);
+        if !is_highest {
+            draft.reduce(landing, if source < member.rank { lower } else { higher });
+        }
+        draft.end_round();
+    }
+    let mut result = lower;
+    if member.rank + 1 < member.size {
+        draft.reduce(lower, higher);
+        result = higher;
+    }
+    if result != output {
+        draft.copy(result, output);
+    }
+    Ok(draft.finish())
+}

@@ -1,0 +1,68 @@
+//! Reductions over each rank and those before it, in an intracommunicator.
+
+use super::place::check_total;
+use super::schedule::Draft;
+use super::{Buffer, CollectiveError, Member, Operands, Place, Schedule, Scratch, doublings};
+
+/// Brings to each rank the combination of the operands of rank 0 to itself: MPI_Scan (MPI-4.1 section
+/// 6.11.1). In the round with distance 1, 2, 4 and so on, each rank sends the combination of as many
+/// ranks up to itself to the one so far ahead. The order of ranks is kept.
+///
+/// # Errors
+/// [`CollectiveError::Count`] if `count` is more than `i64::MAX`.
+pub fn scan(member: Member, count: u64, operands: Operands) -> Result<Schedule, CollectiveError> {
+    check_total(count, 1)?;
+    let mut draft = Draft::new("scan by doubling of distances");
+    draft.needs(Scratch::Elements { count, of: operands.buffer() });
+    if operands == Operands::Input {
+        draft.copy(Place::first(Buffer::Input, count), Place::first(Buffer::Output, count));
+        draft.end_round();
+    }
+    prefix(&mut draft, member, 0, count);
+    Ok(draft.finish())
+}
+
+/// Brings to each rank but 0 the combination of the operands of rank 0 to the one before: MPI_Exscan
+/// (MPI-4.1 section 6.11.2). All operands go one rank ahead, and are combined as by [`scan`] there. The
+/// output of rank 0 stays as it is.
+///
+/// # Errors
+/// [`CollectiveError::Count`] if `count` is more than `i64::MAX`.
+pub fn exscan(member: Member, count: u64, operands: Operands) -> Result<Schedule, CollectiveError> {
+    check_total(count, 1)?;
+    let mut draft = Draft::new("exscan by doubling of distances");
+    draft.needs(Scratch::Elements { count, of: operands.buffer() });
+    let output = Place::first(Buffer::Output, count);
+    if member.rank + 1 < member.size {
+        draft.send(member.rank + 1, Place::first(operands.buffer(), count));
+    }
+    if member.rank > 0 {
+        match operands {
+            Operands::Input => draft.receive(member.rank - 1, output),
+            Operands::InPlace => {
+                let scratch = Place::first(Buffer::Scratch, count);
+                draft.receive(member.rank - 1, scratch);
+                draft.copy(scratch, output);
+            }
+        }
+        draft.end_round();
+        prefix(&mut draft, member, 1, count);
+    }
+    Ok(draft.finish())
+}
+
+/// Combines the outputs of the ranks from `first` to this one in the output of this one.
+fn prefix(draft: &mut Draft, member: Member, first: u32, count: u64) {
+    let (output, scratch) =
+        (Place::first(Buffer::Output, count), Place::first(Buffer::Scratch, count));
+    for distance in doublings(member.size - first) {
+        if distance < member.size - member.rank {
+            draft.send(member.rank + distance, output);
+        }
+        if distance <= member.rank - first {
+            draft.receive(member.rank - distance, scratch);
+            draft.reduce(scratch, output);
+        }
+        draft.end_round();
+    }
+}

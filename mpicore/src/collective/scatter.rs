@@ -1,0 +1,110 @@
+//! Scattering blocks from a root, in an intracommunicator: gathering, backwards.
+
+use super::gather::in_scratch;
+use super::place::check_total;
+use super::schedule::Draft;
+use super::tree::Tree;
+use super::{Blocks, Buffer, CollectiveError, Member, Place, Schedule, Scratch};
+
+/// Brings one block of the root's input to each rank, in the order of ranks: MPI_Scatter (MPI-4.1 section
+/// 6.6), by a binomial tree; ranks that have others below them keep blocks in the scratch area.
+///
+/// `send` is how many elements each block of the input has, and matters at the root alone. `receive` is
+/// how many elements the output has; `None` is MPI_IN_PLACE: the root's own block stays in its input, and
+/// the schedule names no output.
+///
+/// # Errors
+/// [`CollectiveError::Root`] if the root is no rank, [`CollectiveError::InPlace`] if another rank works in
+/// place, [`CollectiveError::Count`] if the blocks together have more than `i64::MAX` elements.
+pub fn scatter(
+    member: Member,
+    root: u32,
+    send: u64,
+    receive: Option<u64>,
+) -> Result<Schedule, CollectiveError> {
+    member.check_root(root)?;
+    member.check_in_place(root, receive.is_none())?;
+    let tree = Tree::new(member, root);
+    let mut draft = Draft::new("scatter by a binomial tree");
+    match (tree.parent(), receive) {
+        (Some(parent), Some(count)) => {
+            check_total(count, member.size)?;
+            pass_down(&mut draft, &tree, parent, count);
+        }
+        _ => {
+            check_total(send, member.size)?;
+            check_total(receive.unwrap_or(0), 1)?;
+            for child in tree.children().rev() {
+                for run in tree.runs(child) {
+                    let from = Place::blocks(Buffer::Input, run.rank, run.ranks, send);
+                    draft.send(tree.rank_at(child.position), from);
+                }
+            }
+            if let Some(count) = receive {
+                let own = Place::blocks(Buffer::Input, root, 1, send);
+                draft.copy(own, Place::first(Buffer::Output, count));
+            }
+        }
+    }
+    Ok(draft.finish())
+}
+
+/// What a rank does that is not the root.
+fn pass_down(draft: &mut Draft, tree: &Tree, parent: u32, count: u64) {
+    let (own, output) = (tree.own(), Place::first(Buffer::Output, count));
+    if own.ranks == 1 {
+        draft.receive(tree.rank_at(parent), output);
+        return;
+    }
+    draft.needs(Scratch::Elements { count: u64::from(own.ranks) * count, of: Buffer::Output });
+    if parent == 0 {
+        // The root has the blocks in the order of ranks, so it sends each run for itself.
+        for run in tree.runs(own) {
+            let into = Place::blocks(Buffer::Scratch, run.offset, run.ranks, count);
+            draft.receive(tree.rank_at(parent), into);
+        }
+    } else {
+        let all = Place::blocks(Buffer::Scratch, 0, own.ranks, count);
+        draft.receive(tree.rank_at(parent), all);
+    }
+    draft.end_round();
+    for child in tree.children().rev() {
+        draft.send(tree.rank_at(child.position), in_scratch(own, child, count));
+    }
+    draft.copy(Place::first(Buffer::Scratch, count), output);
+}
+
+/// Brings one block of the root's input, which has a place of its own, to each rank: MPI_Scatterv
+/// (MPI-4.1 section 6.6). The root sends all blocks at once.
+///
+/// `send` describes the blocks of the input and matters at the root alone; `receive` is as for
+/// [`scatter`].
+///
+/// # Errors
+/// [`CollectiveError::Root`] if the root is no rank, [`CollectiveError::InPlace`] if another rank works in
+/// place, [`CollectiveError::Entries`] unless there is one block for each rank,
+/// [`CollectiveError::Block`] or [`CollectiveError::Count`] if blocks end beyond `i64::MAX`.
+pub fn scatterv(
+    member: Member,
+    root: u32,
+    send: Blocks<'_>,
+    receive: Option<u64>,
+) -> Result<Schedule, CollectiveError> {
+    member.check_root(root)?;
+    member.check_in_place(root, receive.is_none())?;
+    check_total(receive.unwrap_or(0), 1)?;
+    let output = receive.map(|count| Place::first(Buffer::Output, count));
+    let mut draft = Draft::new("scatterv by messages of the root");
+    if member.rank == root {
+        send.check(member.size)?;
+        for peer in (0..member.size).filter(|&peer| peer != root) {
+            draft.send(peer, send.of(Buffer::Input, peer));
+        }
+        if let Some(output) = output {
+            draft.copy(send.of(Buffer::Input, root), output);
+        }
+    } else if let Some(output) = output {
+        draft.receive(root, output);
+    }
+    Ok(draft.finish())
+}

@@ -1,0 +1,246 @@
+//! The schedule of one rank: rounds of messages and of local steps. The algorithms beside this file build
+//! it with a [`Draft`]; an executor runs it.
+//!
+//! What an executor does for each round, in this order:
+//!
+//! 1. start all messages, in their order, with the one tag of the collective;
+//! 2. when all have ended, run the local steps in their order;
+//! 3. go on to the next round.
+//!
+//! - No message of a round writes what another message of the same round reads or writes.
+//! - A place in the input is read only. A schedule that works in place does not name the input.
+//! - Nothing in the scratch area is read before it was written.
+
+use std::fmt;
+
+use super::{Buffer, Place};
+
+/// A step that needs a peer. All messages of a round are under way together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Message {
+    /// Send to a peer.
+    Send {
+        /// The rank in the communicator; in an intercommunicator, in the remote group.
+        peer: u32,
+        /// What is sent.
+        from: Place,
+    },
+    /// Receive from a peer.
+    Receive {
+        /// The rank in the communicator; in an intercommunicator, in the remote group.
+        peer: u32,
+        /// Where it goes. As many bytes come as fit here, unless the ranks' arguments disagree.
+        into: Place,
+    },
+}
+
+/// A step that needs nobody else.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Local {
+    /// Copies data. Their datatypes may differ, their signatures do not.
+    Copy {
+        /// What is copied.
+        from: Place,
+        /// Where to.
+        into: Place,
+    },
+    /// Combines elements: `into[i] = from[i] op into[i]`, as operations of MPI do with `in` and `inout`.
+    /// If the order matters, `from` holds what comes from lower ranks.
+    Reduce {
+        /// The left operands.
+        from: Place,
+        /// The right operands, which the results replace.
+        into: Place,
+    },
+}
+
+/// What happens between two moments at which a rank waits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Round<'a> {
+    /// Start together.
+    pub messages: &'a [Message],
+    /// Run one after another when all messages have ended.
+    pub local: &'a [Local],
+}
+
+/// The temporary area that a schedule needs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Scratch {
+    /// Room for elements of a caller's datatype.
+    Elements {
+        /// How many.
+        count: u64,
+        /// Whose datatype they have: the input's or the output's.
+        of: Buffer,
+    },
+    /// Room for any one block of the output, whose blocks have datatypes of their own. A place in the
+    /// scratch area that is an [entry](super::Part::Entry) is that block of the output, kept at the
+    /// beginning of the area, packed or not.
+    LargestEntry,
+}
+
+/// What one rank does in a collective.
+///
+/// ```
+/// use mpicore::collective::{Member, bcast};
+/// let schedule = bcast(Member::new(2, 4)?, 0, 10)?;
+/// assert_eq!(schedule.to_string(), "\
+/// bcast by a binomial tree, scratch for 0 elements
+/// round 0
+///   receive output[0..+10] from 0
+/// round 1
+///   send output[0..+10] to 3
+/// ");
+/// # Ok::<(), mpicore::collective::CollectiveError>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Schedule {
+    name: &'static str,
+    messages: Vec<Message>,
+    local: Vec<Local>,
+    /// For each round, how many messages and local steps there are up to its end.
+    ends: Vec<End>,
+    scratch: Scratch,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+struct End {
+    messages: usize,
+    local: usize,
+}
+
+impl Schedule {
+    /// Which collective this is, and by which algorithm.
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// The rounds, in order.
+    pub fn rounds(&self) -> impl Iterator<Item = Round<'_>> {
+        (0..self.ends.len()).filter_map(|index| self.round(index))
+    }
+
+    /// The round with this number, from 0; `None` when the schedule has ended.
+    pub fn round(&self, index: usize) -> Option<Round<'_>> {
+        let end = self.ends.get(index)?;
+        let start = index.checked_sub(1).map_or_else(End::default, |before| self.ends[before]);
+        Some(Round {
+            messages: &self.messages[start.messages..end.messages],
+            local: &self.local[start.local..end.local],
+        })
+    }
+
+    /// How many messages are sent and received in all rounds.
+    pub fn messages(&self) -> usize {
+        self.messages.len()
+    }
+
+    /// The largest number of messages that are under way at once.
+    pub fn most_at_once(&self) -> usize {
+        self.rounds().map(|round| round.messages.len()).max().unwrap_or(0)
+    }
+
+    /// The temporary area that the schedule needs.
+    pub fn scratch(&self) -> Scratch {
+        self.scratch
+    }
+}
+
+/// A schedule that is being built. A round ends where the builder says so, and at the end.
+#[derive(Debug)]
+pub(super) struct Draft {
+    schedule: Schedule,
+}
+
+impl Draft {
+    pub(super) fn new(name: &'static str) -> Self {
+        let scratch = Scratch::Elements { count: 0, of: Buffer::Output };
+        let (messages, local, ends) = (Vec::new(), Vec::new(), Vec::new());
+        Self { schedule: Schedule { name, messages, local, ends, scratch } }
+    }
+
+    pub(super) fn needs(&mut self, scratch: Scratch) {
+        self.schedule.scratch = scratch;
+    }
+
+    pub(super) fn send(&mut self, peer: u32, from: Place) {
+        self.message(Message::Send { peer, from });
+    }
+
+    pub(super) fn receive(&mut self, peer: u32, into: Place) {
+        self.message(Message::Receive { peer, into });
+    }
+
+    fn message(&mut self, message: Message) {
+        debug_assert_eq!(self.end().local, self.schedule.local.len(), "messages come first");
+        self.schedule.messages.push(message);
+    }
+
+    pub(super) fn copy(&mut self, from: Place, into: Place) {
+        self.schedule.local.push(Local::Copy { from, into });
+    }
+
+    pub(super) fn reduce(&mut self, from: Place, into: Place) {
+        self.schedule.local.push(Local::Reduce { from, into });
+    }
+
+    /// What comes now waits for what came before. A round without steps is none.
+    pub(super) fn end_round(&mut self) {
+        let schedule = &self.schedule;
+        let end = End { messages: schedule.messages.len(), local: schedule.local.len() };
+        if end != self.end() {
+            self.schedule.ends.push(end);
+        }
+    }
+
+    pub(super) fn finish(mut self) -> Schedule {
+        self.end_round();
+        self.schedule
+    }
+
+    /// The end of the last round.
+    fn end(&self) -> End {
+        self.schedule.ends.last().copied().unwrap_or_default()
+    }
+}
+
+impl fmt::Display for Message {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Send { peer, from } => write!(f, "send {from} to {peer}"),
+            Self::Receive { peer, into } => write!(f, "receive {into} from {peer}"),
+        }
+    }
+}
+
+impl fmt::Display for Local {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Copy { from, into } => write!(f, "copy {from} into {into}"),
+            Self::Reduce { from, into } => write!(f, "reduce {from} into {into}"),
+        }
+    }
+}
+
+impl fmt::Display for Scratch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Elements { count: 0, .. } => f.write_str("scratch for 0 elements"),
+            Self::Elements { count, of } => write!(f, "scratch for {count} elements as in {of}"),
+            Self::LargestEntry => f.write_str("scratch for the largest entry of output"),
+        }
+    }
+}
+
+/// One line for each step, under the number of its round.
+impl fmt::Display for Schedule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{}, {}", self.name, self.scratch)?;
+        for (index, round) in self.rounds().enumerate() {
+            writeln!(f, "round {index}")?;
+            round.messages.iter().try_for_each(|step| writeln!(f, "  {step}"))?;
+            round.local.iter().try_for_each(|step| writeln!(f, "  {step}"))?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,80 @@
+//! Binomial trees of ranks: who is whose parent, and which ranks are below whom. Builders of rooted
+//! collectives walk them.
+//!
+//! A *position* is a rank counted from the root of the tree: the root has 0, the rank after it 1, and so
+//! on around. A parent's position is its child's without the lowest bit that is set, so the positions
+//! below each child, with its own, are consecutive.
+
+use super::{Member, wrapped};
+
+/// A rank's view of the tree with a given root.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Tree {
+    position: u32,
+    root: u32,
+    size: u32,
+}
+
+/// A child with all that is below it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Branch {
+    /// The position of the child, which is the lowest of its branch.
+    pub position: u32,
+    /// How many ranks the branch has.
+    pub ranks: u32,
+}
+
+/// Consecutive positions of a branch whose ranks are consecutive too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Run {
+    /// The first, counted from the first of the branch.
+    pub offset: u32,
+    /// The rank of the first.
+    pub rank: u32,
+    /// How many.
+    pub ranks: u32,
+}
+
+impl Tree {
+    pub(super) fn new(member: Member, root: u32) -> Self {
+        let position = wrapped(u64::from(member.rank) + u64::from(member.size - root), member.size);
+        Self { position, root, size: member.size }
+    }
+
+    /// The rank at a position.
+    pub(super) fn rank_at(&self, position: u32) -> u32 {
+        wrapped(u64::from(position) + u64::from(self.root), self.size)
+    }
+
+    /// The position of the parent; the root has none.
+    pub(super) fn parent(&self) -> Option<u32> {
+        (self.position > 0).then(|| self.position & (self.position - 1))
+    }
+
+    /// The rank with all that is below it.
+    pub(super) fn own(&self) -> Branch {
+        let lowest_bit = self.position & self.position.wrapping_neg();
+        let most = if lowest_bit == 0 { self.size } else { lowest_bit };
+        Branch { position: self.position, ranks: most.min(self.size - self.position) }
+    }
+
+    /// The children, the nearest first.
+    pub(super) fn children(&self) -> impl DoubleEndedIterator<Item = Branch> + ExactSizeIterator {
+        let ranks = self.own().ranks;
+        let (bits, position) = (u32::BITS - (ranks - 1).leading_zeros(), self.position);
+        (0..bits).map(move |bit| {
+            let distance = 1 << bit;
+            Branch { position: position + distance, ranks: distance.min(ranks - distance) }
+        })
+    }
+
+    /// The ranks of a branch: one run, or two if the branch goes on at rank 0.
+    pub(super) fn runs(&self, branch: Branch) -> impl Iterator<Item = Run> {
+        let rank = self.rank_at(branch.position);
+        let before_end = branch.ranks.min(self.size - rank);
+        let after = branch.ranks - before_end;
+        let first = Run { offset: 0, rank, ranks: before_end };
+        let rest = Run { offset: before_end, rank: 0, ranks: after };
+        [Some(first), (after > 0).then_some(rest)].into_iter().flatten()
+    }
+}
