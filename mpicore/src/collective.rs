@@ -6,9 +6,9 @@
 //! - Which messages there are depends on ranks, sizes and roots alone. Counts decide how long they are:
 //!   a message of no elements is sent too, since the peer may describe the same empty data by a count that
 //!   is not zero, of a datatype that is empty.
-//! - Messages from one rank to another are sent and received in the same order, so one tag is enough for
-//!   a collective. No round waits for a message that the peer sends only after a later round of this
-//!   rank: schedules end also where a send ends no sooner than its receive.
+//! - Messages from one rank to another are sent and received in the same order and with the same sizes,
+//!   so one tag is enough for a collective. No message needs to be buffered: schedules end also where a
+//!   send ends no sooner than its receive.
 //! - Operands are combined in the order of ranks, unless the caller says that the order is free. Which
 //!   operands are combined first depends on ranks alone, never on what arrives first.
 //!

@@ -45,11 +45,11 @@ pub fn allreduce(
     if let Some(lower) = handed_over {
         draft.receive(lower, partial.landing());
         partial.absorb_lower(&mut draft);
-        draft.end_round();
     }
     for distance in doublings(folded.positions) {
         let partner = position ^ distance;
         let peer = folded.rank_at(partner);
+        draft.end_round();
         draft.send(peer, partial.held());
         draft.receive(peer, partial.landing());
         if partner < position {
@@ -57,12 +57,12 @@ pub fn allreduce(
         } else {
             partial.absorb_higher(&mut draft);
         }
-        draft.end_round();
-    }
-    if let Some(lower) = handed_over {
-        draft.send(lower, partial.held());
     }
     partial.settle(&mut draft, output);
+    if let Some(lower) = handed_over {
+        draft.end_round();
+        draft.send(lower, output);
+    }
     Ok(draft.finish())
 }
 

@@ -50,14 +50,17 @@ pub fn reduce(
     draft.needs(Scratch::Elements { count: scratch, of: operands.buffer() });
     let mut partial = Partial::new(held, free);
     for child in tree.children() {
+        draft.end_round();
         draft.receive(tree.rank_at(child.position), partial.landing());
         partial.absorb_higher(&mut draft);
-        draft.end_round();
     }
-    match tree.parent() {
-        Some(parent) => draft.send(tree.rank_at(parent), partial.held()),
-        None if is_root => partial.settle(&mut draft, output),
-        None => draft.send(root, partial.held()),
+    let above = tree.parent().map(|parent| tree.rank_at(parent));
+    match above.or((!is_root).then_some(root)) {
+        Some(peer) => {
+            draft.end_round();
+            draft.send(peer, partial.held());
+        }
+        None => partial.settle(&mut draft, output),
     }
     if is_root && top != root {
         draft.end_round();
