@@ -2,7 +2,7 @@
 
 use super::place::{check_entries, check_total};
 use super::schedule::Draft;
-use super::{Buffer, CollectiveError, Member, Operands, Part, Place, Schedule, Scratch};
+use super::{Buffer, CollectiveError, Member, Operands, Place, Schedule, Scratch};
 
 /// Combines one block of `count` elements for each rank, and brings to each rank the results of its
 /// block: MPI_Reduce_scatter_block (MPI-4.1 section 6.10.1). See [`reduce_scatter`].
@@ -17,7 +17,13 @@ pub fn reduce_scatter_block(
 ) -> Result<Schedule, CollectiveError> {
     check_total(count, member.size)?;
     let block = |rank| Place::blocks(operands.buffer(), rank, 1, count);
-    by_pairs(Draft::new("reduce_scatter_block by exchange in pairs"), member, operands, block)
+    by_pairs(
+        Draft::new("reduce_scatter_block by exchange in pairs"),
+        member,
+        operands,
+        count,
+        block,
+    )
 }
 
 /// Combines one block of `counts[rank]` elements for each rank, and brings to each rank the results of
@@ -37,11 +43,11 @@ pub fn reduce_scatter(
     operands: Operands,
 ) -> Result<Schedule, CollectiveError> {
     check_entries(counts.len(), member.size)?;
+    let largest = counts.iter().copied().max().unwrap_or(0);
     let mut ends = Vec::with_capacity(counts.len());
     let mut end = 0_u64;
     for &count in counts {
         let sum = end.checked_add(count).filter(|sum| i64::try_from(*sum).is_ok());
-        let largest = counts.iter().copied().max().unwrap_or(0);
         end = sum.ok_or(CollectiveError::Count { count: largest, blocks: member.size })?;
         ends.push(end);
     }
@@ -49,18 +55,20 @@ pub fn reduce_scatter(
         let count = counts[rank as usize];
         Place::elements(operands.buffer(), ends[rank as usize] - count, count)
     };
-    by_pairs(Draft::new("reduce_scatter by exchange in pairs"), member, operands, block)
+    let own = counts[member.rank as usize];
+    by_pairs(Draft::new("reduce_scatter by exchange in pairs"), member, operands, own, block)
 }
 
-/// The rounds of [`reduce_scatter`]; `block` is where the operands for a rank are.
+/// The rounds of [`reduce_scatter`]: `count` is the length of the own block, `block` tells where the
+/// operands for a rank are.
 fn by_pairs(
     mut draft: Draft,
     member: Member,
     operands: Operands,
+    count: u64,
     block: impl Fn(u32) -> Place,
 ) -> Result<Schedule, CollectiveError> {
     let own = block(member.rank);
-    let Part::Elements { count, .. } = own.part else { unreachable!("blocks are elements here") };
     check_total(count, 3)?;
     let output = Place::first(Buffer::Output, count);
     let scratch = |index| Place::elements(Buffer::Scratch, index * count, count);

@@ -10,7 +10,9 @@ mod unequal;
 
 use simulator::{Actor, Op, UNSET, run};
 
-use super::{Buffer, Local, Member, Message, Place, Schedule, barrier, bcast};
+use super::{
+    Blocks, Buffer, Local, Member, Message, Operands, Place, alltoall, barrier, bcast, scan,
+};
 
 /// Numbers of ranks.
 const SIZES: [u32; 11] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 16, 17];
@@ -64,7 +66,7 @@ fn a_barrier_ends_nowhere_before_it_has_begun_everywhere() {
         moved(schedules(None).into_iter().map(|(_, schedule)| actor(schedule)).collect());
         // With a rank that never comes, nobody else ends.
         for absent in (0..size).filter(|_| size > 1) {
-            let nothing = Schedule::clone(&barrier(member(0, 1)));
+            let nothing = barrier(member(0, 1));
             let mut actors: Vec<_> =
                 schedules(Some(absent)).into_iter().map(|(_, schedule)| actor(schedule)).collect();
             actors.insert(absent as usize, actor(nothing));
@@ -124,4 +126,15 @@ fn rounds_are_cut_where_the_builder_says_so() {
     let text = "an example, scratch for 0 elements\nround 0\n  send input[0..+2] to 1\n  \
         receive output[0..+2] from 1\nround 1\n  reduce input[0..+2] into output[0..+2]\n";
     assert_eq!(schedule.to_string(), text);
+}
+
+#[test]
+fn schedules_say_what_lies_in_scratch() {
+    let typed = alltoall(member(1, 2), None, Blocks::Typed { entries: 2 }).unwrap();
+    let text = "alltoall by exchange in pairs, scratch for the largest entry of output\nround 0\n  \
+        send output[entry 0] to 0\n  receive scratch[entry 0] from 0\n  \
+        copy scratch[entry 0] into output[entry 0]\n";
+    assert_eq!(typed.to_string(), text);
+    let scan = scan(member(1, 2), 3, Operands::InPlace).unwrap();
+    assert!(scan.to_string().contains("scratch for 3 elements as in output"), "{scan}");
 }

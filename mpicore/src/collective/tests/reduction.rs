@@ -3,8 +3,8 @@
 
 use super::{Actor, COUNTS, SIZES, elements, joined, member, outputs, unset};
 use crate::collective::{
-    CollectiveError, Member, Operands, Order, Schedule, allreduce, exscan, reduce, reduce_scatter,
-    reduce_scatter_block, scan,
+    CollectiveError, Local, Member, Operands, Order, Schedule, allreduce, exscan, reduce,
+    reduce_scatter, reduce_scatter_block, scan,
 };
 
 /// Records how operands were associated.
@@ -103,7 +103,7 @@ fn allreduce_associates_in_the_same_way_for_all() {
 
 #[test]
 fn reduce_scatter_block_divides_results_in_order() {
-    for case @ (size, count, place) in cases() {
+    for (size, count, place) in cases() {
         let all = count * u64::from(size);
         let rank = |rank| {
             let schedule = reduce_scatter_block(member(rank, size), count, place).unwrap();
@@ -160,6 +160,16 @@ fn exscan_combines_up_to_the_rank_before_and_leaves_rank_0_alone() {
             let expected = if rank == 0 { before } else { in_order(rank, 0, count) };
             assert_eq!(output, expected, "{case:?}, rank {rank}");
         }
+    }
+}
+
+/// The last operand is received where the results belong.
+#[test]
+fn the_root_of_a_reduction_copies_nothing() {
+    for size in SIZES.into_iter().filter(|&size| size > 1) {
+        let top = reduce(member(0, size), 0, 1, Operands::Input, Order::Ranks).unwrap();
+        let mut local = top.rounds().flat_map(|round| round.local);
+        assert!(local.all(|step| matches!(step, Local::Reduce { .. })), "{top}");
     }
 }
 

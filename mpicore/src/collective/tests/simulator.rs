@@ -210,9 +210,8 @@ impl Job {
     fn end_round(&mut self, rank: usize) -> Result<(), String> {
         let actor = &mut self.actors[rank];
         let round = actor.schedule.round(actor.round).expect("a round was under way");
-        for step in round.local.to_vec() {
-            actor.run_local(step, self.op)?;
-        }
+        let steps = round.local.to_vec();
+        steps.into_iter().try_for_each(|step| actor.run_local(step, self.op))?;
         actor.round += 1;
         self.start_round(rank)
     }
