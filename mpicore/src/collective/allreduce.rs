@@ -1,4 +1,5 @@
-//! Reduction whose results all ranks of an intracommunicator get.
+//! Reduction whose results all ranks of an intracommunicator get. The faces' calls come here through
+//! `collective.rs`.
 
 use super::partial::Partial;
 use super::place::check_total;

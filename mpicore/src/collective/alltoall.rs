@@ -1,4 +1,5 @@
-//! Exchanging blocks between all ranks of an intracommunicator.
+//! Exchanging blocks between all ranks of an intracommunicator. The faces' calls come here through
+//! `collective.rs`.
 
 use super::schedule::Draft;
 use super::{Blocks, Buffer, CollectiveError, Member, Schedule, wrapped};

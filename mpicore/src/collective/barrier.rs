@@ -1,4 +1,5 @@
-//! The barrier of an intracommunicator.
+//! The barrier of an intracommunicator. The faces' calls come here through
+//! `collective.rs`.
 
 use super::schedule::Draft;
 use super::{Member, Place, Schedule, doublings};

@@ -1,4 +1,5 @@
-//! The broadcast of an intracommunicator.
+//! The broadcast of an intracommunicator. The faces' calls come here through
+//! `collective.rs`.
 
 use super::place::check_total;
 use super::schedule::Draft;

@@ -1,4 +1,5 @@
-//! Gathering blocks at a root, in an intracommunicator.
+//! Gathering blocks at a root, in an intracommunicator. The faces' calls come here through
+//! `collective.rs`.
 
 use super::place::check_total;
 use super::schedule::Draft;

@@ -1,4 +1,5 @@
-//! Collectives between the two groups of an intercommunicator (MPI-4.1 section 6.2.3), as schedules.
+//! Collectives between the two groups of an intercommunicator (MPI-4.1 section 6.2.3), as schedules. The
+//! faces' calls on intercommunicators come here.
 //!
 //! All messages go to the other group, the *remote* one; peers are its ranks. A rank never sends to its
 //! own group. There is no working in place, no scan and no reduce_scatter here. Rooted collectives move

@@ -1,4 +1,5 @@
-//! Reduction to a root, in an intracommunicator.
+//! Reduction to a root, in an intracommunicator. The faces' calls come here through
+//! `collective.rs`.
 
 use super::partial::Partial;
 use super::place::check_total;
