@@ -1,5 +1,4 @@
-//! The barrier of an intracommunicator. The faces' calls come here through
-//! `collective.rs`.
+//! The barrier of an intracommunicator. The faces' calls come here through `collective.rs`.
 
 use super::schedule::Draft;
 use super::{Member, Place, Schedule, doublings};

@@ -1,5 +1,4 @@
-//! The broadcast of an intracommunicator. The faces' calls come here through
-//! `collective.rs`.
+//! The broadcast of an intracommunicator. The faces' calls come here through `collective.rs`.
 
 use super::place::check_total;
 use super::schedule::Draft;

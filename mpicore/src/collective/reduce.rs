@@ -1,5 +1,4 @@
-//! Reduction to a root, in an intracommunicator. The faces' calls come here through
-//! `collective.rs`.
+//! Reduction to a root, in an intracommunicator. The faces' calls come here through `collective.rs`.
 
 use super::partial::Partial;
 use super::place::check_total;

@@ -1,5 +1,5 @@
-//! Reduction whose results are divided among the ranks of an intracommunicator. The faces' calls come here through
-//! `collective.rs`.
+//! Reduction whose results are divided among the ranks of an intracommunicator. The faces' calls come
+//! here through `collective.rs`.
 
 use super::place::{check_entries, check_total};
 use super::schedule::Draft;

@@ -1,5 +1,5 @@
-//! Reductions over each rank and those before it, in an intracommunicator. The faces' calls come here through
-//! `collective.rs`.
+//! Reductions over each rank and those before it, in an intracommunicator. The faces' calls come here
+//! through `collective.rs`.
 
 use super::place::check_total;
 use super::schedule::Draft;

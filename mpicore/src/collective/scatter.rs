@@ -1,5 +1,5 @@
-//! Scattering blocks from a root, in an intracommunicator: gathering, backwards. The faces' calls come here through
-//! `collective.rs`.
+//! Scattering blocks from a root, in an intracommunicator: gathering, backwards. The faces' calls come
+//! here through `collective.rs`.
 
 use super::gather::in_scratch;
 use super::place::check_total;
