@@ -2,7 +2,7 @@
 
 use transport_lapi::RemoteRegion;
 
-use crate::buffer::EarlyBuffer;
+use crate::early_buffer::EarlyBuffer;
 use crate::matching::EARLY_ENTRY;
 use crate::slab;
 

@@ -20,12 +20,12 @@
 #![deny(unsafe_code)]
 
 mod backend;
-mod buffer;
 mod choice;
 mod credit;
 mod device;
 mod dump;
 mod early;
+mod early_buffer;
 mod envelope;
 mod error;
 mod follow;

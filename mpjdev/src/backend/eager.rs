@@ -24,7 +24,7 @@ use transport_lapi::{
 
 use super::rendezvous::Rendezvous;
 use super::{Backend, Outbound, left, length};
-use crate::buffer::EarlyBuffer;
+use crate::early_buffer::EarlyBuffer;
 use crate::device::Device;
 use crate::early::{Early, EarlyBody};
 use crate::envelope::{self, EAGER, EAGER_SYNC, Fields};

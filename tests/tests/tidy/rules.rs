@@ -25,7 +25,7 @@ pub const UNSAFE_FILES: &[&str] = &[
     "mpj/src/lent.rs",
     "mpj/src/point_to_point.rs",
     "mpjdev/examples/layouts.rs",
-    "mpjdev/src/buffer.rs",
+    "mpjdev/src/early_buffer.rs",
     "transport-lapi/examples/layout_speed.rs",
     "transport-lapi/src/adapter.rs",
     "transport-lapi/src/adapters/bulk.rs",
