@@ -6,6 +6,8 @@ use transport_lapi::LapiError;
 use transport_lapi::adapter::AdapterError;
 use transport_lapi::wireup::WireupError;
 
+use crate::buffer::{BufferError, ParseError};
+
 /// Why an operation failed.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
@@ -45,6 +47,22 @@ pub enum Error {
         sent: usize,
         /// The buffer's length in bytes.
         capacity: usize,
+    },
+    /// A buffer cannot be sent as it is. Nothing was sent.
+    #[error(transparent)]
+    Buffer(#[from] BufferError),
+    /// A message was received as a buffer and is none. It is consumed, and the connection stays usable.
+    #[error(
+        "the message from rank {source_rank} with tag {tag} is no buffer: {violation}; receive it \
+         as what was sent"
+    )]
+    Malformed {
+        /// Who sent it.
+        source_rank: u32,
+        /// Its tag.
+        tag: i32,
+        /// What is wrong with it.
+        violation: ParseError,
     },
     /// The request is not one of this device, or was completed before.
     #[error("the request was completed before, or belongs to another device")]
@@ -172,7 +190,9 @@ impl Error {
             Self::Tag { .. } => ErrorClass::Tag,
             Self::Truncate { .. } => ErrorClass::Truncate,
             Self::Request => ErrorClass::Request,
-            Self::Finished | Self::Wireup(_) => ErrorClass::Other,
+            Self::Finished | Self::Wireup(_) | Self::Buffer(_) => ErrorClass::Other,
+            Self::Malformed { violation: ParseError::Memory { .. }, .. } => ErrorClass::NoMem,
+            Self::Malformed { .. } => ErrorClass::Other,
             Self::Peer { .. } => ErrorClass::Intern,
             Self::Transport(_) if self.lost_rank().is_some() => ErrorClass::ProcFailed,
             Self::Transport(_) => ErrorClass::Intern,

@@ -20,6 +20,7 @@
 #![deny(unsafe_code)]
 
 mod backend;
+pub mod buffer;
 mod choice;
 mod credit;
 mod device;
@@ -43,6 +44,7 @@ mod status;
 mod wait;
 pub mod wireup;
 
+pub use buffer::Buffer;
 pub use device::{Device, Mode, Options};
 pub use error::{Error, ErrorClass, PeerError};
 pub use huge::HugeRange;

@@ -24,9 +24,9 @@ use transport_lapi::{
 
 use super::rendezvous::Rendezvous;
 use super::{Backend, Outbound, left, length};
-use crate::early_buffer::EarlyBuffer;
 use crate::device::Device;
 use crate::early::{Early, EarlyBody};
+use crate::early_buffer::EarlyBuffer;
 use crate::envelope::{self, EAGER, EAGER_SYNC, Fields};
 use crate::error::PeerError;
 use crate::loss;

@@ -4,6 +4,7 @@
 //! [`crate::device_conformance!`] makes the tests of one combination; `tests/backends.rs` lists the
 //! combinations. Each test is a function over a [`job::Setup`]; its ranks are threads.
 
+pub mod buffers;
 pub mod cancel;
 pub mod completion;
 pub mod contract;
@@ -43,6 +44,12 @@ macro_rules! device_conformance {
                 layouts {
                     strided_messages
                     shapes_that_differ
+                }
+                buffers {
+                    buffers_of_every_size
+                    a_buffer_may_be_used_again_at_once
+                    messages_that_are_no_buffers
+                    writable_buffers_are_not_sent
                 }
                 matching {
                     messages_do_not_overtake

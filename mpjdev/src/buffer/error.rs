@@ -1,0 +1,215 @@
+//! Why a call on a buffer fails: mpjdev's eight conditions, and what can be wrong with the bytes of a message.
+//!
+//! Made by all files of the buffer; [`crate::Error`] carries both to the callers of the device.
+
+use std::sync::Arc;
+
+use super::element::ElementType;
+use super::wire::MAX_PAYLOAD;
+
+/// Why a call on a buffer failed. The buffer is as it was before the call.
+#[derive(Debug, Clone, thiserror::Error)]
+#[non_exhaustive]
+pub enum BufferError {
+    /// The buffer is not in the state that the call needs.
+    #[error(transparent)]
+    WrongState(#[from] WrongState),
+    /// The buffer has no room for a section's header or for elements. Nothing was written.
+    #[error(
+        "{needed} bytes do not fit the {free} bytes that are free; make the buffer with a larger \
+         capacity, or send several messages"
+    )]
+    Overflow {
+        /// Bytes that the call needs.
+        needed: usize,
+        /// Bytes that are free: in a static section of the capacity, in a dynamic one of the longest payload of a
+        /// message.
+        free: usize,
+    },
+    /// There is less to read than the call asks for. Nothing was read.
+    #[error(transparent)]
+    Underflow(#[from] Underflow),
+    /// The section has elements of another type.
+    #[error(
+        "the section has elements of type {section}, the call is for type {element}; use the Rust \
+         type of the section"
+    )]
+    TypeMismatch {
+        /// The section's type.
+        section: ElementType,
+        /// The type that the call is for.
+        element: ElementType,
+    },
+    /// The next section was asked for while elements of this one are unread.
+    #[error("{remaining} elements of the section are unread; read them before the next section")]
+    SectionSizeMismatch {
+        /// Elements that are unread.
+        remaining: usize,
+    },
+    /// An object could not be serialized, or what was received is not an object of the wanted type.
+    #[error("{}", match .is_writing {
+        true => "the object cannot be serialized; see the cause for what serde refused",
+        false => "the object cannot be read as this type; read it as the type that was written",
+    })]
+    Dynamic {
+        /// Whether the object was to be written.
+        is_writing: bool,
+        /// What the format of objects says.
+        source: Arc<dyn std::error::Error + Send + Sync>,
+    },
+    /// An element outside of the caller's slice.
+    #[error(
+        "element {index} is outside of a slice of {len} elements; use a longer slice, or smaller indexes"
+    )]
+    OutOfBounds {
+        /// Its index, which is negative if the elements begin before the slice.
+        index: i128,
+        /// Elements of the slice.
+        len: usize,
+    },
+    /// An argument that has no meaning.
+    #[error(transparent)]
+    IllegalArgument(#[from] IllegalArgument),
+}
+
+/// The state that a call found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum WrongState {
+    /// A call that writes, on a readable buffer.
+    #[error("the buffer is readable; clear it before you write")]
+    Readable,
+    /// A call that reads or sends, on a writable buffer.
+    #[error("the buffer is writable; commit it before you read or send it")]
+    Writable,
+    /// A call that needs a section, before the first one.
+    #[error("there is no current section; begin one by put_section_header or get_section_header")]
+    NoSection,
+}
+
+/// What there is too little of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Underflow {
+    /// All sections have been read.
+    #[error("the buffer has no more sections; read as many as were written, or rewind by commit")]
+    Sections,
+    /// The section has fewer unread elements.
+    #[error(
+        "{wanted} elements were asked for, {remaining} of the section are unread; see remaining"
+    )]
+    Elements {
+        /// Elements that were asked for.
+        wanted: usize,
+        /// Elements that are unread.
+        remaining: usize,
+    },
+}
+
+/// Which argument has no meaning.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum IllegalArgument {
+    /// A capacity that no message can have, or for which there is no memory.
+    #[error(
+        "a capacity of {capacity} bytes is not available; {MAX_PAYLOAD} is the most there can be"
+    )]
+    Capacity {
+        /// The capacity that was asked for.
+        capacity: usize,
+    },
+    /// A section without a type.
+    #[error("a section cannot be of type UNDEFINED; use the type of its elements")]
+    Type,
+    /// A rank beyond what the shape has extents or strides for.
+    #[error(
+        "{rank} dimensions need the entries of the shape from {from} on, and it has {len} entries in all"
+    )]
+    Rank {
+        /// The rank.
+        rank: usize,
+        /// Where its extents, or its strides, begin in the shape.
+        from: usize,
+        /// Entries of the shape.
+        len: usize,
+    },
+    /// A negative extent.
+    #[error("extent {extent} of dimension {dimension} is negative; extents are 0 or more")]
+    Extent {
+        /// The extent.
+        extent: isize,
+        /// The dimension, counted from 0.
+        dimension: usize,
+    },
+}
+
+/// Why bytes are not a buffer; one variant for each way in which a message can be wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ParseError {
+    /// The message ends inside of what it has to have.
+    #[error("the message ends after {len} bytes, where at least {needed} are needed")]
+    Truncated {
+        /// Bytes of the message.
+        len: usize,
+        /// Bytes that it needs to have.
+        needed: usize,
+    },
+    /// An encoding that is neither big nor little endian.
+    #[error("unknown encoding {0:#04x}")]
+    UnknownEncoding(u8),
+    /// A primary payload that does not end where a section can.
+    #[error("a primary payload of {len} bytes, which is no multiple of 8")]
+    UnevenLength {
+        /// The length that was claimed.
+        len: usize,
+    },
+    /// The secondary header claims another length than the message has.
+    #[error("the header claims {claimed} bytes of secondary payload, the message has {carried}")]
+    SecondaryLength {
+        /// The length that was claimed.
+        claimed: usize,
+        /// Bytes behind the header.
+        carried: usize,
+    },
+    /// A section of a type that does not exist.
+    #[error("the section at byte {at} has the unknown type {code}")]
+    UnknownType {
+        /// Where the section begins in the message.
+        at: usize,
+        /// The code that was claimed.
+        code: u8,
+    },
+    /// More elements than the payload has bytes for.
+    #[error(
+        "the section at byte {at} claims {count} elements of type {element}, more than there are bytes for"
+    )]
+    Count {
+        /// Where the section begins in the message.
+        at: usize,
+        /// The number of elements that was claimed.
+        count: usize,
+        /// Their type.
+        element: ElementType,
+    },
+    /// An element of type BOOLEAN that is neither 0 nor 1.
+    #[error("the section at byte {at} has a BOOLEAN of value {value}")]
+    Boolean {
+        /// Where the section begins in the message.
+        at: usize,
+        /// The value.
+        value: u8,
+    },
+    /// Bytes of the secondary payload that belong to no section.
+    #[error("{len} bytes of the secondary payload belong to no section")]
+    Leftover {
+        /// How many there are.
+        len: usize,
+    },
+    /// There is no memory for the message.
+    #[error("a message of {len} bytes, for which there is no memory")]
+    Memory {
+        /// Its length.
+        len: usize,
+    },
+}

@@ -1,0 +1,163 @@
+//! Which elements of a slice a call moves, and in which order.
+//!
+//! Called by the buffer's calls that write and read, which move one run of neighbours after the other.
+
+use std::ops::Range;
+
+use super::error::{BufferError, IllegalArgument};
+
+/// Elements of a slice.
+pub(super) enum Selection<'a> {
+    /// All of them.
+    All,
+    /// Those with these indexes.
+    Indexes(&'a [usize]),
+    /// Those of a multi-strided region.
+    Strided(Region<'a>),
+}
+
+/// A multi-strided region: in each dimension an extent and a stride, the last dimension runs fastest.
+pub(super) struct Region<'a> {
+    offset: usize,
+    /// None is negative.
+    extents: &'a [isize],
+    /// As many as extents.
+    strides: &'a [isize],
+}
+
+impl Selection<'_> {
+    /// How many elements of a slice of `len` elements these are; more than memory has if they cannot be counted.
+    pub fn count(&self, len: usize) -> usize {
+        match self {
+            Self::All => len,
+            Self::Indexes(indexes) => indexes.len(),
+            Self::Strided(region) => region.volume(),
+        }
+    }
+
+    /// Checks that all elements are in a slice of `len` elements.
+    ///
+    /// # Errors
+    /// [`BufferError::OutOfBounds`], with the first index that is not.
+    pub fn check(&self, len: usize) -> Result<(), BufferError> {
+        let outside = match self {
+            Self::All => None,
+            Self::Indexes(indexes) => {
+                let outside = indexes.iter().find(|index| **index >= len);
+                outside.map(|index| *index as i128)
+            }
+            Self::Strided(region) => region.outside(len),
+        };
+        outside.map_or(Ok(()), |index| Err(BufferError::OutOfBounds { index, len }))
+    }
+
+    /// Shows the elements of a slice of `len` elements, in order, to `visit`, as runs of neighbours. They have been
+    /// checked.
+    pub fn for_each_run(&self, len: usize, mut visit: impl FnMut(Range<usize>)) {
+        match self {
+            Self::All => visit(0..len),
+            Self::Indexes(indexes) => indexes.iter().for_each(|&index| visit(index..index + 1)),
+            Self::Strided(region) => region.for_each_run(visit),
+        }
+    }
+}
+
+impl<'a> Region<'a> {
+    /// The region that begins at `offset` and has `rank` dimensions, whose extents are those of `shape` from
+    /// `extents` on, and whose strides are those from `strides` on.
+    ///
+    /// # Errors
+    /// [`IllegalArgument::Rank`], [`IllegalArgument::Extent`].
+    pub fn new(
+        offset: usize,
+        rank: usize,
+        extents: usize,
+        strides: usize,
+        shape: &'a [isize],
+    ) -> Result<Self, IllegalArgument> {
+        let entries = |from: usize| match rank {
+            0 => Ok(&[][..]),
+            _ => from
+                .checked_add(rank)
+                .and_then(|end| shape.get(from..end))
+                .ok_or(IllegalArgument::Rank { rank, from, len: shape.len() }),
+        };
+        let (extents, strides) = (entries(extents)?, entries(strides)?);
+        match extents.iter().position(|extent| *extent < 0) {
+            Some(dimension) => {
+                Err(IllegalArgument::Extent { extent: extents[dimension], dimension })
+            }
+            None => Ok(Self { offset, extents, strides }),
+        }
+    }
+
+    /// How many elements the region has: the product of the extents, or the largest number if that is more.
+    fn volume(&self) -> usize {
+        if self.extents.contains(&0) {
+            return 0;
+        }
+        self.extents
+            .iter()
+            .fold(1, |volume: usize, extent| volume.saturating_mul(extent.unsigned_abs()))
+    }
+
+    /// The lowest index of the region if that is negative, or the highest one if that is beyond `len`.
+    fn outside(&self, len: usize) -> Option<i128> {
+        if self.volume() == 0 {
+            return None;
+        }
+        let (mut lowest, mut highest) = (self.offset as i128, self.offset as i128);
+        for (extent, stride) in self.extents.iter().zip(self.strides) {
+            let reach = (*extent as i128 - 1) * *stride as i128;
+            let end = if reach < 0 { &mut lowest } else { &mut highest };
+            *end = end.saturating_add(reach);
+        }
+        if lowest < 0 {
+            return Some(lowest);
+        }
+        (highest >= len as i128).then_some(highest)
+    }
+
+    /// [`Selection::for_each_run`]. Every index that is shown lies in the slice, so that those between may be
+    /// counted modulo the size of the address space.
+    fn for_each_run(&self, mut visit: impl FnMut(Range<usize>)) {
+        if self.volume() == 0 {
+            return;
+        }
+        let Some((&extent, extents)) = self.extents.split_last() else {
+            return visit(self.offset..self.offset + 1);
+        };
+        let (stride, strides) = (self.strides[extents.len()], &self.strides[..extents.len()]);
+        let mut start = self.offset;
+        let mut places = vec![0; extents.len()];
+        loop {
+            visit_row(start, extent.unsigned_abs(), stride, &mut visit);
+            // On to the next row, in the last dimension that has one.
+            let mut dimension = extents.len();
+            loop {
+                let Some(before) = dimension.checked_sub(1) else { return };
+                dimension = before;
+                places[dimension] += 1;
+                start = start.wrapping_add_signed(strides[dimension]);
+                if places[dimension] < extents[dimension] {
+                    break;
+                }
+                places[dimension] = 0;
+                let whole = extents[dimension].wrapping_mul(strides[dimension]);
+                start = start.wrapping_sub(whole as usize);
+            }
+        }
+    }
+}
+
+/// Shows the elements of a row to `visit`: as one run if they are neighbours.
+fn visit_row(start: usize, extent: usize, stride: isize, visit: &mut impl FnMut(Range<usize>)) {
+    if stride == 1 {
+        return visit(start..start + extent);
+    }
+    let mut index = start;
+    for _ in 0..extent {
+        visit(index..index.wrapping_add(1));
+        index = index.wrapping_add_signed(stride);
+    }
+}

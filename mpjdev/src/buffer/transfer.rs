@@ -1,0 +1,163 @@
+//! Buffers as messages of the device.
+//!
+//! Called by programs. A send shares the two parts of the buffer and copies neither: they are the layout that the
+//! transport reads from, and the buffer takes new memory if it is cleared meanwhile. A receive lands in memory of
+//! its own, as long as the message, which then becomes the buffer.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use transport_lapi::adapter::Adapter;
+use transport_lapi::bootstrap::board::{Call, Within};
+use transport_lapi::{ForeignBytes, Pack, RecvPart, Sink, Source, Unpack};
+
+use super::Buffer;
+use super::error::{BufferError, ParseError};
+use super::wire::Parts;
+use crate::device::{Device, Mode};
+use crate::error::Error;
+use crate::request::Request;
+use crate::status::Status;
+
+impl Buffer {
+    /// The bytes that travel, as what the device's calls send. Nothing is copied.
+    ///
+    /// # Errors
+    /// [`super::WrongState::Writable`].
+    pub fn to_source(&self) -> Result<Source, BufferError> {
+        self.check_readable()?;
+        Ok(Source::Layout(self.parts.clone()))
+    }
+}
+
+impl<A: Adapter> Device<A> {
+    /// Starts a send of a committed buffer. It may be read, cleared and dropped while the send is under way.
+    ///
+    /// # Errors
+    /// [`super::WrongState::Writable`]; as [`Device::isend`].
+    pub fn isend_buffer(
+        &self,
+        buffer: &Buffer,
+        dest: usize,
+        tag: i32,
+        context: u32,
+        mode: Mode,
+    ) -> Result<Request, Error> {
+        self.isend(buffer.to_source()?, dest, tag, context, mode)
+    }
+
+    /// Sends a committed buffer, and waits until the send is complete.
+    ///
+    /// # Errors
+    /// [`super::WrongState::Writable`]; as [`Device::send`].
+    ///
+    /// ```
+    /// use mpjdev::buffer::{Buffer, ElementType};
+    /// use mpjdev::{Device, Mode, Options, wireup};
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let adapter = transport_lapi::wireup::in_process(1, 1)?.remove(0).remove(0);
+    /// # let device = Device::new(adapter, Options::default())?;
+    /// let mut buffer = Buffer::new(32)?;
+    /// buffer.put_section_header(ElementType::Long)?;
+    /// buffer.write(&[1_i64, 2])?;
+    /// buffer.commit();
+    /// device.send_buffer(&buffer, 0, 7, 0, Mode::Standard)?;
+    ///
+    /// let (mut received, status) = device.recv_buffer(None, Some(7), 0)?;
+    /// assert_eq!((status.source, received.get_section_header()?), (0, ElementType::Long));
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn send_buffer(
+        &self,
+        buffer: &Buffer,
+        dest: usize,
+        tag: i32,
+        context: u32,
+        mode: Mode,
+    ) -> Result<(), Error> {
+        self.send(buffer.to_source()?, dest, tag, context, mode)
+    }
+
+    /// Waits for a message of `context` from `source` with `tag`, `None` being any, and receives it as a buffer.
+    ///
+    /// # Errors
+    /// [`Error::Malformed`] for a message that is no buffer, or for which there is no memory; it is consumed. As
+    /// [`Device::mprobe`] and [`Device::iwait`].
+    pub fn recv_buffer(
+        &self,
+        source: Option<usize>,
+        tag: Option<i32>,
+        context: u32,
+    ) -> Result<(Buffer, Status), Error> {
+        let _within = Within::call(Call::Recv);
+        let message = self.mprobe(source, tag, context)?;
+        let status = message.status();
+        let malformed =
+            |violation| Error::Malformed { source_rank: status.source, tag: status.tag, violation };
+        // Without memory the message is received all the same, into nothing.
+        let landing = Landing::new(status.bytes).unwrap_or_default();
+        let is_short = landing.len < status.bytes;
+        let received =
+            self.imrecv(message, landing.to_sink()).and_then(|request| self.iwait(request));
+        match received {
+            Err(Error::Truncate { .. }) if is_short => {
+                Err(malformed(ParseError::Memory { len: status.bytes }))
+            }
+            Err(error) => Err(error),
+            Ok(status) => {
+                let buffer = Buffer::from_wire(landing.into_bytes()).map_err(malformed)?;
+                Ok((buffer, status))
+            }
+        }
+    }
+}
+
+impl Pack for Parts {
+    fn size(&self) -> usize {
+        self.primary.len() + self.secondary.len()
+    }
+
+    fn pack(&self, offset: usize, mut into: RecvPart<'_>) {
+        let primary = self.primary.get(offset..).unwrap_or_default();
+        let done = into.store(ForeignBytes::from_slice(primary));
+        if done < into.len() {
+            let secondary = &self.secondary[offset + done - self.primary.len()..];
+            into.part(done, usize::MAX).store(ForeignBytes::from_slice(secondary));
+        }
+    }
+}
+
+/// Memory that a message lands in, and that nobody borrows meanwhile.
+#[derive(Default)]
+struct Landing {
+    bytes: Arc<Mutex<Vec<u8>>>,
+    len: usize,
+}
+
+impl Landing {
+    /// Memory for `len` bytes, which is not touched: what does not come costs no page. `None` if there is none.
+    fn new(len: usize) -> Option<Self> {
+        let bytes = bytemuck::try_zeroed_vec(len).ok()?;
+        Some(Self { bytes: Arc::new(Mutex::new(bytes)), len })
+    }
+
+    fn to_sink(&self) -> Sink {
+        Sink::layout(Self { bytes: self.bytes.clone(), len: self.len })
+    }
+
+    fn into_bytes(self) -> Vec<u8> {
+        std::mem::take(&mut self.bytes.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Unpack for Landing {
+    fn size(&self) -> usize {
+        self.len
+    }
+
+    fn unpack(&mut self, offset: usize, from: ForeignBytes<'_>) {
+        let mut bytes = self.bytes.lock().unwrap_or_else(PoisonError::into_inner);
+        from.copy_to(bytes.get_mut(offset..).unwrap_or_default());
+    }
+}

@@ -1,0 +1,199 @@
+//! The bytes of a buffer, as they travel.
+//!
+//! Called by the buffer, which writes them and reads them, and by `transfer.rs`, which sends them. What has come from
+//! a peer is a claim: [`parse`] looks at every length, type and count before anybody uses one, so that reading meets
+//! nothing that is not there. No memory is taken for a claim, only for bytes that have come.
+//!
+//! - BW1: parts have both headers, and whole sections: each header has a type that exists, and a count whose
+//!   elements are there. Elements of type BOOLEAN are 0 or 1.
+
+use bytemuck::CheckedBitPattern;
+
+use super::element::ElementType;
+use super::error::ParseError;
+
+/// Bytes of each of the headers: of a part, and of a section.
+pub(super) const HEADER: usize = 8;
+/// Sections begin at multiples of this.
+pub(super) const ALIGNMENT: usize = 8;
+/// Where a header has its length or count.
+const LENGTH_AT: usize = 4;
+/// The longest payload: lengths are numbers of 31 bits, for peers whose numbers have a sign.
+pub(super) const MAX_PAYLOAD: usize = i32::MAX as usize / ALIGNMENT * ALIGNMENT;
+
+/// The order of the bytes of a number, with the code that it has on the wire.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum Encoding {
+    /// The most significant byte comes first.
+    BigEndian = 0,
+    /// The least significant byte comes first.
+    LittleEndian = 1,
+}
+
+impl Encoding {
+    /// The order of this machine.
+    pub const NATIVE: Self =
+        if cfg!(target_endian = "big") { Self::BigEndian } else { Self::LittleEndian };
+
+    /// The number at `at`, which lies inside of `bytes`.
+    pub(super) fn number(self, bytes: &[u8], at: usize) -> usize {
+        let mut number = [0; 4];
+        number.copy_from_slice(&bytes[at..at + 4]);
+        let number = match self {
+            Self::BigEndian => u32::from_be_bytes(number),
+            Self::LittleEndian => u32::from_le_bytes(number),
+        };
+        number as usize
+    }
+}
+
+/// The two parts of a message, each with its header.
+#[derive(Debug, Clone)]
+pub(super) struct Parts {
+    /// The sections. The header has the encoding.
+    pub primary: Vec<u8>,
+    /// The elements of dynamic sections, one behind the other.
+    pub secondary: Vec<u8>,
+}
+
+impl Parts {
+    /// No sections.
+    pub fn empty() -> Self {
+        Self { primary: vec![0; HEADER], secondary: vec![0; HEADER] }
+    }
+
+    /// Forgets the sections, and keeps the memory.
+    pub fn clear(&mut self) {
+        self.primary.truncate(HEADER);
+        self.secondary.truncate(HEADER);
+    }
+
+    /// Fills the headers of the parts, in the order of this machine.
+    pub fn seal(&mut self) {
+        self.primary[0] = Encoding::NATIVE as u8;
+        for part in [&mut self.primary, &mut self.secondary] {
+            let payload = part.len() - HEADER;
+            put_number(part, LENGTH_AT, payload);
+        }
+    }
+
+    /// Begins a section behind those that there are, and returns where it begins.
+    pub fn begin_section(&mut self, element: ElementType) -> usize {
+        let at = self.primary.len();
+        self.primary.resize(at + HEADER, 0);
+        self.primary[at] = element.code();
+        at
+    }
+
+    /// Stores the count of the section at `at`, the last one, and fills it up with zeros to where another one can
+    /// begin.
+    pub fn end_section(&mut self, at: usize, count: usize) {
+        put_number(&mut self.primary, at + LENGTH_AT, count);
+        let end = self.primary.len().next_multiple_of(ALIGNMENT);
+        self.primary.resize(end, 0);
+    }
+}
+
+/// Stores a number below 2^31 at `at`, in the order of this machine.
+pub(super) fn put_number(bytes: &mut [u8], at: usize, number: usize) {
+    let number = u32::try_from(number).expect("payloads are at most MAX_PAYLOAD bytes long");
+    bytes[at..at + 4].copy_from_slice(&number.to_ne_bytes());
+}
+
+/// Type and count of the section at `at`, whose header lies inside of `primary`.
+///
+/// # Errors
+/// [`ParseError::UnknownType`].
+pub(super) fn section_header(
+    primary: &[u8],
+    at: usize,
+    encoding: Encoding,
+) -> Result<(ElementType, usize), ParseError> {
+    let code = primary[at];
+    match ElementType::from_code(code) {
+        Some(element) if element != ElementType::Undefined => {
+            Ok((element, encoding.number(primary, at + LENGTH_AT)))
+        }
+        _ => Err(ParseError::UnknownType { at, code }),
+    }
+}
+
+/// The object at the beginning of `bytes`, and what follows it: it lies behind its length. `None` if it is not all
+/// there.
+pub(super) fn split_object(bytes: &[u8], encoding: Encoding) -> Option<(&[u8], &[u8])> {
+    let behind = bytes.get(4..)?;
+    behind.split_at_checked(encoding.number(bytes, 0))
+}
+
+/// Takes a message apart, and checks all of it (BW1).
+///
+/// # Errors
+/// All of [`ParseError`] but [`ParseError::Memory`].
+pub(super) fn parse(mut message: Vec<u8>) -> Result<(Parts, Encoding), ParseError> {
+    let len = message.len();
+    if len < 2 * HEADER {
+        return Err(ParseError::Truncated { len, needed: 2 * HEADER });
+    }
+    let encoding = match message[0] {
+        0 => Encoding::BigEndian,
+        1 => Encoding::LittleEndian,
+        other => return Err(ParseError::UnknownEncoding(other)),
+    };
+    let payload = encoding.number(&message, LENGTH_AT);
+    if payload % ALIGNMENT != 0 {
+        return Err(ParseError::UnevenLength { len: payload });
+    }
+    let needed = payload.saturating_add(2 * HEADER);
+    if len < needed {
+        return Err(ParseError::Truncated { len, needed });
+    }
+    let secondary = message.split_off(HEADER + payload);
+    let (claimed, carried) = (encoding.number(&secondary, LENGTH_AT), secondary.len() - HEADER);
+    if claimed != carried {
+        return Err(ParseError::SecondaryLength { claimed, carried });
+    }
+    let parts = Parts { primary: message, secondary };
+    check_sections(&parts, encoding)?;
+    Ok((parts, encoding))
+}
+
+/// Walks over all sections and their elements. The primary payload ends where a section can.
+fn check_sections(parts: &Parts, encoding: Encoding) -> Result<(), ParseError> {
+    let mut dynamic = &parts.secondary[HEADER..];
+    let mut at = HEADER;
+    while at < parts.primary.len() {
+        let (element, count) = section_header(&parts.primary, at, encoding)?;
+        let header = at;
+        at += HEADER;
+        let too_many = ParseError::Count { at: header, count, element };
+        let Some(bytes) = element.element_bytes() else {
+            for _ in 0..count {
+                (_, dynamic) = split_object(dynamic, encoding).ok_or(too_many)?;
+            }
+            continue;
+        };
+        let from = if element.is_dynamic() { dynamic } else { &parts.primary[at..] };
+        let split = from.split_at_checked(count.saturating_mul(bytes));
+        let (elements, behind) = split.ok_or(too_many)?;
+        if element.to_static() == ElementType::Boolean {
+            check_booleans(elements, header)?;
+        }
+        if element.is_dynamic() {
+            dynamic = behind;
+        } else {
+            at += elements.len().next_multiple_of(ALIGNMENT);
+        }
+    }
+    match dynamic.len() {
+        0 => Ok(()),
+        len => Err(ParseError::Leftover { len }),
+    }
+}
+
+fn check_booleans(elements: &[u8], at: usize) -> Result<(), ParseError> {
+    match elements.iter().find(|value| !bool::is_valid_bit_pattern(value)) {
+        Some(&value) => Err(ParseError::Boolean { at, value }),
+        None => Ok(()),
+    }
+}
