@@ -128,8 +128,8 @@ impl Buffer {
     }
 
     /// The buffer whose bytes these are, readable from its first section on. Its capacity is the length of its
-    /// primary payload. All lengths, types and counts have been checked, so that [`Buffer::section_size`] tells of no
-    /// more elements than have come; a dynamic section of objects has at least 4 bytes for each.
+    /// primary payload. All lengths, types and counts are checked first, so that [`Buffer::section_size`] never tells
+    /// of more elements than the message has bytes, and memory may be taken for them.
     ///
     /// # Errors
     /// What is wrong with the bytes.

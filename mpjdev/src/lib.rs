@@ -14,8 +14,9 @@
 //! ```
 //!
 //! The device speaks MPI's words: rank, source, tag, context, envelope, request, status. It moves
-//! bytes; element types are the business of the layer above. It knows transport-lapi's public
-//! interface and never an adapter.
+//! bytes; element types are the business of the layer above. A program that uses the device itself, as
+//! programs of mpjdev do, puts its messages together in a [`Buffer`], which says what is in it.
+//! The device knows transport-lapi's public interface and never an adapter.
 
 #![deny(unsafe_code)]
 

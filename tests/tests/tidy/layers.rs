@@ -103,8 +103,11 @@ pub const LAYERS: &[Layer] = &[
 ];
 
 /// Crates of others that one place alone may use, so that they can be replaced there.
-const FENCED: &[(&str, &str)] =
-    &[("bincode", "transport-lapi/src/bootstrap/control"), ("toml", "launcher/src/tuning_file")];
+const FENCED: &[(&str, &str)] = &[
+    ("bincode", "transport-lapi/src/bootstrap/control"),
+    ("ciborium", "mpjdev/src/buffer/object"),
+    ("toml", "launcher/src/tuning_file"),
+];
 
 /// A fenced crate is used inside its fence only.
 pub fn fences(source: &Source) -> Vec<Finding> {
