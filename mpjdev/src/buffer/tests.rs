@@ -153,24 +153,26 @@ fn an_object_that_is_read_as_another_type_stays_unread() {
 
 #[test]
 fn a_commit_rewinds_and_a_clear_forgets() {
-    let mut buffer = Buffer::new(16).unwrap();
+    let mut buffer = Buffer::new(24).unwrap();
     assert!(!buffer.is_readable());
     buffer.put_section_header(ElementType::Int).unwrap();
     buffer.write(&[1, 2]).unwrap();
     assert_eq!(buffer.section_size().unwrap(), 2);
-    buffer.commit();
+    buffer.put_section_header(ElementType::IntDynamic).unwrap();
+    buffer.write(&[3]).unwrap();
     for _ in 0..2 {
+        buffer.commit();
         assert!(buffer.is_readable());
         assert_eq!(whole::<i32>(&mut buffer, ElementType::Int), [1, 2]);
-        buffer.commit();
+        assert_eq!(whole::<i32>(&mut buffer, ElementType::IntDynamic), [3]);
     }
     buffer.clear();
     assert!(!buffer.is_readable());
-    assert_eq!((buffer.size(), buffer.capacity()), (0, 16));
-    buffer.put_section_header(ElementType::Byte).unwrap();
+    assert_eq!((buffer.size(), buffer.capacity()), (0, 24));
+    buffer.put_section_header(ElementType::ByteDynamic).unwrap();
     buffer.write(&[9_u8]).unwrap();
     buffer.commit();
-    assert_eq!(whole::<u8>(&mut buffer, ElementType::Byte), [9]);
+    assert_eq!(whole::<u8>(&mut buffer, ElementType::ByteDynamic), [9]);
 }
 
 /// A buffer that came from the other byte order is written in the own one.
