@@ -50,7 +50,7 @@ pub enum Error {
     },
     /// A buffer cannot be sent as it is. Nothing was sent.
     #[error(transparent)]
-    Buffer(#[from] BufferError),
+    Buffer(Arc<BufferError>),
     /// A message was received as a buffer and is none. It is consumed, and the connection stays usable.
     #[error(
         "the message from rank {source_rank} with tag {tag} is no buffer: {violation}; receive it \
@@ -62,7 +62,7 @@ pub enum Error {
         /// Its tag.
         tag: i32,
         /// What is wrong with it.
-        violation: ParseError,
+        violation: Arc<ParseError>,
     },
     /// The request is not one of this device, or was completed before.
     #[error("the request was completed before, or belongs to another device")]
@@ -98,6 +98,12 @@ fn why_alone(is_alone: bool) -> &'static str {
 impl From<LapiError> for Error {
     fn from(error: LapiError) -> Self {
         Self::Transport(Arc::new(error))
+    }
+}
+
+impl From<BufferError> for Error {
+    fn from(error: BufferError) -> Self {
+        Self::Buffer(Arc::new(error))
     }
 }
 
@@ -191,8 +197,10 @@ impl Error {
             Self::Truncate { .. } => ErrorClass::Truncate,
             Self::Request => ErrorClass::Request,
             Self::Finished | Self::Wireup(_) | Self::Buffer(_) => ErrorClass::Other,
-            Self::Malformed { violation: ParseError::Memory { .. }, .. } => ErrorClass::NoMem,
-            Self::Malformed { .. } => ErrorClass::Other,
+            Self::Malformed { violation, .. } => match **violation {
+                ParseError::Memory { .. } => ErrorClass::NoMem,
+                _ => ErrorClass::Other,
+            },
             Self::Peer { .. } => ErrorClass::Intern,
             Self::Transport(_) if self.lost_rank().is_some() => ErrorClass::ProcFailed,
             Self::Transport(_) => ErrorClass::Intern,

@@ -62,8 +62,8 @@ pub enum BufferError {
         "element {index} is outside of a slice of {len} elements; use a longer slice, or smaller indexes"
     )]
     OutOfBounds {
-        /// Its index, which is negative if the elements begin before the slice.
-        index: i128,
+        /// Its index, which is negative if the elements begin before the slice; the nearest `isize` if it is none.
+        index: isize,
         /// Elements of the slice.
         len: usize,
     },

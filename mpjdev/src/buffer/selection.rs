@@ -44,7 +44,7 @@ impl Selection<'_> {
             Self::All => None,
             Self::Indexes(indexes) => {
                 let outside = indexes.iter().find(|index| **index >= len);
-                outside.map(|index| *index as i128)
+                outside.map(|index| isize::try_from(*index).unwrap_or(isize::MAX))
             }
             Self::Strided(region) => region.outside(len),
         };
@@ -102,7 +102,7 @@ impl<'a> Region<'a> {
     }
 
     /// The lowest index of the region if that is negative, or the highest one if that is beyond `len`.
-    fn outside(&self, len: usize) -> Option<i128> {
+    fn outside(&self, len: usize) -> Option<isize> {
         if self.volume() == 0 {
             return None;
         }
@@ -112,10 +112,9 @@ impl<'a> Region<'a> {
             let end = if reach < 0 { &mut lowest } else { &mut highest };
             *end = end.saturating_add(reach);
         }
-        if lowest < 0 {
-            return Some(lowest);
-        }
-        (highest >= len as i128).then_some(highest)
+        let outside = if lowest < 0 { lowest } else { highest };
+        let is_outside = outside < 0 || outside >= len as i128;
+        is_outside.then(|| outside.clamp(isize::MIN as i128, isize::MAX as i128) as isize)
     }
 
     /// [`Selection::for_each_run`]. Every index that is shown lies in the slice, so that those between may be

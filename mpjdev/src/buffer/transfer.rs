@@ -93,8 +93,11 @@ impl<A: Adapter> Device<A> {
         let _within = Within::call(Call::Recv);
         let message = self.mprobe(source, tag, context)?;
         let status = message.status();
-        let malformed =
-            |violation| Error::Malformed { source_rank: status.source, tag: status.tag, violation };
+        let malformed = |violation| Error::Malformed {
+            source_rank: status.source,
+            tag: status.tag,
+            violation: Arc::new(violation),
+        };
         // Without memory the message is received all the same, into nothing.
         let landing = Landing::new(status.bytes).unwrap_or_default();
         let is_short = landing.len < status.bytes;

@@ -87,7 +87,7 @@ pub fn messages_that_are_no_buffers<P: Platform>(setup: &Setup<P>) {
         let Error::Malformed { source_rank: 0, tag: 1, violation } = error else {
             panic!("{error}");
         };
-        assert_eq!(violation, ParseError::SecondaryLength { claimed: 0, carried: 4 });
+        assert_eq!(*violation, ParseError::SecondaryLength { claimed: 0, carried: 4 });
         check(rank.recv_buffer(Some(0), Some(2), 0).unwrap().0, 3);
     });
 }
@@ -97,8 +97,8 @@ pub fn writable_buffers_are_not_sent<P: Platform>(setup: &Setup<P>) {
     setup.run(1, |rank| {
         let writable = Buffer::new(8).unwrap();
         let error = rank.send_buffer(&writable, 0, 0, 0, Mode::Standard).unwrap_err();
-        let is_told = matches!(error, Error::Buffer(BufferError::WrongState(WrongState::Writable)));
-        assert!(is_told, "{error}");
+        let Error::Buffer(error) = error else { panic!("{error}") };
+        assert!(matches!(*error, BufferError::WrongState(WrongState::Writable)), "{error}");
         assert_eq!(rank.iprobe(0, 0).unwrap(), None);
     });
 }
