@@ -22,7 +22,7 @@ impl Buffer {
     /// The bytes that travel, as what the device's calls send. Nothing is copied.
     ///
     /// # Errors
-    /// [`super::WrongState::Writable`].
+    /// [`WrongState::Writable`](super::WrongState::Writable).
     pub fn to_source(&self) -> Result<Source, BufferError> {
         self.check_readable()?;
         Ok(Source::Layout(self.parts.clone()))
@@ -33,7 +33,7 @@ impl<A: Adapter> Device<A> {
     /// Starts a send of a committed buffer. It may be read, cleared and dropped while the send is under way.
     ///
     /// # Errors
-    /// [`super::WrongState::Writable`]; as [`Device::isend`].
+    /// [`WrongState::Writable`](super::WrongState::Writable); as [`Device::isend`].
     pub fn isend_buffer(
         &self,
         buffer: &Buffer,
@@ -48,7 +48,7 @@ impl<A: Adapter> Device<A> {
     /// Sends a committed buffer, and waits until the send is complete.
     ///
     /// # Errors
-    /// [`super::WrongState::Writable`]; as [`Device::send`].
+    /// [`WrongState::Writable`](super::WrongState::Writable); as [`Device::send`].
     ///
     /// ```
     /// use mpjdev::buffer::{Buffer, ElementType};
