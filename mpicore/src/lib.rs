@@ -8,6 +8,7 @@
 #![deny(unsafe_code)]
 
 pub mod collective;
+pub mod datatype;
 pub mod group;
 pub mod op;
 pub mod topology;

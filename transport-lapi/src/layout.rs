@@ -270,6 +270,63 @@ impl Layout {
         Ok(Sink::layout(Placed { body: self.body.clone(), at, memory }))
     }
 
+    /// Copies the bytes of the message from `offset` on into `into`, and returns how many those were: as many as
+    /// fit and as there are. They lie in `memory`, whose byte `origin` is displacement 0; that may be outside of
+    /// the memory, as long as no byte of the layout is.
+    ///
+    /// ```
+    /// # use transport_lapi::Layout;
+    /// let every_second = Layout::strided(1, 2, 3)?;
+    /// let mut packed = [0; 3];
+    /// assert_eq!(every_second.pack(b"a-b-c", 0, 0, &mut packed)?, 3);
+    /// assert_eq!(&packed, b"abc");
+    ///
+    /// let mut memory = *b"......";
+    /// every_second.unpack(&packed[1..], 1, &mut memory, 0)?;
+    /// assert_eq!(&memory, b"..b.c.");
+    /// # Ok::<(), transport_lapi::LayoutError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`LayoutError::Outside`].
+    pub fn pack(
+        &self,
+        memory: &[u8],
+        origin: isize,
+        offset: usize,
+        into: &mut [u8],
+    ) -> Result<usize, LayoutError> {
+        let len = into.len().min(self.size().saturating_sub(offset));
+        if len > 0 {
+            let at = self.first_byte(origin, false, memory.len())?;
+            walk::pack(&self.body, at, memory, offset, &mut into[..len]);
+        }
+        Ok(len)
+    }
+
+    /// Copies `from` to the bytes of the message from `offset` on, as many as there are, and returns how many
+    /// those were. They lie in `memory` as [`pack`](Self::pack) says; bytes between them keep their values.
+    ///
+    /// # Errors
+    /// [`LayoutError::Outside`]; [`LayoutError::Overlap`] as in [`to_receive`](Self::to_receive).
+    pub fn unpack(
+        &self,
+        from: &[u8],
+        offset: usize,
+        memory: &mut [u8],
+        origin: isize,
+    ) -> Result<usize, LayoutError> {
+        let len = from.len().min(self.size().saturating_sub(offset));
+        if len > 0 {
+            let at = self.first_byte(origin, false, memory.len())?;
+            if !self.body.is_disjoint() {
+                return Err(LayoutError::Overlap);
+            }
+            walk::unpack(&self.body, at, memory, offset, &from[..len]);
+        }
+        Ok(len)
+    }
+
     /// Where in memory of `len` bytes the first byte of the message lies; all others then lie inside, too.
     fn first_byte(&self, origin: isize, is_null: bool, len: usize) -> Result<usize, LayoutError> {
         if is_null {

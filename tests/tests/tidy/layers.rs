@@ -53,6 +53,9 @@ const JOB_CONTRACT: &[&str] = &[
 /// What pure code may use of the standard library: nothing that sees the world outside.
 const PURE: &[&str] = &["std::cell", "std::collections", "std::hash", "std::mem"];
 
+/// What says where the bytes of a message lie.
+const LAYOUTS: &[&str] = &["transport_lapi::Layout", "transport_lapi::LayoutError"];
+
 /// The layers.
 pub const LAYERS: &[Layer] = &[
     layer("transport-lapi/", "mpjdev", &[]),
@@ -86,6 +89,9 @@ pub const LAYERS: &[Layer] = &[
     layer("mpicore/src/topology", "crate", &["crate::topology"]),
     layer("mpicore/src/topology", "mpjdev", &[]),
     layer("mpicore/src/topology", "transport_lapi", &[]),
+    layer("mpicore/src/datatype", "crate", &["crate::datatype", "crate::op"]),
+    layer("mpicore/src/datatype", "mpjdev", &[]),
+    layer("mpicore/src/datatype", "transport_lapi", LAYOUTS),
     layer("mpicore/src/op", "crate", &["crate::op"]),
     layer("mpicore/src/op", "mpjdev", &[]),
     layer("mpicore/src/op", "transport_lapi", &[]),

@@ -55,6 +55,20 @@ impl Unpack for Placed<RecvRegion> {
     }
 }
 
+/// Fills `into` from `memory`: the bytes from `offset` on of a message whose first byte lies at `at`.
+pub(super) fn pack(body: &Body, at: usize, memory: &[u8], offset: usize, into: &mut [u8]) {
+    let span = Span { at, offset, done: 0, len: into.len() };
+    let memory = ForeignBytes::from_slice(memory);
+    body.walk(&mut Packing { memory, into: RecvPart::of_slice(into) }, span);
+}
+
+/// Copies `from` into `memory`: to the bytes from `offset` on of a message whose first byte lies at `at`.
+pub(super) fn unpack(body: &Body, at: usize, memory: &mut [u8], offset: usize, from: &[u8]) {
+    let span = Span { at, offset, done: 0, len: from.len() };
+    let from = ForeignBytes::from_slice(from);
+    body.walk(&mut Unpacking { memory: RecvPart::of_slice(memory), from }, span);
+}
+
 /// Which bytes of a body are to be copied, and between which places.
 #[derive(Clone, Copy)]
 struct Span {

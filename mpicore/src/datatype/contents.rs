@@ -1,0 +1,207 @@
+//! How a datatype was made: the arguments of its constructor, as `MPI_Type_get_envelope` and
+//! `MPI_Type_get_contents` give them back (MPI-4.1 section 5.1.13).
+//!
+//! Made by the constructors; read by faces, through the methods of `Datatype`.
+
+use super::{Datatype, Distribution, Order};
+
+/// Which constructor made a datatype: MPI's combiners.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Combiner {
+    /// None: it is predefined.
+    Named,
+    /// [`Datatype::dup`].
+    Dup,
+    /// [`Datatype::contiguous`].
+    Contiguous,
+    /// [`Datatype::vector`].
+    Vector,
+    /// [`Datatype::hvector`].
+    Hvector,
+    /// [`Datatype::indexed`].
+    Indexed,
+    /// [`Datatype::hindexed`].
+    Hindexed,
+    /// [`Datatype::indexed_block`].
+    IndexedBlock,
+    /// [`Datatype::hindexed_block`].
+    HindexedBlock,
+    /// [`Datatype::create_struct`].
+    Struct,
+    /// [`Datatype::subarray`].
+    Subarray,
+    /// [`Datatype::darray`].
+    Darray,
+    /// [`Datatype::resized`].
+    Resized,
+}
+
+impl Combiner {
+    /// The name in MPI.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Named => "MPI_COMBINER_NAMED",
+            Self::Dup => "MPI_COMBINER_DUP",
+            Self::Contiguous => "MPI_COMBINER_CONTIGUOUS",
+            Self::Vector => "MPI_COMBINER_VECTOR",
+            Self::Hvector => "MPI_COMBINER_HVECTOR",
+            Self::Indexed => "MPI_COMBINER_INDEXED",
+            Self::Hindexed => "MPI_COMBINER_HINDEXED",
+            Self::IndexedBlock => "MPI_COMBINER_INDEXED_BLOCK",
+            Self::HindexedBlock => "MPI_COMBINER_HINDEXED_BLOCK",
+            Self::Struct => "MPI_COMBINER_STRUCT",
+            Self::Subarray => "MPI_COMBINER_SUBARRAY",
+            Self::Darray => "MPI_COMBINER_DARRAY",
+            Self::Resized => "MPI_COMBINER_RESIZED",
+        }
+    }
+}
+
+/// How many arguments of each sort the constructor was given: what `MPI_Type_get_envelope` says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Envelope {
+    /// The constructor.
+    pub combiner: Combiner,
+    /// How many integers [`Contents`] has.
+    pub integers: usize,
+    /// How many addresses.
+    pub addresses: usize,
+    /// How many large counts.
+    pub counts: usize,
+    /// How many datatypes.
+    pub datatypes: usize,
+}
+
+/// The arguments that the constructor was given, in the order of MPI-4.1 section 5.1.13: what
+/// `MPI_Type_get_contents` says.
+#[derive(Debug, Clone, Default)]
+pub struct Contents {
+    /// Counts, lengths and strides in elements; orders and distributions by their numbers in MPI's ABI.
+    pub integers: Vec<i64>,
+    /// Displacements, strides and bounds in bytes.
+    pub addresses: Vec<isize>,
+    /// What stands in both others, if the constructor is one for large counts (its name ends in `_c`).
+    pub counts: Vec<i64>,
+    /// The datatypes it is made of.
+    pub datatypes: Vec<Datatype>,
+}
+
+/// The arguments of each constructor, as it was given them.
+#[derive(Debug)]
+pub(super) enum Arguments {
+    Named {
+        name: &'static str,
+    },
+    Dup {
+        old: Datatype,
+    },
+    /// Numbers, then numbers of bytes: all constructors but those below.
+    Plain {
+        combiner: Combiner,
+        numbers: Vec<i64>,
+        bytes: Vec<isize>,
+        old: Datatype,
+    },
+    Struct {
+        lengths: Vec<i64>,
+        displacements: Vec<isize>,
+        types: Vec<Datatype>,
+    },
+    Subarray {
+        lists: [Vec<i64>; 3],
+        order: Order,
+        old: Datatype,
+    },
+    Darray(Box<Darray>),
+}
+
+/// The arguments of [`Datatype::darray`].
+#[derive(Debug)]
+pub(super) struct Darray {
+    pub(super) size: i64,
+    pub(super) rank: i64,
+    pub(super) sizes: Vec<i64>,
+    pub(super) distributions: Vec<Distribution>,
+    pub(super) grid: Vec<i64>,
+    pub(super) order: Order,
+    pub(super) old: Datatype,
+}
+
+impl Arguments {
+    pub(super) fn combiner(&self) -> Combiner {
+        match self {
+            Self::Named { .. } => Combiner::Named,
+            Self::Dup { .. } => Combiner::Dup,
+            Self::Plain { combiner, .. } => *combiner,
+            Self::Struct { .. } => Combiner::Struct,
+            Self::Subarray { .. } => Combiner::Subarray,
+            Self::Darray(_) => Combiner::Darray,
+        }
+    }
+
+    /// The datatypes it is made of.
+    pub(super) fn datatypes(&self) -> &[Datatype] {
+        match self {
+            Self::Named { .. } => &[],
+            Self::Dup { old } | Self::Plain { old, .. } | Self::Subarray { old, .. } => {
+                std::slice::from_ref(old)
+            }
+            Self::Struct { types, .. } => types,
+            Self::Darray(arguments) => std::slice::from_ref(&arguments.old),
+        }
+    }
+
+    /// As the constructor gives them back, or as its form for large counts does.
+    pub(super) fn contents(&self, is_large: bool) -> Contents {
+        let datatypes = self.datatypes().to_vec();
+        let (numbers, addresses, integers) = match self {
+            Self::Named { .. } | Self::Dup { .. } => Default::default(),
+            Self::Plain { numbers, bytes, .. } => (numbers.clone(), bytes.clone(), Vec::new()),
+            Self::Struct { lengths, displacements, .. } => {
+                let count = std::iter::once(lengths.len() as i64);
+                (count.chain(lengths.iter().copied()).collect(), displacements.clone(), Vec::new())
+            }
+            Self::Subarray { lists, order, .. } => {
+                return subarray(lists, *order, datatypes, is_large);
+            }
+            Self::Darray(arguments) => return arguments.contents(datatypes, is_large),
+        };
+        if is_large {
+            let bytes = addresses.iter().map(|bytes| *bytes as i64);
+            let counts = numbers.into_iter().chain(bytes).collect();
+            return Contents { counts, integers, datatypes, ..Contents::default() };
+        }
+        Contents { integers: numbers, addresses, datatypes, ..Contents::default() }
+    }
+}
+
+fn subarray(
+    lists: &[Vec<i64>; 3],
+    order: Order,
+    datatypes: Vec<Datatype>,
+    is_large: bool,
+) -> Contents {
+    let dimensions = [lists[0].len() as i64];
+    let (order, lists) = ([order.code()], lists.concat());
+    if is_large {
+        let integers = [dimensions, order].concat();
+        return Contents { integers, counts: lists, datatypes, ..Contents::default() };
+    }
+    let integers = [&dimensions[..], &lists, &order].concat();
+    Contents { integers, datatypes, ..Contents::default() }
+}
+
+impl Darray {
+    fn contents(&self, datatypes: Vec<Datatype>, is_large: bool) -> Contents {
+        let codes = self.distributions.iter().map(|distribution| distribution.code()).collect();
+        let arguments =
+            self.distributions.iter().map(|distribution| distribution.argument()).collect();
+        let first = vec![self.size, self.rank, self.sizes.len() as i64];
+        let sizes = if is_large { Vec::new() } else { self.sizes.clone() };
+        let order = vec![self.order.code()];
+        let integers = [first, sizes, codes, arguments, self.grid.clone(), order].concat();
+        let counts = if is_large { self.sizes.clone() } else { Vec::new() };
+        Contents { integers, counts, datatypes, ..Contents::default() }
+    }
+}

@@ -1,0 +1,221 @@
+//! The representation `external32`, in which all machines read the same values: MPI_Pack_external and its
+//! companions (MPI-4.1 sections 5.3 and 14.5.2).
+//!
+//! Numbers are big-endian, integers in two's complement, floating-point numbers those of IEEE 754; `long double`
+//! is one of 128 bits. Conversion goes through the signature, run by run, over a buffer of a few thousand bytes.
+
+use transport_lapi::LayoutError;
+
+use super::pack::end;
+use super::{Basic, Datatype, DatatypeError};
+use crate::op::ElementKind;
+
+/// Bytes in memory that are converted at a time.
+const CHUNK: usize = 4096;
+/// The exponent of infinities and of what is not a number, in both formats of `long double`.
+const SPECIAL: u16 = 0x7fff;
+/// How many more bits of fraction the format of 128 bits has than that of the x87 unit.
+const EXTRA_BITS: u32 = 49;
+
+impl Datatype {
+    /// Bytes that `count` elements take in `external32`: MPI_Pack_external_size. Exact.
+    ///
+    /// # Errors
+    /// [`DatatypeError::Negative`], [`DatatypeError::Layout`] if it is no number of bytes in memory.
+    pub fn pack_external_size(&self, count: i64) -> Result<usize, DatatypeError> {
+        let size = self.signature_of(count)?.sum(&|basic| basic.external_size() as u64);
+        let size = size.and_then(|size| isize::try_from(size).ok());
+        Ok(size.ok_or(LayoutError::TooLarge)?.unsigned_abs())
+    }
+
+    /// Converts `count` elements to `external32` at `position` of a packed buffer, and moves the position behind
+    /// them: MPI_Pack_external (MPI-4.1 section 5.3). Arguments are as in [`pack`](Self::pack).
+    ///
+    /// ```
+    /// use mpicore::datatype::Datatype;
+    /// use mpicore::op::ElementKind;
+    /// let int = Datatype::predefined(ElementKind::I32);
+    /// let (mut packed, mut position) = ([0; 4], 0);
+    /// int.pack_external(&258_i32.to_ne_bytes(), 0, 1, &mut packed, &mut position)?;
+    /// assert_eq!((packed, position), ([0, 0, 1, 2], 4));
+    /// # Ok::<(), mpicore::datatype::DatatypeError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`pack`](Self::pack); nothing has changed then. [`DatatypeError::Conversion`] if a `long` or a wide
+    /// character does not fit; the elements before it have been converted, and the position has not moved.
+    pub fn pack_external(
+        &self,
+        memory: &[u8],
+        origin: isize,
+        count: i64,
+        into: &mut [u8],
+        position: &mut usize,
+    ) -> Result<(), DatatypeError> {
+        let layout = self.layout(count)?;
+        let end = end(*position, self.pack_external_size(count)?, into.len())?;
+        let (mut offset, mut at, mut buffer) = (0, *position, [0; CHUNK]);
+        self.signature_of(count)?.each_run(&mut |basic, elements| {
+            let (size, external) = (basic.size(), basic.external_size());
+            for elements in chunks(elements, size) {
+                let native = &mut buffer[..elements * size];
+                offset += layout.pack(memory, origin, offset, native)?;
+                let places = into[at..].chunks_exact_mut(external);
+                for (value, place) in native.chunks_exact(size).zip(places) {
+                    to_external(basic, value, place)
+                        .ok_or(DatatypeError::Conversion { basic, bytes: external })?;
+                }
+                at += elements * external;
+            }
+            Ok::<_, DatatypeError>(())
+        })?;
+        *position = end;
+        Ok(())
+    }
+
+    /// Converts `count` elements from `external32` at `position` of a packed buffer to where they lie in
+    /// `memory`, and moves the position behind them: MPI_Unpack_external (MPI-4.1 section 5.3). Arguments are as in
+    /// [`unpack`](Self::unpack). A `long double` is rounded to the nearest that the x87 unit has.
+    ///
+    /// # Errors
+    /// Those of [`unpack`](Self::unpack). Nothing has changed then.
+    pub fn unpack_external(
+        &self,
+        from: &[u8],
+        position: &mut usize,
+        memory: &mut [u8],
+        origin: isize,
+        count: i64,
+    ) -> Result<(), DatatypeError> {
+        let layout = self.layout(count)?;
+        let end = end(*position, self.pack_external_size(count)?, from.len())?;
+        let (mut offset, mut at, mut buffer) = (0, *position, [0; CHUNK]);
+        self.signature_of(count)?.each_run(&mut |basic, elements| {
+            let (size, external) = (basic.size(), basic.external_size());
+            for elements in chunks(elements, size) {
+                let native = &mut buffer[..elements * size];
+                let values = from[at..].chunks_exact(external);
+                for (place, value) in native.chunks_exact_mut(size).zip(values) {
+                    from_external(basic, value, place);
+                }
+                offset += layout.unpack(native, offset, memory, origin)?;
+                at += elements * external;
+            }
+            Ok::<_, DatatypeError>(())
+        })?;
+        *position = end;
+        Ok(())
+    }
+}
+
+/// A run of elements of `size` bytes, in parts that fit into the buffer.
+fn chunks(elements: u64, size: usize) -> impl Iterator<Item = usize> {
+    let most = (CHUNK / size) as u64;
+    (0..elements.div_ceil(most)).map(move |chunk| (elements - chunk * most).min(most) as usize)
+}
+
+/// Converts one value; `None` if it does not fit.
+fn to_external(basic: Basic, native: &[u8], external: &mut [u8]) -> Option<()> {
+    match basic {
+        Basic::Long => {
+            let value = i32::try_from(i64::from_ne_bytes(array(native))).ok()?;
+            external.copy_from_slice(&value.to_be_bytes());
+        }
+        Basic::UnsignedLong => {
+            let value = u32::try_from(u64::from_ne_bytes(array(native))).ok()?;
+            external.copy_from_slice(&value.to_be_bytes());
+        }
+        Basic::WideChar => {
+            let value = u16::try_from(u32::from_ne_bytes(array(native))).ok()?;
+            external.copy_from_slice(&value.to_be_bytes());
+        }
+        _ => each_part(basic, native, external, |native, external| {
+            external.copy_from_slice(&quad(array(native)).to_be_bytes());
+        }),
+    }
+    Some(())
+}
+
+/// Converts one value back.
+fn from_external(basic: Basic, external: &[u8], native: &mut [u8]) {
+    match basic {
+        Basic::Long => {
+            let value = i64::from(i32::from_be_bytes(array(external)));
+            native.copy_from_slice(&value.to_ne_bytes());
+        }
+        Basic::UnsignedLong => {
+            let value = u64::from(u32::from_be_bytes(array(external)));
+            native.copy_from_slice(&value.to_ne_bytes());
+        }
+        Basic::WideChar => {
+            let value = u32::from(u16::from_be_bytes(array(external)));
+            native.copy_from_slice(&value.to_ne_bytes());
+        }
+        _ => each_part(basic, external, native, |external, native| {
+            native.copy_from_slice(&extended(u128::from_be_bytes(array(external))));
+        }),
+    }
+}
+
+/// Converts each number of a value that is as long in both representations: `long double` by `convert`, others by
+/// the order of their bytes.
+fn each_part(basic: Basic, from: &[u8], to: &mut [u8], convert: impl Fn(&[u8], &mut [u8])) {
+    let is_long_double =
+        matches!(basic.kind(), Some(ElementKind::LongDouble | ElementKind::ComplexLongDouble));
+    let size = basic.size() / basic.parts();
+    for (from, to) in from.chunks_exact(size).zip(to.chunks_exact_mut(size)) {
+        if is_long_double {
+            convert(from, to);
+        } else {
+            to.copy_from_slice(from);
+            if cfg!(target_endian = "little") {
+                to.reverse();
+            }
+        }
+    }
+}
+
+fn array<const N: usize>(bytes: &[u8]) -> [u8; N] {
+    bytes.try_into().expect("a value has as many bytes as its type says")
+}
+
+/// A number of the x87 unit in IEEE's format of 128 bits, without loss. Bit patterns that the unit itself does not
+/// take are not numbers.
+fn quad(native: [u8; 16]) -> u128 {
+    let mantissa = u64::from_le_bytes(array(&native[..8]));
+    let top = u16::from_le_bytes(array(&native[8..10]));
+    let (sign, exponent) = (top >> 15, top & SPECIAL);
+    let (has_integer_bit, fraction) = (mantissa >> 63 == 1, mantissa & (u64::MAX >> 1));
+    let (exponent, fraction) = match exponent {
+        0 => (u16::from(has_integer_bit), fraction),
+        _ if has_integer_bit => (exponent, fraction),
+        _ => (SPECIAL, 1 << 62),
+    };
+    u128::from(sign << 15 | exponent) << 112 | u128::from(fraction) << EXTRA_BITS
+}
+
+/// The number of the x87 unit that is nearest to one in IEEE's format of 128 bits; of two, the even one. What is not
+/// a number stays so.
+fn extended(quad: u128) -> [u8; 16] {
+    let top = (quad >> 112) as u16;
+    let (sign, exponent) = (top >> 15, top & SPECIAL);
+    let fraction = quad << 16 >> 16;
+    let (kept, lost) = (fraction >> EXTRA_BITS, fraction & ((1 << EXTRA_BITS) - 1));
+    let half = 1 << (EXTRA_BITS - 1);
+    let whole = u128::from(exponent) << 63 | kept;
+    let rounded = match exponent {
+        SPECIAL if kept == 0 && lost > 0 => whole | 1 << 62,
+        SPECIAL => whole,
+        // A carry out of the fraction goes to the exponent, as it should.
+        _ => whole + u128::from(lost > half || (lost == half && kept & 1 == 1)),
+    };
+    let (exponent, fraction) = ((rounded >> 63) as u16, rounded as u64 & (u64::MAX >> 1));
+    let mantissa = u64::from(exponent > 0) << 63 | fraction;
+    let mut native = [0; 16];
+    native[..8].copy_from_slice(&mantissa.to_le_bytes());
+    native[8..10].copy_from_slice(&(sign << 15 | exponent).to_le_bytes());
+    native
+}
+
+#[cfg(test)]
+mod tests;

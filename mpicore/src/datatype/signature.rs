@@ -1,0 +1,330 @@
+//! Type signatures: which basic types a message consists of, in order, without where they lie.
+//!
+//! Every datatype has one. Receives compare theirs with the sender's, `MPI_Get_elements` counts in them, and
+//! `external.rs` converts run by run. A signature takes memory for how its type was put together, not for
+//! its elements.
+
+use std::fmt;
+use std::sync::Arc;
+
+use super::Basic;
+
+/// The modulus of fingerprints, a prime.
+const PRIME: u128 = (1 << 61) - 1;
+/// The base of fingerprints: any number below the modulus that is no small power.
+const BASE: u64 = 0x0b47_1c5e_93d2_6a1f;
+
+/// The sequence of basic types of a datatype, or of several elements of it (MPI-4.1 section 5.1).
+///
+/// ```
+/// use mpicore::datatype::Datatype;
+/// use mpicore::op::ElementKind;
+///
+/// let int = Datatype::predefined(ElementKind::I32);
+/// let (row, column) = (Datatype::contiguous(6, &int)?, Datatype::vector(2, 3, 7, &int)?);
+/// assert_eq!(row.signature(), column.signature(), "six integers, wherever they lie");
+/// assert!(row.signature().is_received_by(&row.signature().repeat(2)));
+/// assert_eq!(row.signature().to_string(), "6 int32_t");
+/// # Ok::<(), mpicore::datatype::DatatypeError>(())
+/// ```
+#[derive(Clone)]
+pub struct Signature(Arc<Sequence>);
+
+struct Sequence {
+    shape: Shape,
+    /// Basic types in it.
+    elements: u64,
+    /// Bytes of data.
+    size: u64,
+    /// The sequence as the digits of a number to the base [`BASE`], modulo [`PRIME`].
+    fingerprint: u64,
+}
+
+enum Shape {
+    /// So many of one basic type.
+    Run(Basic),
+    /// A sequence so many times; it is neither a run nor a repetition.
+    Repeat(Signature, u64),
+    /// Sequences one behind the other, none of them empty.
+    List(Box<[Signature]>),
+}
+
+impl Signature {
+    /// A number of one basic type.
+    pub(super) fn run(basic: Basic, elements: u64) -> Self {
+        if elements == 0 {
+            return Self::list(Vec::new());
+        }
+        let fingerprint = repeated(1, code(basic), elements);
+        let size = (basic.size() as u64).saturating_mul(elements);
+        Self(Arc::new(Sequence { shape: Shape::Run(basic), elements, size, fingerprint }))
+    }
+
+    /// This sequence `count` times: that of `count` elements of its type.
+    ///
+    /// More elements than memory can hold (2^63) give a signature that matches nothing in particular.
+    pub fn repeat(&self, count: u64) -> Self {
+        match &self.0.shape {
+            _ if count == 0 => Self::list(Vec::new()),
+            _ if count == 1 || self.0.elements == 0 => self.clone(),
+            Shape::Run(basic) => Self::run(*basic, self.0.elements.saturating_mul(count)),
+            Shape::Repeat(inner, before) => {
+                Self::rounds(inner.clone(), before.saturating_mul(count))
+            }
+            Shape::List(_) => Self::rounds(self.clone(), count),
+        }
+    }
+
+    fn rounds(inner: Self, count: u64) -> Self {
+        let elements = inner.0.elements.saturating_mul(count);
+        let size = inner.0.size.saturating_mul(count);
+        let fingerprint = repeated(inner.0.elements, inner.0.fingerprint, count);
+        let shape = Shape::Repeat(inner, count);
+        Self(Arc::new(Sequence { shape, elements, size, fingerprint }))
+    }
+
+    /// These sequences, one behind the other. Equal neighbours become a repetition.
+    pub(super) fn concat(parts: impl IntoIterator<Item = Self>) -> Self {
+        let mut joined: Vec<(Self, u64)> = Vec::new();
+        for part in parts.into_iter().filter(|part| part.0.elements > 0) {
+            let (stem, count) = part.stem();
+            match joined.last_mut() {
+                Some((last, before)) if last.is_same_stem(&stem) => {
+                    *before = before.saturating_add(count)
+                }
+                _ => joined.push((stem, count)),
+            }
+        }
+        let mut parts: Vec<_> = joined.iter().map(|(stem, count)| stem.repeat(*count)).collect();
+        if parts.len() == 1 { parts.remove(0) } else { Self::list(parts) }
+    }
+
+    fn list(parts: Vec<Self>) -> Self {
+        let (mut elements, mut size, mut fingerprint) = (0_u64, 0_u64, 0);
+        for Self(part) in &parts {
+            elements = elements.saturating_add(part.elements);
+            size = size.saturating_add(part.size);
+            fingerprint = joined(fingerprint, part.elements, part.fingerprint);
+        }
+        let shape = Shape::List(parts.into());
+        Self(Arc::new(Sequence { shape, elements, size, fingerprint }))
+    }
+
+    /// What is repeated, and how often.
+    fn stem(&self) -> (Self, u64) {
+        match &self.0.shape {
+            Shape::Run(basic) => (Self::run(*basic, 1), self.0.elements),
+            Shape::Repeat(inner, count) => (inner.clone(), *count),
+            Shape::List(_) => (self.clone(), 1),
+        }
+    }
+
+    fn is_same_stem(&self, other: &Self) -> bool {
+        match (&self.0.shape, &other.0.shape) {
+            (Shape::Run(one), Shape::Run(another)) => one == another,
+            _ => Arc::ptr_eq(&self.0, &other.0),
+        }
+    }
+
+    /// How many basic types there are, pairs counted as two.
+    pub fn elements(&self) -> u64 {
+        self.0.elements
+    }
+
+    /// Bytes of data in them.
+    pub fn size(&self) -> u64 {
+        self.0.size
+    }
+
+    /// A number that is the same for equal sequences, so that ranks can compare theirs without sending
+    /// them. Two sequences of `n` elements that differ have the same one with a probability of about `n` in 2^61.
+    pub fn fingerprint(&self) -> u64 {
+        self.0.fingerprint
+    }
+
+    /// Whether a message of these elements may be received as those of `receive`: if it has the same
+    /// elements or the first of them, or if one of both consists of packed bytes only and the message fits
+    /// (MPI-4.1 section 3.3.1). Takes time for how both were put together, not for their elements, and may err
+    /// as rarely as [`fingerprint`](Self::fingerprint).
+    ///
+    /// C's `long` matches an integer of 64 bits here, which is more than MPI asks for.
+    pub fn is_received_by(&self, receive: &Self) -> bool {
+        if self.is_packed() || receive.is_packed() {
+            return self.size() <= receive.size();
+        }
+        self.elements() <= receive.elements()
+            && receive.fingerprint_of_first(self.elements()) == self.fingerprint()
+    }
+
+    /// Whether all of it is `MPI_PACKED`.
+    fn is_packed(&self) -> bool {
+        matches!(self.0.shape, Shape::Run(Basic::Packed))
+    }
+
+    /// The fingerprint of the first `elements`, of which there are no fewer.
+    fn fingerprint_of_first(&self, elements: u64) -> u64 {
+        if elements == self.0.elements {
+            return self.0.fingerprint;
+        }
+        match &self.0.shape {
+            Shape::Run(basic) => repeated(1, code(*basic), elements),
+            Shape::Repeat(inner, _) => {
+                let (rounds, rest) = (elements / inner.0.elements, elements % inner.0.elements);
+                let whole = repeated(inner.0.elements, inner.0.fingerprint, rounds);
+                joined(whole, rest, inner.fingerprint_of_first(rest))
+            }
+            Shape::List(parts) => {
+                let (mut left, mut fingerprint) = (elements, 0);
+                for part in parts {
+                    let taken = left.min(part.0.elements);
+                    fingerprint = joined(fingerprint, taken, part.fingerprint_of_first(taken));
+                    left -= taken;
+                }
+                fingerprint
+            }
+        }
+    }
+
+    /// How many basic types `bytes` of data hold: `MPI_Get_elements` (MPI-4.1 section 5.1.11). `None` if they
+    /// end inside of one, or if there are more bytes than the sequence has.
+    pub fn elements_in(&self, bytes: u64) -> Option<u64> {
+        if bytes == self.0.size {
+            return Some(self.0.elements);
+        }
+        if bytes > self.0.size {
+            return None;
+        }
+        match &self.0.shape {
+            Shape::Run(basic) => {
+                let size = basic.size() as u64;
+                (bytes % size == 0).then_some(bytes / size)
+            }
+            Shape::Repeat(inner, _) => {
+                let rest = inner.elements_in(bytes % inner.0.size)?;
+                Some(bytes / inner.0.size * inner.0.elements + rest)
+            }
+            Shape::List(parts) => {
+                let (mut left, mut elements) = (bytes, 0);
+                for part in parts {
+                    let taken = left.min(part.0.size);
+                    elements += part.elements_in(taken)?;
+                    left -= taken;
+                }
+                Some(elements)
+            }
+        }
+    }
+
+    /// Calls `visit` with each run of one basic type and its length, in order, until it fails.
+    ///
+    /// # Errors
+    /// Those of `visit`.
+    pub fn each_run<E>(
+        &self,
+        visit: &mut impl FnMut(Basic, u64) -> Result<(), E>,
+    ) -> Result<(), E> {
+        match &self.0.shape {
+            Shape::Run(basic) => visit(*basic, self.0.elements),
+            Shape::Repeat(inner, count) => (0..*count).try_for_each(|_| inner.each_run(visit)),
+            Shape::List(parts) => parts.iter().try_for_each(|part| part.each_run(visit)),
+        }
+    }
+
+    /// Sums up a number of each element, such as its bytes elsewhere; `None` if it is more than 2^64.
+    pub(super) fn sum(&self, of: &impl Fn(Basic) -> u64) -> Option<u64> {
+        match &self.0.shape {
+            Shape::Run(basic) => of(*basic).checked_mul(self.0.elements),
+            Shape::Repeat(inner, count) => inner.sum(of)?.checked_mul(*count),
+            Shape::List(parts) => {
+                parts.iter().try_fold(0_u64, |sum, part| sum.checked_add(part.sum(of)?))
+            }
+        }
+    }
+}
+
+impl PartialEq for Signature {
+    /// As rarely wrong as [`fingerprint`](Self::fingerprint).
+    fn eq(&self, other: &Self) -> bool {
+        self.0.elements == other.0.elements && self.0.fingerprint == other.0.fingerprint
+    }
+}
+
+impl Eq for Signature {}
+
+impl fmt::Debug for Signature {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl fmt::Display for Signature {
+    /// As `2 times [1 double, 3 char]`; of long lists, the first entries are shown.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const SHOWN: usize = 8;
+        match &self.0.shape {
+            Shape::Run(basic) => write!(f, "{} {basic}", self.0.elements),
+            Shape::Repeat(inner, count) => write!(f, "{count} times {inner}"),
+            Shape::List(parts) => {
+                write!(f, "[")?;
+                for (index, part) in parts.iter().take(SHOWN).enumerate() {
+                    write!(f, "{}{part}", if index > 0 { ", " } else { "" })?;
+                }
+                if parts.len() > SHOWN {
+                    write!(f, ", and {} more", parts.len() - SHOWN)?;
+                }
+                write!(f, "]")
+            }
+        }
+    }
+}
+
+fn product(one: u64, other: u64) -> u64 {
+    (u128::from(one) * u128::from(other) % PRIME) as u64
+}
+
+fn sum(one: u64, other: u64) -> u64 {
+    ((u128::from(one) + u128::from(other)) % PRIME) as u64
+}
+
+/// [`BASE`] to the power of `exponent`.
+fn power(mut exponent: u64) -> u64 {
+    let (mut result, mut square) = (1, BASE);
+    while exponent > 0 {
+        if exponent & 1 == 1 {
+            result = product(result, square);
+        }
+        square = product(square, square);
+        exponent >>= 1;
+    }
+    result
+}
+
+/// The fingerprint of a sequence, and behind it one of `elements` elements and the fingerprint `next`.
+fn joined(first: u64, elements: u64, next: u64) -> u64 {
+    sum(product(first, power(elements)), next)
+}
+
+/// The fingerprint of a sequence of `elements` elements and this fingerprint, `count` times.
+fn repeated(elements: u64, fingerprint: u64, mut count: u64) -> u64 {
+    let (mut result, mut doubled, mut shift) = (0, fingerprint, power(elements));
+    while count > 0 {
+        if count & 1 == 1 {
+            result = sum(product(result, shift), doubled);
+        }
+        doubled = sum(product(doubled, shift), doubled);
+        shift = product(shift, shift);
+        count >>= 1;
+    }
+    result
+}
+
+/// The digit of a basic type, not 0.
+fn code(basic: Basic) -> u64 {
+    match basic.matched() {
+        Basic::Element(kind) => 1 + kind as u64,
+        Basic::Char => 0x101,
+        Basic::WideChar => 0x102,
+        Basic::Packed => 0x103,
+        Basic::Long | Basic::UnsignedLong => unreachable!("`matched` gives their kinds"),
+    }
+}
