@@ -62,7 +62,7 @@ impl Signature {
 
     /// This sequence `count` times: that of `count` elements of its type.
     ///
-    /// More elements than memory can hold (2^63) give a signature that matches nothing in particular.
+    /// It may have any number of elements; no more than 2^64 - 1 are counted.
     pub fn repeat(&self, count: u64) -> Self {
         match &self.0.shape {
             _ if count == 0 => Self::list(Vec::new()),

@@ -158,6 +158,12 @@ proptest! {
         let at = at.index(expected.len() + 1);
         let len = len.index(expected.len() - at + 1);
         prop_assert_eq!(source.piece(at, len).to_vec(), &expected[at..at + len], "{}", layout);
+        let mut slice = vec![0; len];
+        prop_assert_eq!(layout.pack(&memory, -low, at, &mut slice), Ok(len));
+        prop_assert_eq!(slice, &expected[at..at + len], "{}", layout);
+        let mut longer = vec![0; expected.len() + behind];
+        prop_assert_eq!(layout.pack(&memory, -low, 0, &mut longer), Ok(expected.len()));
+        prop_assert_eq!(&longer[..expected.len()], &expected, "{}", layout);
     }
 
     #[test]
@@ -169,8 +175,11 @@ proptest! {
         let (layout, places) = (recipe.layout(), recipe.places());
         let (low, high) = bounds(&places);
         let mut memory = vec![0; high.abs_diff(low) + 2];
+        let mut slice = memory.clone();
         let sink = layout.to_receive(receive(&mut memory), 1 - low);
         if has_overlap(&places) {
+            let result = layout.unpack(&numbered(places.len()), 0, &mut slice, 1 - low);
+            prop_assert_eq!(result, Err(LayoutError::Overlap), "{}", layout);
             prop_assert_eq!(sink.err(), Some(LayoutError::Overlap), "{}", layout);
             return Ok(());
         }
@@ -180,14 +189,17 @@ proptest! {
             pieces.reverse();
         }
         for (at, len) in pieces {
-            prop_assert_eq!(sink.store(at, ForeignBytes::from_slice(&message[at..at + len])), len);
+            let piece = &message[at..at + len];
+            prop_assert_eq!(sink.store(at, ForeignBytes::from_slice(piece)), len);
+            prop_assert_eq!(layout.unpack(piece, at, &mut slice, 1 - low), Ok(len));
         }
         drop(sink);
         let mut expected = vec![0; memory.len()];
         for (at, byte) in places.iter().zip(message) {
             expected[(at + 1 - low) as usize] = byte;
         }
-        prop_assert_eq!(memory, expected, "{}", layout);
+        prop_assert_eq!(&memory, &expected, "{}", layout);
+        prop_assert_eq!(slice, expected, "{}", layout);
     }
 
     #[test]

@@ -73,3 +73,16 @@ fn long_double_is_rounded_to_the_nearest() {
     let subnormal = (1_u128 << 112) - 1;
     assert_eq!(extended(subnormal), x87(1, 1 << 63), "rounded up to a normal number");
 }
+
+#[test]
+fn long_runs_are_converted_in_parts() {
+    let numbers = Datatype::contiguous(3000, &Datatype::predefined(ElementKind::I32)).unwrap();
+    let memory: Vec<_> = (0..6000_i32).flat_map(i32::to_ne_bytes).collect();
+    let expected: Vec<_> = (0..6000_i32).flat_map(i32::to_be_bytes).collect();
+    let (mut packed, mut position) = (vec![0; memory.len()], 0);
+    numbers.pack_external(&memory, 0, 2, &mut packed, &mut position).unwrap();
+    assert_eq!((&packed, position), (&expected, 24_000));
+    let mut back = vec![0; memory.len()];
+    numbers.unpack_external(&packed, &mut 0, &mut back, 0, 2).unwrap();
+    assert_eq!(back, memory);
+}
