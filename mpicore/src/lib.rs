@@ -2,7 +2,7 @@
 //!
 //! The faces of the project (the typed one for Rust, the one for C) translate their callers' words
 //! into those of this crate and hold no algorithms of their own. This crate speaks MPI's words (rank,
-//! group, topology, operation) and works on bytes: a face says which kind of elements they are. Job ranks
+//! group, datatype, operation) and works on bytes: a face says which kind of elements they are. Job ranks
 //! are the ranks of the device below.
 
 #![deny(unsafe_code)]
