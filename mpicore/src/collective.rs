@@ -39,7 +39,7 @@ pub use allreduce::allreduce;
 pub use alltoall::alltoall;
 pub use barrier::barrier;
 pub use bcast::bcast;
-pub use error::{CollectiveError, CollectiveErrorClass};
+pub use error::CollectiveError;
 pub use gather::{gather, gatherv};
 pub use place::{Blocks, Buffer, Part, Place};
 pub use reduce::{Order, reduce};

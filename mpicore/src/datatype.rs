@@ -28,7 +28,7 @@ mod tests;
 pub use array::{Distribution, Order};
 pub use basic::Basic;
 pub use contents::{Combiner, Contents, Envelope};
-pub use error::{DatatypeError, DatatypeErrorClass};
+pub use error::DatatypeError;
 pub use signature::Signature;
 
 use contents::Arguments;

@@ -14,7 +14,7 @@ mod range;
 #[cfg(test)]
 mod tests;
 
-pub use error::{GroupError, GroupErrorClass};
+pub use error::GroupError;
 pub use range::RankRange;
 
 use members::{Members, Twice};

@@ -9,6 +9,9 @@
 
 pub mod collective;
 pub mod datatype;
+mod error_class;
 pub mod group;
 pub mod op;
 pub mod topology;
+
+pub use error_class::ErrorClass;

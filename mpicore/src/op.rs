@@ -20,7 +20,7 @@ mod long_double;
 #[cfg(test)]
 mod tests;
 
-pub use error::{ErrorClass, OpError};
+pub use error::OpError;
 pub use kind::{Class, ElementKind};
 
 /// The operations that MPI defines (MPI-4.1 sections 6.9.2 and 6.9.4; the last two: 12.3.4).
@@ -225,7 +225,8 @@ impl Op {
     /// Whether the operation can be applied to elements of a kind. A user's can to all.
     ///
     /// ```
-    /// use mpicore::op::{ElementKind, ErrorClass, Op, Predefined};
+    /// use mpicore::ErrorClass;
+    /// use mpicore::op::{ElementKind, Op, Predefined};
     /// let band = Op::from(Predefined::Band);
     /// assert!(band.check(ElementKind::U16).is_ok());
     /// let error = band.check(ElementKind::F64).unwrap_err();

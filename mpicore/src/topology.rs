@@ -11,7 +11,7 @@ mod error;
 mod tests;
 
 pub use dims::dims_create;
-pub use error::{TopologyError, TopologyErrorClass};
+pub use error::TopologyError;
 
 /// A grid of nodes, with a rank for each.
 ///

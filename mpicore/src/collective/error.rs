@@ -1,6 +1,8 @@
 //! Why a collective was refused, and the MPI error class of each reason. Made by the builders of
 //! schedules; faces report it.
 
+use crate::ErrorClass;
+
 /// Why no schedule was built. Nothing has been sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -60,31 +62,15 @@ pub enum CollectiveError {
     },
 }
 
-/// MPI's error classes (MPI-4.1 section 9.4), as far as they concern the arguments of collectives.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum CollectiveErrorClass {
-    /// MPI_ERR_RANK.
-    Rank,
-    /// MPI_ERR_ROOT.
-    Root,
-    /// MPI_ERR_BUFFER.
-    Buffer,
-    /// MPI_ERR_COUNT.
-    Count,
-    /// MPI_ERR_ARG.
-    Arg,
-}
-
 impl CollectiveError {
     /// The class that MPI gives to this error.
-    pub fn class(&self) -> CollectiveErrorClass {
+    pub fn class(&self) -> ErrorClass {
         match self {
-            Self::Rank { .. } => CollectiveErrorClass::Rank,
-            Self::Root { .. } => CollectiveErrorClass::Root,
-            Self::InPlace { .. } => CollectiveErrorClass::Buffer,
-            Self::Count { .. } => CollectiveErrorClass::Count,
-            Self::Entries { .. } | Self::Block { .. } => CollectiveErrorClass::Arg,
+            Self::Rank { .. } => ErrorClass::Rank,
+            Self::Root { .. } => ErrorClass::Root,
+            Self::InPlace { .. } => ErrorClass::Buffer,
+            Self::Count { .. } => ErrorClass::Count,
+            Self::Entries { .. } | Self::Block { .. } => ErrorClass::Arg,
         }
     }
 }

@@ -4,6 +4,7 @@
 use transport_lapi::LayoutError;
 
 use super::Basic;
+use crate::ErrorClass;
 
 /// Why a call on datatypes was refused. No output has changed, except as the call says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -101,43 +102,20 @@ pub enum DatatypeError {
     },
 }
 
-/// MPI's error classes (MPI-4.1 section 9.4), as far as they concern datatypes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum DatatypeErrorClass {
-    /// MPI_ERR_ARG.
-    Arg,
-    /// MPI_ERR_BUFFER.
-    Buffer,
-    /// MPI_ERR_CONVERSION.
-    Conversion,
-    /// MPI_ERR_COUNT.
-    Count,
-    /// MPI_ERR_DIMS.
-    Dims,
-    /// MPI_ERR_RANK.
-    Rank,
-    /// MPI_ERR_TRUNCATE.
-    Truncate,
-    /// MPI_ERR_TYPE.
-    Type,
-}
-
 impl DatatypeError {
     /// The class that MPI gives to this error.
-    pub fn class(&self) -> DatatypeErrorClass {
-        use DatatypeErrorClass as Class;
+    pub fn class(&self) -> ErrorClass {
         match self {
-            Self::Negative { argument: "count", .. } => Class::Count,
-            Self::Negative { .. } | Self::Entry { .. } | Self::Entries { .. } => Class::Arg,
-            Self::Position { .. } => Class::Arg,
-            Self::NoDimensions | Self::Grid { .. } => Class::Dims,
-            Self::Rank { .. } => Class::Rank,
-            Self::Layout(LayoutError::TooLarge) => Class::Count,
-            Self::Layout(LayoutError::Outside { .. } | LayoutError::Null) => Class::Buffer,
-            Self::Layout(_) | Self::TooDeep => Class::Type,
-            Self::NoRoom { .. } => Class::Truncate,
-            Self::Conversion { .. } => Class::Conversion,
+            Self::Negative { argument: "count", .. } => ErrorClass::Count,
+            Self::Negative { .. } | Self::Entry { .. } | Self::Entries { .. } => ErrorClass::Arg,
+            Self::Position { .. } => ErrorClass::Arg,
+            Self::NoDimensions | Self::Grid { .. } => ErrorClass::Dims,
+            Self::Rank { .. } => ErrorClass::Rank,
+            Self::Layout(LayoutError::TooLarge) => ErrorClass::Count,
+            Self::Layout(LayoutError::Outside { .. } | LayoutError::Null) => ErrorClass::Buffer,
+            Self::Layout(_) | Self::TooDeep => ErrorClass::Type,
+            Self::NoRoom { .. } => ErrorClass::Truncate,
+            Self::Conversion { .. } => ErrorClass::Conversion,
         }
     }
 }

@@ -155,7 +155,7 @@ fn elements_are_counted_in_bytes() {
 
 #[test]
 fn wrong_arguments_are_named() {
-    use DatatypeErrorClass as Class;
+    use crate::ErrorClass as Class;
     let refused = |result: Result<Datatype, _>, class, says: &str| {
         let error: DatatypeError = result.unwrap_err();
         assert_eq!((error.class(), error.to_string().as_str()), (class, says));
@@ -186,7 +186,7 @@ fn wrong_arguments_are_named() {
 
 #[test]
 fn packing_says_what_does_not_fit() {
-    use DatatypeErrorClass as Class;
+    use crate::ErrorClass as Class;
     let (memory, mut packed, mut position) = ([7; 16], [0; 10], 2);
     let mut pack = |count, position: &mut usize| {
         record().pack(&memory, 0, count, &mut packed, position).unwrap_err()

@@ -2,6 +2,7 @@
 //! `range.rs`; faces report it.
 
 use super::RankRange;
+use crate::ErrorClass;
 
 /// Why a call on a group was refused. The group is as before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -51,27 +52,13 @@ pub enum GroupError {
     },
 }
 
-/// MPI's error classes (MPI-4.1 section 9.4), as far as they concern groups.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum GroupErrorClass {
-    /// MPI_ERR_RANK.
-    Rank,
-    /// MPI_ERR_ARG.
-    Arg,
-    /// MPI_ERR_GROUP.
-    Group,
-}
-
 impl GroupError {
     /// The class that MPI gives to this error.
-    pub fn class(&self) -> GroupErrorClass {
+    pub fn class(&self) -> ErrorClass {
         match self {
-            Self::Rank { .. } | Self::RankTwice { .. } | Self::RangeRank { .. } => {
-                GroupErrorClass::Rank
-            }
-            Self::StrideZero(_) | Self::StrideAway(_) => GroupErrorClass::Arg,
-            Self::JobRankTwice { .. } | Self::JobRank { .. } => GroupErrorClass::Group,
+            Self::Rank { .. } | Self::RankTwice { .. } | Self::RangeRank { .. } => ErrorClass::Rank,
+            Self::StrideZero(_) | Self::StrideAway(_) => ErrorClass::Arg,
+            Self::JobRankTwice { .. } | Self::JobRank { .. } => ErrorClass::Group,
         }
     }
 }

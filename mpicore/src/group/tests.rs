@@ -4,7 +4,8 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::subsequence;
 
-use super::{Comparison, Group, GroupError, GroupErrorClass, RankRange};
+use super::{Comparison, Group, GroupError, RankRange};
+use crate::ErrorClass;
 
 fn group(job_ranks: &[u32]) -> Group {
     Group::of_ranks(job_ranks.iter().copied()).unwrap()
@@ -97,13 +98,13 @@ fn ranges_that_lead_nowhere_are_refused() {
         let error = GroupError::StrideZero(refused);
         assert_eq!(world.range_incl(&[range(0, 1, 1), refused]), Err(error));
         assert_eq!(world.range_excl(&[refused]), Err(error));
-        assert_eq!(error.class(), GroupErrorClass::Arg);
+        assert_eq!(error.class(), ErrorClass::Arg);
     }
     for refused in [range(3, 4, -1), range(4, 3, 1), range(i32::MIN, i32::MAX, i32::MIN)] {
         let error = GroupError::StrideAway(refused);
         assert_eq!(world.range_incl(&[refused]), Err(error));
         assert_eq!(world.range_excl(&[refused]), Err(error));
-        assert_eq!(error.class(), GroupErrorClass::Arg);
+        assert_eq!(error.class(), ErrorClass::Arg);
     }
 }
 
@@ -123,7 +124,7 @@ fn ranges_beyond_the_group_are_refused() {
         let error = GroupError::RangeRank { range, rank: rank.into(), size: 8 };
         assert_eq!(world.range_incl(&[range]), Err(error));
         assert_eq!(world.range_excl(&[range]), Err(error));
-        assert_eq!(error.class(), GroupErrorClass::Rank);
+        assert_eq!(error.class(), ErrorClass::Rank);
     }
 }
 
@@ -135,7 +136,7 @@ fn ranks_are_named_once() {
     assert_eq!(some.excl(&[1, 1]), Err(twice));
     assert_eq!(some.range_incl(&[range(0, 2, 1), range(3, 1, -2)]), Err(twice));
     assert_eq!(some.range_excl(&[range(1, 1, 1), range(1, 1, 1)]), Err(twice));
-    assert_eq!(twice.class(), GroupErrorClass::Rank);
+    assert_eq!(twice.class(), ErrorClass::Rank);
 }
 
 #[test]
@@ -146,7 +147,7 @@ fn ranks_are_those_of_the_group() {
     assert_eq!(some.incl(&[0, 6]), Err(refused));
     assert_eq!(some.excl(&[6, 6]), Err(refused));
     assert_eq!(some.translate_ranks(&[0, 6], &Group::world(9)), Err(refused));
-    assert_eq!(refused.class(), GroupErrorClass::Rank);
+    assert_eq!(refused.class(), ErrorClass::Rank);
 }
 
 #[test]
@@ -154,11 +155,11 @@ fn a_group_has_each_task_once() {
     for twice in [vec![2, 2], vec![0, 1, 2, 2], vec![2, 0, 5, 2, 5]] {
         let error = GroupError::JobRankTwice { job_rank: 2 };
         assert_eq!(Group::of_ranks(twice), Err(error));
-        assert_eq!(error.class(), GroupErrorClass::Group);
+        assert_eq!(error.class(), ErrorClass::Group);
     }
     let error = GroupError::JobRank { job_rank: u32::MAX };
     assert_eq!(Group::of_ranks([u32::MAX - 1, u32::MAX]), Err(error));
-    assert_eq!(error.class(), GroupErrorClass::Group);
+    assert_eq!(error.class(), ErrorClass::Group);
 }
 
 #[test]

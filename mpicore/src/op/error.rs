@@ -3,6 +3,7 @@
 //! Returned by `op.rs`.
 
 use super::{ElementKind, Predefined};
+use crate::ErrorClass;
 
 /// Why nothing was computed. The buffers are unchanged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -50,20 +51,6 @@ fn legal(op: Predefined) -> String {
         Some((last, before)) => format!("{} and {last}", before.join(", ")),
         None => String::new(),
     }
-}
-
-/// MPI's error classes (MPI-4.1 section 9.4), as far as operations give them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum ErrorClass {
-    /// MPI_ERR_OP.
-    Op,
-    /// MPI_ERR_TYPE.
-    Type,
-    /// MPI_ERR_COUNT.
-    Count,
-    /// MPI_ERR_ARG.
-    Arg,
 }
 
 impl OpError {

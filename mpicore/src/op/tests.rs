@@ -4,7 +4,8 @@
 use std::sync::{Arc, Mutex};
 
 use super::kernels::kernel;
-use super::{Class, ElementKind, ErrorClass, Op, OpError, Predefined, UserOp, reduce_local};
+use super::{Class, ElementKind, Op, OpError, Predefined, UserOp, reduce_local};
+use crate::ErrorClass;
 
 mod values;
 

@@ -1,6 +1,8 @@
 //! Why a call on a topology was refused, and the MPI error class of each reason. Made by `topology.rs`
 //! and `dims.rs`; faces report it.
 
+use crate::ErrorClass;
+
 /// Why a call on a topology was refused. Nothing has changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -90,31 +92,19 @@ pub enum TopologyError {
     },
 }
 
-/// MPI's error classes (MPI-4.1 section 9.4), as far as they concern topologies.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum TopologyErrorClass {
-    /// MPI_ERR_DIMS.
-    Dims,
-    /// MPI_ERR_ARG.
-    Arg,
-    /// MPI_ERR_RANK.
-    Rank,
-}
-
 impl TopologyError {
     /// The class that MPI gives to this error.
-    pub fn class(&self) -> TopologyErrorClass {
+    pub fn class(&self) -> ErrorClass {
         match self {
             Self::KeptDimension { .. }
             | Self::NoFreeDimension { .. }
             | Self::LengthZero { .. }
-            | Self::TooLarge { .. } => TopologyErrorClass::Dims,
+            | Self::TooLarge { .. } => ErrorClass::Dims,
             Self::NoNodes
             | Self::Entries { .. }
             | Self::Coordinate { .. }
-            | Self::Direction { .. } => TopologyErrorClass::Arg,
-            Self::Rank { .. } => TopologyErrorClass::Rank,
+            | Self::Direction { .. } => ErrorClass::Arg,
+            Self::Rank { .. } => ErrorClass::Rank,
         }
     }
 }

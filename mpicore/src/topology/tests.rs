@@ -4,7 +4,8 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use super::{Cartesian, Shift, TopologyError, TopologyErrorClass, dims_create};
+use super::{Cartesian, Shift, TopologyError, dims_create};
+use crate::ErrorClass;
 
 fn grid(dims: &[u32], periods: &[bool]) -> Cartesian {
     Cartesian::new(dims, periods).unwrap()
@@ -30,7 +31,7 @@ fn dims_of_the_standard() {
     assert_eq!(created(6, [0, 3, 0]), [2, 3, 1]);
     let error = refused(7, &[0, 3, 0]);
     assert_eq!(error, TopologyError::KeptDimension { dimension: 1, length: 3, left: 7, nodes: 7 });
-    assert_eq!(error.class(), TopologyErrorClass::Dims);
+    assert_eq!(error.class(), ErrorClass::Dims);
 }
 
 #[test]
@@ -56,14 +57,14 @@ fn dims_that_are_given_stay() {
 
 #[test]
 fn dims_that_cannot_hold_the_nodes_are_refused() {
-    let dims = TopologyErrorClass::Dims;
+    let dims = ErrorClass::Dims;
     let kept = TopologyError::KeptDimension { dimension: 2, length: 6, left: 3, nodes: 12 };
     assert_eq!((refused(12, &[4, 0, 6]), kept.class()), (kept, dims));
     let room = TopologyError::NoFreeDimension { room: 4, nodes: 12 };
     assert_eq!((refused(12, &[2, 2]), room.class()), (room, dims));
     assert_eq!(refused(2, &[]), TopologyError::NoFreeDimension { room: 1, nodes: 2 });
     let none = TopologyError::NoNodes;
-    assert_eq!((refused(0, &[0, 0]), none.class()), (none, TopologyErrorClass::Arg));
+    assert_eq!((refused(0, &[0, 0]), none.class()), (none, ErrorClass::Arg));
     let more = TopologyError::KeptDimension { dimension: 1, length: u32::MAX, left: 1, nodes: 2 };
     assert_eq!(refused(2, &[2, u32::MAX, u32::MAX]), more);
 }
@@ -114,13 +115,13 @@ fn grids_that_are_none_are_refused() {
     let refused = |dims: &[u32], periods: &[bool]| Cartesian::new(dims, periods).unwrap_err();
     let entries = TopologyError::Entries { given: 1, dimensions: 2 };
     assert_eq!(refused(&[2, 2], &[true]), entries);
-    assert_eq!(entries.class(), TopologyErrorClass::Arg);
+    assert_eq!(entries.class(), ErrorClass::Arg);
     let zero = TopologyError::LengthZero { dimension: 1 };
     assert_eq!(refused(&[u32::MAX, 0], &[true; 2]), zero);
-    assert_eq!(zero.class(), TopologyErrorClass::Dims);
+    assert_eq!(zero.class(), ErrorClass::Dims);
     let large = TopologyError::TooLarge { dimension: 1, length: 1 << 16 };
     assert_eq!(refused(&[1 << 15, 1 << 16, 2], &[true; 3]), large);
-    assert_eq!(refused(&[1 << 20, 1 << 20], &[true; 2]).class(), TopologyErrorClass::Dims);
+    assert_eq!(refused(&[1 << 20, 1 << 20], &[true; 2]).class(), ErrorClass::Dims);
     assert_eq!(grid(&[i32::MAX as u32, 1], &[true; 2]).size(), i32::MAX as u32);
 }
 
@@ -132,7 +133,7 @@ fn ranks_outside_of_the_grid_are_refused() {
     assert_eq!(tube.shift(6, 0, 1), Err(error));
     assert_eq!(tube.sub(6, &[true, true]), Err(error));
     assert_eq!(tube.neighbours(6), Err(error));
-    assert_eq!(error.class(), TopologyErrorClass::Rank);
+    assert_eq!(error.class(), ErrorClass::Rank);
 }
 
 #[test]
@@ -144,7 +145,7 @@ fn coordinates_wrap_in_periodic_dimensions_only() {
     for coordinate in [-1, 2, i32::MAX] {
         let error = TopologyError::Coordinate { dimension: 0, coordinate, length: 2 };
         assert_eq!(tube.rank(&[coordinate, 0]), Err(error));
-        assert_eq!(error.class(), TopologyErrorClass::Arg);
+        assert_eq!(error.class(), ErrorClass::Arg);
     }
     let entries = TopologyError::Entries { given: 1, dimensions: 2 };
     assert_eq!(tube.rank(&[0]), Err(entries));
@@ -167,7 +168,7 @@ fn shifts_end_where_a_dimension_does() {
     assert_eq!(shift(3, 1, i32::MIN), (Some(5), Some(4)));
     let error = TopologyError::Direction { direction: 2, dimensions: 2 };
     assert_eq!(tube.shift(0, 2, 1), Err(error));
-    assert_eq!(error.class(), TopologyErrorClass::Arg);
+    assert_eq!(error.class(), ErrorClass::Arg);
 }
 
 /// How many ranks there are in each part, by color.

@@ -1,11 +1,12 @@
 //! What builders of schedules refuse, and how that is classed and worded.
 
 use super::member;
+use crate::ErrorClass;
 use crate::collective::inter::{self, InterMember, Root};
 use crate::collective::{
-    Blocks, CollectiveError, CollectiveErrorClass, Member, Operands, Order, Schedule, allgather,
-    allgatherv, allreduce, alltoall, bcast, exscan, gather, gatherv, reduce, reduce_scatter,
-    reduce_scatter_block, scan, scatter, scatterv,
+    Blocks, CollectiveError, Member, Operands, Order, Schedule, allgather, allgatherv, allreduce,
+    alltoall, bcast, exscan, gather, gatherv, reduce, reduce_scatter, reduce_scatter_block, scan,
+    scatter, scatterv,
 };
 
 const TOO_MANY: u64 = i64::MAX as u64 + 1;
@@ -20,7 +21,7 @@ fn a_rank_that_the_communicator_has_not_is_refused() {
     let error = Member::new(3, 3).unwrap_err();
     assert_eq!(error, CollectiveError::Rank { rank: 3, size: 3 });
     assert_eq!(InterMember::new(3, 3, 9), Err(error));
-    assert_eq!(error.class(), CollectiveErrorClass::Rank);
+    assert_eq!(error.class(), ErrorClass::Rank);
     let text = "rank 3 is out of range: the communicator has 3 ranks, counted from 0";
     assert_eq!(error.to_string(), text);
 }
@@ -46,7 +47,7 @@ fn a_root_that_is_no_rank_is_refused() {
     for built in built.into_iter().chain(between_groups) {
         assert_eq!(refused(built), error);
     }
-    assert_eq!(error.class(), CollectiveErrorClass::Root);
+    assert_eq!(error.class(), ErrorClass::Root);
     let text = "root 2 is out of range: the group of the root has 2 ranks, counted from 0";
     assert_eq!(error.to_string(), text);
 }
@@ -59,7 +60,7 @@ fn only_the_root_works_in_place() {
     assert_eq!(refused(scatter(me, 0, 0, None)), error);
     assert_eq!(refused(scatterv(me, 0, NONE, None)), error);
     assert_eq!(refused(reduce(me, 0, 0, Operands::InPlace, Order::Free)), error);
-    assert_eq!(error.class(), CollectiveErrorClass::Buffer);
+    assert_eq!(error.class(), ErrorClass::Buffer);
     let text = "rank 1 cannot work in place: only the root, rank 0, can; give it a buffer";
     assert_eq!(error.to_string(), text);
 }
@@ -82,7 +83,7 @@ fn lists_have_one_entry_for_each_rank() {
         assert!(gatherv(me, 1, Some(0), list).is_ok() && scatterv(me, 1, list, Some(0)).is_ok());
     }
     assert_eq!(refused(reduce_scatter(me, &[1], Operands::Input)), error);
-    assert_eq!(error.class(), CollectiveErrorClass::Arg);
+    assert_eq!(error.class(), ErrorClass::Arg);
     assert_eq!(error.to_string(), "1 entries for 2 ranks; give one for each");
 }
 
@@ -118,7 +119,7 @@ fn more_elements_than_can_be_indexed_are_refused() {
     let third = TOO_MANY / 3 + 1;
     let working = CollectiveError::Count { count: third, blocks: 3 };
     assert_eq!(refused(reduce_scatter(me, &[third, 0], input)), working);
-    assert_eq!(once.class(), CollectiveErrorClass::Count);
+    assert_eq!(once.class(), ErrorClass::Count);
     let text = "2 times 4611686018427387904 elements are more than 9223372036854775807; give fewer";
     assert_eq!(twice.to_string(), text);
 }
@@ -128,7 +129,7 @@ fn blocks_end_where_elements_can_be_indexed() {
     let list = Blocks::Listed { counts: &[1, 1], displacements: &[-1, i64::MAX] };
     let error = refused(alltoall(member(0, 2), None, list));
     let expected = CollectiveError::Block { rank: 1, count: 1, displacement: i64::MAX };
-    assert_eq!((error, error.class()), (expected, CollectiveErrorClass::Arg));
+    assert_eq!((error, error.class()), (expected, ErrorClass::Arg));
     let text = "the block of rank 1, 1 elements from 9223372036854775807 on, ends beyond \
         9223372036854775807";
     assert_eq!(error.to_string(), text);

@@ -1,7 +1,7 @@
 //! Values in `external32`, byte by byte.
 
-use super::super::DatatypeErrorClass;
 use super::*;
+use crate::ErrorClass;
 
 fn packed(basic: impl Into<Basic>, native: &[u8]) -> Result<Vec<u8>, DatatypeError> {
     let datatype = Datatype::predefined(basic);
@@ -30,7 +30,7 @@ fn long_and_wide_characters_are_shorter() {
     assert_eq!(packed(Basic::WideChar, &0xe9_u32.to_ne_bytes()).unwrap(), [0, 0xe9]);
     let error = packed(Basic::Long, &(1_i64 << 31).to_ne_bytes()).unwrap_err();
     assert_eq!(error, DatatypeError::Conversion { basic: Basic::Long, bytes: 4 });
-    assert_eq!(error.class(), DatatypeErrorClass::Conversion);
+    assert_eq!(error.class(), ErrorClass::Conversion);
 }
 
 /// A number of the x87 unit.

@@ -123,7 +123,7 @@ fn the_distributed_array_of_the_standard() {
 
 #[test]
 fn wrong_arrays_are_refused() {
-    use DatatypeErrorClass as Class;
+    use crate::ErrorClass as Class;
     use Distribution::{Block, Cyclic, Whole};
     let refused = |result: Result<Datatype, DatatypeError>, class, says: &str| {
         let error = result.unwrap_err();
