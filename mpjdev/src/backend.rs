@@ -3,6 +3,7 @@
 
 pub(crate) mod eager;
 pub(crate) mod rendezvous;
+pub(crate) mod withdrawal;
 
 use transport_lapi::adapter::Adapter;
 use transport_lapi::{
@@ -51,7 +52,8 @@ pub(crate) fn register<A: Adapter>(session: &mut Session<A, State>) -> Result<()
     }
     let shared: [(u8, ShortHandler<State>); 2] =
         [(envelope::DONE, done), (envelope::CREDIT, credit)];
-    for (index, handler) in eager::Eager::short_handlers().into_iter().chain(shared) {
+    let short = eager::Eager::short_handlers().into_iter().chain(shared);
+    for (index, handler) in short.chain(withdrawal::short_handlers()) {
         session.addr_set_short(usize::from(index), handler)?;
     }
     Ok(())
@@ -71,6 +73,7 @@ pub(crate) fn receive(
         Some(EarlyBody::Rendezvous { .. }) => {
             rendezvous::Rendezvous::receive(state, outbox, early, key, into);
         }
+        Some(EarlyBody::Withdrawn) => withdrawal::receive(state, early, key),
         None => {}
     }
     key
@@ -112,7 +115,8 @@ fn done(
     }
     match state.requests.sending(request) {
         Some(sending) if sending.dest == origin && sending.unanswered => {
-            sending.unanswered = false;
+            // A withdrawal has come too late.
+            (sending.unanswered, sending.failed) = (false, None);
             Some((answered, request))
         }
         _ => {
@@ -123,10 +127,11 @@ fn done(
 }
 
 /// The receiver of a send is lost, and the transport keeps nothing that was queued for it: the send fails when its
-/// data are withdrawn, and have left.
+/// data are withdrawn, and have left. One that its sender has withdrawn fails for the sender's reason.
 pub(crate) fn lose_send(state: &mut State, outbox: &mut Outbox<State>, key: u64, error: Error) {
     if let Some(sending) = state.requests.sending(key) {
-        (sending.unanswered, sending.failed) = (false, Some(Box::new(error)));
+        sending.unanswered = false;
+        sending.failed.get_or_insert_with(|| Box::new(error));
         answered(state, outbox, key);
     }
 }

@@ -67,6 +67,7 @@ fn arrived(early: &Early) -> String {
         EarlyBody::Eager { arrived: true, .. } => "eager, all here",
         EarlyBody::Eager { .. } => "eager, arriving",
         EarlyBody::Rendezvous { .. } => "rendezvous, with its sender",
+        EarlyBody::Withdrawn => "withdrawn by its sender",
     };
     format!("from rank {source}, tag {tag}, {len} bytes ({how}), context {context}")
 }
@@ -93,6 +94,10 @@ fn operation(state: &State, key: u64, operation: &Operation) -> Option<String> {
             let Matched { source, tag, len, .. } = matched;
             let what = format!("receive from rank {source}, tag {tag}, {capacity} bytes");
             Some(format!("{what} ({phase} a message of {len} bytes)"))
+        }
+        Operation::Begun { call, context, tag } => {
+            let call = format!("{call:?}").to_lowercase();
+            Some(format!("begun: {call} in context {context}, tag {tag}"))
         }
         Operation::Done { .. } | Operation::Cancelled | Operation::Failed(_) => None,
     }

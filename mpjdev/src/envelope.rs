@@ -7,9 +7,11 @@
 //! | RENDEZVOUS     | 3     | 40    | context, tag, the sender's request, address, length, key |
 //! | DONE           | 4     | 8     | the sender's request                                |
 //! | CREDIT         | 5     | 8     | bytes                                               |
+//! | WITHDRAW       | 6     | 8     | the sender's request                                |
+//! | WITHDRAWN      | 7     | 8     | the sender's request                                |
 //!
-//! The source is not in the envelope: the transport knows the origin. DONE and CREDIT carry no data and come as short
-//! messages only.
+//! The source is not in the envelope: the transport knows the origin. Those from DONE on carry no data and come as
+//! short messages only.
 
 use transport_lapi::RemoteRegion;
 
@@ -25,6 +27,10 @@ pub(crate) const RENDEZVOUS: u8 = 3;
 pub(crate) const DONE: u8 = 4;
 /// Early memory is free again.
 pub(crate) const CREDIT: u8 = 5;
+/// A rendezvous or synchronous message is not to be taken any more, if it has met no receive yet.
+pub(crate) const WITHDRAW: u8 = 6;
+/// It has met none, and will not be taken.
+pub(crate) const WITHDRAWN: u8 = 7;
 
 /// Whether messages of this context are parts of collective operations, which need every rank of the job: those of
 /// odd ones are.

@@ -1,9 +1,11 @@
-//! Requests that nobody waits for: they are cancelled, followed by something, or given up with their buffers.
+//! Requests that nobody waits for any more as they are: they are cancelled, withdrawn, followed by something, or given
+//! up with their buffers.
 
 use std::any::Any;
 
 use transport_lapi::adapter::Adapter;
 
+use crate::backend::withdrawal;
 use crate::device::Device;
 use crate::error::Error;
 use crate::request::{self, Handle, Operation, Request};
@@ -31,6 +33,31 @@ impl<A: Adapter> Device<A> {
             session.wake();
         }
         Ok(cancelled)
+    }
+
+    /// Gives an operation up for good, for a call that fails since a rank is lost that it needs, whichever rank this
+    /// operation needs. The request is to be waited for:
+    ///
+    /// - A receive that has not met a message yet is cancelled.
+    /// - A send whose receiver has to answer, by rendezvous or in synchronous mode, fails with `because` if its message
+    ///   has met no receive by the time that the receiver hears of it. Its buffer is free when it ends, and the receive
+    ///   that meets the message later fails with [`Error::Withdrawn`]. Where the receiver has taken the message, both
+    ///   end well. The send ends when the receiver has made progress, or is lost.
+    /// - Any other operation is left alone: data of a message that has met its receive arrive, those of an eager send
+    ///   leave as soon as there is room, and what [`Device::begin`] began is its client's to end.
+    ///
+    /// # Errors
+    /// As [`Device::cancel`].
+    pub fn withdraw(&self, request: &Request, because: Error) -> Result<(), Error> {
+        let Handle::Pending(key) = self.handle(request)? else { return Ok(()) };
+        if !self.cancel(request)? {
+            let mut session = self.session()?;
+            let (state, outbox) = session.parts();
+            withdrawal::ask(state, outbox, key, because);
+            // A thread that sleeps may be the only one that sends it.
+            session.wake();
+        }
+        Ok(())
     }
 
     /// Gives a request up: nobody waits for it any more, and `next` runs when the operation has ended, with its

@@ -21,6 +21,7 @@
 #![deny(unsafe_code)]
 
 mod backend;
+mod begun;
 pub mod buffer;
 mod choice;
 mod credit;
@@ -32,6 +33,7 @@ mod envelope;
 mod error;
 mod follow;
 mod huge;
+mod idle;
 mod loss;
 pub mod matching;
 mod note;
@@ -45,6 +47,7 @@ mod status;
 mod wait;
 pub mod wireup;
 
+pub use begun::Ending;
 pub use buffer::Buffer;
 pub use device::{Device, Mode, Options};
 pub use error::{Error, ErrorClass, PeerError};

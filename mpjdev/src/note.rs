@@ -57,6 +57,9 @@ pub(crate) fn of_operation<A: Adapter>(session: &Session<A, State>, call: Call, 
             Wait { bytes, ..pattern.map(|pattern| of_pattern(&pattern)).unwrap_or_default() }
         }
         Some(Operation::Taking(taking)) => of_taking(taking),
+        Some(&Operation::Begun { context, tag, .. }) => {
+            Wait { context: context.into(), tag: Some(tag), ..Wait::default() }
+        }
         _ => Wait::default(),
     };
     Wait { call, open: 1, ..wait }

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::num::NonZeroU64;
 
 use rustc_hash::FxBuildHasher;
+use transport_lapi::bootstrap::board::Call;
 use transport_lapi::{ForeignBytes, RemoteRegion, Sink};
 
 use crate::error::Error;
@@ -86,6 +87,8 @@ pub(crate) enum Operation {
     Posted(Posted),
     /// A receive whose message is coming.
     Taking(Taking),
+    /// What no message ends, but a client of the device, for a call of this kind.
+    Begun { call: Call, context: u32, tag: i32 },
     /// Ended: source, tag and length. A status is made of them where it is needed, not copied as a
     /// whole: these words were mostly written a moment before they are read, one by one.
     Done { source: u32, tag: i32, bytes: usize },
@@ -93,6 +96,17 @@ pub(crate) enum Operation {
     Cancelled,
     /// Ended with an error; the box keeps the other cases small.
     Failed(Box<Error>),
+}
+
+impl Operation {
+    /// Whether it is under way.
+    #[inline(always)]
+    pub fn is_open(&self) -> bool {
+        match self {
+            Self::Send(_) | Self::Posted(_) | Self::Taking(_) | Self::Begun { .. } => true,
+            Self::Done { .. } | Self::Cancelled | Self::Failed(_) => false,
+        }
+    }
 }
 
 /// A send that is not complete.
@@ -108,7 +122,8 @@ pub(crate) struct Sending {
     pub unanswered: bool,
     /// The receiver may read this until then.
     pub exposed: Option<RemoteRegion>,
-    /// Why the send fails, when its data are in use no more.
+    /// Why the send fails, when its data are in use no more. Of a send that was withdrawn, only if the receiver has
+    /// not taken it.
     pub failed: Option<Box<Error>>,
 }
 
@@ -246,8 +261,7 @@ impl Requests {
 
     /// Whether the operation is under way.
     pub fn is_open(&self, key: u64) -> bool {
-        let operation = self.slab.get(key);
-        matches!(operation, Some(Operation::Send(_) | Operation::Posted(_) | Operation::Taking(_)))
+        self.slab.get(key).is_some_and(Operation::is_open)
     }
 
     /// Whether the operation has failed since a rank was lost.
@@ -259,6 +273,11 @@ impl Requests {
     /// Whether the operation is a receive without a message.
     pub fn is_posted(&self, key: u64) -> bool {
         matches!(self.slab.get(key), Some(Operation::Posted(_)))
+    }
+
+    /// Whether the operation is one that a client ends.
+    pub fn is_begun(&self, key: u64) -> bool {
+        matches!(self.slab.get(key), Some(Operation::Begun { .. }))
     }
 
     /// Length of the buffer of the posted receive with this number.
@@ -345,6 +364,19 @@ impl Requests {
         }
     }
 
+    /// The same, but the operation is not forgotten.
+    pub fn outcome(&self, key: u64) -> Option<Result<Status, Error>> {
+        match self.slab.get(key) {
+            Some(&Operation::Done { source, tag, bytes }) => {
+                Some(Ok(Status::new(source, tag, bytes)))
+            }
+            Some(Operation::Cancelled) => Some(Ok(Status::CANCELLED)),
+            Some(Operation::Failed(error)) => Some(Err((**error).clone())),
+            Some(_) => None,
+            None => Some(Err(Error::Request)),
+        }
+    }
+
     #[cold]
     #[inline(never)]
     fn take_otherwise(&mut self, key: u64) -> Option<Result<Status, Error>> {
@@ -375,5 +407,27 @@ impl Requests {
 
     pub fn iter(&self) -> impl Iterator<Item = (u64, &Operation)> {
         self.slab.iter()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The operations that messages end.
+    #[expect(dead_code, reason = "only its size counts")]
+    enum OfMessages {
+        Send(Sending),
+        Posted(Posted),
+        Taking(Taking),
+        Done { source: u32, tag: i32, bytes: usize },
+        Cancelled,
+        Failed(Box<Error>),
+    }
+
+    /// What messages need is all that an operation takes.
+    #[test]
+    fn operations_of_clients_make_no_operation_larger() {
+        assert_eq!(size_of::<Operation>(), size_of::<OfMessages>());
     }
 }

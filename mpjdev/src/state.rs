@@ -118,8 +118,8 @@ impl State {
         self.post(outbox, rank, DONE, request);
     }
 
-    /// Nothing is told a rank that is lost.
-    fn post(&mut self, outbox: &mut Outbox<Self>, rank: u32, handler: u8, value: u64) {
+    /// Sends a rank one word. Nothing is told a rank that is lost.
+    pub(crate) fn post(&mut self, outbox: &mut Outbox<Self>, rank: u32, handler: u8, value: u64) {
         if self.losses.contain(rank) {
             return;
         }

@@ -14,7 +14,16 @@ pub struct Status {
 }
 
 impl Status {
-    pub(crate) fn new(source: u32, tag: i32, bytes: usize) -> Self {
+    /// The status of an operation that was not cancelled. A client of the device makes one for an operation that it
+    /// ends itself ([`crate::Device::end`]).
+    ///
+    /// ```
+    /// use mpjdev::Status;
+    /// let status = Status::new(3, 7, 16);
+    /// assert_eq!((status.source, status.tag, status.bytes, status.cancelled), (3, 7, 16, false));
+    /// ```
+    #[inline(always)]
+    pub fn new(source: u32, tag: i32, bytes: usize) -> Self {
         Self { source, tag, bytes, cancelled: false }
     }
 

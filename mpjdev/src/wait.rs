@@ -55,6 +55,63 @@ impl<A: Adapter> Device<A> {
         }
     }
 
+    /// Looks whether the operation is complete, and leaves the request as it is (MPI_Request_get_status, MPI-4
+    /// section 3.7.6): `None` if it is not. May be repeated, and the request is still to be waited for.
+    ///
+    /// # Errors
+    /// [`Error::Request`] for a request of another device; what made the device unusable. An error of the operation
+    /// is its outcome.
+    pub fn istatus(&self, request: &Request) -> Result<Option<Result<Status, Error>>, Error> {
+        let handle = self.handle(request)?;
+        self.poll_for(|session| match handle {
+            Handle::Done(status) => Some(Ok(status)),
+            Handle::Pending(key) => session.state.requests.outcome(key),
+        })
+    }
+
+    /// Tests whether one of the requests is complete (MPI_Testany). If one is, returns its place and outcome; the
+    /// place is empty afterwards. `None` if none is complete, or all places are empty.
+    ///
+    /// # Errors
+    /// What made the device unusable.
+    pub fn itestany(&self, requests: &mut [Option<Request>]) -> Result<Option<Completion>, Error> {
+        let mut one = self.itest_first(requests, 1)?;
+        Ok(one.pop())
+    }
+
+    /// Tests which of the requests are complete (MPI_Testsome). Returns places and outcomes of all that are; none
+    /// if no request is complete, or all places are empty.
+    ///
+    /// # Errors
+    /// What made the device unusable.
+    pub fn itestsome(&self, requests: &mut [Option<Request>]) -> Result<Vec<Completion>, Error> {
+        self.itest_first(requests, usize::MAX)
+    }
+
+    /// Tests whether all requests are complete (MPI_Testall). If they are, returns their outcomes in order, without
+    /// empty places, and all places are empty afterwards; no outcomes if all were empty before. Else `None`, and no
+    /// request is taken.
+    ///
+    /// # Errors
+    /// What made the device unusable.
+    pub fn itestall(
+        &self,
+        requests: &mut [Option<Request>],
+    ) -> Result<Option<Vec<Result<Status, Error>>>, Error> {
+        self.poll_for(|session| {
+            let State { requests: operations, .. } = &session.state;
+            let is_open = |request: &Request| {
+                let key = request.pending_on(self.number());
+                key.is_some_and(|key| operations.is_open(key))
+            };
+            if requests.iter().flatten().any(is_open) {
+                return None;
+            }
+            let state = &mut session.state;
+            Some(requests.iter_mut().filter_map(|place| self.take_ended(state, place)).collect())
+        })
+    }
+
     /// Waits until one of the requests is complete (MPI_Waitany). Returns its place and outcome; the
     /// place is empty afterwards. `None` if all places are empty.
     ///
@@ -184,6 +241,29 @@ impl<A: Adapter> Device<A> {
             return Ok(Vec::new());
         }
         self.wait_until(First { device: self, requests, most, looked_at: Requests::NEVER })
+    }
+
+    fn itest_first(
+        &self,
+        requests: &mut [Option<Request>],
+        most: usize,
+    ) -> Result<Vec<Completion>, Error> {
+        let ended =
+            self.poll_for(|session| Some(self.take_first(&mut session.state, requests, most)))?;
+        Ok(ended.unwrap_or_default())
+    }
+
+    /// Takes complete requests out of their places, at most `most` of them.
+    fn take_first(
+        &self,
+        state: &mut State,
+        requests: &mut [Option<Request>],
+        most: usize,
+    ) -> Vec<Completion> {
+        let ended = requests.iter_mut().enumerate().filter_map(|(place, request)| {
+            self.take_ended(state, request).map(|outcome| (place, outcome))
+        });
+        ended.take(most).collect()
     }
 
     /// Takes a request under way that has ended well out of its place: most of them.
@@ -353,10 +433,7 @@ impl<A: Adapter> Awaited<A, State> for First<'_, A> {
         if !state.requests.has_news(&mut self.looked_at) {
             return None;
         }
-        let ended = self.requests.iter_mut().enumerate().filter_map(|(place, request)| {
-            self.device.take_ended(state, request).map(|outcome| (place, outcome))
-        });
-        let ended: Vec<_> = ended.take(self.most).collect();
+        let ended = self.device.take_first(state, self.requests, self.most);
         (!ended.is_empty()).then_some(ended)
     }
 

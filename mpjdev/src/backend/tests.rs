@@ -2,12 +2,12 @@
 //! messages take of the memory that credit stands for.
 
 use transport_lapi::wireup::{self, Native};
-use transport_lapi::{Amsend, Context, ForeignBytes, RemoteRegion, SendRegion, Sent};
+use transport_lapi::{Amsend, Context, ForeignBytes, RecvRegion, RemoteRegion, SendRegion, Sent};
 
 use super::eager::Eager;
 use crate::device::{Device, Mode, Options};
 use crate::early::EarlyBody;
-use crate::envelope::{self, CREDIT, DONE, EAGER_SYNC, RENDEZVOUS};
+use crate::envelope::{self, CREDIT, DONE, EAGER_SYNC, RENDEZVOUS, WITHDRAW, WITHDRAWN};
 use crate::error::{Error, PeerError};
 use crate::matching::Pattern;
 use crate::request::Request;
@@ -60,6 +60,13 @@ impl Pair {
         sent.expect("it goes, in whatever way")
     }
 
+    /// The key of the operation of rank 0 that is under way.
+    fn open(&self) -> u64 {
+        let session = self.device.session().expect("it is usable");
+        let open = session.state.requests.iter().map(|(key, _)| key).next();
+        open.expect("the rendezvous waits for its answer")
+    }
+
     /// Messages that went eagerly, by rendezvous, and in this way for want of credit.
     fn counts(&self) -> (u64, u64, u64) {
         let stats = self.device.stats().expect("it is usable");
@@ -87,7 +94,7 @@ fn taken(state: &State) -> usize {
     let data = state.early.iter().map(|(_, early)| match &early.body {
         // A word before it, whole pairs of words, and at least two: what the allocator of glibc does.
         EarlyBody::Eager { buffer, .. } => (buffer.bytes().len() + 8).next_multiple_of(16).max(32),
-        EarlyBody::Rendezvous { .. } => 0,
+        EarlyBody::Rendezvous { .. } | EarlyBody::Withdrawn => 0,
     });
     data.sum::<usize>() + state.early.bytes() + state.matcher.early_bytes()
 }
@@ -119,7 +126,7 @@ fn early_messages_take_no_more_memory_than_their_limit() {
 /// Answers and credits that a peer makes up: each is refused for its own reason, which names the rank.
 #[test]
 fn answers_and_credits_that_are_none_are_refused() {
-    for handler in [DONE, CREDIT] {
+    for handler in [DONE, CREDIT, WITHDRAW, WITHDRAWN] {
         let pair = Pair::without_credit();
         pair.say_with(handler, &[0; 8], vec![1; 3]);
         assert_eq!(pair.complaint(), PeerError::Data { len: 3 });
@@ -133,6 +140,9 @@ fn answers_and_credits_that_are_none_are_refused() {
         let pair = Pair::without_credit();
         pair.say(DONE, request);
         assert_eq!(pair.complaint(), PeerError::StrayDone);
+        let pair = Pair::without_credit();
+        pair.say(WITHDRAWN, request);
+        assert_eq!(pair.complaint(), PeerError::StrayWithdrawn);
     }
     let pair = Pair::without_credit();
     pair.say(CREDIT, u64::MAX);
@@ -144,15 +154,50 @@ fn answers_and_credits_that_are_none_are_refused() {
 fn a_second_answer_is_refused() {
     let pair = Pair::without_credit();
     let _sent = pair.send();
-    let key = {
-        let session = pair.device.session().expect("it is usable");
-        let open = session.state.requests.iter().map(|(key, _)| key).next();
-        open.expect("the rendezvous waits for its answer")
-    };
+    let key = pair.open();
     pair.say(DONE, key);
     pair.device.progress().expect("this is the answer");
     pair.say(DONE, key);
     assert_eq!(pair.complaint(), PeerError::StrayDone);
+}
+
+/// A send that its rank has not withdrawn cannot be declared withdrawn; one that it has, once, and not when it was taken.
+#[test]
+fn only_a_send_that_was_withdrawn_is_told_to_be() {
+    let pair = Pair::without_credit();
+    let _sent = pair.send();
+    pair.say(WITHDRAWN, pair.open());
+    assert_eq!(pair.complaint(), PeerError::StrayWithdrawn);
+
+    for answers in [[WITHDRAWN, WITHDRAWN], [DONE, WITHDRAWN], [WITHDRAWN, DONE]] {
+        let pair = Pair::without_credit();
+        let sent = pair.send();
+        let key = pair.open();
+        pair.device.withdraw(&sent, Error::Finished).expect("it is usable");
+        pair.say(answers[0], key);
+        let outcome = pair.device.istatus(&sent).expect("this is the answer");
+        assert_eq!(outcome.is_some_and(|outcome| outcome.is_ok()), answers[0] == DONE);
+        pair.say(answers[1], key);
+        let stray =
+            if answers[1] == DONE { PeerError::StrayDone } else { PeerError::StrayWithdrawn };
+        assert_eq!(pair.complaint(), stray);
+    }
+}
+
+/// Messages that are withdrawn twice, by another number, or that never were: nothing happens.
+#[test]
+fn what_cannot_be_withdrawn_is_left_alone() {
+    let pair = Pair::without_credit();
+    let region = RemoteRegion { addr: 1, len: 8, key: 0 };
+    pair.say_with(RENDEZVOUS, &envelope::rendezvous(0, 7, 1, region), Vec::new());
+    for request in [0, 2, 1, 1] {
+        pair.say(WITHDRAW, request);
+        pair.device.progress().expect("it is no violation");
+    }
+    let outcome = pair.device.recv(RecvRegion::EMPTY, Some(1), Some(7), 0);
+    assert!(matches!(outcome, Err(Error::Withdrawn { source_rank: 1, tag: 7 })), "{outcome:?}");
+    pair.device.progress().expect("the device goes on");
+    assert!(pair.device.is_idle(0).expect("it is usable"));
 }
 
 /// Envelopes that carry data, or claim a length that no memory has.

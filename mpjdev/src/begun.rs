@@ -1,0 +1,60 @@
+//! Operations that no message ends: a client of the device begins them and reports their end (generalized requests,
+//! MPI-4.1 section 13.2; collectives, which are made of several messages).
+//!
+//! To waits, tests and [`Device::then`] such an operation is like any other one, also in a list with others.
+
+use transport_lapi::adapter::Adapter;
+use transport_lapi::bootstrap::board::Call;
+
+use crate::device::Device;
+use crate::error::Error;
+use crate::request::{Operation, Request};
+use crate::status::Status;
+
+/// The right to end an operation that [`Device::begin`] began, for [`Device::end`]. It may be sent to another thread.
+///
+/// One that is dropped ends nothing: the operation stays under way, and a wait for it does not return before the
+/// device fails.
+#[derive(Debug)]
+#[must_use = "the operation is under way until this is given to Device::end"]
+pub struct Ending {
+    key: u64,
+    /// Number of the device of the operation.
+    device: u32,
+}
+
+impl<A: Adapter> Device<A> {
+    /// Begins an operation that its client ends with [`Device::end`] (MPI_Grequest_start). Call, context and tag say
+    /// what it is where somebody asks what the rank waits for. It uses no buffer, [`Device::cancel`] leaves it alone,
+    /// and it does not fail with the loss of a rank: its client knows which ranks it needs.
+    ///
+    /// # Errors
+    /// [`Error::Finished`]; what made the device unusable.
+    pub fn begin(&self, call: Call, context: u32, tag: i32) -> Result<(Request, Ending), Error> {
+        let operation = || Operation::Begun { call, context, tag };
+        let key = self.session()?.state.requests.insert(operation);
+        let device = self.number();
+        Ok((Request::pending(key, device), Ending { key, device }))
+    }
+
+    /// Ends an operation that [`Device::begin`] began (MPI_Grequest_complete): its waits and tests get `outcome`, and
+    /// threads that sleep in a wait for it are woken. Any thread may call this, also inside of a function that was
+    /// given to [`Device::then`]; it does not wait. Where the device has failed or was finished, nothing is left to be
+    /// ended, and nothing happens; nor does it for an operation of another device, which stays under way.
+    pub fn end(&self, ending: Ending, outcome: Result<Status, Error>) {
+        let Ending { key, device } = ending;
+        let Ok(mut session) = self.context.session() else { return };
+        if device != self.number() || !session.state.requests.is_begun(key) {
+            return;
+        }
+        let ended = match outcome {
+            Ok(Status { cancelled: true, .. }) => Operation::Cancelled,
+            Ok(Status { source, tag, bytes, .. }) => Operation::Done { source, tag, bytes },
+            Err(error) => Operation::Failed(Box::new(error)),
+        };
+        session.state.requests.end(key, ended);
+        let (state, outbox) = session.parts();
+        state.follow_up(outbox);
+        session.wake();
+    }
+}

@@ -1,0 +1,40 @@
+//! Whether anything is left of a context: what must be known before its number is used again.
+
+use transport_lapi::adapter::Adapter;
+
+use crate::device::Device;
+use crate::error::Error;
+use crate::request::{self, Operation};
+use crate::state::State;
+
+impl<A: Adapter> Device<A> {
+    /// Whether this rank has no operation of `context` under way, and no early message of it, also none that a matched
+    /// probe has taken, or that was withdrawn. Messages that have not come yet are not seen: the ranks agree before that
+    /// nobody sends in the context any more. Takes time for each operation and early message of the device.
+    ///
+    /// # Errors
+    /// [`Error::Finished`]; what made the device unusable.
+    pub fn is_idle(&self, context: u32) -> Result<bool, Error> {
+        let session = self.session()?;
+        let state = &session.state;
+        let mut operations = state.requests.iter();
+        let is_in_use = operations
+            .any(|(key, operation)| context_of(state, key, operation) == Some(context))
+            || state.early.iter().any(|(_, early)| early.context == context);
+        Ok(!is_in_use)
+    }
+}
+
+/// The context of an operation under way.
+fn context_of(state: &State, key: u64, operation: &Operation) -> Option<u32> {
+    match operation {
+        Operation::Send(sending) => Some(sending.context),
+        Operation::Posted(_) => {
+            let pattern = state.matcher.pattern_of(request::number(key));
+            pattern.map(|pattern| pattern.context)
+        }
+        Operation::Taking(taking) => Some(taking.matched.context),
+        Operation::Begun { context, .. } => Some(*context),
+        Operation::Done { .. } | Operation::Cancelled | Operation::Failed(_) => None,
+    }
+}
