@@ -4,6 +4,7 @@
 //! [`crate::device_conformance!`] makes the tests of one combination; `tests/backends.rs` lists the
 //! combinations. Each test is a function over a [`job::Setup`]; its ranks are threads.
 
+pub mod begun;
 pub mod buffers;
 pub mod cancel;
 pub mod completion;
@@ -19,6 +20,7 @@ pub mod synchronous;
 pub mod threads;
 pub mod transfer;
 pub mod truncation;
+pub mod withdrawal;
 
 /// The tests of one platform with one set of options, as a module of `#[test]` functions.
 #[macro_export]
@@ -76,6 +78,8 @@ macro_rules! device_conformance {
                 }
                 completion {
                     testing
+                    testing_lists
+                    looking_without_taking
                     waiting_for_any
                     waiting_for_some
                     waiting_for_all
@@ -89,6 +93,25 @@ macro_rules! device_conformance {
                     a_cancelled_receive_in_a_list
                     other_receives_keep_their_order
                     dropped_requests
+                }
+                begun {
+                    their_client_ends_them
+                    in_lists_with_messages
+                    a_sleeping_wait_is_woken
+                    continuations_follow_them_and_end_them
+                    they_are_left_alone
+                    on_a_device_that_has_ended
+                }
+                withdrawal {
+                    messages_that_nobody_takes
+                    messages_that_wait_for_room
+                    messages_without_credit
+                    messages_that_a_probe_has_taken
+                    messages_that_have_met_their_receive
+                    messages_that_are_taken_meanwhile
+                    receives_are_cancelled
+                    the_receiver_is_lost_meanwhile
+                    contexts_are_idle_again
                 }
                 truncation {
                     posted_receives

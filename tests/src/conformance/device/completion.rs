@@ -42,6 +42,100 @@ pub fn testing<P: Platform>(setup: &Setup<P>) {
     });
 }
 
+/// Tests of lists take what is complete and nothing else; that of all takes everything or nothing.
+pub fn testing_lists<P: Platform>(setup: &Setup<P>) {
+    const LENGTHS: [usize; 4] = [10, 20_000, 0, 300_000];
+    setup.run(2, |rank| {
+        if rank.me() == 0 {
+            for tag in [2, 0, 3, 1, 0, 1, 2, 3] {
+                on_demand(rank, tag, LENGTHS[tag as usize]);
+            }
+            return;
+        }
+        let receives = || {
+            let receive = |tag: i32| rank.irecv(LENGTHS[tag as usize], 0, tag).unwrap();
+            [receive(0), Pending::empty(), receive(1), receive(2), receive(3)]
+        };
+        let mut list = receives();
+        assert_eq!(rank.test_any(&mut list).unwrap().map(|(place, _)| place), None);
+        assert!(rank.test_some(&mut list).unwrap().is_empty());
+        for expected in [3, 0] {
+            demand(rank);
+            let (place, outcome) = until(|| rank.test_any(&mut list).unwrap());
+            assert_eq!((place, outcome.unwrap().bytes), (expected, list[place].bytes().len()));
+        }
+        let mut places = Vec::new();
+        demand(rank);
+        demand(rank);
+        while places.len() < 2 {
+            places.extend(rank.test_some(&mut list).unwrap().into_iter().map(|(place, _)| place));
+            std::thread::yield_now();
+        }
+        assert_eq!(places.iter().sum::<usize>(), 2 + 4);
+        assert!(list.iter().all(Pending::has_ended));
+
+        let mut list = receives();
+        for _ in 0..3 {
+            demand(rank);
+        }
+        until(|| rank.status(&list[3]).unwrap()).unwrap();
+        assert!(rank.test_all(&mut list).unwrap().is_none(), "one is open");
+        demand(rank);
+        let outcomes = until(|| rank.test_all(&mut list).unwrap());
+        let lengths: Vec<_> = outcomes.into_iter().map(|outcome| outcome.unwrap().bytes).collect();
+        assert_eq!(lengths, LENGTHS);
+        (0..4).zip([0, 2, 3, 4]).for_each(|(seed, place)| check(list[place].bytes(), seed));
+    });
+}
+
+/// Calls until there is something.
+fn until<R>(mut call: impl FnMut() -> Option<R>) -> R {
+    loop {
+        match call() {
+            Some(answer) => return answer,
+            None => std::thread::yield_now(),
+        }
+    }
+}
+
+/// The outcome of a request can be seen any number of times before it is taken, also where it is an error, and of a
+/// send.
+pub fn looking_without_taking<P: Platform>(setup: &Setup<P>) {
+    setup.run(2, |rank| {
+        if rank.me() == 0 {
+            on_demand(rank, 5, 4_000);
+            on_demand(rank, 6, 4_000);
+            let send = rank.isend(payload(7, 9), 1, 7).unwrap();
+            for _ in 0..2 {
+                let status = until(|| rank.status(&send).unwrap()).unwrap();
+                assert_eq!((status.source, status.tag, status.bytes), (1, 7, 9));
+            }
+            rank.wait(send).0.unwrap();
+            return;
+        }
+        let (whole, short) = (rank.irecv(4_000, 0, 5).unwrap(), rank.irecv(10, 0, 6).unwrap());
+        assert!(rank.status(&whole).unwrap().is_none());
+        demand(rank);
+        demand(rank);
+        for _ in 0..3 {
+            assert_eq!(until(|| rank.status(&whole).unwrap()).unwrap().bytes, 4_000);
+            let error = until(|| rank.status(&short).unwrap()).unwrap_err();
+            assert!(matches!(error, Error::Truncate { capacity: 10, .. }), "{error}");
+        }
+        let (outcome, bytes) = rank.wait(whole);
+        assert_eq!(outcome.unwrap().tag, 5);
+        check(&bytes, 5);
+        assert!(matches!(rank.wait(short).0, Err(Error::Truncate { .. })));
+        let cancelled = rank.irecv(8, 0, 8).unwrap();
+        assert!(rank.cancel(&cancelled).unwrap());
+        assert!(rank.status(&cancelled).unwrap().expect("it has ended").unwrap().cancelled);
+        assert!(rank.wait(cancelled).0.unwrap().cancelled);
+        let mut buffer = [0; 9];
+        rank.recv(&mut buffer, 0, 7).unwrap();
+        check(&buffer, 7);
+    });
+}
+
 /// Messages in another order than their receives: each call takes the one that is there.
 pub fn waiting_for_any<P: Platform>(setup: &Setup<P>) {
     const ORDER: [i32; 6] = [3, 0, 5, 1, 4, 2];
@@ -129,6 +223,9 @@ pub fn lists_of_empty_places<P: Platform>(setup: &Setup<P>) {
             assert!(rank.wait_any(&mut list).unwrap().is_none());
             assert!(rank.wait_some(&mut list).unwrap().is_empty());
             assert!(rank.wait_all(&mut list).unwrap().is_empty());
+            assert!(rank.test_any(&mut list).unwrap().is_none());
+            assert!(rank.test_some(&mut list).unwrap().is_empty());
+            assert!(rank.test_all(&mut list).unwrap().expect("nothing is open").is_empty());
         }
         assert_eq!(rank.test(&mut Pending::empty()).unwrap(), None);
     });

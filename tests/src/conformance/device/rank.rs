@@ -60,6 +60,11 @@ impl Pending {
         Self { request: None, buffer: Vec::new(), in_use: false }
     }
 
+    /// An operation without a buffer.
+    pub fn bare(request: Request) -> Self {
+        Self { request: Some(request), buffer: Vec::new(), in_use: true }
+    }
+
     /// Whether the end of the operation was reported.
     pub fn has_ended(&self) -> bool {
         !self.in_use
@@ -84,8 +89,10 @@ impl Pending {
 
     /// Notes what a call reported about this operation (TD1).
     fn note(&mut self, outcome: &Result<Status, Error>) {
-        let is_over =
-            |error: &Error| matches!(error, Error::Truncate { .. }) || error.lost_rank().is_some();
+        let is_over = |error: &Error| {
+            let has_ended = matches!(error, Error::Truncate { .. } | Error::Withdrawn { .. });
+            has_ended || error.lost_rank().is_some()
+        };
         self.in_use = outcome.as_ref().is_err_and(|error| !is_over(error));
     }
 }
@@ -262,6 +269,26 @@ impl<A: Adapter> Rank<A> {
         pending.request.as_ref().map_or(Ok(false), |request| self.device.cancel(request))
     }
 
+    /// Withdraws.
+    ///
+    /// # Errors
+    /// Those of the device.
+    pub fn withdraw(&self, pending: &Pending, because: Error) -> Result<(), Error> {
+        let request = pending.request.as_ref();
+        request.map_or(Ok(()), |request| self.device.withdraw(request, because))
+    }
+
+    /// Looks for the outcome, and leaves the request as it is.
+    ///
+    /// # Errors
+    /// Those of the device.
+    ///
+    /// # Panics
+    /// When the request was waited for.
+    pub fn status(&self, pending: &Pending) -> Result<Option<Result<Status, Error>>, Error> {
+        self.device.istatus(pending.request.as_ref().expect("it was not waited for yet"))
+    }
+
     /// Gives an operation up, together with its buffer.
     pub fn detach(&self, mut pending: Pending) {
         pending.in_use = false;
@@ -286,19 +313,61 @@ impl<A: Adapter> Rank<A> {
         self.on_list(list, |requests| self.device.iwaitsome(requests), Vec::as_slice)
     }
 
+    /// Tests for one of a list.
+    ///
+    /// # Errors
+    /// Those of the device.
+    pub fn test_any(&self, list: &mut [Pending]) -> Result<Option<Completion>, Error> {
+        self.on_list(list, |requests| self.device.itestany(requests), Option::as_slice)
+    }
+
+    /// Tests for some of a list.
+    ///
+    /// # Errors
+    /// Those of the device.
+    pub fn test_some(&self, list: &mut [Pending]) -> Result<Vec<Completion>, Error> {
+        self.on_list(list, |requests| self.device.itestsome(requests), Vec::as_slice)
+    }
+
     /// Waits for all of a list.
     ///
     /// # Errors
     /// Those of the device.
-    pub fn wait_all(&self, list: &mut [Pending]) -> Result<Vec<Result<Status, Error>>, Error> {
-        let open: Vec<_> = list.iter().map(Pending::has_ended).collect();
-        let places = (0..list.len()).filter(|&place| !open[place]);
-        let outcomes = self.on_list(list, |requests| self.device.iwaitall(requests), |_| &[])?;
-        assert!(list.iter().all(|pending| pending.request.is_none()), "a place is not empty");
-        for (place, outcome) in places.zip(&outcomes) {
+    pub fn wait_all(&self, list: &mut [Pending]) -> Result<Outcomes, Error> {
+        let outcomes =
+            self.on_whole_list(list, |requests| self.device.iwaitall(requests).map(Some))?;
+        Ok(outcomes.expect("they were waited for"))
+    }
+
+    /// Tests for all of a list.
+    ///
+    /// # Errors
+    /// Those of the device.
+    pub fn test_all(&self, list: &mut [Pending]) -> Result<Option<Outcomes>, Error> {
+        self.on_whole_list(list, |requests| self.device.itestall(requests))
+    }
+
+    /// A call that takes all of a list, or nothing.
+    fn on_whole_list(
+        &self,
+        list: &mut [Pending],
+        call: impl FnOnce(&mut [Option<Request>]) -> Result<Option<Outcomes>, Error>,
+    ) -> Result<Option<Outcomes>, Error> {
+        let open = |list: &[Pending]| -> Vec<_> {
+            (0..list.len()).filter(|&place| list[place].request.is_some()).collect()
+        };
+        let places = open(list);
+        let outcomes = self.on_list(list, call, |_| &[])?;
+        let Some(outcomes) = outcomes else {
+            assert_eq!(open(list), places, "something was taken");
+            return Ok(None);
+        };
+        assert!(open(list).is_empty(), "a place is not empty");
+        assert_eq!(outcomes.len(), places.len());
+        for (place, outcome) in places.into_iter().zip(&outcomes) {
             list[place].note(outcome);
         }
-        Ok(outcomes)
+        Ok(Some(outcomes))
     }
 
     /// Waits for all of a list, none of which may fail; gives their statuses.
@@ -381,6 +450,9 @@ impl<A: Adapter> Rank<A> {
 
 /// Place and outcome of one completed request of a list.
 pub type Completion = (usize, Result<Status, Error>);
+
+/// The outcomes of the requests of a list, in their order.
+pub type Outcomes = Vec<Result<Status, Error>>;
 
 /// Bytes that depend on `seed` and on their place, so that neither a wrong message nor a piece in
 /// the wrong place goes unnoticed.
