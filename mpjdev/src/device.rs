@@ -7,8 +7,9 @@
 //! [`Device::post_span`] posts a receive that no early message fits. Where something is in the way, nothing has
 //! happened yet, and [`Device::start_send`] or [`Device::start_receive`] goes on, for all cases.
 //!
-//! Waiting and testing are in `wait.rs`, probing in `probe.rs`, cancelling in `follow.rs`, the loss of ranks in `loss.rs`,
-//! the choice of a protocol in `choice.rs`, the protocols in `backend/`.
+//! Waiting and testing are in `wait.rs`, probing in `probe.rs`, cancelling and withdrawing in `follow.rs`, operations
+//! that a client ends in `begun.rs`, the loss of ranks in `loss.rs`, the choice of a protocol in `choice.rs`, the
+//! protocols in `backend/`.
 //!
 //! - V1: regions handed in are written or read only until the wait that reports the end of their
 //!   operation, also where it reports the loss of a rank (LO2 of `loss.rs`), or until the device has failed: a failure
