@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use mpjdev::wireup::Native;
-use mpjdev::{Device, Stats};
+use mpjdev::{CALL_NUMBERS, Device, Members, Stats};
 
 use crate::error::Error;
 use crate::rank_device::RankDevice;
@@ -19,6 +19,28 @@ pub struct Communicator {
     /// The first context that is free, or [`NONE_LEFT`]. Only rank 0 gives contexts out: it is in every
     /// communicator, so none is given twice.
     contexts: Arc<AtomicU32>,
+    /// Collective calls on this communicator so far, whose number is the tag of their messages.
+    calls: Arc<AtomicU32>,
+}
+
+/// All ranks of the job: who belongs to every communicator.
+struct Everybody {
+    size: usize,
+    name: &'static str,
+}
+
+impl Members for Everybody {
+    fn contains(&self, rank: u32) -> bool {
+        (rank as usize) < self.size
+    }
+
+    fn ranks(&self) -> Vec<u32> {
+        (0..self.size as u32).collect()
+    }
+
+    fn name(&self) -> String {
+        self.name.to_owned()
+    }
 }
 
 /// Contexts that one communicator takes.
@@ -37,8 +59,18 @@ impl Communicator {
     ) -> impl Iterator<Item = Self> {
         RankDevice::of_world(devices, get_report).map(|device| {
             let contexts = Arc::new(AtomicU32::new(CONTEXTS_EACH));
-            Self { device: Arc::new(device), context: 0, contexts }
+            let world =
+                Self { device: Arc::new(device), context: 0, contexts, calls: Arc::default() };
+            // A device that has failed says so in every call.
+            let _ = world.register("world");
+            world
         })
+    }
+
+    /// Says that collective calls on this communicator need every rank.
+    fn register(&self, name: &'static str) -> Result<(), mpjdev::Error> {
+        let everybody = Everybody { size: self.size(), name };
+        self.device.set_members(self.collective_context(), Arc::new(everybody))
     }
 
     /// This process's rank: `0..size` (MPI_Comm_rank).
@@ -85,7 +117,9 @@ impl Communicator {
             }
             context => {
                 let (device, contexts) = (self.device.clone(), self.contexts.clone());
-                Ok(Self { device, context, contexts })
+                let made = Self { device, context, contexts, calls: Arc::default() };
+                self.device.answer(made.register(""))?;
+                Ok(made)
             }
         }
     }
@@ -100,6 +134,11 @@ impl Communicator {
     /// Context of the messages that collective calls send.
     pub(crate) fn collective_context(&self) -> u32 {
         self.context + 1
+    }
+
+    /// The number of the collective call that begins, among those of this communicator.
+    pub(crate) fn next_call(&self) -> i32 {
+        (self.calls.fetch_add(1, Ordering::Relaxed) % CALL_NUMBERS) as i32
     }
 
     /// What the protocols did on this rank so far.

@@ -8,7 +8,10 @@
 //! come, or that costs more than half the limit, goes by rendezvous, which needs no memory at the
 //! receiver but the envelope; nothing is lost and nothing overtakes.
 //!
-//! - CR1: at the sender, `available <= limit`; what is missing was spent and has not come back.
+//! From the first loss of a rank on, all credit is *reserved*: the short way of sends, which asks for nothing else,
+//! finds none, and the general way looks who is lost before it spends what is reserved.
+//!
+//! - CR1: at the sender, `available + reserved <= limit`; what is missing was spent and has not come back.
 //! - CR2: at the receiver, what came and was not given back is at most the limit for every origin that
 //!   keeps the rule: `room` does not become negative; what goes beyond is refused as a violation.
 //! - CR3: at most a quarter of the limit waits at the receiver to be given back, so a sender with
@@ -34,12 +37,16 @@ pub(crate) struct Credits {
     /// A quarter of the limit: what may wait to be given back.
     quarter: usize,
     accounts: Vec<Account>,
+    /// Whether a rank was lost.
+    reserves: bool,
 }
 
 #[derive(Debug, Clone)]
 struct Account {
     /// What we may still send there.
     available: usize,
+    /// The same, if we look first who is lost.
+    reserved: usize,
     /// What may still come from there before something is given back.
     room: usize,
     /// What is to be given back.
@@ -52,8 +59,10 @@ impl Credits {
     /// Credits of `limit` bytes per rank.
     pub fn new(size: usize, limit: usize) -> Self {
         let limit = limit.max(LEAST);
-        let account = Account { available: limit, room: limit, owed: 0, keeps_up: true };
-        Self { limit, half: limit / 2, quarter: limit / 4, accounts: vec![account; size] }
+        let account =
+            Account { available: limit, reserved: 0, room: limit, owed: 0, keeps_up: true };
+        let accounts = vec![account; size];
+        Self { limit, half: limit / 2, quarter: limit / 4, accounts, reserves: false }
     }
 
     #[inline]
@@ -70,6 +79,20 @@ impl Credits {
             return false;
         }
         account.available -= price;
+        true
+    }
+
+    /// The same for a sender that has found that nobody is lost whom the message needs.
+    pub fn spend_checked(&mut self, dest: u32, len: usize) -> bool {
+        if !self.reserves {
+            return self.spend(dest, len);
+        }
+        let price = self.price(len);
+        let account = &mut self.accounts[dest as usize];
+        if price > self.half || price > account.reserved {
+            return false;
+        }
+        account.reserved -= price;
         true
     }
 
@@ -138,18 +161,23 @@ impl Credits {
         owed as u64
     }
 
-    /// Nothing goes to `dest` any more, nor comes from there: it has no credit.
+    /// Nothing goes to `dest` any more, nor comes from there: it has no credit, and that of the others is reserved.
     pub fn close(&mut self, dest: u32) {
-        self.accounts[dest as usize].available = 0;
+        self.reserves = true;
+        for account in &mut self.accounts {
+            account.reserved += std::mem::take(&mut account.available);
+        }
+        self.accounts[dest as usize].reserved = 0;
     }
 
     /// Credit came back from `dest`.
     pub fn refund(&mut self, dest: u32, bytes: u64) -> Result<(), PeerError> {
         let account = &mut self.accounts[dest as usize];
-        let missing = self.limit - account.available;
+        let missing = self.limit - account.available - account.reserved;
         match usize::try_from(bytes) {
             Ok(bytes) if bytes <= missing => {
-                account.available += bytes;
+                *(if self.reserves { &mut account.reserved } else { &mut account.available }) +=
+                    bytes;
                 account.keeps_up = true;
             }
             _ => return Err(PeerError::CreditReturn { bytes }),
@@ -172,6 +200,20 @@ mod tests {
         assert_eq!(credits.charge(0, 2048 - OVERHEAD), Ok(()));
         assert_eq!(credits.charge(0, 0), refused);
         assert_eq!(credits.refund(0, 1), Err(PeerError::CreditReturn { bytes: 1 }));
+    }
+
+    #[test]
+    fn from_a_loss_on_credit_is_for_those_who_look_first() {
+        let mut credits = Credits::new(3, 4096);
+        assert!(credits.spend(1, 0) && credits.spend_checked(1, 0));
+        credits.close(2);
+        assert!(!credits.spend(1, 0) && !credits.spend_checked(2, 0));
+        assert_eq!(credits.refund(1, 2 * OVERHEAD as u64), Ok(()));
+        assert_eq!(credits.refund(1, 1), Err(PeerError::CreditReturn { bytes: 1 }));
+        assert!(!credits.spend(1, 0));
+        assert!(credits.spend_checked(1, 2048 - OVERHEAD));
+        assert!(credits.spend_checked(1, 2048 - OVERHEAD));
+        assert!(!credits.spend_checked(1, 0));
     }
 
     proptest! {

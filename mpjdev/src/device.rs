@@ -27,7 +27,6 @@ use transport_lapi::config::{BackendChoice, Protocol, Settings, Tuning, WaitMode
 use transport_lapi::{Context, LapiError, RecvRegion, Session, SessionGuard, Sink, Source};
 
 use crate::backend::{self, Backend, Outbound, eager::Eager, rendezvous::Rendezvous};
-use crate::envelope::is_collective;
 use crate::error::Error;
 use crate::loss;
 use crate::matching::Pattern;
@@ -553,10 +552,8 @@ fn meet_early<A: Adapter>(
     pattern: Pattern,
 ) -> Result<u64, Box<Error>> {
     let (state, outbox) = session.parts();
-    // Of collective calls, what has come may be of one that has failed.
-    if is_collective(pattern.context) {
-        state.losses.check(pattern.source, pattern.context)?;
-    }
+    // Of collective operations, what has come may be of one that has failed.
+    state.losses.check_members(pattern.context)?;
     if let Some((_, early)) = state.matcher.take_early(&pattern) {
         let key = backend::receive(state, outbox, early, into);
         // A thread that sleeps has to carry out what this has started, if the caller does not.

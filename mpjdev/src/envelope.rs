@@ -32,12 +32,6 @@ pub(crate) const WITHDRAW: u8 = 6;
 /// It has met none, and will not be taken.
 pub(crate) const WITHDRAWN: u8 = 7;
 
-/// Whether messages of this context are parts of collective operations, which need every rank of the job: those of
-/// odd ones are.
-pub(crate) fn is_collective(context: u32) -> bool {
-    context % 2 == 1
-}
-
 /// Context and tag.
 #[inline]
 pub(crate) fn eager(context: u32, tag: i32) -> u64 {

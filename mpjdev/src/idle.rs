@@ -26,7 +26,7 @@ impl<A: Adapter> Device<A> {
 }
 
 /// The context of an operation under way.
-fn context_of(state: &State, key: u64, operation: &Operation) -> Option<u32> {
+pub(crate) fn context_of(state: &State, key: u64, operation: &Operation) -> Option<u32> {
     match operation {
         Operation::Send(sending) => Some(sending.context),
         Operation::Posted(_) => {

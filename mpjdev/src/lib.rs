@@ -36,6 +36,7 @@ mod huge;
 mod idle;
 mod loss;
 pub mod matching;
+mod members;
 mod note;
 mod probe;
 mod request;
@@ -52,6 +53,7 @@ pub use buffer::Buffer;
 pub use device::{Device, Mode, Options};
 pub use error::{Error, ErrorClass, PeerError};
 pub use huge::HugeRange;
+pub use members::Members;
 pub use probe::Message;
 pub use request::Request;
 pub use select::Table;
@@ -60,7 +62,7 @@ pub use stats::{ProtocolStats, Stats};
 pub use status::Status;
 
 pub use transport_lapi::Step;
-pub use transport_lapi::bootstrap::board::{Call, Within, become_bystander};
+pub use transport_lapi::bootstrap::board::{CALL_NUMBERS, Call, Within, become_bystander};
 pub use transport_lapi::config::{
     BackendChoice, Circumstance, GetMode, Protocol, RangesError, Settings, Tuning, WaitMode,
 };

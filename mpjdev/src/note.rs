@@ -1,15 +1,19 @@
-//! What threads wait for, and what both queues hold, in the words that the launcher reports.
+//! What threads wait for, what both queues hold, and who belongs to the communicators of both, in the words that the
+//! launcher reports.
 //!
 //! Called when a wait has lasted so long that its thread goes to sleep, and when the launcher asks.
+
+use std::collections::BTreeSet;
 
 use transport_lapi::Session;
 use transport_lapi::adapter::Adapter;
 use transport_lapi::bootstrap::Control;
 use transport_lapi::bootstrap::board::{Call, Phase, Wait, context_of};
-use transport_lapi::bootstrap::control::{EarlyMessage, PostedReceive, Queues};
+use transport_lapi::bootstrap::control::{Communicator, EarlyMessage, PostedReceive, Queues};
 
 use crate::device::Device;
 use crate::early::{Early, EarlyBody};
+use crate::idle;
 use crate::matching::Pattern;
 use crate::request::{self, Matched, Operation, Request, Sending, Taking};
 use crate::state::State;
@@ -57,8 +61,8 @@ pub(crate) fn of_operation<A: Adapter>(session: &Session<A, State>, call: Call, 
             Wait { bytes, ..pattern.map(|pattern| of_pattern(&pattern)).unwrap_or_default() }
         }
         Some(Operation::Taking(taking)) => of_taking(taking),
-        Some(&Operation::Begun { context, tag, .. }) => {
-            Wait { context: context.into(), tag: Some(tag), ..Wait::default() }
+        Some(&Operation::Begun { call, context, tag }) => {
+            Wait { context: context.into(), tag: Some(tag), operation: call, ..Wait::default() }
         }
         _ => Wait::default(),
     };
@@ -114,5 +118,88 @@ fn queues(state: &State, of_task: usize) -> Queues {
         all_posted: state.matcher.posted().count() as u64,
         early: early.collect(),
         all_early: state.matcher.early().count() as u64,
+        communicators: communicators(state, of_task),
+    }
+}
+
+/// Those of the contexts that have members and in which something is under way: operations first, since a thread may
+/// wait for them.
+fn communicators(state: &State, of_task: usize) -> Vec<Communicator> {
+    let operations = state.requests.iter();
+    let operations =
+        operations.filter_map(|(key, operation)| idle::context_of(state, key, operation));
+    let early = state.matcher.early().map(|(envelope, _)| envelope.context);
+    let mut seen = BTreeSet::new();
+    let contexts = operations.chain(early).filter(|context| seen.insert(*context));
+    let with_members = contexts.filter_map(|context| {
+        let members = state.losses.members.of(context)?;
+        let context = context_of(of_task, context.into());
+        Some(Communicator::new(context, &members.name(), members.ranks()))
+    });
+    with_members.take(Queues::COMMUNICATORS).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use transport_lapi::Sink;
+    use transport_lapi::bootstrap::control::RankRange;
+
+    use super::*;
+    use crate::members::Members;
+    use crate::request::Posted;
+
+    /// Ranks that are this far apart.
+    struct Apart(u32);
+
+    impl Members for Apart {
+        fn contains(&self, rank: u32) -> bool {
+            rank % self.0 == 0
+        }
+
+        fn ranks(&self) -> Vec<u32> {
+            (0..3).map(|place| place * self.0).collect()
+        }
+
+        fn name(&self) -> String {
+            format!("every {}", self.0)
+        }
+    }
+
+    fn post(state: &mut State, context: u32) {
+        let key = state.requests.insert(|| Operation::Posted(Posted { into: Sink::EMPTY }));
+        let pattern = Pattern { context, source: None, tag: Some(3) };
+        state.matcher.push_posted(pattern, request::number(key));
+    }
+
+    #[test]
+    fn who_belongs_to_the_contexts_in_use_is_told() {
+        let mut state = State::new(8, 1 << 16);
+        for (context, apart) in [(5, 1), (7, 3), (9, 2)] {
+            state.losses.members.set(context, Some(Arc::new(Apart(apart))));
+        }
+        // One without members, one twice, and of 9 nothing is under way.
+        [4, 7, 5, 7].into_iter().for_each(|context| post(&mut state, context));
+        let mut told = queues(&state, 1).communicators;
+        told.sort_by_key(|communicator| communicator.context);
+        let alone = |rank| RankRange { first: rank, last: rank };
+        let [one, three] = &told[..] else { panic!("two have members: {told:?}") };
+        assert_eq!((one.context, one.name.as_str()), (context_of(1, 5), "every 1"));
+        assert_eq!(one.members, [RankRange { first: 0, last: 2 }]);
+        assert_eq!((three.context, three.name.as_str()), (context_of(1, 7), "every 3"));
+        assert_eq!(three.members, [alone(0), alone(3), alone(6)]);
+        state.losses.members.set(7, None);
+        assert_eq!(queues(&state, 1).communicators.len(), 1);
+    }
+
+    #[test]
+    fn of_many_contexts_some_are_told() {
+        let mut state = State::new(8, 1 << 16);
+        for context in 0..2 * Queues::COMMUNICATORS as u32 {
+            state.losses.members.set(context, Some(Arc::new(Apart(1))));
+            post(&mut state, context);
+        }
+        assert_eq!(queues(&state, 0).communicators.len(), Queues::COMMUNICATORS);
     }
 }

@@ -15,7 +15,7 @@ use crate::early::{Early, EarlyBody};
 use crate::envelope::{CREDIT, DONE};
 use crate::error::{Error, PeerError};
 use crate::loss::Losses;
-use crate::matching::{Envelope, Matcher};
+use crate::matching::{Envelope, Matcher, Pattern};
 use crate::request::{Matched, Operation, Requests, Taking, received};
 use crate::slab::Slab;
 use crate::stats::Stats;
@@ -90,6 +90,26 @@ impl State {
             self.stats.early_bytes -= early.len as u64;
         }
         Some(early)
+    }
+
+    /// Forgets those early messages of `source` that `is_over` chooses by key and message, and takes them out of the
+    /// queue. The others keep their order; among those of other sources it counts for nothing.
+    pub(crate) fn drop_early_of(&mut self, source: u32, is_over: impl Fn(u64, &Early) -> bool) {
+        let of_source = |(envelope, key): (&Envelope, &u64)| {
+            (envelope.source == source).then_some((*envelope, *key))
+        };
+        let queued: Vec<(Envelope, u64)> = self.matcher.early().filter_map(of_source).collect();
+        for (Envelope { context, source, tag }, _) in &queued {
+            let pattern = Pattern { context: *context, source: Some(*source), tag: Some(*tag) };
+            self.matcher.take_early(&pattern);
+        }
+        for (envelope, key) in queued {
+            if self.early.get(key).is_none_or(|early| is_over(key, early)) {
+                self.forget_early(key);
+            } else {
+                self.matcher.push_early(envelope, key);
+            }
+        }
     }
 
     /// Early memory for a message of `len` bytes from `source` is not needed, or not any more.

@@ -97,6 +97,9 @@ impl Notice {
         let mut wait = awaited.note(session);
         if let Some(Outer { call, alone }) = Within::current() {
             (wait.call, wait.alone) = (call, alone);
+            if call.is_collective() {
+                wait.operation = call;
+            }
         }
         wait.unwinding = std::thread::panicking();
         let (since, place) = match *self {

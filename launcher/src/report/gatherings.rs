@@ -1,161 +1,305 @@
-//! Calls to which all ranks have to come, barriers and the end: who is there, and who is not; and ranks
-//! that are in different collective calls of one communicator.
+//! Calls to which all ranks of a communicator have to come, and the end, to which all ranks of the job do: who is
+//! there, and who is not; and ranks that make different collective calls.
+//!
+//! Collective calls of one communicator have its collective context and a number, by which the calls of its ranks are
+//! told to be the same one. Who belongs to it the ranks tell with their queues; communicators without a common rank
+//! may have the same context.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
-use transport_lapi::bootstrap::board::{Call, Wait};
+use transport_lapi::bootstrap::board::{Call, Wait, goes_before};
+use transport_lapi::bootstrap::control::{Communicator, Queues};
 
 use super::INDENT;
 use super::standing::Standing;
-use super::words::{on_named_communicator, operation_with_peer, ranks};
+use super::words::{is_of_world, on_communicator_called, operation_with_peer, ranks};
 
 /// Most gatherings that are told, and most groups of absent ranks of one.
 const MAX_GATHERINGS: usize = 4;
 const MAX_GROUPS: usize = 4;
 
 /// What a rank comes to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Gathering {
-    /// The barrier of a communicator, named by its context.
-    Barrier(u64),
+    /// A collective call.
+    Call {
+        context: u64,
+        /// Its number among those of the communicator.
+        number: Option<i32>,
+        /// Who belongs to the communicator, if that is known.
+        members: Option<Vec<usize>>,
+        /// What the program calls the communicator; empty if it does not, or that is not known.
+        name: String,
+    },
     /// The end of all ranks.
     Finish,
 }
 
+/// Where the ranks of a gathering are.
+#[derive(Debug, Default)]
+struct Places {
+    come: Vec<usize>,
+    /// They are in later calls of the communicator.
+    gone_on: Vec<usize>,
+    absent: Vec<usize>,
+}
+
 impl Gathering {
-    /// That of a wait, if it is for all.
-    fn of(wait: &Wait) -> Option<Self> {
-        match wait.call {
-            Call::Barrier => Some(Self::Barrier(wait.context)),
-            Call::Finish => Some(Self::Finish),
-            _ => None,
+    /// That of a wait of `rank`, if it is for others.
+    fn of(rank: usize, wait: &Wait, standings: &[Standing]) -> Option<Self> {
+        if wait.call == Call::Finish {
+            return Some(Self::Finish);
         }
+        if !wait.operation.is_collective() {
+            return None;
+        }
+        let context = wait.context;
+        let told = |by: &Standing| members(by, context, standings.len(), rank);
+        let told = told(&standings[rank]).or_else(|| standings.iter().find_map(told));
+        let (members, name) = match told {
+            Some((members, name)) => (Some(members), name),
+            None => {
+                let are_all = is_of_world(context);
+                (are_all.then(|| (0..standings.len()).collect()), String::new())
+            }
+        };
+        Some(Self::Call { context, number: wait.tag, members, name })
     }
 
-    fn has(self, standing: &Standing) -> bool {
-        match self {
-            Self::Finish => standing.is_at_its_end(),
-            Self::Barrier(_) => standing.holding().any(|wait| Self::of(wait) == Some(self)),
-        }
+    /// The first wait of a rank that is for it.
+    fn wait_of<'a>(&self, standing: &'a Standing) -> Option<&'a Wait> {
+        standing.holding().find(|wait| match self {
+            Self::Finish => wait.call == Call::Finish,
+            Self::Call { context, number, .. } => {
+                is_on(wait, *context) && wait.call != Call::Finish && wait.tag == *number
+            }
+        })
     }
 
-    /// Those that have come, and those that have not.
-    fn split(self, standings: &[Standing]) -> (Vec<usize>, Vec<usize>) {
-        (0..standings.len()).partition(|rank| self.has(&standings[*rank]))
+    /// The first wait of a rank that is in a later call of the same communicator.
+    fn later_of<'a>(&self, standing: &'a Standing) -> Option<&'a Wait> {
+        let Self::Call { context, number: Some(number), .. } = self else { return None };
+        let is_later = |wait: &Wait| wait.tag.is_some_and(|tag| goes_before(*number, tag));
+        standing.holding().find(|wait| is_on(wait, *context) && is_later(wait))
     }
 
-    fn name(self) -> String {
-        match self {
-            Self::Barrier(context) => format!("barrier{}", on_named_communicator(context)),
-            Self::Finish => "finish".to_owned(),
+    /// Where everybody is who belongs to it. Where that is not known, nobody is absent.
+    fn places(&self, standings: &[Standing]) -> Places {
+        let mut places = Places::default();
+        for (rank, standing) in standings.iter().enumerate() {
+            let (belongs, has_left) = match self {
+                Self::Call { members, .. } => {
+                    (members.as_ref().map(|members| members.binary_search(&rank).is_ok()), false)
+                }
+                Self::Finish => (Some(true), standing.is_at_its_end()),
+            };
+            if belongs == Some(false) {
+                continue;
+            }
+            if has_left || self.wait_of(standing).is_some() {
+                places.come.push(rank);
+            } else if self.later_of(standing).is_some() {
+                places.gone_on.push(rank);
+            } else if belongs.is_some() {
+                places.absent.push(rank);
+            }
         }
+        places
+    }
+
+    /// `, call 3 on communicator 2 "rows" (ranks 0-3)`; nothing for the end.
+    fn which(&self, job: usize) -> String {
+        let Self::Call { context, number, members, name } = self else { return String::new() };
+        let number = number.map_or(String::new(), |number| format!(", call {number}"));
+        let members = match members {
+            Some(members) if members.len() < job => format!(" ({})", ranks(members)),
+            _ => String::new(),
+        };
+        [number, on_communicator_called(*context, name), members].concat()
     }
 }
 
-/// The ranks for which a wait for all waits; `None` where it is no such wait.
-pub(super) fn absent(wait: &Wait, standings: &[Standing]) -> Option<Vec<usize>> {
-    Gathering::of(wait).map(|gathering| gathering.split(standings).1)
+/// Whether a wait is in a collective operation of this context.
+fn is_on(wait: &Wait, context: u64) -> bool {
+    wait.operation.is_collective() && wait.context == context
+}
+
+/// The members of a communicator that a rank has told of, in a job of so many ranks, and its name; if `rank` is one.
+fn members(by: &Standing, context: u64, job: usize, rank: usize) -> Option<(Vec<usize>, String)> {
+    let communicators = by.queues.iter().flat_map(|queues| &queues.communicators);
+    // Those of all contexts of the rank.
+    let listed = communicators.take(Queues::COMMUNICATORS * MAX_GATHERINGS);
+    let found = listed.into_iter().find(|communicator| communicator.context == context)?;
+    let ranges = found.members.iter().take(Communicator::MAX_RANGES);
+    let members: BTreeSet<usize> =
+        ranges.flat_map(|range| range.first as usize..job.min(range.last as usize + 1)).collect();
+    let name = Communicator::new(context, &found.name, Vec::new()).name;
+    members.contains(&rank).then(|| (members.into_iter().collect(), name))
+}
+
+/// Whether no rank's part in a collective operation ends before every rank has come to it. Of others, some ranks wait
+/// for some, a leaf of a broadcast for its root.
+pub(super) fn needs_all(operation: Call) -> bool {
+    matches!(
+        operation,
+        Call::Barrier
+            | Call::Allgather
+            | Call::Allgatherv
+            | Call::Alltoall
+            | Call::Alltoallv
+            | Call::Alltoallw
+            | Call::Allreduce
+            | Call::ReduceScatter
+            | Call::ReduceScatterBlock
+            | Call::Split
+            | Call::Create
+            | Call::IntercommMerge
+    )
+}
+
+/// The ranks that have not come to what `wait` of `rank` is for; `None` where it is not for others.
+pub(super) fn absent(rank: usize, wait: &Wait, standings: &[Standing]) -> Option<Vec<usize>> {
+    Gathering::of(rank, wait, standings).map(|gathering| gathering.places(standings).absent)
 }
 
 /// One line for each gathering that is not complete, beside the `paths`, of cycles and chains, that are
 /// told.
 pub(super) fn text(standings: &[Standing], paths: &[Vec<usize>]) -> String {
-    let waits = standings.iter().flat_map(Standing::holding);
-    let mut gatherings: Vec<Gathering> = waits.filter_map(Gathering::of).collect();
-    gatherings.sort_unstable();
-    gatherings.dedup();
-    let told = |gathering: &&Gathering| !gathering.split(standings).1.is_empty();
-    let lines: Vec<String> = gatherings
-        .iter()
-        .filter(told)
-        .filter_map(|gathering| {
-            let mismatch = mismatch(*gathering, standings);
-            mismatch.or_else(|| line(*gathering, standings, paths))
+    let ranks = standings.iter().enumerate();
+    let gatherings: BTreeSet<Gathering> = ranks
+        .flat_map(|(rank, standing)| {
+            standing.holding().filter_map(move |wait| Gathering::of(rank, wait, standings))
         })
         .collect();
+    let lines: Vec<String> =
+        gatherings.iter().filter_map(|gathering| line(gathering, standings, paths)).collect();
     let mut text: String = lines.iter().take(MAX_GATHERINGS).map(String::as_str).collect();
     if let Some(more @ 1..) = lines.len().checked_sub(MAX_GATHERINGS) {
         // Writing to a string does not fail.
-        let _ = writeln!(text, "{INDENT}and {more} more barriers");
+        let _ = writeln!(text, "{INDENT}and {more} more collective calls that are not complete");
     }
     text
 }
 
-/// Ranks that are in a barrier while others duplicate its communicator.
-fn mismatch(gathering: Gathering, standings: &[Standing]) -> Option<String> {
-    let Gathering::Barrier(context) = gathering else { return None };
-    let duplicates = |rank: &usize| {
-        let is_dup = |wait: &Wait| wait.call == Call::Dup && wait.context == context;
-        standings[*rank].holding().any(is_dup)
-    };
-    let (come, absent) = gathering.split(standings);
-    let (dup, elsewhere): (Vec<usize>, Vec<usize>) = absent.into_iter().partition(duplicates);
-    let mut sides = [(dup.first()?, &dup, "dup"), (come.first()?, &come, "barrier")];
-    sides.sort_unstable();
-    let [(_, first, first_call), (_, second, second_call)] = sides;
-    let (are, first, second) = (are(first), ranks(first), ranks(second));
-    let on = on_named_communicator(context);
-    let others = match elsewhere.is_empty() {
-        true => String::new(),
-        false => format!(", {} in neither", ranks(&elsewhere)),
-    };
-    Some(format!(
-        "{INDENT}{first} {are} in {first_call}, {second} in {second_call}{on}{others}: all ranks of a communicator \
-         must make the same collective calls in the same order\n"
-    ))
-}
-
-fn line(gathering: Gathering, standings: &[Standing], paths: &[Vec<usize>]) -> Option<String> {
-    let (come, absent) = gathering.split(standings);
+fn line(gathering: &Gathering, standings: &[Standing], paths: &[Vec<usize>]) -> Option<String> {
+    let places = gathering.places(standings);
+    let mut calls: BTreeMap<Call, Vec<usize>> = BTreeMap::new();
+    for &rank in &places.come {
+        let call = match gathering.wait_of(&standings[rank]) {
+            Some(wait) if wait.operation.is_collective() => wait.operation,
+            _ => Call::Finish,
+        };
+        calls.entry(call).or_default().push(rank);
+    }
+    if let (Gathering::Call { .. }, 2..) = (gathering, calls.len()) {
+        return Some(mismatch(gathering, calls, &places, standings.len()));
+    }
+    let is_known = !matches!(gathering, Gathering::Call { members: None, .. });
+    if is_known && places.absent.is_empty() && places.gone_on.is_empty() {
+        return None;
+    }
     let is_open = |rank: &usize| !standings[*rank].ended_well;
     let hint = match gathering {
-        Gathering::Finish if come.iter().any(is_open) => Some(
+        Gathering::Finish if places.come.iter().any(is_open) => Some(
             " (at the end of main, or out of it by an error, which is printed only after the World is dropped)",
         ),
         Gathering::Finish => Some(" (at the end of main)"),
-        _ => None,
+        Gathering::Call { .. } => None,
     };
     // Of two ranks a cycle or chain has told all.
-    let is_step = |pair: &[usize]| come == pair[..1] && absent == pair[1..];
+    let is_step = |pair: &[usize]| {
+        places.come == pair[..1] && places.absent == pair[1..] && places.gone_on.is_empty()
+    };
     let is_told = paths.iter().any(|path| path.windows(2).any(is_step));
     if is_told && hint.is_none() {
         return None;
     }
-    let (name, hint) = (gathering.name(), hint.unwrap_or_default());
-    let mut line = format!("{INDENT}{name}: {} {} come{hint}", ranks(&come), has(&come));
+    let call = calls.keys().next().copied().unwrap_or(Call::Finish);
+    let (which, hint) = (gathering.which(standings.len()), hint.unwrap_or_default());
+    let come = &places.come;
+    let mut line =
+        format!("{INDENT}{}{which}: {} {} come{hint}", call.name(), ranks(come), has(come));
+    for (words, of) in groups(&places.gone_on, |rank| later_words(gathering, &standings[rank])) {
+        line += &format!("; {} {} gone on{words}", ranks(&of), has(&of));
+    }
     if !is_told {
-        line += &absent_words(&absent, standings, paths);
+        line += &absent_words(&places.absent, standings, paths);
+    }
+    if !is_known {
+        line += "; who else belongs to it is not known";
     }
     Some(line + "\n")
 }
 
-/// `; rank 2 has not (recv tag 7 from rank 0)`, without what the paths tell.
-fn absent_words(absent: &[usize], standings: &[Standing], paths: &[Vec<usize>]) -> String {
+/// Ranks that make different calls where all have to make the same one.
+fn mismatch(
+    gathering: &Gathering,
+    calls: BTreeMap<Call, Vec<usize>>,
+    places: &Places,
+    job: usize,
+) -> String {
+    let mut calls: Vec<(Call, Vec<usize>)> = calls.into_iter().collect();
+    calls.sort_by_key(|(_, of)| of[0]);
+    let more = calls.len().saturating_sub(MAX_GROUPS);
+    let calls = calls.iter().take(MAX_GROUPS);
+    let calls: Vec<String> =
+        calls.map(|(call, of)| format!("{} {}", ranks(of), call.name())).collect();
+    let mut others = match more {
+        0 => String::new(),
+        more => format!(", and {more} more"),
+    };
+    let elsewhere =
+        [(&places.gone_on, "gone on"), (&places.absent, "not come")].map(|(of, what)| {
+            if of.is_empty() {
+                String::new()
+            } else {
+                format!("; {} {} {what}", ranks(of), has(of))
+            }
+        });
+    others += &elsewhere.concat();
+    format!(
+        "{INDENT}ranks call different collectives{}: {}{others}: all ranks of a communicator must make the same \
+         collective calls in the same order\n",
+        gathering.which(job),
+        calls.join(", ")
+    )
+}
+
+/// ` to call 4 (reduce)`.
+fn later_words(gathering: &Gathering, standing: &Standing) -> String {
+    let later = gathering.later_of(standing);
+    let words = later.and_then(|wait| Some((wait.tag?, wait.operation.name())));
+    words.map_or(String::new(), |(number, name)| format!(" to call {number} ({name})"))
+}
+
+/// The ranks by what is said of them, in the order of their first ranks; of too many nothing is said.
+fn groups(of: &[usize], words: impl Fn(usize) -> String) -> Vec<(String, Vec<usize>)> {
     let mut groups: BTreeMap<String, Vec<usize>> = BTreeMap::new();
-    for &rank in absent {
-        let is_on_path = paths.iter().any(|path| path.contains(&rank));
+    for &rank in of {
         let has_room = |words: &String| groups.len() < MAX_GROUPS || groups.contains_key(words);
-        let words = Some(doing(&standings[rank])).filter(|words| !is_on_path && has_room(words));
-        groups.entry(words.unwrap_or_default()).or_default().push(rank);
+        let words = Some(words(rank)).filter(has_room).unwrap_or_default();
+        groups.entry(words).or_default().push(rank);
     }
     let mut groups: Vec<(String, Vec<usize>)> = groups.into_iter().collect();
     groups.sort_by_key(|(_, ranks)| ranks[0]);
-    let words = groups.iter().map(|(words, of)| {
-        let why = if words.is_empty() { String::new() } else { format!(" ({words})") };
-        format!("; {} {} not{why}", ranks(of), has(of))
-    });
-    words.collect()
+    groups
+}
+
+/// `; rank 2 has not (recv tag 7 from rank 0)`, without what the paths tell.
+fn absent_words(absent: &[usize], standings: &[Standing], paths: &[Vec<usize>]) -> String {
+    let words = |rank: usize| match paths.iter().any(|path| path.contains(&rank)) {
+        true => String::new(),
+        false => format!(" ({})", doing(&standings[rank])),
+    };
+    let groups = groups(absent, words).into_iter();
+    groups.map(|(words, of)| format!("; {} {} not{words}", ranks(&of), has(&of))).collect()
 }
 
 /// What a rank does instead.
 fn doing(standing: &Standing) -> String {
     let wait = standing.holding().next().filter(|_| !standing.is_halted());
     wait.map_or_else(|| standing.brief(), operation_with_peer)
-}
-
-fn are(ranks: &[usize]) -> &'static str {
-    if ranks.len() == 1 { "is" } else { "are" }
 }
 
 fn has(ranks: &[usize]) -> &'static str {

@@ -95,7 +95,7 @@ fn posted(standing: &Standing) -> impl Iterator<Item = Pattern> {
 fn blocked(standing: &Standing) -> BTreeSet<Pattern> {
     let waits = standing.holding().filter(|wait| !wait.sends && wait.phase == Phase::Unmatched);
     waits
-        .filter(|wait| !is_collective(wait.context) && !is_of_all(wait.call))
+        .filter(|wait| !is_collective(wait.context) && !is_of_all(wait))
         .map(|wait| {
             let Wait { call, peer, tag, context, bytes, .. } = *wait;
             let room = if call == Call::Probe { u64::MAX } else { bytes };
@@ -104,8 +104,8 @@ fn blocked(standing: &Standing) -> BTreeSet<Pattern> {
         .collect()
 }
 
-fn is_of_all(call: Call) -> bool {
-    matches!(call, Call::Barrier | Call::Dup | Call::Finish)
+fn is_of_all(wait: &Wait) -> bool {
+    wait.call == Call::Finish || wait.operation.is_collective()
 }
 
 fn early(standing: &Standing) -> impl Iterator<Item = Message> {

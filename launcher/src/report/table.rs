@@ -7,6 +7,7 @@ use std::fmt::Write;
 use transport_lapi::bootstrap::board::{Call, Phase, Wait};
 
 use super::INDENT;
+use super::gatherings::needs_all;
 use super::standing::Standing;
 use super::words::{call, communicator, is_collective, phase, ranges, ranks, seconds_between};
 
@@ -64,6 +65,7 @@ fn rest<'a>(groups: impl Iterator<Item = &'a Vec<usize>>) -> String {
 #[derive(PartialEq)]
 struct Key {
     call: Call,
+    operation: Call,
     sends: bool,
     context: u64,
     phase: Phase,
@@ -83,9 +85,10 @@ fn groups(standings: &[Standing], coarse: bool) -> Vec<Group> {
     for (rank, standing) in told(standings) {
         for blocked in &standing.waits {
             let wait = as_of_all(blocked.wait);
-            let Wait { call, sends, peer, tag, context, bytes, phase, open, .. } = wait;
+            let Wait { call, operation, sends, peer, tag, context, bytes, phase, open, .. } = wait;
             let numbers = (!coarse).then_some((peer, tag, bytes, open));
-            let key = Key { call, sends, context, phase, failed: blocked.failed, numbers };
+            let key =
+                Key { call, operation, sends, context, phase, failed: blocked.failed, numbers };
             match groups.iter_mut().find(|group| group.key == key) {
                 Some(group) => {
                     group.ranks.insert(rank);
@@ -101,17 +104,15 @@ fn groups(standings: &[Standing], coarse: bool) -> Vec<Group> {
     groups
 }
 
-/// A barrier waits for all who have not come: the steps in which it does so are the library's. The end is that of all
-/// contexts.
+/// A collective operation that needs all waits for those who have not come: the steps in which it does so are the
+/// library's. The end is that of all contexts.
 fn as_of_all(wait: Wait) -> Wait {
-    match wait.call {
-        Call::Barrier => Wait {
-            since: wait.since,
-            call: wait.call,
-            context: wait.context,
-            phase: Phase::Others,
-            ..Wait::default()
-        },
+    let Wait { call, operation, open, context, since, .. } = wait;
+    match call {
+        _ if needs_all(operation) => {
+            let (phase, open) = (Phase::Others, if call == operation { 0 } else { open });
+            Wait { call, operation, open, context, phase, since, ..Wait::default() }
+        }
         Call::Finish => Wait { context: 0, ..wait },
         _ => wait,
     }
@@ -157,7 +158,8 @@ fn peers(waits: &[Wait]) -> String {
     let known: Vec<usize> = known.into_iter().collect();
     let unknown = waits.iter().find(|wait| wait.peer.is_none()).map(|wait| match wait.call {
         Call::Dup => "all",
-        Call::Barrier | Call::Finish => "others",
+        Call::Finish => "others",
+        _ if wait.operation.is_collective() => "others",
         _ => "any",
     });
     match (known.is_empty(), unknown) {
@@ -169,7 +171,8 @@ fn peers(waits: &[Wait]) -> String {
 
 fn tags(waits: &[Wait]) -> String {
     let first = &waits[0];
-    if is_collective(first.context) || first.call == Call::Finish {
+    let is_collective = is_collective(first.context) || first.operation.is_collective();
+    if is_collective || first.call == Call::Finish {
         return "-".to_owned();
     }
     match waits.iter().all(|wait| wait.tag == first.tag) {
@@ -179,7 +182,7 @@ fn tags(waits: &[Wait]) -> String {
 }
 
 fn bytes(waits: &[Wait]) -> String {
-    if matches!(waits[0].call, Call::Barrier | Call::Finish) {
+    if waits[0].call == Call::Finish || needs_all(waits[0].operation) {
         return "-".to_owned();
     }
     span(waits.iter().map(|wait| wait.bytes), |bytes| bytes.to_string())

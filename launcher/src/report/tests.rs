@@ -2,6 +2,7 @@
 
 mod causes;
 mod claims;
+mod collectives;
 mod findings;
 mod stats;
 mod tables;
@@ -11,7 +12,9 @@ mod unjudged;
 use std::time::Duration;
 
 use transport_lapi::bootstrap::board::{Blocked, Call, Phase, TaskState, Wait};
-use transport_lapi::bootstrap::control::{ControlMessage, EarlyMessage, PostedReceive, Queues};
+use transport_lapi::bootstrap::control::{
+    Communicator, ControlMessage, EarlyMessage, PostedReceive, Queues, RankRange,
+};
 
 use super::*;
 use crate::exits::{Decision, Ending, Failure, Fault};
@@ -67,6 +70,7 @@ fn recv(peer: impl Into<Option<u32>>, tag: impl Into<Option<i32>>) -> Wait {
         alone: false,
         unwinding: false,
         call: Call::Recv,
+        operation: Call::Other,
         open: 1,
         sends: false,
         peer: peer.into(),
@@ -121,4 +125,22 @@ fn found(waits: &[Wait]) -> String {
 fn found_in(job: &Ledger, snapshot: &Snapshot) -> String {
     let standings = standing::told(job, snapshot, None);
     findings(&standings, &crate::report::unjudged::text(&standings, snapshot))
+}
+
+/// Rank `by` tells who belongs to the communicator with this context.
+fn tells(job: &mut Ledger, by: u32, context: u64, name: &str, ranks: &[u32]) {
+    let communicators = vec![Communicator::new(context, name, ranks.to_vec())];
+    let queues = Queues { communicators, ..Queues::default() };
+    assert!(job.note(
+        by as usize,
+        ControlMessage::Queues { task: by, context: 0, queues },
+        ms(900)
+    ));
+}
+
+/// A rank in a barrier of the communicator with this number, in the round for `peer`.
+fn barrier(peer: u32, number: u32) -> Wait {
+    let barrier = Call::Barrier;
+    let context = u64::from(2 * number + 1);
+    Wait { call: barrier, operation: barrier, context, bytes: 0, ..recv(peer, 0) }
 }

@@ -1,8 +1,9 @@
 //! Who waits for whom: the shortest cycle, or where there is none, chains and what stands at their ends.
 //!
-//! A rank waits for the peers of the first open operations of its threads, in a barrier and at its end for
-//! all ranks that have not come there. A receive from any rank names nobody: it counts only where no rank
-//! names another one, and then it waits for all of them. A rank whose process stands still waits for nobody:
+//! A rank waits for the peers of the first open operations of its threads, at its end and in a collective operation
+//! that ends on no rank before all have come for those that have not come there. A receive from any rank names nobody,
+//! nor does a collective operation that may end before: they count only where no rank names another one, and then
+//! they wait for all of them. A rank whose process stands still waits for nobody:
 //! what it waited for may have come.
 
 use std::collections::BTreeMap;
@@ -11,7 +12,7 @@ use std::fmt::Write;
 use transport_lapi::bootstrap::board::{Call, Wait};
 
 use super::INDENT;
-use super::gatherings;
+use super::gatherings::{self, needs_all};
 use super::graph::{longest_chains, shortest_cycle};
 use super::standing::Standing;
 use super::words::{operation, source};
@@ -46,7 +47,12 @@ pub(super) fn text(standings: &[Standing]) -> String {
 /// Whether a chain says no more than the line of its gathering.
 fn is_gathering_alone(chain: &[usize], targets: &Targets<'_>) -> bool {
     let [first, last] = chain else { return false };
-    targets[*first].get(last).is_some_and(|wait| matches!(wait.call, Call::Barrier | Call::Finish))
+    targets[*first].get(last).is_some_and(|wait| is_of_all(wait))
+}
+
+/// Whether a wait is for all that belong to a gathering.
+fn is_of_all(wait: &Wait) -> bool {
+    wait.call == Call::Finish || needs_all(wait.operation)
 }
 
 fn targets<'a>(
@@ -66,8 +72,9 @@ fn targets<'a>(
 }
 
 /// The ranks that a wait names. A rank that does not exist is a claim, and nobody waits for it.
-fn named(_: usize, wait: &Wait, standings: &[Standing]) -> Vec<usize> {
-    match (gatherings::absent(wait, standings), wait.peer) {
+fn named(rank: usize, wait: &Wait, standings: &[Standing]) -> Vec<usize> {
+    let absent = is_of_all(wait).then(|| gatherings::absent(rank, wait, standings)).flatten();
+    match (absent, wait.peer) {
         (Some(absent), _) if !absent.is_empty() => absent,
         (_, Some(peer)) if (peer as usize) < standings.len() => vec![peer as usize],
         _ => Vec::new(),
@@ -78,6 +85,9 @@ fn named(_: usize, wait: &Wait, standings: &[Standing]) -> Vec<usize> {
 fn anybody(rank: usize, wait: &Wait, standings: &[Standing]) -> Vec<usize> {
     match (wait.call, wait.peer) {
         (Call::Finish, _) | (_, Some(_)) => Vec::new(),
+        _ if wait.operation.is_collective() => {
+            gatherings::absent(rank, wait, standings).unwrap_or_default()
+        }
         _ => (0..standings.len()).filter(|&other| other != rank).collect(),
     }
 }
@@ -108,7 +118,7 @@ fn chain_lines(chains: &[Vec<usize>], targets: &Targets<'_>, standings: &[Standi
 /// `0 waits for 1 (recv tag 7)`.
 fn step(rank: usize, next: usize, targets: &Targets<'_>) -> String {
     match targets[rank].get(&next) {
-        Some(wait) if wait.peer.is_none() && wait.call != Call::Finish => {
+        Some(wait) if wait.peer.is_none() && !is_for_others(wait) => {
             format!("{rank} waits for {} ({})", source(wait.peer), operation(wait))
         }
         Some(wait) => format!("{rank} waits for {next} ({})", operation(wait)),
@@ -116,10 +126,15 @@ fn step(rank: usize, next: usize, targets: &Targets<'_>) -> String {
     }
 }
 
+/// Whether a wait that names nobody is for certain others.
+fn is_for_others(wait: &Wait) -> bool {
+    wait.call == Call::Finish || wait.operation.is_collective()
+}
+
 fn chain_end(rank: usize, standings: &[Standing]) -> String {
     let standing = &standings[rank];
     match standing.holding().next().filter(|_| !standing.is_halted()) {
-        Some(wait) if wait.call == Call::Finish => {
+        Some(wait) if wait.peer.is_none() && is_for_others(wait) => {
             format!("{rank} waits for others ({})", operation(wait))
         }
         Some(wait) => format!("{rank} waits for {} ({})", source(wait.peer), operation(wait)),

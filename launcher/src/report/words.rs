@@ -143,6 +143,22 @@ pub(super) fn on_named_communicator(context: u64) -> String {
     }
 }
 
+/// The same with what the program calls it: `on communicator 2 "rows"`.
+pub(super) fn on_communicator_called(context: u64, name: &str) -> String {
+    match number_and_context(context) {
+        (number @ 1.., of_task) if !name.is_empty() => {
+            let name = tamed_line(name);
+            format!(" on communicator {number} \"{name}\"{}", in_context(of_task, " in"))
+        }
+        _ => on_named_communicator(context),
+    }
+}
+
+/// Whether a context is one of the communicator of all ranks.
+pub(super) fn is_of_world(context: u64) -> bool {
+    number_and_context(context).0 == 0
+}
+
 /// `world`, or the number of a communicator; with the ranks' context, unless that is the first one.
 pub(super) fn communicator(context: u64) -> String {
     let (number, of_task) = number_and_context(context);
@@ -177,41 +193,40 @@ pub(super) fn source(rank: Option<u32>) -> String {
     rank.map_or("any rank".to_owned(), |rank| format!("rank {rank}"))
 }
 
-fn direction(wait: &Wait) -> &'static str {
-    if wait.sends { "send" } else { "recv" }
+/// What is waited for: a collective operation, or a message.
+fn awaited(wait: &Wait) -> &'static str {
+    match wait.operation.is_collective() {
+        true => wait.operation.name(),
+        false if wait.sends => "send",
+        false => "recv",
+    }
 }
 
 /// The call that a thread is blocked in, with so many operations `open`: `recv`,
 /// `waitall (3 open): recv`.
 pub(super) fn call(wait: &Wait, open: &str) -> String {
-    let direction = direction(wait);
+    let (name, awaited) = (wait.call.name(), awaited(wait));
     match wait.call {
-        Call::Send => "send".to_owned(),
-        Call::Recv => "recv".to_owned(),
-        Call::Probe => "probe".to_owned(),
-        Call::Wait => format!("wait: {direction}"),
-        Call::WaitAny => format!("waitany ({open} open): {direction}"),
-        Call::WaitAll => format!("waitall ({open} open): {direction}"),
-        Call::Barrier => "barrier".to_owned(),
-        Call::Dup => "dup".to_owned(),
-        Call::Finish => "finish".to_owned(),
-        Call::Other => format!("a call that waits to {direction}"),
+        Call::Wait => format!("{name}: {awaited}"),
+        Call::WaitAny | Call::WaitAll => format!("{name} ({open} open): {awaited}"),
+        Call::Other => format!("a call that waits to {awaited}"),
+        _ => name.to_owned(),
     }
 }
 
 /// The operation that it waits for, for one who knows the program: `recv tag 7`.
 pub(super) fn operation(wait: &Wait) -> String {
+    let (name, awaited) = (wait.call.name(), awaited(wait));
     let call = match wait.call {
-        Call::Barrier | Call::Dup => return call(wait, "") + &on_communicator(wait.context),
-        Call::Finish => return call(wait, ""),
-        Call::Probe => "probe".to_owned(),
-        Call::Wait => format!("wait: {}", direction(wait)),
-        Call::WaitAny => format!("waitany: {}", direction(wait)),
-        Call::WaitAll => format!("waitall: {}", direction(wait)),
-        Call::Send | Call::Recv | Call::Other => direction(wait).to_owned(),
+        Call::Finish => return name.to_owned(),
+        Call::Wait | Call::WaitAny | Call::WaitAll => format!("{name}: {awaited}"),
+        Call::Probe => name.to_owned(),
+        call if call.is_collective() => name.to_owned(),
+        _ => awaited.to_owned(),
     };
     let on = on_communicator(wait.context);
     match is_collective(wait.context) {
+        _ if wait.operation.is_collective() => call + &on,
         true => format!("{call} of a collective call{on}"),
         false => format!("{call} {}{on}", tag(wait.tag)),
     }
@@ -221,7 +236,8 @@ pub(super) fn operation(wait: &Wait) -> String {
 pub(super) fn operation_with_peer(wait: &Wait) -> String {
     let operation = operation(wait);
     match wait.call {
-        Call::Barrier | Call::Dup | Call::Finish => operation,
+        _ if wait.operation.is_collective() => operation,
+        Call::Finish => operation,
         _ if wait.sends => format!("{operation} to {}", source(wait.peer)),
         _ => format!("{operation} from {}", source(wait.peer)),
     }

@@ -117,7 +117,7 @@ const BUSY_LOOKS: u32 = 4;
 /// arrived: a rank that only sends makes no other progress. What goes wrong in that look concerns other
 /// messages; the next call that makes progress tells it (DS3).
 fn spend<A: Adapter>(session: &mut Session<A, State>, dest: u32, len: usize) -> bool {
-    if session.state.credits.spend(dest, len) {
+    if session.state.credits.spend_checked(dest, len) {
         return true;
     }
     let looks = session.state.credits.looks(dest, len);
@@ -126,7 +126,7 @@ fn spend<A: Adapter>(session: &mut Session<A, State>, dest: u32, len: usize) -> 
         if session.round() == 0 {
             continue;
         }
-        if session.state.credits.spend(dest, len) {
+        if session.state.credits.spend_checked(dest, len) {
             return true;
         }
         busy += 1;

@@ -147,6 +147,9 @@ macro_rules! device_conformance {
                     sends_before_the_end_arrive
                     a_lost_rank_fails_blocked_receives
                     a_lost_rank_fails_no_other_operation
+                    a_lost_rank_ends_no_collective_of_others
+                    a_lost_member_fails_what_its_collectives_wait_for
+                    a_lost_member_spoils_no_message_of_others
                     a_rank_is_lost_in_the_middle_of_long_messages
                     a_lost_rank_fails_blocked_sends
                     a_lost_rank_fails_probes_and_lists

@@ -53,6 +53,7 @@ struct WaitLine {
     tag: AtomicU32,
     context: AtomicU32,
     phase: AtomicU32,
+    operation: AtomicU32,
     bytes: AtomicU64,
     since: AtomicU64,
     /// How often threads of this line have looked in vain while they were asleep.
@@ -216,6 +217,7 @@ impl WaitLine {
             (&self.tag, wait.tag.unwrap_or(0) as u32),
             (&self.context, wait.context as u32),
             (&self.phase, wait.phase as u32),
+            (&self.operation, wait.operation as u32),
             (&self.state, state),
         ];
         words.into_iter().for_each(|(word, value)| word.store(value, Ordering::Relaxed));
@@ -229,6 +231,7 @@ impl WaitLine {
         let flags = word(&self.flags);
         let wait = Wait {
             call: legal(&Call::ALL, word(&self.call)),
+            operation: legal(&Call::ALL, word(&self.operation)),
             open: word(&self.open),
             sends: flags & SENDS != 0,
             peer: (flags & ANY_PEER == 0).then_some(word(&self.peer)),

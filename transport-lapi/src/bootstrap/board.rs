@@ -30,7 +30,7 @@ pub fn become_bystander() {
 }
 
 /// The call in which a thread is blocked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 #[repr(u32)]
 pub enum Call {
     /// A call that is none of the others.
@@ -54,6 +54,48 @@ pub enum Call {
     Dup,
     /// The end of the rank's part: it waits until all others have come there.
     Finish,
+    /// Broadcast.
+    Bcast,
+    /// Gather.
+    Gather,
+    /// Gather of blocks of different lengths.
+    Gatherv,
+    /// Scatter.
+    Scatter,
+    /// Scatter of blocks of different lengths.
+    Scatterv,
+    /// Gather to all.
+    Allgather,
+    /// Gather of blocks of different lengths to all.
+    Allgatherv,
+    /// Exchange of all with all.
+    Alltoall,
+    /// Exchange of blocks of different lengths.
+    Alltoallv,
+    /// Exchange of blocks of different lengths and datatypes.
+    Alltoallw,
+    /// Reduction.
+    Reduce,
+    /// Reduction to all.
+    Allreduce,
+    /// Reduction of blocks of different lengths, one of which each rank gets.
+    ReduceScatter,
+    /// Reduction of blocks, one of which each rank gets.
+    ReduceScatterBlock,
+    /// Inclusive prefix reduction.
+    Scan,
+    /// Exclusive prefix reduction.
+    Exscan,
+    /// Division of a communicator by colours.
+    Split,
+    /// A communicator of a part of another one, made by all ranks of that.
+    Create,
+    /// A communicator of a part of another one, made by its own ranks.
+    CreateGroup,
+    /// An intercommunicator.
+    IntercommCreate,
+    /// The union of both sides of an intercommunicator.
+    IntercommMerge,
 }
 
 /// What an operation waits for.
@@ -84,13 +126,17 @@ pub enum Phase {
 pub struct Wait {
     /// The call.
     pub call: Call,
+    /// The collective operation that is waited for: of a blocking one that is the call itself, of a non-blocking one
+    /// the call is a wait. [`Call::Other`] for messages between two ranks.
+    pub operation: Call,
     /// Operations of the call that are not complete; the fields below are of the first of them.
     pub open: u32,
     /// Whether that one sends.
     pub sends: bool,
     /// Its other end; `None` is any rank, or all of them.
     pub peer: Option<u32>,
-    /// Its tag; `None` is any.
+    /// Its tag; `None` is any. In a collective operation, its number among those of the communicator: see
+    /// [`goes_before`].
     pub tag: Option<i32>,
     /// Its context: communicator number times two, plus one for collective calls. What is read of a rank says in
     /// the high half in which context of the task that is (see [`context_of`]).
@@ -138,9 +184,19 @@ pub fn parts_of_context(context: u64) -> (u32, u32) {
     ((context >> 32) as u32, context as u32)
 }
 
+/// How many numbers collective calls of one communicator have, before they begin again at 0.
+pub const CALL_NUMBERS: u32 = 1 << 30;
+
+/// Whether the collective call with number `one` comes before that with number `other`, of one communicator. Numbers
+/// begin at 0 and are counted modulo [`CALL_NUMBERS`]; those that ranks of one communicator are at lie near each other.
+pub fn goes_before(one: i32, other: i32) -> bool {
+    let distance = other.wrapping_sub(one) as u32 % CALL_NUMBERS;
+    (1..CALL_NUMBERS / 2).contains(&distance)
+}
+
 impl Call {
     /// All of them, in the order of their numbers.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 31] = [
         Self::Other,
         Self::Send,
         Self::Recv,
@@ -151,7 +207,71 @@ impl Call {
         Self::Barrier,
         Self::Dup,
         Self::Finish,
+        Self::Bcast,
+        Self::Gather,
+        Self::Gatherv,
+        Self::Scatter,
+        Self::Scatterv,
+        Self::Allgather,
+        Self::Allgatherv,
+        Self::Alltoall,
+        Self::Alltoallv,
+        Self::Alltoallw,
+        Self::Reduce,
+        Self::Allreduce,
+        Self::ReduceScatter,
+        Self::ReduceScatterBlock,
+        Self::Scan,
+        Self::Exscan,
+        Self::Split,
+        Self::Create,
+        Self::CreateGroup,
+        Self::IntercommCreate,
+        Self::IntercommMerge,
     ];
+
+    /// Whether all ranks of a communicator make this call (MPI-4.1 chapters 6 and 7). The end of a rank's part belongs
+    /// to no communicator.
+    pub fn is_collective(self) -> bool {
+        self > Self::Finish || matches!(self, Self::Barrier | Self::Dup)
+    }
+
+    /// The name that users know it by: that of MPI in small letters, without the prefix.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Other => "other",
+            Self::Send => "send",
+            Self::Recv => "recv",
+            Self::Probe => "probe",
+            Self::Wait => "wait",
+            Self::WaitAny => "waitany",
+            Self::WaitAll => "waitall",
+            Self::Barrier => "barrier",
+            Self::Dup => "dup",
+            Self::Finish => "finish",
+            Self::Bcast => "bcast",
+            Self::Gather => "gather",
+            Self::Gatherv => "gatherv",
+            Self::Scatter => "scatter",
+            Self::Scatterv => "scatterv",
+            Self::Allgather => "allgather",
+            Self::Allgatherv => "allgatherv",
+            Self::Alltoall => "alltoall",
+            Self::Alltoallv => "alltoallv",
+            Self::Alltoallw => "alltoallw",
+            Self::Reduce => "reduce",
+            Self::Allreduce => "allreduce",
+            Self::ReduceScatter => "reduce_scatter",
+            Self::ReduceScatterBlock => "reduce_scatter_block",
+            Self::Scan => "scan",
+            Self::Exscan => "exscan",
+            Self::Split => "split",
+            Self::Create => "create",
+            Self::CreateGroup => "create_group",
+            Self::IntercommCreate => "intercomm_create",
+            Self::IntercommMerge => "intercomm_merge",
+        }
+    }
 }
 
 impl Phase {
@@ -231,5 +351,33 @@ impl Within {
 impl Drop for Within {
     fn drop(&mut self) {
         OUTER.set(self.before);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn collective_calls_are_those_of_communicators() {
+        let others = [Call::Other, Call::Send, Call::Recv, Call::Probe, Call::Finish];
+        let waits = [Call::Wait, Call::WaitAny, Call::WaitAll];
+        let are_none = |call: &Call| others.contains(call) || waits.contains(call);
+        for call in Call::ALL {
+            assert_eq!(call.is_collective(), !are_none(&call), "{}", call.name());
+        }
+        let names: std::collections::BTreeSet<&str> = Call::ALL.map(Call::name).into();
+        assert_eq!(names.len(), Call::ALL.len(), "no two have the same name");
+    }
+
+    #[test]
+    fn numbers_of_calls_begin_again_at_0() {
+        let last = (CALL_NUMBERS - 1) as i32;
+        for (one, other) in [(0, 1), (16, 40), (last, 0), (last - 3, 5)] {
+            assert!(goes_before(one, other) && !goes_before(other, one), "{one} {other}");
+        }
+        assert!(!goes_before(7, 7));
+        // Claims.
+        assert!(!goes_before(i32::MIN, i32::MIN) && !goes_before(-1, -1));
     }
 }

@@ -43,7 +43,7 @@ use crate::adapter::TaskId;
 use crate::fork::ProcessMark;
 
 pub use counters::{MessageCounts, ProtocolCounts};
-pub use queues::{EarlyMessage, PostedReceive, Queues};
+pub use queues::{Communicator, EarlyMessage, PostedReceive, Queues, RankRange};
 
 /// Largest encoded message, in bytes.
 pub const MAX_MESSAGE: usize = 65536;

@@ -5,27 +5,17 @@ use proptest::prelude::*;
 use super::*;
 
 fn any_wait() -> impl Strategy<Value = Wait> {
-    let calls = vec![
-        Call::Other,
-        Call::Send,
-        Call::Recv,
-        Call::Probe,
-        Call::Wait,
-        Call::WaitAny,
-        Call::WaitAll,
-        Call::Barrier,
-        Call::Dup,
-        Call::Finish,
-    ];
     let phases = vec![Phase::Unknown, Phase::Unmatched, Phase::Offered, Phase::Others];
     let few = prop_oneof![0..4_u32, Just(u32::MAX)];
     let numbers = (any::<u32>(), prop::option::of(few), prop::option::of(any::<i32>()));
     let others = (0..8_u32, any::<u64>(), any::<u64>(), any::<bool>());
-    (prop::sample::select(calls), prop::sample::select(phases), numbers, others).prop_map(
-        |(call, phase, (open, peer, tag), (context, bytes, since, sends))| Wait {
+    let call = || prop::sample::select(Call::ALL.to_vec());
+    (call(), call(), prop::sample::select(phases), numbers, others).prop_map(
+        |(call, operation, phase, (open, peer, tag), (context, bytes, since, sends))| Wait {
             alone: false,
             unwinding: false,
             call,
+            operation,
             open,
             sends,
             peer,
@@ -67,6 +57,7 @@ proptest! {
 fn the_largest_report_is_readable() {
     let mut job = joined(256);
     let wait = |rank: u32, thread: u32| Wait {
+        operation: Call::ALL[rank as usize % Call::ALL.len()],
         open: rank,
         bytes: u64::from(rank),
         context: u64::from(thread) * 2,
@@ -84,6 +75,14 @@ fn the_largest_report_is_readable() {
             all_posted: u64::MAX,
             early: (5_000..7_000).map(early).collect(),
             all_early: 0,
+            communicators: vec![
+                Communicator {
+                    context: u64::from(rank % 7) * 2,
+                    name: "\u{1b}x".repeat(300),
+                    members: (0..500).map(|first| RankRange { first, last: u32::MAX }).collect(),
+                };
+                50
+            ],
         };
         assert!(job.note(
             rank as usize,

@@ -26,7 +26,7 @@ fn a_long_cycle_has_a_gap() {
 #[test]
 fn calls_of_several_operations_and_of_all_ranks_are_named_in_cycles() {
     let all = Wait { call: Call::WaitAll, open: 2, context: 4, ..recv(1, 7) };
-    let barrier = Wait { call: Call::Barrier, context: 1, ..recv(0, -1) };
+    let barrier = Wait { call: Call::Barrier, operation: Call::Barrier, context: 1, ..recv(0, -1) };
     let expected = "mpjrun:   cycle: 0 waits for 1 (waitall: recv tag 7 on communicator 2) -> \
                     1 waits for 0 (barrier) -> 0\n";
     assert_eq!(found(&[all, barrier]), expected);
@@ -54,56 +54,38 @@ fn a_chain_says_what_stands_at_its_end() {
     assert_eq!(found_in(&job, &waiting([recv(1, 7), recv(0, 7)])), chain);
 }
 
-/// A rank in a barrier of the communicator with this number, in the round for `peer`.
-fn barrier(peer: u32, number: u32) -> Wait {
-    Wait { call: Call::Barrier, context: u64::from(2 * number + 1), bytes: 0, ..recv(peer, 0) }
-}
-
 #[test]
 fn who_has_not_come_to_a_barrier_is_named() {
     let told = found(&[barrier(3, 0), barrier(0, 0), recv(None, 7), barrier(2, 0)]);
-    let line = "mpjrun:   barrier on world: ranks 0-1, 3 have come; rank 2 has not (recv tag 7 from any rank)\n";
+    let line = "mpjrun:   barrier, call 0 on world: ranks 0-1, 3 have come; rank 2 has not (recv tag 7 from any rank)\n";
     assert_eq!(told, line, "nobody waits for his neighbour in the round");
     let told = found(&[barrier(3, 0), barrier(0, 0), recv(0, 7), barrier(2, 0)]);
     let expected = "\
 mpjrun:   cycle: 0 waits for 2 (barrier) -> 2 waits for 0 (recv tag 7) -> 0
-mpjrun:   barrier on world: ranks 0-1, 3 have come; rank 2 has not
+mpjrun:   barrier, call 0 on world: ranks 0-1, 3 have come; rank 2 has not
 ";
     assert_eq!(told, expected);
+    let mut job = joined(4);
+    tells(&mut job, 0, 5, "", &[0, 1, 2, 3]);
     let mut awake = waiting([barrier(1, 2), recv(1, 7), recv(1, 7), recv(1, 7)]);
     awake.ranks[1] = Seen::from(Some(state(&[])));
     awake.activities = vec![None, Some(Activity::Computing)];
     let expected = "\
 mpjrun:   chain: 0 waits for 2 (barrier on communicator 2) -> 2 waits for 1 (recv tag 7) -> \
 1 (awake)
-mpjrun:   barrier on communicator 2: rank 0 has come; ranks 1-2 have not; rank 3 has not (recv tag 7 from rank 1)
+mpjrun:   barrier, call 0 on communicator 2: rank 0 has come; ranks 1-2 have not; rank 3 has not (recv tag 7 from rank 1)
 ";
-    assert_eq!(found_in(&joined(4), &awake), expected);
+    assert_eq!(found_in(&job, &awake), expected);
 }
 
 #[test]
 fn barriers_that_exclude_each_other_are_a_cycle() {
     let cycle = "mpjrun:   cycle: 0 waits for 1 (barrier) -> 1 waits for 0 (barrier on communicator 1) -> 0\n";
-    assert_eq!(found(&[barrier(1, 0), barrier(0, 1)]), cycle);
+    let mut job = joined(2);
+    tells(&mut job, 1, 3, "", &[0, 1]);
+    assert_eq!(found_in(&job, &waiting([barrier(1, 0), barrier(0, 1)])), cycle);
     let complete = "mpjrun:   cycle: 0 waits for 1 (barrier) -> 1 waits for 0 (barrier) -> 0\n";
     assert_eq!(found(&[barrier(1, 0), barrier(0, 0)]), complete, "as of a moment before its end");
-}
-
-#[test]
-fn different_collective_calls_of_one_communicator_are_told() {
-    let dup = Wait { call: Call::Dup, context: 1, ..recv(0, 1 << 20) };
-    let told = found(&[dup, barrier(0, 0), barrier(0, 0)]);
-    let rule =
-        "all ranks of a communicator must make the same collective calls in the same order\n";
-    let line = format!("mpjrun:   rank 0 is in dup, ranks 1-2 in barrier on world: {rule}");
-    assert!(told.ends_with(&line), "{told}");
-    assert!(!told.contains("come"), "{told}");
-    let told = found(&[barrier(0, 2), Wait { context: 5, ..dup }, recv(None, 3)]);
-    let line =
-        "rank 0 is in barrier, rank 1 in dup on communicator 2, rank 2 in neither: all ranks";
-    assert!(told.contains(line), "{told}");
-    let told = found(&[barrier(0, 2), dup, recv(None, 3)]);
-    assert!(!told.contains("in dup"), "of another communicator: {told}");
 }
 
 #[test]
@@ -129,8 +111,9 @@ fn gatherings_and_those_who_have_not_come_are_counted() {
         _ => Wait { tag: Some(rank as i32), ..recv(None, None) },
     });
     let told = found(&waits.collect::<Vec<_>>());
-    assert_eq!(told.matches("   barrier on").count(), 4, "{told}");
-    assert!(told.ends_with("mpjrun:   and 16 more barriers\n"), "{told}");
+    assert_eq!(told.matches("   barrier, call 0 on").count(), 4, "{told}");
+    let more = "mpjrun:   and 16 more collective calls that are not complete\n";
+    assert!(told.ends_with(more), "{told}");
     assert!(told.lines().all(|line| line.matches(" not").count() <= 5), "{told}");
 }
 
@@ -259,6 +242,7 @@ fn queues_are_told_with_counts() {
         all_posted: 3,
         early: (0..9).map(early).collect(),
         all_early: 1_000,
+        communicators: Vec::new(),
     };
     assert!(job.note(1, ControlMessage::Queues { task: 1, context: 0, queues }, ms(900)));
     let collective = PostedReceive { source: Some(1), tag: Some(-4), context: 1, bytes: 0 };

@@ -35,7 +35,8 @@ fn a_receiver_that_waits_for_something_else_is_named() {
          something else first: recv tag 2 from rank 0\n"
     );
     assert_eq!(found(&[long, recv(0, 2)]), format!("{cycle}{line}"));
-    let barrier = Wait { call: Call::Barrier, context: 5, bytes: 0, ..recv(0, 0) };
+    let barrier =
+        Wait { call: Call::Barrier, operation: Call::Barrier, context: 5, bytes: 0, ..recv(0, 0) };
     let told = said(&[Wait { context: 4, ..long }, barrier]);
     assert!(told.contains("to rank 1 (tag 1 on communicator 2) waits"), "{told}");
     assert!(told.ends_with("something else first: barrier on communicator 2\n"), "{told}");
@@ -63,7 +64,7 @@ fn a_send_that_is_about_to_be_received_is_not_told() {
         assert_ne!(said(&[send(1, 1), receive]), "");
     }
     let leaving = Wait { phase: Phase::Leaving, ..send(1, 1) };
-    let signal = Wait { call: Call::Barrier, context: 1, ..send(1, 0) };
+    let signal = Wait { call: Call::Barrier, operation: Call::Barrier, context: 1, ..send(1, 0) };
     assert_eq!(said(&[leaving, recv(0, 2)]), "");
     assert_eq!(said(&[signal, recv(0, 2)]), "");
     assert_eq!(said(&[send(9, 1), recv(0, 2)]), "", "a rank that does not exist");

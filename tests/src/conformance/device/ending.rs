@@ -1,10 +1,11 @@
 //! The end of a job, ordered or not.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use mpjdev::{Adapter, Error, ErrorClass};
+use mpjdev::{Adapter, Error, ErrorClass, Members};
 
 use super::job::{Platform, Setup};
 use super::rank::{Pending, Rank, check, payload};
@@ -197,6 +198,128 @@ pub fn a_lost_rank_fails_no_other_operation<P: Platform>(setup: &Setup<P>) {
         rank.wait(send).0.unwrap();
         go_on_without_the_last(rank);
     });
+}
+
+/// The members of a context, by their numbers.
+struct These(&'static [u32]);
+
+impl Members for These {
+    fn contains(&self, rank: u32) -> bool {
+        self.0.contains(&rank)
+    }
+
+    fn ranks(&self) -> Vec<u32> {
+        self.0.to_vec()
+    }
+
+    fn name(&self) -> String {
+        "these".to_owned()
+    }
+}
+
+/// Rank 2 of three goes when both others have told it to, in context 0.
+fn go_when_told<A: Adapter>(rank: &Rank<A>) {
+    for from in [0, 1] {
+        rank.recv(&mut [0], from, 9).unwrap();
+    }
+    rank.abort();
+}
+
+fn tell_the_last_to_go<A: Adapter>(rank: &Rank<A>) {
+    rank.detach(rank.isend(vec![0], 2, 9).unwrap());
+}
+
+/// A context whose members are all there goes on, with messages of every kind; also what was posted before the loss.
+pub fn a_lost_rank_ends_no_collective_of_others<P: Platform>(setup: &Setup<P>) {
+    setup.run_open(3, |rank| {
+        if rank.me() == 2 {
+            return go_when_told(rank);
+        }
+        let (other, inside) = (1 - rank.me(), rank.within(5));
+        rank.set_members(5, Arc::new(These(&[0, 1]))).unwrap();
+        let from_any = inside.irecv(100, None, 4).unwrap();
+        let from_other = inside.irecv(300_000, other, 3).unwrap();
+        tell_the_last_to_go(rank);
+        expect_lost(&rank.recv(&mut [0; 8], 2, 6).unwrap_err(), 2);
+        assert!(inside.iprobe(None, None).unwrap().is_none(), "the loss is none of its business");
+        let long = inside.isend(payload(3, 300_000), other, 3).unwrap();
+        let synchronous = inside.issend(payload(4, 100), other, 4).unwrap();
+        for (receive, seed) in [(from_any, 4), (from_other, 3)] {
+            let (status, got) = rank.wait(receive);
+            status.unwrap();
+            check(&got, seed);
+        }
+        rank.wait(long).0.unwrap();
+        rank.wait(synchronous).0.unwrap();
+        go_on_without_the_last(rank);
+    });
+}
+
+/// In a context that needs the lost rank everything that waits fails, once, also for a rank that lives and never does
+/// its part, and so does what is begun later; in others the device goes on.
+pub fn a_lost_member_fails_what_its_collectives_wait_for<P: Platform>(setup: &Setup<P>) {
+    setup.run_open(3, |rank| {
+        if rank.me() == 2 {
+            return go_when_told(rank);
+        }
+        let (other, inside) = (1 - rank.me(), rank.within(3));
+        rank.set_members(3, Arc::new(These(&[2, 1, 0]))).unwrap();
+        rank.detach(inside.isend(payload(7, 100), other, 7).unwrap());
+        inside.probe(other, 7).unwrap();
+        // Sends that nobody receives, and receives that nobody sends for.
+        let open = [
+            inside.issend(payload(1, 10), other, 1).unwrap(),
+            inside.issend(payload(2, 300_000), other, 2).unwrap(),
+            inside.irecv(8, other, 3).unwrap(),
+            inside.irecv(8, None, 4).unwrap(),
+        ];
+        tell_the_last_to_go(rank);
+        for operation in open {
+            expect_lost(&rank.wait(operation).0.unwrap_err(), 2);
+        }
+        expect_lost(&inside.recv(&mut [0; 100], other, 7).unwrap_err(), 2);
+        expect_lost(&inside.recv(&mut [0; 100], None, None).unwrap_err(), 2);
+        expect_lost(&inside.probe(None, 8).unwrap_err(), 2);
+        expect_lost(&inside.send(&[1], other, 8).unwrap_err(), 2);
+        expect_lost(&inside.ssend(&[1; 100], other, 8).unwrap_err(), 2);
+        go_on_without_the_last(rank);
+    });
+}
+
+/// A member is lost while two others exchange long messages: what they get is whole, also if the sender is told of the
+/// loss first and uses the buffer again.
+pub fn a_lost_member_spoils_no_message_of_others<P: Platform>(setup: &Setup<P>) {
+    const LEN: usize = 1 << 20;
+    for rounds in [0, 1, 3, 20] {
+        setup.run_open(3, move |rank| {
+            if rank.me() == 2 {
+                return go_when_told(rank);
+            }
+            let (other, inside) = (1 - rank.me(), rank.within(3));
+            rank.set_members(3, Arc::new(These(&[0, 1, 2]))).unwrap();
+            tell_the_last_to_go(rank);
+            let mut sent = None;
+            match inside.isend(payload(5, LEN), other, 5) {
+                Ok(send) if rank.me() == 0 => {
+                    let (outcome, mut buffer) = rank.wait(send);
+                    outcome.err().iter().for_each(|error| expect_lost(error, 2));
+                    buffer.fill(9);
+                    sent = Some(buffer);
+                }
+                Ok(send) => rank.detach(send),
+                Err(error) => expect_lost(&error, 2),
+            }
+            (0..rounds).for_each(|_| rank.progress().unwrap());
+            let received = inside.irecv(LEN, other, 5).map(|receive| rank.wait(receive));
+            match received {
+                Ok((Ok(_), got)) => check(&got, 5),
+                Ok((Err(error), _)) | Err(error) => expect_lost(&error, 2),
+            }
+            drop(sent);
+            expect_lost(&rank.recv(&mut [0; 8], 2, 6).unwrap_err(), 2);
+            go_on_without_the_last(rank);
+        });
+    }
 }
 
 /// A rank goes while long messages from it and to it are under way, by either protocol: what the others still get is

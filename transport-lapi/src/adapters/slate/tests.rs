@@ -6,6 +6,7 @@ use crate::adapters::segment::Segment;
 
 const RECV: Wait = Wait {
     call: Call::Recv,
+    operation: Call::IntercommMerge,
     open: 1,
     sends: false,
     peer: Some(3),
@@ -98,10 +99,11 @@ fn damaged_words_read_as_legal_values() {
     let segment = segment();
     let slate = segment.slate(0);
     let line = &slate.lines[2];
-    for word in [&line.state, &line.call, &line.flags, &line.phase, &line.peer] {
+    for word in [&line.state, &line.call, &line.operation, &line.flags, &line.phase, &line.peer] {
         word.store(u32::MAX, Ordering::Relaxed);
     }
     let [entry] = slate.read().unwrap().entries[..] else { panic!("one line is in use") };
     assert_eq!((entry.wait.call, entry.wait.phase), (Call::Other, Phase::Unknown));
+    assert_eq!(entry.wait.operation, Call::Other);
     assert_eq!((entry.wait.peer, entry.standing), (None, Standing::Awake));
 }

@@ -4,6 +4,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::adapters::MAX_TASKS;
 
 fn line(task: TaskId) -> (ControlReceiver, Control) {
     let (launcher, rank) = control_pair().expect("a socket pair");
@@ -23,7 +24,8 @@ fn golden_bytes() {
     let counters = MessageCounts { eager, rendezvous, received: 7, fallbacks: 8, early_bytes: 9 };
     let posted = vec![PostedReceive { source: Some(1), tag: None, context: 2, bytes: 3 }];
     let early = vec![EarlyMessage { source: 4, tag: -1, context: 5, bytes: 6, eager: true }];
-    let queues = Queues { posted, all_posted: 1, early, all_early: 2 };
+    let communicators = vec![Communicator::new(7, "rows", vec![6, 4, 5, 2])];
+    let queues = Queues { posted, all_posted: 1, early, all_early: 2, communicators };
     let numbers = |numbers: std::ops::RangeInclusive<u64>| -> Vec<u8> {
         numbers.flat_map(u64::to_le_bytes).collect()
     };
@@ -45,7 +47,9 @@ fn golden_bytes() {
             b"\x05\0\0\0\x09\0\0\0\x03\0\0\0\
               \x01\0\0\0\0\0\0\0\x01\x01\0\0\0\0\x02\0\0\0\0\0\0\0\x03\0\0\0\0\0\0\0\x01\0\0\0\0\0\0\0\
               \x01\0\0\0\0\0\0\0\x04\0\0\0\xff\xff\xff\xff\x05\0\0\0\0\0\0\0\x06\0\0\0\0\0\0\0\x01\
-              \x02\0\0\0\0\0\0\0",
+              \x02\0\0\0\0\0\0\0\
+              \x01\0\0\0\0\0\0\0\x07\0\0\0\0\0\0\0\x04\0\0\0\0\0\0\0rows\
+              \x02\0\0\0\0\0\0\0\x02\0\0\0\x02\0\0\0\x04\0\0\0\x06\0\0\0",
         ),
         (
             ControlMessage::MetLoss { task: 5, at_nanos: 6, lost: 2 },
@@ -76,6 +80,29 @@ fn damaged_packets_are_refused_each_for_its_reason() {
     assert!(matches!(decode(&huge), Err(ControlError::Undecodable(_))));
     let long = vec![0; MAX_MESSAGE + 1];
     assert!(matches!(decode(&long), Err(ControlError::TooLong { len }) if len == MAX_MESSAGE + 1));
+}
+
+/// Whatever a rank has, what it tells of it is one message (L1).
+#[test]
+fn the_largest_queues_fit_a_packet() {
+    let even: Vec<u32> = (0..MAX_TASKS as u32).step_by(2).collect();
+    let name = format!("x{}", "é".repeat(100));
+    let communicator = Communicator::new(u64::MAX, &name, even);
+    assert_eq!(communicator.members.len(), Communicator::MAX_RANGES, "none is left out");
+    assert_eq!(communicator.name.len(), Communicator::MAX_NAME - 1, "cut between characters");
+    let posted = PostedReceive { source: Some(1), tag: Some(2), context: 3, bytes: 4 };
+    let early = EarlyMessage { source: 4, tag: -1, context: 5, bytes: 6, eager: true };
+    let queues = Queues {
+        posted: vec![posted; Queues::LISTED],
+        all_posted: u64::MAX,
+        early: vec![early; Queues::LISTED],
+        all_early: u64::MAX,
+        communicators: vec![communicator; Queues::COMMUNICATORS],
+    };
+    let message = ControlMessage::Queues { task: 9, context: 3, queues };
+    let packet = encode(&message);
+    assert!(packet.len() < MAX_MESSAGE / 2, "{}", packet.len());
+    assert_eq!(decode(&packet).expect("round trip"), message);
 }
 
 #[test]
@@ -184,6 +211,24 @@ proptest! {
         byte in any::<u8>(),
     ) {
         let mut packet = encode(&failed(&text, "src/lib.rs:1:1"));
+        let at = at % packet.len();
+        packet[at] = byte;
+        if let Ok(message) = decode(&packet) {
+            prop_assert_eq!(encode(&message), packet);
+        }
+    }
+
+    /// The same for lists in lists.
+    #[test]
+    fn mutated_queues_are_refused_or_canonical(
+        ranks in prop::collection::vec(0..40_u32, 0..20),
+        name in ".{0,20}",
+        at in 0..200usize,
+        byte in any::<u8>(),
+    ) {
+        let communicators = vec![Communicator::new(1, &name, ranks), Communicator::new(3, "", vec![])];
+        let queues = Queues { communicators, ..Queues::default() };
+        let mut packet = encode(&ControlMessage::Queues { task: 1, context: 0, queues });
         let at = at % packet.len();
         packet[at] = byte;
         if let Ok(message) = decode(&packet) {
