@@ -8,6 +8,8 @@ pub enum ErrorClass {
     Arg,
     /// MPI_ERR_BUFFER.
     Buffer,
+    /// MPI_ERR_COMM.
+    Comm,
     /// MPI_ERR_CONVERSION.
     Conversion,
     /// MPI_ERR_COUNT.
@@ -16,14 +18,42 @@ pub enum ErrorClass {
     Dims,
     /// MPI_ERR_GROUP.
     Group,
+    /// MPI_ERR_INTERN: a peer or the system broke a rule.
+    Intern,
+    /// MPI_ERR_NO_MEM.
+    NoMem,
     /// MPI_ERR_OP.
     Op,
+    /// MPI_ERR_OTHER.
+    Other,
+    /// MPI_ERR_PROC_FAILED: a rank of the job is gone.
+    ProcFailed,
     /// MPI_ERR_RANK.
     Rank,
+    /// MPI_ERR_REQUEST.
+    Request,
     /// MPI_ERR_ROOT.
     Root,
+    /// MPI_ERR_TAG.
+    Tag,
     /// MPI_ERR_TRUNCATE.
     Truncate,
     /// MPI_ERR_TYPE.
     Type,
+}
+
+impl From<mpjdev::ErrorClass> for ErrorClass {
+    fn from(class: mpjdev::ErrorClass) -> Self {
+        use mpjdev::ErrorClass as Device;
+        match class {
+            Device::Rank => Self::Rank,
+            Device::Tag => Self::Tag,
+            Device::Truncate => Self::Truncate,
+            Device::Request => Self::Request,
+            Device::ProcFailed => Self::ProcFailed,
+            Device::NoMem => Self::NoMem,
+            Device::Intern => Self::Intern,
+            _ => Self::Other,
+        }
+    }
 }

@@ -8,10 +8,21 @@
 #![deny(unsafe_code)]
 
 pub mod collective;
+mod communicator;
+mod context_ids;
 pub mod datatype;
+mod error;
 mod error_class;
 pub mod group;
+mod memory;
 pub mod op;
+mod plan;
+mod process;
 pub mod topology;
 
+pub use communicator::{Communicator, Creating, OtherGroup, Relation, Sent, SplitKey};
+pub use error::Error;
 pub use error_class::ErrorClass;
+pub use memory::{Elements, Input, Operand, Output, Reduction, TypedBlock};
+pub use plan::{Persistent, Plan};
+pub use process::{Host, Process};

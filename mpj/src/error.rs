@@ -1,5 +1,7 @@
 //! Errors of the typed layer.
 
+use mpicore::ErrorClass;
+
 /// Why a call failed.
 #[derive(Clone, thiserror::Error)]
 #[non_exhaustive]
@@ -7,6 +9,9 @@ pub enum Error {
     /// The device below refused or failed; see [`Error::class`] for MPI's class.
     #[error(transparent)]
     Device(#[from] mpjdev::Error),
+    /// What MPI means was not kept to: the arguments of a call, a communicator, an operation.
+    #[error(transparent)]
+    Core(mpicore::Error),
     /// The length of a message is not a whole number of elements.
     #[error(
         "message of {bytes} bytes from rank {source_rank} with tag {tag} is not a whole number of \
@@ -46,15 +51,6 @@ pub enum Error {
         /// The number of the system's reason.
         errno: i32,
     },
-    /// Every context was given to a communicator.
-    #[error(
-        "no context is left for another communicator: a job makes at most {most} communicators, the \
-         world included; call dup less often, and use the communicators that it made again"
-    )]
-    Contexts {
-        /// How many communicators a job can make.
-        most: u64,
-    },
     /// Requests of several jobs, or of several contexts of the rank, were mixed in one call.
     #[error(
         "the requests of one wait belong to different jobs or contexts; wait for those of each by \
@@ -77,15 +73,14 @@ pub enum Error {
 
 impl Error {
     /// MPI's class of this error (MPI-4 section 9.4).
-    pub fn class(&self) -> mpjdev::ErrorClass {
+    pub fn class(&self) -> ErrorClass {
         match self {
-            Self::Device(error) => error.class(),
-            Self::Count { .. } => mpjdev::ErrorClass::Truncate,
-            Self::Memory { .. } | Self::Contexts { .. } | Self::Context { .. } => {
-                mpjdev::ErrorClass::Other
-            }
-            Self::Buffer { .. } => mpjdev::ErrorClass::NoMem,
-            Self::Mixed => mpjdev::ErrorClass::Request,
+            Self::Device(error) => error.class().into(),
+            Self::Core(error) => error.class(),
+            Self::Count { .. } => ErrorClass::Truncate,
+            Self::Memory { .. } | Self::Context { .. } => ErrorClass::Other,
+            Self::Buffer { .. } => ErrorClass::NoMem,
+            Self::Mixed => ErrorClass::Request,
         }
     }
 
@@ -93,7 +88,17 @@ impl Error {
     pub fn lost_rank(&self) -> Option<usize> {
         match self {
             Self::Device(error) => error.lost_rank().map(|rank| rank as usize),
+            Self::Core(error) => error.lost_rank().map(|rank| rank as usize),
             _ => None,
+        }
+    }
+}
+
+impl From<mpicore::Error> for Error {
+    fn from(error: mpicore::Error) -> Self {
+        match error {
+            mpicore::Error::Device(error) => Self::Device(error),
+            error => Self::Core(error),
         }
     }
 }

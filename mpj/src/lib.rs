@@ -66,6 +66,7 @@ pub use bytemuck::{self, Pod, Zeroable};
 pub use communicator::Communicator;
 pub use datatype::Datatype;
 pub use error::Error;
+pub use mpicore::ErrorClass;
 /// Makes a function a test that runs on the ranks of a job, each a process of its own. With the feature
 /// `test`, which belongs in `dev-dependencies`:
 ///
@@ -107,7 +108,7 @@ pub use error::Error;
 #[cfg(feature = "test")]
 pub use mpj_macros::test;
 pub use mpjdev::{
-    BackendChoice, Circumstance, ErrorClass, Options, Protocol, ProtocolStats, Stats, Step, Table,
+    BackendChoice, Circumstance, Options, Protocol, ProtocolStats, Stats, Step, Table,
 };
 pub use mpjdev::{WaitMode, become_bystander};
 pub use request::{Request, wait_all, wait_any};

@@ -67,12 +67,14 @@ pub fn run_with<R: Send>(
     let rank_devices = wireup::in_process(ranks, options).map_err(Error::from)?;
     // The rank that left first by a panic is the cause; the others may panic since it is gone.
     let first = Arc::new(OnceLock::new());
+    let worlds = rank_devices.into_iter().map(|devices| World::local(devices, first.clone()));
+    let worlds = worlds.collect::<Result<Vec<_>, Error>>()?;
     let outcomes: Vec<_> = std::thread::scope(|scope| {
-        let rank_thread = |devices| {
-            let (body, first) = (&body, first.clone());
-            scope.spawn(move || body(World::local(devices, first)))
+        let rank_thread = |world| {
+            let body = &body;
+            scope.spawn(move || body(world))
         };
-        let threads: Vec<_> = rank_devices.into_iter().map(rank_thread).collect();
+        let threads: Vec<_> = worlds.into_iter().map(rank_thread).collect();
         threads.into_iter().map(|thread| thread.join()).collect()
     });
     let first = first.get().copied();

@@ -1,4 +1,4 @@
-//! A rank's place in its job: the device, and what the last calls of its threads had to complain of.
+//! A rank's place in its job: its process, with the device, and what the last calls of its threads had to complain of.
 //!
 //! A program that meets an error usually leaves by `?`, and its [`crate::World`] is dropped before
 //! anything is printed. Waiting for the other ranks then would hang the job, since they wait for this
@@ -22,6 +22,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, ThreadId};
 
+use mpicore::Process;
 use mpjdev::Device;
 use mpjdev::wireup::Native;
 
@@ -29,7 +30,7 @@ use crate::error::Error;
 
 /// See the module. Shared by the communicators, scopes and requests of one context of a world.
 pub(crate) struct RankDevice {
-    device: Device<Native>,
+    process: Process,
     /// How one-sided reads are done, in words.
     pub get_report: String,
     /// Those of all contexts of the world.
@@ -42,7 +43,7 @@ impl RankDevice {
         let complaints = Arc::<Complaints>::default();
         devices.into_iter().map(move |device| {
             let (get_report, complaints) = (get_report.to_owned(), complaints.clone());
-            Self { device, get_report, complaints }
+            Self { process: Process::new(device), get_report, complaints }
         })
     }
 
@@ -78,7 +79,7 @@ impl RankDevice {
     #[inline(never)]
     fn complain(&self, error: Error) -> Error {
         if let Some(rank) = error.lost_rank() {
-            self.device.met_loss(rank as u32);
+            self.met_loss(rank as u32);
         }
         self.complaints.add(error.to_string());
         error
@@ -95,7 +96,13 @@ impl Deref for RankDevice {
 
     #[inline]
     fn deref(&self) -> &Self::Target {
-        &self.device
+        self.process.device()
+    }
+}
+
+impl AsRef<Process> for RankDevice {
+    fn as_ref(&self) -> &Process {
+        &self.process
     }
 }
 

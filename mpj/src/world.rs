@@ -27,6 +27,9 @@ pub struct World {
     left: bool,
 }
 
+/// How often a world holds each of its devices: in its communicator, and in the core of that.
+const HELD_BY_WORLD: usize = 2;
+
 /// Joins the job that this process was started for and waits until all its ranks have come
 /// (MPI_Init). A program that was started alone, without a launcher, is a job of one rank. Once per
 /// process.
@@ -42,7 +45,7 @@ pub fn init() -> Result<World, Error> {
         tell_panics(control.clone());
         abort::joined(control);
     }
-    Ok(World::new(devices, control, &get_report, Arc::default()))
+    World::new(devices, control, &get_report, Arc::default())
 }
 
 /// Seconds since an arbitrary moment in the past of this process (MPI_Wtime).
@@ -56,7 +59,7 @@ impl World {
     pub(crate) fn local(
         devices: Vec<mpjdev::Device<wireup::Native>>,
         first_gone: Arc<OnceLock<usize>>,
-    ) -> Self {
+    ) -> Result<Self, Error> {
         Self::new(devices, None, "memory copy", first_gone)
     }
 
@@ -65,11 +68,11 @@ impl World {
         control: Option<Control>,
         get_report: &str,
         first_gone: Arc<OnceLock<usize>>,
-    ) -> Self {
-        let mut contexts = Communicator::of_world(devices, get_report);
+    ) -> Result<Self, Error> {
+        let mut contexts = Communicator::of_world(devices, get_report)?.into_iter();
         let communicator = contexts.next().expect("a rank has context 0");
         let further = contexts.collect();
-        Self { communicator, further, control, first_gone, left: false }
+        Ok(Self { communicator, further, control, first_gone, left: false })
     }
 
     /// How many contexts each rank has: 1, or as many as `mpjrun --contexts` says.
@@ -201,7 +204,7 @@ impl Drop for World {
         let complaint = self.communicator.device.complaint();
         // Dropped by a `main` that returns an error, which is printed after this: where the job hangs by
         // that, it must get there.
-        let alone = self.devices().all(|device| Arc::strong_count(device) == 1);
+        let alone = self.devices().all(|device| Arc::strong_count(device) == HELD_BY_WORLD);
         let leave = || self.leave(|device| device.finish_unless_dismissed(alone));
         let Some(complaint) = complaint.or_else(|| leave().err().map(|error| error.to_string()))
         else {

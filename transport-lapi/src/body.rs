@@ -82,7 +82,32 @@ impl Source {
             Self::Layout(layout) => Piece::Layout { layout, offset, len },
         }
     }
+
+    /// Copies the bytes to `into`, as many as fit, and returns how many those were. Nothing is copied twice but
+    /// where both are layouts: then pieces of a few kilobytes are.
+    pub fn copy_to(&self, into: &mut Sink) -> usize {
+        let len = self.len().min(into.len());
+        match (self, into) {
+            (Self::Span(region), into) => into.store(0, region.part(0, len).foreign()),
+            (Self::Layout(layout), Sink::Span(region)) => {
+                layout.pack(0, region.part(0, len));
+                len
+            }
+            (Self::Layout(layout), into) => {
+                let mut piece = [0; COPIED_AT_ONCE];
+                for offset in (0..len).step_by(COPIED_AT_ONCE) {
+                    let piece = &mut piece[..COPIED_AT_ONCE.min(len - offset)];
+                    layout.pack(offset, RecvPart::of_slice(piece));
+                    into.store(offset, ForeignBytes::from_slice(piece));
+                }
+                len
+            }
+        }
+    }
 }
+
+/// Bytes of a layout that are copied to another one at once.
+const COPIED_AT_ONCE: usize = 4096;
 
 impl From<SendRegion> for Source {
     #[inline(always)]

@@ -63,7 +63,7 @@ impl SendRegion {
     }
 
     /// The first byte.
-    pub(crate) fn as_ptr(&self) -> *const u8 {
+    pub fn as_ptr(&self) -> *const u8 {
         self.ptr
     }
 
@@ -146,6 +146,11 @@ impl RecvRegion {
     /// Address of the first byte in this task.
     pub(crate) fn addr(&self) -> u64 {
         self.ptr as u64
+    }
+
+    /// The first byte. Who writes there by it holds the region (G2).
+    pub fn as_mut_ptr(&self) -> *mut u8 {
+        self.ptr
     }
 
     /// Leaves nothing here and gives what was here.

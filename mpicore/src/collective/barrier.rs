@@ -1,16 +1,56 @@
-//! The barrier of an intracommunicator. The faces' calls come here through `collective.rs`.
+//! Barrier of an intracommunicator. The faces' calls come here through `collective.rs`.
 
 use super::schedule::Draft;
 use super::{Member, Place, Schedule, doublings};
 
-/// Ends on no rank before it has begun on all: MPI_Barrier (MPI-4.1 section 6.3), by dissemination. In
-/// the round with distance 1, 2, 4 and so on, each rank tells the one so far ahead that it has heard of
-/// all that are less far behind.
+/// Largest communicator whose barrier is a dissemination. That is the shortest way where every rank has a
+/// processor; where they share them, each round may cost a change of process on all of them, and a barrier by
+/// groups has two of those per rank whatever the number of ranks.
+const MOST_DISSEMINATING: u32 = 4;
+/// Ranks of a group in a barrier by groups.
+const GROUP: u32 = 16;
+
+/// Ends on no rank before it has begun on all: MPI_Barrier (MPI-4.1 section 6.3). Among few ranks by
+/// dissemination: in round `k` a rank signals the one `2^k` ahead and waits for the one `2^k` behind.
+/// Otherwise by groups: the first rank of each hears from the others, the first ranks do the same among
+/// themselves, up to rank 0, and back the same way.
 pub fn barrier(member: Member) -> Schedule {
+    if member.size <= MOST_DISSEMINATING { disseminate(member) } else { by_groups(member) }
+}
+
+fn disseminate(member: Member) -> Schedule {
     let mut draft = Draft::new("barrier by dissemination");
     for distance in doublings(member.size) {
         draft.send(member.ahead(distance), Place::NOTHING);
         draft.receive(member.behind(distance), Place::NOTHING);
+        draft.end_round();
+    }
+    draft.finish()
+}
+
+fn by_groups(member: Member) -> Schedule {
+    let mut draft = Draft::new("barrier by groups");
+    let rank = u64::from(member.rank);
+    let size = u64::from(member.size);
+    let followers = |distance: u64| {
+        let all = (1..u64::from(GROUP)).map(move |number| rank + number * distance);
+        all.take_while(move |&follower| follower < size).map(|follower| follower as u32)
+    };
+    let mut distance = 1;
+    while distance < size && rank % (distance * u64::from(GROUP)) == 0 {
+        followers(distance).for_each(|follower| draft.receive(follower, Place::NOTHING));
+        draft.end_round();
+        distance *= u64::from(GROUP);
+    }
+    if rank > 0 {
+        let first = (rank - rank % (distance * u64::from(GROUP))) as u32;
+        draft.send(first, Place::NOTHING);
+        draft.receive(first, Place::NOTHING);
+        draft.end_round();
+    }
+    while distance > 1 {
+        distance /= u64::from(GROUP);
+        followers(distance).for_each(|follower| draft.send(follower, Place::NOTHING));
         draft.end_round();
     }
     draft.finish()

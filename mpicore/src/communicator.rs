@@ -1,0 +1,272 @@
+//! Communicators: groups of ranks whose messages are kept apart from all others (MPI-4.1 chapter 7).
+//!
+//! A communicator has an id on which its members have agreed (`context_ids.rs`). The device's contexts `2 * id` and
+//! `2 * id + 1` are those of its point-to-point messages and of its collective ones, whose tag is the number of
+//! the call on the communicator. Both groups of an intercommunicator agree on one id, so messages of both directions
+//! have the same contexts. A communicator is a handle: copies are the same communicator, and when the last one is
+//! gone here, so is the communicator; its id is free again when nothing is pending in its contexts. That is
+//! a local matter: members may drop theirs at different times.
+//!
+//! - `create.rs`: how communicators are made.
+//! - `calls.rs`, `inter_calls.rs`: collective calls, as plans that the faces run.
+//! - `attribute.rs`: what users attach to communicators.
+
+use std::fmt;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use mpjdev::wireup::Native;
+use mpjdev::{Call, Device, Members};
+
+use crate::collective::{Member, Schedule};
+use crate::error::Error;
+use crate::group::{Comparison, Group};
+use crate::memory::{Input, Output, Reduction};
+use crate::plan::{Plan, Route};
+use crate::process::{Host, Process, SELF, WORLD};
+
+mod calls;
+mod create;
+mod creating;
+mod inter_calls;
+#[cfg(test)]
+mod tests;
+
+pub use calls::Sent;
+pub use create::{OtherGroup, SplitKey};
+pub use creating::Creating;
+
+/// A communicator, intra or inter. All methods can be called by several threads at once, but for the
+/// rules of MPI: collective calls on one communicator are made in the same order by all members.
+#[derive(Clone)]
+pub struct Communicator(Arc<Inner>);
+
+struct Inner {
+    host: Host,
+    id: u32,
+    /// This rank's group.
+    group: Group,
+    rank: u32,
+    remote: Option<Group>,
+    /// Collective calls so far: the tag of the next one.
+    calls: AtomicU32,
+    name: Arc<Mutex<String>>,
+}
+
+/// How two communicators relate: the results of MPI_Comm_compare.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Relation {
+    /// The same communicator: MPI_IDENT.
+    Identical,
+    /// The same groups in the same order, other messages: MPI_CONGRUENT.
+    Congruent,
+    /// The same members in another order: MPI_SIMILAR.
+    Similar,
+    /// Anything else: MPI_UNEQUAL.
+    Unequal,
+}
+
+/// Number of the tags of collective calls: those from here on are for what has no number.
+const CALLS: u32 = 1 << 30;
+
+impl Communicator {
+    /// All ranks of the job: MPI_COMM_WORLD. Once per process.
+    ///
+    /// # Errors
+    /// What made the device unusable.
+    pub fn world(host: Host) -> Result<Self, Error> {
+        let device = (*host).as_ref().device();
+        let (rank, group) = (device.rank(), Group::world(device.size() as u32));
+        Self::new(host, WORLD, group, rank, None, "world")
+    }
+
+    /// This rank alone: MPI_COMM_SELF. Once per process.
+    ///
+    /// # Errors
+    /// What made the device unusable.
+    pub fn own(host: Host) -> Result<Self, Error> {
+        let rank = (*host).as_ref().device().rank();
+        Self::new(host, SELF, Group::of_ranks([rank])?, 0, None, "self")
+    }
+
+    fn new(
+        host: Host,
+        id: u32,
+        group: Group,
+        rank: u32,
+        remote: Option<Group>,
+        name: &str,
+    ) -> Result<Self, Error> {
+        let name = Arc::new(Mutex::new(name.to_owned()));
+        let inner = Inner { host, id, group, rank, remote, calls: AtomicU32::new(0), name };
+        // Made before anything can fail: its end gives the id back.
+        let made = Self(Arc::new(inner));
+        made.device().set_members(made.collective_context(), made.members())?;
+        Ok(made)
+    }
+
+    /// This rank in its group: MPI_Comm_rank.
+    #[inline]
+    pub fn rank(&self) -> u32 {
+        self.0.rank
+    }
+
+    /// How many ranks its group has: MPI_Comm_size.
+    #[inline]
+    pub fn size(&self) -> u32 {
+        self.0.group.size()
+    }
+
+    /// This rank's group: MPI_Comm_group.
+    #[inline]
+    pub fn group(&self) -> &Group {
+        &self.0.group
+    }
+
+    /// The other group of an intercommunicator: MPI_Comm_remote_group.
+    pub fn remote_group(&self) -> Option<&Group> {
+        self.0.remote.as_ref()
+    }
+
+    /// Whether it has two groups: MPI_Comm_test_inter.
+    pub fn is_inter(&self) -> bool {
+        self.0.remote.is_some()
+    }
+
+    /// The group whose ranks messages are sent to and received from: that of an intracommunicator, the remote one of
+    /// an intercommunicator.
+    #[inline]
+    pub fn peers(&self) -> &Group {
+        self.0.remote.as_ref().unwrap_or(&self.0.group)
+    }
+
+    /// The device's context of point-to-point messages.
+    #[inline]
+    pub fn context(&self) -> u32 {
+        2 * self.0.id
+    }
+
+    /// The device's context of collective messages.
+    pub fn collective_context(&self) -> u32 {
+        2 * self.0.id + 1
+    }
+
+    /// The device that carries its messages.
+    #[inline]
+    pub fn device(&self) -> &Device<Native> {
+        (*self.0.host).as_ref().device()
+    }
+
+    /// What the face has for this rank.
+    pub fn host(&self) -> &Host {
+        &self.0.host
+    }
+
+    /// How it relates to another one: MPI_Comm_compare.
+    pub fn compare(&self, other: &Self) -> Relation {
+        if Arc::ptr_eq(&self.0, &other.0) {
+            return Relation::Identical;
+        }
+        let groups = self.0.group.compare(&other.0.group);
+        let remotes = match (self.remote_group(), other.remote_group()) {
+            (None, None) => Comparison::Identical,
+            (Some(one), Some(another)) => one.compare(another),
+            _ => Comparison::Unequal,
+        };
+        match (groups, remotes) {
+            (Comparison::Unequal, _) | (_, Comparison::Unequal) => Relation::Unequal,
+            (Comparison::Identical, Comparison::Identical) => Relation::Congruent,
+            _ => Relation::Similar,
+        }
+    }
+
+    /// The name, by which reports call it: MPI_Comm_get_name. Empty if it was given none.
+    pub fn name(&self) -> String {
+        self.0.name.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Gives it a name, on this rank: MPI_Comm_set_name.
+    pub fn set_name(&self, name: impl Into<String>) {
+        *self.0.name.lock().unwrap_or_else(PoisonError::into_inner) = name.into();
+    }
+
+    /// Whose schedules are built.
+    fn member(&self) -> Result<Member, Error> {
+        Ok(Member::new(self.0.rank, self.0.group.size())?)
+    }
+
+    /// The job rank of this rank.
+    fn job_rank(&self) -> u32 {
+        self.device().rank()
+    }
+
+    fn process(&self) -> &Process {
+        (*self.0.host).as_ref()
+    }
+
+    /// The tag of the next collective call.
+    fn next_tag(&self) -> i32 {
+        // SYNC: relaxed, since all that counts is the order of the calls of one thread.
+        (self.0.calls.fetch_add(1, Ordering::Relaxed) % CALLS) as i32
+    }
+
+    /// The next collective call. Its tag is taken here, when nothing can be refused any more.
+    fn plan(
+        &self,
+        call: Call,
+        schedule: Schedule,
+        buffers: (Input, Output),
+        reduction: Option<Reduction>,
+    ) -> Result<Plan, Error> {
+        let (peers, context) = (self.peers().clone(), self.collective_context());
+        let mut plan =
+            Plan::new(self, call, Route { peers, context, tag: 0 }, schedule, buffers, reduction)?;
+        plan.set_tag(self.next_tag());
+        Ok(plan)
+    }
+
+    /// The ranks that collective calls need.
+    fn members(&self) -> Arc<dyn Members> {
+        let Inner { group, name, remote, .. } = &*self.0;
+        let (group, remote, name) = (group.clone(), remote.clone(), name.clone());
+        Arc::new(Gathering { group, remote, name })
+    }
+}
+
+/// The members of a communicator, as the device knows them.
+struct Gathering {
+    group: Group,
+    remote: Option<Group>,
+    name: Arc<Mutex<String>>,
+}
+
+impl Members for Gathering {
+    fn contains(&self, rank: u32) -> bool {
+        let mut groups = std::iter::once(&self.group).chain(&self.remote);
+        groups.any(|group| group.rank_of(rank).is_some())
+    }
+
+    fn ranks(&self) -> Vec<u32> {
+        let groups = std::iter::once(&self.group).chain(&self.remote);
+        groups.flat_map(|group| group.iter().collect::<Vec<_>>()).collect()
+    }
+
+    fn name(&self) -> String {
+        self.name.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        (*self.host).as_ref().leave(self.id);
+    }
+}
+
+impl fmt::Debug for Communicator {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Inner { id, group, rank, .. } = &*self.0;
+        let mut shown = f.debug_struct("Communicator");
+        shown.field("id", id).field("group", group).field("rank", rank);
+        shown.field("remote_group", &self.remote_group()).finish_non_exhaustive()
+    }
+}

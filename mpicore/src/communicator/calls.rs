@@ -1,0 +1,288 @@
+//! Collective calls on intracommunicators (MPI-4.1 chapter 6). Each makes a [`Plan`] of the caller's buffers, which
+//! a face runs, starts, or keeps; those of intercommunicators are in `inter_calls.rs`.
+//!
+//! Counts are in elements of the buffer that they stand beside. Where a buffer is an option, `None` is
+//! MPI_IN_PLACE. What is said to matter at the root alone may be [`Input::none`] or [`Output::none`] elsewhere.
+//!
+//! Errors of all: [`Error::Kind`] on an intercommunicator; those of the function of the same name in
+//! [`collective`]; [`Error::Buffer`], [`Error::Layout`] or [`Error::Datatype`] if the elements do not lie in the
+//! buffers; and for reductions those of [`Op::check`](crate::op::Op::check). Nothing was sent then, and the call does
+//! not count.
+
+use mpjdev::Call;
+
+use super::Communicator;
+use crate::collective::{self, Blocks, Member, Operands, Order};
+use crate::error::Error;
+use crate::memory::{Input, Output, Reduction};
+use crate::plan::Plan;
+
+/// What a rank sends: the buffer and how many elements; or nothing, where it works in place.
+pub type Sent = Option<(Input, u64)>;
+
+/// The buffer, which is named by nothing if there is none, and the count.
+fn sent(send: Sent) -> (Input, Option<u64>) {
+    send.map_or_else(|| (Input::none(), None), |(input, count)| (input, Some(count)))
+}
+
+/// The operands of a reduction, which are in the output if there is no input.
+fn operands(input: Option<Input>) -> (Input, Operands) {
+    match input {
+        Some(input) => (input, Operands::Input),
+        None => (Input::none(), Operands::InPlace),
+    }
+}
+
+impl Communicator {
+    /// Whose schedules are built, if this is an intracommunicator.
+    pub(super) fn intra(&self, call: &'static str) -> Result<Member, Error> {
+        if self.is_inter() {
+            return Err(Error::Kind { call, kind: "intercommunicator" });
+        }
+        self.member()
+    }
+
+    /// Ends on no rank before it has begun on all: MPI_Barrier.
+    ///
+    /// # Errors
+    /// See the head of the file.
+    pub fn barrier(&self) -> Result<Plan, Error> {
+        let schedule = collective::barrier(self.intra("this barrier")?);
+        self.plan(Call::Barrier, schedule, (Input::none(), Output::none()), None)
+    }
+
+    /// Brings `count` elements of the root's buffer to all: MPI_Bcast.
+    ///
+    /// # Errors
+    /// See the head of the file.
+    pub fn bcast(&self, buffer: Output, count: u64, root: u32) -> Result<Plan, Error> {
+        let schedule = collective::bcast(self.intra("this broadcast")?, root, count)?;
+        self.plan(Call::Bcast, schedule, (Input::none(), buffer), None)
+    }
+
+    /// Brings one block of each rank to the root: MPI_Gather. `count` is that of each block of the output, which
+    /// matters at the root alone.
+    ///
+    /// # Errors
+    /// See the head of the file.
+    pub fn gather(&self, send: Sent, output: Output, count: u64, root: u32) -> Result<Plan, Error> {
+        let (input, sent) = sent(send);
+        let schedule = collective::gather(self.intra("this gather")?, root, sent, count)?;
+        self.plan(Call::Gather, schedule, (input, output), None)
+    }
+
+    /// The same with blocks of different lengths: MPI_Gatherv. The blocks matter at the root alone.
+    ///
+    /// # Errors
+    /// See the head of the file.
+    pub fn gatherv(
+        &self,
+        send: Sent,
+        output: Output,
+        blocks: Blocks<'_>,
+        root: u32,
+    ) -> Result<Plan, Error> {
+        let (input, sent) = sent(send);
+        let schedule = collective::gatherv(self.intra("this gatherv")?, root, sent, blocks)?;
+        self.plan(Call::Gatherv, schedule, (input, output), None)
+    }
+
+    /// Brings one block of the root's input to each rank: MPI_Scatter. `count` is that of each block of the input,
+    /// which matters at the root alone.
+    ///
+    /// # Errors
+    /// See the head of the file.
+    pub fn scatter(
+        &self,
+        input: Input,
+        count: u64,
+        receive: Option<(Output, u64)>,
+        root: u32,
+    ) -> Result<Plan, Error> {
+        let (output, received) = received(receive);
+        let schedule = collective::scatter(self.intra("this scatter")?, root, count, received)?;
+        self.plan(Call::Scatter, schedule, (input, output), None)
+    }
+
+    /// The same with blocks of different lengths: MPI_Scatterv. The blocks matter at the root alone.
+    ///
+    /// # Errors
+    /// See the head of the file.
+    pub fn scatterv(
+        &self,
+        input: Input,
+        blocks: Blocks<'_>,
+        receive: Option<(Output, u64)>,
+        root: u32,
+    ) -> Result<Plan, Error> {
+        let (output, received) = received(receive);
+        let schedule = collective::scatterv(self.intra("this scatterv")?, root, blocks, received)?;
+        self.plan(Call::Scatterv, schedule, (input, output), None)
+    }
+
+    /// Brings one block of each rank to all: MPI_Allgather. `count` is that of each block of the output.
+    ///
+    /// # Errors
+    /// See the head of the file.
+    pub fn allgather(&self, send: Sent, output: Output, count: u64) -> Result<Plan, Error> {
+        let (input, sent) = sent(send);
+        let schedule = collective::allgather(self.intra("this allgather")?, sent, count)?;
+        self.plan(Call::Allgather, schedule, (input, output), None)
+    }
+
+    /// The same with blocks of different lengths: MPI_Allgatherv.
+    ///
+    /// # Errors
+    /// See the head of the file.
+    pub fn allgatherv(
+        &self,
+        send: Sent,
+        output: Output,
+        blocks: Blocks<'_>,
+    ) -> Result<Plan, Error> {
+        let (input, sent) = sent(send);
+        let schedule = collective::allgatherv(self.intra("this allgatherv")?, sent, blocks)?;
+        self.plan(Call::Allgatherv, schedule, (input, output), None)
+    }
+
+    /// Brings one block of each rank's input to each rank: MPI_Alltoall, MPI_Alltoallv or MPI_Alltoallw, as the blocks
+    /// of the output are equal, listed or typed.
+    ///
+    /// # Errors
+    /// See the head of the file.
+    pub fn alltoall(
+        &self,
+        send: Option<(Input, Blocks<'_>)>,
+        output: Output,
+        blocks: Blocks<'_>,
+    ) -> Result<Plan, Error> {
+        let call = alltoall_call(blocks);
+        let (input, sent) =
+            send.map_or_else(|| (Input::none(), None), |(input, blocks)| (input, Some(blocks)));
+        let schedule = collective::alltoall(self.intra("this alltoall")?, sent, blocks)?;
+        self.plan(call, schedule, (input, output), None)
+    }
+
+    /// Combines `count` elements of all ranks at the root: MPI_Reduce. The output matters at the root alone, which
+    /// alone may work in place. Operands are combined in the order of ranks if the operation does not commute.
+    ///
+    /// # Errors
+    /// See the head of the file.
+    pub fn reduce(
+        &self,
+        input: Option<Input>,
+        output: Output,
+        count: u64,
+        reduction: Reduction,
+        root: u32,
+    ) -> Result<Plan, Error> {
+        reduction.check()?;
+        let (input, operands) = operands(input);
+        let order = if reduction.op.commutes() { Order::Free } else { Order::Ranks };
+        let member = self.intra("this reduction")?;
+        let schedule = collective::reduce(member, root, count, operands, order)?;
+        self.plan(Call::Reduce, schedule, (input, output), Some(reduction))
+    }
+
+    /// Combines `count` elements of all ranks, for all: MPI_Allreduce. All get the same bits.
+    ///
+    /// # Errors
+    /// See the head of the file.
+    pub fn allreduce(
+        &self,
+        input: Option<Input>,
+        output: Output,
+        count: u64,
+        reduction: Reduction,
+    ) -> Result<Plan, Error> {
+        reduction.check()?;
+        let (input, operands) = operands(input);
+        let schedule = collective::allreduce(self.intra("this reduction")?, count, operands)?;
+        self.plan(Call::Allreduce, schedule, (input, output), Some(reduction))
+    }
+
+    /// Combines one block of `count` elements for each rank, which gets the results of its block:
+    /// MPI_Reduce_scatter_block.
+    ///
+    /// # Errors
+    /// See the head of the file.
+    pub fn reduce_scatter_block(
+        &self,
+        input: Option<Input>,
+        output: Output,
+        count: u64,
+        reduction: Reduction,
+    ) -> Result<Plan, Error> {
+        reduction.check()?;
+        let (input, operands) = operands(input);
+        let member = self.intra("this reduction")?;
+        let schedule = collective::reduce_scatter_block(member, count, operands)?;
+        self.plan(Call::ReduceScatterBlock, schedule, (input, output), Some(reduction))
+    }
+
+    /// The same with blocks of `counts[rank]` elements: MPI_Reduce_scatter.
+    ///
+    /// # Errors
+    /// See the head of the file.
+    pub fn reduce_scatter(
+        &self,
+        input: Option<Input>,
+        output: Output,
+        counts: &[u64],
+        reduction: Reduction,
+    ) -> Result<Plan, Error> {
+        reduction.check()?;
+        let (input, operands) = operands(input);
+        let member = self.intra("this reduction")?;
+        let schedule = collective::reduce_scatter(member, counts, operands)?;
+        self.plan(Call::ReduceScatter, schedule, (input, output), Some(reduction))
+    }
+
+    /// Combines `count` elements of the ranks up to each rank, for that rank: MPI_Scan.
+    ///
+    /// # Errors
+    /// See the head of the file.
+    pub fn scan(
+        &self,
+        input: Option<Input>,
+        output: Output,
+        count: u64,
+        reduction: Reduction,
+    ) -> Result<Plan, Error> {
+        reduction.check()?;
+        let (input, operands) = operands(input);
+        let schedule = collective::scan(self.intra("a scan")?, count, operands)?;
+        self.plan(Call::Scan, schedule, (input, output), Some(reduction))
+    }
+
+    /// Combines `count` elements of the ranks before each rank, for that rank; rank 0 gets nothing: MPI_Exscan.
+    ///
+    /// # Errors
+    /// See the head of the file.
+    pub fn exscan(
+        &self,
+        input: Option<Input>,
+        output: Output,
+        count: u64,
+        reduction: Reduction,
+    ) -> Result<Plan, Error> {
+        reduction.check()?;
+        let (input, operands) = operands(input);
+        let schedule = collective::exscan(self.intra("a scan")?, count, operands)?;
+        self.plan(Call::Exscan, schedule, (input, output), Some(reduction))
+    }
+}
+
+/// The buffer of a receiver, which is named by nothing where it works in place, and the count.
+fn received(receive: Option<(Output, u64)>) -> (Output, Option<u64>) {
+    receive.map_or_else(|| (Output::none(), None), |(output, count)| (output, Some(count)))
+}
+
+/// Which of MPI's three calls has such blocks.
+pub(super) fn alltoall_call(blocks: Blocks<'_>) -> Call {
+    match blocks {
+        Blocks::Equal { .. } => Call::Alltoall,
+        Blocks::Listed { .. } => Call::Alltoallv,
+        Blocks::Typed { .. } => Call::Alltoallw,
+    }
+}

@@ -1,0 +1,344 @@
+//! How communicators are made (MPI-4.1 sections 7.4 and 7.6): their members agree on an id.
+//!
+//! What ranks tell each other here goes through collective calls on a communicator that there is, or, where those
+//! who call are but some of its members, through schedules on their group. Between two groups that have no
+//! communicator in common, their leaders speak for them. In reports all of it has the name of the call that the
+//! user has made.
+
+use std::sync::atomic::Ordering;
+
+use mpjdev::Call;
+
+use super::{CALLS, Communicator};
+use crate::collective::inter::{self, InterMember};
+use crate::collective::{self, Blocks, Member, Operands};
+use crate::context_ids::{Agreement, Round};
+use crate::error::Error;
+use crate::group::Group;
+use crate::memory::{Input, Output, Reduction};
+use crate::plan::{Plan, Route};
+use crate::process::{GATHERING, Host};
+
+/// Where a rank goes in [`Communicator::split`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SplitKey {
+    /// Ranks of the same color get a communicator in common; those of none get none: MPI_UNDEFINED.
+    pub color: Option<u32>,
+    /// Ranks are ordered by it, and among equal ones as they were.
+    pub key: i32,
+}
+
+/// The other group, as the leader of this one finds it in [`Communicator::create_inter`].
+#[derive(Debug, Clone, Copy)]
+pub struct OtherGroup<'a> {
+    /// A communicator that both leaders are in.
+    pub peers: &'a Communicator,
+    /// The rank of the other leader there.
+    pub leader: u32,
+    /// The tag of what they tell each other there.
+    pub tag: i32,
+}
+
+impl Communicator {
+    /// A communicator with the same groups: MPI_Comm_dup. Collective.
+    ///
+    /// # Errors
+    /// [`Error::Contexts`], on all members; the loss of a member; what made the device unusable.
+    pub fn dup(&self) -> Result<Self, Error> {
+        let id = self.agree(self.salt(), |words| self.highest(Call::Dup, words))?;
+        self.twin(id)
+    }
+
+    /// The same groups under another id.
+    pub(super) fn twin(&self, id: u32) -> Result<Self, Error> {
+        let (host, group) = (self.host().clone(), self.group().clone());
+        Self::new(host, id, group, self.rank(), self.remote_group().cloned(), "")
+    }
+
+    /// Divides an intracommunicator: MPI_Comm_split. Collective.
+    ///
+    /// # Errors
+    /// As [`Communicator::dup`]; [`Error::Kind`] on an intercommunicator.
+    pub fn split(&self, to: SplitKey) -> Result<Option<Self>, Error> {
+        let color = to.color.map_or(u64::MAX, u64::from);
+        let all = self.gather_words(Call::Split, vec![color, u64::from(to.key as u32)])?;
+        let ranks = (0..).zip(all.chunks_exact(2));
+        let alike = ranks.filter(|(_, words)| words[0] == color);
+        let mut members: Vec<_> =
+            alike.map(|(rank, words)| (words[1] as u32 as i32, rank)).collect();
+        members.sort_unstable();
+        let ranks: Vec<u32> = members.into_iter().map(|(_, rank)| rank).collect();
+        let group = to.color.map(|_| self.group().incl(&ranks)).transpose()?;
+        self.part(Call::Split, group)
+    }
+
+    /// Divides an intracommunicator into the ranks of each host: MPI_Comm_split_type with MPI_COMM_TYPE_SHARED.
+    /// All ranks of a job are on one host today. Collective.
+    ///
+    /// # Errors
+    /// As [`Communicator::split`].
+    pub fn split_by_host(&self, key: i32) -> Result<Option<Self>, Error> {
+        self.split(SplitKey { color: Some(0), key })
+    }
+
+    /// A communicator of the members of `group`: MPI_Comm_create. Collective over this one; the groups that
+    /// different ranks give are equal or disjoint. `None` on ranks that are not in theirs.
+    ///
+    /// # Errors
+    /// As [`Communicator::split`]; [`Error::NotMember`] if the group has a rank that this one does not have.
+    pub fn create(&self, group: &Group) -> Result<Option<Self>, Error> {
+        self.check_members(group)?;
+        let is_member = group.rank_of(self.job_rank()).is_some();
+        self.part(Call::Create, is_member.then(|| group.clone()))
+    }
+
+    /// All ranks of an intracommunicator agree on an id; those that are in a `group` of theirs get its communicator.
+    fn part(&self, call: Call, group: Option<Group>) -> Result<Option<Self>, Error> {
+        let id = self.agree(self.salt(), |words| self.highest(call, words))?;
+        let Some(group) = group else {
+            self.process().leave(id);
+            return Ok(None);
+        };
+        let rank = group.rank_of(self.job_rank());
+        let rank = rank.ok_or(Error::NotMember { rank: self.job_rank() })?;
+        Self::new(self.host().clone(), id, group, rank, None, "").map(Some)
+    }
+
+    /// A communicator of the members of `group`, who alone call it: MPI_Comm_create_group. Calls with
+    /// different tags, by several threads, are kept apart.
+    ///
+    /// # Errors
+    /// As [`Communicator::create`]; [`Error::NotMember`] also if this rank is not in the group.
+    pub fn create_group(&self, group: &Group, tag: u32) -> Result<Self, Error> {
+        self.check_members(group)?;
+        let (peers, context) = (group.clone(), self.collective_context());
+        self.agree_among(Route { peers, context, tag: (CALLS | tag % CALLS) as i32 })
+    }
+
+    /// A communicator of the members of `group`, who alone call it, and who need none in common:
+    /// MPI_Comm_create_from_group. Calls with different texts are kept apart.
+    ///
+    /// # Errors
+    /// As [`Communicator::create_group`].
+    pub fn create_from_group(host: &Host, group: &Group, text: &str) -> Result<Self, Error> {
+        // FNV-1a: the same number on all ranks, whatever their build.
+        let hash = text
+            .bytes()
+            .fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
+        let (peers, context) = (group.clone(), 2 * GATHERING + 1);
+        let own = Self::own(host.clone())?;
+        own.agree_among(Route { peers, context, tag: (hash % CALLS) as i32 })
+    }
+
+    /// The members of a group agree on an id by messages of their own.
+    fn agree_among(&self, route: Route) -> Result<Self, Error> {
+        let group = route.peers.clone();
+        let rank = group.rank_of(self.job_rank());
+        let rank = rank.ok_or(Error::NotMember { rank: self.job_rank() })?;
+        let member = Member::new(rank, group.size())?;
+        let call = Call::CreateGroup;
+        let salt = route.context ^ (route.tag as u32).rotate_left(16);
+        let id = self.agree(salt, |words| {
+            self.highest_of(call, route.clone(), member, words)?.run_and_keep()
+        })?;
+        Self::new(self.host().clone(), id, group, rank, None, "")
+    }
+
+    /// An intercommunicator of the group of this communicator and another one: MPI_Intercomm_create. Collective over
+    /// this one; the rank `leader` speaks for it, and only there `other` matters.
+    ///
+    /// # Errors
+    /// [`Error::Overlap`] if the groups are not disjoint, on all ranks of both; [`Error::Leader`] where the leader
+    /// has failed, or has given no other group; as [`Communicator::dup`].
+    pub fn create_inter(&self, leader: u32, other: Option<OtherGroup<'_>>) -> Result<Self, Error> {
+        let other = other.filter(|_| self.rank() == leader);
+        let ranks: Vec<u64> = self.group().iter().map(u64::from).collect();
+        let there = self.exchange(leader, other, ranks)?;
+        let remote = Group::of_ranks(there.into_iter().map(|rank| rank as u32))?;
+        if let Some(rank) = self.group().intersection(&remote).iter().next() {
+            return Err(Error::Overlap { rank });
+        }
+        let salt = self.group().iter().chain(remote.iter()).fold(0, |salt: u32, rank| salt ^ rank);
+        let id = self.agree(salt, |words| {
+            let here = self.highest(Call::IntercommCreate, words)?;
+            let there = self.exchange(leader, other, here.clone())?;
+            Ok(highest_of_both(here, &there))
+        })?;
+        let (host, group) = (self.host().clone(), self.group().clone());
+        Self::new(host, id, group, self.rank(), Some(remote), "")
+    }
+
+    /// Both groups of an intercommunicator as one: MPI_Intercomm_merge. Those who say `high` come behind the others; if
+    /// both groups say the same, the one with the lower first job rank comes first. Collective.
+    ///
+    /// # Errors
+    /// [`Error::Kind`] on an intracommunicator; as [`Communicator::dup`].
+    pub fn merge(&self, high: bool) -> Result<Self, Error> {
+        let call = Call::IntercommMerge;
+        let Some(remote) = self.remote_group() else {
+            return Err(Error::Kind { call: "a merge", kind: "intracommunicator" });
+        };
+        let there = self.highest_there(call, vec![high.into()])?.run_and_keep()?;
+        let first = |group: &Group| group.iter().next();
+        let is_behind = match (high, there == [1]) {
+            (high, there) if high != there => high,
+            _ => first(self.group()) > first(remote),
+        };
+        let (low, high) = if is_behind { (remote, self.group()) } else { (self.group(), remote) };
+        let group = low.union(high);
+        let id = self.agree(self.salt(), |words| self.highest(call, words))?;
+        let rank = group.rank_of(self.job_rank());
+        let rank = rank.ok_or(Error::NotMember { rank: self.job_rank() })?;
+        Self::new(self.host().clone(), id, group, rank, None, "")
+    }
+
+    /// The words of the other group, for all ranks of this one: the leaders exchange theirs.
+    fn exchange(
+        &self,
+        leader: u32,
+        other: Option<OtherGroup<'_>>,
+        words: Vec<u64>,
+    ) -> Result<Vec<u64>, Error> {
+        let call = Call::IntercommCreate;
+        let told = match other {
+            Some(other) => other.tell(words),
+            None => Err(Error::Leader { leader }),
+        };
+        let len = told.as_ref().map_or(u64::MAX, |words| words.len() as u64);
+        let len = self.bcast_words(call, vec![len], leader)?[0];
+        if len == u64::MAX {
+            return Err(told.err().unwrap_or(Error::Leader { leader }));
+        }
+        let words = told.unwrap_or_else(|_| vec![0; len as usize]);
+        self.bcast_words(call, words, leader)
+    }
+
+    /// Agrees on an id, where `tell` makes known to each member the highest of all words.
+    fn agree(
+        &self,
+        salt: u32,
+        mut tell: impl FnMut(Vec<u64>) -> Result<Vec<u64>, Error>,
+    ) -> Result<u32, Error> {
+        let process = self.process();
+        let mut agreement = process.with_free_ids(|ids| Agreement::new(ids, salt));
+        loop {
+            match tell(agreement.words().map(u64::from).to_vec()) {
+                Ok(words) => match self.learn(&mut agreement, &words)? {
+                    Some(id) => return Ok(id),
+                    None => {}
+                },
+                Err(error) => {
+                    process.with_free_ids(|ids| agreement.give_up(ids));
+                    return Err(error);
+                }
+            }
+        }
+    }
+
+    /// What tells an agreement of this communicator from others, on all ranks that make the same call.
+    pub(super) fn salt(&self) -> u32 {
+        // SYNC: relaxed: the calls of a communicator are made one after the other.
+        let calls = self.0.calls.load(Ordering::Relaxed);
+        self.0.id ^ calls.rotate_left(16)
+    }
+
+    /// Ends a round of an agreement; the id, if it was the last.
+    pub(super) fn learn(
+        &self,
+        agreement: &mut Agreement,
+        words: &[u64],
+    ) -> Result<Option<u32>, Error> {
+        let words = [words[0] as u32, words[1] as u32];
+        self.process().with_free_ids(|ids| match agreement.learn(ids, words) {
+            Round::Agreed(id) => Ok(Some(id)),
+            Round::Again => Ok(None),
+            Round::Exhausted => Err(Error::Contexts { most: ids.most() }),
+        })
+    }
+
+    /// The highest of each word of all ranks, in both groups.
+    fn highest(&self, call: Call, words: Vec<u64>) -> Result<Vec<u64>, Error> {
+        let here = self.highest_here(call, words)?.run_and_keep()?;
+        if !self.is_inter() {
+            return Ok(here);
+        }
+        let there = self.highest_there(call, here.clone())?.run_and_keep()?;
+        Ok(highest_of_both(here, &there))
+    }
+
+    /// The highest of each word of this rank's group.
+    pub(super) fn highest_here(&self, call: Call, words: Vec<u64>) -> Result<Plan, Error> {
+        let (peers, context) = (self.group().clone(), self.collective_context());
+        let route = Route { peers, context, tag: self.next_tag() };
+        self.highest_of(call, route, self.member()?, words)
+    }
+
+    /// The highest of each word of the remote group.
+    pub(super) fn highest_there(&self, call: Call, words: Vec<u64>) -> Result<Plan, Error> {
+        let schedule = inter::allreduce(self.inter_member()?, words.len() as u64)?;
+        let output = Output::keeping(vec![0; words.len()]);
+        self.plan(call, schedule, (Input::keeping(words), output), Some(Reduction::highest()))
+    }
+
+    fn highest_of(
+        &self,
+        call: Call,
+        route: Route,
+        member: Member,
+        words: Vec<u64>,
+    ) -> Result<Plan, Error> {
+        let schedule = collective::allreduce(member, words.len() as u64, Operands::InPlace)?;
+        let buffers = (Input::none(), Output::keeping(words));
+        Plan::new(self, call, route, schedule, buffers, Some(Reduction::highest()))
+    }
+
+    /// The words of all ranks of an intracommunicator, in their order.
+    fn gather_words(&self, call: Call, words: Vec<u64>) -> Result<Vec<u64>, Error> {
+        let len = words.len() as u64;
+        let schedule = collective::allgather(self.intra("this call")?, Some(len), len)?;
+        let all = Output::keeping(vec![0; words.len() * self.size() as usize]);
+        self.plan(call, schedule, (Input::keeping(words), all), None)?.run_and_keep()
+    }
+
+    /// The words of `root`, on all ranks of an intracommunicator.
+    fn bcast_words(&self, call: Call, words: Vec<u64>, root: u32) -> Result<Vec<u64>, Error> {
+        let schedule = collective::bcast(self.intra("this call")?, root, words.len() as u64)?;
+        self.plan(call, schedule, (Input::none(), Output::keeping(words)), None)?.run_and_keep()
+    }
+
+    /// Refuses groups with ranks that this communicator does not have.
+    fn check_members(&self, group: &Group) -> Result<(), Error> {
+        match group.difference(self.group()).iter().next() {
+            Some(rank) => Err(Error::NotMember { rank }),
+            None => Ok(()),
+        }
+    }
+}
+
+impl OtherGroup<'_> {
+    /// Tells the other leader these words, and answers what that one tells.
+    fn tell(&self, words: Vec<u64>) -> Result<Vec<u64>, Error> {
+        let len = self.swap(vec![words.len() as u64], 1)?[0];
+        let len = usize::try_from(len).ok().filter(|len| *len <= self.peers.device().size());
+        let Some(len) = len else { return Err(Error::Leader { leader: self.leader }) };
+        self.swap(words, len)
+    }
+
+    /// The same where it is known how many come.
+    fn swap(&self, words: Vec<u64>, expected: usize) -> Result<Vec<u64>, Error> {
+        let job_rank = self.peers.peers().job_rank(self.leader)?;
+        let (peers, context) = (Group::of_ranks([job_rank])?, self.peers.context());
+        let route = Route { peers, context, tag: self.tag };
+        let blocks = [words.len() as u64, expected as u64].map(|count| Blocks::Equal { count });
+        let schedule = inter::alltoall(InterMember::new(0, 1, 1)?, blocks[0], blocks[1])?;
+        let buffers = (Input::keeping(words), Output::keeping(vec![0; expected]));
+        let call = Call::IntercommCreate;
+        Plan::new(self.peers, call, route, schedule, buffers, None)?.run_and_keep()
+    }
+}
+
+/// The higher one of each two words.
+pub(super) fn highest_of_both(mut here: Vec<u64>, there: &[u64]) -> Vec<u64> {
+    here.iter_mut().zip(there).for_each(|(here, there)| *here = (*here).max(*there));
+    here
+}

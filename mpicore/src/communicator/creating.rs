@@ -1,0 +1,128 @@
+//! Duplication without waiting: MPI_Comm_idup (MPI-4.1 section 7.4.2). The rounds of the agreement follow each other
+//! in whatever call makes progress.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use mpjdev::{Call, Request, Status};
+
+use super::Communicator;
+use super::create::highest_of_both;
+use crate::context_ids::Agreement;
+use crate::error::Error;
+
+/// A communicator that is being made.
+#[must_use = "the communicator comes from `wait`"]
+pub struct Creating {
+    parent: Communicator,
+    request: Option<Request>,
+    made: Arc<Made>,
+}
+
+/// Where the communicator is put when it is there.
+struct Made(Mutex<Option<Result<Communicator, Error>>>);
+
+impl Made {
+    fn lock(&self) -> MutexGuard<'_, Option<Result<Communicator, Error>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Creating {
+    /// Waits for the communicator.
+    ///
+    /// # Errors
+    /// As [`Communicator::dup`].
+    pub fn wait(mut self) -> Result<Communicator, Error> {
+        if let Some(request) = self.request.take() {
+            self.parent.device().iwait(request)?;
+        }
+        self.outcome()
+    }
+
+    /// The communicator, if it is there, or what is being made.
+    ///
+    /// # Errors
+    /// As [`Communicator::dup`].
+    pub fn test(mut self) -> Result<Result<Communicator, Self>, Error> {
+        match self.parent.device().itest(&mut self.request)? {
+            Some(_) => self.outcome().map(Ok),
+            None => Ok(Err(self)),
+        }
+    }
+
+    fn outcome(self) -> Result<Communicator, Error> {
+        let made = self.made.lock().take();
+        made.unwrap_or_else(|| Err(mpjdev::Error::Request.into()))
+    }
+}
+
+impl Communicator {
+    /// [`Communicator::dup`] without waiting: MPI_Comm_idup.
+    ///
+    /// # Errors
+    /// What made the device unusable; the rest is the outcome.
+    pub fn idup(&self) -> Result<Creating, Error> {
+        let (context, tag) = (self.collective_context(), self.next_tag());
+        let (request, ending) = self.device().begin(Call::Dup, context, tag)?;
+        let made = Arc::new(Made(Mutex::new(None)));
+        let (place, host) = (made.clone(), self.host().clone());
+        let done = Box::new(move |outcome| {
+            *place.lock() = Some(outcome);
+            (*host).as_ref().device().end(ending, Ok(Status::new(0, 0, 0)));
+        });
+        let salt = self.salt();
+        let agreement = self.process().with_free_ids(|ids| Agreement::new(ids, salt));
+        Duplication { parent: self.clone(), agreement, done }.tell();
+        Ok(Creating { parent: self.clone(), request: Some(request), made })
+    }
+}
+
+/// An agreement whose rounds nobody waits for.
+struct Duplication {
+    parent: Communicator,
+    agreement: Agreement,
+    done: Box<dyn FnOnce(Result<Communicator, Error>) + Send>,
+}
+
+impl Duplication {
+    /// Begins a round.
+    fn tell(self) {
+        let words = self.agreement.words().map(u64::from).to_vec();
+        match self.parent.highest_here(Call::Dup, words) {
+            Ok(plan) => plan.start_then(|here| self.tell_remote(here)),
+            Err(error) => self.fail(error),
+        }
+    }
+
+    /// Goes on with what this rank's group has told.
+    fn tell_remote(self, here: Result<Vec<u64>, Error>) {
+        match here {
+            Err(error) => self.fail(error),
+            Ok(here) if !self.parent.is_inter() => self.learn(Ok(here)),
+            Ok(here) => match self.parent.highest_there(Call::Dup, here.clone()) {
+                Ok(plan) => plan.start_then(move |there| {
+                    self.learn(there.map(|there| highest_of_both(here, &there)));
+                }),
+                Err(error) => self.fail(error),
+            },
+        }
+    }
+
+    /// Ends a round.
+    fn learn(mut self, words: Result<Vec<u64>, Error>) {
+        let Self { parent, agreement, .. } = &mut self;
+        match words.and_then(|words| parent.learn(agreement, &words)) {
+            Ok(None) => self.tell(),
+            Ok(Some(id)) => {
+                let made = self.parent.twin(id);
+                (self.done)(made);
+            }
+            Err(error) => self.fail(error),
+        }
+    }
+
+    fn fail(mut self, error: Error) {
+        self.parent.process().with_free_ids(|ids| self.agreement.give_up(ids));
+        (self.done)(Err(error));
+    }
+}

@@ -1,0 +1,143 @@
+//! Collective calls on intercommunicators (MPI-4.1 section 6.2.3): all data go to the other group. Each makes a
+//! [`Plan`], as those on intracommunicators in `calls.rs` do; errors are the same, with [`Error::Kind`] on an
+//! intracommunicator. Rooted calls have a [`Root`].
+
+use mpjdev::Call;
+
+use super::Communicator;
+use super::calls::alltoall_call;
+use crate::collective::Blocks;
+use crate::collective::inter::{self, InterMember, Root};
+use crate::error::Error;
+use crate::memory::{Input, Output, Reduction};
+use crate::plan::Plan;
+
+impl Communicator {
+    /// Whose schedules are built, if this is an intercommunicator.
+    pub(super) fn inter_member(&self) -> Result<InterMember, Error> {
+        match self.remote_group() {
+            Some(remote) => Ok(InterMember::new(self.rank(), self.size(), remote.size())?),
+            None => Err(Error::Kind { call: "a call between groups", kind: "intracommunicator" }),
+        }
+    }
+
+    /// Ends on no rank of either group before it has begun on all: MPI_Barrier.
+    ///
+    /// # Errors
+    /// See the head of the file.
+    pub fn inter_barrier(&self) -> Result<Plan, Error> {
+        let schedule = inter::barrier(self.inter_member()?);
+        self.plan(Call::Barrier, schedule, (Input::none(), Output::none()), None)
+    }
+
+    /// Brings `count` elements of the root's buffer to the other group: MPI_Bcast.
+    ///
+    /// # Errors
+    /// See the head of the file.
+    pub fn inter_bcast(&self, buffer: Output, count: u64, root: Root) -> Result<Plan, Error> {
+        let schedule = inter::bcast(self.inter_member()?, root, count)?;
+        self.plan(Call::Bcast, schedule, (Input::none(), buffer), None)
+    }
+
+    /// Brings one block of each rank of the other group to the root: MPI_Gather or MPI_Gatherv, as the blocks are equal
+    /// or listed. They matter at the root alone, the input in the other group.
+    ///
+    /// # Errors
+    /// See the head of the file.
+    pub fn inter_gather(
+        &self,
+        (input, count): (Input, u64),
+        output: Output,
+        blocks: Blocks<'_>,
+        root: Root,
+    ) -> Result<Plan, Error> {
+        let schedule = inter::gather(self.inter_member()?, root, count, blocks)?;
+        let call = if is_equal(blocks) { Call::Gather } else { Call::Gatherv };
+        self.plan(call, schedule, (input, output), None)
+    }
+
+    /// Brings one block of the root's input to each rank of the other group: MPI_Scatter or MPI_Scatterv, as the
+    /// blocks are equal or listed. They matter at the root alone, the output in the other group.
+    ///
+    /// # Errors
+    /// See the head of the file.
+    pub fn inter_scatter(
+        &self,
+        input: Input,
+        blocks: Blocks<'_>,
+        (output, count): (Output, u64),
+        root: Root,
+    ) -> Result<Plan, Error> {
+        let schedule = inter::scatter(self.inter_member()?, root, blocks, count)?;
+        let call = if is_equal(blocks) { Call::Scatter } else { Call::Scatterv };
+        self.plan(call, schedule, (input, output), None)
+    }
+
+    /// Brings one block of each rank to all ranks of the other group: MPI_Allgather or MPI_Allgatherv, as the blocks
+    /// are equal or listed; one for each rank of the other group.
+    ///
+    /// # Errors
+    /// See the head of the file.
+    pub fn inter_allgather(
+        &self,
+        (input, count): (Input, u64),
+        output: Output,
+        blocks: Blocks<'_>,
+    ) -> Result<Plan, Error> {
+        let schedule = inter::allgather(self.inter_member()?, count, blocks)?;
+        let call = if is_equal(blocks) { Call::Allgather } else { Call::Allgatherv };
+        self.plan(call, schedule, (input, output), None)
+    }
+
+    /// Brings one block of each rank's input to each rank of the other group: MPI_Alltoall, MPI_Alltoallv or
+    /// MPI_Alltoallw, as the blocks are equal, listed or typed.
+    ///
+    /// # Errors
+    /// See the head of the file.
+    pub fn inter_alltoall(
+        &self,
+        (input, sent): (Input, Blocks<'_>),
+        (output, received): (Output, Blocks<'_>),
+    ) -> Result<Plan, Error> {
+        let schedule = inter::alltoall(self.inter_member()?, sent, received)?;
+        self.plan(alltoall_call(received), schedule, (input, output), None)
+    }
+
+    /// Combines `count` elements of the other group at the root: MPI_Reduce. The output matters at the root alone, the
+    /// input in the other group.
+    ///
+    /// # Errors
+    /// See the head of the file.
+    pub fn inter_reduce(
+        &self,
+        input: Input,
+        output: Output,
+        count: u64,
+        reduction: Reduction,
+        root: Root,
+    ) -> Result<Plan, Error> {
+        reduction.check()?;
+        let schedule = inter::reduce(self.inter_member()?, root, count)?;
+        self.plan(Call::Reduce, schedule, (input, output), Some(reduction))
+    }
+
+    /// Combines `count` elements of each group, for all ranks of the other: MPI_Allreduce.
+    ///
+    /// # Errors
+    /// See the head of the file.
+    pub fn inter_allreduce(
+        &self,
+        input: Input,
+        output: Output,
+        count: u64,
+        reduction: Reduction,
+    ) -> Result<Plan, Error> {
+        reduction.check()?;
+        let schedule = inter::allreduce(self.inter_member()?, count)?;
+        self.plan(Call::Allreduce, schedule, (input, output), Some(reduction))
+    }
+}
+
+fn is_equal(blocks: Blocks<'_>) -> bool {
+    matches!(blocks, Blocks::Equal { .. })
+}

@@ -1,0 +1,62 @@
+//! Tests of communicators over ranks that are threads of this process.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+use mpjdev::{Options, Status, wireup};
+
+use super::*;
+use crate::ErrorClass;
+use crate::memory::Operand;
+use crate::op::{ElementKind, Predefined, UserOp};
+
+mod creation;
+mod running;
+
+/// How long a job may take.
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// Runs `body` on ranks that can have `most` communicators each, and fails if that does not end.
+fn run_with_ids(ranks: usize, most: u32, body: impl Fn(&Communicator) + Send + Sync + 'static) {
+    let (done, outcome) = mpsc::channel();
+    let job = thread::spawn(move || {
+        let devices = wireup::in_process(ranks, &Options::default()).unwrap();
+        thread::scope(|scope| {
+            for mut of_rank in devices {
+                let body = &body;
+                scope.spawn(move || {
+                    let host: Host = Arc::new(Process::with_ids(of_rank.remove(0), most));
+                    let world = Communicator::world(host).unwrap();
+                    body(&world);
+                    world.device().finish().unwrap();
+                });
+            }
+        });
+        // Nobody listens any more after the limit.
+        let _ = done.send(());
+    });
+    match outcome.recv_timeout(LIMIT) {
+        Ok(()) => job.join().unwrap(),
+        Err(mpsc::RecvTimeoutError::Disconnected) => panic!("a rank panicked: {:?}", job.join()),
+        Err(mpsc::RecvTimeoutError::Timeout) => panic!("the ranks have not ended after {LIMIT:?}"),
+    }
+}
+
+fn run(ranks: usize, body: impl Fn(&Communicator) + Send + Sync + 'static) {
+    run_with_ids(ranks, 1 << 30, body);
+}
+
+/// A sum of words over a communicator: what each rank gives.
+fn sum_plan(over: &Communicator, words: Vec<u64>) -> Plan {
+    let reduction =
+        Reduction { op: Predefined::Sum.into(), operand: Operand::Kind(ElementKind::U64) };
+    let len = words.len() as u64;
+    over.allreduce(None, Output::keeping(words), len, reduction).unwrap()
+}
+
+fn sum(over: &Communicator, word: u64) -> u64 {
+    sum_plan(over, vec![word]).run_and_keep().unwrap()[0]
+}

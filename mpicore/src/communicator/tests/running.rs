@@ -1,0 +1,157 @@
+//! How plans run: blocking, started, kept; with functions of users, errors and lost ranks.
+
+use std::any::Any;
+
+use super::*;
+
+/// A reduction of words by a function of the user.
+fn by_user(
+    commutes: bool,
+    function: impl Fn(u64, u64) -> u64 + Send + Sync + 'static,
+) -> Reduction {
+    let word = |bytes: &[u8]| u64::from_ne_bytes(bytes.try_into().unwrap());
+    let apply = move |left: &[u8], right: &mut [u8], _: usize, _: &dyn Any| {
+        for (left, right) in left.chunks_exact(8).zip(right.chunks_exact_mut(8)) {
+            let result = function(word(left), word(right));
+            right.copy_from_slice(&result.to_ne_bytes());
+        }
+    };
+    let operand = Operand::Kind(ElementKind::U64);
+    Reduction { op: UserOp::new(commutes, apply).into(), operand }
+}
+
+/// The words that all ranks gave, in a digit each; ranks in their order.
+fn digits(over: &Communicator) -> Plan {
+    let reduction = by_user(false, |left, right| {
+        let digits = right.checked_ilog10().map_or(1, |log| log + 1);
+        left * 10_u64.pow(digits) + right
+    });
+    let own = Output::keeping(vec![u64::from(over.rank()) + 1]);
+    over.allreduce(None, own, 1, reduction).unwrap()
+}
+
+#[test]
+fn operands_are_combined_in_the_order_of_ranks() {
+    for ranks in 1..=6 {
+        run(ranks, move |world| {
+            let expected = (1..=ranks as u64).fold(0, |all, digit| 10 * all + digit);
+            assert_eq!(digits(world).run_and_keep().unwrap(), [expected]);
+        });
+    }
+}
+
+#[test]
+fn collectives_that_were_started_go_on_while_their_rank_waits_for_something_else() {
+    run(4, |world| {
+        let other = world.dup().unwrap();
+        let started = digits(world).start().unwrap();
+        let passed = Arc::new(AtomicUsize::new(0));
+        let note = passed.clone();
+        sum_plan(world, vec![1]).start_then(move |outcome| {
+            assert_eq!(outcome.unwrap(), [4]);
+            note.fetch_add(1, Ordering::Relaxed);
+        });
+        // Rank 0 waits for no collective before all others are through with both.
+        if world.rank() > 0 {
+            world.device().iwait(started).unwrap();
+            while passed.load(Ordering::Relaxed) == 0 {
+                world.device().progress().unwrap();
+            }
+            other.barrier().unwrap().run().unwrap();
+        } else {
+            other.barrier().unwrap().run().unwrap();
+            world.device().iwait(started).unwrap();
+        }
+    });
+}
+
+#[test]
+fn a_kept_plan_runs_as_often_as_it_is_started() {
+    run(3, |world| {
+        let plan = world.barrier().unwrap().persistent();
+        for _ in 0..20 {
+            let request = plan.start().unwrap();
+            assert_eq!(sum(world, 1), 3, "others run beside it");
+            world.device().iwait(request).unwrap();
+        }
+        let first = plan.start().unwrap();
+        if let Err(refused) = plan.start() {
+            assert_eq!(refused.class(), ErrorClass::Request);
+            world.device().iwait(first).unwrap();
+        } else {
+            // It had ended before it was started again; the others have to do the same.
+            unreachable!("a barrier of three does not end in the call that starts it");
+        }
+    });
+}
+
+#[test]
+fn a_function_of_the_user_may_call_mpi() {
+    run(3, |world| {
+        let (inner, host) = (world.dup().unwrap(), world.host().clone());
+        let reduction = by_user(true, move |left, right| {
+            // Progress, and an operation that ends by it.
+            let device = (*host).as_ref().device();
+            let (request, ending) = device.begin(Call::Other, inner.context(), 0).unwrap();
+            device.end(ending, Ok(Status::new(0, 0, 0)));
+            device.iwait(request).unwrap();
+            left + right
+        });
+        for _ in 0..5 {
+            let plan = |reduction| world.allreduce(None, Output::keeping(vec![2]), 1, reduction);
+            assert_eq!(plan(reduction.clone()).unwrap().run_and_keep().unwrap(), [6]);
+            let request = plan(reduction.clone()).unwrap().start().unwrap();
+            world.device().iwait(request).unwrap();
+        }
+    });
+}
+
+#[test]
+fn a_panic_of_a_started_reduction_is_its_outcome() {
+    run(2, |world| {
+        let reduction = by_user(true, |_, _| panic!("no such sum"));
+        let plan = world.allreduce(None, Output::keeping(vec![2]), 1, reduction).unwrap();
+        let request = plan.start().unwrap();
+        let outcome = world.device().iwait(request).map_err(Error::from).unwrap_err();
+        assert!(outcome.to_string().contains("no such sum"), "{outcome}");
+        assert_eq!(sum(world, 1), 2);
+    });
+}
+
+#[test]
+fn arguments_that_do_not_fit_are_refused_and_do_not_count() {
+    run(2, |world| {
+        let plan = |count, op: Predefined, kind| {
+            let reduction = Reduction { op: op.into(), operand: Operand::Kind(kind) };
+            world.allreduce(None, Output::keeping(vec![1, 2]), count, reduction).map(drop)
+        };
+        let class = |outcome: Result<(), Error>| outcome.unwrap_err().class();
+        // On one rank alone: had these calls counted, the sum below would not match.
+        if world.rank() == 0 {
+            let (sum, f64) = (Predefined::Sum, ElementKind::F64);
+            assert_eq!(class(plan(3, sum, f64)), ErrorClass::Buffer);
+            assert_eq!(class(plan(u64::MAX, sum, f64)), ErrorClass::Count);
+            assert_eq!(class(plan(2, Predefined::Band, f64)), ErrorClass::Op);
+            assert_eq!(class(plan(2, Predefined::NoOp, f64)), ErrorClass::Op);
+            let root = world.bcast(Output::none(), 0, 2).map(drop);
+            assert_eq!(class(root), ErrorClass::Root);
+        }
+        assert_eq!(sum(world, 1), 2);
+    });
+}
+
+#[test]
+fn a_message_that_is_too_long_fails_where_it_comes_and_nowhere_else() {
+    run(3, |world| {
+        let len = if world.rank() == 2 { 1 } else { 2 };
+        let buffer = || Output::keeping(vec![0; len as usize]);
+        let blocking = world.bcast(buffer(), len, 0).unwrap().run();
+        let request = world.bcast(buffer(), len, 0).unwrap().start().unwrap();
+        let started = world.device().iwait(request).map(drop).map_err(Error::from);
+        for outcome in [blocking, started] {
+            let class = outcome.map_err(|error| error.class());
+            assert_eq!(class, if len == 1 { Err(ErrorClass::Truncate) } else { Ok(()) });
+        }
+        assert_eq!(sum(world, 1), 3);
+    });
+}

@@ -1,0 +1,173 @@
+//! Why a call of this crate failed, whatever part of it refused.
+
+use std::any::Any;
+use std::sync::Arc;
+
+use mpjdev::LayoutError;
+
+use crate::ErrorClass;
+use crate::collective::CollectiveError;
+use crate::datatype::DatatypeError;
+use crate::group::GroupError;
+use crate::op::{OpError, Predefined};
+use crate::topology::TopologyError;
+
+/// Why a call failed; [`Error::class`] is MPI's class of it.
+#[derive(Debug, Clone, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The device below refused or failed.
+    #[error(transparent)]
+    Device(mpjdev::Error),
+    /// The arguments of a collective are wrong. Nothing was sent.
+    #[error(transparent)]
+    Collective(#[from] CollectiveError),
+    /// A group cannot be what it was to be, or has no such rank.
+    #[error(transparent)]
+    Group(#[from] GroupError),
+    /// An operation is not defined on the elements. Nothing was sent.
+    #[error(transparent)]
+    Op(#[from] OpError),
+    /// A datatype cannot be made or used.
+    #[error(transparent)]
+    Datatype(#[from] DatatypeError),
+    /// A topology cannot be what it was to be.
+    #[error(transparent)]
+    Topology(#[from] TopologyError),
+    /// The elements of a call lie outside of the memory of its buffer. Nothing was sent.
+    #[error(transparent)]
+    Layout(#[from] LayoutError),
+    /// A buffer is too short. Nothing was sent.
+    #[error(
+        "{count} elements from element {first} on do not lie in the buffer of {len} bytes; give a \
+         longer buffer"
+    )]
+    Buffer {
+        /// Index of the first element.
+        first: i64,
+        /// How many elements.
+        count: u64,
+        /// Length of the buffer's memory in bytes.
+        len: usize,
+    },
+    /// There is no memory for what a collective needs beside its buffers. Nothing was sent.
+    #[error("no memory for {bytes} bytes that this call needs beside its buffers")]
+    Memory {
+        /// How many bytes.
+        bytes: usize,
+    },
+    /// MPI_REPLACE and MPI_NO_OP are for windows.
+    #[error("{op} is for accumulate calls of windows only; collectives cannot use it")]
+    NotForReductions {
+        /// The operation.
+        op: Predefined,
+    },
+    /// A predefined operation on elements that it does not know.
+    #[error("{op} is not defined on a derived datatype; make an operation of your own")]
+    NoKind {
+        /// The operation.
+        op: Predefined,
+    },
+    /// A function of the user panicked in a collective that nobody was waiting in.
+    #[error("the operation of a non-blocking reduction panicked: {message}")]
+    Panicked {
+        /// What the panic says.
+        message: String,
+    },
+    /// All context ids are in use by communicators of some member.
+    #[error(
+        "no context id is left for another communicator: the members have {most} each, and no id is free \
+         on all of them; free communicators that are not needed, on all ranks"
+    )]
+    Contexts {
+        /// How many communicators a rank can have at a time.
+        most: u32,
+    },
+    /// A collective call that intercommunicators do not have, or that needs one.
+    #[error("{call} is not defined on an {kind}")]
+    Kind {
+        /// The call.
+        call: &'static str,
+        /// What the communicator is.
+        kind: &'static str,
+    },
+    /// The groups of an intercommunicator have a rank in common.
+    #[error("job rank {rank} is in both groups; the groups of an intercommunicator are disjoint")]
+    Overlap {
+        /// A job rank that is in both.
+        rank: u32,
+    },
+    /// The leader of a group has not brought word of the other one.
+    #[error(
+        "rank {leader}, the leader, could not exchange the groups of an intercommunicator with the other \
+         leader; see what the call says there"
+    )]
+    Leader {
+        /// The rank of the leader.
+        leader: u32,
+    },
+    /// A group has a member that the communicator does not have, or lacks the caller.
+    #[error("job rank {rank} is in the group, but not in the communicator")]
+    NotMember {
+        /// The job rank.
+        rank: u32,
+    },
+}
+
+impl Error {
+    /// The class that MPI gives to this error (MPI-4.1 section 9.4).
+    pub fn class(&self) -> ErrorClass {
+        match self {
+            Self::Device(error) => error.class().into(),
+            Self::Collective(error) => error.class(),
+            Self::Group(error) => error.class(),
+            Self::Op(error) => error.class(),
+            Self::Datatype(error) => error.class(),
+            Self::Topology(error) => error.class(),
+            Self::Layout(_) => ErrorClass::Arg,
+            Self::Buffer { .. } => ErrorClass::Buffer,
+            Self::Memory { .. } => ErrorClass::NoMem,
+            Self::NotForReductions { .. } | Self::NoKind { .. } => ErrorClass::Op,
+            Self::Panicked { .. } | Self::Contexts { .. } => ErrorClass::Other,
+            Self::Kind { .. } => ErrorClass::Comm,
+            Self::Leader { .. } => ErrorClass::Other,
+            Self::Overlap { .. } | Self::NotMember { .. } => ErrorClass::Group,
+        }
+    }
+
+    /// The panic of a user's function as an error.
+    pub(crate) fn panicked(panic: &(dyn Any + Send)) -> Self {
+        let literal = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+        let text = literal.or_else(|| panic.downcast_ref::<String>().cloned());
+        Self::Panicked { message: text.unwrap_or_else(|| "no message".to_owned()) }
+    }
+
+    /// This error as the outcome of a request of the device.
+    pub(crate) fn into_device(self) -> mpjdev::Error {
+        match self {
+            Self::Device(error) => error,
+            error => mpjdev::Error::Client(Arc::new(error)),
+        }
+    }
+
+    /// The job rank whose loss this is, if it is one.
+    pub fn lost_rank(&self) -> Option<u32> {
+        match self {
+            Self::Device(error) => error.lost_rank(),
+            _ => None,
+        }
+    }
+}
+
+impl From<mpjdev::Error> for Error {
+    /// An error of the device, or that of a collective whose request the device had.
+    fn from(error: mpjdev::Error) -> Self {
+        match &error {
+            mpjdev::Error::Client(own) => match own.downcast_ref::<Self>() {
+                Some(own) => own.clone(),
+                None => Self::Device(error),
+            },
+            _ => Self::Device(error),
+        }
+    }
+}

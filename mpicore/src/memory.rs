@@ -1,0 +1,412 @@
+//! The memory that a collective works on: what its caller handed in, and the scratch area. Plans name
+//! [places](Place); this file finds the bytes, for messages and for the local steps between them.
+//!
+//! - M1: who makes an [`Input`] or an [`Output`] lends the memory of its region until the collective has ended,
+//!   as promised when the region was made (G1, G2 of the transport). A [`Memory`] is used by one run of one
+//!   schedule at a time, and lives as long as its messages.
+//! - M2: no message of a round writes what another one reads or writes, local steps run while no message is
+//!   under way, one after the other, and nothing but messages reads or writes before that: the contract of
+//!   [`Schedule`](crate::collective::Schedule). The input is only read.
+//! - M3: bytes are named by a span or by a layout inside of an area, or the call is refused.
+
+#![allow(unsafe_code, reason = "divides borrowed buffers among messages")]
+
+use std::any::Any;
+use std::sync::Arc;
+
+use mpjdev::{Layout, LayoutError, RecvRegion, SendRegion, Sink, Source};
+
+use crate::collective::{Buffer, Part, Place, Schedule, Scratch};
+use crate::datatype::Datatype;
+use crate::error::Error;
+use crate::op::{ElementKind, Op, Predefined, reduce_local};
+
+/// How the elements of a buffer lie in its memory.
+#[derive(Debug, Clone)]
+pub enum Elements {
+    /// One behind the other, each of so many bytes.
+    Plain {
+        /// Bytes of one.
+        size: usize,
+    },
+    /// As a datatype says.
+    Typed(Datatype),
+    /// In blocks with datatypes of their own, one for each rank: MPI_Alltoallw.
+    Blocks(Arc<[TypedBlock]>),
+}
+
+/// A block of a buffer whose blocks have datatypes of their own.
+#[derive(Debug, Clone)]
+pub struct TypedBlock {
+    /// How many elements it has.
+    pub count: u64,
+    /// Where it begins, in bytes from the address of the buffer.
+    pub displacement: isize,
+    /// What its elements are.
+    pub datatype: Datatype,
+}
+
+/// What a collective reads: MPI's send buffer.
+#[derive(Debug)]
+pub struct Input {
+    area: Area,
+    kept: Vec<u64>,
+}
+
+/// What a collective writes: MPI's receive buffer; in a broadcast, the only one.
+#[derive(Debug)]
+pub struct Output {
+    area: Area,
+    kept: Vec<u64>,
+}
+
+impl Input {
+    /// Words that belong to the collective.
+    pub(crate) fn keeping(mut words: Vec<u64>) -> Self {
+        Self { area: Area::of_words(&mut words), kept: words }
+    }
+
+    /// No buffer, as where a rank sends nothing.
+    pub fn none() -> Self {
+        Self::new(SendRegion::EMPTY, 0, Elements::Plain { size: 0 })
+    }
+
+    /// Elements in `memory`, the first of which has the address `origin` bytes behind its beginning.
+    pub fn new(memory: SendRegion, origin: isize, elements: Elements) -> Self {
+        let (start, len) = (memory.as_ptr().cast_mut(), memory.len());
+        Self { area: Area { start, len, origin, elements }, kept: Vec::new() }
+    }
+}
+
+impl Output {
+    /// Words that belong to the collective, which gives them back.
+    pub(crate) fn keeping(mut words: Vec<u64>) -> Self {
+        Self { area: Area::of_words(&mut words), kept: words }
+    }
+
+    /// No buffer, as where a rank receives nothing.
+    pub fn none() -> Self {
+        Self::new(RecvRegion::EMPTY, 0, Elements::Plain { size: 0 })
+    }
+
+    /// Elements in `memory`, the first of which has the address `origin` bytes behind its beginning.
+    pub fn new(memory: RecvRegion, origin: isize, elements: Elements) -> Self {
+        let (start, len) = (memory.as_mut_ptr(), memory.len());
+        Self { area: Area { start, len, origin, elements }, kept: Vec::new() }
+    }
+}
+
+/// The operation of a reduction, and what it is applied to.
+#[derive(Clone)]
+pub struct Reduction {
+    /// The operation.
+    pub op: Op,
+    /// The kind of the elements.
+    pub operand: Operand,
+}
+
+/// What elements are to an operation.
+#[derive(Clone)]
+pub enum Operand {
+    /// Of a kind that predefined operations know.
+    Kind(ElementKind),
+    /// Something for operations of users, who are given this as its description.
+    Described(Arc<dyn Any + Send + Sync>),
+}
+
+impl Reduction {
+    /// The highest of words.
+    pub(crate) fn highest() -> Self {
+        Self { op: Predefined::Max.into(), operand: Operand::Kind(ElementKind::U64) }
+    }
+
+    /// Refuses an operation that is not defined on the elements, before anything is sent.
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        match (&self.op, &self.operand) {
+            (Op::Predefined(op), _) if !op.reduces() => Err(Error::NotForReductions { op: *op }),
+            (op, Operand::Kind(kind)) => Ok(op.check(*kind)?),
+            (Op::User(_), Operand::Described(_)) => Ok(()),
+            (Op::Predefined(op), Operand::Described(_)) => Err(Error::NoKind { op: *op }),
+        }
+    }
+
+    /// `into[i] = from[i] op into[i]` for `count` elements.
+    fn apply(&self, from: &[u8], into: &mut [u8], count: usize) -> Result<(), Error> {
+        match (&self.op, &self.operand) {
+            (Op::User(op), Operand::Described(what)) => op.apply(from, into, count, &**what),
+            (op, Operand::Kind(kind)) => reduce_local(op, *kind, from, into)?,
+            (Op::Predefined(op), Operand::Described(_)) => return Err(Error::NoKind { op: *op }),
+        }
+        Ok(())
+    }
+}
+
+/// Memory with elements in it.
+#[derive(Debug, Clone)]
+struct Area {
+    start: *mut u8,
+    len: usize,
+    /// Where the address of the first element is, in bytes from the start.
+    origin: isize,
+    elements: Elements,
+}
+
+/// The areas of one collective.
+pub(crate) struct Memory {
+    input: Area,
+    output: Area,
+    scratch: Area,
+    /// The scratch area itself; in units that suit the alignment of all predefined elements.
+    _owned: Vec<u128>,
+    /// Words that the input and the output name.
+    kept: [Vec<u64>; 2],
+}
+
+// SAFETY: M1 lends the memory to the collective, whatever thread runs it.
+unsafe impl Send for Input {}
+// SAFETY: as above; nothing is read by a shared reference to it.
+unsafe impl Sync for Input {}
+// SAFETY: as for `Input`.
+unsafe impl Send for Output {}
+// SAFETY: as for `Input`.
+unsafe impl Sync for Output {}
+// SAFETY: as for `Input`; the scratch area belongs to it.
+unsafe impl Send for Memory {}
+
+/// Where in an area the bytes of a place are.
+enum Spot {
+    /// Together: offset and length.
+    Span(usize, usize),
+    /// As a layout says, whose displacement 0 is this many bytes from the start.
+    Layout(Layout, isize),
+}
+
+impl Memory {
+    /// The memory of a schedule, with the scratch area that it needs.
+    pub(crate) fn new(input: Input, output: Output, schedule: &Schedule) -> Result<Self, Error> {
+        let kept = [input.kept, output.kept];
+        let (input, output) = (input.area, output.area);
+        let (len, origin, elements) = match schedule.scratch() {
+            Scratch::Elements { count, of } => {
+                let like = if of == Buffer::Input { &input } else { &output };
+                let (low, high) = like.elements.bounds(count)?;
+                (high.abs_diff(low), -low, like.elements.clone())
+            }
+            Scratch::LargestEntry => {
+                let bounds = output.elements.blocks().iter().map(TypedBlock::bounds);
+                let mut lens = bounds.map(|bounds| bounds.map(|(low, high)| high.abs_diff(low)));
+                let largest = lens.try_fold(0, |most, len| len.map(|len| most.max(len)))?;
+                (largest, 0, at_the_start(output.elements.blocks())?)
+            }
+        };
+        let mut owned = Vec::new();
+        let units = len.div_ceil(size_of::<u128>());
+        owned.try_reserve_exact(units).map_err(|_| Error::Memory { bytes: len })?;
+        owned.resize(units, 0_u128);
+        let scratch = Area { start: owned.as_mut_ptr().cast(), len, origin, elements };
+        let memory = Self { input, output, scratch, _owned: owned, kept };
+        memory.check(schedule)?;
+        Ok(memory)
+    }
+
+    /// The words of the output, if it keeps some: for who has no further use for this memory.
+    pub(crate) fn take_kept(&mut self) -> Vec<u64> {
+        std::mem::take(&mut self.kept[1])
+    }
+
+    /// Refuses buffers in which not all places of a schedule are (M3).
+    fn check(&self, schedule: &Schedule) -> Result<(), Error> {
+        use crate::collective::{Local, Message};
+        for round in schedule.rounds() {
+            for message in round.messages {
+                match *message {
+                    Message::Send { from, .. } => drop(self.source(from)?),
+                    Message::Receive { into, .. } => drop(self.sink(into)?),
+                }
+            }
+            for step in round.local {
+                let (Local::Copy { from, into } | Local::Reduce { from, into }) = *step;
+                self.source(from)?;
+                self.sink(into)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What is sent from a place.
+    pub(crate) fn source(&self, place: Place) -> Result<Source, Error> {
+        let area = self.area(place.buffer);
+        // SAFETY: M1; `locate` answers what lies inside (M3), and a layout is checked against the whole area.
+        let region = |at, len| unsafe { SendRegion::new(area.start.wrapping_add(at), len) };
+        match area.locate(place)? {
+            Spot::Span(at, len) => Ok(region(at, len).into()),
+            Spot::Layout(layout, origin) => Ok(layout.to_send(region(0, area.len), origin)?),
+        }
+    }
+
+    /// Where what comes to a place goes.
+    pub(crate) fn sink(&self, place: Place) -> Result<Sink, Error> {
+        let area = self.area(place.buffer);
+        // SAFETY: as in `source`; M2: nobody else writes the bytes that are named.
+        let region = |at, len| unsafe { RecvRegion::new(area.start.wrapping_add(at), len) };
+        match area.locate(place)? {
+            Spot::Span(at, len) => Ok(region(at, len).into()),
+            Spot::Layout(layout, origin) => Ok(layout.to_receive(region(0, area.len), origin)?),
+        }
+    }
+
+    /// Copies from a place to another one.
+    pub(crate) fn copy(&self, from: Place, into: Place) -> Result<(), Error> {
+        self.source(from)?.copy_to(&mut self.sink(into)?);
+        Ok(())
+    }
+
+    /// Combines the elements of two places: `into[i] = from[i] op into[i]`.
+    pub(crate) fn reduce(
+        &mut self,
+        with: &Reduction,
+        from: Place,
+        into: Place,
+    ) -> Result<(), Error> {
+        let (left, right) = (self.area(from.buffer), self.area(into.buffer));
+        let (left_at, left_len) = left.elements_at(from)?;
+        let (right_at, right_len) = right.elements_at(into)?;
+        if left_len == 0 {
+            return Ok(());
+        }
+        // SAFETY: M1, M2: nobody writes these bytes now; they lie inside of the area (M3).
+        let left = unsafe { std::slice::from_raw_parts(left.start.add(left_at), left_len) };
+        // SAFETY: as above, and nobody else reads them; the places of a reduction do not overlap.
+        let right = unsafe { std::slice::from_raw_parts_mut(right.start.add(right_at), right_len) };
+        with.apply(left, right, count_of(into) as usize)
+    }
+
+    fn area(&self, buffer: Buffer) -> &Area {
+        match buffer {
+            Buffer::Input => &self.input,
+            Buffer::Output => &self.output,
+            Buffer::Scratch => &self.scratch,
+        }
+    }
+}
+
+/// How many elements a place has; one for a block with a datatype of its own.
+fn count_of(place: Place) -> u64 {
+    match place.part {
+        Part::Elements { count, .. } => count,
+        Part::Entry(_) => 1,
+    }
+}
+
+impl Area {
+    /// Words whose vector is kept with the area; it is not touched before the collective has ended.
+    fn of_words(words: &mut Vec<u64>) -> Self {
+        let (len, elements) = (size_of_val(&**words), Elements::Plain { size: size_of::<u64>() });
+        Self { start: words.as_mut_ptr().cast(), len, origin: 0, elements }
+    }
+
+    fn locate(&self, place: Place) -> Result<Spot, Error> {
+        match place.part {
+            Part::Elements { count: 0, .. } => Ok(Spot::Span(0, 0)),
+            Part::Elements { first, count } => match &self.elements {
+                Elements::Plain { size } => self.plain(*size, first, count),
+                Elements::Typed(datatype) => {
+                    let outside = || Error::Buffer { first, count, len: self.len };
+                    let skipped = (datatype.extent() as i64).checked_mul(first);
+                    let skipped = skipped.and_then(|bytes| isize::try_from(bytes).ok());
+                    let origin = skipped.and_then(|bytes| self.origin.checked_add(bytes));
+                    self.typed(datatype, count, origin.ok_or_else(outside)?)
+                }
+                Elements::Blocks(_) => Err(Error::Buffer { first, count, len: self.len }),
+            },
+            Part::Entry(rank) => match self.elements.blocks().get(rank as usize) {
+                Some(TypedBlock { count, displacement, datatype }) => {
+                    let origin = self.origin.saturating_add(*displacement);
+                    self.typed(datatype, *count, origin)
+                }
+                None => Err(Error::Buffer { first: rank.into(), count: 1, len: self.len }),
+            },
+        }
+    }
+
+    fn plain(&self, size: usize, first: i64, count: u64) -> Result<Spot, Error> {
+        let at = (size as i128) * i128::from(first) + self.origin as i128;
+        let end = at + (size as i128) * i128::from(count);
+        if at < 0 || end > self.len as i128 {
+            return Err(Error::Buffer { first, count, len: self.len });
+        }
+        Ok(Spot::Span(at as usize, (end - at) as usize))
+    }
+
+    /// `count` elements, the first of which has its address `origin` bytes from the start.
+    fn typed(&self, datatype: &Datatype, count: u64, origin: isize) -> Result<Spot, Error> {
+        let count = i64::try_from(count).unwrap_or(i64::MAX);
+        let Some((at, len)) = datatype.span(count) else {
+            return Ok(Spot::Layout(datatype.layout(count)?, origin));
+        };
+        let start = origin.checked_add(at).and_then(|at| usize::try_from(at).ok());
+        match start.filter(|at| at.checked_add(len).is_some_and(|end| end <= self.len)) {
+            Some(at) => Ok(Spot::Span(at, len)),
+            None if len == 0 => Ok(Spot::Span(0, 0)),
+            None => {
+                let low = origin.saturating_add(at);
+                let high = low.saturating_add_unsigned(len);
+                Err(LayoutError::Outside { low, high, len: self.len }.into())
+            }
+        }
+    }
+
+    /// Where the elements of an operation are, with the gaps that their datatype leaves.
+    fn elements_at(&self, place: Place) -> Result<(usize, usize), Error> {
+        match self.locate(place)? {
+            Spot::Span(at, len) => Ok((at, len)),
+            Spot::Layout(layout, origin) => {
+                let (low, high) = layout.bounds();
+                Ok(((origin + low) as usize, high.abs_diff(low)))
+            }
+        }
+    }
+}
+
+impl Elements {
+    fn blocks(&self) -> &[TypedBlock] {
+        match self {
+            Self::Blocks(blocks) => blocks,
+            Self::Plain { .. } | Self::Typed(_) => &[],
+        }
+    }
+
+    /// From which byte to which `count` elements reach, from the address of the first one on.
+    fn bounds(&self, count: u64) -> Result<(isize, isize), Error> {
+        match self {
+            _ if count == 0 => Ok((0, 0)),
+            Self::Plain { size } => {
+                let bytes = usize::try_from(count).ok().and_then(|count| count.checked_mul(*size));
+                let bytes = bytes.and_then(|bytes| isize::try_from(bytes).ok());
+                Ok((0, bytes.ok_or(Error::Memory { bytes: usize::MAX })?))
+            }
+            Self::Typed(datatype) => bounds_of(datatype, count),
+            Self::Blocks(_) => Ok((0, 0)),
+        }
+    }
+}
+
+impl TypedBlock {
+    fn bounds(&self) -> Result<(isize, isize), Error> {
+        bounds_of(&self.datatype, self.count)
+    }
+}
+
+fn bounds_of(datatype: &Datatype, count: u64) -> Result<(isize, isize), Error> {
+    let count = i64::try_from(count).unwrap_or(i64::MAX);
+    Ok(datatype.layout(count)?.bounds())
+}
+
+/// The same blocks, each with its lowest byte at the start of the buffer.
+fn at_the_start(blocks: &[TypedBlock]) -> Result<Elements, Error> {
+    let moved = blocks.iter().map(|block| {
+        let displacement = -block.bounds()?.0;
+        Ok(TypedBlock { displacement, ..block.clone() })
+    });
+    Ok(Elements::Blocks(moved.collect::<Result<Vec<_>, Error>>()?.into()))
+}

@@ -1,0 +1,89 @@
+//! A rank's part in its job, as this crate needs it: the device, and the context ids of its communicators.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use mpjdev::Device;
+use mpjdev::wireup::Native;
+
+use crate::context_ids::ContextIds;
+
+/// A rank in one of its job's contexts: what its communicators share. Faces keep it inside of what they know of a
+/// rank themselves, see [`Host`].
+pub struct Process {
+    device: Device<Native>,
+    ids: Mutex<Ids>,
+}
+
+/// What a face has for a rank: a [`Process`], and what is its own around it.
+pub type Host = Arc<dyn AsRef<Process> + Send + Sync>;
+
+struct Ids {
+    ids: ContextIds,
+    /// Ids of communicators that are gone here, until nothing is pending in their contexts.
+    leaving: Vec<u32>,
+}
+
+/// The id of the communicator of all ranks.
+pub(crate) const WORLD: u32 = 0;
+/// The id of the communicator of this rank alone.
+pub(crate) const SELF: u32 = 1;
+/// The id under which members of a group that have no communicator agree on one.
+pub(crate) const GATHERING: u32 = 2;
+/// Ids that are never given out.
+const RESERVED: u32 = 3;
+/// Most communicators that a rank can have at a time; each takes two of the device's contexts.
+const MOST: u32 = 1 << 30;
+
+impl Process {
+    /// A rank whose device is connected.
+    pub fn new(device: Device<Native>) -> Self {
+        Self::with_ids(device, MOST)
+    }
+
+    /// A rank that can have `most` communicators at a time, at least 3 and at most 2^30: alike on all ranks. Tests
+    /// run out of ids with it.
+    pub fn with_ids(device: Device<Native>, most: u32) -> Self {
+        let ids = ContextIds::new(most.clamp(RESERVED, MOST), RESERVED);
+        Self { device, ids: Mutex::new(Ids { ids, leaving: Vec::new() }) }
+    }
+
+    /// The device.
+    #[inline(always)]
+    pub fn device(&self) -> &Device<Native> {
+        &self.device
+    }
+
+    /// Works on the ids, of which those that have become free are given back before.
+    pub(crate) fn with_free_ids<R>(&self, work: impl FnOnce(&mut ContextIds) -> R) -> R {
+        let mut guard = self.lock();
+        let Ids { ids, leaving } = &mut *guard;
+        leaving.retain(|&id| {
+            // A device that has failed has nothing pending, and makes no communicators.
+            let is_idle = |context| self.device.is_idle(context).unwrap_or(true);
+            let is_free = is_idle(2 * id) && is_idle(2 * id + 1);
+            if is_free {
+                self.device.clear_members(2 * id + 1);
+                ids.release(id);
+            }
+            !is_free
+        });
+        work(ids)
+    }
+
+    /// A communicator with this id is gone here.
+    pub(crate) fn leave(&self, id: u32) {
+        if id >= RESERVED {
+            self.lock().leaving.push(id);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Ids> {
+        self.ids.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl AsRef<Process> for Process {
+    fn as_ref(&self) -> &Process {
+        self
+    }
+}
