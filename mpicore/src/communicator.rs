@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use mpjdev::wireup::Native;
-use mpjdev::{Call, Device, Members};
+use mpjdev::{CALL_NUMBERS, Call, Device, Members};
 
 use crate::collective::{Member, Schedule};
 use crate::error::Error;
@@ -65,9 +65,6 @@ pub enum Relation {
     /// Anything else: MPI_UNEQUAL.
     Unequal,
 }
-
-/// Number of the tags of collective calls: those from here on are for what has no number.
-const CALLS: u32 = 1 << 30;
 
 impl Communicator {
     /// All ranks of the job: MPI_COMM_WORLD. Once per process.
@@ -207,7 +204,7 @@ impl Communicator {
     /// The tag of the next collective call.
     fn next_tag(&self) -> i32 {
         // SYNC: relaxed, since all that counts is the order of the calls of one thread.
-        (self.0.calls.fetch_add(1, Ordering::Relaxed) % CALLS) as i32
+        (self.0.calls.fetch_add(1, Ordering::Relaxed) % CALL_NUMBERS) as i32
     }
 
     /// The next collective call. Its tag is taken here, when nothing can be refused any more.

@@ -79,6 +79,9 @@ pub enum Error {
     /// The request is not one of this device, or was completed before.
     #[error("the request was completed before, or belongs to another device")]
     Request,
+    /// An operation that a client of the device began has ended with an error of the client's own.
+    #[error(transparent)]
+    Client(Arc<dyn std::error::Error + Send + Sync>),
     /// The device was finished; no communication is possible any more.
     #[error("the device was finished; communicate before that")]
     Finished,
@@ -211,9 +214,11 @@ impl Error {
             Self::Tag { .. } => ErrorClass::Tag,
             Self::Truncate { .. } => ErrorClass::Truncate,
             Self::Request => ErrorClass::Request,
-            Self::Finished | Self::Wireup(_) | Self::Buffer(_) | Self::Withdrawn { .. } => {
-                ErrorClass::Other
-            }
+            Self::Finished
+            | Self::Wireup(_)
+            | Self::Buffer(_)
+            | Self::Client(_)
+            | Self::Withdrawn { .. } => ErrorClass::Other,
             Self::Malformed { violation, .. } => match **violation {
                 ParseError::Memory { .. } => ErrorClass::NoMem,
                 _ => ErrorClass::Other,

@@ -43,11 +43,6 @@ impl Losses {
         self.ranks.is_empty()
     }
 
-    /// The first loss as an error.
-    pub fn first(&self) -> Option<Error> {
-        self.ranks.first().map(|lost| error(*lost))
-    }
-
     /// Whether `rank` is one of them.
     #[inline(always)]
     pub fn contain(&self, rank: u32) -> bool {

@@ -31,18 +31,6 @@ impl<A: Adapter> Device<A> {
         }
     }
 
-    /// Waits until the operation is complete, and leaves the request as it is; or until a rank is lost, whether the
-    /// operation needs it or not: for calls that need every rank.
-    ///
-    /// # Errors
-    /// The loss; then the operation goes on. As [`Device::iwait`], but for the outcome of the operation.
-    pub fn iwait_unless_loss(&self, request: &Request) -> Result<(), Error> {
-        match self.handle(request)? {
-            Handle::Done(_) => Ok(()),
-            Handle::Pending(key) => self.wait_until(Needed { key })?,
-        }
-    }
-
     /// Tests whether the operation is complete (MPI_Test). If it is, the request is taken and its
     /// outcome returned; an empty place gives `None`, like a request that is not complete.
     ///
@@ -354,31 +342,6 @@ impl<A: Adapter> Awaited<A, State> for Operated {
 
     fn note(&self, session: &Session<A, State>) -> Wait {
         note::of_operation(session, self.call, self.key)
-    }
-}
-
-/// The end of one operation of a call that needs every rank; or a loss.
-struct Needed {
-    key: u64,
-}
-
-impl<A: Adapter> Awaited<A, State> for Needed {
-    type Answer = Result<(), Error>;
-
-    fn look(&mut self, session: &mut Session<A, State>) -> Option<Self::Answer> {
-        let State { requests, losses, .. } = &session.state;
-        match requests.is_open(self.key) {
-            false => Some(Ok(())),
-            true => losses.first().map(Err),
-        }
-    }
-
-    fn is_failure(&self, _: &Session<A, State>, answer: &Self::Answer) -> bool {
-        answer.is_err()
-    }
-
-    fn note(&self, session: &Session<A, State>) -> Wait {
-        note::of_operation(session, Call::Wait, self.key)
     }
 }
 

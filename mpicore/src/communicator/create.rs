@@ -7,9 +7,9 @@
 
 use std::sync::atomic::Ordering;
 
-use mpjdev::Call;
+use mpjdev::{CALL_NUMBERS, Call};
 
-use super::{CALLS, Communicator};
+use super::Communicator;
 use crate::collective::inter::{self, InterMember};
 use crate::collective::{self, Blocks, Member, Operands};
 use crate::context_ids::{Agreement, Round};
@@ -105,14 +105,14 @@ impl Communicator {
     }
 
     /// A communicator of the members of `group`, who alone call it: MPI_Comm_create_group. Calls with
-    /// different tags, by several threads, are kept apart.
+    /// different tags, by several threads, are kept apart. Tags of its messages are above all numbers of calls.
     ///
     /// # Errors
     /// As [`Communicator::create`]; [`Error::NotMember`] also if this rank is not in the group.
     pub fn create_group(&self, group: &Group, tag: u32) -> Result<Self, Error> {
         self.check_members(group)?;
         let (peers, context) = (group.clone(), self.collective_context());
-        self.agree_among(Route { peers, context, tag: (CALLS | tag % CALLS) as i32 })
+        self.agree_among(Route { peers, context, tag: (CALL_NUMBERS + tag % CALL_NUMBERS) as i32 })
     }
 
     /// A communicator of the members of `group`, who alone call it, and who need none in common:
@@ -127,7 +127,7 @@ impl Communicator {
             .fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
         let (peers, context) = (group.clone(), 2 * GATHERING + 1);
         let own = Self::own(host.clone())?;
-        own.agree_among(Route { peers, context, tag: (hash % CALLS) as i32 })
+        own.agree_among(Route { peers, context, tag: (hash % CALL_NUMBERS) as i32 })
     }
 
     /// The members of a group agree on an id by messages of their own.
@@ -223,10 +223,11 @@ impl Communicator {
         let mut agreement = process.with_free_ids(|ids| Agreement::new(ids, salt));
         loop {
             match tell(agreement.words().map(u64::from).to_vec()) {
-                Ok(words) => match self.learn(&mut agreement, &words)? {
-                    Some(id) => return Ok(id),
-                    None => {}
-                },
+                Ok(words) => {
+                    if let Some(id) = self.learn(&mut agreement, &words)? {
+                        return Ok(id);
+                    }
+                }
                 Err(error) => {
                     process.with_free_ids(|ids| agreement.give_up(ids));
                     return Err(error);
