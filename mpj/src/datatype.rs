@@ -1,28 +1,169 @@
-//! What can be sent: plain old data.
+//! What the elements of a message are: plain old data, and structures whose fields are (MPI-4 section 5.1).
+//!
+//! - DT1: the promise of [`Datatype`]. What [`Datatype::datatype`] describes are bytes of a value, each once, which
+//!   are initialised in every value; with any contents of theirs, and padding left as it was, the value is valid.
+//!   The extent is `size_of::<Self>()`, the lower bound 0, and the size [`Datatype::SIZE`].
+//! - DT2: where `SIZE` is `size_of::<Self>()` there is no padding, so any bytes are a value, and all bytes of a
+//!   value are initialised.
 
-/// An element of a message: any type whose values are just their bytes. All primitive numbers and
-/// arrays of them are, and a structure of such fields without padding can say so by derive.
+#![allow(unsafe_code, reason = "promises what the bytes of types are")]
+
+use std::any::TypeId;
+
+use mpicore::op::ElementKind;
+
+use crate::error::Error;
+
+/// A datatype in MPI's sense: a type map with bounds. What [`Datatype::datatype`] answers with.
+pub type TypeMap = mpicore::datatype::Datatype;
+
+/// An element of a message: a type whose values are numbers, side by side.
+///
+/// All primitive numbers are elements, arrays of them, and whatever is [`Pod`](crate::Pod). So is a structure of
+/// elements with `#[derive(mpj::Datatype)]`, also one with padding: its fields are sent and received, its padding
+/// never.
 ///
 /// ```
-/// #[derive(Clone, Copy, Debug, PartialEq, mpj::Pod, mpj::Zeroable)]
-/// #[bytemuck(crate = "mpj::bytemuck")]
+/// #[derive(Clone, Copy, Debug, PartialEq, mpj::Datatype)]
 /// #[repr(C)]
 /// struct Particle {
+///     charge: i8, // 7 bytes of padding behind it
+///     position: [f64; 3],
+/// }
+///
+/// let sums: Vec<f64> = mpj::local::run(2, |world| {
+///     if world.rank() == 0 {
+///         world.send(&[Particle { charge: -1, position: [1.0, 2.0, 3.0] }], 1, 0).unwrap();
+///         return 0.0;
+///     }
+///     let (particles, status) = world.recv_vec::<Particle>(0, 0).unwrap();
+///     assert_eq!((status.bytes, size_of::<Particle>()), (25, 32));
+///     particles[0].position.iter().sum()
+/// })?;
+/// assert_eq!(sums, [0.0, 6.0]);
+/// # Ok::<(), mpj::local::LocalError>(())
+/// ```
+///
+/// A structure without padding can be [`Pod`](crate::Pod), by the derives of `bytemuck`, and is an element then:
+///
+/// ```
+/// #[derive(Clone, Copy, mpj::Pod, mpj::Zeroable)]
+/// #[bytemuck(crate = "mpj::bytemuck")]
+/// #[repr(C)]
+/// struct Point {
 ///     position: [f64; 3],
 ///     charge: f64,
 /// }
 ///
-/// let sum: Vec<f64> = mpj::local::run(2, |world| {
-///     if world.rank() == 0 {
-///         world.send(&[Particle { position: [1.0, 2.0, 3.0], charge: -1.0 }], 1, 0).unwrap();
-///         return 0.0;
-///     }
-///     let (particles, _) = world.recv_vec::<Particle>(0, 0).unwrap();
-///     particles[0].position.iter().sum()
-/// })?;
-/// assert_eq!(sum, [0.0, 6.0]);
-/// # Ok::<(), mpj::local::LocalError>(())
+/// fn is_element<T: mpj::Datatype>() {}
+/// is_element::<Point>();
 /// ```
-pub trait Datatype: bytemuck::Pod + Send + Sync {}
+///
+/// # Safety
+/// The bytes that [`datatype`](Self::datatype) describes lie inside of a value, each named once, and are
+/// initialised in every value. A value stays valid when they change to anything while the bytes between them stay.
+/// The extent is `size_of::<Self>()`, the lower bound 0, and the size [`SIZE`](Self::SIZE). The derive sees to it.
+pub unsafe trait Datatype: bytemuck::Zeroable + Copy + Send + Sync + 'static {
+    /// Bytes that an element has in a message: its size without padding (MPI_Type_size).
+    ///
+    /// ```
+    /// use mpj::Datatype;
+    /// assert_eq!(<[f64; 3]>::SIZE, 24);
+    /// ```
+    const SIZE: usize;
 
-impl<T: bytemuck::Pod + Send + Sync> Datatype for T {}
+    /// Which bytes of an element are sent, in the order that they have in memory.
+    ///
+    /// ```
+    /// use mpj::Datatype;
+    /// assert_eq!(f64::datatype()?.to_string(), "double");
+    /// # Ok::<(), mpj::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Datatype`] for structures that are nested too deep.
+    fn datatype() -> Result<TypeMap, Error>;
+}
+
+// SAFETY: DT1, DT2: all bytes of a value are initialised, and any bytes are one, since it is `Pod`.
+unsafe impl<T: bytemuck::Pod + Send + Sync> Datatype for T {
+    const SIZE: usize = size_of::<T>();
+
+    fn datatype() -> Result<TypeMap, Error> {
+        match kind::<T>() {
+            Some(kind) => Ok(TypeMap::predefined(kind)),
+            None => {
+                let byte = TypeMap::predefined(ElementKind::Byte);
+                Ok(TypeMap::contiguous(count(size_of::<T>()), &byte)?)
+            }
+        }
+    }
+}
+
+/// Whether all bytes of an element are sent (DT2): then elements side by side are one span.
+pub(crate) const fn is_plain<T: Datatype>() -> bool {
+    T::SIZE == size_of::<T>()
+}
+
+/// A number of elements as MPI counts them. More than that cannot lie in memory.
+pub(crate) fn count(elements: usize) -> i64 {
+    i64::try_from(elements).unwrap_or(i64::MAX)
+}
+
+/// What predefined operations know the elements as, if they are primitive numbers.
+fn kind<T: 'static>() -> Option<ElementKind> {
+    use ElementKind as Kind;
+    let (signed, unsigned) = if cfg!(target_pointer_width = "64") {
+        (Kind::I64, Kind::U64)
+    } else {
+        (Kind::I32, Kind::U32)
+    };
+    let kinds = [
+        (TypeId::of::<i8>(), Kind::I8),
+        (TypeId::of::<i16>(), Kind::I16),
+        (TypeId::of::<i32>(), Kind::I32),
+        (TypeId::of::<i64>(), Kind::I64),
+        (TypeId::of::<i128>(), Kind::I128),
+        (TypeId::of::<isize>(), signed),
+        (TypeId::of::<u8>(), Kind::U8),
+        (TypeId::of::<u16>(), Kind::U16),
+        (TypeId::of::<u32>(), Kind::U32),
+        (TypeId::of::<u64>(), Kind::U64),
+        (TypeId::of::<usize>(), unsigned),
+        (TypeId::of::<f32>(), Kind::F32),
+        (TypeId::of::<f64>(), Kind::F64),
+    ];
+    kinds.into_iter().find_map(|(of, kind)| (of == TypeId::of::<T>()).then_some(kind))
+}
+
+/// What `#[derive(mpj::Datatype)]` expands to calls.
+pub mod derive {
+    use super::{Error, TypeMap, count};
+
+    /// The datatype of a structure of `size` bytes from its fields, each with its offset in bytes. They are put in
+    /// the order of memory, which is that of the bytes where there is no padding.
+    ///
+    /// # Errors
+    /// [`Error::Datatype`] for structures that are nested too deep.
+    pub fn structure<const N: usize>(
+        size: usize,
+        fields: [(usize, Result<TypeMap, Error>); N],
+    ) -> Result<TypeMap, Error> {
+        let mut placed = Vec::with_capacity(N);
+        for (offset, field) in fields {
+            placed.push((offset as isize, field?));
+        }
+        placed.sort_by_key(|(offset, _)| *offset);
+        let (offsets, types): (Vec<_>, Vec<_>) = placed.into_iter().unzip();
+        let whole = TypeMap::create_struct(&[1; N], &offsets, &types)?;
+        Ok(whole.resized(0, size as isize)?)
+    }
+
+    /// The datatype of an array of `len` elements.
+    ///
+    /// # Errors
+    /// As [`structure`].
+    pub fn array(len: usize, element: Result<TypeMap, Error>) -> Result<TypeMap, Error> {
+        Ok(TypeMap::contiguous(count(len), &element?)?)
+    }
+}

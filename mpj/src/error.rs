@@ -51,6 +51,45 @@ pub enum Error {
         /// The number of the system's reason.
         errno: i32,
     },
+    /// A buffer names an element twice, so no message can be received into it.
+    #[error(
+        "the buffer names an element twice, so no message can be received into it; take a step at least as long as \
+         its blocks, and a view that does not repeat its elements"
+    )]
+    Overlap,
+    /// Blocks of a slice are not inside of it.
+    #[error(
+        "{count} blocks of {block} elements, every {step} elements from number {start} on, do not lie inside of a \
+         slice of {len}; take fewer blocks, or another step or start"
+    )]
+    Outside {
+        /// Where the first block begins.
+        start: usize,
+        /// Elements of a block.
+        block: usize,
+        /// From the beginning of a block to that of the next one.
+        step: isize,
+        /// How many blocks were asked for.
+        count: usize,
+        /// Elements of the slice.
+        len: usize,
+    },
+    /// A slice is no such matrix, or the matrix has no such part.
+    #[error(
+        "a slice of {len} elements has {rows} whole rows of {columns}, and not the part that was asked for; give a \
+         slice of whole rows, and rows and columns that it has"
+    )]
+    Matrix {
+        /// Elements of the slice.
+        len: usize,
+        /// Columns of the matrix.
+        columns: usize,
+        /// Whole rows of the slice.
+        rows: usize,
+    },
+    /// Where the elements lie cannot be described.
+    #[error("the buffer cannot be described as a datatype: {0}")]
+    Datatype(#[from] mpicore::datatype::DatatypeError),
     /// Requests of several jobs, or of several contexts of the rank, were mixed in one call.
     #[error(
         "the requests of one wait belong to different jobs or contexts; wait for those of each by \
@@ -79,8 +118,18 @@ impl Error {
             Self::Core(error) => error.class(),
             Self::Count { .. } => ErrorClass::Truncate,
             Self::Memory { .. } | Self::Context { .. } => ErrorClass::Other,
+            Self::Overlap | Self::Outside { .. } | Self::Matrix { .. } => ErrorClass::Arg,
+            Self::Datatype(error) => error.class(),
             Self::Buffer { .. } => ErrorClass::NoMem,
             Self::Mixed => ErrorClass::Request,
+        }
+    }
+
+    /// Why a buffer is no place for a message.
+    pub(crate) fn of_layout(error: mpjdev::LayoutError) -> Self {
+        match error {
+            mpjdev::LayoutError::Overlap => Self::Overlap,
+            other => Self::Datatype(other.into()),
         }
     }
 

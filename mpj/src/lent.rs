@@ -5,7 +5,8 @@
 //! moved, that nobody else writes there. [`crate::Scope`] makes these, [`crate::ScopedRequest`] holds them.
 //!
 //! - LE1: a [`Lent`] was made of an exclusive borrow that lasts for `'env`, and is all that is left of it:
-//!   nobody but the one operation that has its region uses the elements.
+//!   nobody but the one operation that has its region or sink uses the elements. What an operation has is made of
+//!   the address, not of a reference beside it (BF1, BF2 of `memory.rs`).
 //! - LE2: who takes the borrow back has seen the operation end, so nobody writes any more.
 
 #![allow(unsafe_code, reason = "makes a reference of an address again")]
@@ -13,11 +14,12 @@
 use std::marker::PhantomData;
 use std::ptr::NonNull;
 
-use mpjdev::RecvRegion;
+use mpjdev::{RecvRegion, Sink};
 
-use crate::datatype::Datatype;
+use crate::error::Error;
+use crate::memory::{self, RecvBuffer, SendBuffer};
 
-/// A borrow that a request gives back: of a slice that is sent, or that is received into.
+/// A borrow that a request gives back: of a buffer that is sent, or that is received into.
 pub trait Borrow {
     /// The buffer while the operation has it.
     type Held;
@@ -26,7 +28,7 @@ pub trait Borrow {
     fn take_back(held: Self::Held) -> Self;
 }
 
-impl<T: Datatype> Borrow for &[T] {
+impl<B: SendBuffer + ?Sized> Borrow for &B {
     type Held = Self;
 
     fn take_back(held: Self) -> Self {
@@ -34,33 +36,41 @@ impl<T: Datatype> Borrow for &[T] {
     }
 }
 
-impl<'env, T: Datatype> Borrow for &'env mut [T] {
-    type Held = Lent<'env, T>;
+impl<'env, B: RecvBuffer + ?Sized> Borrow for &'env mut B {
+    type Held = Lent<'env, B>;
 
-    fn take_back(mut held: Lent<'env, T>) -> Self {
+    fn take_back(mut held: Lent<'env, B>) -> Self {
         // SAFETY: LE1: the borrow lasts for 'env and nothing else is left of it; LE2: its operation, which
         // alone has used it, has ended.
-        unsafe { held.elements.as_mut() }
+        unsafe { held.buffer.as_mut() }
     }
 }
 
 /// A buffer that an operation writes, lent for as long as it was borrowed.
-pub struct Lent<'env, T> {
-    elements: NonNull<[T]>,
-    borrow: PhantomData<&'env mut [T]>,
+pub struct Lent<'env, B: ?Sized> {
+    buffer: NonNull<B>,
+    borrow: PhantomData<&'env mut B>,
 }
 
-impl<'env, T: Datatype> Lent<'env, T> {
+impl<'env, B: RecvBuffer + ?Sized> Lent<'env, B> {
     #[inline(always)]
-    pub(crate) fn new(buffer: &'env mut [T]) -> Self {
-        Self { elements: NonNull::from(buffer), borrow: PhantomData }
+    pub(crate) fn new(buffer: &'env mut B) -> Self {
+        Self { buffer: NonNull::from(buffer), borrow: PhantomData }
     }
 
-    /// The bytes, for one operation. Any bytes are a valid `T`.
+    /// The bytes, for one operation, if they are one span.
     #[inline(always)]
-    pub(crate) fn region(&self) -> RecvRegion {
-        let len = self.elements.len() * size_of::<T>();
+    pub(crate) fn region(&mut self) -> Option<RecvRegion> {
+        // SAFETY: LE1: no operation has the buffer yet, and the reference ends here.
+        let bytes = memory::bytes_mut(unsafe { self.buffer.as_mut() })?;
+        let (start, len) = (bytes.as_mut_ptr(), bytes.len());
         // SAFETY: LE1, for as long as the operation lasts: Z1 of the scope, which keeps its request.
-        unsafe { RecvRegion::new(self.elements.as_ptr().cast(), len) }
+        Some(unsafe { RecvRegion::new(start, len) })
+    }
+
+    /// The bytes, for one operation, wherever they lie.
+    pub(crate) fn sink(&mut self) -> Result<Sink, Error> {
+        // SAFETY: LE1: as in `region`, and the operation lasts no longer than there.
+        memory::sink(unsafe { self.buffer.as_mut() })
     }
 }

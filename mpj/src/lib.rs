@@ -27,8 +27,10 @@
 //! Blocking calls borrow their buffer. Non-blocking ones come in two shapes, neither of which lets
 //! a buffer be touched or freed while it is in use: *owning* ones take a `Vec` and give it back from
 //! [`Request::wait`]; *scoped* ones ([`Communicator::scope`]) borrow, and are complete when the
-//! scope ends. Elements are any plain old data: see [`Datatype`]. Any slice will do; long messages are
-//! fastest from memory of [`alloc_buffer`].
+//! scope ends. Elements are numbers and structures of them: see [`trait@Datatype`]. Any slice will do, a single number,
+//! and data that do not lie together: [`column`] and [`block`] of a matrix, [`Strided`] elements of a slice, and with
+//! the feature `ndarray` the arrays and views of that crate; see [`SendBuffer`]. Long messages are fastest from memory
+//! of [`alloc_buffer`].
 //!
 //! # Ends
 //!
@@ -49,6 +51,7 @@ mod datatype;
 mod error;
 mod lent;
 pub mod local;
+mod memory;
 mod point_to_point;
 mod rank_device;
 mod request;
@@ -64,9 +67,62 @@ pub use abort::abort;
 pub use buffer::{Buffer, Pages, alloc_buffer};
 pub use bytemuck::{self, Pod, Zeroable};
 pub use communicator::Communicator;
-pub use datatype::Datatype;
+#[doc(hidden)]
+pub use datatype::derive;
+pub use datatype::{Datatype, TypeMap};
 pub use error::Error;
 pub use mpicore::ErrorClass;
+pub use memory::{RecvBuffer, SendBuffer, Unit, View};
+pub use memory::{Strided, StridedMut, block, block_mut, column, column_mut};
+/// Makes a structure an element of messages: see the trait [`trait@Datatype`].
+///
+/// Every field has to be an element: a number, a [`Pod`], another structure with this derive, or an array of these.
+/// The structure has to be [`Copy`]; it becomes [`Zeroable`] by this derive, too. Only fields are sent and written,
+/// with their private ones, so let no field have values that are illegal to the rest of the program. A structure that
+/// is [`Pod`] is an element without this derive.
+///
+/// ```
+/// #[derive(Clone, Copy, Debug, PartialEq, mpj::Datatype)]
+/// struct Sample<T> {
+///     at: u32,
+///     value: T,
+///     flags: [u8; 3],
+/// }
+///
+/// let sample = Sample { at: 1, value: 0.5, flags: [1, 2, 3] };
+/// mpj::local::run(2, |world| {
+///     if world.rank() == 0 {
+///         world.send(&[sample; 2], 1, 0).unwrap();
+///     } else {
+///         assert_eq!(world.recv_vec::<Sample<f64>>(0, 0).unwrap().0, [sample; 2]);
+///     }
+/// })?;
+/// # Ok::<(), mpj::local::LocalError>(())
+/// ```
+///
+/// Enumerations and unions are refused, since not all of their bytes make a value; so are fields of the types `bool`
+/// and `char`, and references, which mean nothing on another rank:
+///
+/// ```compile_fail
+/// #[derive(Clone, Copy, mpj::Datatype)]
+/// enum Direction { North, South }
+/// ```
+///
+/// ```compile_fail
+/// #[derive(Clone, Copy, mpj::Datatype)]
+/// struct Flag { on: bool }
+/// ```
+///
+/// ```compile_fail
+/// #[derive(Clone, Copy, mpj::Datatype)]
+/// struct Name { text: &'static u8 }
+/// ```
+///
+/// ```compile_fail
+/// #[derive(Clone, Copy, mpj::Datatype)]
+/// struct Nested { direction: std::cmp::Ordering }
+/// ```
+pub use mpj_macros::Datatype;
 /// Makes a function a test that runs on the ranks of a job, each a process of its own. With the feature
 /// `test`, which belongs in `dev-dependencies`:
 ///

@@ -6,17 +6,18 @@
 
 #![allow(unsafe_code, reason = "hands borrowed buffers to the device")]
 
-use mpjdev::{Call, Mode, RecvRegion, SendRegion, Within};
+use mpjdev::{Call, Mode, RecvRegion, SendRegion, Sink, Within};
 
 use crate::communicator::Communicator;
 use crate::datatype::Datatype;
 use crate::error::Error;
+use crate::memory::{self, RecvBuffer, SendBuffer, bytes, bytes_mut, sink};
 use crate::selector::{Source, Tag};
 use crate::status::Status;
 
 /// The bytes of a slice, to be read by an operation. The caller keeps the borrow until the
 /// operation has ended.
-pub(crate) fn send_region<T: Datatype>(data: &[T]) -> SendRegion {
+pub(crate) fn send_region<T: bytemuck::Pod>(data: &[T]) -> SendRegion {
     // SAFETY: PP1, and the same promise by the other modules that call this: the borrow, or the
     // ownership behind it, outlives the operation.
     unsafe { SendRegion::new(data.as_ptr().cast(), size_of_val(data)) }
@@ -24,7 +25,7 @@ pub(crate) fn send_region<T: Datatype>(data: &[T]) -> SendRegion {
 
 /// The bytes of a slice, to be written by an operation. The caller keeps the borrow until the
 /// operation has ended. Any bytes are a valid `T`.
-pub(crate) fn recv_region<T: Datatype>(buffer: &mut [T]) -> RecvRegion {
+pub(crate) fn recv_region<T: bytemuck::Pod>(buffer: &mut [T]) -> RecvRegion {
     // SAFETY: as in `send_region`; the borrow is exclusive.
     unsafe { RecvRegion::new(buffer.as_mut_ptr().cast(), size_of_val(buffer)) }
 }
@@ -37,18 +38,53 @@ impl Communicator {
     /// # Errors
     /// No such rank, a negative tag; the device has failed, for example since a rank died.
     #[inline]
-    pub fn send<T: Datatype>(&self, data: &[T], dest: usize, tag: i32) -> Result<(), Error> {
-        let sent = self.device.send(send_region(data), dest, tag, self.context, Mode::Standard);
-        self.device.answer(sent)
+    pub fn send<T: Datatype>(
+        &self,
+        data: &(impl SendBuffer<Element = T> + ?Sized),
+        dest: usize,
+        tag: i32,
+    ) -> Result<(), Error> {
+        match bytes(data) {
+            Some(data) => {
+                let sent =
+                    self.device.send(send_region(data), dest, tag, self.context, Mode::Standard);
+                self.device.answer(sent)
+            }
+            None => self.send_source(memory::source(data), dest, tag, Mode::Standard),
+        }
+    }
+
+    /// Sends what does not lie in one span. The borrow of `data` lasts until this returns.
+    #[inline(never)]
+    fn send_source(
+        &self,
+        data: Result<mpjdev::Source, Error>,
+        dest: usize,
+        tag: i32,
+        mode: Mode,
+    ) -> Result<(), Error> {
+        let data = self.device.answer(data)?;
+        self.device.answer(self.device.send(data, dest, tag, self.context, mode))
     }
 
     /// Sends like [`Communicator::send`], and returns only when the receive has begun (MPI_Ssend).
     ///
     /// # Errors
     /// As [`Communicator::send`].
-    pub fn ssend<T: Datatype>(&self, data: &[T], dest: usize, tag: i32) -> Result<(), Error> {
-        let sent = self.device.send(send_region(data), dest, tag, self.context, Mode::Synchronous);
-        self.device.answer(sent)
+    pub fn ssend<T: Datatype>(
+        &self,
+        data: &(impl SendBuffer<Element = T> + ?Sized),
+        dest: usize,
+        tag: i32,
+    ) -> Result<(), Error> {
+        match bytes(data) {
+            Some(data) => {
+                let sent =
+                    self.device.send(send_region(data), dest, tag, self.context, Mode::Synchronous);
+                self.device.answer(sent)
+            }
+            None => self.send_source(memory::source(data), dest, tag, Mode::Synchronous),
+        }
     }
 
     /// Receives a message into `buffer` (MPI_Recv). It may be shorter than the buffer, whose rest is
@@ -56,14 +92,31 @@ impl Communicator {
     ///
     /// # Errors
     /// No such rank, a negative tag; a message longer than the buffer (its beginning is in the
-    /// buffer, and the message is consumed); the device has failed.
+    /// buffer, and the message is consumed); [`Error::Overlap`] for a buffer that names an element twice; the device
+    /// has failed.
     pub fn recv<T: Datatype>(
         &self,
-        buffer: &mut [T],
+        buffer: &mut (impl RecvBuffer<Element = T> + ?Sized),
         source: impl Into<Source>,
         tag: impl Into<Tag>,
     ) -> Result<Status, Error> {
-        self.recv_bytes(recv_region(buffer), source.into(), tag.into())
+        match bytes_mut(buffer) {
+            Some(buffer) => self.recv_bytes(recv_region(buffer), source.into(), tag.into()),
+            None => self.recv_sink(sink(buffer), source.into(), tag.into()),
+        }
+    }
+
+    /// Receives into what does not lie in one span. The borrow of the buffer lasts until this returns.
+    #[inline(never)]
+    fn recv_sink(
+        &self,
+        into: Result<Sink, Error>,
+        source: Source,
+        tag: Tag,
+    ) -> Result<Status, Error> {
+        let into = self.device.answer(into)?;
+        let received = self.device.recv(into, source.rank(), tag.value(), self.context);
+        self.device.answer(received).map(Status::from)
     }
 
     #[inline(never)]
@@ -101,10 +154,20 @@ impl Communicator {
         let count = status.count::<T>();
         let wanted = *count.as_ref().unwrap_or(&0);
         let mut buffer = bytemuck::try_zeroed_vec::<T>(wanted).unwrap_or_default();
-        let request = self.device.imrecv(message, recv_region(&mut buffer));
+        let into = match bytes_mut(&mut buffer) {
+            Some(buffer) => Ok(Sink::Span(recv_region(buffer))),
+            None => sink(&mut buffer),
+        };
+        // A message that was taken is consumed, whatever comes.
+        let (into, described) = match into {
+            Ok(into) => (into, Ok(())),
+            Err(error) => (Sink::EMPTY, Err(error)),
+        };
+        let request = self.device.imrecv(message, into);
         let outcome = self.device.answer(request).and_then(|request| {
             let received = self.device.iwait(request);
             self.device.answer(count)?;
+            self.device.answer(described)?;
             if buffer.len() < wanted {
                 let Status { source, tag, bytes, .. } = status;
                 return self.device.answer(Err(Error::Memory { source_rank: source, tag, bytes }));
@@ -132,20 +195,30 @@ impl Communicator {
     /// ```
     pub fn sendrecv<T: Datatype, U: Datatype>(
         &self,
-        data: &[T],
+        data: &(impl SendBuffer<Element = T> + ?Sized),
         dest: usize,
         send_tag: i32,
-        buffer: &mut [U],
+        buffer: &mut (impl RecvBuffer<Element = U> + ?Sized),
         source: impl Into<Source>,
         recv_tag: impl Into<Tag>,
     ) -> Result<Status, Error> {
         let (source, recv_tag) = (source.into().rank(), recv_tag.into().value());
         // Before the receive is posted, which would take a message for nothing.
         self.device.answer(self.device.check_send(dest, send_tag))?;
-        let receive = self.device.irecv(recv_region(buffer), source, recv_tag, self.context);
-        let receive = self.device.answer(receive)?;
-        let sent =
-            self.device.send(send_region(data), dest, send_tag, self.context, Mode::Standard);
+        let (device, context) = (&self.device, self.context);
+        let described = match bytes(data) {
+            Some(_) => mpjdev::Source::EMPTY,
+            None => device.answer(memory::source(data))?,
+        };
+        let receive = match bytes_mut(buffer) {
+            Some(buffer) => device.irecv(recv_region(buffer), source, recv_tag, context),
+            None => device.irecv(device.answer(sink(buffer))?, source, recv_tag, context),
+        };
+        let receive = device.answer(receive)?;
+        let sent = match bytes(data) {
+            Some(data) => device.send(send_region(data), dest, send_tag, context, Mode::Standard),
+            None => device.send(described, dest, send_tag, context, Mode::Standard),
+        };
         if let Err(error) = sent {
             // The borrow of the buffer ends with this call, so the receive has to (PP1).
             let _ = self.device.cancel(&receive);

@@ -12,6 +12,7 @@ use mpjdev::Mode;
 use crate::communicator::Communicator;
 use crate::datatype::Datatype;
 use crate::error::Error;
+use crate::memory::{bytes, bytes_mut, sink, source};
 use crate::point_to_point::{recv_region, send_region};
 use crate::rank_device::RankDevice;
 use crate::selector::{Source, Tag};
@@ -124,8 +125,12 @@ impl Communicator {
         tag: i32,
         mode: Mode,
     ) -> Result<Request<T>, Error> {
-        let open = self.device.isend(send_region(&buffer), dest, tag, self.context, mode);
-        let open = self.device.answer(open)?;
+        let (device, context) = (&self.device, self.context);
+        let open = match bytes(&buffer) {
+            Some(data) => device.isend(send_region(data), dest, tag, context, mode),
+            None => device.isend(device.answer(source(&buffer))?, dest, tag, context, mode),
+        };
+        let open = device.answer(open)?;
         Ok(Request { device: self.device.clone(), open: Some(open), buffer })
     }
 
@@ -140,8 +145,12 @@ impl Communicator {
         tag: impl Into<Tag>,
     ) -> Result<Request<T>, Error> {
         let (source, tag) = (source.into().rank(), tag.into().value());
-        let open = self.device.irecv(recv_region(&mut buffer), source, tag, self.context);
-        let open = self.device.answer(open)?;
+        let (device, context) = (&self.device, self.context);
+        let open = match bytes_mut(&mut buffer) {
+            Some(into) => device.irecv(recv_region(into), source, tag, context),
+            None => device.irecv(device.answer(sink(&mut buffer))?, source, tag, context),
+        };
+        let open = device.answer(open)?;
         Ok(Request { device: self.device.clone(), open: Some(open), buffer })
     }
 }

@@ -14,9 +14,9 @@ use std::marker::PhantomData;
 use mpjdev::Mode;
 
 use crate::communicator::Communicator;
-use crate::datatype::Datatype;
 use crate::error::Error;
 use crate::lent::{Borrow, Lent};
+use crate::memory::{RecvBuffer, SendBuffer, bytes, source};
 use crate::point_to_point::send_region;
 use crate::selector::{Source, Tag};
 use crate::status::Status;
@@ -41,7 +41,8 @@ thread_local! {
 
 /// A send or receive under way in a scope. It may be waited for, and need not be: the scope does.
 ///
-/// `B` is the borrow that [`ScopedRequest::wait`] gives back.
+/// `B` is the borrow that [`ScopedRequest::wait`] gives back: of a slice, for all buffers that are one
+/// ([`SendBuffer::Memory`]).
 pub struct ScopedRequest<'scope, 'env, B: Borrow> {
     scope: &'scope Scope<'scope, 'env>,
     state: Started,
@@ -134,14 +135,15 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     /// # Errors
     /// As [`Communicator::send`].
     #[inline(always)]
-    pub fn isend<T: Datatype>(
+    pub fn isend<B: SendBuffer + ?Sized>(
         &'scope self,
-        data: &'env [T],
+        data: &'env B,
         dest: usize,
         tag: i32,
-    ) -> Result<ScopedRequest<'scope, 'env, &'env [T]>, Error> {
-        let state = self.start_send(send_region(data), dest, tag, Mode::Standard)?;
-        Ok(ScopedRequest { scope: self, state, buffer: data })
+    ) -> Result<ScopedRequest<'scope, 'env, &'env B::Memory>, Error> {
+        let buffer = data.memory();
+        let state = self.start_send(buffer, dest, tag, Mode::Standard)?;
+        Ok(ScopedRequest { scope: self, state, buffer })
     }
 
     /// Starts to send `data`; complete only when the receive has begun (MPI_Issend).
@@ -149,46 +151,52 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     /// # Errors
     /// As [`Communicator::send`].
     #[inline]
-    pub fn issend<T: Datatype>(
+    pub fn issend<B: SendBuffer + ?Sized>(
         &'scope self,
-        data: &'env [T],
+        data: &'env B,
         dest: usize,
         tag: i32,
-    ) -> Result<ScopedRequest<'scope, 'env, &'env [T]>, Error> {
-        let state = self.start_send(send_region(data), dest, tag, Mode::Synchronous)?;
-        Ok(ScopedRequest { scope: self, state, buffer: data })
+    ) -> Result<ScopedRequest<'scope, 'env, &'env B::Memory>, Error> {
+        let buffer = data.memory();
+        let state = self.start_send(buffer, dest, tag, Mode::Synchronous)?;
+        Ok(ScopedRequest { scope: self, state, buffer })
     }
 
     #[inline(always)]
-    fn start_send(
+    fn start_send<B: SendBuffer + ?Sized>(
         &self,
-        data: mpjdev::SendRegion,
+        data: &'env B,
         dest: usize,
         tag: i32,
         mode: Mode,
     ) -> Result<Started, Error> {
         let Communicator { device, context, .. } = self.communicator;
-        device
-            .answer(device.isend(data, dest, tag, *context, mode))
-            .map(|request| self.started(request))
+        let request = match bytes(data) {
+            Some(data) => device.isend(send_region(data), dest, tag, *context, mode),
+            None => device.isend(device.answer(source(data))?, dest, tag, *context, mode),
+        };
+        device.answer(request).map(|request| self.started(request))
     }
 
     /// Starts to receive into `buffer` (MPI_Irecv).
     ///
     /// # Errors
-    /// No such rank, a negative tag; the device has failed.
+    /// As [`Communicator::recv`], but for the length.
     #[inline(always)]
-    pub fn irecv<T: Datatype>(
+    pub fn irecv<B: RecvBuffer + ?Sized>(
         &'scope self,
-        buffer: &'env mut [T],
+        buffer: &'env mut B,
         source: impl Into<Source>,
         tag: impl Into<Tag>,
-    ) -> Result<ScopedRequest<'scope, 'env, &'env mut [T]>, Error> {
-        let buffer = Lent::new(buffer);
+    ) -> Result<ScopedRequest<'scope, 'env, &'env mut B::MemoryMut>, Error> {
+        let mut buffer = Lent::new(buffer.memory_mut());
         let (source, tag) = (source.into().rank(), tag.into().value());
         let Communicator { device, context, .. } = self.communicator;
-        let request = device.answer(device.irecv(buffer.region(), source, tag, *context))?;
-        let state = self.started(request);
+        let request = match buffer.region() {
+            Some(region) => device.irecv(region, source, tag, *context),
+            None => device.irecv(device.answer(buffer.sink())?, source, tag, *context),
+        };
+        let state = self.started(device.answer(request)?);
         Ok(ScopedRequest { scope: self, state, buffer })
     }
 

@@ -1,5 +1,6 @@
 //! What is known of a received or probed message (MPI-4 section 3.2.5).
 
+use crate::datatype::Datatype;
 use crate::error::Error;
 
 /// Who sent a message, under which tag, and how long it is.
@@ -20,8 +21,8 @@ impl Status {
     ///
     /// # Errors
     /// [`Error::Count`] if the length is not a whole number of elements.
-    pub fn count<T>(&self) -> Result<usize, Error> {
-        let size = size_of::<T>();
+    pub fn count<T: Datatype>(&self) -> Result<usize, Error> {
+        let size = T::SIZE;
         let Self { source: source_rank, tag, bytes, .. } = *self;
         match bytes.checked_rem(size) {
             Some(0) => Ok(bytes / size),

@@ -190,3 +190,37 @@ fn blocking_calls_borrow_for_their_own_length() {
         }
     });
 }
+
+/// A structure whose padding is not initialised.
+#[derive(Debug, Clone, Copy, PartialEq, mpj::Datatype)]
+#[repr(C)]
+struct Padded {
+    kind: u8,
+    number: u32,
+}
+
+#[test]
+fn what_does_not_lie_together_is_borrowed_likewise() {
+    jobs(|world, len| {
+        let rows: Vec<_> =
+            (0..len as u32).flat_map(|n| [Padded { kind: 1, number: n }; 2]).collect();
+        if world.rank() == 0 {
+            world.recv(&mut [0u8], 1, POSTED).unwrap();
+            for _ in 0..2 {
+                world.send(&mpj::column(&rows, 2, 0).unwrap(), 1, DATA).unwrap();
+            }
+            return world.isend(rows, 1, DATA).unwrap().wait().map(drop).unwrap();
+        }
+        let mut got = vec![Padded { kind: 0, number: 0 }; 2 * len];
+        let mut column = mpj::column_mut(&mut got, 2, 1).unwrap();
+        let scoped = world.scope(|scope| {
+            let request = moved(scope.irecv(&mut column, 0, DATA).unwrap());
+            say_posted(world);
+            request.wait().unwrap().0.len()
+        });
+        assert_eq!(scoped.unwrap(), len);
+        world.recv(&mut mpj::column_mut(&mut got, 2, 0).unwrap(), 0, DATA).unwrap();
+        assert_eq!(got, rows);
+        assert_eq!(world.recv_vec::<Padded>(0, DATA).unwrap().0, rows);
+    });
+}

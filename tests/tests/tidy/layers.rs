@@ -56,6 +56,17 @@ const PURE: &[&str] = &["std::cell", "std::collections", "std::hash", "std::mem"
 /// What says where the bytes of a message lie.
 const LAYOUTS: &[&str] = &["transport_lapi::Layout", "transport_lapi::LayoutError"];
 
+/// What the expansions of macros name.
+const MADE_BY_MACROS: &[&str] = &[
+    "mpj::BackendChoice",
+    "mpj::Datatype",
+    "mpj::Error",
+    "mpj::TypeMap",
+    "mpj::Zeroable",
+    "mpj::derive",
+    "mpj::testing",
+];
+
 /// The layers.
 pub const LAYERS: &[Layer] = &[
     layer("transport-lapi/", "mpjdev", &[]),
@@ -97,8 +108,8 @@ pub const LAYERS: &[Layer] = &[
     layer("mpicore/src/op", "transport_lapi", &[]),
     layer("mpj/", "transport_lapi", &[]),
     layer("mpj/", "mpj_launcher", &["mpj_launcher::testing"]),
-    layer("mpj/", "mpj_macros", &["mpj_macros::test"]),
-    layer("mpj-macros/", "mpj", &["mpj::BackendChoice", "mpj::testing"]),
+    layer("mpj/", "mpj_macros", &["mpj_macros::test", "mpj_macros::Datatype"]),
+    layer("mpj-macros/", "mpj", MADE_BY_MACROS),
     layer("mpj-macros/", "mpj_launcher", &[]),
     layer("mpj-macros/", "transport_lapi", &[]),
     layer("mpj/examples/", "mpjdev", &[]),

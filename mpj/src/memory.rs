@@ -1,0 +1,266 @@
+//! Memory that messages are sent from and received into: slices, scalars, strided data, arrays of any shape.
+//!
+//! Calls take any [`SendBuffer`] or [`RecvBuffer`]. What lies together goes as one span, by a choice that is made when
+//! the call is compiled; everything else goes piece by piece, as its [`View`] says, and is never copied as a whole.
+//!
+//! - BF1: the view of a buffer names bytes of memory that the buffer borrows or owns. It stays where it is, and
+//!   allocated, for as long as the buffer is borrowed as it was for the view, also if that borrow is kept as an
+//!   address only. Its elements are initialised.
+//! - BF2: the view of a [`RecvBuffer`] names bytes that may be written: any bytes are valid elements there (DT1), and
+//!   nobody else uses those bytes for as long as the buffer is borrowed exclusively. Others may use what lies
+//!   between them; neither sending nor receiving touches that.
+//! - BF3: `memory` and `memory_mut` answer with the buffer itself or a part of it, which has the same elements in the
+//!   same order, and the borrow of which lasts as long.
+
+#![allow(unsafe_code, reason = "finds the bytes of borrowed buffers")]
+
+use mpjdev::{Layout, RecvRegion, SendRegion, Sink, Source};
+
+use crate::datatype::{Datatype, TypeMap, count, is_plain};
+use crate::error::Error;
+
+mod contiguous;
+#[cfg(feature = "ndarray")]
+mod grid;
+mod strided;
+
+pub use self::strided::{Strided, StridedMut, block, block_mut, column, column_mut};
+
+/// Where the elements of a buffer lie: a number of units in one piece of memory (MPI-4 section 5.1).
+///
+/// Unit `i` begins `origin + i * extent` bytes behind `start`. Implementations of [`SendBuffer`] make views with
+/// `P = *const u8`, those of [`RecvBuffer`] with `P = *mut u8`.
+///
+/// ```
+/// use mpj::{SendBuffer, Unit};
+///
+/// let matrix = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0];
+/// let column = mpj::column(&matrix, 3, 2)?;
+/// let view = column.describe()?;
+/// assert_eq!((view.units, view.elements_per_unit, view.origin), (2, 1, 0));
+/// assert!(matches!(view.unit, Unit::Typed(unit) if unit.extent() == 24));
+/// # Ok::<(), mpj::Error>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct View<P> {
+    /// The lowest byte of the memory; dangling if there are no bytes.
+    pub start: P,
+    /// Bytes of the memory.
+    pub len: usize,
+    /// Where the first element begins, in bytes behind `start`. Where strides are negative it is not the lowest.
+    pub origin: usize,
+    /// Units along the outermost axis: what a collective call divides among ranks.
+    pub units: usize,
+    /// Elements that a unit has.
+    pub elements_per_unit: usize,
+    /// What a unit is.
+    pub unit: Unit,
+}
+
+/// What a unit of a [`View`] is.
+#[derive(Debug, Clone)]
+pub enum Unit {
+    /// Plain bytes. The units lie one behind the other.
+    Plain {
+        /// Bytes of a unit.
+        size: usize,
+    },
+    /// As a datatype says, whose extent is the distance in bytes from one unit to the next.
+    Typed(TypeMap),
+}
+
+impl<P> View<P> {
+    /// Elements side by side.
+    fn of_elements<T: Datatype>(start: P, elements: usize) -> Result<Self, Error> {
+        let unit = if is_plain::<T>() {
+            Unit::Plain { size: size_of::<T>() }
+        } else {
+            Unit::Typed(T::datatype()?)
+        };
+        let len = elements * size_of::<T>();
+        Ok(Self { start, len, origin: 0, units: elements, elements_per_unit: 1, unit })
+    }
+
+    /// Where all units lie, by displacements from the first one.
+    fn layout(&self) -> Result<Layout, Error> {
+        match &self.unit {
+            Unit::Plain { size } => {
+                let bytes = self.units.saturating_mul(*size);
+                Layout::contiguous(bytes).map_err(Error::of_layout)
+            }
+            Unit::Typed(unit) => Ok(unit.layout(count(self.units))?),
+        }
+    }
+}
+
+/// Memory whose elements can be sent.
+///
+/// Slices, arrays, `Vec`, `Box` and [`Buffer`](crate::Buffer) are, as are single numbers, [`Strided`] data, and the
+/// arrays and views of the crate `ndarray` with the feature `ndarray`. Programs pass a reference to one to a call and
+/// need no more of this trait; a single structure is passed as `&[structure]`.
+///
+/// ```
+/// mpj::local::run(2, |world| {
+///     let (mut scalar, mut array, mut vector) = (0, [0; 2], vec![0; 3]);
+///     if world.rank() == 0 {
+///         world.send(&1, 1, 0).unwrap();
+///         world.send(&[1, 2], 1, 0).unwrap();
+///         world.send(&vec![1, 2, 3], 1, 0).unwrap();
+///     } else {
+///         world.recv(&mut scalar, 0, 0).unwrap();
+///         world.recv(&mut array, 0, 0).unwrap();
+///         world.recv(&mut vector, 0, 0).unwrap();
+///         assert_eq!((scalar, array, vector), (1, [1, 2], vec![1, 2, 3]));
+///     }
+/// })?;
+/// # Ok::<(), mpj::local::LocalError>(())
+/// ```
+///
+/// # Safety
+/// [`describe`](Self::describe) names bytes of memory that the buffer borrows or owns: `len` bytes from `start` on, inside
+/// which all units lie. They stay where they are, and allocated, for as long as the buffer is borrowed, and all bytes
+/// that units name are initialised and not written meanwhile. The units have the elements in order.
+/// [`memory`](Self::memory) answers with the buffer itself or with a part of it that has the same elements.
+pub unsafe trait SendBuffer {
+    /// What the elements are.
+    type Element: Datatype;
+
+    /// What is used while the elements are sent: a slice for all memory that is one, otherwise the type itself.
+    type Memory: SendBuffer<Element = Self::Element> + ?Sized;
+
+    /// The memory that has the elements.
+    ///
+    /// ```
+    /// use mpj::SendBuffer;
+    /// let slice: &[i32] = vec![1, 2, 3].memory();
+    /// assert_eq!(slice, [1, 2, 3]);
+    /// ```
+    fn memory(&self) -> &Self::Memory;
+
+    /// The elements as a slice, if they lie side by side and in order.
+    ///
+    /// ```
+    /// use mpj::SendBuffer;
+    /// let matrix = [1, 2, 3, 4];
+    /// assert_eq!(mpj::block(&matrix, 2, 1.., ..)?.as_elements(), Some(&[3, 4][..]));
+    /// assert_eq!(mpj::column(&matrix, 2, 1)?.as_elements(), None);
+    /// # Ok::<(), mpj::Error>(())
+    /// ```
+    fn as_elements(&self) -> Option<&[Self::Element]>;
+
+    /// Where the elements lie.
+    ///
+    /// ```
+    /// use mpj::SendBuffer;
+    /// let view = [1u8, 2, 3].describe()?;
+    /// assert_eq!((view.units, view.len), (3, 3));
+    /// # Ok::<(), mpj::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Datatype`] if there are more bytes than memory can have, as a view that repeats its elements may say,
+    /// or a structure is nested too deep.
+    fn describe(&self) -> Result<View<*const u8>, Error>;
+}
+
+/// Memory into which elements can be received. The types are those of [`SendBuffer`], borrowed exclusively, and
+/// [`StridedMut`] for strided data.
+///
+/// ```
+/// mpj::local::run(2, |world| {
+///     let mut matrix = [0; 6];
+///     if world.rank() == 0 {
+///         world.send(&[1, 2], 1, 0).unwrap();
+///     } else {
+///         world.recv(&mut mpj::column_mut(&mut matrix, 3, 1).unwrap(), 0, 0).unwrap();
+///         assert_eq!(matrix, [0, 1, 0, 0, 2, 0]);
+///     }
+/// })?;
+/// # Ok::<(), mpj::local::LocalError>(())
+/// ```
+///
+/// # Safety
+/// As [`SendBuffer`], for [`describe_mut`](Self::describe_mut) and [`memory_mut`](Self::memory_mut); further, the bytes that
+/// units name may be written, and are used by nobody else, for as long as the buffer is borrowed exclusively. A byte
+/// may be named twice: calls refuse such a view.
+pub unsafe trait RecvBuffer: SendBuffer {
+    /// What is used while elements are received: a slice for all memory that is one, otherwise the type itself.
+    type MemoryMut: RecvBuffer<Element = Self::Element> + ?Sized;
+
+    /// The memory that has the elements.
+    ///
+    /// ```
+    /// use mpj::RecvBuffer;
+    /// let mut numbers = vec![1, 2, 3];
+    /// numbers.memory_mut()[0] = 7;
+    /// assert_eq!(numbers, [7, 2, 3]);
+    /// ```
+    fn memory_mut(&mut self) -> &mut Self::MemoryMut;
+
+    /// The elements as a slice, if they lie side by side and in order.
+    ///
+    /// ```
+    /// use mpj::RecvBuffer;
+    /// let mut matrix = [1, 2, 3, 4];
+    /// assert!(mpj::column_mut(&mut matrix, 2, 1)?.as_elements_mut().is_none());
+    /// # Ok::<(), mpj::Error>(())
+    /// ```
+    fn as_elements_mut(&mut self) -> Option<&mut [Self::Element]>;
+
+    /// Where the elements lie.
+    ///
+    /// ```
+    /// use mpj::RecvBuffer;
+    /// assert_eq!(vec![1u16, 2].describe_mut()?.len, 4);
+    /// # Ok::<(), mpj::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`SendBuffer::describe`].
+    fn describe_mut(&mut self) -> Result<View<*mut u8>, Error>;
+}
+
+/// The bytes of the elements, if they are one span: known when the call is compiled, for slices and what is used as
+/// one.
+#[inline(always)]
+pub(crate) fn bytes<B: SendBuffer + ?Sized>(buffer: &B) -> Option<&[u8]> {
+    if !is_plain::<B::Element>() {
+        return None;
+    }
+    let elements = buffer.as_elements()?;
+    // SAFETY: DT2: all bytes of the elements are initialised. The slice is borrowed as they are.
+    Some(unsafe { std::slice::from_raw_parts(elements.as_ptr().cast(), size_of_val(elements)) })
+}
+
+/// [`bytes`], to be written.
+#[inline(always)]
+pub(crate) fn bytes_mut<B: RecvBuffer + ?Sized>(buffer: &mut B) -> Option<&mut [u8]> {
+    if !is_plain::<B::Element>() {
+        return None;
+    }
+    let elements = buffer.as_elements_mut()?;
+    let (start, len) = (elements.as_mut_ptr().cast(), size_of_val(elements));
+    // SAFETY: DT2: any bytes are elements, and these are initialised. The slice is borrowed exclusively, as they are.
+    Some(unsafe { std::slice::from_raw_parts_mut(start, len) })
+}
+
+/// The elements as the body of a message, wherever they lie. The caller keeps the borrow until the operation that
+/// gets it has ended.
+#[inline(never)]
+pub(crate) fn source<B: SendBuffer + ?Sized>(buffer: &B) -> Result<Source, Error> {
+    let view = buffer.describe()?;
+    // SAFETY: BF1, for as long as the buffer is borrowed, as the caller promises. Only what the layout names is read.
+    let memory = unsafe { SendRegion::new(view.start, view.len) };
+    view.layout()?.to_send(memory, view.origin as isize).map_err(Error::of_layout)
+}
+
+/// The elements as the place of a message, wherever they lie. The caller keeps the borrow until the operation that
+/// gets it has ended.
+#[inline(never)]
+pub(crate) fn sink<B: RecvBuffer + ?Sized>(buffer: &mut B) -> Result<Sink, Error> {
+    let view = buffer.describe_mut()?;
+    // SAFETY: BF2, for as long as the buffer is borrowed, as the caller promises. Only what the layout names is
+    // written.
+    let memory = unsafe { RecvRegion::new(view.start, view.len) };
+    view.layout()?.to_receive(memory, view.origin as isize).map_err(Error::of_layout)
+}

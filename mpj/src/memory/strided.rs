@@ -1,0 +1,417 @@
+//! Blocks of elements at equal distances in a slice: MPI_Type_vector of a slice (MPI-4 section 5.1.2).
+//!
+//! - ST1: the blocks of a [`Shape`] lie inside of its memory, which begins with the lowest element and ends with the
+//!   highest one: [`Shape::place`] has seen to it.
+
+#![allow(unsafe_code, reason = "promises that blocks of slices are buffers")]
+
+use std::ops::{Bound, Range, RangeBounds};
+
+use super::{RecvBuffer, SendBuffer, Unit, View};
+use crate::datatype::{Datatype, TypeMap, count};
+use crate::error::Error;
+
+/// Elements of a slice in blocks at equal distances, to be sent: a column or a block of a matrix, every second
+/// element, a slice backwards.
+///
+/// They travel as they lie, in one message, and arrive in any buffer of as many elements.
+///
+/// ```
+/// use mpj::Strided;
+/// mpj::local::run(2, |world| {
+///     if world.rank() == 0 {
+///         let numbers = [0, 1, 2, 3, 4, 5, 6, 7];
+///         world.send(&Strided::new(&numbers, 1, 2, 3).unwrap(), 1, 0).unwrap();
+///         world.send(&Strided::new(&numbers, 7, -1, 3).unwrap(), 1, 0).unwrap();
+///     } else {
+///         let mut odd_and_back = [[0; 3]; 2];
+///         world.recv(&mut odd_and_back[0], 0, 0).unwrap();
+///         world.recv(&mut odd_and_back[1], 0, 0).unwrap();
+///         assert_eq!(odd_and_back, [[1, 3, 5], [7, 6, 5]]);
+///     }
+/// })?;
+/// # Ok::<(), mpj::local::LocalError>(())
+/// ```
+#[derive(Debug, Clone, Copy)]
+pub struct Strided<'a, T> {
+    memory: &'a [T],
+    shape: Shape,
+}
+
+/// Elements of a slice in blocks at equal distances, to be received into. No two may be the same.
+///
+/// ```
+/// use mpj::StridedMut;
+/// mpj::local::run(2, |world| {
+///     let mut numbers = [0; 6];
+///     if world.rank() == 0 {
+///         world.send(&[1, 2, 3], 1, 0).unwrap();
+///     } else {
+///         world.recv(&mut StridedMut::new(&mut numbers, 0, 2, 3).unwrap(), 0, 0).unwrap();
+///         assert_eq!(numbers, [1, 0, 2, 0, 3, 0]);
+///         let mut same = StridedMut::new(&mut numbers, 0, 0, 3).unwrap();
+///         assert!(matches!(world.recv(&mut same, 0, 0), Err(mpj::Error::Overlap)));
+///     }
+/// })?;
+/// # Ok::<(), mpj::local::LocalError>(())
+/// ```
+#[derive(Debug)]
+pub struct StridedMut<'a, T> {
+    memory: &'a mut [T],
+    shape: Shape,
+}
+
+/// Blocks at equal distances, in elements.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Shape {
+    /// Where the first block begins in the memory.
+    first: usize,
+    /// Elements of a block.
+    block: usize,
+    /// From the beginning of a block to that of the next one.
+    step: isize,
+    /// How many blocks there are.
+    count: usize,
+}
+
+impl Shape {
+    /// These blocks of a slice of `len` elements, and the part of it that they cover (ST1).
+    fn place(
+        len: usize,
+        start: usize,
+        block: usize,
+        step: isize,
+        count: usize,
+    ) -> Result<(Self, Range<usize>), Error> {
+        if block == 0 || count == 0 {
+            return Ok((Self { first: 0, block, step, count }, 0..0));
+        }
+        let way = step as i128 * (count as i128 - 1);
+        let low = start as i128 + way.min(0);
+        let high = start as i128 + way.max(0) + block as i128;
+        if low < 0 || high > len as i128 {
+            return Err(Error::Outside { start, block, step, count, len });
+        }
+        let (low, high) = (low as usize, high as usize);
+        Ok((Self { first: start - low, block, step, count }, low..high))
+    }
+
+    /// Whether the elements lie side by side and in order; then they are all of the memory.
+    fn is_slice(&self) -> bool {
+        self.count <= 1 || self.block == 0 || usize::try_from(self.step) == Ok(self.block)
+    }
+
+    /// The blocks in their memory of `len` elements, which begins at `start`.
+    fn view<T: Datatype, P>(&self, start: P, len: usize) -> Result<View<P>, Error> {
+        let Self { first, block, step, count: units } = *self;
+        let size = size_of::<T>();
+        let mut unit = T::datatype()?;
+        if block != 1 {
+            unit = TypeMap::contiguous(count(block), &unit)?;
+        }
+        // A step that leads from one block to another lies inside of memory (ST1), any other may be larger.
+        let step = if self.is_slice() { block as isize } else { step };
+        let unit = Unit::Typed(unit.resized(0, step.saturating_mul(size as isize))?);
+        let (len, origin) = (len * size, first * size);
+        Ok(View { start, len, origin, units, elements_per_unit: block, unit })
+    }
+}
+
+impl<'a, T: Datatype> Strided<'a, T> {
+    /// `count` elements of `slice`: number `start`, and then every `step`th, which may be negative.
+    ///
+    /// # Errors
+    /// [`Error::Outside`] if not all of them are in the slice.
+    ///
+    /// ```
+    /// let numbers = [0.0; 10];
+    /// assert_eq!(mpj::Strided::new(&numbers, 9, -3, 4)?.len(), 4);
+    /// assert!(mpj::Strided::new(&numbers, 9, -3, 5).is_err());
+    /// # Ok::<(), mpj::Error>(())
+    /// ```
+    pub fn new(slice: &'a [T], start: usize, step: isize, count: usize) -> Result<Self, Error> {
+        Self::blocks(slice, start, 1, step, count)
+    }
+
+    /// `count` blocks of `block` elements of `slice`, the first of which begins at number `start`, and each other
+    /// one `step` elements behind the one before it (MPI_Type_vector).
+    ///
+    /// # Errors
+    /// As [`Strided::new`].
+    ///
+    /// ```
+    /// let numbers = [0, 1, 2, 3, 4, 5, 6];
+    /// assert_eq!(mpj::Strided::blocks(&numbers, 0, 2, 3, 2)?.len(), 4, "0, 1, 3, 4");
+    /// # Ok::<(), mpj::Error>(())
+    /// ```
+    pub fn blocks(
+        slice: &'a [T],
+        start: usize,
+        block: usize,
+        step: isize,
+        count: usize,
+    ) -> Result<Self, Error> {
+        let (shape, covered) = Shape::place(slice.len(), start, block, step, count)?;
+        Ok(Self { memory: &slice[covered], shape })
+    }
+
+    /// How many elements there are.
+    ///
+    /// ```
+    /// assert_eq!(mpj::column(&[1, 2, 3, 4, 5, 6], 3, 0)?.len(), 2);
+    /// # Ok::<(), mpj::Error>(())
+    /// ```
+    pub fn len(&self) -> usize {
+        self.shape.block.saturating_mul(self.shape.count)
+    }
+
+    /// Whether there are none.
+    ///
+    /// ```
+    /// assert!(mpj::Strided::new(&[1, 2], 0, 1, 0)?.is_empty());
+    /// # Ok::<(), mpj::Error>(())
+    /// ```
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+impl<'a, T: Datatype> StridedMut<'a, T> {
+    /// As [`Strided::new`].
+    ///
+    /// # Errors
+    /// As [`Strided::new`].
+    ///
+    /// ```
+    /// let mut numbers = [0; 10];
+    /// assert_eq!(mpj::StridedMut::new(&mut numbers, 1, 2, 5)?.len(), 5);
+    /// # Ok::<(), mpj::Error>(())
+    /// ```
+    pub fn new(slice: &'a mut [T], start: usize, step: isize, count: usize) -> Result<Self, Error> {
+        Self::blocks(slice, start, 1, step, count)
+    }
+
+    /// As [`Strided::blocks`].
+    ///
+    /// # Errors
+    /// As [`Strided::new`].
+    ///
+    /// ```
+    /// let mut numbers = [0; 10];
+    /// assert_eq!(mpj::StridedMut::blocks(&mut numbers, 0, 3, 5, 2)?.len(), 6);
+    /// # Ok::<(), mpj::Error>(())
+    /// ```
+    pub fn blocks(
+        slice: &'a mut [T],
+        start: usize,
+        block: usize,
+        step: isize,
+        count: usize,
+    ) -> Result<Self, Error> {
+        let (shape, covered) = Shape::place(slice.len(), start, block, step, count)?;
+        Ok(Self { memory: &mut slice[covered], shape })
+    }
+
+    /// How many elements there are.
+    ///
+    /// ```
+    /// assert_eq!(mpj::column_mut(&mut [1, 2, 3, 4, 5, 6], 3, 0)?.len(), 2);
+    /// # Ok::<(), mpj::Error>(())
+    /// ```
+    pub fn len(&self) -> usize {
+        self.shape.block.saturating_mul(self.shape.count)
+    }
+
+    /// Whether there are none.
+    ///
+    /// ```
+    /// assert!(mpj::StridedMut::new(&mut [1, 2], 0, 1, 0)?.is_empty());
+    /// # Ok::<(), mpj::Error>(())
+    /// ```
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+// SAFETY: BF1: the blocks lie inside of the memory (ST1), which is borrowed. BF3: itself.
+unsafe impl<T: Datatype> SendBuffer for Strided<'_, T> {
+    type Element = T;
+    type Memory = Self;
+
+    fn memory(&self) -> &Self {
+        self
+    }
+
+    fn as_elements(&self) -> Option<&[T]> {
+        self.shape.is_slice().then_some(self.memory)
+    }
+
+    fn describe(&self) -> Result<View<*const u8>, Error> {
+        self.shape.view::<T, _>(self.memory.as_ptr().cast(), self.memory.len())
+    }
+}
+
+// SAFETY: BF1: the blocks lie inside of the memory (ST1), which is borrowed. BF3: itself.
+unsafe impl<T: Datatype> SendBuffer for StridedMut<'_, T> {
+    type Element = T;
+    type Memory = Self;
+
+    fn memory(&self) -> &Self {
+        self
+    }
+
+    fn as_elements(&self) -> Option<&[T]> {
+        self.shape.is_slice().then_some(&*self.memory)
+    }
+
+    fn describe(&self) -> Result<View<*const u8>, Error> {
+        self.shape.view::<T, _>(self.memory.as_ptr().cast(), self.memory.len())
+    }
+}
+
+// SAFETY: BF2: the memory is borrowed exclusively, and DT1 says what may be written there. BF3: itself.
+unsafe impl<T: Datatype> RecvBuffer for StridedMut<'_, T> {
+    type MemoryMut = Self;
+
+    fn memory_mut(&mut self) -> &mut Self {
+        self
+    }
+
+    fn as_elements_mut(&mut self) -> Option<&mut [T]> {
+        self.shape.is_slice().then_some(&mut *self.memory)
+    }
+
+    fn describe_mut(&mut self) -> Result<View<*mut u8>, Error> {
+        self.shape.view::<T, _>(self.memory.as_mut_ptr().cast(), self.memory.len())
+    }
+}
+
+/// Column `column` of a matrix of `columns` columns that lies row by row in a slice, to be sent.
+///
+/// # Errors
+/// [`Error::Matrix`] if the slice is no whole number of rows, or there is no such column.
+///
+/// ```
+/// mpj::local::run(2, |world| {
+///     let mut matrix = [[1, 2, 3], [4, 5, 6]];
+///     if world.rank() == 0 {
+///         world.send(&mpj::column(matrix.as_flattened(), 3, 1).unwrap(), 1, 0).unwrap();
+///     } else {
+///         world.recv(&mut mpj::column_mut(matrix.as_flattened_mut(), 3, 2).unwrap(), 0, 0).unwrap();
+///         assert_eq!(matrix, [[1, 2, 2], [4, 5, 5]]);
+///     }
+/// })?;
+/// # Ok::<(), mpj::local::LocalError>(())
+/// ```
+pub fn column<T: Datatype>(
+    matrix: &[T],
+    columns: usize,
+    column: usize,
+) -> Result<Strided<'_, T>, Error> {
+    block(matrix, columns, .., one(column))
+}
+
+/// As [`column`](fn@column), to be received into.
+///
+/// # Errors
+/// As [`column`](fn@column).
+///
+/// ```
+/// let mut matrix = [0; 6];
+/// assert_eq!(mpj::column_mut(&mut matrix, 3, 2)?.len(), 2);
+/// assert!(mpj::column_mut(&mut matrix, 3, 3).is_err());
+/// # Ok::<(), mpj::Error>(())
+/// ```
+pub fn column_mut<T: Datatype>(
+    matrix: &mut [T],
+    columns: usize,
+    column: usize,
+) -> Result<StridedMut<'_, T>, Error> {
+    block_mut(matrix, columns, .., one(column))
+}
+
+/// The part in these rows and these columns of a matrix of `columns` columns that lies row by row in a slice, to be
+/// sent (MPI_Type_create_subarray).
+///
+/// # Errors
+/// [`Error::Matrix`] if the slice is no whole number of rows, or does not have all of these.
+///
+/// ```
+/// mpj::local::run(2, |world| {
+///     let mut matrix = [[1, 2, 3], [4, 5, 6], [7, 8, 9]];
+///     if world.rank() == 0 {
+///         world.send(&mpj::block(matrix.as_flattened(), 3, ..2, 1..).unwrap(), 1, 0).unwrap();
+///     } else {
+///         world.recv(&mut mpj::block_mut(matrix.as_flattened_mut(), 3, 1.., ..2).unwrap(), 0, 0).unwrap();
+///         assert_eq!(matrix, [[1, 2, 3], [2, 3, 6], [5, 6, 9]]);
+///     }
+/// })?;
+/// # Ok::<(), mpj::local::LocalError>(())
+/// ```
+pub fn block<T: Datatype>(
+    matrix: &[T],
+    columns: usize,
+    in_rows: impl RangeBounds<usize>,
+    in_columns: impl RangeBounds<usize>,
+) -> Result<Strided<'_, T>, Error> {
+    let (start, block, count) = part(matrix.len(), columns, in_rows, in_columns)?;
+    Strided::blocks(matrix, start, block, columns as isize, count)
+}
+
+/// As [`block`], to be received into.
+///
+/// # Errors
+/// As [`block`].
+///
+/// ```
+/// let mut matrix = [0; 6];
+/// assert_eq!(mpj::block_mut(&mut matrix, 3, .., 1..)?.len(), 4);
+/// assert!(mpj::block_mut(&mut matrix, 4, .., 1..).is_err(), "6 elements are no rows of 4");
+/// # Ok::<(), mpj::Error>(())
+/// ```
+pub fn block_mut<T: Datatype>(
+    matrix: &mut [T],
+    columns: usize,
+    in_rows: impl RangeBounds<usize>,
+    in_columns: impl RangeBounds<usize>,
+) -> Result<StridedMut<'_, T>, Error> {
+    let (start, block, count) = part(matrix.len(), columns, in_rows, in_columns)?;
+    StridedMut::blocks(matrix, start, block, columns as isize, count)
+}
+
+/// One column, also where the next one would have no number.
+fn one(column: usize) -> (Bound<usize>, Bound<usize>) {
+    (Bound::Included(column), Bound::Included(column))
+}
+
+/// Where a part of a matrix begins, the length of its rows, and how many there are.
+fn part(
+    len: usize,
+    columns: usize,
+    in_rows: impl RangeBounds<usize>,
+    in_columns: impl RangeBounds<usize>,
+) -> Result<(usize, usize, usize), Error> {
+    let rows = len.checked_div(columns).unwrap_or(0);
+    let inside = (range(in_rows, rows), range(in_columns, columns));
+    match inside {
+        (Some(in_rows), Some(in_columns)) if rows * columns == len => {
+            Ok((in_rows.start * columns + in_columns.start, in_columns.len(), in_rows.len()))
+        }
+        _ => Err(Error::Matrix { len, columns, rows }),
+    }
+}
+
+/// These numbers below `end`; `None` if they are not all there.
+fn range(bounds: impl RangeBounds<usize>, end: usize) -> Option<Range<usize>> {
+    let from = match bounds.start_bound() {
+        Bound::Included(from) => *from,
+        Bound::Excluded(before) => before.checked_add(1)?,
+        Bound::Unbounded => 0,
+    };
+    let to = match bounds.end_bound() {
+        Bound::Included(last) => last.checked_add(1)?,
+        Bound::Excluded(to) => *to,
+        Bound::Unbounded => end,
+    };
+    (from <= to && to <= end).then_some(from..to)
+}
