@@ -9,6 +9,8 @@ use std::time::Duration;
 use mpj::local::{self, LocalError};
 use mpj::{Communicator, Options, World};
 
+#[path = "typed/arrays.rs"]
+mod arrays;
 #[path = "typed/buffers.rs"]
 mod buffers;
 #[path = "typed/collective.rs"]
@@ -23,6 +25,10 @@ mod point_to_point;
 mod requests;
 #[path = "typed/scopes.rs"]
 mod scopes;
+#[path = "typed/strided.rs"]
+mod strided;
+#[path = "typed/structures.rs"]
+mod structures;
 
 /// How long a job may take.
 const LIMIT: Duration = Duration::from_secs(20);
