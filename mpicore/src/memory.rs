@@ -356,14 +356,21 @@ impl Area {
         }
     }
 
-    /// Where the elements of an operation are, with the gaps that their datatype leaves.
+    /// Where the elements of an operation are: whole ones, with the gaps that their datatype leaves.
     fn elements_at(&self, place: Place) -> Result<(usize, usize), Error> {
-        match self.locate(place)? {
-            Spot::Span(at, len) => Ok((at, len)),
-            Spot::Layout(layout, origin) => {
-                let (low, high) = layout.bounds();
-                Ok(((origin + low) as usize, high.abs_diff(low)))
+        match (&self.elements, place.part) {
+            (Elements::Typed(datatype), Part::Elements { first, count }) if count > 0 => {
+                // Checked before, so nothing overflows.
+                let origin = self.origin + first as isize * datatype.extent();
+                let (low, high) = whole_bounds(datatype, count)?;
+                let end = origin.saturating_add(high).clamp(0, self.len as isize) as usize;
+                let start = origin.saturating_add(low).clamp(0, end as isize) as usize;
+                Ok((start, end - start))
             }
+            _ => match self.locate(place)? {
+                Spot::Span(at, len) => Ok((at, len)),
+                Spot::Layout(..) => Err(Error::Buffer { first: 0, count: 1, len: self.len }),
+            },
         }
     }
 }
@@ -385,7 +392,7 @@ impl Elements {
                 let bytes = bytes.and_then(|bytes| isize::try_from(bytes).ok());
                 Ok((0, bytes.ok_or(Error::Memory { bytes: usize::MAX })?))
             }
-            Self::Typed(datatype) => bounds_of(datatype, count),
+            Self::Typed(datatype) => whole_bounds(datatype, count),
             Self::Blocks(_) => Ok((0, 0)),
         }
     }
@@ -400,6 +407,13 @@ impl TypedBlock {
 fn bounds_of(datatype: &Datatype, count: u64) -> Result<(isize, isize), Error> {
     let count = i64::try_from(count).unwrap_or(i64::MAX);
     Ok(datatype.layout(count)?.bounds())
+}
+
+/// From which byte to which whole elements reach, with what lies between and behind their data.
+fn whole_bounds(datatype: &Datatype, count: u64) -> Result<(isize, isize), Error> {
+    let (low, high) = bounds_of(datatype, count)?;
+    let whole = datatype.extent().saturating_mul(isize::try_from(count).unwrap_or(isize::MAX));
+    Ok((low.min(0), high.max(whole)))
 }
 
 /// The same blocks, each with its lowest byte at the start of the buffer.

@@ -1,14 +1,64 @@
-//! Collective calls (MPI-4 chapter 6): what the core plans, run for the caller's buffers.
+//! Collective calls (MPI-4.1 chapter 6): the core plans and runs them, for the caller's buffers.
+//!
+//! All ranks of a communicator make the same collective calls on it in the same order. A buffer is anything that is a
+//! [`SendBuffer`](crate::SendBuffer) or a [`RecvBuffer`](crate::RecvBuffer), and where a call divides one among the ranks, it is divided
+//! into as many parts as there are ranks, in their order. Buffers that matter at the root alone may be empty
+//! elsewhere: `&mut []`.
+//!
+//! Each call has three forms: one that waits, one that is started and owns its buffers meanwhile (`i...`, see
+//! `started.rs`), or borrows them in a scope, and one that is kept to be started often (`..._init`, see `kept.rs`).
+
+use mpicore::Plan;
 
 use crate::communicator::Communicator;
 use crate::error::Error;
+
+mod blocks;
+mod kept;
+mod movement;
+mod reduction;
+mod started;
+
+pub use blocks::Blocks;
+pub use kept::PersistentCollective;
+pub use started::CollectiveRequest;
 
 impl Communicator {
     /// Waits until every rank has called it (MPI_Barrier).
     ///
     /// # Errors
     /// As [`Communicator::recv`].
+    ///
+    /// ```
+    /// mpj::local::run(3, |world| world.barrier().unwrap())?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
     pub fn barrier(&self) -> Result<(), Error> {
-        self.device.answer(self.core.barrier().and_then(mpicore::Plan::run))
+        self.run(self.core.barrier().map_err(Error::from))
     }
+
+    /// Runs what a call has planned.
+    pub(crate) fn run(&self, plan: Result<Plan, Error>) -> Result<(), Error> {
+        self.device.answer(plan.and_then(|plan| Ok(plan.run()?)))
+    }
+
+    /// The units of one rank, of `units` that are divided among all ranks.
+    fn share(&self, units: u64) -> Result<u64, Error> {
+        let ranks = self.core.peers().size();
+        match units.checked_rem(ranks.into()) {
+            Some(0) => Ok(units / u64::from(ranks)),
+            _ => Err(Error::Division { elements: units as usize, ranks: ranks as usize }),
+        }
+    }
+
+    /// A root as the core counts ranks.
+    fn root(root: usize) -> u32 {
+        // What is too large is no rank, which the core says.
+        u32::try_from(root).unwrap_or(u32::MAX)
+    }
+}
+
+/// Blocks of the same length.
+fn blocks_of(count: u64) -> mpicore::collective::Blocks<'static> {
+    mpicore::collective::Blocks::Equal { count }
 }

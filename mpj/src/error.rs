@@ -57,6 +57,28 @@ pub enum Error {
          its blocks, and a view that does not repeat its elements"
     )]
     Overlap,
+    /// A call that was started is not complete, so its buffers are in use, and it cannot be started again.
+    #[error("the call was started and not waited for; wait for it first")]
+    UnderWay,
+    /// A buffer cannot be divided into as many equal parts as there are ranks. Nothing was sent.
+    #[error(
+        "{elements} elements cannot be divided among {ranks} ranks; give a buffer with the same number \
+         for each"
+    )]
+    Division {
+        /// Elements of the buffer; of a view with several dimensions, its rows.
+        elements: usize,
+        /// How many ranks there are.
+        ranks: usize,
+    },
+    /// Operands and results have different numbers of elements. Nothing was sent.
+    #[error("{operands} operands for {results} results; give buffers of the same length")]
+    Lengths {
+        /// Elements that are combined.
+        operands: usize,
+        /// Elements that the results have room for.
+        results: usize,
+    },
     /// Blocks of a slice are not inside of it.
     #[error(
         "{count} blocks of {block} elements, every {step} elements from number {start} on, do not lie inside of a \
@@ -118,10 +140,11 @@ impl Error {
             Self::Core(error) => error.class(),
             Self::Count { .. } => ErrorClass::Truncate,
             Self::Memory { .. } | Self::Context { .. } => ErrorClass::Other,
+            Self::Division { .. } | Self::Lengths { .. } => ErrorClass::Count,
             Self::Overlap | Self::Outside { .. } | Self::Matrix { .. } => ErrorClass::Arg,
             Self::Datatype(error) => error.class(),
             Self::Buffer { .. } => ErrorClass::NoMem,
-            Self::Mixed => ErrorClass::Request,
+            Self::Mixed | Self::UnderWay => ErrorClass::Request,
         }
     }
 

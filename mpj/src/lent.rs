@@ -14,8 +14,10 @@
 use std::marker::PhantomData;
 use std::ptr::NonNull;
 
-use mpjdev::{RecvRegion, Sink};
+use mpicore::{Input, Output};
+use mpjdev::{RecvRegion, SendRegion, Sink};
 
+use crate::datatype::Datatype;
 use crate::error::Error;
 use crate::memory::{self, RecvBuffer, SendBuffer};
 
@@ -72,5 +74,67 @@ impl<'env, B: RecvBuffer + ?Sized> Lent<'env, B> {
     pub(crate) fn sink(&mut self) -> Result<Sink, Error> {
         // SAFETY: LE1: as in `region`, and the operation lasts no longer than there.
         memory::sink(unsafe { self.buffer.as_mut() })
+    }
+}
+
+/// Elements that belong to a call which is started again and again, and which the program uses in between.
+///
+/// - LE3: they are reached through one address, which operations have as well. A reference to them lasts no longer
+///   than the borrow of this, and who has one has seen that no operation is under way.
+pub struct Kept<T> {
+    start: NonNull<T>,
+    len: usize,
+    capacity: usize,
+}
+
+// SAFETY: the elements belong to this, as they would to a `Vec`.
+unsafe impl<T: Send> Send for Kept<T> {}
+// SAFETY: as above.
+unsafe impl<T: Sync> Sync for Kept<T> {}
+
+impl<T> Kept<T> {
+    pub(crate) fn new(elements: Vec<T>) -> Self {
+        let mut elements = std::mem::ManuallyDrop::new(elements);
+        let start = NonNull::new(elements.as_mut_ptr()).expect("a vector has an address");
+        Self { start, len: elements.len(), capacity: elements.capacity() }
+    }
+
+    /// The elements; no operation is under way (LE3).
+    pub(crate) fn elements(&self) -> &[T] {
+        // SAFETY: LE3; they are those of a vector.
+        unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.len) }
+    }
+
+    /// The elements, to be changed; no operation is under way (LE3).
+    pub(crate) fn elements_mut(&mut self) -> &mut [T] {
+        // SAFETY: LE3; they are those of a vector.
+        unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.len) }
+    }
+}
+
+impl<T: Datatype> Kept<T> {
+    /// What is sent, for the operations of one plan.
+    pub(crate) fn input(&self) -> Result<(Input, u64), Error> {
+        // SAFETY: LE3, for as long as the plan runs: who has it keeps this.
+        let memory = unsafe { SendRegion::new(self.start.as_ptr().cast(), self.bytes()) };
+        Ok((Input::new(memory, 0, memory::core::elements::<T>()?), self.len as u64))
+    }
+
+    /// Where results go, for the operations of one plan.
+    pub(crate) fn output(&self) -> Result<(Output, u64), Error> {
+        // SAFETY: LE3, as above.
+        let memory = unsafe { RecvRegion::new(self.start.as_ptr().cast(), self.bytes()) };
+        Ok((Output::new(memory, 0, memory::core::elements::<T>()?), self.len as u64))
+    }
+
+    fn bytes(&self) -> usize {
+        self.len * size_of::<T>()
+    }
+}
+
+impl<T> Drop for Kept<T> {
+    fn drop(&mut self) {
+        // SAFETY: these are the parts of a vector, which nobody else has.
+        drop(unsafe { Vec::from_raw_parts(self.start.as_ptr(), self.len, self.capacity) });
     }
 }

@@ -52,6 +52,7 @@ mod error;
 mod lent;
 pub mod local;
 mod memory;
+mod op;
 mod point_to_point;
 mod rank_device;
 mod request;
@@ -66,14 +67,15 @@ mod world;
 pub use abort::abort;
 pub use buffer::{Buffer, Pages, alloc_buffer};
 pub use bytemuck::{self, Pod, Zeroable};
+pub use collective::{Blocks, CollectiveRequest, PersistentCollective};
 pub use communicator::Communicator;
 #[doc(hidden)]
 pub use datatype::derive;
 pub use datatype::{Datatype, TypeMap};
 pub use error::Error;
-pub use mpicore::ErrorClass;
 pub use memory::{RecvBuffer, SendBuffer, Unit, View};
 pub use memory::{Strided, StridedMut, block, block_mut, column, column_mut};
+pub use mpicore::ErrorClass;
 /// Makes a structure an element of messages: see the trait [`trait@Datatype`].
 ///
 /// Every field has to be an element: a number, a [`Pod`], another structure with this derive, or an array of these.
@@ -167,6 +169,7 @@ pub use mpjdev::{
     BackendChoice, Circumstance, Options, Protocol, ProtocolStats, Stats, Step, Table,
 };
 pub use mpjdev::{WaitMode, become_bystander};
+pub use op::{Number, Op, Operation, UserOp, ValueIndex};
 pub use request::{Request, wait_all, wait_any};
 pub use scope::{Scope, ScopedRequest};
 pub use selector::{ANY_SOURCE, ANY_TAG, Source, Tag};

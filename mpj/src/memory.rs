@@ -20,6 +20,7 @@ use crate::datatype::{Datatype, TypeMap, count, is_plain};
 use crate::error::Error;
 
 mod contiguous;
+pub(crate) mod core;
 #[cfg(feature = "ndarray")]
 mod grid;
 mod strided;

@@ -1,0 +1,71 @@
+//! How a buffer is divided among ranks where their parts have different lengths.
+
+/// One block of a buffer for each rank: a number of elements, and where they begin. The calls whose names end with
+/// `v` take it.
+///
+/// ```
+/// use mpj::Blocks;
+/// // Rank r sends r numbers to rank 0, which has them one behind the other.
+/// let all = mpj::local::run(4, |world| {
+///     let (mine, blocks) = (vec![world.rank(); world.rank()], Blocks::packed([0, 1, 2, 3]));
+///     let mut all = vec![0; if world.rank() == 0 { blocks.end() } else { 0 }];
+///     world.gatherv(&mine, &mut all, &blocks, 0).unwrap();
+///     all
+/// })?;
+/// assert_eq!(all[0], [1, 2, 2, 3, 3, 3]);
+/// # Ok::<(), mpj::local::LocalError>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Blocks {
+    counts: Vec<u64>,
+    displacements: Vec<i64>,
+}
+
+impl Blocks {
+    /// Blocks of so many elements, one behind the other in the order of ranks.
+    pub fn packed(counts: impl IntoIterator<Item = usize>) -> Self {
+        let mut end = 0_usize;
+        Self::at(counts.into_iter().map(|count| {
+            let start = end;
+            end = end.saturating_add(count);
+            (start, count)
+        }))
+    }
+
+    /// Blocks that begin at these elements and have so many: `(start, count)` for each rank.
+    pub fn at(blocks: impl IntoIterator<Item = (usize, usize)>) -> Self {
+        let blocks = blocks
+            .into_iter()
+            .map(|(start, count)| (count as u64, i64::try_from(start).unwrap_or(i64::MAX)));
+        let (counts, displacements) = blocks.unzip();
+        Self { counts, displacements }
+    }
+
+    /// How many blocks there are.
+    pub fn len(&self) -> usize {
+        self.counts.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.counts.is_empty()
+    }
+
+    /// The elements of a rank's block; none if there is no such block.
+    pub fn count(&self, rank: usize) -> usize {
+        self.counts.get(rank).map_or(0, |count| *count as usize)
+    }
+
+    /// How long a buffer has to be at least to have all blocks.
+    pub fn end(&self) -> usize {
+        let ends = self.counts.iter().zip(&self.displacements);
+        let ends = ends.map(|(count, start)| (*count as usize).saturating_add(*start as usize));
+        ends.max().unwrap_or(0)
+    }
+
+    /// The blocks as the core takes them.
+    pub(super) fn as_core(&self) -> mpicore::collective::Blocks<'_> {
+        let (counts, displacements) = (&*self.counts, &*self.displacements);
+        mpicore::collective::Blocks::Listed { counts, displacements }
+    }
+}

@@ -1,0 +1,364 @@
+//! Collective calls that move data (MPI-4.1 sections 6.4 to 6.8): what they plan, and their blocking forms.
+
+use mpicore::Plan;
+use mpicore::collective::Blocks as CoreBlocks;
+
+use super::Blocks;
+use crate::communicator::Communicator;
+use crate::error::Error;
+use crate::memory::core::{input, output};
+use crate::memory::{RecvBuffer, SendBuffer};
+
+/// What is planned; the caller keeps the borrows until the plan has run.
+impl Communicator {
+    pub(super) fn plan_broadcast<B: RecvBuffer + ?Sized>(
+        &self,
+        buffer: &mut B,
+        root: usize,
+    ) -> Result<Plan, Error> {
+        let (buffer, count) = output(buffer)?;
+        Ok(self.core.bcast(buffer, count, Self::root(root))?)
+    }
+
+    pub(super) fn plan_gather<S: SendBuffer + ?Sized, R: RecvBuffer + ?Sized>(
+        &self,
+        data: &S,
+        into: &mut R,
+        root: usize,
+    ) -> Result<Plan, Error> {
+        let (data, (into, count)) = (input(data)?, output(into)?);
+        let count = if self.rank() == root { self.share(count)? } else { 0 };
+        Ok(self.core.gather(Some(data), into, count, Self::root(root))?)
+    }
+
+    pub(super) fn plan_scatter<S: SendBuffer + ?Sized, R: RecvBuffer + ?Sized>(
+        &self,
+        data: &S,
+        into: &mut R,
+        root: usize,
+    ) -> Result<Plan, Error> {
+        let ((data, count), into) = (input(data)?, output(into)?);
+        let count = if self.rank() == root { self.share(count)? } else { 0 };
+        Ok(self.core.scatter(data, count, Some(into), Self::root(root))?)
+    }
+
+    pub(super) fn plan_all_gather<S: SendBuffer + ?Sized, R: RecvBuffer + ?Sized>(
+        &self,
+        data: &S,
+        into: &mut R,
+    ) -> Result<Plan, Error> {
+        let (data, (into, count)) = (input(data)?, output(into)?);
+        Ok(self.core.allgather(Some(data), into, self.share(count)?)?)
+    }
+
+    pub(super) fn plan_all_to_all<S: SendBuffer + ?Sized, R: RecvBuffer + ?Sized>(
+        &self,
+        data: &S,
+        into: &mut R,
+    ) -> Result<Plan, Error> {
+        let ((data, sent), (into, received)) = (input(data)?, output(into)?);
+        let blocks = |units| Ok::<_, Error>(CoreBlocks::Equal { count: self.share(units)? });
+        Ok(self.core.alltoall(Some((data, blocks(sent)?)), into, blocks(received)?)?)
+    }
+
+    pub(super) fn plan_all_to_allv<S: SendBuffer + ?Sized, R: RecvBuffer + ?Sized>(
+        &self,
+        data: &S,
+        sent: &Blocks,
+        into: &mut R,
+        received: &Blocks,
+    ) -> Result<Plan, Error> {
+        let ((data, _), (into, _)) = (input(data)?, output(into)?);
+        Ok(self.core.alltoall(Some((data, sent.as_core())), into, received.as_core())?)
+    }
+}
+
+impl Communicator {
+    /// Brings the elements of the root's buffer to the buffers of all ranks, which have as many (MPI_Bcast).
+    ///
+    /// # Errors
+    /// No such root; on a rank with fewer elements, that the message does not fit; the loss of a rank; the device
+    /// has failed.
+    ///
+    /// ```
+    /// mpj::local::run(4, |world| {
+    ///     let mut numbers = if world.rank() == 2 { [1.5, 2.5] } else { [0.0; 2] };
+    ///     world.broadcast(&mut numbers, 2).unwrap();
+    ///     assert_eq!(numbers, [1.5, 2.5]);
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
+    pub fn broadcast<B: RecvBuffer + ?Sized>(
+        &self,
+        buffer: &mut B,
+        root: usize,
+    ) -> Result<(), Error> {
+        self.run(self.plan_broadcast(buffer, root))
+    }
+
+    /// Brings the elements of all ranks, who have as many each, to the root, in the order of ranks (MPI_Gather).
+    ///
+    /// # Errors
+    /// As [`Communicator::broadcast`]; at the root [`Error::Division`] if `into` has not the same number of elements
+    /// for each rank.
+    ///
+    /// ```
+    /// mpj::local::run(3, |world| {
+    ///     let mut all = if world.rank() == 0 { vec![0; 3] } else { vec![] };
+    ///     world.gather(&world.rank(), &mut all, 0).unwrap();
+    ///     assert!(world.rank() > 0 || all == [0, 1, 2]);
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
+    pub fn gather<S: SendBuffer + ?Sized, R>(
+        &self,
+        data: &S,
+        into: &mut R,
+        root: usize,
+    ) -> Result<(), Error>
+    where
+        R: RecvBuffer<Element = S::Element> + ?Sized,
+    {
+        self.run(self.plan_gather(data, into, root))
+    }
+
+    /// [`Communicator::gather`] for the root, whose own part is in its place in `all` already; the others call
+    /// `gather` (MPI_Gather with MPI_IN_PLACE).
+    ///
+    /// # Errors
+    /// As [`Communicator::gather`]; on a rank that is not the root.
+    pub fn gather_in_place<R: RecvBuffer + ?Sized>(
+        &self,
+        all: &mut R,
+        root: usize,
+    ) -> Result<(), Error> {
+        let plan = output(all).and_then(|(all, count)| {
+            Ok(self.core.gather(None, all, self.share(count)?, Self::root(root))?)
+        });
+        self.run(plan)
+    }
+
+    /// [`Communicator::gather`] of parts of different lengths, to blocks of the root's buffer (MPI_Gatherv). The
+    /// blocks matter at the root alone. See [`Blocks`] for an example.
+    ///
+    /// # Errors
+    /// As [`Communicator::gather`]; at the root, blocks that are not inside of `into`, or not one for each rank.
+    pub fn gatherv<S: SendBuffer + ?Sized, R>(
+        &self,
+        data: &S,
+        into: &mut R,
+        blocks: &Blocks,
+        root: usize,
+    ) -> Result<(), Error>
+    where
+        R: RecvBuffer<Element = S::Element> + ?Sized,
+    {
+        let plan = input(data).and_then(|data| {
+            let (into, _) = output(into)?;
+            Ok(self.core.gatherv(Some(data), into, blocks.as_core(), Self::root(root))?)
+        });
+        self.run(plan)
+    }
+
+    /// Brings to each rank its part of the root's elements (MPI_Scatter). `data` matters at the root alone.
+    ///
+    /// # Errors
+    /// As [`Communicator::broadcast`]; at the root [`Error::Division`] if `data` has not the same number of elements
+    /// for each rank.
+    ///
+    /// ```
+    /// mpj::local::run(3, |world| {
+    ///     let (all, mut mine) = ([10, 20, 30, 40, 50, 60], [0; 2]);
+    ///     let all = if world.rank() == 1 { &all[..] } else { &[] };
+    ///     world.scatter(all, &mut mine, 1).unwrap();
+    ///     assert_eq!(mine[1], 20 * (world.rank() + 1));
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
+    pub fn scatter<S: SendBuffer + ?Sized, R>(
+        &self,
+        data: &S,
+        into: &mut R,
+        root: usize,
+    ) -> Result<(), Error>
+    where
+        R: RecvBuffer<Element = S::Element> + ?Sized,
+    {
+        self.run(self.plan_scatter(data, into, root))
+    }
+
+    /// [`Communicator::scatter`] for the root, whose own part stays in `data`; the others call `scatter` (MPI_Scatter
+    /// with MPI_IN_PLACE).
+    ///
+    /// # Errors
+    /// As [`Communicator::scatter`]; on a rank that is not the root.
+    pub fn scatter_in_place<S: SendBuffer + ?Sized>(
+        &self,
+        data: &S,
+        root: usize,
+    ) -> Result<(), Error> {
+        let plan = input(data).and_then(|(data, count)| {
+            Ok(self.core.scatter(data, self.share(count)?, None, Self::root(root))?)
+        });
+        self.run(plan)
+    }
+
+    /// [`Communicator::scatter`] of blocks of different lengths (MPI_Scatterv). They matter at the root alone.
+    ///
+    /// # Errors
+    /// As [`Communicator::scatter`]; at the root, blocks that are not inside of `data`, or not one for each rank.
+    ///
+    /// ```
+    /// use mpj::Blocks;
+    /// mpj::local::run(3, |world| {
+    ///     // The first element goes to all, and one more to each.
+    ///     let blocks = Blocks::at([(0, 1), (0, 2), (0, 3)]);
+    ///     let mut mine = vec![0; world.rank() + 1];
+    ///     world.scatterv(&[7, 8, 9], &blocks, &mut mine, 0).unwrap();
+    ///     assert_eq!(mine, [7, 8, 9][..=world.rank()]);
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
+    pub fn scatterv<S: SendBuffer + ?Sized, R>(
+        &self,
+        data: &S,
+        blocks: &Blocks,
+        into: &mut R,
+        root: usize,
+    ) -> Result<(), Error>
+    where
+        R: RecvBuffer<Element = S::Element> + ?Sized,
+    {
+        let plan = output(into).and_then(|into| {
+            let (data, _) = input(data)?;
+            Ok(self.core.scatterv(data, blocks.as_core(), Some(into), Self::root(root))?)
+        });
+        self.run(plan)
+    }
+
+    /// Brings the elements of all ranks, who have as many each, to all, in the order of ranks (MPI_Allgather).
+    ///
+    /// # Errors
+    /// As [`Communicator::broadcast`]; [`Error::Division`] if `into` has not the same number of elements for each rank.
+    ///
+    /// ```
+    /// mpj::local::run(3, |world| {
+    ///     let mut all = [0; 6];
+    ///     world.all_gather(&[world.rank(), 9], &mut all).unwrap();
+    ///     assert_eq!(all, [0, 9, 1, 9, 2, 9]);
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
+    pub fn all_gather<S: SendBuffer + ?Sized, R>(&self, data: &S, into: &mut R) -> Result<(), Error>
+    where
+        R: RecvBuffer<Element = S::Element> + ?Sized,
+    {
+        self.run(self.plan_all_gather(data, into))
+    }
+
+    /// [`Communicator::all_gather`] where each rank's own part is in its place already (MPI_Allgather with
+    /// MPI_IN_PLACE).
+    ///
+    /// # Errors
+    /// As [`Communicator::all_gather`].
+    pub fn all_gather_in_place<R: RecvBuffer + ?Sized>(&self, all: &mut R) -> Result<(), Error> {
+        let plan = output(all)
+            .and_then(|(all, count)| Ok(self.core.allgather(None, all, self.share(count)?)?));
+        self.run(plan)
+    }
+
+    /// [`Communicator::all_gather`] of parts of different lengths (MPI_Allgatherv). All ranks give the same counts.
+    ///
+    /// # Errors
+    /// As [`Communicator::all_gather`]; blocks that are not inside of `into`, or not one for each rank.
+    ///
+    /// ```
+    /// use mpj::Blocks;
+    /// mpj::local::run(3, |world| {
+    ///     let (mine, mut all) = (vec![world.rank(); world.rank() + 1], [0; 6]);
+    ///     world.all_gatherv(&mine, &mut all, &Blocks::packed([1, 2, 3])).unwrap();
+    ///     assert_eq!(all, [0, 1, 1, 2, 2, 2]);
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
+    pub fn all_gatherv<S: SendBuffer + ?Sized, R>(
+        &self,
+        data: &S,
+        into: &mut R,
+        blocks: &Blocks,
+    ) -> Result<(), Error>
+    where
+        R: RecvBuffer<Element = S::Element> + ?Sized,
+    {
+        let plan = input(data).and_then(|data| {
+            let (into, _) = output(into)?;
+            Ok(self.core.allgatherv(Some(data), into, blocks.as_core())?)
+        });
+        self.run(plan)
+    }
+
+    /// Brings part `r` of each rank's elements to rank `r`, in the order of ranks (MPI_Alltoall).
+    ///
+    /// # Errors
+    /// As [`Communicator::broadcast`]; [`Error::Division`] if a buffer has not the same number of elements for each
+    /// rank.
+    ///
+    /// ```
+    /// mpj::local::run(3, |world| {
+    ///     let me = 10 * world.rank();
+    ///     let mut into = [0; 3];
+    ///     world.all_to_all(&[me, me + 1, me + 2], &mut into).unwrap();
+    ///     assert_eq!(into, [0, 10, 20].map(|of| of + world.rank()));
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
+    pub fn all_to_all<S: SendBuffer + ?Sized, R>(&self, data: &S, into: &mut R) -> Result<(), Error>
+    where
+        R: RecvBuffer<Element = S::Element> + ?Sized,
+    {
+        self.run(self.plan_all_to_all(data, into))
+    }
+
+    /// [`Communicator::all_to_all`] where what is sent is replaced by what comes (MPI_Alltoall with MPI_IN_PLACE).
+    ///
+    /// # Errors
+    /// As [`Communicator::all_to_all`].
+    pub fn all_to_all_in_place<R: RecvBuffer + ?Sized>(&self, data: &mut R) -> Result<(), Error> {
+        let plan = output(data).and_then(|(data, units)| {
+            let blocks = CoreBlocks::Equal { count: self.share(units)? };
+            Ok(self.core.alltoall(None, data, blocks)?)
+        });
+        self.run(plan)
+    }
+
+    /// [`Communicator::all_to_all`] of blocks of different lengths (MPI_Alltoallv): block `r` of `data` goes to rank
+    /// `r`, and what comes from there to block `r` of `into`, which has as many elements.
+    ///
+    /// # Errors
+    /// As [`Communicator::all_to_all`]; blocks that are not inside of their buffer, or not one for each rank.
+    ///
+    /// ```
+    /// use mpj::Blocks;
+    /// mpj::local::run(2, |world| {
+    ///     // Rank 0 sends 1 and 2 numbers, rank 1 sends 0 and 1.
+    ///     let (sent, received) = [([1, 2], [1, 0]), ([0, 1], [2, 1])][world.rank()];
+    ///     let (sent, received) = (Blocks::packed(sent), Blocks::packed(received));
+    ///     let (data, mut into) = (vec![world.rank(); sent.end()], vec![9; received.end()]);
+    ///     world.all_to_allv(&data, &sent, &mut into, &received).unwrap();
+    ///     assert_eq!(into, [vec![0], vec![0, 0, 1]][world.rank()]);
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
+    pub fn all_to_allv<S: SendBuffer + ?Sized, R>(
+        &self,
+        data: &S,
+        sent: &Blocks,
+        into: &mut R,
+        received: &Blocks,
+    ) -> Result<(), Error>
+    where
+        R: RecvBuffer<Element = S::Element> + ?Sized,
+    {
+        self.run(self.plan_all_to_allv(data, sent, into, received))
+    }
+}

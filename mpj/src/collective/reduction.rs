@@ -1,0 +1,261 @@
+//! Reductions (MPI-4.1 sections 6.9 to 6.12): what they plan, and their blocking forms.
+
+use mpicore::Plan;
+
+use crate::communicator::Communicator;
+use crate::error::Error;
+use crate::memory::core::{input, output};
+use crate::memory::{RecvBuffer, SendBuffer};
+use crate::op::Operation;
+
+/// What is planned; the caller keeps the borrows until the plan has run.
+impl Communicator {
+    pub(super) fn plan_all_reduce<B: RecvBuffer + ?Sized>(
+        &self,
+        buffer: &mut B,
+        op: impl Operation<B::Element>,
+    ) -> Result<Plan, Error> {
+        let (buffer, count) = output(buffer)?;
+        Ok(self.core.allreduce(None, buffer, count, op.reduction())?)
+    }
+
+    pub(super) fn plan_reduce<S: SendBuffer + ?Sized, R: RecvBuffer + ?Sized>(
+        &self,
+        data: &S,
+        into: &mut R,
+        op: impl Operation<S::Element>,
+        root: usize,
+    ) -> Result<Plan, Error> {
+        let ((data, count), (into, room)) = (input(data)?, output(into)?);
+        if self.rank() == root {
+            same_length(count, room)?;
+        }
+        Ok(self.core.reduce(Some(data), into, count, op.reduction(), Self::root(root))?)
+    }
+}
+
+/// Refuses buffers of operands and results that have not the same number of elements.
+fn same_length(operands: u64, results: u64) -> Result<(), Error> {
+    if operands == results {
+        return Ok(());
+    }
+    Err(Error::Lengths { operands: operands as usize, results: results as usize })
+}
+
+impl Communicator {
+    /// Combines the elements of all ranks, who have as many each, and leaves the results with all: element `i` with
+    /// element `i` (MPI_Allreduce with MPI_IN_PLACE). All ranks get the same bits. See [`Op`](crate::Op) and
+    /// [`UserOp`](crate::UserOp).
+    ///
+    /// # Errors
+    /// An operation that is not defined on the elements; ranks with different numbers of elements, where it is noticed;
+    /// the loss of a rank; the device has failed.
+    ///
+    /// ```
+    /// use mpj::Op;
+    /// mpj::local::run(4, |world| {
+    ///     let mut x = world.rank() as f64;
+    ///     world.all_reduce(&mut x, Op::Sum).unwrap();
+    ///     assert_eq!(x, 6.0);
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
+    pub fn all_reduce<B: RecvBuffer + ?Sized>(
+        &self,
+        buffer: &mut B,
+        op: impl Operation<B::Element>,
+    ) -> Result<(), Error> {
+        self.run(self.plan_all_reduce(buffer, op))
+    }
+
+    /// [`Communicator::all_reduce`] with the results in a buffer of their own (MPI_Allreduce).
+    ///
+    /// # Errors
+    /// As [`Communicator::all_reduce`]; [`Error::Lengths`].
+    ///
+    /// ```
+    /// use mpj::Op;
+    /// mpj::local::run(3, |world| {
+    ///     let (mine, mut most) = ([world.rank() as i32, -5], [0; 2]);
+    ///     world.all_reduce_into(&mine, &mut most, Op::Max).unwrap();
+    ///     assert_eq!(most, [2, -5]);
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
+    pub fn all_reduce_into<S: SendBuffer + ?Sized, R>(
+        &self,
+        data: &S,
+        into: &mut R,
+        op: impl Operation<S::Element>,
+    ) -> Result<(), Error>
+    where
+        R: RecvBuffer<Element = S::Element> + ?Sized,
+    {
+        let plan = input(data).and_then(|(data, count)| {
+            let (into, room) = output(into)?;
+            same_length(count, room)?;
+            Ok(self.core.allreduce(Some(data), into, count, op.reduction())?)
+        });
+        self.run(plan)
+    }
+
+    /// Combines the elements of all ranks, and leaves the results with the root (MPI_Reduce). `into` matters at the
+    /// root alone.
+    ///
+    /// # Errors
+    /// As [`Communicator::all_reduce`]; no such root; at the root [`Error::Lengths`].
+    ///
+    /// ```
+    /// use mpj::Op;
+    /// mpj::local::run(3, |world| {
+    ///     let mut product = if world.rank() == 1 { vec![0; 1] } else { vec![] };
+    ///     world.reduce(&(world.rank() + 1), &mut product, Op::Product, 1).unwrap();
+    ///     assert!(world.rank() != 1 || product == [6]);
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
+    pub fn reduce<S: SendBuffer + ?Sized, R>(
+        &self,
+        data: &S,
+        into: &mut R,
+        op: impl Operation<S::Element>,
+        root: usize,
+    ) -> Result<(), Error>
+    where
+        R: RecvBuffer<Element = S::Element> + ?Sized,
+    {
+        self.run(self.plan_reduce(data, into, op, root))
+    }
+
+    /// [`Communicator::reduce`] for the root, whose operands the results replace; the others call `reduce`
+    /// (MPI_Reduce with MPI_IN_PLACE).
+    ///
+    /// # Errors
+    /// As [`Communicator::reduce`]; on a rank that is not the root.
+    pub fn reduce_in_place<B: RecvBuffer + ?Sized>(
+        &self,
+        buffer: &mut B,
+        op: impl Operation<B::Element>,
+        root: usize,
+    ) -> Result<(), Error> {
+        let plan = output(buffer).and_then(|(buffer, count)| {
+            Ok(self.core.reduce(None, buffer, count, op.reduction(), Self::root(root))?)
+        });
+        self.run(plan)
+    }
+
+    /// Combines the elements of all ranks, and leaves part `r` of the results with rank `r` (MPI_Reduce_scatter_block).
+    ///
+    /// # Errors
+    /// As [`Communicator::all_reduce`]; [`Error::Lengths`] if `data` has not as many elements as `into` for each rank.
+    ///
+    /// ```
+    /// use mpj::Op;
+    /// mpj::local::run(3, |world| {
+    ///     let mut mine = 0;
+    ///     world.reduce_scatter_block(&[1, 10, 100], &mut mine, Op::Sum).unwrap();
+    ///     assert_eq!(mine, [3, 30, 300][world.rank()]);
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
+    pub fn reduce_scatter_block<S: SendBuffer + ?Sized, R>(
+        &self,
+        data: &S,
+        into: &mut R,
+        op: impl Operation<S::Element>,
+    ) -> Result<(), Error>
+    where
+        R: RecvBuffer<Element = S::Element> + ?Sized,
+    {
+        let plan = input(data).and_then(|(data, all)| {
+            let (into, count) = output(into)?;
+            same_length(self.share(all)?, count)?;
+            Ok(self.core.reduce_scatter_block(Some(data), into, count, op.reduction())?)
+        });
+        self.run(plan)
+    }
+
+    /// [`Communicator::reduce_scatter_block`] where rank `r` gets `counts[r]` elements (MPI_Reduce_scatter).
+    ///
+    /// # Errors
+    /// As [`Communicator::reduce_scatter_block`]; counts that are not one for each rank.
+    ///
+    /// ```
+    /// use mpj::Op;
+    /// mpj::local::run(2, |world| {
+    ///     let mut mine = vec![0; [1, 2][world.rank()]];
+    ///     world.reduce_scatter(&[1, 10, 100], &mut mine, &[1, 2], Op::Sum).unwrap();
+    ///     assert_eq!(mine, [&[2][..], &[20, 200]][world.rank()]);
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
+    pub fn reduce_scatter<S: SendBuffer + ?Sized, R>(
+        &self,
+        data: &S,
+        into: &mut R,
+        counts: &[usize],
+        op: impl Operation<S::Element>,
+    ) -> Result<(), Error>
+    where
+        R: RecvBuffer<Element = S::Element> + ?Sized,
+    {
+        let counts: Vec<u64> = counts.iter().map(|count| *count as u64).collect();
+        let plan = input(data).and_then(|(data, all)| {
+            let (into, count) = output(into)?;
+            same_length(all, counts.iter().fold(0, |all, count| all.saturating_add(*count)))?;
+            same_length(counts.get(self.rank()).copied().unwrap_or(0), count)?;
+            Ok(self.core.reduce_scatter(Some(data), into, &counts, op.reduction())?)
+        });
+        self.run(plan)
+    }
+
+    /// Combines the elements of all ranks up to this one, which replace them (MPI_Scan with MPI_IN_PLACE).
+    ///
+    /// # Errors
+    /// As [`Communicator::all_reduce`].
+    ///
+    /// ```
+    /// use mpj::Op;
+    /// mpj::local::run(4, |world| {
+    ///     let mut sum = world.rank() + 1;
+    ///     world.scan(&mut sum, Op::Sum).unwrap();
+    ///     assert_eq!(sum, [1, 3, 6, 10][world.rank()]);
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
+    pub fn scan<B: RecvBuffer + ?Sized>(
+        &self,
+        buffer: &mut B,
+        op: impl Operation<B::Element>,
+    ) -> Result<(), Error> {
+        let plan = output(buffer)
+            .and_then(|(buffer, count)| Ok(self.core.scan(None, buffer, count, op.reduction())?));
+        self.run(plan)
+    }
+
+    /// Combines the elements of all ranks before this one, which replace them; rank 0 keeps its own (MPI_Exscan with
+    /// MPI_IN_PLACE).
+    ///
+    /// # Errors
+    /// As [`Communicator::all_reduce`].
+    ///
+    /// ```
+    /// use mpj::Op;
+    /// mpj::local::run(4, |world| {
+    ///     let mut sum = world.rank() + 1;
+    ///     world.exscan(&mut sum, Op::Sum).unwrap();
+    ///     assert_eq!(sum, [1, 1, 3, 6][world.rank()]);
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
+    pub fn exscan<B: RecvBuffer + ?Sized>(
+        &self,
+        buffer: &mut B,
+        op: impl Operation<B::Element>,
+    ) -> Result<(), Error> {
+        let plan = output(buffer).and_then(|(buffer, count)| {
+            Ok(self.core.exscan(None, buffer, count, op.reduction())?)
+        });
+        self.run(plan)
+    }
+}

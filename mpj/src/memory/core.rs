@@ -1,0 +1,57 @@
+//! Buffers as collective calls of the core take them: memory, and how its elements lie there.
+
+#![allow(unsafe_code, reason = "hands borrowed buffers to collective calls")]
+
+use mpicore::{Elements, Input, Output};
+use mpjdev::{RecvRegion, SendRegion};
+
+use super::{RecvBuffer, SendBuffer, Unit, bytes, bytes_mut};
+use crate::datatype::{Datatype, is_plain};
+use crate::error::Error;
+
+/// What is sent, and how many units it has. The caller keeps the borrow until the call that gets it has ended.
+pub(crate) fn input<B: SendBuffer + ?Sized>(buffer: &B) -> Result<(Input, u64), Error> {
+    if let (Some(bytes), Some(elements)) = (bytes(buffer), buffer.as_elements()) {
+        let size = size_of::<B::Element>();
+        // SAFETY: BF1, for as long as the buffer is borrowed, as the caller promises.
+        let memory = unsafe { SendRegion::new(bytes.as_ptr(), bytes.len()) };
+        return Ok((Input::new(memory, 0, Elements::Plain { size }), elements.len() as u64));
+    }
+    let view = buffer.describe()?;
+    // SAFETY: as above. Only what units name is read.
+    let memory = unsafe { SendRegion::new(view.start, view.len) };
+    let input = Input::new(memory, view.origin as isize, elements_of(view.unit));
+    Ok((input, view.units as u64))
+}
+
+/// Where results go, and how many units there are. The caller keeps the borrow until the call that gets it has
+/// ended.
+pub(crate) fn output<B: RecvBuffer + ?Sized>(buffer: &mut B) -> Result<(Output, u64), Error> {
+    let len = buffer.as_elements().map_or(0, <[_]>::len) as u64;
+    if let Some(bytes) = bytes_mut(buffer) {
+        let size = size_of::<B::Element>();
+        // SAFETY: BF2, for as long as the buffer is borrowed, as the caller promises.
+        let memory = unsafe { RecvRegion::new(bytes.as_mut_ptr(), bytes.len()) };
+        return Ok((Output::new(memory, 0, Elements::Plain { size }), len));
+    }
+    let view = buffer.describe_mut()?;
+    // SAFETY: as above. Only what units name is written.
+    let memory = unsafe { RecvRegion::new(view.start, view.len) };
+    let output = Output::new(memory, view.origin as isize, elements_of(view.unit));
+    Ok((output, view.units as u64))
+}
+
+fn elements_of(unit: Unit) -> Elements {
+    match unit {
+        Unit::Plain { size } => Elements::Plain { size },
+        Unit::Typed(datatype) => Elements::Typed(datatype),
+    }
+}
+
+/// How elements lie side by side.
+pub(crate) fn elements<T: Datatype>() -> Result<Elements, Error> {
+    if is_plain::<T>() {
+        return Ok(Elements::Plain { size: size_of::<T>() });
+    }
+    Ok(Elements::Typed(T::datatype()?))
+}

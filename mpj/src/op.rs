@@ -1,0 +1,250 @@
+//! Operations of reductions (MPI-4.1 section 6.9): those that MPI defines, and those of programs.
+//!
+//! - OP1: a function of the program gets elements: the bytes that it is called with are those of as many values as
+//!   the core counts, initialised, and any bytes are legal values (DT1).
+
+#![allow(unsafe_code, reason = "reads the operands of the program's functions as what they are")]
+
+use std::any::Any;
+use std::fmt;
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use mpicore::op::{ElementKind, Predefined};
+use mpicore::{Operand, Reduction};
+
+use crate::datatype::{Datatype, TypeMap};
+use crate::error::Error;
+
+/// An operation that MPI defines, on numbers. All are associative and commutative, but for the rounding of
+/// floating-point numbers; results never depend on what comes first.
+///
+/// ```
+/// use mpj::Op;
+/// let sums = mpj::local::run(4, |world| {
+///     let mut x = [world.rank() as f64, 1.0];
+///     world.all_reduce(&mut x, Op::Sum).unwrap();
+///     x
+/// })?;
+/// assert_eq!(sums, [[6.0, 4.0]; 4]);
+/// # Ok::<(), mpj::local::LocalError>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Op {
+    /// The greatest: MPI_MAX.
+    Max,
+    /// The least: MPI_MIN.
+    Min,
+    /// The sum, which wraps for integers: MPI_SUM.
+    Sum,
+    /// The product, which wraps for integers: MPI_PROD.
+    Product,
+    /// 1 if no operand is 0, else 0; for integers: MPI_LAND.
+    LogicalAnd,
+    /// 0 if all operands are 0, else 1; for integers: MPI_LOR.
+    LogicalOr,
+    /// 1 if the number of operands that are not 0 is odd, else 0; for integers: MPI_LXOR.
+    LogicalXor,
+    /// Bitwise and, for integers: MPI_BAND.
+    BitAnd,
+    /// Bitwise or, for integers: MPI_BOR.
+    BitOr,
+    /// Bitwise exclusive or, for integers: MPI_BXOR.
+    BitXor,
+    /// The greatest value with its index, the lowest where values are equal; for [`ValueIndex`]: MPI_MAXLOC.
+    MaxLoc,
+    /// The least value with its index, the lowest where values are equal; for [`ValueIndex`]: MPI_MINLOC.
+    MinLoc,
+}
+
+/// A number that the operations of MPI know: the primitive ones, and [`ValueIndex`].
+///
+/// Which operations are defined on which numbers says MPI: on floating-point numbers no logical and bitwise ones, on
+/// pairs [`Op::MaxLoc`] and [`Op::MinLoc`] alone. Calls refuse others with an error of the class
+/// [`Op`](crate::ErrorClass::Op).
+pub trait Number: Datatype + private::Sealed {}
+
+mod private {
+    use mpicore::op::ElementKind;
+
+    /// What the core knows a number as.
+    pub trait Sealed {
+        const KIND: ElementKind;
+    }
+}
+
+macro_rules! numbers {
+    ($($number:ty => $kind:ident),+ $(,)?) => {
+        $(
+            impl private::Sealed for $number {
+                const KIND: ElementKind = ElementKind::$kind;
+            }
+            impl Number for $number {}
+        )+
+    };
+}
+
+numbers! {
+    i8 => I8, i16 => I16, i32 => I32, i64 => I64, i128 => I128,
+    u8 => U8, u16 => U16, u32 => U32, u64 => U64, f32 => F32, f64 => F64,
+    ValueIndex<i16> => ShortInt, ValueIndex<i32> => TwoInt, ValueIndex<i64> => LongInt,
+    ValueIndex<f32> => FloatInt, ValueIndex<f64> => DoubleInt,
+}
+#[cfg(target_pointer_width = "64")]
+numbers! { isize => I64, usize => U64 }
+#[cfg(target_pointer_width = "32")]
+numbers! { isize => I32, usize => U32 }
+
+/// A value and where it was found, for [`Op::MaxLoc`] and [`Op::MinLoc`] (MPI-4.1 section 6.9.4).
+///
+/// ```
+/// use mpj::{Op, ValueIndex};
+/// let found = mpj::local::run(3, |world| {
+///     let mut nearest = ValueIndex { value: [3.5, 1.25, 1.25][world.rank()], index: world.rank() as i32 };
+///     world.all_reduce(std::slice::from_mut(&mut nearest), Op::MinLoc).unwrap();
+///     (nearest.value, nearest.index)
+/// })?;
+/// assert_eq!(found, [(1.25, 1); 3]);
+/// # Ok::<(), mpj::local::LocalError>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Default)]
+#[repr(C)]
+pub struct ValueIndex<V> {
+    /// The value.
+    pub value: V,
+    /// Where it was found.
+    pub index: i32,
+}
+
+macro_rules! pairs {
+    ($($value:ty => $kind:ident),+ $(,)?) => {
+        $(
+            // SAFETY: value and index are numbers, and zero is one of each.
+            unsafe impl bytemuck::Zeroable for ValueIndex<$value> {}
+
+            // SAFETY: DT1: the kind has the layout of the structure in C, which it has here by `repr(C)`; value and
+            // index may be any bytes.
+            unsafe impl Datatype for ValueIndex<$value> {
+                const SIZE: usize = size_of::<$value>() + size_of::<i32>();
+
+                fn datatype() -> Result<TypeMap, Error> {
+                    Ok(TypeMap::predefined(ElementKind::$kind))
+                }
+            }
+        )+
+    };
+}
+
+pairs! { i16 => ShortInt, i32 => TwoInt, i64 => LongInt, f32 => FloatInt, f64 => DoubleInt }
+
+/// An operation of the program, on elements of any kind (MPI_Op_create).
+///
+/// ```
+/// use mpj::UserOp;
+/// // Products of matrices: the order of the ranks matters.
+/// type Matrix = [u32; 4];
+/// let product = UserOp::ordered(|a: &Matrix, b: &Matrix| {
+///     [a[0] * b[0] + a[1] * b[2], a[0] * b[1] + a[1] * b[3],
+///      a[2] * b[0] + a[3] * b[2], a[2] * b[1] + a[3] * b[3]]
+/// });
+/// let products = mpj::local::run(3, |world| {
+///     let mut matrix = vec![[1, world.rank() as u32, 0, 1]];
+///     world.all_reduce(&mut matrix, &product).unwrap();
+///     matrix[0]
+/// })?;
+/// assert_eq!(products, [[1, 3, 0, 1]; 3]);
+/// # Ok::<(), mpj::local::LocalError>(())
+/// ```
+pub struct UserOp<T> {
+    op: mpicore::op::UserOp,
+    elements: PhantomData<fn(&T, &T) -> T>,
+}
+
+impl<T: Datatype> UserOp<T> {
+    /// An operation that is associative and commutative. The function runs on any rank and in any thread that is in
+    /// a call, and may call MPI itself.
+    pub fn new(function: impl Fn(&T, &T) -> T + Send + Sync + 'static) -> Self {
+        Self::with(true, function)
+    }
+
+    /// An operation that is associative only: operands are combined in the order of ranks, the lower one on the left.
+    pub fn ordered(function: impl Fn(&T, &T) -> T + Send + Sync + 'static) -> Self {
+        Self::with(false, function)
+    }
+
+    fn with(commutes: bool, function: impl Fn(&T, &T) -> T + Send + Sync + 'static) -> Self {
+        let apply = move |input: &[u8], inout: &mut [u8], count: usize, _: &dyn Any| {
+            let size = size_of::<T>();
+            let most = input.len().min(inout.len()).checked_div(size).unwrap_or(0);
+            for at in (0..count.min(most)).map(|index| index * size) {
+                // SAFETY: OP1: a value begins here, and all of it is inside of the bytes, at whatever alignment.
+                let (left, right) = unsafe {
+                    (
+                        input.as_ptr().add(at).cast::<T>().read_unaligned(),
+                        inout.as_ptr().add(at).cast::<T>().read_unaligned(),
+                    )
+                };
+                let result = function(&left, &right);
+                // SAFETY: as above.
+                unsafe { inout.as_mut_ptr().add(at).cast::<T>().write_unaligned(result) };
+            }
+        };
+        Self { op: mpicore::op::UserOp::new(commutes, apply), elements: PhantomData }
+    }
+}
+
+impl<T> Clone for UserOp<T> {
+    fn clone(&self) -> Self {
+        Self { op: self.op.clone(), elements: PhantomData }
+    }
+}
+
+impl<T> fmt::Debug for UserOp<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.op.fmt(f)
+    }
+}
+
+/// What reductions combine elements of type `T` with: an [`Op`], if they are numbers, or a [`UserOp`] or a reference to
+/// one.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` does not combine elements of type `{T}`",
+    note = "an `mpj::Op` combines numbers (see `mpj::Number`), an `mpj::UserOp<{T}>` any elements of its type"
+)]
+pub trait Operation<T> {
+    /// The operation as the core knows it.
+    #[doc(hidden)]
+    fn reduction(self) -> Reduction;
+}
+
+impl<T: Number> Operation<T> for Op {
+    fn reduction(self) -> Reduction {
+        let op = match self {
+            Self::Max => Predefined::Max,
+            Self::Min => Predefined::Min,
+            Self::Sum => Predefined::Sum,
+            Self::Product => Predefined::Prod,
+            Self::LogicalAnd => Predefined::Land,
+            Self::LogicalOr => Predefined::Lor,
+            Self::LogicalXor => Predefined::Lxor,
+            Self::BitAnd => Predefined::Band,
+            Self::BitOr => Predefined::Bor,
+            Self::BitXor => Predefined::Bxor,
+            Self::MaxLoc => Predefined::MaxLoc,
+            Self::MinLoc => Predefined::MinLoc,
+        };
+        Reduction { op: op.into(), operand: Operand::Kind(T::KIND) }
+    }
+}
+
+impl<T: Datatype> Operation<T> for &UserOp<T> {
+    fn reduction(self) -> Reduction {
+        Reduction { op: self.op.clone().into(), operand: Operand::Described(Arc::new(())) }
+    }
+}
+
+impl<T: Datatype> Operation<T> for UserOp<T> {
+    fn reduction(self) -> Reduction {
+        (&self).reduction()
+    }
+}
