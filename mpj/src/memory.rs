@@ -133,7 +133,8 @@ pub unsafe trait SendBuffer {
     ///
     /// ```
     /// use mpj::SendBuffer;
-    /// let slice: &[i32] = vec![1, 2, 3].memory();
+    /// let vector = vec![1, 2, 3];
+    /// let slice: &[i32] = vector.memory();
     /// assert_eq!(slice, [1, 2, 3]);
     /// ```
     fn memory(&self) -> &Self::Memory;
