@@ -28,7 +28,7 @@
 //! a buffer be touched or freed while it is in use: *owning* ones take a `Vec` and give it back from
 //! [`Request::wait`]; *scoped* ones ([`Communicator::scope`]) borrow, and are complete when the
 //! scope ends. Elements are numbers and structures of them: see [`trait@Datatype`]. Any slice will do, a single number,
-//! and data that do not lie together: [`column`] and [`block`] of a matrix, [`Strided`] elements of a slice, and with
+//! and data that do not lie together: [`column`](fn@column) and [`block`] of a matrix, [`Strided`] elements of a slice, and with
 //! the feature `ndarray` the arrays and views of that crate; see [`SendBuffer`]. Long messages are fastest from memory
 //! of [`alloc_buffer`].
 //!

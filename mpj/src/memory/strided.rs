@@ -1,6 +1,6 @@
 //! Blocks of elements at equal distances in a slice: MPI_Type_vector of a slice (MPI-4 section 5.1.2).
 //!
-//! - ST1: the blocks of a [`Shape`] lie inside of its memory, which begins with the lowest element and ends with the
+//! - STR1: the blocks of a [`Shape`] lie inside of its memory, which begins with the lowest element and ends with the
 //!   highest one: [`Shape::place`] has seen to it.
 
 #![allow(unsafe_code, reason = "promises that blocks of slices are buffers")]
@@ -75,7 +75,7 @@ struct Shape {
 }
 
 impl Shape {
-    /// These blocks of a slice of `len` elements, and the part of it that they cover (ST1).
+    /// These blocks of a slice of `len` elements, and the part of it that they cover (STR1).
     fn place(
         len: usize,
         start: usize,
@@ -109,7 +109,7 @@ impl Shape {
         if block != 1 {
             unit = TypeMap::contiguous(count(block), &unit)?;
         }
-        // A step that leads from one block to another lies inside of memory (ST1), any other may be larger.
+        // A step that leads from one block to another lies inside of memory (STR1), any other may be larger.
         let step = if self.is_slice() { block as isize } else { step };
         let unit = Unit::Typed(unit.resized(0, step.saturating_mul(size as isize))?);
         let (len, origin) = (len * size, first * size);
@@ -233,7 +233,7 @@ impl<'a, T: Datatype> StridedMut<'a, T> {
     }
 }
 
-// SAFETY: BF1: the blocks lie inside of the memory (ST1), which is borrowed. BF3: itself.
+// SAFETY: BF1: the blocks lie inside of the memory (STR1), which is borrowed. BF3: itself.
 unsafe impl<T: Datatype> SendBuffer for Strided<'_, T> {
     type Element = T;
     type Memory = Self;
@@ -251,7 +251,7 @@ unsafe impl<T: Datatype> SendBuffer for Strided<'_, T> {
     }
 }
 
-// SAFETY: BF1: the blocks lie inside of the memory (ST1), which is borrowed. BF3: itself.
+// SAFETY: BF1: the blocks lie inside of the memory (STR1), which is borrowed. BF3: itself.
 unsafe impl<T: Datatype> SendBuffer for StridedMut<'_, T> {
     type Element = T;
     type Memory = Self;

@@ -23,7 +23,7 @@ pub const UNSAFE_FILES: &[&str] = &[
     "mpj/examples/matmul/local.rs",
     "mpj-macros/src/datatype.rs",
     "mpj/src/buffer.rs",
-    "mpj/src/memorytype.rs",
+    "mpj/src/datatype.rs",
     "mpj/src/lent.rs",
     "mpj/src/memory.rs",
     "mpj/src/memory/contiguous.rs",
