@@ -9,7 +9,8 @@
 //!
 //! - `create.rs`: how communicators are made.
 //! - `calls.rs`, `inter_calls.rs`: collective calls, as plans that the faces run.
-//! - `attribute.rs`: what users attach to communicators.
+//! - `attribute.rs`, `handler.rs`: what users attach to communicators, and want to be done about errors.
+//! - `cartesian.rs`: communicators with a grid.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -24,17 +25,26 @@ use crate::group::{Comparison, Group};
 use crate::memory::{Input, Output, Reduction};
 use crate::plan::{Plan, Route};
 use crate::process::{Host, Process, SELF, WORLD};
+use crate::topology::Cartesian;
 
+mod attribute;
 mod calls;
+mod cartesian;
 mod create;
 mod creating;
+mod handler;
 mod inter_calls;
 #[cfg(test)]
 mod tests;
 
+pub use attribute::{Cause, Key, Value};
 pub use calls::Sent;
 pub use create::{OtherGroup, SplitKey};
 pub use creating::Creating;
+pub use handler::{ErrorHandler, UserHandler};
+
+use attribute::Attributes;
+use handler::Handler;
 
 /// A communicator, intra or inter. All methods can be called by several threads at once, but for the
 /// rules of MPI: collective calls on one communicator are made in the same order by all members.
@@ -48,9 +58,22 @@ struct Inner {
     group: Group,
     rank: u32,
     remote: Option<Group>,
+    grid: Option<Cartesian>,
     /// Collective calls so far: the tag of the next one.
     calls: AtomicU32,
     name: Arc<Mutex<String>>,
+    attributes: Attributes,
+    handler: Handler,
+}
+
+/// What a new communicator is, beside its id.
+struct Origin {
+    group: Group,
+    rank: u32,
+    remote: Option<Group>,
+    grid: Option<Cartesian>,
+    attributes: Attributes,
+    handler: Handler,
 }
 
 /// How two communicators relate: the results of MPI_Comm_compare.
@@ -66,6 +89,14 @@ pub enum Relation {
     Unequal,
 }
 
+impl Origin {
+    /// An intracommunicator with nothing attached.
+    fn of(group: Group, rank: u32) -> Self {
+        let (attributes, handler) = <(Attributes, Handler)>::default();
+        Self { group, rank, remote: None, grid: None, attributes, handler }
+    }
+}
+
 impl Communicator {
     /// All ranks of the job: MPI_COMM_WORLD. Once per process.
     ///
@@ -74,7 +105,7 @@ impl Communicator {
     pub fn world(host: Host) -> Result<Self, Error> {
         let device = (*host).as_ref().device();
         let (rank, group) = (device.rank(), Group::world(device.size() as u32));
-        Self::new(host, WORLD, group, rank, None, "world")
+        Self::new(host, WORLD, Origin::of(group, rank), "world")
     }
 
     /// This rank alone: MPI_COMM_SELF. Once per process.
@@ -83,23 +114,23 @@ impl Communicator {
     /// What made the device unusable.
     pub fn own(host: Host) -> Result<Self, Error> {
         let rank = (*host).as_ref().device().rank();
-        Self::new(host, SELF, Group::of_ranks([rank])?, 0, None, "self")
+        Self::new(host, SELF, Origin::of(Group::of_ranks([rank])?, 0), "self")
     }
 
-    fn new(
-        host: Host,
-        id: u32,
-        group: Group,
-        rank: u32,
-        remote: Option<Group>,
-        name: &str,
-    ) -> Result<Self, Error> {
-        let name = Arc::new(Mutex::new(name.to_owned()));
-        let inner = Inner { host, id, group, rank, remote, calls: AtomicU32::new(0), name };
+    fn new(host: Host, id: u32, origin: Origin, name: &str) -> Result<Self, Error> {
+        let Origin { group, rank, remote, grid, attributes, handler } = origin;
+        let (calls, name) = (AtomicU32::new(0), Arc::new(Mutex::new(name.to_owned())));
+        let inner = Inner { host, id, group, rank, remote, grid, calls, name, attributes, handler };
         // Made before anything can fail: its end gives the id back.
         let made = Self(Arc::new(inner));
         made.device().set_members(made.collective_context(), made.members())?;
         Ok(made)
+    }
+
+    /// A communicator made of this one, whose error handler it inherits.
+    fn child(&self, id: u32, origin: Origin) -> Result<Self, Error> {
+        let handler = Handler::new(self.handler());
+        Self::new(self.host().clone(), id, Origin { handler, ..origin }, "")
     }
 
     /// This rank in its group: MPI_Comm_rank.
@@ -255,7 +286,9 @@ impl Members for Gathering {
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        (*self.host).as_ref().leave(self.id);
+        if !self.delete_attributes_at_end() {
+            (*self.host).as_ref().leave(self.id);
+        }
     }
 }
 

@@ -106,6 +106,26 @@ pub enum Error {
         /// The rank of the leader.
         leader: u32,
     },
+    /// A callback of an attribute has failed.
+    #[error("the {callback} callback of an attribute failed: {cause}")]
+    Callback {
+        /// Which one: copy or delete.
+        callback: &'static str,
+        /// What it says.
+        cause: Arc<dyn std::error::Error + Send + Sync>,
+    },
+    /// A call on the grid of a communicator that has none.
+    #[error("the communicator has no grid; make one of it that has, by MPI_Cart_create")]
+    NoGrid,
+    /// Ranks of a group have given other groups, in a call in which all its members give the same.
+    #[error(
+        "rank {rank} is in the group that this rank gives, but gives another one; the groups of a call \
+         are equal or have no rank in common"
+    )]
+    GroupsDiffer {
+        /// The first rank of the communicator that gives another group.
+        rank: u32,
+    },
     /// A group has a member that the communicator does not have, or lacks the caller.
     #[error("job rank {rank} is in the group, but not in the communicator")]
     NotMember {
@@ -130,8 +150,11 @@ impl Error {
             Self::NotForReductions { .. } | Self::NoKind { .. } => ErrorClass::Op,
             Self::Panicked { .. } | Self::Contexts { .. } => ErrorClass::Other,
             Self::Kind { .. } => ErrorClass::Comm,
-            Self::Leader { .. } => ErrorClass::Other,
-            Self::Overlap { .. } | Self::NotMember { .. } => ErrorClass::Group,
+            Self::NoGrid => ErrorClass::Topology,
+            Self::Leader { .. } | Self::Callback { .. } => ErrorClass::Other,
+            Self::Overlap { .. } | Self::NotMember { .. } | Self::GroupsDiffer { .. } => {
+                ErrorClass::Group
+            }
         }
     }
 

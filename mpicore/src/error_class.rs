@@ -36,6 +36,8 @@ pub enum ErrorClass {
     Root,
     /// MPI_ERR_TAG.
     Tag,
+    /// MPI_ERR_TOPOLOGY.
+    Topology,
     /// MPI_ERR_TRUNCATE.
     Truncate,
     /// MPI_ERR_TYPE.

@@ -20,9 +20,12 @@ mod plan;
 mod process;
 pub mod topology;
 
-pub use communicator::{Communicator, Creating, OtherGroup, Relation, Sent, SplitKey};
+pub use communicator::{
+    Cause, Communicator, Creating, ErrorHandler, Key, OtherGroup, Relation, Sent, SplitKey,
+    UserHandler, Value,
+};
 pub use error::Error;
 pub use error_class::ErrorClass;
 pub use memory::{Elements, Input, Operand, Output, Reduction, TypedBlock};
 pub use plan::{Persistent, Plan};
-pub use process::{Host, Process};
+pub use process::{Host, Hosting, Process};

@@ -1,5 +1,6 @@
 //! A rank's part in its job, as this crate needs it: the device, and the context ids of its communicators.
 
+use std::any::Any;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use mpjdev::Device;
@@ -15,7 +16,20 @@ pub struct Process {
 }
 
 /// What a face has for a rank: a [`Process`], and what is its own around it.
-pub type Host = Arc<dyn AsRef<Process> + Send + Sync>;
+pub type Host = Arc<dyn Hosting>;
+
+/// What can be a [`Host`]: whatever has a [`Process`].
+pub trait Hosting: AsRef<Process> + Any + Send + Sync {
+    /// The same as a value of any type, of which a face makes its own again in functions that get a communicator of
+    /// this crate.
+    fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync>;
+}
+
+impl<T: AsRef<Process> + Any + Send + Sync> Hosting for T {
+    fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync> {
+        self
+    }
+}
 
 struct Ids {
     ids: ContextIds,

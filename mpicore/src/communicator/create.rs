@@ -9,7 +9,8 @@ use std::sync::atomic::Ordering;
 
 use mpjdev::{CALL_NUMBERS, Call};
 
-use super::Communicator;
+use super::attribute::{Attributes, Copied};
+use super::{Communicator, Origin};
 use crate::collective::inter::{self, InterMember};
 use crate::collective::{self, Blocks, Member, Operands};
 use crate::context_ids::{Agreement, Round};
@@ -18,6 +19,7 @@ use crate::group::Group;
 use crate::memory::{Input, Output, Reduction};
 use crate::plan::{Plan, Route};
 use crate::process::{GATHERING, Host};
+use crate::topology::Cartesian;
 
 /// Where a rank goes in [`Communicator::split`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,19 +42,30 @@ pub struct OtherGroup<'a> {
 }
 
 impl Communicator {
-    /// A communicator with the same groups: MPI_Comm_dup. Collective.
+    /// A communicator with the same groups, grid, error handler, and what the keys copy of the attributes:
+    /// MPI_Comm_dup. Collective.
+    ///
+    /// A copy callback that fails is this rank's alone: other ranks get their duplicate, in which this rank does not
+    /// take part, so calls there that need it do not end. Whoever lets one fail tells the others.
     ///
     /// # Errors
-    /// [`Error::Contexts`], on all members; the loss of a member; what made the device unusable.
+    /// [`Error::Contexts`], on all members; [`Error::Callback`] if a copy callback of an attribute fails, after all
+    /// have agreed; the loss of a member; what made the device unusable.
     pub fn dup(&self) -> Result<Self, Error> {
+        let copied = self.copy_attributes();
         let id = self.agree(self.salt(), |words| self.highest(Call::Dup, words))?;
-        self.twin(id)
+        self.twin(id, copied)
     }
 
     /// The same groups under another id.
-    pub(super) fn twin(&self, id: u32) -> Result<Self, Error> {
-        let (host, group) = (self.host().clone(), self.group().clone());
-        Self::new(host, id, group, self.rank(), self.remote_group().cloned(), "")
+    pub(super) fn twin(&self, id: u32, copied: Copied) -> Result<Self, Error> {
+        let (attributes, failure) = copied.take();
+        let (remote, grid) = (self.remote_group().cloned(), self.grid().cloned());
+        let (group, attributes) = (self.group().clone(), Attributes::new(attributes));
+        let origin = Origin { remote, grid, attributes, ..Origin::of(group, self.rank()) };
+        // Made in any case: its end deletes what was copied before a callback failed.
+        let twin = self.child(id, origin)?;
+        failure.map_or(Ok(twin), Err)
     }
 
     /// Divides an intracommunicator: MPI_Comm_split. Collective.
@@ -60,6 +73,15 @@ impl Communicator {
     /// # Errors
     /// As [`Communicator::dup`]; [`Error::Kind`] on an intercommunicator.
     pub fn split(&self, to: SplitKey) -> Result<Option<Self>, Error> {
+        self.divide(to, None)
+    }
+
+    /// Divides an intracommunicator; the part of this rank has the grid.
+    pub(super) fn divide(
+        &self,
+        to: SplitKey,
+        grid: Option<Cartesian>,
+    ) -> Result<Option<Self>, Error> {
         let color = to.color.map_or(u64::MAX, u64::from);
         let all = self.gather_words(Call::Split, vec![color, u64::from(to.key as u32)])?;
         let ranks = (0..).zip(all.chunks_exact(2));
@@ -69,7 +91,7 @@ impl Communicator {
         members.sort_unstable();
         let ranks: Vec<u32> = members.into_iter().map(|(_, rank)| rank).collect();
         let group = to.color.map(|_| self.group().incl(&ranks)).transpose()?;
-        self.part(Call::Split, group)
+        self.part(Call::Split, group, grid)
     }
 
     /// Divides an intracommunicator into the ranks of each host: MPI_Comm_split_type with MPI_COMM_TYPE_SHARED.
@@ -85,15 +107,34 @@ impl Communicator {
     /// different ranks give are equal or disjoint. `None` on ranks that are not in theirs.
     ///
     /// # Errors
-    /// As [`Communicator::split`]; [`Error::NotMember`] if the group has a rank that this one does not have.
+    /// As [`Communicator::split`]; [`Error::NotMember`] if the group has a rank that this one does not have;
+    /// [`Error::GroupsDiffer`] on all ranks that give a group of which not all members give it.
     pub fn create(&self, group: &Group) -> Result<Option<Self>, Error> {
         self.check_members(group)?;
         let is_member = group.rank_of(self.job_rank()).is_some();
-        self.part(Call::Create, is_member.then(|| group.clone()))
+        // FNV-1a, as below.
+        let own = group.iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, rank| {
+            (hash ^ u64::from(rank)).wrapping_mul(0x100_0000_01b3)
+        });
+        let all = self.gather_words(Call::Create, vec![own])?;
+        let members = self.group().iter().zip(all).zip(0..);
+        let mut others = members.filter(|((member, given), _)| {
+            is_member && *given != own && group.rank_of(*member).is_some()
+        });
+        let differing = others.next().map(|(_, rank)| rank);
+        // The others agree on an id in any case, so this rank does, too.
+        let takes_part = is_member && differing.is_none();
+        let part = self.part(Call::Create, takes_part.then(|| group.clone()), None)?;
+        differing.map_or(Ok(part), |rank| Err(Error::GroupsDiffer { rank }))
     }
 
     /// All ranks of an intracommunicator agree on an id; those that are in a `group` of theirs get its communicator.
-    fn part(&self, call: Call, group: Option<Group>) -> Result<Option<Self>, Error> {
+    pub(super) fn part(
+        &self,
+        call: Call,
+        group: Option<Group>,
+        grid: Option<Cartesian>,
+    ) -> Result<Option<Self>, Error> {
         let id = self.agree(self.salt(), |words| self.highest(call, words))?;
         let Some(group) = group else {
             self.process().leave(id);
@@ -101,7 +142,7 @@ impl Communicator {
         };
         let rank = group.rank_of(self.job_rank());
         let rank = rank.ok_or(Error::NotMember { rank: self.job_rank() })?;
-        Self::new(self.host().clone(), id, group, rank, None, "").map(Some)
+        self.child(id, Origin { grid, ..Origin::of(group, rank) }).map(Some)
     }
 
     /// A communicator of the members of `group`, who alone call it: MPI_Comm_create_group. Calls with
@@ -141,7 +182,7 @@ impl Communicator {
         let id = self.agree(salt, |words| {
             self.highest_of(call, route.clone(), member, words)?.run_and_keep()
         })?;
-        Self::new(self.host().clone(), id, group, rank, None, "")
+        self.child(id, Origin::of(group, rank))
     }
 
     /// An intercommunicator of the group of this communicator and another one: MPI_Intercomm_create. Collective over
@@ -164,8 +205,8 @@ impl Communicator {
             let there = self.exchange(leader, other, here.clone())?;
             Ok(highest_of_both(here, &there))
         })?;
-        let (host, group) = (self.host().clone(), self.group().clone());
-        Self::new(host, id, group, self.rank(), Some(remote), "")
+        let origin = Origin::of(self.group().clone(), self.rank());
+        self.child(id, Origin { remote: Some(remote), ..origin })
     }
 
     /// Both groups of an intercommunicator as one: MPI_Intercomm_merge. Those who say `high` come behind the others; if
@@ -189,7 +230,7 @@ impl Communicator {
         let id = self.agree(self.salt(), |words| self.highest(call, words))?;
         let rank = group.rank_of(self.job_rank());
         let rank = rank.ok_or(Error::NotMember { rank: self.job_rank() })?;
-        Self::new(self.host().clone(), id, group, rank, None, "")
+        self.child(id, Origin::of(group, rank))
     }
 
     /// The words of the other group, for all ranks of this one: the leaders exchange theirs.

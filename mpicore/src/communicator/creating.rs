@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use mpjdev::{Call, Request, Status};
 
 use super::Communicator;
+use super::attribute::Copied;
 use super::create::highest_of_both;
 use crate::context_ids::Agreement;
 use crate::error::Error;
@@ -57,11 +58,13 @@ impl Creating {
 }
 
 impl Communicator {
-    /// [`Communicator::dup`] without waiting: MPI_Comm_idup.
+    /// [`Communicator::dup`] without waiting: MPI_Comm_idup. The copy callbacks of attributes run in this call; if
+    /// one fails, that is the outcome.
     ///
     /// # Errors
     /// What made the device unusable; the rest is the outcome.
     pub fn idup(&self) -> Result<Creating, Error> {
+        let copied = self.copy_attributes();
         let (context, tag) = (self.collective_context(), self.next_tag());
         let (request, ending) = self.device().begin(Call::Dup, context, tag)?;
         let made = Arc::new(Made(Mutex::new(None)));
@@ -72,7 +75,7 @@ impl Communicator {
         });
         let salt = self.salt();
         let agreement = self.process().with_free_ids(|ids| Agreement::new(ids, salt));
-        Duplication { parent: self.clone(), agreement, done }.tell();
+        Duplication { parent: self.clone(), agreement, copied, done }.tell();
         Ok(Creating { parent: self.clone(), request: Some(request), made })
     }
 }
@@ -81,6 +84,7 @@ impl Communicator {
 struct Duplication {
     parent: Communicator,
     agreement: Agreement,
+    copied: Copied,
     done: Box<dyn FnOnce(Result<Communicator, Error>) + Send>,
 }
 
@@ -114,7 +118,7 @@ impl Duplication {
         match words.and_then(|words| parent.learn(agreement, &words)) {
             Ok(None) => self.tell(),
             Ok(Some(id)) => {
-                let made = self.parent.twin(id);
+                let made = self.parent.twin(id, self.copied);
                 (self.done)(made);
             }
             Err(error) => self.fail(error),

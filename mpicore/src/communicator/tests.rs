@@ -13,6 +13,7 @@ use crate::ErrorClass;
 use crate::memory::Operand;
 use crate::op::{ElementKind, Predefined, UserOp};
 
+mod attached;
 mod creation;
 mod running;
 

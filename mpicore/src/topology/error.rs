@@ -50,6 +50,14 @@ pub enum TopologyError {
         /// Its length.
         length: u32,
     },
+    /// A grid has more nodes than a communicator ranks.
+    #[error("the grid has {nodes} nodes, but the communicator has {ranks} ranks; make it smaller")]
+    Ranks {
+        /// How many nodes the grid has.
+        nodes: u32,
+        /// How many ranks there are.
+        ranks: u32,
+    },
     /// A list with one entry for each dimension has another length.
     #[error("{given} entries for {dimensions} dimensions; give one for each")]
     Entries {
@@ -99,6 +107,7 @@ impl TopologyError {
             Self::KeptDimension { .. }
             | Self::NoFreeDimension { .. }
             | Self::LengthZero { .. }
+            | Self::Ranks { .. }
             | Self::TooLarge { .. } => ErrorClass::Dims,
             Self::NoNodes
             | Self::Entries { .. }

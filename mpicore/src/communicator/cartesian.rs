@@ -1,0 +1,44 @@
+//! Communicators with a grid (MPI-4.1 section 8.5). What is where in the grid, `topology.rs` knows.
+
+use mpjdev::Call;
+
+use super::{Communicator, SplitKey};
+use crate::error::Error;
+use crate::topology::{Cartesian, TopologyError};
+
+impl Communicator {
+    /// The grid in which its ranks are: MPI_Cart_get, and MPI_Topo_test if it is only asked whether there is one.
+    pub fn grid(&self) -> Option<&Cartesian> {
+        self.0.grid.as_ref()
+    }
+
+    /// A communicator of the first ranks, those that have a place in the grid: MPI_Cart_create. Collective; all ranks
+    /// give the same grid. `None` on ranks that have no place. Ranks keep their order: all are on one host, so no
+    /// order of them is better than another.
+    ///
+    /// # Errors
+    /// [`TopologyError::Ranks`] if the grid has more nodes than this communicator ranks; as [`Communicator::split`].
+    pub fn create_cartesian(&self, grid: Cartesian) -> Result<Option<Self>, Error> {
+        self.intra("a grid")?;
+        let (nodes, ranks) = (grid.size(), self.size());
+        if nodes > ranks {
+            return Err(TopologyError::Ranks { nodes, ranks }.into());
+        }
+        let first: Vec<u32> = (0..nodes).collect();
+        let has_place = self.rank() < nodes;
+        let group = has_place.then(|| self.group().incl(&first)).transpose()?;
+        self.part(Call::Create, group, Some(grid))
+    }
+
+    /// Divides a communicator with a grid into the parts along the dimensions that `remain`: MPI_Cart_sub.
+    /// Collective; all ranks give the same dimensions.
+    ///
+    /// # Errors
+    /// [`Error::NoGrid`] without a grid; those of [`Cartesian::sub`]; as [`Communicator::split`].
+    pub fn cartesian_sub(&self, remain: &[bool]) -> Result<Self, Error> {
+        let part = self.grid().ok_or(Error::NoGrid)?.sub(self.rank(), remain)?;
+        let key = SplitKey { color: Some(part.color), key: part.key as i32 };
+        let made = self.divide(key, Some(part.grid))?;
+        Ok(made.expect("ranks with a color are in a part"))
+    }
+}
