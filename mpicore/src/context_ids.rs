@@ -214,12 +214,12 @@ mod tests {
             let mut ranks: Vec<_> = taken.iter().map(|taken| ContextIds::new(256, *taken)).collect();
             let groups: Vec<Vec<_>> = groups.into_iter().map(|one| one.into_iter().collect()).collect();
             let ended = agree(&mut ranks, &groups, &order);
-            for rank in 0..4 {
+            for (rank, taken) in taken.iter().enumerate() {
                 let of_rank = groups.iter().zip(&ended).filter(|(members, _)| members.contains(&rank));
                 let ids: Vec<_> = of_rank.map(|(_, id)| id.expect("there are enough")).collect();
                 let distinct: BTreeSet<_> = ids.iter().collect();
                 prop_assert_eq!(distinct.len(), ids.len());
-                prop_assert!(ids.iter().all(|id| *id >= taken[rank]));
+                prop_assert!(ids.iter().all(|id| id >= taken));
             }
             for (members, id) in groups.iter().zip(ended) {
                 members.iter().for_each(|&rank| ranks[rank].release(id.expect("there are enough")));
