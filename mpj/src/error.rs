@@ -1,5 +1,7 @@
 //! Errors of the typed layer.
 
+use std::sync::Arc;
+
 use mpicore::ErrorClass;
 
 /// Why a call failed.
@@ -156,6 +158,15 @@ impl Error {
         }
     }
 
+    /// This error as the core's error handlers get it.
+    pub(crate) fn into_core(self) -> mpicore::Error {
+        match self {
+            Self::Device(error) => error.into(),
+            Self::Core(error) => error,
+            error => mpicore::Error::Device(mpjdev::Error::Client(Arc::new(error))),
+        }
+    }
+
     /// The rank whose loss this is, by its number in the world, if it is one.
     pub fn lost_rank(&self) -> Option<usize> {
         match self {
@@ -167,8 +178,15 @@ impl Error {
 }
 
 impl From<mpicore::Error> for Error {
+    /// An error of the core or of the device, or one of this face that a handler of the core got.
     fn from(error: mpicore::Error) -> Self {
         match error {
+            mpicore::Error::Device(mpjdev::Error::Client(own)) => {
+                match own.downcast_ref::<Self>() {
+                    Some(own) => own.clone(),
+                    None => Self::Device(mpjdev::Error::Client(own)),
+                }
+            }
             mpicore::Error::Device(error) => Self::Device(error),
             error => Self::Core(error),
         }

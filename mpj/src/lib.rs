@@ -49,6 +49,7 @@ mod collective;
 mod communicator;
 mod datatype;
 mod error;
+mod group;
 mod lent;
 pub mod local;
 mod memory;
@@ -68,14 +69,20 @@ pub use abort::abort;
 pub use buffer::{Buffer, Pages, alloc_buffer};
 pub use bytemuck::{self, Pod, Zeroable};
 pub use collective::{Blocks, CollectiveRequest, PersistentCollective};
-pub use communicator::Communicator;
+pub use communicator::{
+    CartesianCommunicator, Communicator, InterCommunicator, Key, OtherGroup, PendingCommunicator,
+    Shift, dims_create,
+};
 #[doc(hidden)]
 pub use datatype::derive;
 pub use datatype::{Datatype, TypeMap};
 pub use error::Error;
+pub use group::{Comparison, Group};
 pub use memory::{RecvBuffer, SendBuffer, Unit, View};
 pub use memory::{Strided, StridedMut, block, block_mut, column, column_mut};
 pub use mpicore::ErrorClass;
+pub use mpicore::group::RankRange;
+pub use mpicore::{Cause, ErrorClass, Relation};
 /// Makes a structure an element of messages: see the trait [`trait@Datatype`].
 ///
 /// Every field has to be an element: a number, a [`Pod`], another structure with this derive, or an array of these.

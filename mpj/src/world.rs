@@ -20,6 +20,8 @@ pub struct World {
     communicator: Communicator,
     /// The same in the contexts behind context 0.
     further: Vec<Communicator>,
+    /// This rank alone, once it was asked for.
+    own: OnceLock<Communicator>,
     control: Option<Control>,
     /// Where the first rank of a local job that goes without waiting leaves its number.
     first_gone: Arc<OnceLock<usize>>,
@@ -27,8 +29,8 @@ pub struct World {
     left: bool,
 }
 
-/// How often a world holds each of its devices: in its communicator, and in the core of that.
-const HELD_BY_WORLD: usize = 2;
+/// How often a communicator holds its device: by itself, and in its core.
+const HELD_BY_COMMUNICATOR: usize = 2;
 
 /// Joins the job that this process was started for and waits until all its ranks have come
 /// (MPI_Init). A program that was started alone, without a launcher, is a job of one rank. Once per
@@ -72,7 +74,8 @@ impl World {
         let mut contexts = Communicator::of_world(devices, get_report)?.into_iter();
         let communicator = contexts.next().expect("a rank has context 0");
         let further = contexts.collect();
-        Ok(Self { communicator, further, control, first_gone, left: false })
+        let own = OnceLock::new();
+        Ok(Self { communicator, further, own, control, first_gone, left: false })
     }
 
     /// How many contexts each rank has: 1, or as many as `mpjrun --contexts` says.
@@ -117,6 +120,32 @@ impl World {
         found.ok_or(Error::Context { asked: context, contexts: self.contexts() })
     }
 
+    /// This rank alone (MPI_COMM_SELF), in context 0.
+    ///
+    /// Its attributes are the first that are deleted when the world ends, while the rank can still communicate: a
+    /// library attaches there what is to be done at the end, in a key's delete callback or the value's `Drop`
+    /// (MPI-4.1 section 11.2.4).
+    ///
+    /// # Errors
+    /// What made the device unusable.
+    ///
+    /// ```
+    /// mpj::local::run(3, |world| {
+    ///     let own = world.own().unwrap();
+    ///     assert_eq!((own.rank(), own.size()), (0, 1));
+    ///     assert!(own.group().iter().eq([world.rank()]));
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
+    pub fn own(&self) -> Result<&Communicator, Error> {
+        if let Some(own) = self.own.get() {
+            return Ok(own);
+        }
+        // Another thread may do so at the same time: the first one counts.
+        let made = self.communicator.own()?;
+        Ok(self.own.get_or_init(|| made))
+    }
+
     fn all_contexts(&self) -> impl Iterator<Item = &Communicator> {
         std::iter::once(&self.communicator).chain(&self.further)
     }
@@ -125,14 +154,36 @@ impl World {
         self.all_contexts().map(|communicator| &communicator.device)
     }
 
-    /// Ends this rank's part, in all contexts: waits until all that it sent is in place and every rank has come here
-    /// (MPI_Finalize). Dropping the world does the same, but cannot say what went wrong.
+    /// Ends this rank's part, in all contexts: deletes the attributes of [`World::own`], then those of the world, and
+    /// waits until all that it sent is in place and every rank has come here (MPI_Finalize). Dropping the world does
+    /// the same, but cannot say what went wrong. Communicators that are still there are of no use behind it.
     ///
     /// # Errors
-    /// The device has failed, for example since a rank died.
+    /// The device has failed, for example since a rank died; a delete callback of an attribute has failed, which does
+    /// not keep the rank from leaving.
     pub fn finish(mut self) -> Result<(), Error> {
         self.left = true;
-        self.leave(|device| device.finish().map(|()| true))
+        let deleted = self.delete_attributes();
+        self.leave(|device| device.finish().map(|()| true))?;
+        deleted
+    }
+
+    /// Deletes what was attached to this rank alone, and to the world: callbacks can communicate for the last time.
+    fn delete_attributes(&self) -> Result<(), Error> {
+        let all = self.own.get().into_iter().chain(self.all_contexts());
+        // All are deleted, and the first error is told.
+        all.map(Communicator::delete_attributes).fold(Ok(()), Result::and)
+    }
+
+    /// Whether no other thread can have a device of this world: nobody else holds one.
+    fn is_alone(&self) -> bool {
+        let own = usize::from(self.own.get().is_some());
+        let mut devices = (0..).zip(self.devices());
+        devices.all(|(context, device)| {
+            // The communicator of this rank alone is in context 0.
+            let held_by = if context == 0 { 1 + own } else { 1 };
+            Arc::strong_count(device) == held_by * HELD_BY_COMMUNICATOR
+        })
     }
 
     /// Leaves the job after `finish`, which answers whether the others have come to their end too.
@@ -202,10 +253,14 @@ impl Drop for World {
             return self.abandon();
         }
         let complaint = self.communicator.device.complaint();
-        // Dropped by a `main` that returns an error, which is printed after this: where the job hangs by
-        // that, it must get there.
-        let alone = self.devices().all(|device| Arc::strong_count(device) == HELD_BY_WORLD);
-        let leave = || self.leave(|device| device.finish_unless_dismissed(alone));
+        let leave = || {
+            // What fails here the error handler was told; it keeps no rank from leaving.
+            let _ = self.delete_attributes();
+            // Dropped by a `main` that returns an error, which is printed after this: where the job hangs by
+            // that, it must get there. Attributes may have held communicators.
+            let alone = self.is_alone();
+            self.leave(|device| device.finish_unless_dismissed(alone))
+        };
         let Some(complaint) = complaint.or_else(|| leave().err().map(|error| error.to_string()))
         else {
             return;
@@ -249,4 +304,29 @@ pub(crate) fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
     let literal = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
     let text = literal.or_else(|| panic.downcast_ref::<String>().cloned());
     text.unwrap_or_else(|| "no message".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::local;
+
+    #[test]
+    fn a_world_is_alone_until_somebody_else_holds_a_communicator() {
+        let options = crate::Options { contexts: 2, ..Default::default() };
+        let outcome = local::run_with(&options, 1, |world| {
+            assert!(world.is_alone());
+            world.own().unwrap();
+            assert!(world.is_alone());
+            for held in [
+                world.communicator.clone(),
+                world.on_context(1).unwrap(),
+                world.own().unwrap().clone(),
+                world.dup().unwrap(),
+            ] {
+                assert!(!world.is_alone(), "{} is held", held.name());
+            }
+            assert!(world.is_alone());
+        });
+        outcome.unwrap();
+    }
 }

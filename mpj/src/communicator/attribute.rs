@@ -1,0 +1,162 @@
+//! Attributes: what libraries keep with a communicator, by keys that know the type (MPI-4.1 section 7.7).
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use mpicore::{Cause, Value};
+
+use super::Communicator;
+use crate::error::Error;
+
+/// A key of attributes of the type `T` (MPI_Comm_create_keyval). Copies are the same key; an attribute keeps its key,
+/// so the last copy may be dropped while some communicator has one.
+///
+/// ```
+/// use mpj::{Communicator, Key};
+///
+/// /// A library's place for what it knows of a communicator.
+/// struct Plan {
+///     neighbours: [usize; 2],
+/// }
+///
+/// mpj::local::run(3, |world| {
+///     let key = Key::<Plan>::new();
+///     let (rank, size) = (world.rank(), world.size());
+///     let plan = Plan { neighbours: [(rank + 1) % size, (rank + size - 1) % size] };
+///     world.set_attribute(&key, plan).unwrap();
+///     assert!(world.attribute(&key).unwrap().neighbours[0] < size);
+///     assert!(world.dup().unwrap().attribute(&key).is_none(), "this key copies nothing");
+/// })?;
+/// # Ok::<(), mpj::local::LocalError>(())
+/// ```
+pub struct Key<T> {
+    core: mpicore::Key,
+    values: PhantomData<fn() -> T>,
+}
+
+impl<T: Send + Sync + 'static> Key<T> {
+    /// A key whose values duplicates of the communicator do not get (MPI_COMM_NULL_COPY_FN). What has to be done when a
+    /// value goes, its `Drop` does.
+    pub fn new() -> Self {
+        Self::with(|_, _| Ok(None), |_, _| Ok(()))
+    }
+
+    /// A key whose values duplicates of the communicator share (MPI_COMM_DUP_FN).
+    ///
+    /// ```
+    /// mpj::local::run(2, |world| {
+    ///     let key = mpj::Key::shared();
+    ///     world.set_attribute(&key, "a text").unwrap();
+    ///     assert_eq!(*world.dup().unwrap().attribute(&key).unwrap(), "a text");
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
+    pub fn shared() -> Self {
+        Self::with(|_, value| Ok(Some(value.clone())), |_, _| Ok(()))
+    }
+
+    /// A key with callbacks, which may communicate, and use the attributes of the communicator that they are given.
+    ///
+    /// `copy` is called when a communicator is duplicated, for its values in the order in which they were attached;
+    /// it answers what the duplicate gets. If it fails, so does the duplication, on this rank alone: the others have
+    /// a duplicate in which this rank takes no part, so tell them. `delete` is called before a value is replaced or
+    /// deleted, and when the last copy of the communicator is dropped, for the values in the opposite order. If it
+    /// fails, the value stays; where the communicator is gone, the error handler is told.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use mpj::Key;
+    /// mpj::local::run(2, |world| {
+    ///     // How many duplications lie between the communicator and the one that was given a value.
+    ///     let depth = Key::with(|_, depth| Ok(Some(Arc::new(**depth + 1))), |_, _| Ok(()));
+    ///     world.set_attribute(&depth, 0).unwrap();
+    ///     let twin = world.dup().unwrap();
+    ///     assert_eq!(*twin.dup().unwrap().attribute(&depth).unwrap(), 2);
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
+    pub fn with(
+        copy: impl Fn(&Communicator, &Arc<T>) -> Result<Option<Arc<T>>, Cause> + Send + Sync + 'static,
+        delete: impl Fn(&Communicator, &Arc<T>) -> Result<(), Cause> + Send + Sync + 'static,
+    ) -> Self {
+        let copy = move |on: &mpicore::Communicator, value: &Value| {
+            let copied = copy(&Communicator::of_core(on), &typed(value))?;
+            Ok(copied.map(|value| value as Value))
+        };
+        let delete = move |on: &mpicore::Communicator, value: &Value| {
+            delete(&Communicator::of_core(on), &typed(value))
+        };
+        Self { core: mpicore::Key::new(copy, delete), values: PhantomData }
+    }
+}
+
+/// A value of a key of this type.
+fn typed<T: Send + Sync + 'static>(value: &Value) -> Arc<T> {
+    value.clone().downcast().expect("values are attached by keys of their type")
+}
+
+impl Communicator {
+    /// Attaches a value, on this rank (MPI_Comm_set_attr). What is there under the key is deleted before.
+    ///
+    /// # Errors
+    /// The delete callback of the value that is there has failed; that value stays then.
+    pub fn set_attribute<T: Send + Sync + 'static>(
+        &self,
+        key: &Key<T>,
+        value: T,
+    ) -> Result<(), Error> {
+        self.answer(self.core.set_attribute(&key.core, Arc::new(value)))
+    }
+
+    /// What is attached under a key (MPI_Comm_get_attr).
+    pub fn attribute<T: Send + Sync + 'static>(&self, key: &Key<T>) -> Option<Arc<T>> {
+        self.core.attribute(&key.core).as_ref().map(typed)
+    }
+
+    /// Deletes what is attached under a key (MPI_Comm_delete_attr). Answers whether there was something.
+    ///
+    /// # Errors
+    /// The delete callback has failed; the value stays then.
+    ///
+    /// ```
+    /// mpj::local::run(1, |world| {
+    ///     let key = mpj::Key::new();
+    ///     world.set_attribute(&key, 5).unwrap();
+    ///     assert!(world.delete_attribute(&key).unwrap());
+    ///     assert_eq!(world.attribute(&key), None);
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
+    pub fn delete_attribute<T: Send + Sync + 'static>(&self, key: &Key<T>) -> Result<bool, Error> {
+        self.answer(self.core.delete_attribute(&key.core))
+    }
+}
+
+impl<T: Send + Sync + 'static> Default for Key<T> {
+    /// [`Key::new`].
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<T> Clone for Key<T> {
+    fn clone(&self) -> Self {
+        Self { core: self.core.clone(), values: PhantomData }
+    }
+}
+
+impl<T> PartialEq for Key<T> {
+    /// Whether both are the same key.
+    fn eq(&self, other: &Self) -> bool {
+        self.core == other.core
+    }
+}
+
+impl<T> Eq for Key<T> {}
+
+impl<T> fmt::Debug for Key<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.core.fmt(f)
+    }
+}

@@ -1,0 +1,177 @@
+//! Communicators whose ranks have places in a grid (MPI-4.1 chapter 8).
+
+use std::ops::Deref;
+
+use mpicore::topology::{self, Cartesian, TopologyError};
+
+use super::Communicator;
+use crate::error::Error;
+use crate::group::narrowed;
+
+/// A communicator whose ranks lie in a grid: see [`Communicator::create_cartesian`]. Dimensions are counted from 0;
+/// ranks go through the grid row by row, so the last coordinate changes fastest.
+///
+/// ```
+/// mpj::local::run(6, |world| {
+///     let grid = world.create_cartesian(&[2, 3], &[false, true], false).unwrap().unwrap();
+///     let [row, column] = grid.coords(grid.rank()).unwrap()[..] else { unreachable!() };
+///     assert_eq!(grid.rank(), 3 * row as usize + column as usize);
+///     assert_eq!(grid.rank_of(&[row, column + 3]).unwrap(), grid.rank());
+///     // Columns are a ring, rows are not.
+///     let along = grid.shift(1, 1).unwrap();
+///     assert!(along.source.is_some() && along.destination.is_some());
+///     assert_eq!(grid.shift(0, 1).unwrap().source.is_some(), row == 1);
+///     assert_eq!(grid.sub(&[false, true]).unwrap().dims(), [3]);
+/// })?;
+/// # Ok::<(), mpj::local::LocalError>(())
+/// ```
+#[derive(Clone)]
+pub struct CartesianCommunicator(Communicator);
+
+/// Whom a rank receives from and sends to when all data move along one dimension; `None` where a dimension that is
+/// not periodic ends, MPI_PROC_NULL.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Shift {
+    /// The rank whose data come here.
+    pub source: Option<usize>,
+    /// The rank to which this one's data go.
+    pub destination: Option<usize>,
+}
+
+impl Communicator {
+    /// Arranges ranks in a grid with these lengths along its dimensions, each either periodic or not
+    /// (MPI_Cart_create). The first ranks get a place, as many as there are; the others, who call it too, get `None`.
+    /// Without dimensions the grid has one place. Collective; all ranks give the same grid.
+    ///
+    /// `reorder` allows to give ranks another order than they have here, by where they run; today they always keep it.
+    ///
+    /// # Errors
+    /// As [`Communicator::split`]. [`ErrorClass::Dims`](crate::ErrorClass::Dims): a length is 0, or the grid has more
+    /// places than there are ranks. [`ErrorClass::Arg`](crate::ErrorClass::Arg): not one entry of `periods` for each
+    /// dimension.
+    pub fn create_cartesian(
+        &self,
+        dims: &[usize],
+        periods: &[bool],
+        reorder: bool,
+    ) -> Result<Option<CartesianCommunicator>, Error> {
+        // All ranks are on one host, where no order is better than another.
+        let _ = reorder;
+        let lengths: Vec<u32> = dims.iter().copied().map(narrowed).collect();
+        let grid = Cartesian::new(&lengths, periods).map_err(mpicore::Error::from);
+        let made = grid.and_then(|grid| self.core.create_cartesian(grid));
+        Ok(self.made_some(made)?.map(CartesianCommunicator))
+    }
+}
+
+impl CartesianCommunicator {
+    /// The length of each dimension (MPI_Cart_get).
+    pub fn dims(&self) -> Vec<usize> {
+        self.grid().dims().iter().map(|length| *length as usize).collect()
+    }
+
+    /// Which dimensions are periodic (MPI_Cart_get).
+    pub fn periods(&self) -> &[bool] {
+        self.grid().periods()
+    }
+
+    /// The coordinates of a rank, from 0 in each dimension (MPI_Cart_coords).
+    ///
+    /// # Errors
+    /// No such rank.
+    pub fn coords(&self, rank: usize) -> Result<Vec<i32>, Error> {
+        self.told(self.grid().coords(narrowed(rank)))
+    }
+
+    /// The rank at these coordinates (MPI_Cart_rank). In a periodic dimension they may lie outside of the grid.
+    ///
+    /// # Errors
+    /// A coordinate that lies outside otherwise; not one for each dimension.
+    pub fn rank_of(&self, coords: &[i32]) -> Result<usize, Error> {
+        self.told(self.grid().rank(coords)).map(|rank| rank as usize)
+    }
+
+    /// Whom this rank receives from and sends to when all data move by `displacement` places along a dimension
+    /// (MPI_Cart_shift).
+    ///
+    /// # Errors
+    /// No such dimension.
+    pub fn shift(&self, dimension: usize, displacement: i32) -> Result<Shift, Error> {
+        let shift = self.told(self.grid().shift(self.core.rank(), dimension, displacement))?;
+        let wide = |rank: Option<u32>| rank.map(|rank| rank as usize);
+        Ok(Shift { source: wide(shift.source), destination: wide(shift.destination) })
+    }
+
+    /// The ranks before and behind this one in each dimension, in turn, which are its neighbours in collective calls
+    /// (MPI-4.1 section 8.6).
+    ///
+    /// ```
+    /// mpj::local::run(3, |world| {
+    ///     let row = world.create_cartesian(&[3], &[false], false).unwrap().unwrap();
+    ///     let neighbours = [[None, Some(1)], [Some(0), Some(2)], [Some(1), None]];
+    ///     assert_eq!(row.neighbours(), neighbours[row.rank()]);
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
+    pub fn neighbours(&self) -> Vec<Option<usize>> {
+        let neighbours = self.grid().neighbours(self.core.rank());
+        let neighbours = neighbours.expect("this rank is one of the grid");
+        neighbours.into_iter().map(|rank| rank.map(|rank| rank as usize)).collect()
+    }
+
+    /// Divides the grid into its parts along the dimensions that `remain` (MPI_Cart_sub). Collective; all ranks give
+    /// the same dimensions.
+    ///
+    /// # Errors
+    /// Not one entry for each dimension; as [`Communicator::split`].
+    pub fn sub(&self, remain: &[bool]) -> Result<Self, Error> {
+        self.made(self.core.cartesian_sub(remain)).map(Self)
+    }
+
+    /// [`Communicator::dup`]; the duplicate has the same grid.
+    ///
+    /// # Errors
+    /// As [`Communicator::dup`].
+    pub fn dup(&self) -> Result<Self, Error> {
+        self.0.dup().map(Self)
+    }
+
+    fn grid(&self) -> &Cartesian {
+        self.core.grid().expect("it was made with a grid")
+    }
+
+    fn told<T>(&self, outcome: Result<T, TopologyError>) -> Result<T, Error> {
+        self.answer(outcome.map_err(mpicore::Error::from))
+    }
+}
+
+impl Deref for CartesianCommunicator {
+    type Target = Communicator;
+
+    fn deref(&self) -> &Communicator {
+        &self.0
+    }
+}
+
+/// The lengths of a grid of so many nodes, as close to each other as possible and not increasing; those that are not 0
+/// stay (MPI_Dims_create).
+///
+/// # Errors
+/// [`ErrorClass::Dims`](crate::ErrorClass::Dims): the nodes cannot be divided in this way, or are more than there can
+/// be ranks. [`ErrorClass::Arg`](crate::ErrorClass::Arg): no nodes.
+///
+/// ```
+/// assert_eq!(mpj::dims_create(12, [0, 3, 0])?, [2, 3, 2]);
+/// assert_eq!(mpj::dims_create(12, [5, 0]).unwrap_err().class(), mpj::ErrorClass::Dims);
+/// # Ok::<(), mpj::Error>(())
+/// ```
+pub fn dims_create<const N: usize>(nodes: usize, dims: [usize; N]) -> Result<[usize; N], Error> {
+    let mut lengths = dims.map(narrowed);
+    let most = lengths.iter().copied().chain([narrowed(nodes)]).max();
+    let outcome = match most.filter(|length| i32::try_from(*length).is_err()) {
+        Some(length) => Err(TopologyError::TooLarge { dimension: 0, length }),
+        None => topology::dims_create(narrowed(nodes), &mut lengths),
+    };
+    outcome.map_err(mpicore::Error::from)?;
+    Ok(lengths.map(|length| length as usize))
+}

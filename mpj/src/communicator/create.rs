@@ -1,0 +1,238 @@
+//! How communicators are made (MPI-4.1 section 7.4).
+
+use mpicore::{Creating, SplitKey};
+
+use super::Communicator;
+use crate::error::Error;
+use crate::group::Group;
+
+/// A communicator that is being made: see [`Communicator::idup`]. Dropping it gives the communicator up on this
+/// rank; the other ranks get theirs.
+#[must_use = "the communicator comes from `wait`"]
+pub struct PendingCommunicator {
+    parent: Communicator,
+    creating: Creating,
+}
+
+impl PendingCommunicator {
+    /// Waits for the communicator (MPI_Wait).
+    ///
+    /// # Errors
+    /// As [`Communicator::dup`].
+    pub fn wait(self) -> Result<Communicator, Error> {
+        self.parent.made(self.creating.wait())
+    }
+
+    /// Tests whether the communicator is there (MPI_Test): gives it, or what is being made.
+    ///
+    /// # Errors
+    /// As [`Communicator::dup`].
+    ///
+    /// ```
+    /// mpj::local::run(2, |world| {
+    ///     let mut pending = world.idup().unwrap();
+    ///     let made = loop {
+    ///         match pending.test().unwrap() {
+    ///             Ok(made) => break made,
+    ///             Err(still) => pending = still,
+    ///         }
+    ///     };
+    ///     made.barrier().unwrap();
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
+    pub fn test(self) -> Result<Result<Communicator, Self>, Error> {
+        let parent = self.parent;
+        match self.creating.test() {
+            Ok(Ok(core)) => parent.made(Ok(core)).map(Ok),
+            // Nothing has come, which shows nothing of the program: no answer.
+            Ok(Err(creating)) => Ok(Err(Self { parent, creating })),
+            Err(error) => parent.answer(Err(error)),
+        }
+    }
+}
+
+impl Communicator {
+    /// A communicator of the same ranks whose messages never match those of this one
+    /// (MPI_Comm_dup). Collective: every rank calls it, in the same order.
+    ///
+    /// It belongs to the same context of the ranks (see [`crate::World::on_context`]). It has the error handler of
+    /// this one, and of its attributes what their keys copy.
+    ///
+    /// # Errors
+    /// As [`Communicator::send`]; on every rank, that no context id is left, since some rank has 2^30
+    /// communicators; on this rank alone, that a copy callback of an attribute has failed, see [`crate::Key::with`].
+    /// Those that there are stay usable then.
+    ///
+    /// ```
+    /// mpj::local::run(2, |world| {
+    ///     let other = world.dup().unwrap();
+    ///     if world.rank() == 0 {
+    ///         world.send(&[1], 1, 0).unwrap();
+    ///         other.send(&[2], 1, 0).unwrap();
+    ///     } else {
+    ///         let mut value = [0];
+    ///         other.recv(&mut value, 0, 0).unwrap();
+    ///         assert_eq!(value, [2]);
+    ///         world.recv(&mut value, 0, 0).unwrap();
+    ///         assert_eq!(value, [1]);
+    ///     }
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
+    pub fn dup(&self) -> Result<Self, Error> {
+        self.made(self.core.dup())
+    }
+
+    /// [`Communicator::dup`] without waiting (MPI_Comm_idup). It goes on in whatever call of this rank makes progress.
+    /// Attributes are copied as they are now.
+    ///
+    /// # Errors
+    /// What made the device unusable; the rest comes from [`PendingCommunicator::wait`].
+    ///
+    /// ```
+    /// mpj::local::run(3, |world| {
+    ///     let pending = world.idup().unwrap();
+    ///     world.barrier().unwrap();
+    ///     assert_eq!(pending.wait().unwrap().group(), world.group());
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
+    pub fn idup(&self) -> Result<PendingCommunicator, Error> {
+        let creating = self.answer(self.core.idup())?;
+        Ok(PendingCommunicator { parent: self.clone(), creating })
+    }
+
+    /// Divides the ranks into a communicator for each color (MPI_Comm_split). In it, ranks are ordered by their keys,
+    /// and those with equal keys as they are here. Collective.
+    ///
+    /// # Errors
+    /// As [`Communicator::dup`], but for attributes.
+    ///
+    /// ```
+    /// mpj::local::run(4, |world| {
+    ///     // Even and odd ranks, each in the opposite order.
+    ///     let rank = world.rank();
+    ///     let part = world.split(rank as u32 % 2, -(rank as i32)).unwrap();
+    ///     assert!(part.group().iter().eq([2 + rank % 2, rank % 2]));
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
+    pub fn split(&self, color: u32, key: i32) -> Result<Self, Error> {
+        let part = self.split_some(Some(color), key)?;
+        Ok(part.expect("a rank with a color is in a part"))
+    }
+
+    /// [`Communicator::split`] in which ranks may have no color, MPI_UNDEFINED: they call it too, and get no
+    /// communicator.
+    ///
+    /// # Errors
+    /// As [`Communicator::split`].
+    ///
+    /// ```
+    /// mpj::local::run(3, |world| {
+    ///     let color = (world.rank() > 0).then_some(7);
+    ///     let workers = world.split_some(color, 0).unwrap();
+    ///     assert_eq!(workers.map(|workers| workers.size()), color.map(|_| 2));
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
+    pub fn split_some(&self, color: Option<u32>, key: i32) -> Result<Option<Self>, Error> {
+        self.made_some(self.core.split(SplitKey { color, key }))
+    }
+
+    /// Divides the ranks into those of each host, which can share memory (MPI_Comm_split_type with
+    /// MPI_COMM_TYPE_SHARED). Collective.
+    ///
+    /// # Errors
+    /// As [`Communicator::split`].
+    ///
+    /// ```
+    /// mpj::local::run(2, |world| {
+    ///     assert_eq!(world.split_by_host(0).unwrap().size(), 2);
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
+    pub fn split_by_host(&self, key: i32) -> Result<Self, Error> {
+        let part = self.made_some(self.core.split_by_host(key))?;
+        Ok(part.expect("every rank is on a host"))
+    }
+
+    /// A communicator of the members of `group`, for these; `None` for the others, who call it too (MPI_Comm_create).
+    /// Different ranks may give different groups, if these have no rank in common. Collective.
+    ///
+    /// # Errors
+    /// As [`Communicator::split`]. [`ErrorClass::Group`](crate::ErrorClass::Group): the group has a rank that this
+    /// communicator does not have, or one that gives another group.
+    ///
+    /// ```
+    /// mpj::local::run(4, |world| {
+    ///     let group = world.group().incl([3, 1]).unwrap();
+    ///     let made = world.create(&group).unwrap();
+    ///     assert_eq!(made.map(|made| made.rank()), group.rank_of(world.rank()));
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
+    pub fn create(&self, group: &Group) -> Result<Option<Self>, Error> {
+        self.made_some(self.core.create(&group.core))
+    }
+
+    /// A communicator of the members of `group`, who alone call it (MPI_Comm_create_group). Calls of several threads at
+    /// the same time are kept apart by different tags.
+    ///
+    /// # Errors
+    /// As [`Communicator::split`]. [`ErrorClass::Group`](crate::ErrorClass::Group): the group has a rank that this
+    /// communicator does not have, or lacks the caller.
+    ///
+    /// ```
+    /// mpj::local::run(3, |world| {
+    ///     if world.rank() < 2 {
+    ///         let group = world.group().incl([0, 1]).unwrap();
+    ///         world.create_group(&group, 7).unwrap().barrier().unwrap();
+    ///     }
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
+    pub fn create_group(&self, group: &Group, tag: u32) -> Result<Self, Error> {
+        self.made(self.core.create_group(&group.core, tag))
+    }
+
+    /// A communicator of the members of `group`, who alone call it, and need not be ranks of this one: that only says
+    /// in which context of the rank it is (MPI_Comm_create_from_group). Calls of several threads at the same time are
+    /// kept apart by different texts. It has no error handler.
+    ///
+    /// # Errors
+    /// As [`Communicator::create_group`], but for members of this communicator.
+    ///
+    /// ```
+    /// mpj::local::run(3, |world| {
+    ///     let pair = mpj::Group::of_ranks([2, 0]).unwrap();
+    ///     if pair.rank_of(world.rank()).is_some() {
+    ///         let made = world.create_from_group(&pair, "org.example.pair").unwrap();
+    ///         assert!(made.group() == pair);
+    ///     }
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
+    pub fn create_from_group(&self, group: &Group, text: &str) -> Result<Self, Error> {
+        let host = self.core.host();
+        self.made(mpicore::Communicator::create_from_group(host, &group.core, text))
+    }
+
+    /// What a call of the core has made, for this rank.
+    pub(super) fn made(
+        &self,
+        made: Result<mpicore::Communicator, mpicore::Error>,
+    ) -> Result<Self, Error> {
+        self.answer(made).map(|core| Self::new(self.device.clone(), core))
+    }
+
+    /// The same where some ranks get none.
+    pub(super) fn made_some(
+        &self,
+        made: Result<Option<mpicore::Communicator>, mpicore::Error>,
+    ) -> Result<Option<Self>, Error> {
+        let made = self.answer(made)?;
+        Ok(made.map(|core| Self::new(self.device.clone(), core)))
+    }
+}

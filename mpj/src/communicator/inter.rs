@@ -1,0 +1,119 @@
+//! Intercommunicators: two groups that talk to each other (MPI-4.1 section 7.6).
+
+use super::Communicator;
+use crate::error::Error;
+use crate::group::{Group, narrowed};
+
+/// Two groups without a rank in common, whose ranks talk to those of the other one. See
+/// [`Communicator::create_inter`]. A copy is the same one.
+#[derive(Clone)]
+pub struct InterCommunicator {
+    /// Its peers are the other group.
+    pub(crate) communicator: Communicator,
+}
+
+/// The other group, as the leader of this one finds it.
+#[derive(Clone, Copy)]
+pub struct OtherGroup<'a> {
+    /// A communicator that both leaders are in.
+    pub peers: &'a Communicator,
+    /// The rank of the other leader there.
+    pub leader: usize,
+    /// The tag of what the leaders tell each other there.
+    pub tag: i32,
+}
+
+impl Communicator {
+    /// An intercommunicator of the ranks of this communicator and those of another one (MPI_Intercomm_create). All
+    /// ranks of both call it. The rank `leader` speaks for this one: it says who the other leader is, by a
+    /// communicator that both are in. What other ranks say of it does not matter.
+    ///
+    /// # Errors
+    /// As [`Communicator::split`]. [`ErrorClass::Group`](crate::ErrorClass::Group), on all ranks: the groups have a
+    /// rank in common. [`ErrorClass::Root`](crate::ErrorClass::Root): no rank is the leader. Where the leader cannot
+    /// reach the other one, the other ranks get [`ErrorClass::Other`](crate::ErrorClass::Other).
+    ///
+    /// ```
+    /// use mpj::OtherGroup;
+    /// mpj::local::run(5, |world| {
+    ///     let is_odd = world.rank() % 2 == 1;
+    ///     let half = world.split(is_odd.into(), 0).unwrap();
+    ///     // Rank 0 leads the even ones, rank 1 the odd ones.
+    ///     let other = OtherGroup { peers: &world, leader: (!is_odd).into(), tag: 0 };
+    ///     let between = half.create_inter(0, Some(other)).unwrap();
+    ///     assert_eq!((between.size(), between.remote_size()), if is_odd { (2, 3) } else { (3, 2) });
+    ///     between.barrier().unwrap();
+    ///     let all = between.merge(is_odd).unwrap();
+    ///     assert!(all.group().iter().eq([0, 2, 4, 1, 3]));
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
+    pub fn create_inter(
+        &self,
+        leader: usize,
+        other: Option<OtherGroup<'_>>,
+    ) -> Result<InterCommunicator, Error> {
+        let other = other.map(|OtherGroup { peers, leader, tag }| mpicore::OtherGroup {
+            peers: &peers.core,
+            leader: narrowed(leader),
+            tag,
+        });
+        let made = self.made(self.core.create_inter(narrowed(leader), other));
+        made.map(|communicator| InterCommunicator { communicator })
+    }
+}
+
+impl InterCommunicator {
+    /// This process's rank in its own group (MPI_Comm_rank).
+    pub fn rank(&self) -> usize {
+        self.communicator.rank()
+    }
+
+    /// How many ranks its own group has (MPI_Comm_size).
+    pub fn size(&self) -> usize {
+        self.communicator.size()
+    }
+
+    /// How many ranks the other group has (MPI_Comm_remote_size).
+    pub fn remote_size(&self) -> usize {
+        self.communicator.core.peers().size() as usize
+    }
+
+    /// Its own group (MPI_Comm_group).
+    pub fn group(&self) -> Group {
+        self.communicator.group()
+    }
+
+    /// The other group (MPI_Comm_remote_group).
+    pub fn remote_group(&self) -> Group {
+        self.communicator.core.peers().clone().into()
+    }
+
+    /// An intercommunicator of the same groups whose messages never match those of this one (MPI_Comm_dup). Collective
+    /// over both groups.
+    ///
+    /// # Errors
+    /// As [`Communicator::dup`].
+    pub fn dup(&self) -> Result<Self, Error> {
+        self.communicator.dup().map(|communicator| Self { communicator })
+    }
+
+    /// Both groups as one communicator (MPI_Intercomm_merge). The ranks of a group all give the same; those that say
+    /// `high` come behind the others. If both groups say the same, the order is one of the two. Collective over both
+    /// groups.
+    ///
+    /// # Errors
+    /// As [`Communicator::split`].
+    pub fn merge(&self, high: bool) -> Result<Communicator, Error> {
+        self.communicator.made(self.communicator.core.merge(high))
+    }
+
+    /// Waits until every rank of both groups has called it (MPI_Barrier).
+    ///
+    /// # Errors
+    /// As [`Communicator::recv`].
+    pub fn barrier(&self) -> Result<(), Error> {
+        let plan = self.communicator.core.inter_barrier();
+        self.communicator.answer(plan.and_then(mpicore::Plan::run))
+    }
+}

@@ -1,0 +1,182 @@
+//! Groups of ranks (MPI-4.1 section 7.3): the core's, in the words of this face.
+
+pub use mpicore::group::Comparison;
+use mpicore::group::{self, GroupError, RankRange};
+
+use crate::error::Error;
+
+/// An ordered set of ranks of the job. A group is a value: it never changes, and a copy shares its memory. A *rank* is
+/// a place in the group, a *world rank* the number of a process in the world.
+///
+/// ```
+/// use mpj::Group;
+/// let world = Group::of_ranks(0..6)?;
+/// let group = world.incl([5, 0, 3])?;
+/// assert_eq!((group.size(), group.world_rank(0)?, group.rank_of(3)), (3, 5, Some(2)));
+/// assert_eq!(world.difference(&group), Group::of_ranks([1, 2, 4])?);
+/// # Ok::<(), mpj::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Group {
+    pub(crate) core: group::Group,
+}
+
+impl Group {
+    /// The group without members: MPI_GROUP_EMPTY.
+    pub fn empty() -> Self {
+        group::Group::empty().into()
+    }
+
+    /// The group of these world ranks in this order.
+    ///
+    /// # Errors
+    /// A world rank that comes more than once.
+    pub fn of_ranks(world_ranks: impl IntoIterator<Item = usize>) -> Result<Self, Error> {
+        let core = group::Group::of_ranks(world_ranks.into_iter().map(narrowed));
+        core.map(Self::from).map_err(Error::from)
+    }
+
+    /// How many members there are (MPI_Group_size).
+    pub fn size(&self) -> usize {
+        self.core.size() as usize
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.core.is_empty()
+    }
+
+    /// The world ranks, in the order of the ranks.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = usize> + DoubleEndedIterator {
+        self.core.iter().map(|rank| rank as usize)
+    }
+
+    /// The rank of a process of the world, if it is a member (MPI_Group_rank).
+    pub fn rank_of(&self, world_rank: usize) -> Option<usize> {
+        let rank = self.core.rank_of(u32::try_from(world_rank).ok()?);
+        rank.map(|rank| rank as usize)
+    }
+
+    /// Which process of the world has a rank.
+    ///
+    /// # Errors
+    /// No member has this rank.
+    pub fn world_rank(&self, rank: usize) -> Result<usize, Error> {
+        let found = u32::try_from(rank).ok().and_then(|rank| self.core.job_rank(rank).ok());
+        found.map(|rank| rank as usize).ok_or_else(|| no_rank(&self.core, rank))
+    }
+
+    /// The ranks that the members with `ranks` have in `other`; `None` for those that are not there
+    /// (MPI_Group_translate_ranks).
+    ///
+    /// # Errors
+    /// No member of this group has one of the ranks.
+    pub fn translate_ranks(
+        &self,
+        ranks: impl IntoIterator<Item = usize>,
+        other: &Self,
+    ) -> Result<Vec<Option<usize>>, Error> {
+        ranks.into_iter().map(|rank| Ok(other.rank_of(self.world_rank(rank)?))).collect()
+    }
+
+    /// How this group and `other` relate (MPI_Group_compare).
+    pub fn compare(&self, other: &Self) -> Comparison {
+        self.core.compare(&other.core)
+    }
+
+    /// The members of this group, then those of `other` that are not in this one (MPI_Group_union).
+    pub fn union(&self, other: &Self) -> Self {
+        self.core.union(&other.core).into()
+    }
+
+    /// The members of this group that are in `other` too, in the order of this group (MPI_Group_intersection).
+    pub fn intersection(&self, other: &Self) -> Self {
+        self.core.intersection(&other.core).into()
+    }
+
+    /// The members of this group that are not in `other`, in the order of this group (MPI_Group_difference).
+    pub fn difference(&self, other: &Self) -> Self {
+        self.core.difference(&other.core).into()
+    }
+
+    /// The members with `ranks`, in the order of `ranks` (MPI_Group_incl).
+    ///
+    /// # Errors
+    /// No member has one of the ranks; one is named more than once.
+    ///
+    /// ```
+    /// use mpj::Group;
+    /// let group = Group::of_ranks(0..8)?;
+    /// let even = group.incl((0..8).step_by(2))?;
+    /// assert!(even.iter().eq([0, 2, 4, 6]));
+    /// assert_eq!(group.incl([8]).unwrap_err().class(), mpj::ErrorClass::Rank);
+    /// # Ok::<(), mpj::Error>(())
+    /// ```
+    pub fn incl(&self, ranks: impl IntoIterator<Item = usize>) -> Result<Self, Error> {
+        made(self.core.incl(&self.narrow(ranks)?))
+    }
+
+    /// The members without those that have `ranks` (MPI_Group_excl).
+    ///
+    /// # Errors
+    /// As [`Group::incl`].
+    pub fn excl(&self, ranks: impl IntoIterator<Item = usize>) -> Result<Self, Error> {
+        made(self.core.excl(&self.narrow(ranks)?))
+    }
+
+    /// The members that the ranges name, in the order of naming (MPI_Group_range_incl).
+    ///
+    /// # Errors
+    /// A range that does not lead from its first to its last rank; as [`Group::incl`].
+    ///
+    /// ```
+    /// use mpj::{Group, RankRange};
+    /// let odd = Group::of_ranks(0..8)?.range_incl(&[RankRange { first: 7, last: 0, stride: -2 }])?;
+    /// assert!(odd.iter().eq([7, 5, 3, 1]));
+    /// # Ok::<(), mpj::Error>(())
+    /// ```
+    pub fn range_incl(&self, ranges: &[RankRange]) -> Result<Self, Error> {
+        made(self.core.range_incl(ranges))
+    }
+
+    /// The members without those that the ranges name (MPI_Group_range_excl).
+    ///
+    /// # Errors
+    /// As [`Group::range_incl`].
+    pub fn range_excl(&self, ranges: &[RankRange]) -> Result<Self, Error> {
+        made(self.core.range_excl(ranges))
+    }
+
+    fn narrow(&self, ranks: impl IntoIterator<Item = usize>) -> Result<Vec<u32>, Error> {
+        let one = |rank| u32::try_from(rank).map_err(|_| no_rank(&self.core, rank));
+        ranks.into_iter().map(one).collect()
+    }
+}
+
+fn made(core: Result<group::Group, GroupError>) -> Result<Group, Error> {
+    core.map(Group::from).map_err(Error::from)
+}
+
+/// A number as the core has them. The highest one stands for all that are higher; no rank has it.
+pub(crate) fn narrowed(number: usize) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
+}
+
+/// No member of the group has the rank.
+pub(crate) fn no_rank(group: &group::Group, rank: usize) -> Error {
+    let rank = i64::try_from(rank).unwrap_or(i64::MAX);
+    GroupError::Rank { rank, size: group.size() }.into()
+}
+
+impl From<group::Group> for Group {
+    /// A group of the core, whose job ranks are world ranks.
+    fn from(core: group::Group) -> Self {
+        Self { core }
+    }
+}
+
+impl From<GroupError> for Error {
+    fn from(error: GroupError) -> Self {
+        Self::Core(error.into())
+    }
+}
