@@ -234,7 +234,7 @@ impl Communicator {
 
     /// The tag of the next collective call.
     fn next_tag(&self) -> i32 {
-        // SYNC: relaxed, since all that counts is the order of the calls of one thread.
+        // Relaxed: all that counts is the order of the calls of one thread.
         (self.0.calls.fetch_add(1, Ordering::Relaxed) % CALL_NUMBERS) as i32
     }
 

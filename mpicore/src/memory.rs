@@ -1,13 +1,13 @@
 //! The memory that a collective works on: what its caller handed in, and the scratch area. Plans name
 //! [places](Place); this file finds the bytes, for messages and for the local steps between them.
 //!
-//! - M1: who makes an [`Input`] or an [`Output`] lends the memory of its region until the collective has ended,
+//! - CM1: who makes an [`Input`] or an [`Output`] lends the memory of its region until the collective has ended,
 //!   as promised when the region was made (G1, G2 of the transport). A [`Memory`] is used by one run of one
 //!   schedule at a time, and lives as long as its messages.
-//! - M2: no message of a round writes what another one reads or writes, local steps run while no message is
+//! - CM2: no message of a round writes what another one reads or writes, local steps run while no message is
 //!   under way, one after the other, and nothing but messages reads or writes before that: the contract of
 //!   [`Schedule`](crate::collective::Schedule). The input is only read.
-//! - M3: bytes are named by a span or by a layout inside of an area, or the call is refused.
+//! - CM3: bytes are named by a span or by a layout inside of an area, or the call is refused.
 
 #![allow(unsafe_code, reason = "divides borrowed buffers among messages")]
 
@@ -162,7 +162,7 @@ pub(crate) struct Memory {
     kept: [Vec<u64>; 2],
 }
 
-// SAFETY: M1 lends the memory to the collective, whatever thread runs it.
+// SAFETY: CM1 lends the memory to the collective, whatever thread runs it.
 unsafe impl Send for Input {}
 // SAFETY: as above; nothing is read by a shared reference to it.
 unsafe impl Sync for Input {}
@@ -214,7 +214,7 @@ impl Memory {
         std::mem::take(&mut self.kept[1])
     }
 
-    /// Refuses buffers in which not all places of a schedule are (M3).
+    /// Refuses buffers in which not all places of a schedule are (CM3).
     fn check(&self, schedule: &Schedule) -> Result<(), Error> {
         use crate::collective::{Local, Message};
         for round in schedule.rounds() {
@@ -236,7 +236,7 @@ impl Memory {
     /// What is sent from a place.
     pub(crate) fn source(&self, place: Place) -> Result<Source, Error> {
         let area = self.area(place.buffer);
-        // SAFETY: M1; `locate` answers what lies inside (M3), and a layout is checked against the whole area.
+        // SAFETY: CM1; `locate` answers what lies inside (CM3), and a layout is checked against the whole area.
         let region = |at, len| unsafe { SendRegion::new(area.start.wrapping_add(at), len) };
         match area.locate(place)? {
             Spot::Span(at, len) => Ok(region(at, len).into()),
@@ -247,7 +247,7 @@ impl Memory {
     /// Where what comes to a place goes.
     pub(crate) fn sink(&self, place: Place) -> Result<Sink, Error> {
         let area = self.area(place.buffer);
-        // SAFETY: as in `source`; M2: nobody else writes the bytes that are named.
+        // SAFETY: as in `source`; CM2: nobody else writes the bytes that are named.
         let region = |at, len| unsafe { RecvRegion::new(area.start.wrapping_add(at), len) };
         match area.locate(place)? {
             Spot::Span(at, len) => Ok(region(at, len).into()),
@@ -274,7 +274,7 @@ impl Memory {
         if left_len == 0 {
             return Ok(());
         }
-        // SAFETY: M1, M2: nobody writes these bytes now; they lie inside of the area (M3).
+        // SAFETY: CM1, CM2: nobody writes these bytes now; they lie inside of the area (CM3).
         let left = unsafe { std::slice::from_raw_parts(left.start.add(left_at), left_len) };
         // SAFETY: as above, and nobody else reads them; the places of a reduction do not overlap.
         let right = unsafe { std::slice::from_raw_parts_mut(right.start.add(right_at), right_len) };

@@ -216,8 +216,8 @@ impl Running {
             let Some(messages) = work.schedule.round(round).filter(|_| !is_stopped) else {
                 return self.finish(work);
             };
-            // SYNC: relaxed, since nothing of the round is under way yet.
-            self.open.store(messages.messages.len() + 1, Ordering::Relaxed);
+            // Relaxed: nothing of the round is under way yet.
+            self.open.store(messages.messages.len() + 1, Ordering::Relaxed); // SYNC: round
             let device = self.communicator.device();
             let started: Vec<_> = messages
                 .messages
@@ -265,8 +265,8 @@ impl Running {
 
     /// One of what `open` counts is there no more; whether that was the last.
     fn is_last(&self) -> bool {
-        // SYNC: acquire and release: who goes on sees what the others have done in the round.
-        self.open.fetch_sub(1, Ordering::AcqRel) == 1
+        // Who goes on sees what the others have done in the round.
+        self.open.fetch_sub(1, Ordering::AcqRel) == 1 // SYNC: round
     }
 
     /// The local steps of the round. Nobody waits here who could be given a panic of the user's operation, so it

@@ -82,7 +82,7 @@ pub use memory::{RecvBuffer, SendBuffer, Unit, View};
 pub use memory::{Strided, StridedMut, block, block_mut, column, column_mut};
 pub use mpicore::ErrorClass;
 pub use mpicore::group::RankRange;
-pub use mpicore::{Cause, ErrorClass, Relation};
+pub use mpicore::{Cause, Relation};
 /// Makes a structure an element of messages: see the trait [`trait@Datatype`].
 ///
 /// Every field has to be an element: a number, a [`Pod`], another structure with this derive, or an array of these.

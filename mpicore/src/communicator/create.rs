@@ -279,7 +279,7 @@ impl Communicator {
 
     /// What tells an agreement of this communicator from others, on all ranks that make the same call.
     pub(super) fn salt(&self) -> u32 {
-        // SYNC: relaxed: the calls of a communicator are made one after the other.
+        // Relaxed: the calls of a communicator are made one after the other.
         let calls = self.0.calls.load(Ordering::Relaxed);
         self.0.id ^ calls.rotate_left(16)
     }

@@ -27,6 +27,9 @@ pub struct CollectiveRequest<T: Datatype> {
     into: Vec<T>,
 }
 
+/// What was sent, and the results.
+pub type Buffers<T> = (Vec<T>, Vec<T>);
+
 impl<T: Datatype> CollectiveRequest<T> {
     /// Waits until the call is complete on this rank (MPI_Wait), and gives the buffer with the results back.
     ///
@@ -41,7 +44,7 @@ impl<T: Datatype> CollectiveRequest<T> {
     ///
     /// # Errors
     /// As [`CollectiveRequest::wait`].
-    pub fn wait_both(mut self) -> Result<(Vec<T>, Vec<T>), Error> {
+    pub fn wait_both(mut self) -> Result<Buffers<T>, Error> {
         let Some(request) = self.open.take() else {
             return Err(mpjdev::Error::Request.into());
         };
@@ -54,7 +57,7 @@ impl<T: Datatype> CollectiveRequest<T> {
     ///
     /// # Errors
     /// As [`CollectiveRequest::wait`].
-    pub fn test(mut self) -> Result<Result<(Vec<T>, Vec<T>), Self>, Error> {
+    pub fn test(mut self) -> Result<Result<Buffers<T>, Self>, Error> {
         let device = self.device.clone();
         let ended = device.itest(&mut self.open).map_err(mpicore::Error::from);
         match device.answer_look(ended)? {
