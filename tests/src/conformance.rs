@@ -10,7 +10,7 @@ pub mod adapter;
 pub mod device;
 
 /// How long one check may take.
-pub const LIMIT: Duration = Duration::from_secs(20);
+pub const LIMIT: Duration = Duration::from_secs(60);
 
 /// Runs one check on a thread of its own.
 ///

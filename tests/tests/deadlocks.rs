@@ -3,7 +3,9 @@
 //! `MPJ_PROGRAMS=100000 MPJ_PROGRAMS_SEED=2 cargo test -p mpj-tests --test deadlocks` runs more
 //! programs, and others.
 
+use std::iter;
 use std::process::Command;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -233,13 +235,25 @@ fn a_panic_that_is_caught_is_no_cause() {
     deadlock(&["-n", "2", DEADLOCK, "caught"], &says);
 }
 
+/// Four jobs at a time, since they spend most of theirs asleep.
 #[test]
 fn spoilt_programs_are_reported() {
     let first = asked("MPJ_PROGRAMS_SEED", 1);
-    for seed in first..first + asked("MPJ_SPOILT_PROGRAMS", 24) {
-        let (ranks, backend) = JOBS[seed as usize % JOBS.len()];
-        let seed = seed.to_string();
-        let words = ["-n", ranks, "--backend", backend, "--timeout", "20", PROGRAM];
-        deadlock(&[&words[..], &["spoilt", &seed]].concat(), &["mpjrun: "]);
-    }
+    let last = first + asked("MPJ_SPOILT_PROGRAMS", 24);
+    let next = AtomicU64::new(first);
+    thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                let seeds = iter::repeat_with(|| next.fetch_add(1, Ordering::Relaxed));
+                seeds.take_while(|seed| *seed < last).for_each(spoilt);
+            });
+        }
+    });
+}
+
+fn spoilt(seed: u64) {
+    let (ranks, backend) = JOBS[seed as usize % JOBS.len()];
+    let seed = seed.to_string();
+    let words = ["-n", ranks, "--backend", backend, "--timeout", "20", PROGRAM];
+    deadlock(&[&words[..], &["spoilt", &seed]].concat(), &["mpjrun: "]);
 }

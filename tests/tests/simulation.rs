@@ -11,7 +11,7 @@ use std::time::Duration;
 use mpj_tests::sim::{self, Reached};
 
 /// How long one seed may take.
-const LIMIT: Duration = Duration::from_secs(20);
+const LIMIT: Duration = Duration::from_secs(60);
 
 /// Runs a simulation with each seed, under a watchdog; returns what all of them reached.
 fn campaign(simulation: fn(u64) -> Result<Reached, String>, seeds: Range<u64>) -> Reached {

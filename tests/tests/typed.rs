@@ -31,7 +31,7 @@ mod strided;
 mod structures;
 
 /// How long a job may take.
-const LIMIT: Duration = Duration::from_secs(20);
+const LIMIT: Duration = Duration::from_secs(60);
 
 /// How long dumps may take.
 const GRACE: Duration = Duration::from_secs(3);

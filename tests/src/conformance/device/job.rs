@@ -15,7 +15,7 @@ use mpjdev::{Adapter, Circumstance, Device, Options, Protocol, Table};
 use super::rank::Rank;
 
 /// How long a job may take.
-pub const LIMIT: Duration = Duration::from_secs(20);
+pub const LIMIT: Duration = Duration::from_secs(60);
 
 /// How long the others may take once one rank has failed, and how long a dump may take.
 const GRACE: Duration = Duration::from_secs(3);
