@@ -238,7 +238,7 @@ impl Communicator {
         (self.0.calls.fetch_add(1, Ordering::Relaxed) % CALL_NUMBERS) as i32
     }
 
-    /// The next collective call. Its tag is taken here, when nothing can be refused any more.
+    /// The next collective call, with the peers that messages have.
     fn plan(
         &self,
         call: Call,
@@ -246,9 +246,20 @@ impl Communicator {
         buffers: (Input, Output),
         reduction: Option<Reduction>,
     ) -> Result<Plan, Error> {
-        let (peers, context) = (self.peers().clone(), self.collective_context());
-        let mut plan =
-            Plan::new(self, call, Route { peers, context, tag: 0 }, schedule, buffers, reduction)?;
+        self.plan_among(self.peers().clone(), call, schedule, buffers, reduction)
+    }
+
+    /// The next collective call, with other peers. Its tag is taken here, when nothing can be refused any more.
+    fn plan_among(
+        &self,
+        peers: Group,
+        call: Call,
+        schedule: Schedule,
+        buffers: (Input, Output),
+        reduction: Option<Reduction>,
+    ) -> Result<Plan, Error> {
+        let route = Route { peers, context: self.collective_context(), tag: 0 };
+        let mut plan = Plan::new(self, call, route, schedule, buffers, reduction)?;
         plan.set_tag(self.next_tag());
         Ok(plan)
     }

@@ -21,6 +21,7 @@ mod started;
 
 pub use blocks::Blocks;
 pub use kept::PersistentCollective;
+pub(crate) use reduction::same_length;
 pub use started::CollectiveRequest;
 
 impl Communicator {
@@ -39,11 +40,11 @@ impl Communicator {
 
     /// Runs what a call has planned.
     pub(crate) fn run(&self, plan: Result<Plan, Error>) -> Result<(), Error> {
-        self.device.answer(plan.and_then(|plan| Ok(plan.run()?)))
+        self.answer(plan.and_then(|plan| Ok(plan.run()?)))
     }
 
     /// The units of one rank, of `units` that are divided among all ranks.
-    fn share(&self, units: u64) -> Result<u64, Error> {
+    pub(crate) fn share(&self, units: u64) -> Result<u64, Error> {
         let ranks = self.core.peers().size();
         match units.checked_rem(ranks.into()) {
             Some(0) => Ok(units / u64::from(ranks)),

@@ -17,6 +17,7 @@ use crate::selector::Source;
 use crate::status::Status;
 
 mod attribute;
+mod between;
 mod cartesian;
 mod create;
 mod inter;
@@ -24,6 +25,7 @@ mod inter;
 mod tests;
 
 pub use attribute::Key;
+pub use between::Root;
 pub use cartesian::{CartesianCommunicator, Shift, dims_create};
 pub use create::PendingCommunicator;
 pub use inter::{InterCommunicator, OtherGroup};

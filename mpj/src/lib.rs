@@ -71,7 +71,7 @@ pub use bytemuck::{self, Pod, Zeroable};
 pub use collective::{Blocks, CollectiveRequest, PersistentCollective};
 pub use communicator::{
     CartesianCommunicator, Communicator, InterCommunicator, Key, OtherGroup, PendingCommunicator,
-    Shift, dims_create,
+    Root, Shift, dims_create,
 };
 #[doc(hidden)]
 pub use datatype::derive;

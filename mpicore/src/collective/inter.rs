@@ -1,12 +1,12 @@
 //! Collectives between the two groups of an intercommunicator (MPI-4.1 section 6.2.3), as schedules. The
 //! faces' calls on intercommunicators come here.
 //!
-//! All messages go to the other group, the *remote* one; peers are its ranks. A rank never sends to its
-//! own group. There is no working in place, no scan and no reduce_scatter here. Rooted collectives move
-//! data in one direction: between the root and the ranks of its remote group, who name it.
+//! Peers are the ranks of the other group, the *remote* one; behind them, from the size of that group on, come
+//! those of the own group, to which [`reduce_scatter`] alone sends. There is no working in place and no scan here.
+//! Rooted collectives move data in one direction: between the root and the ranks of its remote group, who name it.
 
 use super::alltoall::partner;
-use super::place::check_total;
+use super::place::{check_entries, check_total};
 use super::schedule::Draft;
 use super::{Blocks, Buffer, CollectiveError, Place, Schedule, Scratch};
 
@@ -268,6 +268,57 @@ fn collect(draft: &mut Draft, member: InterMember, count: u64, for_first: Option
         }
         draft.end_round();
     }
+}
+
+/// Combines the elements of all ranks of each group and divides the results among the ranks of the other:
+/// MPI_Reduce_scatter and MPI_Reduce_scatter_block (MPI-4.1 sections 6.10.1 and 6.10.2). `counts` is how many
+/// results each rank of this group gets; both groups give the same sum, which is how many elements each input has.
+/// The first rank of each group combines the operands of the other one in the order of ranks, and divides the results
+/// in its own.
+///
+/// # Errors
+/// [`CollectiveError::Entries`] unless there is a count for each rank of this group, [`CollectiveError::Count`] if
+/// twice their sum is more than `i64::MAX`.
+pub fn reduce_scatter(member: InterMember, counts: &[u64]) -> Result<Schedule, CollectiveError> {
+    check_entries(counts.len(), member.size)?;
+    let total = counts.iter().fold(0_u64, |total, &count| total.saturating_add(count));
+    check_total(total, 2)?;
+    let mut draft = Draft::new("reduce_scatter between groups by their first ranks");
+    let own = |rank| member.remote + rank;
+    let input = Place::first(Buffer::Input, total);
+    let output = Place::first(Buffer::Output, counts[member.rank as usize]);
+    if member.rank > 0 {
+        draft.send(0, input);
+        draft.end_round();
+        draft.receive(own(0), output);
+        return Ok(draft.finish());
+    }
+    draft.needs(Scratch::Elements { count: 2 * total, of: Buffer::Input });
+    let held = Place::first(Buffer::Scratch, total);
+    let landing = Place::elements(Buffer::Scratch, total, total);
+    for peer in (0..member.remote).rev() {
+        let is_first = peer + 1 == member.remote;
+        if peer == 0 {
+            draft.send(0, input);
+        }
+        draft.receive(peer, if is_first { held } else { landing });
+        if !is_first {
+            draft.reduce(landing, held);
+        }
+        draft.end_round();
+    }
+    let mut start = 0;
+    for (rank, &count) in (0..).zip(counts) {
+        let block = Place::elements(Buffer::Scratch, start, count);
+        if rank > 0 {
+            draft.send(own(rank), block);
+        } else {
+            draft.copy(block, output);
+            draft.end_round();
+        }
+        start += count;
+    }
+    Ok(draft.finish())
 }
 
 /// What the first rank of a group does when it has heard from all of the remote group: exchanges

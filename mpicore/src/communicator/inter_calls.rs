@@ -136,6 +136,25 @@ impl Communicator {
         let schedule = inter::allreduce(self.inter_member()?, count)?;
         self.plan(Call::Allreduce, schedule, (input, output), Some(reduction))
     }
+
+    /// Combines the elements of each group and divides the results among the ranks of the other: MPI_Reduce_scatter
+    /// and MPI_Reduce_scatter_block. `counts` are those of this rank's group.
+    ///
+    /// # Errors
+    /// See the head of the file.
+    pub fn inter_reduce_scatter(
+        &self,
+        input: Input,
+        output: Output,
+        counts: &[u64],
+        reduction: Reduction,
+    ) -> Result<Plan, Error> {
+        reduction.check()?;
+        let schedule = inter::reduce_scatter(self.inter_member()?, counts)?;
+        let both = self.peers().union(self.group());
+        let (call, buffers) = (Call::ReduceScatter, (input, output));
+        self.plan_among(both, call, schedule, buffers, Some(reduction))
+    }
 }
 
 fn is_equal(blocks: Blocks<'_>) -> bool {

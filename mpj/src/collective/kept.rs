@@ -131,7 +131,7 @@ impl Communicator {
         plan: impl FnOnce(&Kept<T>, &Kept<T>) -> Result<Plan, Error>,
     ) -> Result<PersistentCollective<T>, Error> {
         let (data, into) = (Kept::new(data), Kept::new(into));
-        let plan = self.device.answer(plan(&data, &into))?.persistent();
+        let plan = self.answer(plan(&data, &into))?.persistent();
         Ok(PersistentCollective { device: self.device.clone(), plan, open: None, data, into })
     }
 

@@ -35,7 +35,7 @@ impl Communicator {
 }
 
 /// Refuses buffers of operands and results that have not the same number of elements.
-fn same_length(operands: u64, results: u64) -> Result<(), Error> {
+pub(crate) fn same_length(operands: u64, results: u64) -> Result<(), Error> {
     if operands == results {
         return Ok(());
     }

@@ -85,7 +85,7 @@ impl Communicator {
         plan: impl FnOnce(&[T], &mut [T]) -> Result<Plan, Error>,
     ) -> Result<CollectiveRequest<T>, Error> {
         let open = plan(&data, &mut into).and_then(|plan| Ok(plan.start()?));
-        let open = Some(self.device.answer(open)?);
+        let open = Some(self.answer(open)?);
         Ok(CollectiveRequest { device: self.device.clone(), open, data, into })
     }
 

@@ -96,6 +96,17 @@ fn two_groups_meet_and_become_one() {
         let third = twin.idup().unwrap().wait().unwrap();
         assert_eq!(third.compare(&between), Relation::Congruent);
         third.inter_barrier().unwrap().run().unwrap();
+        // Each rank gets one word of the sum of what the others' group has.
+        let reduction =
+            Reduction { op: Predefined::Sum.into(), operand: Operand::Kind(ElementKind::U64) };
+        let counts = if is_odd { vec![4, 2] } else { vec![1, 3, 2] };
+        let own = Output::keeping(vec![0; counts[between.rank() as usize] as usize]);
+        let input = Input::keeping((1..=6).map(|word| word * u64::from(world.rank())).collect());
+        let plan = between.inter_reduce_scatter(input, own, &counts, reduction).unwrap();
+        let first: u64 = counts[..between.rank() as usize].iter().sum();
+        let factor = if is_odd { 6 } else { 4 };
+        let expected = (first + 1..).take(counts[between.rank() as usize] as usize);
+        assert!(plan.run_and_keep().unwrap().into_iter().eq(expected.map(|word| word * factor)));
         let refused = world.merge(true).unwrap_err();
         assert_eq!(refused.class(), ErrorClass::Comm);
         let refused = between.barrier().map(drop).unwrap_err();
