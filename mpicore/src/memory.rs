@@ -19,7 +19,7 @@ use mpjdev::{Layout, LayoutError, RecvRegion, SendRegion, Sink, Source};
 use crate::collective::{Buffer, Part, Place, Schedule, Scratch};
 use crate::datatype::Datatype;
 use crate::error::Error;
-use crate::op::{ElementKind, Op, Predefined, reduce_local};
+use crate::op::{ElementKind, Op, OpError, Predefined, reduce_local};
 
 /// How the elements of a buffer lie in its memory.
 #[derive(Debug, Clone)]
@@ -130,15 +130,41 @@ impl Reduction {
         }
     }
 
-    /// `into[i] = from[i] op into[i]` for `count` elements.
+    /// `into[i] = from[i] op into[i]` for `count` elements. The padding behind the last one need not be there.
     fn apply(&self, from: &[u8], into: &mut [u8], count: usize) -> Result<(), Error> {
         match (&self.op, &self.operand) {
             (Op::User(op), Operand::Described(what)) => op.apply(from, into, count, &**what),
-            (op, Operand::Kind(kind)) => reduce_local(op, *kind, from, into)?,
+            (Op::User(op), Operand::Kind(kind)) => op.apply(from, into, count, kind),
+            (op, Operand::Kind(kind)) => apply_predefined(op, *kind, from, into)?,
             (Op::Predefined(op), Operand::Described(_)) => return Err(Error::NoKind { op: *op }),
         }
         Ok(())
     }
+}
+
+/// Bytes of the largest predefined element, with its padding.
+const LARGEST: usize = 32;
+
+/// Elements that lie as a datatype says end with the data of the last one.
+fn apply_predefined(
+    op: &Op,
+    kind: ElementKind,
+    from: &[u8],
+    into: &mut [u8],
+) -> Result<(), OpError> {
+    let (size, extent) = (kind.size(), kind.extent());
+    if size == extent || from.len() % extent != size || into.len() != from.len() {
+        return reduce_local(op, kind, from, into);
+    }
+    let whole = from.len() - size;
+    let (into, last_into) = into.split_at_mut(whole);
+    reduce_local(op, kind, &from[..whole], into)?;
+    let (mut last, mut result) = ([0; LARGEST], [0; LARGEST]);
+    last[..size].copy_from_slice(&from[whole..]);
+    result[..size].copy_from_slice(last_into);
+    reduce_local(op, kind, &last[..extent], &mut result[..extent])?;
+    last_into.copy_from_slice(&result[..size]);
+    Ok(())
 }
 
 /// Memory with elements in it.
