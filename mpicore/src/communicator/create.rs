@@ -219,7 +219,7 @@ impl Communicator {
         let Some(remote) = self.remote_group() else {
             return Err(Error::Kind { call: "a merge", kind: "intracommunicator" });
         };
-        let there = self.highest_there(call, vec![high.into()])?.run_and_keep()?;
+        let there = self.highest_there(call, vec![high.into()], self.next_tag())?.run_and_keep()?;
         let first = |group: &Group| group.iter().next();
         let is_behind = match (high, there == [1]) {
             (high, there) if high != there => high,
@@ -300,26 +300,38 @@ impl Communicator {
 
     /// The highest of each word of all ranks, in both groups.
     fn highest(&self, call: Call, words: Vec<u64>) -> Result<Vec<u64>, Error> {
-        let here = self.highest_here(call, words)?.run_and_keep()?;
+        let here = self.highest_here(call, words, self.next_tag())?.run_and_keep()?;
         if !self.is_inter() {
             return Ok(here);
         }
-        let there = self.highest_there(call, here.clone())?.run_and_keep()?;
+        let there = self.highest_there(call, here.clone(), self.next_tag())?.run_and_keep()?;
         Ok(highest_of_both(here, &there))
     }
 
     /// The highest of each word of this rank's group.
-    pub(super) fn highest_here(&self, call: Call, words: Vec<u64>) -> Result<Plan, Error> {
+    pub(super) fn highest_here(
+        &self,
+        call: Call,
+        words: Vec<u64>,
+        tag: i32,
+    ) -> Result<Plan, Error> {
         let (peers, context) = (self.group().clone(), self.collective_context());
-        let route = Route { peers, context, tag: self.next_tag() };
-        self.highest_of(call, route, self.member()?, words)
+        self.highest_of(call, Route { peers, context, tag }, self.member()?, words)
     }
 
     /// The highest of each word of the remote group.
-    pub(super) fn highest_there(&self, call: Call, words: Vec<u64>) -> Result<Plan, Error> {
+    pub(super) fn highest_there(
+        &self,
+        call: Call,
+        words: Vec<u64>,
+        tag: i32,
+    ) -> Result<Plan, Error> {
         let schedule = inter::allreduce(self.inter_member()?, words.len() as u64)?;
+        let (peers, context) = (self.peers().clone(), self.collective_context());
         let output = Output::keeping(vec![0; words.len()]);
-        self.plan(call, schedule, (Input::keeping(words), output), Some(Reduction::highest()))
+        let buffers = (Input::keeping(words), output);
+        let route = Route { peers, context, tag };
+        Plan::new(self, call, route, schedule, buffers, Some(Reduction::highest()))
     }
 
     fn highest_of(

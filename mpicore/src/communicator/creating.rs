@@ -75,7 +75,7 @@ impl Communicator {
         });
         let salt = self.salt();
         let agreement = self.process().with_free_ids(|ids| Agreement::new(ids, salt));
-        Duplication { parent: self.clone(), agreement, copied, done }.tell();
+        Duplication { parent: self.clone(), tag, agreement, copied, done }.tell();
         Ok(Creating { parent: self.clone(), request: Some(request), made })
     }
 }
@@ -83,6 +83,9 @@ impl Communicator {
 /// An agreement whose rounds nobody waits for.
 struct Duplication {
     parent: Communicator,
+    /// That of the call, in all rounds: other calls on the parent may come between them, at different places on
+    /// different ranks.
+    tag: i32,
     agreement: Agreement,
     copied: Copied,
     done: Box<dyn FnOnce(Result<Communicator, Error>) + Send>,
@@ -92,7 +95,7 @@ impl Duplication {
     /// Begins a round.
     fn tell(self) {
         let words = self.agreement.words().map(u64::from).to_vec();
-        match self.parent.highest_here(Call::Dup, words) {
+        match self.parent.highest_here(Call::Dup, words, self.tag) {
             Ok(plan) => plan.start_then(|here| self.tell_remote(here)),
             Err(error) => self.fail(error),
         }
@@ -103,7 +106,7 @@ impl Duplication {
         match here {
             Err(error) => self.fail(error),
             Ok(here) if !self.parent.is_inter() => self.learn(Ok(here)),
-            Ok(here) => match self.parent.highest_there(Call::Dup, here.clone()) {
+            Ok(here) => match self.parent.highest_there(Call::Dup, here.clone(), self.tag) {
                 Ok(plan) => plan.start_then(move |there| {
                     self.learn(there.map(|there| highest_of_both(here, &there)));
                 }),
