@@ -7,6 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 pub mod adapter;
+pub mod collective;
 pub mod device;
 
 /// How long one check may take.

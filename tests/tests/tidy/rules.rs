@@ -59,6 +59,7 @@ pub const UNSAFE_FILES: &[&str] = &[
     // Tests of calls that take borrowed memory, or that write what a hostile peer would.
     "tests/src/bin/forked.rs",
     "tests/src/conformance/adapter/share.rs",
+    "tests/src/conformance/collective/area.rs",
     "tests/src/conformance/device/rank.rs",
     "transport-lapi/src/adapters/port/tests.rs",
     "transport-lapi/src/adapters/share/loom_tests.rs",

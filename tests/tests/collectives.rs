@@ -1,0 +1,162 @@
+//! Collectives against a plain reference: each two values of their parameters together, and cases of chance.
+//!
+//! A case that fails is printed as text: `MPJ_TEST_CASE='collective=scan ranks=3 seed=5' cargo test -p mpj-tests --test
+//! collectives the_case_that_is_asked_for` runs it alone. `MPJ_TEST_CASES=20000 MPJ_TEST_SEED=2` takes more cases of
+//! chance, and others. The full product takes days; it can be run in parts, of which each is one of so many:
+//! `MPJ_TEST_PART=17 MPJ_TEST_PARTS=5000 cargo test -p mpj-tests --test collectives product -- --ignored`. With `--features
+//! channels` ranks have no memory in common, as over a network.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use mpicore::{Communicator, Error};
+use mpj_tests::conformance::Numbers;
+use mpj_tests::conformance::collective::case::BACKENDS;
+use mpj_tests::conformance::collective::pairwise::pairwise;
+use mpj_tests::conformance::collective::play::play;
+use mpj_tests::conformance::collective::programs::Program;
+use mpj_tests::conformance::collective::reference::Reference;
+use mpj_tests::conformance::collective::{Case, job};
+use mpj_tests::faults::asked;
+use mpj_tests::launch;
+use mpjdev::BackendChoice;
+
+const COLLECTIVES: &str = env!("CARGO_BIN_EXE_collectives");
+
+/// How long the cases of one job may take: only a hang takes as long.
+const LIMIT: Duration = Duration::from_secs(60);
+/// Steps of a random program.
+const STEPS: usize = 150;
+/// Cases of one job of processes.
+const PROCESSES_EACH: usize = 30;
+/// Cases of the full product that are sorted by jobs together.
+const PRODUCT_EACH: usize = 2_000;
+/// Cases of one job.
+const EACH: usize = 40;
+
+#[path = "collectives/bits.rs"]
+mod bits;
+#[path = "collectives/errors.rs"]
+mod errors;
+
+/// Plays cases, those of the same number of ranks and the same protocols in one job.
+fn play_all(cases: impl IntoIterator<Item = Case>) {
+    let mut jobs: BTreeMap<(usize, String), Vec<Case>> = BTreeMap::new();
+    for case in cases {
+        jobs.entry((case.ranks(), format!("{:?}", case.backend()))).or_default().push(case);
+    }
+    for cases in jobs.values().flat_map(|cases| cases.chunks(EACH)) {
+        let (ranks, backend) = (cases[0].ranks(), cases[0].backend());
+        let references: Arc<Vec<_>> = Arc::new(cases.iter().copied().map(Reference::new).collect());
+        job::run(ranks, backend, LIMIT, move |world| {
+            references.iter().try_for_each(|reference| play(world, reference))
+        });
+    }
+}
+
+/// The cases of one choice of protocols in which each two values meet.
+fn all_pairs(backend: BackendChoice) {
+    let lists = pairwise(Case::values(), 1, Case::settle);
+    let cases = lists.into_iter().zip(0..).map(|(list, seed)| Case::new(list, seed));
+    play_all(cases.filter(|case| case.backend() == backend));
+}
+
+#[test]
+fn each_two_values_together_by_auto() {
+    all_pairs(BackendChoice::Auto);
+}
+
+#[test]
+fn each_two_values_together_by_eager() {
+    all_pairs(BackendChoice::Eager);
+}
+
+#[test]
+fn each_two_values_together_by_rendezvous() {
+    all_pairs(BackendChoice::Rendezvous);
+}
+
+#[test]
+fn cases_of_chance() {
+    let (count, seed) = (asked("MPJ_TEST_CASES", 200), asked("MPJ_TEST_SEED", 1));
+    let mut numbers = Numbers(seed);
+    play_all((0..count).map(|_| Case::random(&mut numbers)));
+}
+
+/// One of `MPJ_TEST_PARTS` parts of the full product, seed 0.
+#[test]
+#[ignore = "takes days; run it in parts, as the head of the file says"]
+fn the_full_product() {
+    let (part, parts) = (asked("MPJ_TEST_PART", 0), asked("MPJ_TEST_PARTS", 1));
+    let values = Case::values();
+    let total: u64 = values.iter().map(|values| *values as u64).product();
+    let mut numbers = (part..total).step_by(parts as usize).filter_map(|mut number| {
+        let choices = values.map(|values| {
+            let choice = number % values as u64;
+            number /= values as u64;
+            choice as usize
+        });
+        // What is settled stands elsewhere in the product, too.
+        Some(Case::new(choices, 0)).filter(|case| case.choices() == choices)
+    });
+    loop {
+        let some: Vec<_> = numbers.by_ref().take(PRODUCT_EACH).collect();
+        if some.is_empty() {
+            return;
+        }
+        play_all(some);
+    }
+}
+
+#[test]
+fn the_case_that_is_asked_for() {
+    if let Some(text) = transport_lapi::config::inherited("MPJ_TEST_CASE") {
+        let text = text.to_str().expect("a case is plain text");
+        play_all([text.parse().unwrap_or_else(|why| panic!("MPJ_TEST_CASE: {why}"))]);
+    }
+}
+
+/// The same over segments that each rank maps for itself.
+#[test]
+fn cases_of_chance_by_processes() {
+    let (count, seed) = (asked("MPJ_TEST_CASES", 120) as usize, asked("MPJ_TEST_SEED", 1));
+    let mut numbers = Numbers(!seed);
+    let jobs = [(2, "auto"), (3, "rendezvous"), (4, "eager"), (5, "auto")];
+    for ((ranks, backend), _) in jobs.iter().cycle().zip(0..count.div_ceil(PROCESSES_EACH)) {
+        let words: Vec<String> = (0..PROCESSES_EACH)
+            .map(|_| Case::random(&mut numbers).moved_to(*ranks, BackendChoice::Auto).to_string())
+            .collect();
+        let ranks = ranks.to_string();
+        let fixed = ["-n", &ranks, "--backend", backend, COLLECTIVES];
+        let words = words.iter().map(String::as_str);
+        let words: Vec<_> = fixed.into_iter().chain(words).collect();
+        let outcome = launch::mpjrun(&words);
+        assert_eq!((outcome.code, outcome.stderr.as_str()), (0, ""), "mpjrun {words:?}");
+    }
+}
+
+/// Random programs, with two threads on each rank that play different ones.
+#[test]
+fn random_programs() {
+    let (count, first) = (asked("MPJ_TEST_PROGRAMS", 60), asked("MPJ_TEST_SEED", 1));
+    for seed in first..first + count {
+        let (ranks, backend) = ([2, 3, 5, 8, 4, 1][seed as usize % 6], backend_of(seed));
+        job::run(ranks, backend, LIMIT, move |world| {
+            let threads = [seed, !seed].map(|seed| (seed, world.dup()));
+            thread::scope(|scope| {
+                let play = |(seed, over): (u64, Result<Communicator, Error>)| {
+                    let over = over.map_err(|error| error.to_string())?;
+                    Ok(scope.spawn(move || Program::new(seed, &over).play(STEPS)))
+                };
+                let threads = threads.map(play).into_iter().collect::<Result<Vec<_>, String>>()?;
+                threads.into_iter().try_for_each(|one| one.join().expect("no thread panics"))
+            })
+        });
+    }
+}
+
+fn backend_of(seed: u64) -> BackendChoice {
+    BACKENDS[seed as usize % BACKENDS.len()]
+}
