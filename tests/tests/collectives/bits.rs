@@ -35,7 +35,9 @@ fn sums(world: &Communicator, in_place: bool) -> Result<Vec<u8>, String> {
     let lent = (!in_place).then(|| input.lend_input());
     let plan = world.allreduce(lent, output.lend_output(), LEN as u64, with);
     plan.and_then(|plan| plan.run()).map_err(|error| error.to_string())?;
-    [&mut input, &mut output].map(|area| area.set_lent(false));
+    for area in [&mut input, &mut output] {
+        area.set_lent(false);
+    }
     Ok(output.memory().to_vec())
 }
 

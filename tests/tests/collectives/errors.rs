@@ -131,7 +131,9 @@ fn run(over: &Communicator, call: Call, count: u64, blocking: bool) -> Result<()
         plan.start().and_then(|request| Ok(over.device().iwait(request).map(drop)?))
     };
     // A device that works ends the call, whatever its outcome.
-    [&mut input, &mut output].map(|area| area.set_lent(false));
+    for area in [&mut input, &mut output] {
+        area.set_lent(false);
+    }
     outcome
 }
 

@@ -155,3 +155,21 @@ fn a_message_that_is_too_long_fails_where_it_comes_and_nowhere_else() {
         assert_eq!(sum(world, 1), 3);
     });
 }
+
+#[test]
+fn an_idup_between_groups_goes_on_beside_other_calls() {
+    run(4, |world| {
+        let side = world.rank() % 2;
+        let own = world.split(SplitKey { color: Some(side), key: 0 }).unwrap().unwrap();
+        let other = OtherGroup { peers: world, leader: 1 - side, tag: 3 };
+        let between = own.create_inter(0, Some(other)).unwrap();
+        for _ in 0..20 {
+            // Each rank is at another place when the second half of the agreement begins.
+            let creating = between.idup().unwrap();
+            let barriers = [(); 3].map(|()| between.inter_barrier().unwrap().start().unwrap());
+            let made = creating.wait().unwrap();
+            barriers.map(|barrier| world.device().iwait(barrier).unwrap());
+            made.inter_barrier().unwrap().run().unwrap();
+        }
+    });
+}
