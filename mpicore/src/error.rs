@@ -50,6 +50,19 @@ pub enum Error {
         /// Length of the buffer's memory in bytes.
         len: usize,
     },
+    /// A message of a collective is shorter than what this rank is to get.
+    #[error(
+        "{bytes} bytes came from job rank {rank} where {expected} were to come: the ranks give different \
+         numbers of elements, or make different collective calls; all have to make the same ones in the same order"
+    )]
+    Short {
+        /// The job rank that sent it.
+        rank: u32,
+        /// How long it is.
+        bytes: usize,
+        /// How long it was to be.
+        expected: usize,
+    },
     /// There is no memory for what a collective needs beside its buffers. Nothing was sent.
     #[error("no memory for {bytes} bytes that this call needs beside its buffers")]
     Memory {
@@ -146,6 +159,7 @@ impl Error {
             Self::Topology(error) => error.class(),
             Self::Layout(_) => ErrorClass::Arg,
             Self::Buffer { .. } => ErrorClass::Buffer,
+            Self::Short { .. } => ErrorClass::Count,
             Self::Memory { .. } => ErrorClass::NoMem,
             Self::NotForReductions { .. } | Self::NoKind { .. } => ErrorClass::Op,
             Self::Panicked { .. } | Self::Contexts { .. } => ErrorClass::Other,

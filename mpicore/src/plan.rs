@@ -86,16 +86,23 @@ impl Plan {
         let _within = Within::call(self.call);
         let Self { communicator, route, mut work, .. } = self;
         let device = communicator.device();
-        let mut requests = Vec::with_capacity(work.schedule.most_at_once());
+        let most = work.schedule.most_at_once();
+        let (mut requests, mut expected) = (Vec::with_capacity(most), Vec::with_capacity(most));
         let mut failure = None;
         for index in 0.. {
             let Some(round) = work.schedule.round(index) else { break };
             let mut messages = round.messages.iter();
             let started = messages.try_for_each(|message| {
-                requests.push(Some(start(device, &route, &work.memory, message)?));
+                let (request, len) = start(device, &route, &work.memory, message)?;
+                requests.push(Some(request));
+                expected.push(len);
                 Ok::<(), Error>(())
             });
-            device.iwaiteach(&mut requests, |outcome| note(&mut failure, outcome))?;
+            let mut lens = expected.drain(..);
+            device.iwaiteach(&mut requests, |outcome| {
+                note(&mut failure, outcome, lens.next().flatten());
+            })?;
+            drop(lens);
             started?;
             requests.clear();
             work.take_steps(index)?;
@@ -234,12 +241,16 @@ impl Running {
     }
 
     /// What follows the message of a request.
-    fn attend(self: &Arc<Self>, device: &Device<Native>, request: Result<Request, Error>) {
+    fn attend(
+        self: &Arc<Self>,
+        device: &Device<Native>,
+        started: Result<(Request, Option<usize>), Error>,
+    ) {
         let this = self.clone();
-        let followed = request.and_then(|request| match request.completed() {
+        let followed = started.and_then(|(request, len)| match request.completed() {
             Some(_) => Ok(false),
             None => {
-                device.then(request, move |outcome| this.message_ended(outcome))?;
+                device.then(request, move |outcome| this.message_ended(outcome, len))?;
                 Ok(true)
             }
         });
@@ -255,8 +266,12 @@ impl Running {
         self.is_last();
     }
 
-    fn message_ended(self: Arc<Self>, outcome: Result<Status, mpjdev::Error>) {
-        note(&mut self.lock().failure, outcome);
+    fn message_ended(
+        self: Arc<Self>,
+        outcome: Result<Status, mpjdev::Error>,
+        expected: Option<usize>,
+    ) {
+        note(&mut self.lock().failure, outcome, expected);
         if self.is_last() {
             self.end_round();
             self.go_on();
@@ -322,30 +337,41 @@ impl Work {
     }
 }
 
-/// Starts a message.
+/// Starts a message; of one that is received, says how long it has to be.
 #[inline]
 fn start(
     device: &Device<Native>,
     route: &Route,
     memory: &Memory,
     message: &Message,
-) -> Result<Request, Error> {
+) -> Result<(Request, Option<usize>), Error> {
     let Route { peers, context, tag } = route;
     match *message {
         Message::Send { peer, from } => {
             let (data, peer) = (memory.source(from)?, peers.job_rank(peer)? as usize);
-            Ok(device.isend(data, peer, *tag, *context, Mode::Standard)?)
+            Ok((device.isend(data, peer, *tag, *context, Mode::Standard)?, None))
         }
         Message::Receive { peer, into } => {
             let (into, peer) = (memory.sink(into)?, peers.job_rank(peer)? as usize);
-            Ok(device.irecv(into, Some(peer), Some(*tag), *context)?)
+            let len = into.len();
+            Ok((device.irecv(into, Some(peer), Some(*tag), *context)?, Some(len)))
         }
     }
 }
 
-/// Keeps the first error.
-fn note(failure: &mut Option<Error>, outcome: Result<Status, mpjdev::Error>) {
-    if let Err(error) = outcome {
-        failure.get_or_insert(error.into());
+/// Keeps the first error. A message that is shorter than it has to be is one, too.
+fn note(
+    failure: &mut Option<Error>,
+    outcome: Result<Status, mpjdev::Error>,
+    expected: Option<usize>,
+) {
+    match (outcome, expected) {
+        (Err(error), _) => {
+            failure.get_or_insert(error.into());
+        }
+        (Ok(Status { source: rank, bytes, .. }), Some(expected)) if bytes != expected => {
+            failure.get_or_insert(Error::Short { rank, bytes, expected });
+        }
+        (Ok(_), _) => {}
     }
 }

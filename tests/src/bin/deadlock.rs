@@ -5,7 +5,7 @@
 //! tag`: rank 0 sends with another tag than rank 1 wants. `deadlock large` does not end since messages are
 //! large: rank 0 sends in another order than rank 1 receives; `barrier` has rank 1 come to a barrier before it
 //! receives, `finish` to its end, and in `itself` every rank sends to itself. `deadlock collectives`: rank 0
-//! is in a barrier, the others duplicate the communicator. `deadlock helper`: as `ring`, with a thread in
+//! is in a barrier, the others reduce to the last one. `deadlock helper`: as `ring`, with a thread in
 //! every rank that does nothing. In the others, rank 0 waits for a message of
 //! rank 1, which `error` meets an error, `leaves` is done, `thread` loses the thread that is to send it by
 //! a panic, `caught` catches that, `asleep` sleeps, `stopped` stops itself.
@@ -17,7 +17,7 @@ use std::panic::catch_unwind;
 use std::process::ExitCode;
 use std::thread;
 
-use mpj::World;
+use mpj::{Op, World};
 use rustix::process::{Signal, getpid, kill_process};
 
 /// Bytes of a message that waits for its receive.
@@ -144,7 +144,7 @@ fn large(world: &World, how: &str) -> Outcome {
 fn collectives(world: &World) -> Outcome {
     match world.rank() {
         0 => world.barrier()?,
-        _ => drop(world.dup()?),
+        _ => world.reduce(&1, &mut 0, Op::Sum, 2)?,
     }
     Ok(())
 }
