@@ -297,13 +297,15 @@ impl Memory {
         let (left, right) = (self.area(from.buffer), self.area(into.buffer));
         let (left_at, left_len) = left.elements_at(from)?;
         let (right_at, right_len) = right.elements_at(into)?;
-        if left_len == 0 {
+        // One may lack the padding behind its last element.
+        let len = left_len.min(right_len);
+        if len == 0 {
             return Ok(());
         }
         // SAFETY: CM1, CM2: nobody writes these bytes now; they lie inside of the area (CM3).
-        let left = unsafe { std::slice::from_raw_parts(left.start.add(left_at), left_len) };
+        let left = unsafe { std::slice::from_raw_parts(left.start.add(left_at), len) };
         // SAFETY: as above, and nobody else reads them; the places of a reduction do not overlap.
-        let right = unsafe { std::slice::from_raw_parts_mut(right.start.add(right_at), right_len) };
+        let right = unsafe { std::slice::from_raw_parts_mut(right.start.add(right_at), len) };
         with.apply(left, right, count_of(into) as usize)
     }
 
