@@ -156,10 +156,18 @@ fn start_all<'buffer, R>(
                 Post::Receive { buffer, from: Source::Any, tag } => {
                     scope.irecv(buffer, ANY_SOURCE, tag).map(drop)
                 }
-            }
-            .map_err(Failure::new)?;
+            }?;
         }
-        meanwhile()
+        meanwhile().map_err(Stopped)
     });
-    outcome.map_err(Failure::new)?
+    outcome.map_err(|Stopped(failure)| failure)
+}
+
+/// A failure in a scope, of a call of mpj or of what is done meanwhile.
+struct Stopped(Failure);
+
+impl From<Error> for Stopped {
+    fn from(error: Error) -> Self {
+        Self(Failure::new(error))
+    }
 }

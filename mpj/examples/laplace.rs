@@ -149,7 +149,7 @@ impl Band {
                 scope.isend(last, neighbour, DOWNWARD)?;
             }
             Ok(())
-        })?
+        })
     }
 
     /// Updates the points of one colour. Returns the largest change where that is wanted.

@@ -6,7 +6,7 @@
 //! elsewhere: `&mut []`.
 //!
 //! Each call has three forms: one that waits, one that is started and owns its buffers meanwhile (`i...`, see
-//! `started.rs`), or borrows them in a scope, and one that is kept to be started often (`..._init`, see `kept.rs`).
+//! `started.rs`), or borrows them in a scope (`scoped.rs`), and one that is kept to be started often (`..._init`, see `kept.rs`).
 
 use mpicore::Plan;
 
@@ -17,6 +17,7 @@ mod blocks;
 mod kept;
 mod movement;
 mod reduction;
+mod scoped;
 mod started;
 
 pub use blocks::Blocks;

@@ -112,14 +112,12 @@ impl Communicator {
     }
 
     /// The world rank from which something is to come, as [`Communicator::job_rank`].
-    #[cfg_attr(not(test), expect(dead_code, reason = "for point-to-point calls"))]
     #[inline]
     pub(crate) fn source(&self, source: Source) -> Result<Option<usize>, Error> {
         source.rank().map(|rank| self.job_rank(rank)).transpose()
     }
 
     /// A status of the device, with the rank that its source has here.
-    #[cfg_attr(not(test), expect(dead_code, reason = "for point-to-point calls"))]
     #[inline]
     pub(crate) fn status(&self, status: mpjdev::Status) -> Status {
         let status = Status::from(status);

@@ -53,6 +53,38 @@ pub enum Error {
         /// The number of the system's reason.
         errno: i32,
     },
+    /// There is no memory for the copy that a send makes of its data. Nothing was sent.
+    #[error(
+        "no memory for a copy of the {bytes} bytes to be sent; send them in parts, or by a call that does not copy"
+    )]
+    NoCopy {
+        /// How long the message is.
+        bytes: usize,
+    },
+    /// The attached buffer has not enough room for a buffered send. Nothing was sent.
+    #[error(
+        "a buffered send of {bytes} bytes finds {free} bytes free of the {attached} that are attached; attach more \
+         with attach_buffer, or detach first, which waits until all of them are free"
+    )]
+    AttachedBuffer {
+        /// How long the message is.
+        bytes: usize,
+        /// How much of the buffer no other message uses.
+        free: usize,
+        /// How long the buffer is; 0 if none is attached.
+        attached: usize,
+    },
+    /// A buffer is attached already.
+    #[error("a buffer of {attached} bytes is attached already; detach it first")]
+    Attached {
+        /// How long it is.
+        attached: usize,
+    },
+    /// A scope was given a communicator of another job or context than its own.
+    #[error(
+        "the communicator belongs to another job or context of the rank than the scope; open a scope of its own on it"
+    )]
+    OtherContext,
     /// A buffer names an element twice, so no message can be received into it.
     #[error(
         "the buffer names an element twice, so no message can be received into it; take a step at least as long as \
@@ -145,7 +177,9 @@ impl Error {
             Self::Division { .. } | Self::Lengths { .. } => ErrorClass::Count,
             Self::Overlap | Self::Outside { .. } | Self::Matrix { .. } => ErrorClass::Arg,
             Self::Datatype(error) => error.class(),
-            Self::Buffer { .. } => ErrorClass::NoMem,
+            Self::Buffer { .. } | Self::NoCopy { .. } => ErrorClass::NoMem,
+            Self::AttachedBuffer { .. } | Self::Attached { .. } => ErrorClass::Buffer,
+            Self::OtherContext => ErrorClass::Comm,
             Self::Mixed | Self::UnderWay => ErrorClass::Request,
         }
     }

@@ -48,6 +48,13 @@ impl<'env, B: RecvBuffer + ?Sized> Borrow for &'env mut B {
     }
 }
 
+/// What a call without results gives back.
+impl Borrow for () {
+    type Held = ();
+
+    fn take_back((): ()) -> Self {}
+}
+
 /// A buffer that an operation writes, lent for as long as it was borrowed.
 pub struct Lent<'env, B: ?Sized> {
     buffer: NonNull<B>,
@@ -74,6 +81,12 @@ impl<'env, B: RecvBuffer + ?Sized> Lent<'env, B> {
     pub(crate) fn sink(&mut self) -> Result<Sink, Error> {
         // SAFETY: LE1: as in `region`, and the operation lasts no longer than there.
         memory::sink(unsafe { self.buffer.as_mut() })
+    }
+
+    /// What a collective call, which is one operation, makes of the buffer. `plan` keeps no reference.
+    pub(crate) fn plan<R>(&mut self, plan: impl FnOnce(&mut B) -> R) -> R {
+        // SAFETY: LE1: as in `region`; the reference ends with `plan`.
+        plan(unsafe { self.buffer.as_mut() })
     }
 }
 

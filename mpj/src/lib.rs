@@ -45,6 +45,7 @@
 
 mod abort;
 mod buffer;
+mod buffered;
 mod collective;
 mod communicator;
 mod datatype;
@@ -53,7 +54,10 @@ mod group;
 mod lent;
 pub mod local;
 mod memory;
+mod message;
 mod op;
+mod peer;
+mod persistent;
 mod point_to_point;
 mod rank_device;
 mod request;
@@ -80,6 +84,7 @@ pub use error::Error;
 pub use group::{Comparison, Group};
 pub use memory::{RecvBuffer, SendBuffer, Unit, View};
 pub use memory::{Strided, StridedMut, block, block_mut, column, column_mut};
+pub use message::Message;
 pub use mpicore::ErrorClass;
 pub use mpicore::group::RankRange;
 pub use mpicore::{Cause, Relation};
@@ -177,8 +182,12 @@ pub use mpjdev::{
 };
 pub use mpjdev::{WaitMode, become_bystander};
 pub use op::{Number, Op, Operation, UserOp, ValueIndex};
-pub use request::{Request, wait_all, wait_any};
-pub use scope::{Scope, ScopedRequest};
+pub use peer::PROC_NULL;
+pub use persistent::{PersistentRequest, start_all};
+pub use request::{
+    Completed, Completion, Request, test_all, test_any, test_some, wait_all, wait_any, wait_some,
+};
+pub use scope::{Scope, ScopeOn, ScopedCollective, ScopedRequest};
 pub use selector::{ANY_SOURCE, ANY_TAG, Source, Tag};
 pub use status::Status;
 pub use world::{World, init, wtime};

@@ -44,13 +44,14 @@ impl Communicator {
         dest: usize,
         tag: i32,
     ) -> Result<(), Error> {
+        let peer = self.peer(dest)?;
         match bytes(data) {
             Some(data) => {
                 let sent =
-                    self.device.send(send_region(data), dest, tag, self.context, Mode::Standard);
-                self.device.answer(sent)
+                    self.device.send(send_region(data), peer, tag, self.context, Mode::Standard);
+                self.sent(sent, tag)
             }
-            None => self.send_source(memory::source(data), dest, tag, Mode::Standard),
+            None => self.send_source(memory::source(data), peer, tag, Mode::Standard),
         }
     }
 
@@ -59,12 +60,12 @@ impl Communicator {
     fn send_source(
         &self,
         data: Result<mpjdev::Source, Error>,
-        dest: usize,
+        peer: usize,
         tag: i32,
         mode: Mode,
     ) -> Result<(), Error> {
-        let data = self.device.answer(data)?;
-        self.device.answer(self.device.send(data, dest, tag, self.context, mode))
+        let data = self.answer(data)?;
+        self.sent(self.device.send(data, peer, tag, self.context, mode), tag)
     }
 
     /// Sends like [`Communicator::send`], and returns only when the receive has begun (MPI_Ssend).
@@ -77,14 +78,43 @@ impl Communicator {
         dest: usize,
         tag: i32,
     ) -> Result<(), Error> {
+        let peer = self.peer(dest)?;
         match bytes(data) {
             Some(data) => {
                 let sent =
-                    self.device.send(send_region(data), dest, tag, self.context, Mode::Synchronous);
-                self.device.answer(sent)
+                    self.device.send(send_region(data), peer, tag, self.context, Mode::Synchronous);
+                self.sent(sent, tag)
             }
-            None => self.send_source(memory::source(data), dest, tag, Mode::Synchronous),
+            None => self.send_source(memory::source(data), peer, tag, Mode::Synchronous),
         }
+    }
+
+    /// Sends like [`Communicator::send`] to a rank that has posted its receive before (MPI_Rsend). The promise makes
+    /// nothing faster here, and a program that breaks it gets a send as any other.
+    ///
+    /// # Errors
+    /// As [`Communicator::send`].
+    ///
+    /// ```
+    /// mpj::local::run(2, |world| {
+    ///     if world.rank() == 0 {
+    ///         world.barrier().unwrap();
+    ///         world.rsend(&[5u8], 1, 0).unwrap();
+    ///     } else {
+    ///         let receive = world.irecv(vec![0u8], 0, 0).unwrap();
+    ///         world.barrier().unwrap();
+    ///         assert_eq!(receive.wait().unwrap().0, [5]);
+    ///     }
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
+    pub fn rsend<T: Datatype>(
+        &self,
+        data: &(impl SendBuffer<Element = T> + ?Sized),
+        dest: usize,
+        tag: i32,
+    ) -> Result<(), Error> {
+        self.send(data, dest, tag)
     }
 
     /// Receives a message into `buffer` (MPI_Recv). It may be shorter than the buffer, whose rest is
@@ -114,15 +144,15 @@ impl Communicator {
         source: Source,
         tag: Tag,
     ) -> Result<Status, Error> {
-        let into = self.device.answer(into)?;
-        let received = self.device.recv(into, source.rank(), tag.value(), self.context);
-        self.device.answer(received).map(Status::from)
+        let into = self.answer(into)?;
+        let (source, tag) = (self.sender(source)?, tag.value());
+        self.received(self.device.recv(into, source, tag, self.context), tag)
     }
 
     #[inline(never)]
     fn recv_bytes(&self, into: RecvRegion, source: Source, tag: Tag) -> Result<Status, Error> {
-        let received = self.device.recv(into, source.rank(), tag.value(), self.context);
-        self.device.answer(received).map(Status::from)
+        let (source, tag) = (self.sender(source)?, tag.value());
+        self.received(self.device.recv(into, source, tag, self.context), tag)
     }
 
     /// Receives a message of unknown length (MPI_Mprobe, MPI_Mrecv).
@@ -147,34 +177,8 @@ impl Communicator {
         source: impl Into<Source>,
         tag: impl Into<Tag>,
     ) -> Result<(Vec<T>, Status), Error> {
-        let (source, tag) = (source.into().rank(), tag.into().value());
         let _within = Within::call(Call::Recv);
-        let message = self.device.answer(self.device.mprobe(source, tag, self.context))?;
-        let status = Status::from(message.status());
-        let count = status.count::<T>();
-        let wanted = *count.as_ref().unwrap_or(&0);
-        let mut buffer = bytemuck::try_zeroed_vec::<T>(wanted).unwrap_or_default();
-        let into = match bytes_mut(&mut buffer) {
-            Some(buffer) => Ok(Sink::Span(recv_region(buffer))),
-            None => sink(&mut buffer),
-        };
-        // A message that was taken is consumed, whatever comes.
-        let (into, described) = match into {
-            Ok(into) => (into, Ok(())),
-            Err(error) => (Sink::EMPTY, Err(error)),
-        };
-        let request = self.device.imrecv(message, into);
-        let outcome = self.device.answer(request).and_then(|request| {
-            let received = self.device.iwait(request);
-            self.device.answer(count)?;
-            self.device.answer(described)?;
-            if buffer.len() < wanted {
-                let Status { source, tag, bytes, .. } = status;
-                return self.device.answer(Err(Error::Memory { source_rank: source, tag, bytes }));
-            }
-            self.device.answer(received)
-        });
-        outcome.map(|_| (buffer, status))
+        self.mprobe(source, tag)?.recv_vec()
     }
 
     /// Sends and receives at once (MPI_Sendrecv): two ranks that call it towards each other do not
@@ -202,40 +206,71 @@ impl Communicator {
         source: impl Into<Source>,
         recv_tag: impl Into<Tag>,
     ) -> Result<Status, Error> {
-        let (source, recv_tag) = (source.into().rank(), recv_tag.into().value());
+        let (source, recv_tag) = (self.sender(source.into())?, recv_tag.into().value());
+        let peer = self.peer(dest)?;
         // Before the receive is posted, which would take a message for nothing.
-        self.device.answer(self.device.check_send(dest, send_tag))?;
+        self.sent(self.device.check_send(peer, send_tag), send_tag)?;
         let (device, context) = (&self.device, self.context);
         let described = match bytes(data) {
             Some(_) => mpjdev::Source::EMPTY,
-            None => device.answer(memory::source(data))?,
+            None => self.answer(memory::source(data))?,
         };
         let receive = match bytes_mut(buffer) {
             Some(buffer) => device.irecv(recv_region(buffer), source, recv_tag, context),
-            None => device.irecv(device.answer(sink(buffer))?, source, recv_tag, context),
+            None => device.irecv(self.answer(sink(buffer))?, source, recv_tag, context),
         };
-        let receive = device.answer(receive)?;
+        let receive = self.started(receive, recv_tag)?;
         let sent = match bytes(data) {
-            Some(data) => device.send(send_region(data), dest, send_tag, context, Mode::Standard),
-            None => device.send(described, dest, send_tag, context, Mode::Standard),
+            Some(data) => device.send(send_region(data), peer, send_tag, context, Mode::Standard),
+            None => device.send(described, peer, send_tag, context, Mode::Standard),
         };
-        if let Err(error) = sent {
+        if let Err(error) = self.sent(sent, send_tag) {
             // The borrow of the buffer ends with this call, so the receive has to (PP1).
             let _ = self.device.cancel(&receive);
             let _ = self.device.iwait(receive);
-            return self.device.answer(Err(error));
+            return Err(error);
         }
-        self.device.answer(self.device.iwait(receive)).map(Status::from)
+        self.received(self.device.iwait(receive), recv_tag)
+    }
+
+    /// Sends what is in `buffer`, and replaces it by what is received (MPI_Sendrecv_replace). What is sent is copied
+    /// before.
+    ///
+    /// # Errors
+    /// As [`Communicator::sendrecv`]; no memory for the copy.
+    ///
+    /// ```
+    /// let got = mpj::local::run(3, |world| {
+    ///     let (right, left) = ((world.rank() + 1) % 3, (world.rank() + 2) % 3);
+    ///     let mut token = [world.rank(); 2];
+    ///     world.sendrecv_replace(&mut token, right, 0, left, 0).unwrap();
+    ///     token[1]
+    /// })?;
+    /// assert_eq!(got, [2, 0, 1]);
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
+    pub fn sendrecv_replace<B: RecvBuffer + ?Sized>(
+        &self,
+        buffer: &mut B,
+        dest: usize,
+        send_tag: i32,
+        source: impl Into<Source>,
+        recv_tag: impl Into<Tag>,
+    ) -> Result<Status, Error> {
+        let copy = self.answer(packed(buffer))?;
+        let into = buffer.memory_mut();
+        self.sendrecv(&copy, dest, send_tag, into, source, recv_tag)
     }
 
     /// Waits for a message and says what is known of it, without receiving it (MPI_Probe). With
-    /// several receiving threads, [`Communicator::recv_vec`] is the safe way to learn a length.
+    /// several receiving threads, [`Communicator::mprobe`] and [`Communicator::recv_vec`] are the safe ways to learn a
+    /// length.
     ///
     /// # Errors
     /// No such rank, a negative tag; the device has failed.
     pub fn probe(&self, source: impl Into<Source>, tag: impl Into<Tag>) -> Result<Status, Error> {
-        let (source, tag) = (source.into().rank(), tag.into().value());
-        self.device.answer(self.device.probe(source, tag, self.context)).map(Status::from)
+        let (source, tag) = (self.sender(source.into())?, tag.into().value());
+        self.received(self.device.probe(source, tag, self.context), tag)
     }
 
     /// Like [`Communicator::probe`], but does not wait (MPI_Iprobe).
@@ -247,8 +282,24 @@ impl Communicator {
         source: impl Into<Source>,
         tag: impl Into<Tag>,
     ) -> Result<Option<Status>, Error> {
-        let (source, tag) = (source.into().rank(), tag.into().value());
-        let found = self.device.answer_look(self.device.iprobe(source, tag, self.context))?;
-        Ok(found.map(Status::from))
+        let (source, tag) = (self.sender(source.into())?, tag.into().value());
+        match self.device.iprobe(source, tag, self.context) {
+            Ok(None) => Ok(None),
+            Ok(Some(status)) => self.received(Ok(status), tag).map(Some),
+            Err(error) => self.received(Err(error), tag).map(Some),
+        }
     }
+}
+
+/// A copy of the bytes that a message of the buffer's elements has.
+pub(crate) fn packed<B: SendBuffer + ?Sized>(buffer: &B) -> Result<Vec<u8>, Error> {
+    let data = match bytes(buffer) {
+        Some(data) => mpjdev::Source::Span(send_region(data)),
+        None => memory::source(buffer)?,
+    };
+    let mut copy = Vec::new();
+    copy.try_reserve_exact(data.len()).map_err(|_| Error::NoCopy { bytes: data.len() })?;
+    copy.resize(data.len(), 0);
+    data.copy_to(&mut Sink::Span(recv_region(&mut copy)));
+    Ok(copy)
 }

@@ -26,6 +26,7 @@ use mpicore::Process;
 use mpjdev::Device;
 use mpjdev::wireup::Native;
 
+use crate::buffered::Copies;
 use crate::error::Error;
 
 /// See the module. Shared by the communicators, scopes and requests of one context of a world.
@@ -35,6 +36,8 @@ pub(crate) struct RankDevice {
     pub get_report: String,
     /// Those of all contexts of the world.
     complaints: Arc<Complaints>,
+    /// The copies of buffered sends. Behind the device, which they outlast.
+    pub copies: Copies,
 }
 
 impl RankDevice {
@@ -43,7 +46,8 @@ impl RankDevice {
         let complaints = Arc::<Complaints>::default();
         devices.into_iter().map(move |device| {
             let (get_report, complaints) = (get_report.to_owned(), complaints.clone());
-            Self { process: Process::new(device), get_report, complaints }
+            let copies = Copies::default();
+            Self { process: Process::new(device), get_report, complaints, copies }
         })
     }
 

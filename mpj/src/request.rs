@@ -5,8 +5,6 @@
 //!   holds a pointer. A request that is dropped before leaves the
 //!   buffer with the device; one that is leaked leaks it.
 
-use std::sync::Arc;
-
 use mpjdev::Mode;
 
 use crate::communicator::Communicator;
@@ -14,9 +12,14 @@ use crate::datatype::Datatype;
 use crate::error::Error;
 use crate::memory::{bytes, bytes_mut, sink, source};
 use crate::point_to_point::{recv_region, send_region};
-use crate::rank_device::RankDevice;
 use crate::selector::{Source, Tag};
 use crate::status::Status;
+
+mod lists;
+
+pub use lists::{
+    Completed, Completion, test_all, test_any, test_some, wait_all, wait_any, wait_some,
+};
 
 /// A send or receive under way, together with its buffer.
 ///
@@ -24,7 +27,7 @@ use crate::status::Status;
 /// goes on, and the buffer is freed when it is done.
 #[must_use = "the buffer comes back from `wait`"]
 pub struct Request<T: Datatype> {
-    device: Arc<RankDevice>,
+    communicator: Communicator,
     /// `None` once it was waited for.
     open: Option<mpjdev::Request>,
     buffer: Vec<T>,
@@ -37,13 +40,9 @@ impl<T: Datatype> Request<T> {
     /// # Errors
     /// A message longer than the buffer; the device has failed.
     pub fn wait(mut self) -> Result<(Vec<T>, Status), Error> {
-        match self.open.take() {
-            Some(request) => {
-                let status = self.device.answer(self.device.iwait(request))?;
-                Ok((std::mem::take(&mut self.buffer), status.into()))
-            }
-            None => Err(mpjdev::Error::Request.into()),
-        }
+        let request = self.open.take().ok_or(mpjdev::Error::Request)?;
+        let status = self.communicator.answer(self.communicator.device.iwait(request))?;
+        Ok(self.ended(status))
     }
 
     /// Tests whether the operation is complete (MPI_Test): gives the buffer back, or the request.
@@ -51,30 +50,71 @@ impl<T: Datatype> Request<T> {
     /// # Errors
     /// As [`Request::wait`].
     pub fn test(mut self) -> Result<Result<(Vec<T>, Status), Self>, Error> {
-        let device = self.device.clone();
-        match device.answer_look(device.itest(&mut self.open))? {
-            Some(status) => Ok(Ok((std::mem::take(&mut self.buffer), status.into()))),
+        let tested = self.communicator.device.itest(&mut self.open);
+        match self.communicator.answer_look(tested)? {
+            Some(status) => Ok(Ok(self.ended(status))),
             None => Ok(Err(self)),
         }
     }
 
+    /// Looks whether the operation is complete, and leaves it as it is (MPI_Request_get_status): its status, or `None`.
+    /// The buffer comes back from [`Request::wait`].
+    ///
+    /// # Errors
+    /// As [`Request::wait`], which then says the same.
+    ///
+    /// ```
+    /// mpj::local::run(1, |world| {
+    ///     let receive = world.irecv(vec![0u8; 4], 0, 0).unwrap();
+    ///     assert_eq!(receive.status().unwrap(), None);
+    ///     world.send(&[1u8, 2], 0, 0).unwrap();
+    ///     let status = receive.status().unwrap().expect("it has come");
+    ///     assert_eq!(status.bytes, 2);
+    ///     assert_eq!(receive.wait().unwrap(), (vec![1, 2, 0, 0], status));
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
+    pub fn status(&self) -> Result<Option<Status>, Error> {
+        let request = self.open.as_ref().ok_or(mpjdev::Error::Request)?;
+        let outcome = match self.communicator.device.istatus(request) {
+            Ok(outcome) => outcome.transpose(),
+            Err(error) => Err(error),
+        };
+        let status = self.communicator.answer_look(outcome)?;
+        Ok(status.map(|status| self.communicator.status(status)))
+    }
+
     /// Cancels a receive that has not met its message yet (MPI_Cancel); returns whether it did. The
-    /// request is to be waited for in either case.
+    /// request is to be waited for in either case. A send is never cancelled.
     ///
     /// # Errors
     /// The device has failed.
     pub fn cancel(&self) -> Result<bool, Error> {
         match &self.open {
-            Some(request) => self.device.answer(self.device.cancel(request)),
+            Some(request) => self.communicator.answer(self.communicator.device.cancel(request)),
             None => Ok(false),
         }
+    }
+
+    pub(crate) fn new(
+        communicator: Communicator,
+        request: mpjdev::Request,
+        buffer: Vec<T>,
+    ) -> Self {
+        Self { communicator, open: Some(request), buffer }
+    }
+
+    /// What is given back of an operation that has ended.
+    fn ended(&mut self, status: mpjdev::Status) -> (Vec<T>, Status) {
+        (std::mem::take(&mut self.buffer), self.communicator.status(status))
     }
 }
 
 impl<T: Datatype> Drop for Request<T> {
     fn drop(&mut self) {
         if let Some(request) = self.open.take() {
-            self.device.detach(request, Box::new(std::mem::take(&mut self.buffer)));
+            let buffer = Box::new(std::mem::take(&mut self.buffer));
+            self.communicator.device.detach(request, buffer);
         }
     }
 }
@@ -125,13 +165,21 @@ impl Communicator {
         tag: i32,
         mode: Mode,
     ) -> Result<Request<T>, Error> {
-        let (device, context) = (&self.device, self.context);
-        let open = match bytes(&buffer) {
-            Some(data) => device.isend(send_region(data), dest, tag, context, mode),
-            None => device.isend(device.answer(source(&buffer))?, dest, tag, context, mode),
-        };
-        let open = device.answer(open)?;
-        Ok(Request { device: self.device.clone(), open: Some(open), buffer })
+        let request = self.start_to_send(&buffer, dest, tag, mode)?;
+        Ok(Request::new(self.clone(), request, buffer))
+    }
+
+    /// Starts to send `data` to a rank that has posted its receive before (MPI_Irsend): as [`Communicator::rsend`].
+    ///
+    /// # Errors
+    /// As [`Communicator::isend`].
+    pub fn irsend<T: Datatype>(
+        &self,
+        data: Vec<T>,
+        dest: usize,
+        tag: i32,
+    ) -> Result<Request<T>, Error> {
+        self.isend(data, dest, tag)
     }
 
     /// Starts to receive into `buffer`, as many elements as it has (MPI_Irecv).
@@ -144,54 +192,39 @@ impl Communicator {
         source: impl Into<Source>,
         tag: impl Into<Tag>,
     ) -> Result<Request<T>, Error> {
-        let (source, tag) = (source.into().rank(), tag.into().value());
-        let (device, context) = (&self.device, self.context);
-        let open = match bytes_mut(&mut buffer) {
-            Some(into) => device.irecv(recv_region(into), source, tag, context),
-            None => device.irecv(device.answer(sink(&mut buffer))?, source, tag, context),
+        let request = self.start_to_receive(&mut buffer, source.into(), tag.into())?;
+        Ok(Request::new(self.clone(), request, buffer))
+    }
+
+    /// Starts to send the elements of a buffer, which the caller keeps until the operation has ended (Q1).
+    pub(crate) fn start_to_send<T: Datatype>(
+        &self,
+        buffer: &[T],
+        dest: usize,
+        tag: i32,
+        mode: Mode,
+    ) -> Result<mpjdev::Request, Error> {
+        let (device, context, peer) = (&self.device, self.context, self.peer(dest)?);
+        let started = match bytes(buffer) {
+            Some(data) => device.isend(send_region(data), peer, tag, context, mode),
+            None => device.isend(self.answer(source(buffer))?, peer, tag, context, mode),
         };
-        let open = device.answer(open)?;
-        Ok(Request { device: self.device.clone(), open: Some(open), buffer })
+        self.started(started, Some(tag))
     }
-}
 
-/// Waits for all requests (MPI_Waitall) and gives their buffers back in order.
-///
-/// # Errors
-/// The first error in the order of the list, after all requests were waited for.
-pub fn wait_all<T: Datatype>(
-    requests: impl IntoIterator<Item = Request<T>>,
-) -> Result<Vec<(Vec<T>, Status)>, Error> {
-    // Collected twice: every request is waited for before the first error is given.
-    let outcomes: Vec<_> = requests.into_iter().map(Request::wait).collect();
-    outcomes.into_iter().collect()
-}
-
-/// Waits until one of the requests is complete (MPI_Waitany), takes it out of the list, and gives
-/// its former place and its buffer. `None` for an empty list.
-///
-/// # Errors
-/// As [`Request::wait`], the request is then out of the list; [`Error::Mixed`] for requests of
-/// several worlds or contexts.
-pub fn wait_any<T: Datatype>(
-    requests: &mut Vec<Request<T>>,
-) -> Result<Option<(usize, Vec<T>, Status)>, Error> {
-    let Some(first) = requests.first() else {
-        return Ok(None);
-    };
-    let device = first.device.clone();
-    if requests.iter().any(|request| !Arc::ptr_eq(&request.device, &device)) {
-        return Err(Error::Mixed);
+    /// Starts to receive into a buffer, which the caller keeps until the operation has ended (Q1).
+    pub(crate) fn start_to_receive<T: Datatype>(
+        &self,
+        buffer: &mut [T],
+        source: Source,
+        tag: Tag,
+    ) -> Result<mpjdev::Request, Error> {
+        let (source, tag) = (self.sender(source)?, tag.value());
+        let (device, context) = (&self.device, self.context);
+        let started = match bytes_mut(buffer) {
+            Some(into) => device.irecv(recv_region(into), source, tag, context),
+            None => device.irecv(self.answer(sink(buffer))?, source, tag, context),
+        };
+        self.started(started, tag)
     }
-    let mut open: Vec<_> = requests.iter_mut().map(|request| request.open.take()).collect();
-    let outcome = device.iwaitany(&mut open);
-    for (request, open) in requests.iter_mut().zip(open) {
-        request.open = open;
-    }
-    let Some((place, outcome)) = outcome? else {
-        return Ok(None);
-    };
-    let buffer = std::mem::take(&mut requests.remove(place).buffer);
-    let status = device.answer(outcome)?;
-    Ok(Some((place, buffer, status.into())))
 }

@@ -10,7 +10,9 @@
 
 use std::cell::{Cell, RefCell};
 use std::marker::PhantomData;
+use std::sync::Arc;
 
+use mpicore::Plan;
 use mpjdev::Mode;
 
 use crate::communicator::Communicator;
@@ -39,12 +41,19 @@ thread_local! {
     static SPARE: Cell<Requests> = const { Cell::new(Vec::new()) };
 }
 
+/// The operations of a scope on one of its communicators: see [`Scope::on`].
+#[derive(Clone, Copy)]
+pub struct ScopeOn<'scope, 'env: 'scope> {
+    scope: &'scope Scope<'scope, 'env>,
+    communicator: &'scope Communicator,
+}
+
 /// A send or receive under way in a scope. It may be waited for, and need not be: the scope does.
 ///
 /// `B` is the borrow that [`ScopedRequest::wait`] gives back: of a slice, for all buffers that are one
 /// ([`SendBuffer::Memory`]).
 pub struct ScopedRequest<'scope, 'env, B: Borrow> {
-    scope: &'scope Scope<'scope, 'env>,
+    on: ScopeOn<'scope, 'env>,
     state: Started,
     buffer: B::Held,
 }
@@ -63,47 +72,73 @@ impl<B: Borrow> ScopedRequest<'_, '_, B> {
     /// # Errors
     /// A message longer than the buffer; the device has failed.
     pub fn wait(self) -> Result<(B, Status), Error> {
-        let device = &self.scope.communicator.device;
+        let ScopeOn { scope, communicator } = self.on;
         let status = match self.state {
             Started::Done(status) => status,
             Started::Kept(place) => {
-                let request = self.scope.requests.borrow_mut()[place].take();
-                let request = request.ok_or(mpjdev::Error::Request)?;
-                device.answer(device.iwait(request))?.into()
+                let request = scope.take(place)?;
+                let ended = communicator.device.iwait(request);
+                communicator.status(communicator.answer(ended)?)
             }
         };
         Ok((B::take_back(self.buffer), status))
     }
 }
 
+/// A collective call under way in a scope. It may be waited for, and need not be: the scope does.
+///
+/// `B` is the borrow of the results, which [`ScopedCollective::wait`] gives back.
+pub struct ScopedCollective<'scope, 'env, B: Borrow> {
+    on: ScopeOn<'scope, 'env>,
+    /// The scope keeps its request at this place.
+    place: usize,
+    results: B::Held,
+}
+
+impl<B: Borrow> ScopedCollective<'_, '_, B> {
+    /// Waits until the call is complete on this rank, and gives the borrow of the results back (MPI_Wait).
+    ///
+    /// # Errors
+    /// What the blocking form of the call says.
+    pub fn wait(self) -> Result<B, Error> {
+        let ScopeOn { scope, communicator } = self.on;
+        let ended = communicator.device.iwait(scope.take(self.place)?);
+        communicator.answer(ended.map_err(mpicore::Error::from))?;
+        Ok(B::take_back(self.results))
+    }
+}
+
 impl Communicator {
     /// Runs `body` with a scope in which non-blocking calls may borrow (as `std::thread::scope`
-    /// does for threads), then waits for all that it started.
+    /// does for threads), then waits for all that it started. The scope is for calls on this communicator, and with
+    /// [`Scope::on`] for those on others.
     ///
     /// A scope is for the thread that opened it; threads that share a communicator each open their
     /// own. A panic of `body` does not wait: what is still under way then makes the whole device
     /// unusable.
     ///
     /// # Errors
-    /// The first error of a request that `body` did not wait for itself.
+    /// The error of `body`; else the first error of a request that `body` did not wait for itself. What `body` has
+    /// started is waited for in any case.
     ///
     /// ```
     /// mpj::local::run(2, |world| {
     ///     let (data, mut got) = ([world.rank() as i32; 4], [0; 4]);
     ///     let other = 1 - world.rank();
-    ///     world.scope(|scope| {
+    ///     let outcome: Result<(), mpj::Error> = world.scope(|scope| {
     ///         scope.irecv(&mut got, other, 0)?;
     ///         scope.isend(&data, other, 0)?;
-    ///         Ok::<(), mpj::Error>(())
-    ///     }).unwrap().unwrap();
+    ///         Ok(())
+    ///     });
+    ///     outcome.unwrap();
     ///     assert_eq!(got, [other as i32; 4]);
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
-    pub fn scope<'env, R>(
+    pub fn scope<'env, R, E: From<Error>>(
         &self,
-        body: impl for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> R,
-    ) -> Result<R, Error> {
+        body: impl for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> Result<R, E>,
+    ) -> Result<R, E> {
         let requests = RefCell::new(SPARE.try_with(Cell::take).unwrap_or_default());
         let scope = Scope { communicator: self, requests, environment: PhantomData };
         let guard = ReleaseOnPanic(&scope);
@@ -116,7 +151,10 @@ impl Communicator {
             // Where the thread ends there is no next scope.
             let _ = SPARE.try_with(|place| place.set(spare));
         }
-        completed.map(|()| answer)
+        // The error of the body is what the program met last: that the rest ends well settles nothing.
+        let answer = answer?;
+        self.answer(completed)?;
+        Ok(answer)
     }
 }
 
@@ -130,6 +168,34 @@ impl Drop for ReleaseOnPanic<'_, '_, '_> {
 }
 
 impl<'scope, 'env> Scope<'scope, 'env> {
+    /// The calls of this scope on another communicator. It belongs to the same context of the rank as that of the
+    /// scope; on any other, all calls fail with [`Error::OtherContext`].
+    ///
+    /// ```
+    /// mpj::local::run(4, |world| {
+    ///     let pairs = world.split((world.rank() / 2) as u32, 0).unwrap();
+    ///     let (mine, mut theirs, mut sum) = ([world.rank()], [0], [1.5]);
+    ///     let outcome: Result<(), mpj::Error> = world.scope(|scope| {
+    ///         scope.on(&pairs).irecv(&mut theirs, 1 - pairs.rank(), 0)?;
+    ///         scope.on(&pairs).isend(&mine, 1 - pairs.rank(), 0)?;
+    ///         scope.iall_reduce(&mut sum, mpj::Op::Sum)?;
+    ///         Ok(())
+    ///     });
+    ///     outcome.unwrap();
+    ///     assert_eq!((theirs[0], sum[0]), (world.rank() ^ 1, 6.0));
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
+    pub fn on(&'scope self, communicator: &'scope Communicator) -> ScopeOn<'scope, 'env> {
+        ScopeOn { scope: self, communicator }
+    }
+
+    /// The calls of this scope on the communicator that it was opened on.
+    #[inline(always)]
+    pub(crate) fn on_own(&'scope self) -> ScopeOn<'scope, 'env> {
+        self.on(self.communicator)
+    }
+
     /// Starts to send `data` (MPI_Isend).
     ///
     /// # Errors
@@ -141,9 +207,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         dest: usize,
         tag: i32,
     ) -> Result<ScopedRequest<'scope, 'env, &'env B::Memory>, Error> {
-        let buffer = data.memory();
-        let state = self.start_send(buffer, dest, tag, Mode::Standard)?;
-        Ok(ScopedRequest { scope: self, state, buffer })
+        self.on_own().start_send(data, dest, tag, Mode::Standard)
     }
 
     /// Starts to send `data`; complete only when the receive has begun (MPI_Issend).
@@ -157,25 +221,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         dest: usize,
         tag: i32,
     ) -> Result<ScopedRequest<'scope, 'env, &'env B::Memory>, Error> {
-        let buffer = data.memory();
-        let state = self.start_send(buffer, dest, tag, Mode::Synchronous)?;
-        Ok(ScopedRequest { scope: self, state, buffer })
-    }
-
-    #[inline(always)]
-    fn start_send<B: SendBuffer + ?Sized>(
-        &self,
-        data: &'env B,
-        dest: usize,
-        tag: i32,
-        mode: Mode,
-    ) -> Result<Started, Error> {
-        let Communicator { device, context, .. } = self.communicator;
-        let request = match bytes(data) {
-            Some(data) => device.isend(send_region(data), dest, tag, *context, mode),
-            None => device.isend(device.answer(source(data))?, dest, tag, *context, mode),
-        };
-        device.answer(request).map(|request| self.started(request))
+        self.on_own().start_send(data, dest, tag, Mode::Synchronous)
     }
 
     /// Starts to receive into `buffer` (MPI_Irecv).
@@ -189,31 +235,20 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         source: impl Into<Source>,
         tag: impl Into<Tag>,
     ) -> Result<ScopedRequest<'scope, 'env, &'env mut B::MemoryMut>, Error> {
-        let mut buffer = Lent::new(buffer.memory_mut());
-        let (source, tag) = (source.into().rank(), tag.into().value());
-        let Communicator { device, context, .. } = self.communicator;
-        let request = match buffer.region() {
-            Some(region) => device.irecv(region, source, tag, *context),
-            None => device.irecv(device.answer(buffer.sink())?, source, tag, *context),
-        };
-        let state = self.started(device.answer(request)?);
-        Ok(ScopedRequest { scope: self, state, buffer })
-    }
-
-    /// Keeps the request of an operation, unless it is complete.
-    #[inline(always)]
-    fn started(&self, request: mpjdev::Request) -> Started {
-        match request.completed() {
-            Some(status) => Started::Done(status.into()),
-            None => self.keep(request),
-        }
+        self.on_own().start_receive(buffer, source.into(), tag.into())
     }
 
     #[inline]
-    fn keep(&self, request: mpjdev::Request) -> Started {
+    fn keep(&self, request: mpjdev::Request) -> usize {
         let mut requests = self.requests.borrow_mut();
         requests.push(Some(request));
-        Started::Kept(requests.len() - 1)
+        requests.len() - 1
+    }
+
+    /// Takes the request at a place, to wait for it.
+    fn take(&self, place: usize) -> Result<mpjdev::Request, Error> {
+        let request = self.requests.borrow_mut()[place].take();
+        request.ok_or(mpjdev::Error::Request.into())
     }
 
     /// Waits for what `body` has not waited for; the first error is kept.
@@ -225,7 +260,8 @@ impl<'scope, 'env> Scope<'scope, 'env> {
                 first = Err(error);
             }
         });
-        device.answer(waited.and(first))
+        // Those of collective calls have an error of the core in them.
+        waited.and(first).map_err(|error| mpicore::Error::from(error).into())
     }
 
     /// Frees the buffers without waiting: cancels receives, and gives the device up if anything else
@@ -243,5 +279,130 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         if open {
             device.give_up();
         }
+    }
+}
+
+impl<'scope, 'env> ScopeOn<'scope, 'env> {
+    /// As [`Scope::isend`], on this communicator.
+    ///
+    /// # Errors
+    /// As [`Communicator::send`]; [`Error::OtherContext`].
+    pub fn isend<B: SendBuffer + ?Sized>(
+        self,
+        data: &'env B,
+        dest: usize,
+        tag: i32,
+    ) -> Result<ScopedRequest<'scope, 'env, &'env B::Memory>, Error> {
+        self.check()?.start_send(data, dest, tag, Mode::Standard)
+    }
+
+    /// As [`Scope::issend`], on this communicator.
+    ///
+    /// # Errors
+    /// As [`Communicator::send`]; [`Error::OtherContext`].
+    pub fn issend<B: SendBuffer + ?Sized>(
+        self,
+        data: &'env B,
+        dest: usize,
+        tag: i32,
+    ) -> Result<ScopedRequest<'scope, 'env, &'env B::Memory>, Error> {
+        self.check()?.start_send(data, dest, tag, Mode::Synchronous)
+    }
+
+    /// As [`Scope::irecv`], on this communicator.
+    ///
+    /// # Errors
+    /// As [`Communicator::recv`], but for the length; [`Error::OtherContext`].
+    pub fn irecv<B: RecvBuffer + ?Sized>(
+        self,
+        buffer: &'env mut B,
+        source: impl Into<Source>,
+        tag: impl Into<Tag>,
+    ) -> Result<ScopedRequest<'scope, 'env, &'env mut B::MemoryMut>, Error> {
+        self.check()?.start_receive(buffer, source.into(), tag.into())
+    }
+
+    /// Its requests can be waited for with the others of the scope (Z1).
+    fn check(self) -> Result<Self, Error> {
+        if Arc::ptr_eq(&self.communicator.device, &self.scope.communicator.device) {
+            return Ok(self);
+        }
+        self.communicator.answer(Err(Error::OtherContext))
+    }
+
+    #[inline(always)]
+    fn start_send<B: SendBuffer + ?Sized>(
+        self,
+        data: &'env B,
+        dest: usize,
+        tag: i32,
+        mode: Mode,
+    ) -> Result<ScopedRequest<'scope, 'env, &'env B::Memory>, Error> {
+        let Communicator { device, context, .. } = self.communicator;
+        let (buffer, peer) = (data.memory(), self.communicator.peer(dest)?);
+        let request = match bytes(buffer) {
+            Some(data) => device.isend(send_region(data), peer, tag, *context, mode),
+            None => {
+                let described = self.communicator.answer(source(buffer))?;
+                device.isend(described, peer, tag, *context, mode)
+            }
+        };
+        let state = self.started(self.communicator.started(request, Some(tag))?);
+        Ok(ScopedRequest { on: self, state, buffer })
+    }
+
+    #[inline(always)]
+    fn start_receive<B: RecvBuffer + ?Sized>(
+        self,
+        buffer: &'env mut B,
+        source: Source,
+        tag: Tag,
+    ) -> Result<ScopedRequest<'scope, 'env, &'env mut B::MemoryMut>, Error> {
+        let mut buffer = Lent::new(buffer.memory_mut());
+        let (source, tag) = (self.communicator.sender(source)?, tag.value());
+        let Communicator { device, context, .. } = self.communicator;
+        let request = match buffer.region() {
+            Some(region) => device.irecv(region, source, tag, *context),
+            None => {
+                let described = self.communicator.answer(buffer.sink())?;
+                device.irecv(described, source, tag, *context)
+            }
+        };
+        let state = self.started(self.communicator.started(request, tag)?);
+        Ok(ScopedRequest { on: self, state, buffer })
+    }
+
+    /// Keeps the request of an operation, unless it is complete.
+    #[inline(always)]
+    fn started(&self, request: mpjdev::Request) -> Started {
+        match request.completed() {
+            Some(status) => Started::Done(self.communicator.status(status)),
+            None => Started::Kept(self.scope.keep(request)),
+        }
+    }
+
+    /// Starts the collective call that `plan` makes of the buffer of its results.
+    pub(crate) fn start_collective<B: RecvBuffer + ?Sized>(
+        self,
+        results: &'env mut B,
+        plan: impl FnOnce(&Communicator, &mut B::MemoryMut) -> Result<Plan, Error>,
+    ) -> Result<ScopedCollective<'scope, 'env, &'env mut B::MemoryMut>, Error> {
+        self.check()?;
+        let mut results = Lent::new(results.memory_mut());
+        let plan = results.plan(|results| plan(self.communicator, results));
+        let place = self.start_plan(plan)?;
+        Ok(ScopedCollective { on: self, place, results })
+    }
+
+    /// Starts a barrier.
+    pub(crate) fn start_barrier(self) -> Result<ScopedCollective<'scope, 'env, ()>, Error> {
+        self.check()?;
+        let place = self.start_plan(self.communicator.core.barrier().map_err(Error::from))?;
+        Ok(ScopedCollective { on: self, place, results: () })
+    }
+
+    fn start_plan(self, plan: Result<Plan, Error>) -> Result<usize, Error> {
+        let started = plan.and_then(|plan| Ok(plan.start()?));
+        Ok(self.scope.keep(self.communicator.answer(started)?))
     }
 }

@@ -7,7 +7,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use mpj::{BackendChoice, Options, Request, WaitMode, World, local};
+use mpj::{BackendChoice, Error, Options, Request, WaitMode, World, local};
 
 /// How long a job may take; Miri is slow, and has a clock of its own.
 const LIMIT: Duration = Duration::from_secs(if cfg!(miri) { 3_600 } else { 20 });
@@ -73,7 +73,7 @@ fn a_scoped_receive_gives_its_borrow_back() {
             assert_eq!(status.count::<u32>().unwrap(), len);
             assert_eq!(lent, data(len));
             lent[0] = 77;
-            lent
+            Ok::<_, Error>(lent)
         });
         lent.unwrap()[1] = 78;
         assert_eq!(buffer[..3], [77, 78, 3]);
@@ -91,6 +91,7 @@ fn a_scope_completes_what_nobody_waits_for() {
             .scope(|scope| {
                 let _request = moved(scope.irecv(&mut buffer, 0, DATA).unwrap());
                 say_posted(world);
+                Ok::<_, Error>(())
             })
             .unwrap();
         assert_eq!(buffer, data(len));
@@ -109,7 +110,7 @@ fn parts_of_one_buffer_are_sent_and_received_at_once() {
             let again = scope.issend(mine, other, POSTED).unwrap();
             let extra = world.recv_vec::<u32>(other, POSTED).unwrap();
             again.wait().unwrap();
-            (receive.wait().unwrap().0, send.wait().unwrap().0, extra.0)
+            Ok::<_, Error>((receive.wait().unwrap().0, send.wait().unwrap().0, extra.0))
         });
         let (received, sent, extra) = swapped.unwrap();
         assert_eq!((&*received, sent, &*extra), (&*data(len), &*data(len), &*data(len)));
@@ -216,11 +217,57 @@ fn what_does_not_lie_together_is_borrowed_likewise() {
         let scoped = world.scope(|scope| {
             let request = moved(scope.irecv(&mut column, 0, DATA).unwrap());
             say_posted(world);
-            request.wait().unwrap().0.len()
+            Ok::<_, Error>(request.wait().unwrap().0.len())
         });
         assert_eq!(scoped.unwrap(), len);
         world.recv(&mut mpj::column_mut(&mut got, 2, 0).unwrap(), 0, DATA).unwrap();
         assert_eq!(got, rows);
         assert_eq!(world.recv_vec::<Padded>(0, DATA).unwrap().0, rows);
+    });
+}
+
+#[test]
+fn a_scoped_collective_gives_its_borrow_back() {
+    jobs(|world, len| {
+        let (mine, mut all) = (data(len), vec![0; 2 * len]);
+        let mut sums = data(len);
+        let outcome: Result<(), Error> = world.scope(|scope| {
+            let gather = moved(scope.iall_gather(&mine, &mut all)?);
+            let sum = moved(scope.iall_reduce(&mut sums, mpj::Op::Sum)?);
+            scope.ibarrier()?;
+            gather.wait()?[0] = 77;
+            sum.wait()?[0] += 1;
+            Ok(())
+        });
+        outcome.unwrap();
+        assert_eq!((all[0], &all[1..len], &all[len..]), (77, &mine[1..], &*mine));
+        assert_eq!((sums[0], sums[2]), (3, 6));
+    });
+}
+
+#[test]
+fn a_kept_receive_lends_its_buffer_between_starts() {
+    jobs(|world, len| {
+        if world.rank() == 0 {
+            let mut send = world.send_init(data(len), 1, DATA).unwrap();
+            for _ in 0..2 {
+                world.recv(&mut [0u8], 1, POSTED).unwrap();
+                send.start().unwrap();
+                send.wait().unwrap();
+                send.buffer_mut().unwrap()[0] += 1;
+            }
+            return;
+        }
+        let mut receive = moved(world.recv_init(vec![0u32; len], 0, DATA).unwrap());
+        for first in 1..3 {
+            receive.start().unwrap();
+            assert!(receive.buffer_mut().is_err());
+            receive = moved(*receive);
+            say_posted(world);
+            assert_eq!(receive.wait().unwrap().unwrap().bytes, 4 * len);
+            assert_eq!(receive.buffer().unwrap()[..2], [first, 2]);
+            receive.buffer_mut().unwrap().fill(0);
+        }
+        receive.start().unwrap();
     });
 }

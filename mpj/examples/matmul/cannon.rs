@@ -38,7 +38,7 @@ pub fn multiply<T: Element>(
             scope.isend(b.values(), grid.rank(row + side - 1, col), UPWARD)?;
             product.add(a.view(), b.view());
             Ok::<(), Error>(())
-        })??;
+        })?;
         (a, b) = (next_a, next_b);
     }
     product.add(a.view(), b.view());

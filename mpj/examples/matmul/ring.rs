@@ -31,7 +31,7 @@ pub fn multiply<T: Element>(
             scope.isend(b.values(), (rank + size - 1) % size, BAND)?;
             product.add(a.columns(band), b.view());
             Ok::<(), Error>(())
-        })??;
+        })?;
         (band, b) = (next_band, next_b);
     }
     product.add(a.columns(band), b.view());

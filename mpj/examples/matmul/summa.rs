@@ -69,6 +69,6 @@ fn share<T: Element>(
             scope.isend(panel.values(), *member, tag)?;
         }
         Ok::<(), Error>(())
-    })??;
+    })?;
     Ok(panel)
 }

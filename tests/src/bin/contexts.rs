@@ -77,7 +77,7 @@ fn exchange(world: &World) -> Result<(), Error> {
                 scope.irecv(&mut got[..len], down, 1)?;
                 scope.isend(&sent[..len], up, 1)?;
                 Ok::<_, Error>(())
-            })??;
+            })?;
             assert!(got[..len].iter().all(|byte| *byte == fill ^ down as u8));
         }
         Ok(())

@@ -48,7 +48,7 @@ fn overwritten(millis: &str) -> Result<(), mpj::Error> {
     if world.rank() == 0 {
         world.barrier()?;
         let left = catch_unwind(AssertUnwindSafe(|| {
-            world.scope(|scope| {
+            world.scope(|scope| -> Result<(), mpj::Error> {
                 scope.isend(&message, 1, 0).expect("rank 1 is there");
                 std::thread::sleep(pause);
                 // A panic without its message, the writing of which would take longer than the transfer.

@@ -19,6 +19,7 @@ fn everything_is_complete_when_the_scope_ends() {
                     scope.irecv(&mut second, other, 0).unwrap();
                     scope.isend(&data, other, 0).unwrap();
                     scope.issend(&data, other, 0).unwrap();
+                    Ok::<_, Error>(())
                 })
                 .unwrap();
             assert_eq!((first, second), (vec![other as i32; len], vec![other as i32; len]));
@@ -37,6 +38,7 @@ fn parts_of_one_buffer() {
             .scope(|scope| {
                 scope.irecv(&mut halo[1..], other, 0).unwrap();
                 scope.isend(&inner[..1], other, 0).unwrap();
+                Ok::<_, Error>(())
             })
             .unwrap();
         assert_eq!(row[1_001], other as f64);
@@ -56,7 +58,7 @@ fn waiting_inside_gives_the_borrow_back() {
             assert_eq!((status.source, status.count::<u8>().unwrap()), (other, 3));
             got[0] += 100;
             let (sent, _) = send.wait().unwrap();
-            u32::from(got[0]) + u32::from(sent[0])
+            Ok::<_, Error>(u32::from(got[0]) + u32::from(sent[0]))
         });
         assert_eq!(got[0], other as u8 + 110, "written through the borrow that came back");
         sum.unwrap()
@@ -76,6 +78,7 @@ fn a_failure_that_nobody_waited_for_is_the_answer() {
         let outcome = world.scope(|scope| {
             scope.irecv(&mut short, 0, 0).unwrap();
             scope.irecv(&mut right, 0, 1).unwrap();
+            Ok::<_, Error>(())
         });
         assert_eq!(outcome.unwrap_err().class(), ErrorClass::Truncate);
         assert_eq!((short, right), ([1; 4], [2; 4]), "both are complete");
@@ -93,9 +96,11 @@ fn scopes_inside_scopes() {
                     .scope(|two| {
                         two.irecv(&mut inner, 0, 2).unwrap();
                         two.isend(&data, 0, 2).unwrap();
+                        Ok::<_, Error>(())
                     })
                     .unwrap();
                 one.isend(&data, 0, 1).unwrap();
+                Ok::<_, Error>(())
             })
             .unwrap();
         assert_eq!((outer, inner), (data, data));

@@ -1,0 +1,207 @@
+//! Buffered sends (MPI-4.1 section 3.6): they copy what they send, and are complete at once.
+//!
+//! How many bytes may be copied, and not yet have left, is what the program attaches: one buffer for each context of the
+//! rank. It is a limit and no memory: copies are made one by one, and freed when their message has left.
+//!
+//! - BY1: a copy lies here, where nothing changes it, until its send has ended, or the device has failed and uses no
+//!   buffer any more (V1 of the device).
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use mpjdev::Mode;
+
+use crate::communicator::Communicator;
+use crate::error::Error;
+use crate::memory::SendBuffer;
+use crate::peer::PROC_NULL;
+use crate::point_to_point::{packed, send_region};
+use crate::rank_device::RankDevice;
+
+/// The copies of messages that have not left yet, of one context of a rank.
+#[derive(Default)]
+pub(crate) struct Copies {
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    /// Bytes of the buffer that is attached.
+    attached: Option<usize>,
+    /// Bytes of it that are in use, also by copies which a thread has just taken to test them.
+    used: usize,
+    sends: Sends,
+}
+
+/// Sends under way, and the copies that they send, at the same places (BY1).
+#[derive(Default)]
+struct Sends {
+    requests: Vec<Option<mpjdev::Request>>,
+    copies: Vec<Vec<u8>>,
+}
+
+impl Sends {
+    /// Drops the copies of sends that have ended, and answers how many bytes they had.
+    fn drop_ended(&mut self) -> usize {
+        let Self { requests, copies } = self;
+        let mut ended = requests.iter().map(Option::is_none);
+        let mut freed = 0;
+        copies.retain(|copy| {
+            let has_ended = ended.next().unwrap_or(false);
+            freed += if has_ended { copy.len() } else { 0 };
+            !has_ended
+        });
+        requests.retain(Option::is_some);
+        freed
+    }
+}
+
+impl Copies {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Gives the sends under way to a call of the device, without a lock, since callbacks may run in it.
+    fn with_sends(
+        &self,
+        call: impl FnOnce(&mut [Option<mpjdev::Request>]) -> Result<(), mpjdev::Error>,
+    ) -> Result<(), mpjdev::Error> {
+        let taken = std::mem::take(&mut self.state().sends);
+        let mut taken = Taken { copies: self, sends: taken };
+        call(&mut taken.sends.requests)
+    }
+
+    /// Keeps a send under way with its copy.
+    fn keep(&self, request: mpjdev::Request, copy: Vec<u8>) {
+        let mut state = self.state();
+        state.sends.requests.push(Some(request));
+        state.sends.copies.push(copy);
+    }
+}
+
+/// Sends that a thread has taken; they come back in any case (BY1).
+struct Taken<'a> {
+    copies: &'a Copies,
+    sends: Sends,
+}
+
+impl Drop for Taken<'_> {
+    fn drop(&mut self) {
+        let freed = self.sends.drop_ended();
+        let mut state = self.copies.state();
+        state.used -= freed;
+        state.sends.requests.append(&mut self.sends.requests);
+        state.sends.copies.append(&mut self.sends.copies);
+    }
+}
+
+impl RankDevice {
+    /// Takes so many bytes of the attached buffer.
+    fn reserve(&self, bytes: usize) -> Result<(), Error> {
+        let take = |state: &mut State| {
+            let attached = state.attached.unwrap_or(0);
+            let free = attached.saturating_sub(state.used);
+            if state.attached.is_none() || bytes > free {
+                return Err(Error::AttachedBuffer { bytes, free, attached });
+            }
+            state.used += bytes;
+            Ok(())
+        };
+        let taken = take(&mut self.copies.state());
+        if taken.is_ok() {
+            return taken;
+        }
+        // Some may have left meanwhile.
+        self.copies.with_sends(|sends| self.itestsome(sends).map(drop))?;
+        take(&mut self.copies.state())
+    }
+}
+
+impl Communicator {
+    /// Sends like [`Communicator::send`], but copies the data first and does not wait for the receiver, whatever it does
+    /// (MPI_Bsend). The copy takes its length of the attached buffer: see [`Communicator::attach_buffer`]. It goes on
+    /// its way whenever the rank is in a call that makes progress.
+    ///
+    /// # Errors
+    /// [`Error::AttachedBuffer`] if there is not enough room, or no buffer; as [`Communicator::send`].
+    ///
+    /// ```
+    /// mpj::local::run(2, |world| {
+    ///     let (other, mut got) = (1 - world.rank(), vec![0; 100_000]);
+    ///     world.attach_buffer(1 << 20).unwrap();
+    ///     world.bsend(&vec![world.rank(); 100_000], other, 0).unwrap();
+    ///     world.recv(&mut got, other, 0).unwrap();
+    ///     assert_eq!(got[99_999], other);
+    ///     assert_eq!(world.detach_buffer().unwrap(), 1 << 20);
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
+    pub fn bsend<B: SendBuffer + ?Sized>(
+        &self,
+        data: &B,
+        dest: usize,
+        tag: i32,
+    ) -> Result<(), Error> {
+        let peer = self.peer(dest)?;
+        self.sent(self.device.check_send(peer, tag), tag)?;
+        if peer == PROC_NULL {
+            return Ok(());
+        }
+        let copy = self.answer(packed(data))?;
+        let len = copy.len();
+        self.answer(self.device.reserve(len))?;
+        let region = send_region(&copy);
+        let started = self.device.isend(region, peer, tag, self.context, Mode::Standard);
+        match started {
+            Ok(request) if request.completed().is_none() => self.device.copies.keep(request, copy),
+            outcome => {
+                self.device.copies.state().used -= len;
+                return self.sent(outcome.map(drop), tag);
+            }
+        }
+        Ok(())
+    }
+
+    /// Lets buffered sends of this rank, on all communicators of the same context, have copies of so many bytes together
+    /// under way (MPI_Buffer_attach). A message needs its length and nothing more.
+    ///
+    /// # Errors
+    /// [`Error::Attached`] if there is a buffer already.
+    ///
+    /// ```
+    /// mpj::local::run(1, |world| {
+    ///     let class = world.bsend(&[0u8; 9], 0, 0).unwrap_err().class();
+    ///     assert_eq!(class, mpj::ErrorClass::Buffer);
+    ///     world.attach_buffer(8).unwrap();
+    ///     let error = world.bsend(&[0u8; 9], 0, 0).unwrap_err();
+    ///     assert!(error.to_string().contains("a buffered send of 9 bytes finds 8 bytes free"));
+    ///     assert!(world.attach_buffer(9).is_err());
+    ///     assert_eq!(world.detach_buffer().unwrap(), 8);
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
+    pub fn attach_buffer(&self, bytes: usize) -> Result<(), Error> {
+        let mut state = self.device.copies.state();
+        let outcome = match state.attached {
+            Some(attached) => Err(Error::Attached { attached }),
+            None => {
+                state.attached = Some(bytes);
+                Ok(())
+            }
+        };
+        drop(state);
+        self.answer(outcome)
+    }
+
+    /// Waits until all buffered sends have left, and allows no further ones (MPI_Buffer_detach). Returns how long the
+    /// buffer was that was attached, 0 if there was none.
+    ///
+    /// # Errors
+    /// The device has failed. That a message could not be sent since its receiver is gone is none.
+    pub fn detach_buffer(&self) -> Result<usize, Error> {
+        let attached = self.device.copies.state().attached.take();
+        let left =
+            self.device.copies.with_sends(|sends| self.device.iwaiteach(sends, |_outcome| {}));
+        self.answer(left)?;
+        Ok(attached.unwrap_or(0))
+    }
+}

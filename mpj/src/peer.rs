@@ -1,0 +1,150 @@
+//! Whom a call sends to or receives from: ranks of communicators, and nobody, which is MPI_PROC_NULL (MPI-4.1 section
+//! 3.10). All point-to-point calls go through here, on their way to the device and back.
+//!
+//! Where the ranks of a communicator are those of the world, nothing is translated. Nobody costs the path of messages
+//! nothing: the device refuses [`PROC_NULL`] as it refuses any number that is no rank, and only then a call looks
+//! whether that was meant.
+
+use mpjdev::Call;
+
+use crate::communicator::Communicator;
+use crate::error::Error;
+use crate::selector::Source;
+use crate::status::Status;
+
+/// Nobody: MPI_PROC_NULL. A send to it, or a receive from it, is complete at once, and moves no data. The status of a
+/// receive then has this source, the tag -1, and no bytes.
+///
+/// The ends of a grid have no neighbour, and so need no case of their own:
+///
+/// ```
+/// use mpj::PROC_NULL;
+/// let got = mpj::local::run(3, |world| {
+///     let row = world.create_cartesian(&[3], &[false], false).unwrap().unwrap();
+///     let along = row.shift(0, 1).unwrap();
+///     let (left, right) = (along.source, along.destination);
+///     let (left, right) = (left.unwrap_or(PROC_NULL), right.unwrap_or(PROC_NULL));
+///     let mut from_left = 9_usize;
+///     let status = row.sendrecv(&row.rank(), right, 0, &mut from_left, left, 0).unwrap();
+///     assert_eq!(status.source == PROC_NULL, row.rank() == 0);
+///     from_left
+/// })?;
+/// assert_eq!(got, [9, 0, 1]);
+/// # Ok::<(), mpj::local::LocalError>(())
+/// ```
+// The ranks of the device are `u32`, so no job has this one, and a status of the device can have it.
+pub const PROC_NULL: usize = u32::MAX as usize;
+
+/// What the device tells of a message from nobody.
+fn of_nobody() -> mpjdev::Status {
+    mpjdev::Status::new(u32::MAX, -1, 0)
+}
+
+impl Communicator {
+    /// The world rank to which something is sent; nobody stays nobody. An error has been answered.
+    #[inline(always)]
+    pub(crate) fn peer(&self, dest: usize) -> Result<usize, Error> {
+        if self.is_whole { Ok(dest) } else { self.peer_among_some(dest) }
+    }
+
+    #[inline(never)]
+    fn peer_among_some(&self, dest: usize) -> Result<usize, Error> {
+        if dest == PROC_NULL { Ok(dest) } else { self.job_rank(dest) }
+    }
+
+    /// The world rank from which something is to come, as [`Communicator::peer`].
+    #[inline(always)]
+    pub(crate) fn sender(&self, source: Source) -> Result<Option<usize>, Error> {
+        if self.is_whole { Ok(source.rank()) } else { self.sender_among_some(source) }
+    }
+
+    #[inline(never)]
+    fn sender_among_some(&self, source: Source) -> Result<Option<usize>, Error> {
+        if source == Source::Rank(PROC_NULL) { Ok(source.rank()) } else { self.source(source) }
+    }
+
+    /// Answers a blocking send with this tag.
+    #[inline(always)]
+    pub(crate) fn sent(&self, sent: Result<(), mpjdev::Error>, tag: i32) -> Result<(), Error> {
+        match sent {
+            Ok(()) => self.answer(Ok::<_, Error>(())),
+            Err(error) => self.refused(error, Some(tag)),
+        }
+    }
+
+    /// Answers a blocking receive, or probe, that wanted this tag.
+    #[inline(always)]
+    pub(crate) fn received(
+        &self,
+        received: Result<mpjdev::Status, mpjdev::Error>,
+        tag: Option<i32>,
+    ) -> Result<Status, Error> {
+        let status = match received {
+            Ok(status) => self.answer(Ok::<_, Error>(status))?,
+            Err(error) => self.refused(error, tag).map(|()| of_nobody())?,
+        };
+        Ok(self.status(status))
+    }
+
+    /// Answers a call that starts an operation with this tag.
+    #[inline(always)]
+    pub(crate) fn started(
+        &self,
+        started: Result<mpjdev::Request, mpjdev::Error>,
+        tag: Option<i32>,
+    ) -> Result<mpjdev::Request, Error> {
+        match started {
+            Ok(request) => self.answer(Ok::<_, Error>(request)),
+            Err(error) => self.not_started(error, tag),
+        }
+    }
+
+    /// The request of a call that was refused: one that is complete, where it was for nobody.
+    #[cold]
+    #[inline(never)]
+    fn not_started(
+        &self,
+        error: mpjdev::Error,
+        tag: Option<i32>,
+    ) -> Result<mpjdev::Request, Error> {
+        self.refused(error, tag)?;
+        self.started_for_nobody()
+    }
+
+    /// A request that is complete, for nobody.
+    #[cold]
+    pub(crate) fn started_for_nobody(&self) -> Result<mpjdev::Request, Error> {
+        let (request, ending) = self.answer(self.device.begin(Call::Other, self.context, 0))?;
+        self.device.end(ending, Ok(of_nobody()));
+        Ok(request)
+    }
+
+    /// Answers a call that the device has refused; it is no error if it was for nobody, and the tag is one.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn refused(&self, error: mpjdev::Error, tag: Option<i32>) -> Result<(), Error> {
+        if !matches!(error, mpjdev::Error::Rank { rank: PROC_NULL, .. }) {
+            return self.answer(Err(error));
+        }
+        let own = self.device.rank() as usize;
+        self.answer(tag.map_or(Ok(()), |tag| self.device.check_send(own, tag)))
+    }
+
+    /// The status of a receive from nobody.
+    pub(crate) fn nobody(&self) -> Status {
+        self.status(of_nobody())
+    }
+
+    /// [`Communicator::answer`] for a call that looks whether something has come; one that finds nothing shows nothing
+    /// of the program.
+    #[inline(always)]
+    pub(crate) fn answer_look<T>(
+        &self,
+        outcome: Result<Option<T>, impl Into<Error>>,
+    ) -> Result<Option<T>, Error> {
+        match outcome {
+            Ok(None) => Ok(None),
+            outcome => self.answer(outcome),
+        }
+    }
+}

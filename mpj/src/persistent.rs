@@ -1,0 +1,232 @@
+//! Sends and receives that are kept, to be started as often as is wanted (MPI-4.1 section 3.9).
+
+use mpjdev::Mode;
+
+use crate::communicator::Communicator;
+use crate::datatype::Datatype;
+use crate::error::Error;
+use crate::lent::Kept;
+use crate::selector::{Source, Tag};
+use crate::status::Status;
+
+/// A send or receive with its buffer, which is started by [`start`](Self::start) and complete after
+/// [`wait`](Self::wait), again and again. In between the program reads and writes the buffer.
+///
+/// Dropping one that is under way waits for nobody: a receive that has not met its message is cancelled, anything else
+/// goes on, and the buffer is freed when it is done.
+///
+/// ```
+/// mpj::local::run(2, |world| {
+///     let other = 1 - world.rank();
+///     let mut send = world.send_init(vec![0; 3], other, 0).unwrap();
+///     let mut receive = world.recv_init(vec![0; 3], other, 0).unwrap();
+///     for step in 0..5 {
+///         send.buffer_mut().unwrap().fill(step + world.rank());
+///         mpj::start_all([&mut receive, &mut send]).unwrap();
+///         receive.wait().unwrap();
+///         send.wait().unwrap();
+///         assert_eq!(receive.buffer().unwrap(), [step + other; 3]);
+///     }
+/// })?;
+/// # Ok::<(), mpj::local::LocalError>(())
+/// ```
+pub struct PersistentRequest<T: Datatype> {
+    communicator: Communicator,
+    what: Transfer,
+    /// While it is under way.
+    open: Option<mpjdev::Request>,
+    last: Option<Status>,
+    buffer: Kept<T>,
+}
+
+/// What is started.
+#[derive(Clone, Copy)]
+enum Transfer {
+    Send { dest: usize, tag: i32, mode: Mode },
+    Receive { source: Source, tag: Tag },
+}
+
+impl<T: Datatype> PersistentRequest<T> {
+    /// Starts it (MPI_Start).
+    ///
+    /// # Errors
+    /// [`Error::UnderWay`] if it was started and not waited for; as [`Communicator::isend`] and
+    /// [`Communicator::irecv`].
+    pub fn start(&mut self) -> Result<(), Error> {
+        self.check_idle()?;
+        let Self { communicator, buffer, .. } = self;
+        self.open = Some(match self.what {
+            Transfer::Send { dest, tag, mode } => {
+                communicator.start_to_send(buffer.elements(), dest, tag, mode)?
+            }
+            Transfer::Receive { source, tag } => {
+                communicator.start_to_receive(buffer.elements_mut(), source, tag)?
+            }
+        });
+        Ok(())
+    }
+
+    /// Waits until it is complete (MPI_Wait): its status, or `None` if it is not under way.
+    ///
+    /// # Errors
+    /// As [`crate::Request::wait`].
+    pub fn wait(&mut self) -> Result<Option<Status>, Error> {
+        let Some(request) = self.open.take() else { return Ok(None) };
+        let status = self.communicator.answer(self.communicator.device.iwait(request))?;
+        self.last = Some(self.communicator.status(status));
+        Ok(self.last)
+    }
+
+    /// Whether it is complete (MPI_Test). One that is not under way is.
+    ///
+    /// # Errors
+    /// As [`crate::Request::wait`].
+    pub fn test(&mut self) -> Result<bool, Error> {
+        if self.open.is_none() {
+            return Ok(true);
+        }
+        let tested = self.communicator.device.itest(&mut self.open);
+        let Some(status) = self.communicator.answer_look(tested)? else { return Ok(false) };
+        self.last = Some(self.communicator.status(status));
+        Ok(true)
+    }
+
+    /// The status of when it was complete last, if it ever was.
+    pub fn status(&self) -> Option<Status> {
+        self.last
+    }
+
+    /// Cancels a receive that has not met its message yet (MPI_Cancel); returns whether it did. It is to be waited for
+    /// in either case. A send is never cancelled.
+    ///
+    /// # Errors
+    /// The device has failed.
+    pub fn cancel(&self) -> Result<bool, Error> {
+        match &self.open {
+            Some(request) => self.communicator.answer(self.communicator.device.cancel(request)),
+            None => Ok(false),
+        }
+    }
+
+    /// The elements.
+    ///
+    /// # Errors
+    /// [`Error::UnderWay`].
+    pub fn buffer(&self) -> Result<&[T], Error> {
+        self.check_idle()?;
+        Ok(self.buffer.elements())
+    }
+
+    /// The elements, to be changed.
+    ///
+    /// # Errors
+    /// [`Error::UnderWay`].
+    pub fn buffer_mut(&mut self) -> Result<&mut [T], Error> {
+        self.check_idle()?;
+        Ok(self.buffer.elements_mut())
+    }
+
+    fn check_idle(&self) -> Result<(), Error> {
+        match &self.open {
+            Some(_) => self.communicator.answer(Err(Error::UnderWay)),
+            None => Ok(()),
+        }
+    }
+}
+
+impl<T: Datatype> Drop for PersistentRequest<T> {
+    fn drop(&mut self) {
+        if let Some(request) = self.open.take() {
+            let buffer = std::mem::replace(&mut self.buffer, Kept::new(Vec::new()));
+            self.communicator.device.detach(request, Box::new(buffer));
+        }
+    }
+}
+
+/// Starts all of them, in their order (MPI_Startall).
+///
+/// # Errors
+/// The first error of [`PersistentRequest::start`]; those behind it are not started.
+pub fn start_all<'a, T: Datatype>(
+    requests: impl IntoIterator<Item = &'a mut PersistentRequest<T>>,
+) -> Result<(), Error> {
+    requests.into_iter().try_for_each(PersistentRequest::start)
+}
+
+impl Communicator {
+    /// A send to be started often (MPI_Send_init). See [`PersistentRequest`].
+    ///
+    /// # Errors
+    /// No such rank, a negative tag.
+    pub fn send_init<T: Datatype>(
+        &self,
+        data: Vec<T>,
+        dest: usize,
+        tag: i32,
+    ) -> Result<PersistentRequest<T>, Error> {
+        self.keep_send(data, dest, tag, Mode::Standard)
+    }
+
+    /// A send in synchronous mode to be started often (MPI_Ssend_init).
+    ///
+    /// # Errors
+    /// As [`Communicator::send_init`].
+    ///
+    /// ```
+    /// mpj::local::run(2, |world| {
+    ///     if world.rank() == 1 {
+    ///         return world.recv(&mut [0u8], 0, 3).map(drop).unwrap();
+    ///     }
+    ///     let mut send = world.ssend_init(vec![7u8], 1, 3).unwrap();
+    ///     send.start().unwrap();
+    ///     send.wait().unwrap().expect("it was started");
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
+    pub fn ssend_init<T: Datatype>(
+        &self,
+        data: Vec<T>,
+        dest: usize,
+        tag: i32,
+    ) -> Result<PersistentRequest<T>, Error> {
+        self.keep_send(data, dest, tag, Mode::Synchronous)
+    }
+
+    fn keep_send<T: Datatype>(
+        &self,
+        data: Vec<T>,
+        dest: usize,
+        tag: i32,
+        mode: Mode,
+    ) -> Result<PersistentRequest<T>, Error> {
+        self.sent(self.device.check_send(self.peer(dest)?, tag), tag)?;
+        Ok(self.kept(Transfer::Send { dest, tag, mode }, data))
+    }
+
+    /// A receive to be started often (MPI_Recv_init). See [`PersistentRequest`].
+    ///
+    /// # Errors
+    /// As [`Communicator::send_init`].
+    pub fn recv_init<T: Datatype>(
+        &self,
+        buffer: Vec<T>,
+        source: impl Into<Source>,
+        tag: impl Into<Tag>,
+    ) -> Result<PersistentRequest<T>, Error> {
+        let (source, tag) = (source.into(), tag.into());
+        // What is not fixed is checked as if it were rank 0, and tag 0.
+        let (rank, number) = (self.sender(source)?.unwrap_or(0), tag.value().unwrap_or(0));
+        self.sent(self.device.check_send(rank, number), number)?;
+        Ok(self.kept(Transfer::Receive { source, tag }, buffer))
+    }
+
+    fn kept<T: Datatype>(&self, what: Transfer, buffer: Vec<T>) -> PersistentRequest<T> {
+        PersistentRequest {
+            communicator: self.clone(),
+            what,
+            open: None,
+            last: None,
+            buffer: Kept::new(buffer),
+        }
+    }
+}

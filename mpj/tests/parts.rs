@@ -1,0 +1,158 @@
+//! Point-to-point calls on communicators of some of the ranks, and with nobody; scopes on several communicators. Every
+//! job runs under a watchdog.
+
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+use mpj::{ANY_SOURCE, ANY_TAG, Communicator, Error, ErrorClass, Options, PROC_NULL, World, local};
+
+/// How long a job may take.
+const LIMIT: Duration = Duration::from_secs(20);
+
+/// A job that has to end well.
+#[track_caller]
+fn job(ranks: usize, body: impl Fn(&World) + Send + Sync + 'static) {
+    try_job(&Options::default(), ranks, body);
+}
+
+#[track_caller]
+fn try_job(options: &Options, ranks: usize, body: impl Fn(&World) + Send + Sync + 'static) {
+    let (options, (done, outcome)) = (options.clone(), mpsc::channel());
+    thread::spawn(move || {
+        let outcome = local::run_with(&options, ranks, |world| body(&world));
+        // Nobody listens any more after the limit.
+        let _ = done.send(outcome);
+    });
+    let outcome = outcome.recv_timeout(LIMIT).expect("the job ends");
+    outcome.unwrap_or_else(|error| panic!("{error}"));
+}
+
+/// The odd ranks, or the even ones, in turned order: rank `r` of the part is another rank of the world.
+fn part(world: &World) -> Communicator {
+    world.split((world.rank() % 2) as u32, -(world.rank() as i32)).unwrap()
+}
+
+#[test]
+fn ranks_and_statuses_are_those_of_the_part() {
+    job(6, |world| {
+        let part = part(world);
+        let (me, right, left) = (part.rank(), (part.rank() + 1) % 3, (part.rank() + 2) % 3);
+        for len in [1, 5_000] {
+            let (sent, mut got) = (vec![me; len], vec![9; len]);
+            let status = part.sendrecv(&sent, right, 1, &mut got, left, 1).unwrap();
+            assert_eq!((status.source, got[len - 1]), (left, left));
+
+            let receive = part.irecv(vec![9; len], ANY_SOURCE, 2).unwrap();
+            let send = part.issend(sent.clone(), right, 2).unwrap();
+            let (got, status) = receive.wait().unwrap();
+            assert_eq!((status.source, got[0]), (left, left));
+            assert_eq!(send.wait().unwrap().1.source, right);
+
+            let send = part.isend(sent, right, 3).unwrap();
+            assert_eq!(part.probe(ANY_SOURCE, 3).unwrap().source, left);
+            assert_eq!(part.iprobe(left, 3).unwrap().unwrap().source, left);
+            let message = part.mprobe(left, ANY_TAG).unwrap();
+            assert_eq!((message.status().source, message.status().tag), (left, 3));
+            assert_eq!(message.recv_vec::<usize>().unwrap().0, vec![left; len]);
+            send.wait().unwrap();
+        }
+    });
+}
+
+#[test]
+fn a_rank_that_the_part_has_not_is_refused() {
+    job(4, |world| {
+        let (part, mut place) = (part(world), [0u8]);
+        for error in [
+            part.send(&[1u8], 2, 0).unwrap_err(),
+            part.bsend(&[1u8], 2, 0).unwrap_err(),
+            part.isend(vec![1u8], 3, 0).err().unwrap(),
+            part.recv(&mut place, 2, 0).unwrap_err(),
+            part.mprobe(2, 0).err().unwrap(),
+            part.recv_init(vec![1u8], 2, 0).err().unwrap(),
+            world.send_init(vec![1u8], 4, 0).err().unwrap(),
+            part.scope(|scope| scope.irecv(&mut place, 2, 0).map(drop)).unwrap_err(),
+        ] {
+            assert_eq!(error.class(), ErrorClass::Rank, "{error}");
+        }
+        world.barrier().unwrap();
+    });
+}
+
+#[test]
+fn nobody_sends_nothing_and_takes_everything() {
+    job(2, |world| {
+        let part = part(world);
+        for ranks in [world as &Communicator, &part] {
+            let mut kept = [7u8; 2];
+            ranks.send(&kept, PROC_NULL, 0).unwrap();
+            ranks.isend(vec![1u8], PROC_NULL, 0).unwrap().wait().unwrap();
+            let status = ranks.recv(&mut kept, PROC_NULL, ANY_TAG).unwrap();
+            assert_eq!((status.source, status.tag, status.bytes), (PROC_NULL, -1, 0));
+            assert_eq!(ranks.probe(PROC_NULL, 3).unwrap(), status);
+            assert_eq!(ranks.iprobe(PROC_NULL, 3).unwrap(), Some(status));
+            assert_eq!(ranks.recv_vec::<u8>(PROC_NULL, 0).unwrap(), (vec![], status));
+            let message = ranks.mprobe(PROC_NULL, 0).unwrap();
+            assert_eq!(message.irecv(vec![4u8]).unwrap().wait().unwrap(), (vec![4], status));
+            let mut receive = ranks.recv_init(vec![1u8], PROC_NULL, 0).unwrap();
+            receive.start().unwrap();
+            assert_eq!(receive.wait().unwrap(), Some(status));
+            let outcome: Result<(), Error> = ranks.scope(|scope| {
+                scope.isend(&9, PROC_NULL, 0)?;
+                scope.irecv(&mut kept, PROC_NULL, 0)?;
+                Ok(())
+            });
+            outcome.unwrap();
+            assert_eq!(kept, [7; 2]);
+            let class = ranks.send(&[1u8], PROC_NULL, -2).unwrap_err().class();
+            assert_eq!(class, ErrorClass::Tag);
+        }
+        world.barrier().unwrap();
+    });
+}
+
+#[test]
+fn a_scope_serves_communicators_of_one_context() {
+    let options = Options { contexts: 2, ..Default::default() };
+    try_job(&options, 2, |world| {
+        let further = world.on_context(1).unwrap();
+        let send = world.scope(|scope| scope.on(&further).isend(&1, 0, 0).map(drop));
+        assert!(matches!(send, Err(Error::OtherContext)), "{send:?}");
+        let barrier = world.scope(|scope| scope.on(&further).ibarrier().map(drop));
+        assert!(matches!(barrier, Err(Error::OtherContext)), "{barrier:?}");
+        world.barrier().unwrap();
+    });
+}
+
+#[test]
+fn the_error_of_the_body_comes_first() {
+    job(1, |world| {
+        let mut short = [0u8; 1];
+        let error = world.scope(|scope| {
+            scope.irecv(&mut short, 0, 0)?;
+            world.send(&[1u8, 2], 0, 0)?;
+            scope.isend(&1, 7, 0).map(drop)
+        });
+        assert_eq!(error.unwrap_err().class(), ErrorClass::Rank, "not the truncation");
+    });
+}
+
+#[test]
+fn buffered_sends_wait_for_nobody() {
+    job(2, |world| {
+        let (other, len) = (1 - world.rank(), 300_000);
+        world.attach_buffer(2 * len).unwrap();
+        for tag in 0..2 {
+            world.bsend(&vec![tag as u8; len], other, tag).unwrap();
+        }
+        // Both ranks are here before anybody receives.
+        world.barrier().unwrap();
+        for tag in 0..2 {
+            assert_eq!(world.recv_vec::<u8>(other, tag).unwrap().0, vec![tag as u8; len]);
+        }
+        assert_eq!(world.detach_buffer().unwrap(), 2 * len);
+        assert_eq!(world.bsend(&[1u8], other, 0).unwrap_err().class(), ErrorClass::Buffer);
+        world.barrier().unwrap();
+    });
+}
