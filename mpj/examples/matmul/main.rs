@@ -31,6 +31,8 @@ mod matrix;
 mod npy;
 #[path = "../support/partition.rs"]
 mod partition;
+#[path = "../support/random.rs"]
+mod random;
 mod ring;
 mod summa;
 #[path = "../support/mod.rs"]

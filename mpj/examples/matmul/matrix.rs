@@ -8,6 +8,7 @@ use std::ops::Range;
 
 use super::grid::Block;
 use super::local::{Element, View};
+use super::random::uniform;
 
 /// A dense matrix (MX1).
 #[derive(Debug, Clone, PartialEq)]
@@ -103,14 +104,4 @@ impl<T: Element> Matrix<T> {
             target.copy_from_slice(part.row_band(source..source + 1));
         }
     }
-}
-
-/// The `index`-th number of the SplitMix64 sequence of `seed`, scaled to -1..1.
-fn uniform(seed: u64, index: u64) -> f64 {
-    let mut bits = seed.wrapping_add((index + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
-    bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    bits ^= bits >> 31;
-    // The upper 53 bits are exactly what an f64 holds.
-    (bits >> 11) as f64 / (1_u64 << 52) as f64 - 1.0
 }

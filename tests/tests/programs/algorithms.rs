@@ -25,6 +25,8 @@ mod grid;
 mod matrix;
 #[path = "../../../mpj/examples/support/partition.rs"]
 mod partition;
+#[path = "../../../mpj/examples/support/random.rs"]
+mod random;
 #[path = "../../../mpj/examples/matmul/ring.rs"]
 mod ring;
 #[path = "../../../mpj/examples/matmul/summa.rs"]
