@@ -1,31 +1,39 @@
-//! Laplace's equation on a square by red-black relaxation, the rows distributed over the ranks, with
-//! a halo exchange before every half sweep. It is the benchmark that HPJava was measured with.
+//! Laplace's equation on a square by Jacobi iteration, the points distributed in blocks over a grid
+//! of ranks, with a halo exchange before every sweep; checked against the sweeps of one rank.
 //!
-//! `cargo mpj run -n 4 --release --example laplace`
+//! `cargo mpj run -n 4 --release --example laplace -- --size 512`
 //!
-//! One edge is held at 1, the other three at 0. A half sweep updates the points of one colour from
-//! points of the other colour alone, so the order of the updates does not matter and the result is
-//! the same to the last bit for any number of ranks; the checksum shows it. In the exact solution
-//! the centre is at 0.25, because four such squares, turned, add up to one at 1 everywhere.
+//! One edge is held at 1, the other three at 0. A sweep gives every inner point the mean of its four
+//! neighbours' values of the sweep before. The ranks form a Cartesian communicator of two dimensions,
+//! each with a block of the inner points; around it lies the halo, which is the nearest row or column
+//! of each neighbour's block, or the fixed edge where there is none. A column of a block is sent by
+//! one call, from where its elements lie.
+//!
+//! Every value depends on the sweep before alone, so the result is the same to the last bit for any
+//! number of ranks. In the exact solution the centre is at 0.25, because four such squares, turned,
+//! add up to one at 1 everywhere.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program prints")]
 
+use std::ops::Range;
 use std::process::ExitCode;
 
 use clap::Parser;
-use mpj::{Communicator, Error};
+use mpj::{CartesianCommunicator, Communicator, Error, Op};
 
 #[path = "support/partition.rs"]
 mod partition;
 mod support;
 
-const UPWARD: i32 = 1;
-const DOWNWARD: i32 = 2;
-/// Iterations from one measurement of the residual to the next.
+/// Tags of what moves towards lower and higher coordinates.
+const DOWNWARD: i32 = 1;
+const UPWARD: i32 = 2;
+const BLOCK: i32 = 3;
+/// Sweeps from one measurement of the residual to the next.
 const CHECK_EVERY: u64 = 10;
 /// Three additions and a multiplication per point.
 const FLOPS_PER_POINT: f64 = 4.0;
 
-/// Solves Laplace's equation on a square of points by red-black relaxation.
+/// Solves Laplace's equation on a square of points by Jacobi iteration.
 #[derive(Parser)]
 #[command(name = "laplace")]
 struct Options {
@@ -46,29 +54,52 @@ fn tolerance(text: &str) -> Result<f64, String> {
 }
 
 fn main() -> ExitCode {
-    support::run(solve)
+    support::run(start)
 }
 
-fn solve(comm: &Communicator, options: Options) -> Result<ExitCode, Error> {
-    let size = options.size as usize;
-    if comm.size() > size - 2 {
+fn start(comm: &Communicator, options: Options) -> Result<ExitCode, Error> {
+    let inner = options.size as usize - 2;
+    let dims = mpj::dims_create(comm.size(), [0, 0])?;
+    if dims.iter().any(|ranks| *ranks > inner) {
         let reason = format!(
-            "{} ranks share {} inner rows: start at most {} ranks or raise --size",
-            comm.size(),
-            size - 2,
-            size - 2,
+            "{} x {} ranks share {inner} x {inner} inner points: start another number of ranks or \
+             raise --size",
+            dims[0], dims[1],
         );
         return Ok(support::refuse_job::<Options>(comm, &reason));
     }
-    let mut band = Band::new(size, comm.size(), comm.rank());
-    comm.barrier()?;
-    let run = relax(comm, &mut band, &options)?;
-    let communication = support::maximum(comm, run.communication / run.seconds)?;
-    let digest = digest(comm, &band)?;
-    if comm.rank() == 0 {
-        report(comm, &options, &run, communication, &digest);
+    // Without reordering, every rank has a place and its number in the grid is its number here.
+    match comm.create_cartesian(&dims, &[false, false], false)? {
+        Some(grid) => solve(&grid, dims, &options),
+        None => Ok(ExitCode::SUCCESS),
     }
-    Ok(ExitCode::SUCCESS)
+}
+
+fn solve(
+    grid: &CartesianCommunicator,
+    dims: [usize; 2],
+    options: &Options,
+) -> Result<ExitCode, Error> {
+    let inner = options.size as usize - 2;
+    let mut block = Block::new(inner, dims, grid.rank());
+    grid.barrier()?;
+    let mut run = relax(grid, &mut block, options)?;
+    run.communication /= run.seconds;
+    grid.all_reduce(&mut run.communication, Op::Max)?;
+    let passed = match gather(grid, inner, dims, &block)? {
+        Some(whole) => {
+            println!(
+                "laplace: {size} x {size} points, {} x {} ranks",
+                dims[0],
+                dims[1],
+                size = options.size,
+            );
+            report(options, &run, &whole);
+            conclude(inner, run.iterations, &whole)
+        }
+        None => true,
+    };
+    support::outcome(grid, passed)
 }
 
 /// What the iterations took and reached.
@@ -81,147 +112,208 @@ struct Run {
 }
 
 /// Iterates until the residual is small enough or the iterations are used up.
-fn relax(comm: &Communicator, band: &mut Band, options: &Options) -> Result<Run, Error> {
+fn relax(grid: &CartesianCommunicator, block: &mut Block, options: &Options) -> Result<Run, Error> {
+    let neighbours = Neighbours::of(grid)?;
     let start = mpj::wtime();
     let mut run = Run { iterations: 0, residual: f64::INFINITY, seconds: 0.0, communication: 0.0 };
     while run.iterations < options.iterations && run.residual > options.tolerance {
         run.iterations += 1;
-        let measured = run.iterations % CHECK_EVERY == 0 || run.iterations == options.iterations;
-        let mut change = 0.0_f64;
-        for colour in 0..2 {
-            run.communication += timed(|| band.exchange(comm))?.1;
-            change = change.max(band.update(colour, measured));
-        }
-        if measured {
-            let (largest, seconds) = timed(|| support::maximum(comm, change))?;
-            run.residual = largest;
-            run.communication += seconds;
+        run.communication += timed(|| block.exchange(grid, &neighbours))?;
+        block.sweep();
+        if run.iterations % CHECK_EVERY == 0 || run.iterations == options.iterations {
+            run.residual = block.change();
+            run.communication += timed(|| grid.all_reduce(&mut run.residual, Op::Max))?;
         }
     }
     run.seconds = mpj::wtime() - start;
     Ok(run)
 }
 
-/// The result of `body` and the seconds that it took.
-fn timed<R>(body: impl FnOnce() -> Result<R, Error>) -> Result<(R, f64), Error> {
+/// The seconds that `body` took.
+fn timed(body: impl FnOnce() -> Result<(), Error>) -> Result<f64, Error> {
     let start = mpj::wtime();
-    let result = body()?;
-    Ok((result, mpj::wtime() - start))
+    body()?;
+    Ok(mpj::wtime() - start)
 }
 
-/// The rows of one rank, between a row of the neighbour (or the fixed edge) above and one below.
-struct Band {
-    width: usize,
-    /// Number of the row above the rank's own, counted from the hot edge.
-    above: usize,
+/// The ranks with the blocks around this one; none behind an edge.
+struct Neighbours {
+    above: Option<usize>,
+    below: Option<usize>,
+    left: Option<usize>,
+    right: Option<usize>,
+}
+
+impl Neighbours {
+    fn of(grid: &CartesianCommunicator) -> Result<Self, Error> {
+        let (vertical, horizontal) = (grid.shift(0, 1)?, grid.shift(1, 1)?);
+        Ok(Self {
+            above: vertical.source,
+            below: vertical.destination,
+            left: horizontal.source,
+            right: horizontal.destination,
+        })
+    }
+}
+
+/// The points of one rank, row by row, and the halo around them.
+struct Block {
     rows: usize,
+    columns: usize,
     values: Vec<f64>,
+    /// Values of the sweep before.
+    old: Vec<f64>,
+    above: Vec<f64>,
+    below: Vec<f64>,
+    left: Vec<f64>,
+    right: Vec<f64>,
 }
 
-impl Band {
-    fn new(width: usize, ranks: usize, rank: usize) -> Self {
-        let inner = partition::part(width - 2, ranks, rank);
-        let mut values = vec![0.0; (inner.len() + 2) * width];
-        if inner.start == 0 {
-            values[..width].fill(1.0);
+/// The rows and columns of a rank's block: ranks go through the grid row by row.
+fn place(inner: usize, [down, across]: [usize; 2], rank: usize) -> (Range<usize>, Range<usize>) {
+    let (row, column) = (rank / across, rank % across);
+    (partition::part(inner, down, row), partition::part(inner, across, column))
+}
+
+impl Block {
+    /// All points at 0, with the fixed edges as halo: neighbours replace what is theirs.
+    fn new(inner: usize, dims: [usize; 2], rank: usize) -> Self {
+        let (rows, columns) = place(inner, dims, rank);
+        let hot = if rows.start == 0 { 1.0 } else { 0.0 };
+        let (rows, columns) = (rows.len(), columns.len());
+        Self {
+            rows,
+            columns,
+            values: vec![0.0; rows * columns],
+            old: vec![0.0; rows * columns],
+            above: vec![hot; columns],
+            below: vec![0.0; columns],
+            left: vec![0.0; rows],
+            right: vec![0.0; rows],
         }
-        Self { width, above: inner.start, rows: inner.len(), values }
     }
 
-    fn inner(&self) -> &[f64] {
-        &self.values[self.width..][..self.rows * self.width]
-    }
-
-    /// Fills the rows above and below from the neighbours.
-    fn exchange(&mut self, comm: &Communicator) -> Result<(), Error> {
-        let width = self.width;
-        let (above, rest) = self.values.split_at_mut(width);
-        let (inner, below) = rest.split_at_mut(self.rows * width);
-        let (first, last) = (&inner[..width], &inner[inner.len() - width..]);
-        comm.scope(|scope| {
-            if let Some(neighbour) = comm.rank().checked_sub(1) {
-                scope.irecv(above, neighbour, DOWNWARD)?;
-                scope.isend(first, neighbour, UPWARD)?;
+    /// Fills the halo from the neighbours.
+    fn exchange(&mut self, grid: &Communicator, neighbours: &Neighbours) -> Result<(), Error> {
+        let columns = self.columns;
+        let (first, last) = (&self.values[..columns], &self.values[self.values.len() - columns..]);
+        let leftmost = mpj::column(&self.values, columns, 0)?;
+        let rightmost = mpj::column(&self.values, columns, columns - 1)?;
+        grid.scope(|scope| {
+            if let Some(above) = neighbours.above {
+                scope.irecv(&mut self.above, above, UPWARD)?;
+                scope.isend(first, above, DOWNWARD)?;
             }
-            if comm.rank() + 1 < comm.size() {
-                let neighbour = comm.rank() + 1;
-                scope.irecv(below, neighbour, UPWARD)?;
-                scope.isend(last, neighbour, DOWNWARD)?;
+            if let Some(below) = neighbours.below {
+                scope.irecv(&mut self.below, below, DOWNWARD)?;
+                scope.isend(last, below, UPWARD)?;
+            }
+            if let Some(left) = neighbours.left {
+                scope.irecv(&mut self.left, left, UPWARD)?;
+                scope.isend(&leftmost, left, DOWNWARD)?;
+            }
+            if let Some(right) = neighbours.right {
+                scope.irecv(&mut self.right, right, DOWNWARD)?;
+                scope.isend(&rightmost, right, UPWARD)?;
             }
             Ok(())
         })
     }
 
-    /// Updates the points of one colour. Returns the largest change where that is wanted.
-    fn update(&mut self, colour: usize, measured: bool) -> f64 {
-        let rows = 1..=self.rows;
-        if measured {
-            rows.map(|row| self.update_row::<true>(row, colour)).fold(0.0, f64::max)
-        } else {
-            rows.map(|row| self.update_row::<false>(row, colour)).fold(0.0, f64::max)
+    /// Replaces every value by the mean of the four around it.
+    fn sweep(&mut self) {
+        std::mem::swap(&mut self.values, &mut self.old);
+        let columns = self.columns;
+        let old = |row: usize| &self.old[row * columns..][..columns];
+        for (row, new) in self.values.chunks_exact_mut(columns).enumerate() {
+            let own = old(row);
+            let above = if row == 0 { &self.above } else { old(row - 1) };
+            let below = if row + 1 == self.rows { &self.below } else { old(row + 1) };
+            let mut left = self.left[row];
+            for (column, new) in new.iter_mut().enumerate() {
+                let right = own.get(column + 1).copied().unwrap_or(self.right[row]);
+                *new = 0.25 * (above[column] + below[column] + left + right);
+                left = own[column];
+            }
         }
     }
 
-    fn update_row<const MEASURED: bool>(&mut self, row: usize, colour: usize) -> f64 {
-        let width = self.width;
-        let (above, rest) = self.values[(row - 1) * width..(row + 2) * width].split_at_mut(width);
-        let (own, below) = rest.split_at_mut(width);
-        let mut change = 0.0_f64;
-        // Point (i, j) has the colour of i + j.
-        for column in (1 + (self.above + row + 1 + colour) % 2..width - 1).step_by(2) {
-            let sum = above[column] + below[column] + own[column - 1] + own[column + 1];
-            let value = 0.25 * sum;
-            if MEASURED {
-                change = change.max((value - own[column]).abs());
-            }
-            own[column] = value;
-        }
-        change
+    /// The largest change of the last sweep.
+    fn change(&self) -> f64 {
+        let changes = self.values.iter().zip(&self.old).map(|(new, old)| (new - old).abs());
+        changes.fold(0.0, f64::max)
     }
 }
 
-/// What rank 0 learns of the solution.
-struct Digest {
-    centre: f64,
-    /// FNV-1a over the bits of all inner rows, in order.
-    checksum: u64,
+/// The inner points of all ranks, row by row, on rank 0. Collective.
+fn gather(
+    grid: &Communicator,
+    inner: usize,
+    dims: [usize; 2],
+    block: &Block,
+) -> Result<Option<Vec<f64>>, Error> {
+    if grid.rank() > 0 {
+        grid.send(&block.values, 0, BLOCK)?;
+        return Ok(None);
+    }
+    let mut whole = vec![0.0; inner * inner];
+    for (row, values) in block.values.chunks_exact(block.columns).enumerate() {
+        whole[row * inner..][..block.columns].copy_from_slice(values);
+    }
+    for rank in 1..grid.size() {
+        let (rows, columns) = place(inner, dims, rank);
+        // A block of the whole matrix is one buffer, too.
+        grid.recv(&mut mpj::block_mut(&mut whole, inner, rows, columns)?, rank, BLOCK)?;
+    }
+    Ok(Some(whole))
 }
 
-fn digest(comm: &Communicator, band: &Band) -> Result<Digest, Error> {
-    let width = band.width;
-    // The centre of an even number of points is the mean of the four around it.
-    let middle = [(width - 1) / 2, width / 2];
-    let mut digest = Digest { centre: 0.0, checksum: 0xcbf2_9ce4_8422_2325 };
-    let mut number = 0;
-    support::gather(comm, band.inner(), |_, rows| {
-        for row in rows.chunks_exact(width) {
-            number += 1;
-            for value in row {
-                digest.checksum =
-                    (digest.checksum ^ value.to_bits()).wrapping_mul(0x0100_0000_01b3);
-            }
-            let weight = middle.iter().filter(|middle| **middle == number).count() as f64;
-            digest.centre += weight * (row[middle[0]] + row[middle[1]]) / 4.0;
-        }
-    })?;
-    Ok(digest)
+/// The value at the centre; that of an even number of points is the mean of the four around it.
+fn centre(inner: usize, whole: &[f64]) -> f64 {
+    let middle = [(inner - 1) / 2, inner / 2];
+    let row = |row: usize| whole[row * inner + middle[0]] + whole[row * inner + middle[1]];
+    (row(middle[0]) + row(middle[1])) / 4.0
 }
 
-fn report(comm: &Communicator, options: &Options, run: &Run, communication: f64, digest: &Digest) {
-    let (size, ranks) = (options.size, comm.size());
-    let points = ((size - 2) * (size - 2)) as f64;
-    let flops = FLOPS_PER_POINT * points * run.iterations as f64;
+/// FNV-1a over the bits of all values.
+fn checksum(whole: &[f64]) -> u64 {
+    whole.iter().fold(0xcbf2_9ce4_8422_2325, |sum, value| {
+        (sum ^ value.to_bits()).wrapping_mul(0x0100_0000_01b3)
+    })
+}
+
+fn report(options: &Options, run: &Run, whole: &[f64]) {
+    let flops = FLOPS_PER_POINT * whole.len() as f64 * run.iterations as f64;
     let (reached, tolerance) = (run.residual <= options.tolerance, options.tolerance);
-    println!("laplace: {size} x {size} points, {ranks} ranks");
     println!("  iterations      {}", run.iterations);
     println!("  residual        {:.6e}, the largest change in the last iteration", run.residual);
     println!(
         "  tolerance       {tolerance:e}, {}",
         if reached { "reached" } else { "not reached" }
     );
-    println!("  centre          {:.9e}, 0.25 when solved", digest.centre);
+    println!(
+        "  centre          {:.9e}, 0.25 when solved",
+        centre(options.size as usize - 2, whole)
+    );
     println!("  time            {:.6} s", run.seconds);
     println!("  speed           {:.1} MFLOP/s", flops / run.seconds / 1e6);
-    println!("  communication   {:.1} %, the largest of all ranks", communication * 100.0);
-    println!("  checksum        {:016x}", digest.checksum);
+    println!("  communication   {:.1} %, the largest of all ranks", run.communication * 100.0);
+    println!("  checksum        {:016x}", checksum(whole));
+}
+
+/// Compares with as many sweeps of one rank. Returns whether they agree.
+fn conclude(inner: usize, iterations: u64, whole: &[f64]) -> bool {
+    let start = mpj::wtime();
+    let mut alone = Block::new(inner, [1, 1], 0);
+    (0..iterations).for_each(|_| alone.sweep());
+    println!("  one rank        {:.6} s", mpj::wtime() - start);
+    let differences = whole.iter().zip(&alone.values).map(|(one, other)| (one - other).abs());
+    // In this order, what is no number is the greatest.
+    let error = differences.max_by(f64::total_cmp).unwrap_or(0.0);
+    if error == 0.0 {
+        println!("  error           {error:.3e}: verified");
+        return true;
+    }
+    eprintln!("laplace: the values differ from those of one rank by up to {error:.3e}");
+    false
 }

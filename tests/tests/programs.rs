@@ -6,10 +6,14 @@ use mpj_tests::launch::{self, Outcome};
 
 #[path = "programs/algorithms.rs"]
 mod algorithms;
+#[path = "programs/market_format.rs"]
+mod market_format;
 #[path = "programs/matmul.rs"]
 mod matmul;
 #[path = "programs/npy_format.rs"]
 mod npy_format;
+#[path = "programs/solvers.rs"]
+mod solvers;
 
 const RANKS: [usize; 6] = [1, 2, 3, 4, 7, 9];
 const BACKENDS: [&str; 3] = ["auto", "eager", "rendezvous"];
@@ -99,41 +103,4 @@ fn pingpong_measures_and_checks_every_size() {
 fn pingpong_refuses_what_it_cannot_measure() {
     refusal(1, "pingpong", &[], "pingpong: needs at least 2 ranks, this job has 1");
     refusal(2, "pingpong", &["--min", "9", "--max", "8"], "--min 9 is larger than --max 8");
-}
-
-#[test]
-fn laplace_is_the_same_to_the_last_bit_for_any_number_of_ranks() {
-    let args = ["--size", "66", "--iterations", "57"];
-    let figures = |output: &str| {
-        ["iterations", "residual", "centre", "checksum"]
-            .map(|label| value(output, label).to_owned())
-    };
-    let alone = figures(&output(1, "auto", "laplace", &args));
-    assert_eq!(alone[0], "57");
-    for (ranks, backend) in
-        [(2, "eager"), (3, "auto"), (4, "rendezvous"), (7, "auto"), (9, "eager")]
-    {
-        let together = figures(&output(ranks, backend, "laplace", &args));
-        assert_eq!(together, alone, "{ranks} ranks, {backend}");
-    }
-    let shorter = ["--size", "66", "--iterations", "56"];
-    assert_ne!(figures(&output(3, "auto", "laplace", &shorter))[3], alone[3]);
-}
-
-#[test]
-fn laplace_finds_the_solution() {
-    for size in ["24", "25"] {
-        let args = ["--size", size, "--iterations", "20000", "--tolerance", "1e-13"];
-        let output = output(4, "auto", "laplace", &args);
-        assert!(value(&output, "tolerance").ends_with(", reached"), "{output}");
-        let centre = value(&output, "centre").split(',').next().and_then(|text| text.parse().ok());
-        assert!(centre.is_some_and(|centre: f64| (centre - 0.25).abs() < 1e-10), "{output}");
-    }
-}
-
-#[test]
-fn laplace_refuses_ranks_without_rows() {
-    // Five rows for five ranks is the most there can be.
-    output(5, "auto", "laplace", &["--size", "7", "--iterations", "3"]);
-    refusal(6, "laplace", &["--size", "7"], "laplace: 6 ranks share 5 inner rows");
 }

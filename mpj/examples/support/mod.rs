@@ -1,5 +1,5 @@
-//! What the example programs share: options, the exit code of a rank, and the collective operations
-//! they need, over plain sends and receives.
+//! What the example programs share: options, the exit code of a rank, and collective operations in the
+//! forms that they need: on values whose number only the sender knows.
 //!
 //! Every rank of a job calls each collective operation in the same order.
 #![allow(dead_code, reason = "no single example needs all of it")]
@@ -7,7 +7,7 @@
 use std::process::ExitCode;
 
 use clap::Parser;
-use mpj::{Communicator, Datatype, Error, World};
+use mpj::{Communicator, Datatype, Error, Op, World};
 
 /// Exit code for wrong options and unusable input; clap uses the same.
 pub const USAGE: u8 = 2;
@@ -76,29 +76,10 @@ pub fn broadcast<T: Datatype>(comm: &Communicator, values: Vec<T>) -> Result<Vec
     Ok(values)
 }
 
-/// Collects the values of every rank on rank 0 and gives them to `visit` in the order of the ranks.
-pub fn gather<T: Datatype>(
-    comm: &Communicator,
-    values: &[T],
-    mut visit: impl FnMut(usize, &[T]),
-) -> Result<(), Error> {
-    if comm.rank() != 0 {
-        return comm.send(values, 0, COLLECTIVE);
-    }
-    visit(0, values);
-    for rank in 1..comm.size() {
-        visit(rank, &comm.recv_vec(rank, COLLECTIVE)?.0);
-    }
-    Ok(())
-}
-
 /// Gives the largest value of all ranks to every rank.
-pub fn maximum(comm: &Communicator, value: f64) -> Result<f64, Error> {
-    let mut largest = value;
-    gather(comm, &[value], |_, values| {
-        largest = values.iter().copied().fold(largest, f64::max);
-    })?;
-    Ok(broadcast(comm, vec![largest])?[0])
+pub fn maximum(comm: &Communicator, mut value: f64) -> Result<f64, Error> {
+    comm.all_reduce(&mut value, Op::Max)?;
+    Ok(value)
 }
 
 /// Whether any rank failed its check, known to every rank.

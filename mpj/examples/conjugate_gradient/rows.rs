@@ -1,0 +1,119 @@
+//! The rows of one rank, and the exchange that a product with a vector needs.
+//!
+//! Called by `main.rs`. A rank has consecutive rows of the matrix and the same elements of each
+//! vector. For a product it needs, beside its own elements, those of other ranks whose columns occur
+//! in its rows: the remote ones. Which these are does not change, so the ranks tell each other once,
+//! and every product exchanges just these elements by one all-to-all.
+//!
+//! - RW1: a vector for a product has the rank's own elements first, and behind them the remote ones
+//!   in the order of their columns, which is the order of the ranks that have them. The columns of
+//!   `matrix` are the places in such a vector.
+
+use std::ops::Range;
+
+use mpj::{Blocks, Communicator, Error, Op};
+
+use super::csr::Csr;
+use super::partition::part;
+
+/// The rows of one rank.
+pub struct Rows<'a> {
+    comm: &'a Communicator,
+    /// How many rows there are (RW1).
+    own: usize,
+    matrix: Csr,
+    /// The places of the own elements that others need, in the order of the ranks.
+    wanted: Vec<usize>,
+    sent: Blocks,
+    received: Blocks,
+}
+
+/// The rows of each rank.
+pub fn division(rows: usize, ranks: usize) -> impl Iterator<Item = Range<usize>> {
+    (0..ranks).map(move |rank| part(rows, ranks, rank))
+}
+
+impl<'a> Rows<'a> {
+    /// Gives every rank its rows of the matrix that rank 0 has, which is of `rows` rows. Collective.
+    pub fn scatter(
+        comm: &'a Communicator,
+        rows: usize,
+        whole: Option<&Csr>,
+    ) -> Result<Self, Error> {
+        let (blocks, mine) = (row_blocks(rows, comm), part(rows, comm.size(), comm.rank()));
+        let all: Vec<usize> = whole.map_or(Vec::new(), |whole| {
+            (0..rows).map(|row| whole.entries(row..row + 1).len()).collect()
+        });
+        let mut lengths = vec![0; mine.len()];
+        comm.scatterv(&all, &blocks, &mut lengths, 0)?;
+
+        let counts = division(rows, comm.size())
+            .map(|rows| whole.map_or(0, |whole| whole.entries(rows).len()));
+        let blocks = Blocks::packed(counts);
+        let entries = lengths.iter().sum();
+        let (mut columns, mut values) = (vec![0; entries], vec![0.0; entries]);
+        let (all_columns, all_values) =
+            whole.map_or((&[][..], &[][..]), |whole| (whole.columns(), whole.values()));
+        comm.scatterv(all_columns, &blocks, &mut columns, 0)?;
+        comm.scatterv(all_values, &blocks, &mut values, 0)?;
+        Self::agree(comm, rows, Csr::from_rows(&lengths, columns, values))
+    }
+
+    /// Finds out which elements this rank needs, and learns which ones others need of it.
+    fn agree(comm: &'a Communicator, rows: usize, mut matrix: Csr) -> Result<Self, Error> {
+        let mine = part(rows, comm.size(), comm.rank());
+        let own = mine.len();
+        let is_own = |column: u32| mine.contains(&(column as usize));
+        let mut remote: Vec<u32> =
+            matrix.columns().iter().copied().filter(|column| !is_own(*column)).collect();
+        remote.sort_unstable();
+        remote.dedup();
+
+        let before = |end: usize| remote.partition_point(|column| (*column as usize) < end);
+        let needed: Vec<usize> =
+            division(rows, comm.size()).map(|rows| before(rows.end) - before(rows.start)).collect();
+        let mut asked = vec![0; comm.size()];
+        comm.all_to_all(&needed, &mut asked)?;
+        let (sent, received) = (Blocks::packed(asked), Blocks::packed(needed));
+        let mut wanted = vec![0; sent.end()];
+        comm.all_to_allv(&remote, &received, &mut wanted, &sent)?;
+        let wanted = wanted.into_iter().map(|column| column as usize - mine.start).collect();
+
+        matrix.renumber(|column| match remote.binary_search(&column) {
+            Ok(place) => (own + place) as u32,
+            Err(_) => column - mine.start as u32,
+        });
+        Ok(Self { comm, own, matrix, wanted, sent, received })
+    }
+
+    /// How many rows this rank has.
+    pub fn own(&self) -> usize {
+        self.own
+    }
+
+    /// How many elements of other ranks this rank needs for a product.
+    pub fn remote(&self) -> usize {
+        self.received.end()
+    }
+
+    /// The product with a vector. Collective. What lies behind its own elements is replaced (RW1).
+    pub fn multiply(&self, vector: &mut [f64], product: &mut [f64]) -> Result<(), Error> {
+        let (own, remote) = vector.split_at_mut(self.own);
+        let packed: Vec<f64> = self.wanted.iter().map(|place| own[*place]).collect();
+        self.comm.all_to_allv(&packed, &self.sent, remote, &self.received)?;
+        self.matrix.multiply(vector, product);
+        Ok(())
+    }
+
+    /// The inner product of two vectors, the same bits on all ranks. Collective.
+    pub fn dot(&self, left: &[f64], right: &[f64]) -> Result<f64, Error> {
+        let mut sum: f64 = left.iter().zip(right).map(|(left, right)| left * right).sum();
+        self.comm.all_reduce(&mut sum, Op::Sum)?;
+        Ok(sum)
+    }
+}
+
+/// The rows of each rank as blocks of a vector.
+pub fn row_blocks(rows: usize, comm: &Communicator) -> Blocks {
+    Blocks::packed(division(rows, comm.size()).map(|rows| rows.len()))
+}
