@@ -28,7 +28,7 @@ pub enum Benchmark {
     Matching,
     /// Job start, empty program, end; 2 to 16 ranks
     Startup,
-    /// Collective calls, those that mpj has; of 8 bytes on more than 2 ranks
+    /// Barrier, and seven collective calls of 8 B to 1 MiB per rank; 2, 4 and 8 ranks
     Collectives,
     /// Matrices: ping-pong, Cannon, SUMMA, transpose, Laplace, diffusion, flow
     Matrix,
@@ -135,8 +135,7 @@ impl Benchmark {
         let products = self.products(&orders, ranks, extent);
         let depths = [1, 10, 100, 1000, 10_000, 100_000];
         let depths = depths.into_iter().filter(|&depth| !quick || depth <= 1000).collect();
-        let sizes =
-            if extent.sizes.is_empty() { self.sizes(ranks, extent) } else { extent.sizes.clone() };
+        let sizes = if extent.sizes.is_empty() { self.sizes(extent) } else { extent.sizes.clone() };
         let (pool, blocked) = (POOL, BLOCKED.to_vec());
         let order = Order { programs, effort, pool, sizes, orders, ..Order::default() };
         Order { products, depths, blocked, ..order }
@@ -172,13 +171,14 @@ impl Benchmark {
         powers(1, if quick { 512 } else { 2048 }, if quick { 4 } else { 2 })
     }
 
-    fn sizes(self, ranks: usize, extent: &Extent) -> Vec<usize> {
+    fn sizes(self, extent: &Extent) -> Vec<usize> {
         let step = if extent.quick { 4 } else { 2 };
         let sizes = match self {
             Self::Latency => powers(1, 16 << 20, step),
             Self::Bandwidth | Self::Bibw => powers(1, 4 << 20, step),
             Self::Overlap => powers(1 << 10, 4 << 20, 4),
-            Self::Collectives if ranks == 2 => powers(8, 1 << 20, step),
+            Self::Collectives if extent.quick => vec![8, 64 << 10],
+            Self::Collectives => vec![8, 1 << 10, 64 << 10, 1 << 20],
             _ => return vec![8],
         };
         let mut sizes: BTreeSet<usize> = sizes.into_iter().collect();
@@ -294,6 +294,17 @@ mod tests {
     fn sizes_that_were_asked_for_are_taken_as_they_are() {
         let extent = Extent { thresholds: vec![300], sizes: vec![5, 7], ..Extent::default() };
         assert_eq!(of(Benchmark::Latency, &extent)[0].order.sizes, [5, 7]);
+    }
+
+    #[test]
+    fn collective_calls_have_the_same_sizes_on_all_numbers_of_ranks() {
+        for (quick, sizes) in [(false, &[8, 1 << 10, 1 << 16, 1 << 20][..]), (true, &[8, 1 << 16])]
+        {
+            let all = of(Benchmark::Collectives, &Extent { quick, ..Extent::default() });
+            let ranks: Vec<_> = all.iter().map(|configuration| configuration.ranks).collect();
+            assert_eq!(ranks, [2, 4, 8]);
+            assert!(all.iter().all(|configuration| configuration.order.sizes == sizes));
+        }
     }
 
     #[test]

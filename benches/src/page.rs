@@ -38,9 +38,11 @@ const PARTS: &[(&str, &[&str])] = &[
     ("Matching", &["matching"]),
     ("Matrices", &["matrix", "cannon", "summa", "transpose"]),
     ("Stencils", &["laplace", "diffusion", "flow"]),
-    ("Collective calls", &["barrier", "bcast", "allreduce", "alltoall"]),
+    ("Collective calls", CALLS),
     ("Starting", &["startup"]),
 ];
+const CALLS: &[&str] =
+    &["barrier", "bcast", "reduce", "allreduce", "gather", "scatter", "allgather", "alltoall"];
 const OTHERS: &str = "Others";
 
 /// The page of `run`, of which `tables` are [`crate::analysis::tables`].

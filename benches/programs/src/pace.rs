@@ -62,6 +62,43 @@ pub fn measure_together<R: Runtime>(
     })
 }
 
+/// As [`measure`], of calls that all ranks make: a batch begins when all of them are there. Every rank gets what
+/// it measured itself, of which [`slowest`] makes one figure.
+///
+/// # Errors
+/// As [`measure`], and of the barriers.
+pub fn measure_calls<R: Runtime>(
+    runtime: &R,
+    effort: &Effort,
+    mut call: impl FnMut() -> Result<(), Failure>,
+) -> Result<Vec<f64>, Failure> {
+    let mut call = || call().map(|()| 0.0);
+    let batches = batches(runtime, effort, |rounds| {
+        runtime.barrier()?;
+        time(runtime, rounds, &mut call, || Ok(()))
+    })?;
+    Ok(batches.iter().map(|batch| batch.seconds).collect())
+}
+
+/// Of each figure the greatest that a rank has, on rank 0. All ranks have as many figures; ranks other than 0 get
+/// their own back. Collective.
+///
+/// # Errors
+/// As [`Runtime::gather`].
+pub fn slowest<R: Runtime>(runtime: &R, own: &[f64]) -> Result<Vec<f64>, Failure> {
+    let is_first = runtime.rank() == 0;
+    let mut all = vec![0.0; if is_first { own.len() * runtime.size() } else { 0 }];
+    runtime.gather(bytemuck::cast_slice(own), bytemuck::cast_slice_mut(&mut all), 0)?;
+    if !is_first || own.is_empty() {
+        return Ok(own.to_vec());
+    }
+    let mut most = own.to_vec();
+    for of_rank in all.chunks(own.len()) {
+        most.iter_mut().zip(of_rank).for_each(|(most, figure)| *most = most.max(*figure));
+    }
+    Ok(most)
+}
+
 /// Runs `batch` with growing numbers of rounds until the best number is known, then with that one. There
 /// are fewer batches than asked for if a single round takes too long for that.
 fn batches<R: Runtime>(
@@ -155,6 +192,20 @@ pub fn alone<R: Runtime>(
     }
     runtime.allreduce(&mut own)?;
     Ok(own[0])
+}
+
+/// Seconds that `pass` takes on this rank while all ranks do theirs: the median of batches, as in [`alone`].
+/// Collective.
+///
+/// # Errors
+/// As [`Runtime::barrier`].
+pub fn alone_here<R: Runtime>(
+    runtime: &R,
+    effort: &Effort,
+    mut pass: impl FnMut(),
+) -> Result<f64, Failure> {
+    runtime.barrier()?;
+    Ok(median_pass(effort, &mut pass))
 }
 
 /// Seconds of `pass`, of which there are as many as take half of a point's budget, the first ones

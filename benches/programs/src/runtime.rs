@@ -66,21 +66,44 @@ pub trait Runtime {
     /// As [`Runtime::allocate`].
     fn barrier(&self) -> Result<(), Failure>;
 
-    /// Whether `broadcast`, `allreduce` and `alltoall` are the library's own calls. If not, they are
-    /// made from messages, and are not measured as calls.
-    fn has_collectives(&self) -> bool;
-
     /// Gives the bytes of `root` to every rank (MPI_Bcast).
     ///
     /// # Errors
     /// As [`Runtime::allocate`].
     fn broadcast(&self, buffer: &mut [u8], root: usize) -> Result<(), Failure>;
 
+    /// Puts the sums of the `values` of all ranks, element by element, into the `sums` of `root`, which matter there
+    /// alone and are as many (MPI_Reduce, MPI_SUM).
+    ///
+    /// # Errors
+    /// As [`Runtime::allocate`].
+    fn reduce(&self, values: &[f64], sums: &mut [f64], root: usize) -> Result<(), Failure>;
+
     /// Replaces `values` by the sums over all ranks, element by element (MPI_Allreduce, MPI_SUM).
     ///
     /// # Errors
     /// As [`Runtime::allocate`].
     fn allreduce(&self, values: &mut [f64]) -> Result<(), Failure>;
+
+    /// Brings the `data` of all ranks, which have the same length, to `root`, in the order of ranks. `into` matters
+    /// there alone, and has a block for each rank (MPI_Gather).
+    ///
+    /// # Errors
+    /// As [`Runtime::allocate`].
+    fn gather(&self, data: &[u8], into: &mut [u8], root: usize) -> Result<(), Failure>;
+
+    /// Brings to each rank its block of the `data` of `root`, which matters there alone (MPI_Scatter).
+    ///
+    /// # Errors
+    /// As [`Runtime::allocate`].
+    fn scatter(&self, data: &[u8], into: &mut [u8], root: usize) -> Result<(), Failure>;
+
+    /// Brings the `data` of all ranks, which have the same length, to all, in the order of ranks. `into` has a block
+    /// for each rank (MPI_Allgather).
+    ///
+    /// # Errors
+    /// As [`Runtime::allocate`].
+    fn allgather(&self, data: &[u8], into: &mut [u8]) -> Result<(), Failure>;
 
     /// Sends the block `j` of `data` to rank `j`, whose block goes to place `j` of `into`; both have
     /// `size` blocks of the same length (MPI_Alltoall).

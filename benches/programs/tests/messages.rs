@@ -2,10 +2,12 @@
 
 mod support;
 
+use mpj_bench_programs::programs::collectives::MOST_BLOCKS;
 use mpj_bench_programs::{Buffers, Memory, Order, Program, Sample};
 
 use support::{Fault, fails, measures, order, run};
 
+const BLOCK_CALLS: [&str; 4] = ["gather", "scatter", "allgather", "alltoall"];
 const SIZES: [u64; 4] = [1, 8, 100, 5000];
 
 fn with_sizes(program: Program) -> Order {
@@ -149,12 +151,23 @@ fn calls_are_measured() {
         for size in SIZES {
             points.push(("bcast", size));
             if size % 8 == 0 {
-                points.push(("allreduce", size));
+                points.extend([("reduce", size), ("allreduce", size)]);
             }
-            points.push(("alltoall", size));
+            points.extend(BLOCK_CALLS.map(|call| (call, size)));
         }
         measures(ranks, &order, &points);
     }
+}
+
+#[test]
+fn calls_with_a_block_for_each_rank_are_left_out_where_those_are_long() {
+    let size = MOST_BLOCKS / 2;
+    let order = Order { sizes: vec![size, size + 1], ..order(Program::Collectives) };
+    let (fits, over) = (size as u64, size as u64 + 1);
+    let mut points = vec![("barrier", 2), ("bcast", fits), ("reduce", fits), ("allreduce", fits)];
+    points.extend(BLOCK_CALLS.map(|call| (call, fits)));
+    points.push(("bcast", over));
+    measures(2, &order, &points);
 }
 
 #[test]
@@ -178,5 +191,8 @@ fn wrong_payloads_are_noticed() {
     for program in [Program::Latency, Program::Bibw] {
         fails(2, &order(program), Fault::Every, "wrong payload");
     }
-    fails(2, &order(Program::Collectives), Fault::Every, "wrong");
+    // In reductions, which come before calls with blocks; in those, where there are no reductions.
+    fails(2, &order(Program::Collectives), Fault::Every, "wrong sums from reduce of 1 f64");
+    let bytes = Order { sizes: vec![9], ..order(Program::Collectives) };
+    fails(2, &bytes, Fault::Every, "wrong payload: byte 7 of 9");
 }

@@ -5,7 +5,7 @@
 use std::process::ExitCode;
 
 use mpj_bench::over_mpj::OverMpj;
-use mpj_bench_programs::{Failure, Order, Record, worker};
+use mpj_bench_programs::{Order, Record, worker};
 
 fn main() -> ExitCode {
     let orders = Order::several(std::env::args()).unwrap_or_else(|error| error.exit());
@@ -13,9 +13,8 @@ fn main() -> ExitCode {
         Ok(world) => world,
         Err(error) => return failed(&error.to_string()),
     };
-    let measured = OverMpj::new(&world).map_err(Failure::new).and_then(|runtime| {
-        worker::run(&runtime, &orders, &mut |record| println!("{}", record.line()))
-    });
+    let runtime = OverMpj::new(&world);
+    let measured = worker::run(&runtime, &orders, &mut |record| println!("{}", record.line()));
     match measured {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {

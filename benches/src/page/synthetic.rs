@@ -96,7 +96,8 @@ fn launch(
 fn jobs(series: &Series) -> &'static [usize] {
     match (series.x, series.id) {
         (X::Ranks, _) => &[1, 2, 4, 8],
-        (_, "bcast" | "allreduce" | "alltoall") => &[2, 4],
+        (_, "bcast" | "reduce" | "allreduce") => &[2, 4],
+        (_, "gather" | "scatter" | "allgather" | "alltoall") => &[2, 4],
         (_, "cannon" | "cannon-share") => &[4],
         _ => &[2],
     }

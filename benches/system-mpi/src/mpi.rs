@@ -297,16 +297,25 @@ impl Runtime for SystemMpi {
         done(unsafe { sys::MPI_Barrier(self.world) }, "MPI_Barrier")
     }
 
-    fn has_collectives(&self) -> bool {
-        true
-    }
-
     #[inline]
     fn broadcast(&self, buffer: &mut [u8], root: usize) -> Result<(), Failure> {
         let (count, root, buffer) = (int(buffer.len())?, int(root)?, buffer.as_mut_ptr().cast());
         // SAFETY: N1, N2.
         let code = unsafe { sys::MPI_Bcast(buffer, count, self.byte, root, self.world) };
         done(code, "MPI_Bcast")
+    }
+
+    #[inline]
+    fn reduce(&self, values: &[f64], sums: &mut [f64], root: usize) -> Result<(), Failure> {
+        if self.rank == root && values.len() != sums.len() {
+            return Err(Failure::new("reduce wants room for as many sums as there are values"));
+        }
+        let (count, root, double) = (int(values.len())?, int(root)?, self.double);
+        let (values, sums) = (values.as_ptr().cast(), sums.as_mut_ptr().cast());
+        let (sum, world) = (self.sum, self.world);
+        // SAFETY: N1, N2: at the root both slices have the same length; elsewhere MPI leaves the sums alone.
+        let code = unsafe { sys::MPI_Reduce(values, sums, count, double, sum, root, world) };
+        done(code, "MPI_Reduce")
     }
 
     #[inline]
@@ -317,6 +326,44 @@ impl Runtime for SystemMpi {
         let code =
             unsafe { sys::MPI_Allreduce(self.in_place, values, count, double, sum, self.world) };
         done(code, "MPI_Allreduce")
+    }
+
+    #[inline]
+    fn gather(&self, data: &[u8], into: &mut [u8], root: usize) -> Result<(), Failure> {
+        if self.rank == root && Some(into.len()) != data.len().checked_mul(self.size) {
+            return Err(Failure::new("gather wants room for a block of each rank at the root"));
+        }
+        let (block, root, byte) = (int(data.len())?, int(root)?, self.byte);
+        let (data, into) = (data.as_ptr().cast(), into.as_mut_ptr().cast());
+        let world = self.world;
+        // SAFETY: N1, N2: at the root there is room for all blocks; elsewhere MPI leaves it alone.
+        let code = unsafe { sys::MPI_Gather(data, block, byte, into, block, byte, root, world) };
+        done(code, "MPI_Gather")
+    }
+
+    #[inline]
+    fn scatter(&self, data: &[u8], into: &mut [u8], root: usize) -> Result<(), Failure> {
+        if self.rank == root && Some(data.len()) != into.len().checked_mul(self.size) {
+            return Err(Failure::new("scatter wants a block for each rank at the root"));
+        }
+        let (block, root, byte) = (int(into.len())?, int(root)?, self.byte);
+        let (data, into) = (data.as_ptr().cast(), into.as_mut_ptr().cast());
+        let world = self.world;
+        // SAFETY: N1, N2: at the root there are all blocks; elsewhere MPI leaves them alone.
+        let code = unsafe { sys::MPI_Scatter(data, block, byte, into, block, byte, root, world) };
+        done(code, "MPI_Scatter")
+    }
+
+    #[inline]
+    fn allgather(&self, data: &[u8], into: &mut [u8]) -> Result<(), Failure> {
+        if Some(into.len()) != data.len().checked_mul(self.size) {
+            return Err(Failure::new("allgather wants room for a block of each rank"));
+        }
+        let (block, byte) = (int(data.len())?, self.byte);
+        let (data, into) = (data.as_ptr().cast(), into.as_mut_ptr().cast());
+        // SAFETY: N1, N2: there is room for all blocks.
+        let code = unsafe { sys::MPI_Allgather(data, block, byte, into, block, byte, self.world) };
+        done(code, "MPI_Allgather")
     }
 
     #[inline]

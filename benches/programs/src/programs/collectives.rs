@@ -1,84 +1,230 @@
-//! Collective calls: microseconds per call, until the last rank is done, calls following one another.
+//! Collective calls: microseconds per call on the slowest rank, calls following one another.
 //!
-//! A library that has no such call of its own is measured in the barrier only.
+//! Every rank stores every word of what it gives before each call, and reads every word of what it gets after
+//! it. What that takes alone on the rank that does most of it is subtracted: where others have less to do, they
+//! wait for that rank.
+
+use std::hint::black_box;
 
 use crate::order::Order;
 use crate::pace;
 use crate::payload::{self, Buffer};
+use crate::pool;
 use crate::runtime::{Failure, Runtime};
 use crate::worker::Sink;
 
-/// Measures the barrier, then the other calls over the sizes of the order, which are bytes per rank.
+/// Bytes that a buffer with a block for each rank has at most: sizes with longer ones are left out of the calls
+/// that have such buffers.
+pub const MOST_BLOCKS: usize = 16 << 20;
+const ROOT: usize = 0;
+
+/// Measures the barrier, then the other calls over the sizes of the order, which are bytes per rank; in
+/// alltoall per pair of ranks. Reductions are of sizes that `f64` divides.
 ///
 /// # Errors
 /// A wrong result, the library's.
 pub fn run<R: Runtime>(runtime: &R, order: &Order, sink: &mut Sink<'_>) -> Result<(), Failure> {
-    let seconds = measure(runtime, order, || runtime.barrier())?;
-    sink.sample("barrier", runtime.size(), microseconds(&seconds));
-    if !runtime.has_collectives() {
-        return Ok(());
-    }
+    let seconds = pace::measure_calls(runtime, &order.effort, || runtime.barrier())?;
+    let slowest = pace::slowest(runtime, &seconds)?;
+    sink.sample("barrier", runtime.size(), microseconds(&slowest));
+    let calls = Calls { runtime, order };
     for &size in order.sizes.iter().filter(|&&size| size > 0) {
-        let seconds = broadcast(runtime, order, size)?;
-        sink.sample("bcast", size, microseconds(&seconds));
-        if size % size_of::<f64>() == 0 {
-            let seconds = allreduce(runtime, order, size / size_of::<f64>())?;
-            sink.sample("allreduce", size, microseconds(&seconds));
+        let numbers = (size % size_of::<f64>() == 0).then_some(size / size_of::<f64>());
+        let has_blocks = size.saturating_mul(runtime.size()) <= MOST_BLOCKS;
+        sink.sample_if_clear("bcast", size, calls.broadcast(size)?);
+        if let Some(count) = numbers {
+            sink.sample_if_clear("reduce", size, calls.reduce(count)?);
+            sink.sample_if_clear("allreduce", size, calls.allreduce(count)?);
         }
-        let seconds = alltoall(runtime, order, size)?;
-        sink.sample("alltoall", size, microseconds(&seconds));
+        if has_blocks {
+            sink.sample_if_clear("gather", size, calls.gather(size)?);
+            sink.sample_if_clear("scatter", size, calls.scatter(size)?);
+            sink.sample_if_clear("allgather", size, calls.allgather(size)?);
+            sink.sample_if_clear("alltoall", size, calls.alltoall(size)?);
+        }
     }
     Ok(())
-}
-
-/// Seconds per call, batch by batch.
-fn measure<R: Runtime>(
-    runtime: &R,
-    order: &Order,
-    mut call: impl FnMut() -> Result<(), Failure>,
-) -> Result<Vec<f64>, Failure> {
-    let batches = pace::measure_together(runtime, &order.effort, || call().map(|()| 0.0))?;
-    Ok(batches.iter().map(|batch| batch.seconds).collect())
 }
 
 fn microseconds(seconds: &[f64]) -> Vec<f64> {
     seconds.iter().map(|seconds| seconds * 1e6).collect()
 }
 
-fn broadcast<R: Runtime>(runtime: &R, order: &Order, size: usize) -> Result<Vec<f64>, Failure> {
-    let mut buffer = Buffer::zeroed(size);
-    payload::fill(&mut buffer, if runtime.rank() == 0 { 3 } else { 0 });
-    let seconds = measure(runtime, order, || runtime.broadcast(&mut buffer, 0))?;
-    payload::check(&buffer, 3)?;
-    Ok(seconds)
+/// The figures of a point; `None` if they are [unclear](pace::less).
+type Figures = Option<Vec<f64>>;
+
+/// The calls of one rank.
+struct Calls<'a, R> {
+    runtime: &'a R,
+    order: &'a Order,
 }
 
-fn allreduce<R: Runtime>(runtime: &R, order: &Order, count: usize) -> Result<Vec<f64>, Failure> {
-    let mut values = Buffer::<f64>::zeroed(count);
-    let seconds = measure(runtime, order, || runtime.allreduce(&mut values))?;
-    let rank = runtime.rank() as f64;
-    values.iter_mut().zip(0..).for_each(|(value, place)| *value = rank + f64::from(place));
-    runtime.allreduce(&mut values)?;
-    let ranks = runtime.size() as f64;
-    let of_ranks = ranks * (ranks - 1.0) / 2.0;
-    let right = |(value, place): (&f64, i32)| *value == of_ranks + ranks * f64::from(place);
-    if values.iter().zip(0..).all(right) {
-        return Ok(seconds);
-    }
-    Err(Failure::new(format_args!("wrong sums from allreduce of {count} f64")))
+/// How many blocks a rank has in a call.
+struct Blocks {
+    /// In the buffer that it gives.
+    given: usize,
+    /// In the buffer that it gets.
+    got: usize,
 }
 
-fn alltoall<R: Runtime>(runtime: &R, order: &Order, size: usize) -> Result<Vec<f64>, Failure> {
-    let (rank, ranks) = (runtime.rank(), runtime.size());
-    let (mut data, mut into) =
-        (Buffer::<u8>::zeroed(size * ranks), Buffer::<u8>::zeroed(size * ranks));
-    let seed = |from: usize, to: usize| (from * ranks + to) as u64;
-    for (to, block) in data.chunks_mut(size).enumerate() {
-        payload::fill(block, seed(rank, to));
+impl<R: Runtime> Calls<'_, R> {
+    /// Measures `call`, with `store` before it and `read` after it; the former is told which call it is.
+    fn measure<B>(
+        &self,
+        buffers: &mut B,
+        store: impl Fn(&mut B, u32),
+        call: impl Fn(&mut B) -> Result<(), Failure>,
+        read: impl Fn(&B),
+    ) -> Result<Figures, Failure> {
+        let (runtime, effort, mut turn) = (self.runtime, &self.order.effort, 0_u32);
+        let seconds = pace::measure_calls(runtime, effort, || {
+            turn = turn.wrapping_add(1);
+            store(buffers, turn);
+            call(buffers)?;
+            read(buffers);
+            Ok(())
+        })?;
+        let alone = pace::alone_here(runtime, effort, || {
+            turn = turn.wrapping_add(1);
+            store(buffers, turn);
+            read(buffers);
+        })?;
+        let most = pace::slowest(runtime, &[alone])?[0];
+        let left = pace::less(&pace::slowest(runtime, &seconds)?, most);
+        Ok(left.map(|left| microseconds(&left)))
     }
-    let seconds = measure(runtime, order, || runtime.alltoall(&data, &mut into))?;
-    for (from, block) in into.chunks(size).enumerate() {
-        payload::check(block, seed(from, rank))?;
+
+    fn is_root(&self) -> bool {
+        self.runtime.rank() == ROOT
     }
-    Ok(seconds)
+
+    fn broadcast(&self, size: usize) -> Result<Figures, Failure> {
+        let (runtime, is_root) = (self.runtime, self.is_root());
+        let mut buffer = Buffer::<u8>::zeroed(size);
+        let store = |buffer: &mut Buffer<u8>, turn: u32| {
+            if is_root {
+                pool::store(buffer, turn.into());
+            }
+        };
+        let read = |buffer: &Buffer<u8>| {
+            if !is_root {
+                pool::read(buffer);
+            }
+        };
+        let call = |buffer: &mut Buffer<u8>| runtime.broadcast(buffer, ROOT);
+        let figures = self.measure(&mut buffer, store, call, read)?;
+        payload::fill(&mut buffer, if is_root { 3 } else { 0 });
+        runtime.broadcast(&mut buffer, ROOT)?;
+        payload::check(&buffer, 3)?;
+        Ok(figures)
+    }
+
+    fn reduce(&self, count: usize) -> Result<Figures, Failure> {
+        let runtime = self.runtime;
+        let results = if self.is_root() { count } else { 0 };
+        let mut both = (Buffer::<f64>::zeroed(count), Buffer::<f64>::zeroed(results));
+        let figures = self.measure(
+            &mut both,
+            |(values, _), turn| store_numbers(values, turn.into()),
+            |(values, sums)| runtime.reduce(values, sums, ROOT),
+            |(_, sums)| pool::read(bytemuck::cast_slice(sums)),
+        )?;
+        let (mut values, mut sums) = both;
+        store_numbers(&mut values, runtime.rank() as f64);
+        runtime.reduce(&values, &mut sums, ROOT)?;
+        self.check_sums(&sums, "reduce")?;
+        Ok(figures)
+    }
+
+    fn allreduce(&self, count: usize) -> Result<Figures, Failure> {
+        let runtime = self.runtime;
+        let mut values = Buffer::<f64>::zeroed(count);
+        let figures = self.measure(
+            &mut values,
+            |values, turn| store_numbers(values, turn.into()),
+            |values| runtime.allreduce(values),
+            |values| pool::read(bytemuck::cast_slice(values)),
+        )?;
+        store_numbers(&mut values, runtime.rank() as f64);
+        runtime.allreduce(&mut values)?;
+        self.check_sums(&values, "allreduce")?;
+        Ok(figures)
+    }
+
+    fn gather(&self, size: usize) -> Result<Figures, Failure> {
+        let (runtime, rank) = (self.runtime, self.runtime.rank());
+        let got = if self.is_root() { runtime.size() } else { 0 };
+        let call = |data: &[u8], into: &mut [u8]| runtime.gather(data, into, ROOT);
+        self.moved(size, &Blocks { given: 1, got }, call, |_| (rank, ROOT), |from| (from, ROOT))
+    }
+
+    fn scatter(&self, size: usize) -> Result<Figures, Failure> {
+        let (runtime, rank) = (self.runtime, self.runtime.rank());
+        let given = if self.is_root() { runtime.size() } else { 0 };
+        let call = |data: &[u8], into: &mut [u8]| runtime.scatter(data, into, ROOT);
+        self.moved(size, &Blocks { given, got: 1 }, call, |to| (ROOT, to), |_| (ROOT, rank))
+    }
+
+    fn allgather(&self, size: usize) -> Result<Figures, Failure> {
+        let (runtime, rank) = (self.runtime, self.runtime.rank());
+        let blocks = Blocks { given: 1, got: runtime.size() };
+        let call = |data: &[u8], into: &mut [u8]| runtime.allgather(data, into);
+        self.moved(size, &blocks, call, |_| (rank, ROOT), |from| (from, ROOT))
+    }
+
+    fn alltoall(&self, size: usize) -> Result<Figures, Failure> {
+        let (runtime, rank) = (self.runtime, self.runtime.rank());
+        let blocks = Blocks { given: runtime.size(), got: runtime.size() };
+        let call = |data: &[u8], into: &mut [u8]| runtime.alltoall(data, into);
+        self.moved(size, &blocks, call, |to| (rank, to), |from| (from, rank))
+    }
+
+    /// A call that moves blocks of `size` bytes. `given` and `got` tell of each block on this rank what it is:
+    /// from which rank to which one.
+    fn moved(
+        &self,
+        size: usize,
+        blocks: &Blocks,
+        call: impl Fn(&[u8], &mut [u8]) -> Result<(), Failure>,
+        given: impl Fn(usize) -> (usize, usize),
+        got: impl Fn(usize) -> (usize, usize),
+    ) -> Result<Figures, Failure> {
+        let buffer = |blocks: usize| Buffer::<u8>::zeroed(blocks * size);
+        let mut both = (buffer(blocks.given), buffer(blocks.got));
+        let figures = self.measure(
+            &mut both,
+            |(data, _), turn| pool::store(data, turn.into()),
+            |(data, into)| call(data, into),
+            |(_, into)| pool::read(into),
+        )?;
+        let ranks = self.runtime.size();
+        let seed = |(from, to): (usize, usize)| (from * ranks + to) as u64;
+        let (mut data, mut into) = both;
+        for (place, block) in data.chunks_mut(size).enumerate() {
+            payload::fill(block, seed(given(place)));
+        }
+        call(&data, &mut into)?;
+        for (place, block) in into.chunks(size).enumerate() {
+            payload::check(block, seed(got(place)))?;
+        }
+        Ok(figures)
+    }
+
+    /// Checks the sums of what every rank stored by [`store_numbers`] with its rank.
+    fn check_sums(&self, sums: &[f64], call: &str) -> Result<(), Failure> {
+        let ranks = self.runtime.size() as f64;
+        let of_ranks = ranks * (ranks - 1.0) / 2.0;
+        let right = |(sum, place): (&f64, i32)| *sum == of_ranks + ranks * f64::from(place);
+        if sums.iter().zip(0..).all(right) {
+            return Ok(());
+        }
+        Err(Failure::new(format_args!("wrong sums from {call} of {} f64", sums.len())))
+    }
+}
+
+/// Stores `first`, `first + 1` and so on: numbers whose sums are exact.
+fn store_numbers(values: &mut [f64], first: f64) {
+    values.iter_mut().zip(0_i32..).for_each(|(value, place)| *value = first + f64::from(place));
+    // Whoever looks at the buffer may see it now, so all of it has to be stored.
+    black_box(values);
 }

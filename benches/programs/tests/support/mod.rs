@@ -200,6 +200,28 @@ impl Threads<'_> {
     }
 }
 
+impl Threads<'_> {
+    /// Takes a block of each rank.
+    fn take_blocks(&self, into: &mut [u8], block: usize) -> Result<(), Failure> {
+        let mut places = into.chunks_mut(block).enumerate();
+        places.try_for_each(|(from, place)| {
+            self.take(place, Source::Rank(from), COLLECTIVE).map(drop)
+        })
+    }
+
+    /// Takes numbers of each rank, and leaves their sums.
+    fn add_all(&self, sums: &mut [f64]) -> Result<(), Failure> {
+        let mut summands = vec![0.0; sums.len()];
+        sums.fill(0.0);
+        for from in 0..self.ranks {
+            let buffer = bytemuck::cast_slice_mut(&mut summands);
+            self.take(buffer, Source::Rank(from), COLLECTIVE)?;
+            sums.iter_mut().zip(&summands).for_each(|(sum, value)| *sum += value);
+        }
+        Ok(())
+    }
+}
+
 impl Runtime for Threads<'_> {
     type Allocated<'runtime>
         = Vec<u8>
@@ -258,10 +280,6 @@ impl Runtime for Threads<'_> {
         self.store.wait(|inside| (inside.arrived >= full).then_some(()))
     }
 
-    fn has_collectives(&self) -> bool {
-        true
-    }
-
     fn broadcast(&self, buffer: &mut [u8], root: usize) -> Result<(), Failure> {
         if self.rank != root {
             return self.take(buffer, Source::Rank(root), COLLECTIVE).map(drop);
@@ -270,26 +288,42 @@ impl Runtime for Threads<'_> {
         Ok(())
     }
 
-    fn allreduce(&self, values: &mut [f64]) -> Result<(), Failure> {
-        (0..self.ranks).for_each(|to| self.put(bytemuck::cast_slice(values), to, COLLECTIVE));
-        let mut summands = vec![0.0; values.len()];
-        values.fill(0.0);
-        for from in 0..self.ranks {
-            let buffer = bytemuck::cast_slice_mut(&mut summands);
-            self.take(buffer, Source::Rank(from), COLLECTIVE)?;
-            values.iter_mut().zip(&summands).for_each(|(sum, value)| *sum += value);
+    fn reduce(&self, values: &[f64], sums: &mut [f64], root: usize) -> Result<(), Failure> {
+        self.put(bytemuck::cast_slice(values), root, COLLECTIVE);
+        if self.rank == root {
+            self.add_all(sums)?;
         }
         Ok(())
+    }
+
+    fn allreduce(&self, values: &mut [f64]) -> Result<(), Failure> {
+        (0..self.ranks).for_each(|to| self.put(bytemuck::cast_slice(values), to, COLLECTIVE));
+        self.add_all(values)
+    }
+
+    fn gather(&self, data: &[u8], into: &mut [u8], root: usize) -> Result<(), Failure> {
+        self.put(data, root, COLLECTIVE);
+        if self.rank == root { self.take_blocks(into, data.len()) } else { Ok(()) }
+    }
+
+    fn scatter(&self, data: &[u8], into: &mut [u8], root: usize) -> Result<(), Failure> {
+        if self.rank == root {
+            let blocks = data.chunks(into.len()).enumerate();
+            blocks.for_each(|(to, block)| self.put(block, to, COLLECTIVE));
+        }
+        self.take(into, Source::Rank(root), COLLECTIVE).map(drop)
+    }
+
+    fn allgather(&self, data: &[u8], into: &mut [u8]) -> Result<(), Failure> {
+        (0..self.ranks).for_each(|to| self.put(data, to, COLLECTIVE));
+        self.take_blocks(into, data.len())
     }
 
     fn alltoall(&self, data: &[u8], into: &mut [u8]) -> Result<(), Failure> {
         let block = data.len() / self.ranks;
         let blocks = data.chunks(block).enumerate();
         blocks.for_each(|(to, block)| self.put(block, to, COLLECTIVE));
-        let mut places = into.chunks_mut(block).enumerate();
-        places.try_for_each(|(from, place)| {
-            self.take(place, Source::Rank(from), COLLECTIVE).map(drop)
-        })
+        self.take_blocks(into, block)
     }
 
     fn wtime(&self) -> f64 {
