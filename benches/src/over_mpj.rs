@@ -1,6 +1,6 @@
 //! The benchmark programs' [`Runtime`] over mpj.
 
-use mpj::{ANY_SOURCE, Communicator, Op};
+use mpj::{ANY_SOURCE, Communicator, Error, Op};
 use mpj_bench_programs::{Failure, Post, Runtime, Source};
 
 /// One rank of an mpj job.

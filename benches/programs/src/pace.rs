@@ -187,15 +187,15 @@ pub fn alone<R: Runtime>(
     for start in 0..starts {
         runtime.barrier()?;
         if rank < 2 && (rank == start || turns == Turns::AtOnce) {
-            own[0] = part * median_pass(&order.effort, &mut pass);
+            own[0] = part * passes(&order.effort, &mut pass)[PASSES / 2];
         }
     }
     runtime.allreduce(&mut own)?;
     Ok(own[0])
 }
 
-/// Seconds that `pass` takes on this rank while all ranks do theirs: the median of batches, as in [`alone`].
-/// Collective.
+/// Seconds that `pass` takes on this rank while all ranks do theirs: of batches as in [`alone`] the fastest one,
+/// since a rank that shares its processor with others is interrupted in most of them. Collective.
 ///
 /// # Errors
 /// As [`Runtime::barrier`].
@@ -205,12 +205,12 @@ pub fn alone_here<R: Runtime>(
     mut pass: impl FnMut(),
 ) -> Result<f64, Failure> {
     runtime.barrier()?;
-    Ok(median_pass(effort, &mut pass))
+    Ok(passes(effort, &mut pass)[0])
 }
 
-/// Seconds of `pass`, of which there are as many as take half of a point's budget, the first ones
-/// untimed.
-fn median_pass(effort: &Effort, pass: &mut impl FnMut()) -> f64 {
+/// Seconds of `pass`, batch by batch, ascending. There are as many as take half of a point's budget, the first
+/// ones untimed.
+fn passes(effort: &Effort, pass: &mut impl FnMut()) -> [f64; PASSES] {
     let batch = effort.budget / 1e3 / 2.0 / PASSES as f64;
     let mut timed = |rounds: u64| {
         let start = Instant::now();
@@ -224,7 +224,7 @@ fn median_pass(effort: &Effort, pass: &mut impl FnMut()) -> f64 {
     }
     let mut batches = [(); PASSES].map(|()| timed(rounds) / rounds as f64);
     batches.sort_by(f64::total_cmp);
-    batches[PASSES / 2]
+    batches
 }
 
 /// The batches without what took `alone` seconds of every round. `None` if one of them is not above zero

@@ -120,7 +120,7 @@ fn points(series: &Series, ranks: usize) -> Vec<usize> {
         }
         (X::Bytes, "bandwidth" | "bibw") => powers(0, 22).collect(),
         (X::Bytes, other) if other.contains('-') => powers(16, 22).step_by(2).collect(),
-        (X::Bytes, _) => powers(3, 20).collect(),
+        (X::Bytes, _) => vec![8, 1 << 10, 1 << 16, 1 << 20],
         (X::Depth, _) => vec![1, 10, 100, 1000, 10_000],
         (X::Order, "matrix-f32" | "matrix-f64") => powers(0, 11).collect(),
         (X::Order, matrix) if matrix.starts_with("matrix") => powers(5, 11).step_by(3).collect(),
