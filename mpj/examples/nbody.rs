@@ -157,7 +157,7 @@ impl Block {
                 scope.isend(&held, next, ROUND)?;
                 self.add(&held);
                 Ok::<(), Error>(())
-            })??;
+            })?;
             held = coming;
         }
         self.add(&held);

@@ -168,7 +168,9 @@ fn an_idup_between_groups_goes_on_beside_other_calls() {
             let creating = between.idup().unwrap();
             let barriers = [(); 3].map(|()| between.inter_barrier().unwrap().start().unwrap());
             let made = creating.wait().unwrap();
-            barriers.map(|barrier| world.device().iwait(barrier).unwrap());
+            for barrier in barriers {
+                world.device().iwait(barrier).unwrap();
+            }
             made.inter_barrier().unwrap().run().unwrap();
         }
     });
