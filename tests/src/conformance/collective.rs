@@ -2,7 +2,7 @@
 //! whichever protocols carry the messages.
 //!
 //! A [`Case`] is one call with all that can differ about it. Every rank plays its part of it ([`play::play`]) and
-//! compares what it got with a plain reference ([`reference`]), byte by byte, gaps and margins included. A case is
+//! compares what it got with a plain reference ([`mod@reference`]), byte by byte, gaps and margins included. A case is
 //! written as text, so one that fails can be run alone; `tests/collectives.rs` chooses the cases.
 //!
 //! - `case.rs`: the parameters of a case. `pairwise.rs`: cases in which each two values meet.
