@@ -313,6 +313,10 @@ pub fn a_lost_member_spoils_no_message_of_others<P: Platform>(setup: &Setup<P>) 
             let received = inside.irecv(LEN, other, 5).map(|receive| rank.wait(receive));
             match received {
                 Ok((Ok(_), got)) => check(&got, 5),
+                // The sender has heard of the loss first.
+                Ok((Err(mpjdev::Error::Withdrawn { source_rank, .. }), _)) => {
+                    assert_eq!(source_rank as usize, other);
+                }
                 Ok((Err(error), _)) | Err(error) => expect_lost(&error, 2),
             }
             drop(sent);
