@@ -3,7 +3,7 @@
 use std::any::Any;
 use std::sync::Arc;
 
-use mpjdev::LayoutError;
+use mpjdev::{LayoutError, panic_text};
 
 use crate::ErrorClass;
 use crate::collective::CollectiveError;
@@ -174,9 +174,7 @@ impl Error {
 
     /// The panic of a user's function as an error.
     pub(crate) fn panicked(panic: &(dyn Any + Send)) -> Self {
-        let literal = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
-        let text = literal.or_else(|| panic.downcast_ref::<String>().cloned());
-        Self::Panicked { message: text.unwrap_or_else(|| "no message".to_owned()) }
+        Self::Panicked { message: panic_text(panic) }
     }
 
     /// This error as the outcome of a request of the device.

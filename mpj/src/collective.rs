@@ -22,7 +22,7 @@ mod started;
 
 pub use blocks::Blocks;
 pub use kept::PersistentCollective;
-pub(crate) use reduction::same_length;
+pub(crate) use reduction::{divided, same_length};
 pub use started::CollectiveRequest;
 
 impl Communicator {
@@ -53,14 +53,17 @@ impl Communicator {
         }
     }
 
+    /// Blocks of the same length for all ranks, of `units` that are divided among them.
+    pub(crate) fn equal_blocks(
+        &self,
+        units: u64,
+    ) -> Result<mpicore::collective::Blocks<'static>, Error> {
+        Ok(mpicore::collective::Blocks::Equal { count: self.share(units)? })
+    }
+
     /// A root as the core counts ranks.
     fn root(root: usize) -> u32 {
         // What is too large is no rank, which the core says.
         u32::try_from(root).unwrap_or(u32::MAX)
     }
-}
-
-/// Blocks of the same length.
-fn blocks_of(count: u64) -> mpicore::collective::Blocks<'static> {
-    mpicore::collective::Blocks::Equal { count }
 }

@@ -13,6 +13,7 @@ use std::any::TypeId;
 use mpicore::op::ElementKind;
 
 use crate::error::Error;
+use crate::op::Known;
 
 /// A datatype in MPI's sense: a type map with bounds. What [`Datatype::datatype`] answers with.
 pub type TypeMap = mpicore::datatype::Datatype;
@@ -112,27 +113,10 @@ pub(crate) fn count(elements: usize) -> i64 {
 
 /// What predefined operations know the elements as, if they are primitive numbers.
 fn kind<T: 'static>() -> Option<ElementKind> {
-    use ElementKind as Kind;
-    let (signed, unsigned) = if cfg!(target_pointer_width = "64") {
-        (Kind::I64, Kind::U64)
-    } else {
-        (Kind::I32, Kind::U32)
-    };
-    let kinds = [
-        (TypeId::of::<i8>(), Kind::I8),
-        (TypeId::of::<i16>(), Kind::I16),
-        (TypeId::of::<i32>(), Kind::I32),
-        (TypeId::of::<i64>(), Kind::I64),
-        (TypeId::of::<i128>(), Kind::I128),
-        (TypeId::of::<isize>(), signed),
-        (TypeId::of::<u8>(), Kind::U8),
-        (TypeId::of::<u16>(), Kind::U16),
-        (TypeId::of::<u32>(), Kind::U32),
-        (TypeId::of::<u64>(), Kind::U64),
-        (TypeId::of::<usize>(), unsigned),
-        (TypeId::of::<f32>(), Kind::F32),
-        (TypeId::of::<f64>(), Kind::F64),
-    ];
+    macro_rules! kinds {
+        ($($number:ty)+) => { [$((TypeId::of::<$number>(), <$number as Known>::KIND)),+] };
+    }
+    let kinds = kinds! { i8 i16 i32 i64 i128 isize u8 u16 u32 u64 usize f32 f64 };
     kinds.into_iter().find_map(|(of, kind)| (of == TypeId::of::<T>()).then_some(kind))
 }
 

@@ -6,7 +6,7 @@ use mpjdev::Options;
 use mpjdev::wireup;
 
 use crate::error::Error;
-use crate::world::{World, panic_text};
+use crate::world::World;
 
 /// Why a local job failed.
 #[derive(thiserror::Error)]
@@ -84,7 +84,7 @@ pub fn run_with<R: Send>(
         match outcome {
             Ok(answer) => answers.push(answer),
             Err(panic) if panicked.is_none() || first == Some(rank) => {
-                panicked = Some((rank, panic_text(&*panic)));
+                panicked = Some((rank, mpjdev::panic_text(&*panic)));
             }
             Err(_) => {}
         }

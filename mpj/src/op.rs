@@ -62,21 +62,23 @@ pub enum Op {
 /// Which operations are defined on which numbers says MPI: on floating-point numbers no logical and bitwise ones, on
 /// pairs [`Op::MaxLoc`] and [`Op::MinLoc`] alone. Calls refuse others with an error of the class
 /// [`Op`](crate::ErrorClass::Op).
-pub trait Number: Datatype + private::Sealed {}
+pub trait Number: Datatype + Known {}
 
 mod private {
     use mpicore::op::ElementKind;
 
-    /// What the core knows a number as.
-    pub trait Sealed {
+    /// What the core knows a number as. Nobody else implements this.
+    pub trait Known {
         const KIND: ElementKind;
     }
 }
 
+pub(crate) use private::Known;
+
 macro_rules! numbers {
     ($($number:ty => $kind:ident),+ $(,)?) => {
         $(
-            impl private::Sealed for $number {
+            impl Known for $number {
                 const KIND: ElementKind = ElementKind::$kind;
             }
             impl Number for $number {}

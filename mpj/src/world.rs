@@ -283,7 +283,7 @@ fn tell_panics(control: Control) {
         let before = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |panic| {
             let place = panic.location().map(ToString::to_string).unwrap_or_default();
-            control.failed(&panic_text(panic.payload()), &place);
+            control.failed(&mpjdev::panic_text(panic.payload()), &place);
             TOLD.store(true, Ordering::Relaxed);
             before(panic);
         }));
@@ -297,13 +297,6 @@ fn tell_hushed_panic(control: &Control) {
         let why = "its panic hook was set after mpj::init, which keeps the text from this report";
         control.failed(why, "an unknown place");
     }
-}
-
-/// What a panic says.
-pub(crate) fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
-    let literal = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
-    let text = literal.or_else(|| panic.downcast_ref::<String>().cloned());
-    text.unwrap_or_else(|| "no message".to_owned())
 }
 
 #[cfg(test)]

@@ -94,11 +94,14 @@ fn length(state: &mut State, origin: u32, len: u64) -> Option<usize> {
 /// The handler that runs next, and what it gets.
 type NextHandler = (InlineHandler<State>, u64);
 
-/// Refuses a message that carries data.
-fn bare(udata: ForeignBytes<'_>) -> Result<(), PeerError> {
+/// Whether a message carries no data, as it has to.
+fn is_bare(state: &mut State, origin: u32, udata: ForeignBytes<'_>) -> bool {
     match udata.len() as u64 {
-        0 => Ok(()),
-        len => Err(PeerError::Data { len }),
+        0 => true,
+        len => {
+            state.violation(origin, PeerError::Data { len });
+            false
+        }
     }
 }
 
@@ -109,8 +112,7 @@ fn done(
     request: u64,
     udata: ForeignBytes<'_>,
 ) -> Option<NextHandler> {
-    if let Err(error) = bare(udata) {
-        state.violation(origin, error);
+    if !is_bare(state, origin, udata) {
         return None;
     }
     match state.requests.sending(request) {
@@ -180,9 +182,10 @@ fn credit(
     bytes: u64,
     udata: ForeignBytes<'_>,
 ) -> Option<NextHandler> {
-    let refunded = bare(udata).and_then(|()| state.credits.refund(origin, bytes));
-    if let Err(error) = refunded {
-        state.violation(origin, error);
+    if is_bare(state, origin, udata) {
+        if let Err(error) = state.credits.refund(origin, bytes) {
+            state.violation(origin, error);
+        }
     }
     None
 }

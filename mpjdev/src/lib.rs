@@ -67,5 +67,5 @@ pub use transport_lapi::config::{
     BackendChoice, Circumstance, GetMode, Protocol, RangesError, Settings, Tuning, WaitMode,
 };
 pub use transport_lapi::{
-    Layout, LayoutError, RecvRegion, SendRegion, Sink, Source, Spans, adapter::Adapter,
+    Layout, LayoutError, RecvRegion, SendRegion, Sink, Source, Spans, adapter::Adapter, panic_text,
 };

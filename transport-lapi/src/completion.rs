@@ -42,7 +42,8 @@ impl CompletionThread {
         let body = move || {
             for job in inbox {
                 let outcome = catch_unwind(AssertUnwindSafe(job.run));
-                let told = outbox.send(outcome.map(|()| job.due).map_err(|panic| text(&*panic)));
+                let told =
+                    outbox.send(outcome.map(|()| job.due).map_err(|panic| panic_text(&*panic)));
                 bell.ring();
                 if told.is_err() {
                     break;
@@ -89,8 +90,13 @@ impl Drop for CompletionThread {
     }
 }
 
-/// The text of a panic.
-fn text(panic: &(dyn std::any::Any + Send)) -> String {
+/// What a panic says; `no message` if it does not.
+///
+/// ```
+/// let panic = std::panic::catch_unwind(|| panic!("no more {}", "data")).unwrap_err();
+/// assert_eq!(transport_lapi::panic_text(&*panic), "no more data");
+/// ```
+pub fn panic_text(panic: &(dyn std::any::Any + Send)) -> String {
     let literal = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
     let text = literal.or_else(|| panic.downcast_ref::<String>().cloned());
     text.unwrap_or_else(|| "no message".to_owned())

@@ -80,6 +80,7 @@ pub use adapter::TaskId;
 pub use amsend::{Amsend, Sent};
 pub use awaited::Awaited;
 pub use body::{Pack, Piece, Sink, Source, Spans, Unpack};
+pub use completion::panic_text;
 pub use context::{Context, Options, SessionGuard};
 pub use counter::CounterId;
 pub use error::{LapiError, Violation};

@@ -12,7 +12,7 @@
 use mpjdev::Call;
 
 use super::Communicator;
-use crate::collective::{self, Blocks, Member, Operands, Order};
+use crate::collective::{self, Blocks, CollectiveError, Member, Operands, Order, Schedule};
 use crate::error::Error;
 use crate::memory::{Input, Output, Reduction};
 use crate::plan::Plan;
@@ -25,14 +25,6 @@ fn sent(send: Sent) -> (Input, Option<u64>) {
     send.map_or_else(|| (Input::none(), None), |(input, count)| (input, Some(count)))
 }
 
-/// The operands of a reduction, which are in the output if there is no input.
-fn operands(input: Option<Input>) -> (Input, Operands) {
-    match input {
-        Some(input) => (input, Operands::Input),
-        None => (Input::none(), Operands::InPlace),
-    }
-}
-
 impl Communicator {
     /// Whose schedules are built, if this is an intracommunicator.
     pub(super) fn intra(&self, call: &'static str) -> Result<Member, Error> {
@@ -40,6 +32,25 @@ impl Communicator {
             return Err(Error::Kind { call, kind: "intercommunicator" });
         }
         self.member()
+    }
+
+    /// A reduction, whose operands are in the output if there is no input.
+    fn combine(
+        &self,
+        call: Call,
+        (input, output): (Option<Input>, Output),
+        reduction: Reduction,
+        build: impl FnOnce(Member, Operands) -> Result<Schedule, CollectiveError>,
+    ) -> Result<Plan, Error> {
+        reduction.check()?;
+        let (input, operands) = match input {
+            Some(input) => (input, Operands::Input),
+            None => (Input::none(), Operands::InPlace),
+        };
+        let is_scan = matches!(call, Call::Scan | Call::Exscan);
+        let member = self.intra(if is_scan { "a scan" } else { "this reduction" })?;
+        let schedule = build(member, operands)?;
+        self.plan(call, schedule, (input, output), Some(reduction))
     }
 
     /// Ends on no rank before it has begun on all: MPI_Barrier.
@@ -176,12 +187,10 @@ impl Communicator {
         reduction: Reduction,
         root: u32,
     ) -> Result<Plan, Error> {
-        reduction.check()?;
-        let (input, operands) = operands(input);
         let order = if reduction.op.commutes() { Order::Free } else { Order::Ranks };
-        let member = self.intra("this reduction")?;
-        let schedule = collective::reduce(member, root, count, operands, order)?;
-        self.plan(Call::Reduce, schedule, (input, output), Some(reduction))
+        self.combine(Call::Reduce, (input, output), reduction, |member, operands| {
+            collective::reduce(member, root, count, operands, order)
+        })
     }
 
     /// Combines `count` elements of all ranks, for all: MPI_Allreduce. All get the same bits.
@@ -195,10 +204,9 @@ impl Communicator {
         count: u64,
         reduction: Reduction,
     ) -> Result<Plan, Error> {
-        reduction.check()?;
-        let (input, operands) = operands(input);
-        let schedule = collective::allreduce(self.intra("this reduction")?, count, operands)?;
-        self.plan(Call::Allreduce, schedule, (input, output), Some(reduction))
+        self.combine(Call::Allreduce, (input, output), reduction, |member, operands| {
+            collective::allreduce(member, count, operands)
+        })
     }
 
     /// Combines one block of `count` elements for each rank, which gets the results of its block:
@@ -213,11 +221,9 @@ impl Communicator {
         count: u64,
         reduction: Reduction,
     ) -> Result<Plan, Error> {
-        reduction.check()?;
-        let (input, operands) = operands(input);
-        let member = self.intra("this reduction")?;
-        let schedule = collective::reduce_scatter_block(member, count, operands)?;
-        self.plan(Call::ReduceScatterBlock, schedule, (input, output), Some(reduction))
+        self.combine(Call::ReduceScatterBlock, (input, output), reduction, |member, operands| {
+            collective::reduce_scatter_block(member, count, operands)
+        })
     }
 
     /// The same with blocks of `counts[rank]` elements: MPI_Reduce_scatter.
@@ -231,11 +237,9 @@ impl Communicator {
         counts: &[u64],
         reduction: Reduction,
     ) -> Result<Plan, Error> {
-        reduction.check()?;
-        let (input, operands) = operands(input);
-        let member = self.intra("this reduction")?;
-        let schedule = collective::reduce_scatter(member, counts, operands)?;
-        self.plan(Call::ReduceScatter, schedule, (input, output), Some(reduction))
+        self.combine(Call::ReduceScatter, (input, output), reduction, |member, operands| {
+            collective::reduce_scatter(member, counts, operands)
+        })
     }
 
     /// Combines `count` elements of the ranks up to each rank, for that rank: MPI_Scan.
@@ -249,10 +253,9 @@ impl Communicator {
         count: u64,
         reduction: Reduction,
     ) -> Result<Plan, Error> {
-        reduction.check()?;
-        let (input, operands) = operands(input);
-        let schedule = collective::scan(self.intra("a scan")?, count, operands)?;
-        self.plan(Call::Scan, schedule, (input, output), Some(reduction))
+        self.combine(Call::Scan, (input, output), reduction, |member, operands| {
+            collective::scan(member, count, operands)
+        })
     }
 
     /// Combines `count` elements of the ranks before each rank, for that rank; rank 0 gets nothing: MPI_Exscan.
@@ -266,10 +269,9 @@ impl Communicator {
         count: u64,
         reduction: Reduction,
     ) -> Result<Plan, Error> {
-        reduction.check()?;
-        let (input, operands) = operands(input);
-        let schedule = collective::exscan(self.intra("a scan")?, count, operands)?;
-        self.plan(Call::Exscan, schedule, (input, output), Some(reduction))
+        self.combine(Call::Exscan, (input, output), reduction, |member, operands| {
+            collective::exscan(member, count, operands)
+        })
     }
 }
 

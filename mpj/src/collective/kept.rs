@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use mpicore::{Persistent, Plan};
 
-use super::{Communicator, blocks_of};
+use crate::communicator::Communicator;
 use crate::datatype::Datatype;
 use crate::error::Error;
 use crate::lent::Kept;
@@ -225,7 +225,7 @@ impl Communicator {
     ) -> Result<PersistentCollective<T>, Error> {
         self.keep(data, into, |data, into| {
             let ((data, sent), (into, received)) = (data.input()?, into.output()?);
-            let (sent, received) = (blocks_of(self.share(sent)?), blocks_of(self.share(received)?));
+            let (sent, received) = (self.equal_blocks(sent)?, self.equal_blocks(received)?);
             Ok(self.core.alltoall(Some((data, sent)), into, received)?)
         })
     }

@@ -1,7 +1,6 @@
 //! Collective calls that move data (MPI-4.1 sections 6.4 to 6.8): what they plan, and their blocking forms.
 
 use mpicore::Plan;
-use mpicore::collective::Blocks as CoreBlocks;
 
 use super::Blocks;
 use crate::communicator::Communicator;
@@ -57,8 +56,8 @@ impl Communicator {
         into: &mut R,
     ) -> Result<Plan, Error> {
         let ((data, sent), (into, received)) = (input(data)?, output(into)?);
-        let blocks = |units| Ok::<_, Error>(CoreBlocks::Equal { count: self.share(units)? });
-        Ok(self.core.alltoall(Some((data, blocks(sent)?)), into, blocks(received)?)?)
+        let (sent, received) = (self.equal_blocks(sent)?, self.equal_blocks(received)?);
+        Ok(self.core.alltoall(Some((data, sent)), into, received)?)
     }
 
     pub(super) fn plan_all_to_allv<S: SendBuffer + ?Sized, R: RecvBuffer + ?Sized>(
@@ -325,8 +324,7 @@ impl Communicator {
     /// As [`Communicator::all_to_all`].
     pub fn all_to_all_in_place<R: RecvBuffer + ?Sized>(&self, data: &mut R) -> Result<(), Error> {
         let plan = output(data).and_then(|(data, units)| {
-            let blocks = CoreBlocks::Equal { count: self.share(units)? };
-            Ok(self.core.alltoall(None, data, blocks)?)
+            Ok(self.core.alltoall(None, data, self.equal_blocks(units)?)?)
         });
         self.run(plan)
     }

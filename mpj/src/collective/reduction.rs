@@ -42,6 +42,19 @@ pub(crate) fn same_length(operands: u64, results: u64) -> Result<(), Error> {
     Err(Error::Lengths { operands: operands as usize, results: results as usize })
 }
 
+/// The counts of a reduction whose results are divided, where `rank` has room for `own` of them.
+pub(crate) fn divided(
+    counts: &[usize],
+    rank: usize,
+    operands: u64,
+    own: u64,
+) -> Result<Vec<u64>, Error> {
+    let counts: Vec<u64> = counts.iter().map(|count| *count as u64).collect();
+    same_length(operands, counts.iter().fold(0, |all, count| all.saturating_add(*count)))?;
+    same_length(counts.get(rank).copied().unwrap_or(0), own)?;
+    Ok(counts)
+}
+
 impl Communicator {
     /// Combines the elements of all ranks, who have as many each, and leaves the results with all: element `i` with
     /// element `i` (MPI_Allreduce with MPI_IN_PLACE). All ranks get the same bits. See [`Op`](crate::Op) and
@@ -199,11 +212,9 @@ impl Communicator {
     where
         R: RecvBuffer<Element = S::Element> + ?Sized,
     {
-        let counts: Vec<u64> = counts.iter().map(|count| *count as u64).collect();
         let plan = input(data).and_then(|(data, all)| {
             let (into, count) = output(into)?;
-            same_length(all, counts.iter().fold(0, |all, count| all.saturating_add(*count)))?;
-            same_length(counts.get(self.rank()).copied().unwrap_or(0), count)?;
+            let counts = divided(counts, self.rank(), all, count)?;
             Ok(self.core.reduce_scatter(Some(data), into, &counts, op.reduction())?)
         });
         self.run(plan)

@@ -5,7 +5,7 @@ use mpicore::collective::Blocks;
 use mpicore::collective::inter;
 
 use super::InterCommunicator;
-use crate::collective::same_length;
+use crate::collective::{divided, same_length};
 use crate::error::Error;
 use crate::group::narrowed;
 use crate::memory::core::{input, output};
@@ -34,9 +34,9 @@ impl Root {
 }
 
 impl InterCommunicator {
-    /// The units for each rank of the other group.
+    /// Blocks of the same length for each rank of the other group.
     fn share(&self, units: u64) -> Result<Blocks<'static>, Error> {
-        Ok(Blocks::Equal { count: self.communicator.share(units)? })
+        self.communicator.equal_blocks(units)
     }
 
     /// Brings the elements of the root's buffer to the buffers of the other group (MPI_Bcast).
@@ -213,11 +213,9 @@ impl InterCommunicator {
     where
         R: RecvBuffer<Element = S::Element> + ?Sized,
     {
-        let counts: Vec<u64> = counts.iter().map(|count| *count as u64).collect();
         self.communicator.run(input(data).and_then(|(data, given)| {
             let (into, room) = output(into)?;
-            same_length(given, counts.iter().fold(0, |all, count| all.saturating_add(*count)))?;
-            same_length(counts.get(self.rank()).copied().unwrap_or(0), room)?;
+            let counts = divided(counts, self.rank(), given, room)?;
             let core = &self.communicator.core;
             Ok(core.inter_reduce_scatter(data, into, &counts, op.reduction())?)
         }))

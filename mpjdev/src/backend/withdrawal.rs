@@ -14,7 +14,7 @@
 
 use transport_lapi::{ForeignBytes, Outbox, ShortHandler};
 
-use super::{NextHandler, answered, bare};
+use super::{NextHandler, answered, is_bare};
 use crate::early::{Early, EarlyBody};
 use crate::envelope::{WITHDRAW, WITHDRAWN};
 use crate::error::{Error, PeerError};
@@ -43,8 +43,7 @@ fn asked(
     request: u64,
     udata: ForeignBytes<'_>,
 ) -> Option<NextHandler> {
-    if let Err(error) = bare(udata) {
-        state.violation(origin, error);
+    if !is_bare(state, origin, udata) {
         return None;
     }
     let is_meant = |early: &Early| early.source == origin && early.body.may_be_withdrawn(request);
@@ -85,8 +84,7 @@ fn withdrawn(
     request: u64,
     udata: ForeignBytes<'_>,
 ) -> Option<NextHandler> {
-    if let Err(error) = bare(udata) {
-        state.violation(origin, error);
+    if !is_bare(state, origin, udata) {
         return None;
     }
     match state.requests.sending(request) {

@@ -2,7 +2,6 @@
 //!
 //! A job that does not end in time fails with the dumps of all ranks.
 
-use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, mpsc};
 use std::thread;
@@ -59,7 +58,7 @@ pub fn run_open<R: Send + 'static>(
                 body(&world)
             };
             let outcome = catch_unwind(AssertUnwindSafe(part));
-            let outcome = outcome.unwrap_or_else(|panic| Err(text(&*panic)));
+            let outcome = outcome.unwrap_or_else(|panic| Err(mpjdev::panic_text(&*panic)));
             let failed = outcome.is_err();
             // Before the others fail of it, so that the cause is reported first. After a timeout, nobody listens
             // any more.
@@ -114,11 +113,4 @@ fn dumps(ranks: &[Arc<Process>]) -> String {
     }
     ranks.iter().for_each(|process| process.device().abort());
     all
-}
-
-/// What a panic says.
-fn text(panic: &(dyn Any + Send)) -> String {
-    let literal = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
-    let text = literal.or_else(|| panic.downcast_ref::<String>().cloned());
-    text.unwrap_or_else(|| "no message".to_owned())
 }

@@ -3,7 +3,6 @@
 //! A job that does not end in time fails with the dumps of all devices, so that a hang reads like
 //! any other failure.
 
-use std::any::Any;
 use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, mpsc};
@@ -122,7 +121,7 @@ pub fn run<A: Adapter, R: Send + 'static>(
             let failed = outcome.is_err();
             // Before the others fail of it, so that the cause is reported first. After a timeout,
             // nobody listens any more.
-            let _ = report.send((number, outcome.map_err(|panic| text(&*panic))));
+            let _ = report.send((number, outcome.map_err(|panic| mpjdev::panic_text(&*panic))));
             if failed {
                 rank.abort();
             }
@@ -174,11 +173,4 @@ fn dumps<A: Adapter>(ranks: &[Rank<A>]) -> String {
     }
     ranks.iter().for_each(|rank| rank.abort());
     text
-}
-
-/// What a panic says.
-fn text(panic: &(dyn Any + Send)) -> String {
-    let literal = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
-    let text = literal.or_else(|| panic.downcast_ref::<String>().cloned());
-    text.unwrap_or_else(|| "no message".to_owned())
 }
