@@ -46,6 +46,7 @@ pub use reduce::{Order, reduce};
 pub use reduce_scatter::{reduce_scatter, reduce_scatter_block};
 pub use scan::{exscan, scan};
 pub use scatter::{scatter, scatterv};
+pub(crate) use schedule::Reach;
 pub use schedule::{Local, Message, Round, Schedule, Scratch};
 
 /// Whose schedule is built: one rank of an intracommunicator.

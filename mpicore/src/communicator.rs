@@ -10,6 +10,7 @@
 //! - `create.rs`: how communicators are made.
 //! - `calls.rs`, `inter_calls.rs`: collective calls, as plans that the faces run.
 //! - `attribute.rs`, `handler.rs`: what users attach to communicators, and want to be done about errors.
+//! - `recent.rs`: schedules that are used again.
 //! - `cartesian.rs`: communicators with a grid.
 
 use std::fmt;
@@ -23,7 +24,7 @@ use crate::collective::{Member, Schedule};
 use crate::error::Error;
 use crate::group::{Comparison, Group};
 use crate::memory::{Input, Output, Reduction};
-use crate::plan::{Plan, Route};
+use crate::plan::{Plan, Route, Work};
 use crate::process::{Host, Process, SELF, WORLD};
 use crate::topology::Cartesian;
 
@@ -34,6 +35,7 @@ mod create;
 mod creating;
 mod handler;
 mod inter_calls;
+mod recent;
 #[cfg(test)]
 mod tests;
 
@@ -45,6 +47,7 @@ pub use handler::{ErrorHandler, UserHandler};
 
 use attribute::Attributes;
 use handler::Handler;
+use recent::Recent;
 
 /// A communicator, intra or inter. All methods can be called by several threads at once, but for the
 /// rules of MPI: collective calls on one communicator are made in the same order by all members.
@@ -64,6 +67,7 @@ struct Inner {
     name: Arc<Mutex<String>>,
     attributes: Attributes,
     handler: Handler,
+    recent: Recent,
 }
 
 /// What a new communicator is, beside its id.
@@ -120,7 +124,9 @@ impl Communicator {
     fn new(host: Host, id: u32, origin: Origin, name: &str) -> Result<Self, Error> {
         let Origin { group, rank, remote, grid, attributes, handler } = origin;
         let (calls, name) = (AtomicU32::new(0), Arc::new(Mutex::new(name.to_owned())));
-        let inner = Inner { host, id, group, rank, remote, grid, calls, name, attributes, handler };
+        let recent = Recent::default();
+        let inner =
+            Inner { host, id, group, rank, remote, grid, calls, name, attributes, handler, recent };
         // Made before anything can fail: its end gives the id back.
         let made = Self(Arc::new(inner));
         made.device().set_members(made.collective_context(), made.members())?;
@@ -258,10 +264,9 @@ impl Communicator {
         buffers: (Input, Output),
         reduction: Option<Reduction>,
     ) -> Result<Plan, Error> {
-        let route = Route { peers, context: self.collective_context(), tag: 0 };
-        let mut plan = Plan::new(self, call, route, schedule, buffers, reduction)?;
-        plan.set_tag(self.next_tag());
-        Ok(plan)
+        let work = Work::new(schedule, buffers, reduction)?;
+        let route = Route { peers, context: self.collective_context(), tag: self.next_tag() };
+        Ok(Plan::new(self, call, route, work))
     }
 
     /// The ranks that collective calls need.

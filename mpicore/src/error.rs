@@ -50,6 +50,17 @@ pub enum Error {
         /// Length of the buffer's memory in bytes.
         len: usize,
     },
+    /// The part that a rank has for itself differs in length from the place that it has for it. Nothing was sent.
+    #[error(
+        "this rank's own part has {from} bytes, and the place for it {into} bytes; give buffers with the same number \
+         of elements for each rank"
+    )]
+    Unequal {
+        /// How long the part is.
+        from: usize,
+        /// How long its place is.
+        into: usize,
+    },
     /// A message of a collective is shorter than what this rank is to get.
     #[error(
         "{bytes} bytes came from job rank {rank} where {expected} were to come: the ranks give different \
@@ -159,7 +170,7 @@ impl Error {
             Self::Topology(error) => error.class(),
             Self::Layout(_) => ErrorClass::Arg,
             Self::Buffer { .. } => ErrorClass::Buffer,
-            Self::Short { .. } => ErrorClass::Count,
+            Self::Short { .. } | Self::Unequal { .. } => ErrorClass::Count,
             Self::Memory { .. } => ErrorClass::NoMem,
             Self::NotForReductions { .. } | Self::NoKind { .. } => ErrorClass::Op,
             Self::Panicked { .. } | Self::Contexts { .. } => ErrorClass::Other,

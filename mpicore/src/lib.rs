@@ -27,5 +27,5 @@ pub use communicator::{
 pub use error::Error;
 pub use error_class::ErrorClass;
 pub use memory::{Elements, Input, Operand, Output, Reduction, TypedBlock};
-pub use plan::{Persistent, Plan};
+pub use plan::{Persistent, Plan, Steps};
 pub use process::{Host, Hosting, Process};

@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use mpjdev::{Layout, LayoutError, RecvRegion, SendRegion, Sink, Source};
 
-use crate::collective::{Buffer, Part, Place, Schedule, Scratch};
+use crate::collective::{Buffer, Local, Message, Part, Place, Reach, Schedule, Scratch};
 use crate::datatype::Datatype;
 use crate::error::Error;
 use crate::op::{ElementKind, Op, OpError, Predefined, reduce_local};
@@ -71,10 +71,18 @@ impl Input {
         Self::new(SendRegion::EMPTY, 0, Elements::Plain { size: 0 })
     }
 
+    /// Blocks of elements, one for each rank, each in memory of its own: MPI_Alltoallw on buffers that do not belong
+    /// together. Beside each stands how many elements it has. Whoever has the blocks lends their memory for as long as
+    /// one buffer (CM1).
+    pub fn of_blocks(blocks: impl IntoIterator<Item = (Self, u64)>) -> Self {
+        let blocks = blocks.into_iter().map(|(block, count)| (block.area, count));
+        Self { area: Area::of_blocks(blocks), kept: Vec::new() }
+    }
+
     /// Elements in `memory`, the first of which has the address `origin` bytes behind its beginning.
     pub fn new(memory: SendRegion, origin: isize, elements: Elements) -> Self {
         let (start, len) = (memory.as_ptr().cast_mut(), memory.len());
-        Self { area: Area { start, len, origin, elements }, kept: Vec::new() }
+        Self { area: Area { start, len, origin, elements, apart: Vec::new() }, kept: Vec::new() }
     }
 }
 
@@ -89,10 +97,16 @@ impl Output {
         Self::new(RecvRegion::EMPTY, 0, Elements::Plain { size: 0 })
     }
 
+    /// As [`Input::of_blocks`], for what is received. A call in place, which would exchange blocks, refuses them.
+    pub fn of_blocks(blocks: impl IntoIterator<Item = (Self, u64)>) -> Self {
+        let blocks = blocks.into_iter().map(|(block, count)| (block.area, count));
+        Self { area: Area::of_blocks(blocks), kept: Vec::new() }
+    }
+
     /// Elements in `memory`, the first of which has the address `origin` bytes behind its beginning.
     pub fn new(memory: RecvRegion, origin: isize, elements: Elements) -> Self {
         let (start, len) = (memory.as_mut_ptr(), memory.len());
-        Self { area: Area { start, len, origin, elements }, kept: Vec::new() }
+        Self { area: Area { start, len, origin, elements, apart: Vec::new() }, kept: Vec::new() }
     }
 }
 
@@ -110,7 +124,11 @@ pub struct Reduction {
 pub enum Operand {
     /// Of a kind that predefined operations know.
     Kind(ElementKind),
-    /// Something for operations of users, who are given this as its description.
+    /// Each of this datatype, which is asked for where they do not lie in a slice. Operations of users get them side by
+    /// side, wherever they lie, and `()` as their description.
+    Elements(fn() -> Option<Datatype>),
+    /// Something for operations of users, who are given this as its description, and the elements as they lie, with
+    /// what is between them: MPI's user functions.
     Described(Arc<dyn Any + Send + Sync>),
 }
 
@@ -125,8 +143,8 @@ impl Reduction {
         match (&self.op, &self.operand) {
             (Op::Predefined(op), _) if !op.reduces() => Err(Error::NotForReductions { op: *op }),
             (op, Operand::Kind(kind)) => Ok(op.check(*kind)?),
-            (Op::User(_), Operand::Described(_)) => Ok(()),
-            (Op::Predefined(op), Operand::Described(_)) => Err(Error::NoKind { op: *op }),
+            (Op::User(_), _) => Ok(()),
+            (Op::Predefined(op), _) => Err(Error::NoKind { op: *op }),
         }
     }
 
@@ -135,10 +153,20 @@ impl Reduction {
         match (&self.op, &self.operand) {
             (Op::User(op), Operand::Described(what)) => op.apply(from, into, count, &**what),
             (Op::User(op), Operand::Kind(kind)) => op.apply(from, into, count, kind),
+            (Op::User(op), Operand::Elements(_)) => op.apply(from, into, count, &()),
             (op, Operand::Kind(kind)) => apply_predefined(op, *kind, from, into)?,
-            (Op::Predefined(op), Operand::Described(_)) => return Err(Error::NoKind { op: *op }),
+            (Op::Predefined(op), _) => return Err(Error::NoKind { op: *op }),
         }
         Ok(())
+    }
+
+    /// The datatype of one element, if it is to have them side by side.
+    fn element(&self) -> Option<Datatype> {
+        match self.operand {
+            Operand::Kind(kind) => Some(Datatype::predefined(kind)),
+            Operand::Elements(datatype) => datatype(),
+            Operand::Described(_) => None,
+        }
     }
 }
 
@@ -175,6 +203,8 @@ struct Area {
     /// Where the address of the first element is, in bytes from the start.
     origin: isize,
     elements: Elements,
+    /// The blocks that have memory of their own, each with how many elements it has; then there is no other memory.
+    apart: Vec<(Area, u64)>,
 }
 
 /// The areas of one collective.
@@ -225,11 +255,9 @@ impl Memory {
                 (largest, 0, at_the_start(output.elements.blocks())?)
             }
         };
-        let mut owned = Vec::new();
-        let units = len.div_ceil(size_of::<u128>());
-        owned.try_reserve_exact(units).map_err(|_| Error::Memory { bytes: len })?;
-        owned.resize(units, 0_u128);
-        let scratch = Area { start: owned.as_mut_ptr().cast(), len, origin, elements };
+        let mut owned: Vec<u128> = zeros(len.div_ceil(size_of::<u128>()), len)?;
+        let start = owned.as_mut_ptr().cast();
+        let scratch = Area { start, len, origin, elements, apart: Vec::new() };
         let memory = Self { input, output, scratch, _owned: owned, kept };
         memory.check(schedule)?;
         Ok(memory)
@@ -242,26 +270,53 @@ impl Memory {
 
     /// Refuses buffers in which not all places of a schedule are (CM3).
     fn check(&self, schedule: &Schedule) -> Result<(), Error> {
-        use crate::collective::{Local, Message};
+        for buffer in [Buffer::Input, Buffer::Output, Buffer::Scratch] {
+            let (area, reach) = (self.area(buffer), schedule.reach(buffer));
+            if let (Elements::Plain { size }, Some(Reach { first, count })) =
+                (&area.elements, reach)
+            {
+                area.plain(*size, first, count)?;
+            }
+        }
         for round in schedule.rounds() {
             for message in round.messages {
                 match *message {
-                    Message::Send { from, .. } => drop(self.source(from)?),
-                    Message::Receive { into, .. } => drop(self.sink(into)?),
+                    Message::Send { from: place, .. } | Message::Receive { into: place, .. } => {
+                        self.len(place)?;
+                    }
                 }
             }
             for step in round.local {
                 let (Local::Copy { from, into } | Local::Reduce { from, into }) = *step;
-                self.source(from)?;
-                self.sink(into)?;
+                let (from, into) = (self.len(from)?, self.len(into)?);
+                if from != into {
+                    return Err(Error::Unequal { from, into });
+                }
             }
         }
         Ok(())
     }
 
+    /// How many bytes of data a place has, if it lies inside of its area. Of plain elements that is known of the
+    /// schedule as a whole.
+    fn len(&self, place: Place) -> Result<usize, Error> {
+        match (&self.area(place.buffer).elements, place.part) {
+            (Elements::Plain { size }, Part::Elements { count, .. }) => Ok(size * count as usize),
+            _ => Ok(self.source(place)?.len()),
+        }
+    }
+
+    /// How long a message has to be that is received.
+    pub(crate) fn expected(&self, message: &Message) -> Option<usize> {
+        match *message {
+            Message::Send { .. } => None,
+            Message::Receive { into, .. } => self.len(into).ok(),
+        }
+    }
+
     /// What is sent from a place.
     pub(crate) fn source(&self, place: Place) -> Result<Source, Error> {
-        let area = self.area(place.buffer);
+        let (area, place) = self.find(place);
         // SAFETY: CM1; `locate` answers what lies inside (CM3), and a layout is checked against the whole area.
         let region = |at, len| unsafe { SendRegion::new(area.start.wrapping_add(at), len) };
         match area.locate(place)? {
@@ -272,7 +327,7 @@ impl Memory {
 
     /// Where what comes to a place goes.
     pub(crate) fn sink(&self, place: Place) -> Result<Sink, Error> {
-        let area = self.area(place.buffer);
+        let (area, place) = self.find(place);
         // SAFETY: as in `source`; CM2: nobody else writes the bytes that are named.
         let region = |at, len| unsafe { RecvRegion::new(area.start.wrapping_add(at), len) };
         match area.locate(place)? {
@@ -294,9 +349,17 @@ impl Memory {
         from: Place,
         into: Place,
     ) -> Result<(), Error> {
-        let (left, right) = (self.area(from.buffer), self.area(into.buffer));
-        let (left_at, left_len) = left.elements_at(from)?;
-        let (right_at, right_len) = right.elements_at(into)?;
+        let ((left, here), (right, there)) = (self.find(from), self.find(into));
+        if left.is_typed() || right.is_typed() {
+            let element = with.element();
+            let is_apart =
+                |element: &Datatype| !(left.are_each(element) && right.are_each(element));
+            if let Some(element) = element.filter(is_apart) {
+                return self.reduce_apart(with, &element, from, into);
+            }
+        }
+        let (left_at, left_len) = left.elements_at(here)?;
+        let (right_at, right_len) = right.elements_at(there)?;
         // One may lack the padding behind its last element.
         let len = left_len.min(right_len);
         if len == 0 {
@@ -306,7 +369,29 @@ impl Memory {
         let left = unsafe { std::slice::from_raw_parts(left.start.add(left_at), len) };
         // SAFETY: as above, and nobody else reads them; the places of a reduction do not overlap.
         let right = unsafe { std::slice::from_raw_parts_mut(right.start.add(right_at), len) };
-        with.apply(left, right, count_of(into) as usize)
+        with.apply(left, right, count_of(there) as usize)
+    }
+
+    /// [`Memory::reduce`] where something else lies between the elements, which is not to be touched: by copies.
+    fn reduce_apart(
+        &self,
+        with: &Reduction,
+        element: &Datatype,
+        from: Place,
+        into: Place,
+    ) -> Result<(), Error> {
+        let mut result = packed(&self.source(into)?)?;
+        let Some(count) = result.len().checked_div(element.size()) else { return Ok(()) };
+        let elements = i64::try_from(count).unwrap_or(i64::MAX);
+        let len = count.saturating_mul(element.extent().unsigned_abs());
+        let (mut left, mut right) = (zeros(len, len)?, zeros(len, len)?);
+        let from = packed(&self.source(from)?)?;
+        element.unpack(&from, &mut 0, &mut left, 0, elements)?;
+        element.unpack(&result, &mut 0, &mut right, 0, elements)?;
+        with.apply(&left, &mut right, count)?;
+        element.pack(&right, 0, elements, &mut result, &mut 0)?;
+        Source::from(result).copy_to(&mut self.sink(into)?);
+        Ok(())
     }
 
     fn area(&self, buffer: Buffer) -> &Area {
@@ -316,6 +401,35 @@ impl Memory {
             Buffer::Scratch => &self.scratch,
         }
     }
+
+    /// The area that a place is in, and where it is there.
+    fn find(&self, place: Place) -> (&Area, Place) {
+        let area = self.area(place.buffer);
+        let Part::Entry(rank) = place.part else { return (area, place) };
+        match area.apart.get(rank as usize) {
+            Some((block, count)) => {
+                (block, Place { part: Part::Elements { first: 0, count: *count }, ..place })
+            }
+            None => (area, place),
+        }
+    }
+}
+
+/// The bytes of a source, one behind the other.
+fn packed(source: &Source) -> Result<Vec<u8>, Error> {
+    let mut packed = zeros(source.len(), source.len())?;
+    // SAFETY: the vector's own bytes, which are not touched otherwise until the copy is made.
+    let region = unsafe { RecvRegion::new(packed.as_mut_ptr(), packed.len()) };
+    source.copy_to(&mut region.into());
+    Ok(packed)
+}
+
+/// So many zeros, which take `len` bytes.
+fn zeros<T: Clone + Default>(count: usize, len: usize) -> Result<Vec<T>, Error> {
+    let mut zeros = Vec::new();
+    zeros.try_reserve_exact(count).map_err(|_| Error::Memory { bytes: len })?;
+    zeros.resize(count, T::default());
+    Ok(zeros)
 }
 
 /// How many elements a place has; one for a block with a datatype of its own.
@@ -330,7 +444,28 @@ impl Area {
     /// Words whose vector is kept with the area; it is not touched before the collective has ended.
     fn of_words(words: &mut Vec<u64>) -> Self {
         let (len, elements) = (size_of_val(&**words), Elements::Plain { size: size_of::<u64>() });
-        Self { start: words.as_mut_ptr().cast(), len, origin: 0, elements }
+        Self { start: words.as_mut_ptr().cast(), len, origin: 0, elements, apart: Vec::new() }
+    }
+
+    /// Areas that do not belong together.
+    fn of_blocks(apart: impl Iterator<Item = (Self, u64)>) -> Self {
+        let (start, elements) = (std::ptr::null_mut(), Elements::Plain { size: 0 });
+        Self { start, len: 0, origin: 0, elements, apart: apart.collect() }
+    }
+
+    fn is_typed(&self) -> bool {
+        matches!(self.elements, Elements::Typed(_))
+    }
+
+    /// Whether the elements lie as if each were an `element`, side by side.
+    fn are_each(&self, element: &Datatype) -> bool {
+        match &self.elements {
+            Elements::Typed(own) => {
+                (own.size(), own.extent()) == (element.size(), element.extent())
+                    && own.lower_bound() == element.lower_bound()
+            }
+            Elements::Plain { .. } | Elements::Blocks(_) => true,
+        }
     }
 
     fn locate(&self, place: Place) -> Result<Spot, Error> {

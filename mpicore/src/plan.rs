@@ -11,18 +11,31 @@
 //! - PL2: a message that fails does not end the schedule, since other ranks wait for what comes after: its error is
 //!   kept, and the first one is the outcome. A message that cannot be started does: the device has failed,
 //!   or a member is lost, and then the device ends the messages of all members (`loss.rs` there).
+//! - PL3: local steps use the buffers beside the device, in any thread, also while another one makes the device
+//!   fail. So who takes buffers back of a collective that was started waits for [`Steps::settle`], too, and who gives
+//!   them up leaves them to [`Steps::keep`].
+//! - PL4: in calls where some ranks only send, these could run ahead of the others without end, whose early messages
+//!   would be many and no more in any cache. So in one of [`MOST_AHEAD`] calls messages are sent in synchronous mode.
+//!   Schedules do not rely on sends that end before they are received: long messages never do.
 
+use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use mpjdev::{Call, Device, Mode, Request, Status, Within, wireup::Native};
 
-use crate::collective::{Local, Message, Schedule};
+use crate::collective::{Local, Message, Round, Schedule};
 use crate::communicator::Communicator;
 use crate::error::Error;
 use crate::group::Group;
 use crate::memory::{Input, Memory, Output, Reduction};
+
+/// Requests of a round that take no memory of their own.
+const FEW: usize = 4;
+
+/// After so many calls, to which their receivers may not have come yet, a rank waits for them (PL4).
+const MOST_AHEAD: i32 = 16;
 
 /// How the messages of a collective find their peers.
 #[derive(Debug, Clone)]
@@ -38,7 +51,10 @@ pub(crate) struct Route {
 /// A collective that is ready to run: MPI's call with all its arguments. Its tag is taken, so all members have to
 /// run it, in the order in which they have made theirs.
 #[must_use = "the other ranks wait for this one"]
-pub struct Plan {
+pub struct Plan(Box<Planned>);
+
+/// In memory of its own, since plans pass through several hands, and are not small.
+struct Planned {
     /// Keeps its id for as long as there are messages.
     communicator: Communicator,
     call: Call,
@@ -47,29 +63,19 @@ pub struct Plan {
 }
 
 /// What is done in the rounds.
-struct Work {
+pub(crate) struct Work {
     schedule: Schedule,
     memory: Memory,
     reduction: Option<Reduction>,
+    /// How messages are sent (PL4).
+    mode: Mode,
 }
 
 impl Plan {
-    pub(crate) fn new(
-        communicator: &Communicator,
-        call: Call,
-        route: Route,
-        schedule: Schedule,
-        (input, output): (Input, Output),
-        reduction: Option<Reduction>,
-    ) -> Result<Self, Error> {
-        let memory = Memory::new(input, output, &schedule)?;
-        let work = Work { schedule, memory, reduction };
-        Ok(Self { communicator: communicator.clone(), call, route, work })
-    }
-
-    /// The number of the call.
-    pub(crate) fn set_tag(&mut self, tag: i32) {
-        self.route.tag = tag;
+    pub(crate) fn new(communicator: &Communicator, call: Call, route: Route, work: Work) -> Self {
+        let mode = mode_of(call, route.tag);
+        let (communicator, work) = (communicator.clone(), Work { mode, ..work });
+        Self(Box::new(Planned { communicator, call, route, work }))
     }
 
     /// Runs to the end.
@@ -82,36 +88,42 @@ impl Plan {
     }
 
     /// Runs to the end, and gives back the words that the output kept.
-    pub(crate) fn run_and_keep(self) -> Result<Vec<u64>, Error> {
-        let _within = Within::call(self.call);
-        let Self { communicator, route, mut work, .. } = self;
+    pub(crate) fn run_and_keep(mut self) -> Result<Vec<u64>, Error> {
+        let Planned { communicator, call, route, work } = &mut *self.0;
+        let _within = Within::call(*call);
         let device = communicator.device();
-        let most = work.schedule.most_at_once();
-        let (mut requests, mut expected) = (Vec::with_capacity(most), Vec::with_capacity(most));
+        let (mut few, mut many) = ([const { None }; FEW], Vec::new());
         let mut failure = None;
         for index in 0.. {
-            let Some(round) = work.schedule.round(index) else { break };
-            let mut messages = round.messages.iter();
-            let started = messages.try_for_each(|message| {
-                let (request, len) = start(device, &route, &work.memory, message)?;
-                requests.push(Some(request));
-                expected.push(len);
+            let Some(Round { messages, .. }) = work.schedule.round(index) else { break };
+            let requests = match few.get_mut(..messages.len()) {
+                Some(few) => few,
+                None => {
+                    many.resize_with(messages.len(), || None);
+                    &mut many[..messages.len()]
+                }
+            };
+            let mut places = messages.iter().zip(&mut *requests);
+            let started = places.try_for_each(|(message, request)| {
+                *request = Some(start(device, route, work, message)?);
                 Ok::<(), Error>(())
             });
-            let mut lens = expected.drain(..);
-            device.iwaiteach(&mut requests, |outcome| {
-                note(&mut failure, outcome, lens.next().flatten());
+            let mut ended = messages.iter();
+            device.iwaiteach(requests, |outcome| {
+                let expected = ended.next().and_then(|message| work.memory.expected(message));
+                note(&mut failure, outcome, expected);
             })?;
-            drop(lens);
             started?;
-            requests.clear();
-            work.take_steps(index)?;
+            if let Err(error) = work.take_steps(index) {
+                failure.get_or_insert(error);
+            }
         }
         failure.map_or(Ok(()), Err)?;
         Ok(work.memory.take_kept())
     }
 
-    /// Starts, and returns the request of it: MPI's non-blocking collectives.
+    /// Starts, and returns the request of it: MPI's non-blocking collectives. Who may take the buffers back after a
+    /// failure of the device keeps the [`Steps`] of a [`Plan::persistent`], too.
     ///
     /// # Errors
     /// What made the device unusable. What comes later is the outcome of the request.
@@ -146,7 +158,7 @@ impl Persistent {
     ///
     /// # Errors
     /// [`mpjdev::Error::Request`] if it has not ended since it was started before; what made the device unusable.
-    pub fn start(&self) -> Result<Request, Error> {
+    pub fn start(&mut self) -> Result<Request, Error> {
         let Running { communicator, call, route, .. } = &*self.running;
         if self.running.is_active() {
             return Err(mpjdev::Error::Request.into());
@@ -158,6 +170,34 @@ impl Persistent {
             (*host).as_ref().device().end(ending, outcome);
         }));
         Ok(request)
+    }
+
+    /// Its local steps, of all runs.
+    pub fn steps(&self) -> Steps {
+        Steps(self.running.clone())
+    }
+}
+
+/// The local steps of a collective that was started, which use its buffers beside the device (PL3).
+#[derive(Clone)]
+pub struct Steps(Arc<Running>);
+
+impl Steps {
+    /// Waits until no thread is in a local step; none is taken any more before the collective is started again. To be
+    /// called before the buffers are used for anything else where the wait for the request has failed, since then the
+    /// device may have failed and the collective may not have ended. Not to be called by the collective's own
+    /// operation.
+    pub fn settle(&self) {
+        let mut state = self.0.lock();
+        state.is_stopped = true;
+        while state.is_stepping {
+            state = self.0.stepped.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// Keeps the buffers of a collective whose request nobody waits for any more, until nothing uses them.
+    pub fn keep(&self, buffers: Box<dyn Any + Send>) {
+        self.0.lock().buffers = Some(buffers);
     }
 }
 
@@ -172,6 +212,8 @@ struct Running {
     /// See PL1.
     open: AtomicUsize,
     state: Mutex<State>,
+    /// Rung at the end of local steps for which somebody may wait (PL3).
+    stepped: Condvar,
 }
 
 struct State {
@@ -180,19 +222,30 @@ struct State {
     /// The number of the round.
     round: usize,
     failure: Option<Error>,
-    /// Whether a message could not be started (PL2).
+    /// Whether a message could not be started (PL2), or the buffers are wanted back (PL3).
     is_stopped: bool,
+    /// Whether a thread is in a local step.
+    is_stepping: bool,
+    /// Buffers that belong to nobody else any more.
+    buffers: Option<Box<dyn Any + Send>>,
     /// Until it has ended.
     done: Option<Done>,
 }
 
 impl Running {
     fn new(plan: Plan) -> Arc<Self> {
-        let Plan { communicator, call, route, work } = plan;
-        let state =
-            State { work: Some(work), round: 0, failure: None, is_stopped: false, done: None };
-        let (open, state) = (AtomicUsize::new(0), Mutex::new(state));
-        Arc::new(Self { communicator, call, route, open, state })
+        let Planned { communicator, call, route, work } = *plan.0;
+        let state = State {
+            work: Some(work),
+            round: 0,
+            failure: None,
+            is_stopped: false,
+            is_stepping: false,
+            buffers: None,
+            done: None,
+        };
+        let (open, state, stepped) = (AtomicUsize::new(0), Mutex::new(state), Condvar::new());
+        Arc::new(Self { communicator, call, route, open, state, stepped })
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -226,11 +279,11 @@ impl Running {
             // Relaxed: nothing of the round is under way yet.
             self.open.store(messages.messages.len() + 1, Ordering::Relaxed); // SYNC: round
             let device = self.communicator.device();
-            let started: Vec<_> = messages
-                .messages
-                .iter()
-                .map(|message| start(device, &self.route, &work.memory, message))
-                .collect();
+            let start = |message| {
+                let request = start(device, &self.route, &work, message)?;
+                Ok((request, work.memory.expected(message)))
+            };
+            let started: Vec<_> = messages.messages.iter().map(start).collect();
             self.lock().work = Some(work);
             started.into_iter().for_each(|request| self.attend(device, request));
             if !self.is_last() {
@@ -290,6 +343,7 @@ impl Running {
         let mut state = self.lock();
         let (round, is_stopped) = (state.round, state.is_stopped);
         let mut work = state.work.take().expect("PL1: the schedule is this thread's");
+        state.is_stepping = !is_stopped;
         drop(state);
         let mut steps = Ok(());
         if !is_stopped {
@@ -299,6 +353,10 @@ impl Running {
         let mut state = self.lock();
         state.work = Some(work);
         state.round += 1;
+        state.is_stepping = false;
+        if state.is_stopped {
+            self.stepped.notify_all();
+        }
         if let Err(error) = steps {
             state.failure.get_or_insert(error);
         }
@@ -318,9 +376,19 @@ impl Running {
 }
 
 impl Work {
+    /// Refuses buffers that are too short for the schedule.
+    pub fn new(
+        schedule: Schedule,
+        (input, output): (Input, Output),
+        reduction: Option<Reduction>,
+    ) -> Result<Self, Error> {
+        let memory = Memory::new(input, output, &schedule)?;
+        Ok(Self { schedule, memory, reduction, mode: Mode::Standard })
+    }
+
     /// The local steps of a round.
     fn take_steps(&mut self, round: usize) -> Result<(), Error> {
-        let Self { schedule, memory, reduction } = self;
+        let Self { schedule, memory, reduction, .. } = self;
         let steps = schedule.round(round).map_or(&[][..], |round| round.local);
         for step in steps {
             match (*step, &reduction) {
@@ -337,24 +405,40 @@ impl Work {
     }
 }
 
-/// Starts a message; of one that is received, says how long it has to be.
+/// How the messages of a call with this number are sent (PL4).
+fn mode_of(call: Call, tag: i32) -> Mode {
+    let is_one_way = matches!(
+        call,
+        Call::Bcast
+            | Call::Gather
+            | Call::Gatherv
+            | Call::Scatter
+            | Call::Scatterv
+            | Call::Reduce
+            | Call::Scan
+            | Call::Exscan
+    );
+    let waits = is_one_way && tag % MOST_AHEAD == MOST_AHEAD - 1;
+    if waits { Mode::Synchronous } else { Mode::Standard }
+}
+
+/// Starts a message.
 #[inline]
 fn start(
     device: &Device<Native>,
     route: &Route,
-    memory: &Memory,
+    work: &Work,
     message: &Message,
-) -> Result<(Request, Option<usize>), Error> {
+) -> Result<Request, Error> {
     let Route { peers, context, tag } = route;
     match *message {
         Message::Send { peer, from } => {
-            let (data, peer) = (memory.source(from)?, peers.job_rank(peer)? as usize);
-            Ok((device.isend(data, peer, *tag, *context, Mode::Standard)?, None))
+            let (data, peer) = (work.memory.source(from)?, peers.job_rank(peer)? as usize);
+            Ok(device.isend(data, peer, *tag, *context, work.mode)?)
         }
         Message::Receive { peer, into } => {
-            let (into, peer) = (memory.sink(into)?, peers.job_rank(peer)? as usize);
-            let len = into.len();
-            Ok((device.irecv(into, Some(peer), Some(*tag), *context)?, Some(len)))
+            let (into, peer) = (work.memory.sink(into)?, peers.job_rank(peer)? as usize);
+            Ok(device.irecv(into, Some(peer), Some(*tag), *context)?)
         }
     }
 }

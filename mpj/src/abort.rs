@@ -21,6 +21,13 @@ pub(crate) fn joined(control: &Control) {
 /// written but what the standard library's own `stdout` holds.
 ///
 /// In a fork of a rank it ends the fork alone, with the same code: a fork has no part in the job.
+///
+/// ```no_run
+/// let world = mpj::init()?;
+/// let Ok(input) = std::fs::read("input") else { mpj::abort(3) };
+/// world.send(&input, 0, 0)?;
+/// # Ok::<(), mpj::Error>(())
+/// ```
 pub fn abort(code: i32) -> ! {
     if let Some(control) = LAUNCHER.get() {
         control.aborted(code);

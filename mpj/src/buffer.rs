@@ -37,6 +37,13 @@ const HUGE_FROM: usize = 128 << 10;
 
 /// Elements in memory that is good for messages; made by [`alloc_buffer`], freed when dropped. It is
 /// used as the slice that it dereferences to, by any call that borrows its buffer.
+///
+/// ```
+/// let mut field = mpj::alloc_buffer::<f32>(3)?;
+/// field[1] = 2.5;
+/// assert_eq!(*field, [0.0, 2.5, 0.0]);
+/// # Ok::<(), mpj::Error>(())
+/// ```
 pub struct Buffer<T: Datatype> {
     start: NonNull<T>,
     len: usize,
@@ -109,6 +116,13 @@ fn allocate<T: Datatype>(len: usize, bytes: usize) -> rustix::io::Result<Buffer<
 
 impl<T: Datatype> Buffer<T> {
     /// What the buffer lies on, as the kernel said when it was made.
+    ///
+    /// ```
+    /// use mpj::Pages;
+    /// let short = mpj::alloc_buffer::<u8>(100)?;
+    /// assert_eq!(short.pages(), Pages::Ordinary);
+    /// # Ok::<(), mpj::Error>(())
+    /// ```
     pub fn pages(&self) -> Pages {
         self.pages
     }

@@ -10,12 +10,14 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use mpjdev::Mode;
 
-use crate::communicator::Communicator;
+use crate::communicator::{Communicator, PointToPoint};
+use crate::datatype::Datatype;
 use crate::error::Error;
 use crate::memory::SendBuffer;
 use crate::peer::PROC_NULL;
 use crate::point_to_point::{packed, send_region};
 use crate::rank_device::RankDevice;
+use crate::request::Request;
 
 /// The copies of messages that have not left yet, of one context of a rank.
 #[derive(Default)]
@@ -116,13 +118,13 @@ impl RankDevice {
     }
 }
 
-impl Communicator {
-    /// Sends like [`Communicator::send`], but copies the data first and does not wait for the receiver, whatever it does
+impl PointToPoint {
+    /// Sends like [`PointToPoint::send`], but copies the data first and does not wait for the receiver, whatever it does
     /// (MPI_Bsend). The copy takes its length of the attached buffer: see [`Communicator::attach_buffer`]. It goes on
     /// its way whenever the rank is in a call that makes progress.
     ///
     /// # Errors
-    /// [`Error::AttachedBuffer`] if there is not enough room, or no buffer; as [`Communicator::send`].
+    /// [`Error::AttachedBuffer`] if there is not enough room, or no buffer; as [`PointToPoint::send`].
     ///
     /// ```
     /// mpj::local::run(2, |world| {
@@ -161,6 +163,40 @@ impl Communicator {
         Ok(())
     }
 
+    /// [`PointToPoint::bsend`] in the shape of a call that is started (MPI_Ibsend): it is complete at once, and gives
+    /// its buffer back from [`Request::wait`], [`Request::test`] and the calls for lists.
+    ///
+    /// # Errors
+    /// As [`PointToPoint::bsend`]; `data` is dropped then.
+    ///
+    /// ```
+    /// mpj::local::run(2, |world| {
+    ///     let other = 1 - world.rank();
+    ///     world.attach_buffer(1 << 10).unwrap();
+    ///     let send = world.ibsend(vec![world.rank(); 3], other, 7).unwrap();
+    ///     let status = send.status().unwrap().expect("it is complete");
+    ///     assert_eq!((status.source, status.tag, status.bytes), (other, 7, 24));
+    ///     assert_eq!(world.recv_vec::<usize>(other, 7).unwrap().0, [other; 3]);
+    ///     assert_eq!(send.wait().unwrap().0, [world.rank(); 3]);
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
+    pub fn ibsend<T: Datatype>(
+        &self,
+        data: Vec<T>,
+        dest: usize,
+        tag: i32,
+    ) -> Result<Request<T>, Error> {
+        self.bsend(&data, dest, tag)?;
+        let request = match self.peer(dest)? {
+            PROC_NULL => self.started_for_nobody()?,
+            peer => self.complete(mpjdev::Status::new(peer as u32, tag, data.len() * T::SIZE))?,
+        };
+        Ok(Request::new(self.clone(), request, data))
+    }
+}
+
+impl Communicator {
     /// Lets buffered sends of this rank, on all communicators of the same context, have copies of so many bytes together
     /// under way (MPI_Buffer_attach). A message needs its length and nothing more.
     ///
@@ -197,6 +233,19 @@ impl Communicator {
     ///
     /// # Errors
     /// The device has failed. That a message could not be sent since its receiver is gone is none.
+    ///
+    /// ```
+    /// mpj::local::run(2, |world| {
+    ///     if world.rank() == 1 {
+    ///         return assert_eq!(world.recv_vec::<u8>(0, 0).unwrap().0, [7; 100]);
+    ///     }
+    ///     world.attach_buffer(100).unwrap();
+    ///     world.bsend(&[7u8; 100], 1, 0).unwrap();
+    ///     assert_eq!(world.detach_buffer().unwrap(), 100, "the message has left");
+    ///     assert_eq!(world.detach_buffer().unwrap(), 0);
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
     pub fn detach_buffer(&self) -> Result<usize, Error> {
         let attached = self.device.copies.state().attached.take();
         let left =

@@ -5,13 +5,16 @@
 //! into as many parts as there are ranks, in their order. Buffers that matter at the root alone may be empty
 //! elsewhere: `&mut []`.
 //!
-//! Each call has three forms: one that waits, one that is started and owns its buffers meanwhile (`i...`, see
-//! `started.rs`), or borrows them in a scope (`scoped.rs`), and one that is kept to be started often (`..._init`, see `kept.rs`).
+//! Each call has these forms: one that waits, one that is started and owns its buffers meanwhile (`i...`, see
+//! `started.rs`), or borrows them in a scope (`scoped.rs`), and one that is kept to be started often (`..._init`, see
+//! `kept.rs`). All forms of a call run what one function here plans of where its data lie.
 
-use mpicore::Plan;
+use mpicore::{Input, Output, Plan};
 
 use crate::communicator::Communicator;
 use crate::error::Error;
+use crate::memory::core::{input, output};
+use crate::memory::{RecvBuffer, SendBuffer};
 
 mod blocks;
 mod kept;
@@ -25,11 +28,17 @@ pub use kept::PersistentCollective;
 pub(crate) use reduction::{divided, same_length};
 pub use started::CollectiveRequest;
 
+/// What a call sends, and how many units that has.
+pub(crate) type Given = (Input, u64);
+
+/// Where the results of a call go, and how many units there is room for.
+pub(crate) type Room = (Output, u64);
+
 impl Communicator {
     /// Waits until every rank has called it (MPI_Barrier).
     ///
     /// # Errors
-    /// As [`Communicator::recv`].
+    /// As [`PointToPoint::recv`](crate::PointToPoint::recv).
     ///
     /// ```
     /// mpj::local::run(3, |world| world.barrier().unwrap())?;
@@ -42,6 +51,16 @@ impl Communicator {
     /// Runs what a call has planned.
     pub(crate) fn run(&self, plan: Result<Plan, Error>) -> Result<(), Error> {
         self.answer(plan.and_then(|plan| Ok(plan.run()?)))
+    }
+
+    /// Runs what is planned for these buffers.
+    pub(crate) fn run_with<S: SendBuffer + ?Sized, R: RecvBuffer + ?Sized>(
+        &self,
+        data: &S,
+        into: &mut R,
+        plan: impl FnOnce(Given, Room) -> Result<Plan, Error>,
+    ) -> Result<(), Error> {
+        self.run(input(data).and_then(|data| plan(data, output(into)?)))
     }
 
     /// The units of one rank, of `units` that are divided among all ranks.

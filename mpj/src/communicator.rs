@@ -2,8 +2,11 @@
 //! 7). What is told here of ranks is told in those of the communicator; the device knows those of the world.
 //!
 //! - `create.rs`, `inter.rs`, `cartesian.rs`: how they are made, with another group or with a grid.
+//! - `messages.rs`: what carries messages, of communicators and intercommunicators alike.
+//! - `between.rs`: collective calls of an intercommunicator.
 //! - `attribute.rs`: what users attach to them.
 
+use std::ops::Deref;
 use std::sync::Arc;
 
 use mpicore::{ErrorHandler, Host, Relation};
@@ -11,16 +14,15 @@ use mpjdev::wireup::Native;
 use mpjdev::{Device, Stats};
 
 use crate::error::Error;
-use crate::group::{Group, no_rank};
+use crate::group::Group;
 use crate::rank_device::RankDevice;
-use crate::selector::Source;
-use crate::status::Status;
 
 mod attribute;
 mod between;
 mod cartesian;
 mod create;
 mod inter;
+mod messages;
 #[cfg(test)]
 mod tests;
 
@@ -29,19 +31,35 @@ pub use between::Root;
 pub use cartesian::{CartesianCommunicator, Shift, dims_create};
 pub use create::PendingCommunicator;
 pub use inter::{InterCommunicator, OtherGroup};
+pub use messages::PointToPoint;
 
 /// Ranks that talk to each other in a context of their own (MPI-4 chapter 7). All methods can be
 /// called by several threads at once; collective ones on one communicator in the same order on all its ranks.
 ///
 /// A copy is the same communicator. When all are dropped, it is gone on this rank, which waits for no other.
+///
+/// ```
+/// mpj::local::run(2, |world| {
+///     // What a library sends does not meet what the program receives.
+///     let library: mpj::Communicator = world.dup().unwrap();
+///     let receive = world.irecv(vec![0], mpj::ANY_SOURCE, mpj::ANY_TAG).unwrap();
+///     library.sendrecv(&1, 1 - world.rank(), 0, &mut 0, 1 - world.rank(), 0).unwrap();
+///     assert!(receive.cancel().unwrap(), "nothing has come");
+/// })?;
+/// # Ok::<(), mpj::local::LocalError>(())
+/// ```
 #[derive(Clone)]
 pub struct Communicator {
-    pub(crate) device: Arc<RankDevice>,
-    /// Context of point-to-point messages.
-    pub(crate) context: u32,
-    /// Whether ranks are those of the job.
-    pub(crate) is_whole: bool,
-    pub(crate) core: mpicore::Communicator,
+    messages: PointToPoint,
+}
+
+impl Deref for Communicator {
+    type Target = PointToPoint;
+
+    #[inline]
+    fn deref(&self) -> &PointToPoint {
+        &self.messages
+    }
 }
 
 impl Communicator {
@@ -59,8 +77,7 @@ impl Communicator {
     }
 
     fn new(device: Arc<RankDevice>, core: mpicore::Communicator) -> Self {
-        let is_whole = core.peers().iter().eq(0..device.size() as u32);
-        Self { device, context: core.context(), is_whole, core }
+        Self { messages: PointToPoint::new(device, core) }
     }
 
     /// The communicator of a handle of the core, which callbacks get.
@@ -80,60 +97,23 @@ impl Communicator {
         self.answer(self.core.delete_attributes())
     }
 
-    /// Passes on what a call of the user on this communicator answers; the error handler gets an error before.
-    #[inline(always)]
-    pub(crate) fn answer<T>(&self, outcome: Result<T, impl Into<Error>>) -> Result<T, Error> {
-        let answer = self.device.answer(outcome);
-        if let Err(error) = &answer {
-            self.handle(error);
-        }
-        answer
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn handle(&self, error: &Error) {
-        // This face returns every error, whatever the handler: none that it sets says otherwise.
-        self.core.handle(&error.clone().into_core());
-    }
-
-    /// The world rank of a rank to which something is sent. An error has been answered. Where the ranks are those
-    /// of the world, the device checks them.
-    #[inline]
-    pub(crate) fn job_rank(&self, rank: usize) -> Result<usize, Error> {
-        if self.is_whole {
-            return Ok(rank);
-        }
-        let peers = self.core.peers();
-        match u32::try_from(rank).ok().and_then(|rank| peers.job_rank(rank).ok()) {
-            Some(job_rank) => Ok(job_rank as usize),
-            None => self.answer(Err(no_rank(peers, rank))),
-        }
-    }
-
-    /// The world rank from which something is to come, as [`Communicator::job_rank`].
-    #[inline]
-    pub(crate) fn source(&self, source: Source) -> Result<Option<usize>, Error> {
-        source.rank().map(|rank| self.job_rank(rank)).transpose()
-    }
-
-    /// A status of the device, with the rank that its source has here.
-    #[inline]
-    pub(crate) fn status(&self, status: mpjdev::Status) -> Status {
-        let status = Status::from(status);
-        if self.is_whole {
-            return status;
-        }
-        let source = self.core.peers().rank_of(status.source as u32);
-        Status { source: source.map_or(status.source, |rank| rank as usize), ..status }
-    }
-
     /// This process's rank: `0..size` (MPI_Comm_rank).
+    ///
+    /// ```
+    /// let ranks = mpj::local::run(3, |world| world.rank())?;
+    /// assert_eq!(ranks, [0, 1, 2]);
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
     pub fn rank(&self) -> usize {
         self.core.rank() as usize
     }
 
     /// How many ranks there are (MPI_Comm_size).
+    ///
+    /// ```
+    /// assert_eq!(mpj::local::run(2, |world| world.size())?, [2, 2]);
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
     pub fn size(&self) -> usize {
         self.core.size() as usize
     }
@@ -168,6 +148,14 @@ impl Communicator {
 
     /// The name by which reports call it (MPI_Comm_get_name): `world`, `self`, or what it was given; otherwise it is
     /// empty.
+    ///
+    /// ```
+    /// mpj::local::run(1, |world| {
+    ///     assert_eq!((&*world.name(), &*world.own().unwrap().name()), ("world", "self"));
+    ///     assert_eq!(world.dup().unwrap().name(), "");
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
     pub fn name(&self) -> String {
         self.core.name()
     }
@@ -218,6 +206,14 @@ impl Communicator {
     ///
     /// # Errors
     /// What made the device unusable.
+    ///
+    /// ```
+    /// mpj::local::run(1, |world| {
+    ///     world.sendrecv(&1, 0, 0, &mut 0, 0, 0).unwrap();
+    ///     assert_eq!(world.stats().unwrap().received, 1);
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
     pub fn stats(&self) -> Result<Stats, Error> {
         self.answer(self.device.stats())
     }
@@ -226,12 +222,28 @@ impl Communicator {
     ///
     /// # Errors
     /// What made the device unusable.
+    ///
+    /// ```
+    /// mpj::local::run(1, |world| {
+    ///     let receive = world.irecv(vec![0u16; 4], 0, 77).unwrap();
+    ///     assert!(world.dump().unwrap().contains("tag 77, context 0, 8 bytes"));
+    ///     receive.cancel().unwrap();
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
     pub fn dump(&self) -> Result<String, Error> {
         self.answer(self.device.dump())
     }
 
     /// How the rendezvous protocol reads another rank's memory: `process_vm_readv`, or another way
     /// and the reason for it. `MPJ_GET` chooses.
+    ///
+    /// ```
+    /// mpj::local::run(1, |world| {
+    ///     assert_eq!(world.get_report(), "memory copy", "ranks are threads");
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
     pub fn get_report(&self) -> &str {
         &self.device.get_report
     }
@@ -242,11 +254,26 @@ impl Communicator {
     ///
     /// # Errors
     /// What made the device unusable.
+    ///
+    /// ```
+    /// mpj::local::run(2, |world| {
+    ///     let steps = world.thresholds().unwrap();
+    ///     assert!(steps.iter().any(|step| step.bytes < 512), "from registers to packets");
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
     pub fn thresholds(&self) -> Result<Vec<mpjdev::Step>, Error> {
         self.answer(self.device.thresholds())
     }
 
     /// The protocol table: which protocol carries a message of which size.
+    ///
+    /// ```
+    /// mpj::local::run(2, |world| {
+    ///     assert_eq!(world.table().protocol(8), mpj::Protocol::Eager);
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
     pub fn table(&self) -> &mpjdev::Table {
         self.device.table()
     }

@@ -5,6 +5,15 @@ use std::sync::Arc;
 use mpicore::ErrorClass;
 
 /// Why a call failed.
+///
+/// ```
+/// mpj::local::run(1, |world| {
+///     let refused = world.send(&[1], 5, 0).unwrap_err();
+///     assert_eq!(refused.class(), mpj::ErrorClass::Rank);
+///     assert!(refused.to_string().contains("rank 5"));
+/// })?;
+/// # Ok::<(), mpj::local::LocalError>(())
+/// ```
 #[derive(Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -143,6 +152,16 @@ pub enum Error {
         /// Whole rows of the slice.
         rows: usize,
     },
+    /// Parts into which a matrix was to be divided have an element in common.
+    #[error(
+        "parts {first} and {second} of the matrix share an element; give parts that share none"
+    )]
+    Shared {
+        /// One part, by its place in the list.
+        first: usize,
+        /// The other one.
+        second: usize,
+    },
     /// Where the elements lie cannot be described.
     #[error("the buffer cannot be described as a datatype: {0}")]
     Datatype(#[from] mpicore::datatype::DatatypeError),
@@ -168,6 +187,11 @@ pub enum Error {
 
 impl Error {
     /// MPI's class of this error (MPI-4 section 9.4).
+    ///
+    /// ```
+    /// let error = mpj::column(&[1, 2, 3], 2, 0).unwrap_err();
+    /// assert_eq!(error.class(), mpj::ErrorClass::Arg);
+    /// ```
     pub fn class(&self) -> ErrorClass {
         match self {
             Self::Device(error) => error.class().into(),
@@ -175,7 +199,9 @@ impl Error {
             Self::Count { .. } => ErrorClass::Truncate,
             Self::Memory { .. } | Self::Context { .. } => ErrorClass::Other,
             Self::Division { .. } | Self::Lengths { .. } => ErrorClass::Count,
-            Self::Overlap | Self::Outside { .. } | Self::Matrix { .. } => ErrorClass::Arg,
+            Self::Overlap | Self::Outside { .. } | Self::Matrix { .. } | Self::Shared { .. } => {
+                ErrorClass::Arg
+            }
             Self::Datatype(error) => error.class(),
             Self::Buffer { .. } | Self::NoCopy { .. } => ErrorClass::NoMem,
             Self::AttachedBuffer { .. } | Self::Attached { .. } => ErrorClass::Buffer,
@@ -202,6 +228,18 @@ impl Error {
     }
 
     /// The rank whose loss this is, by its number in the world, if it is one.
+    ///
+    /// ```
+    /// mpj::local::run(2, |world| {
+    ///     if world.rank() == 1 {
+    ///         // A rank that goes after an error does not wait for the others.
+    ///         return drop(world.send(&[1], 5, 0));
+    ///     }
+    ///     let lost = world.recv(&mut 0, 1, 0).unwrap_err();
+    ///     assert_eq!(lost.lost_rank(), Some(1));
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
     pub fn lost_rank(&self) -> Option<usize> {
         match self {
             Self::Device(error) => error.lost_rank().map(|rank| rank as usize),

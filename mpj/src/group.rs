@@ -23,6 +23,11 @@ pub struct Group {
 
 impl Group {
     /// The group without members: MPI_GROUP_EMPTY.
+    ///
+    /// ```
+    /// assert!(mpj::Group::empty().is_empty());
+    /// # Ok::<(), mpj::Error>(())
+    /// ```
     pub fn empty() -> Self {
         group::Group::empty().into()
     }
@@ -31,27 +36,58 @@ impl Group {
     ///
     /// # Errors
     /// A world rank that comes more than once.
+    ///
+    /// ```
+    /// let group = mpj::Group::of_ranks([5, 0, 3])?;
+    /// assert_eq!(group.world_rank(0)?, 5);
+    /// assert!(mpj::Group::of_ranks([1, 1]).is_err());
+    /// # Ok::<(), mpj::Error>(())
+    /// ```
     pub fn of_ranks(world_ranks: impl IntoIterator<Item = usize>) -> Result<Self, Error> {
         let core = group::Group::of_ranks(world_ranks.into_iter().map(narrowed));
         core.map(Self::from).map_err(Error::from)
     }
 
     /// How many members there are (MPI_Group_size).
+    ///
+    /// ```
+    /// let group = mpj::Group::of_ranks([5, 0, 3])?;
+    /// assert_eq!(group.size(), 3);
+    /// # Ok::<(), mpj::Error>(())
+    /// ```
     pub fn size(&self) -> usize {
         self.core.size() as usize
     }
 
     /// Whether there are none.
+    ///
+    /// ```
+    /// let group = mpj::Group::of_ranks([5, 0, 3])?;
+    /// assert!(!group.is_empty());
+    /// # Ok::<(), mpj::Error>(())
+    /// ```
     pub fn is_empty(&self) -> bool {
         self.core.is_empty()
     }
 
     /// The world ranks, in the order of the ranks.
+    ///
+    /// ```
+    /// let group = mpj::Group::of_ranks([5, 0, 3])?;
+    /// assert!(group.iter().eq([5, 0, 3]));
+    /// # Ok::<(), mpj::Error>(())
+    /// ```
     pub fn iter(&self) -> impl ExactSizeIterator<Item = usize> + DoubleEndedIterator {
         self.core.iter().map(|rank| rank as usize)
     }
 
     /// The rank of a process of the world, if it is a member (MPI_Group_rank).
+    ///
+    /// ```
+    /// let group = mpj::Group::of_ranks([5, 0, 3])?;
+    /// assert_eq!((group.rank_of(3), group.rank_of(1)), (Some(2), None));
+    /// # Ok::<(), mpj::Error>(())
+    /// ```
     pub fn rank_of(&self, world_rank: usize) -> Option<usize> {
         let rank = self.core.rank_of(u32::try_from(world_rank).ok()?);
         rank.map(|rank| rank as usize)
@@ -61,6 +97,13 @@ impl Group {
     ///
     /// # Errors
     /// No member has this rank.
+    ///
+    /// ```
+    /// let group = mpj::Group::of_ranks([5, 0, 3])?;
+    /// assert_eq!(group.world_rank(2)?, 3);
+    /// assert!(group.world_rank(3).is_err());
+    /// # Ok::<(), mpj::Error>(())
+    /// ```
     pub fn world_rank(&self, rank: usize) -> Result<usize, Error> {
         let found = u32::try_from(rank).ok().and_then(|rank| self.core.job_rank(rank).ok());
         found.map(|rank| rank as usize).ok_or_else(|| no_rank(&self.core, rank))
@@ -71,6 +114,13 @@ impl Group {
     ///
     /// # Errors
     /// No member of this group has one of the ranks.
+    ///
+    /// ```
+    /// let group = mpj::Group::of_ranks([5, 0, 3])?;
+    /// let other = mpj::Group::of_ranks([3, 4, 5])?;
+    /// assert_eq!(group.translate_ranks([0, 1], &other)?, [Some(2), None]);
+    /// # Ok::<(), mpj::Error>(())
+    /// ```
     pub fn translate_ranks(
         &self,
         ranks: impl IntoIterator<Item = usize>,
@@ -80,21 +130,49 @@ impl Group {
     }
 
     /// How this group and `other` relate (MPI_Group_compare).
+    ///
+    /// ```
+    /// use mpj::{Comparison, Group};
+    /// let group = Group::of_ranks([5, 0, 3])?;
+    /// assert_eq!(group.compare(&Group::of_ranks([0, 3, 5])?), Comparison::Similar);
+    /// # Ok::<(), mpj::Error>(())
+    /// ```
     pub fn compare(&self, other: &Self) -> Comparison {
         self.core.compare(&other.core)
     }
 
     /// The members of this group, then those of `other` that are not in this one (MPI_Group_union).
+    ///
+    /// ```
+    /// let group = mpj::Group::of_ranks([5, 0, 3])?;
+    /// let all = group.union(&mpj::Group::of_ranks([4, 5])?);
+    /// assert!(all.iter().eq([5, 0, 3, 4]));
+    /// # Ok::<(), mpj::Error>(())
+    /// ```
     pub fn union(&self, other: &Self) -> Self {
         self.core.union(&other.core).into()
     }
 
     /// The members of this group that are in `other` too, in the order of this group (MPI_Group_intersection).
+    ///
+    /// ```
+    /// let group = mpj::Group::of_ranks([5, 0, 3])?;
+    /// let both = group.intersection(&mpj::Group::of_ranks([3, 4, 5])?);
+    /// assert!(both.iter().eq([5, 3]));
+    /// # Ok::<(), mpj::Error>(())
+    /// ```
     pub fn intersection(&self, other: &Self) -> Self {
         self.core.intersection(&other.core).into()
     }
 
     /// The members of this group that are not in `other`, in the order of this group (MPI_Group_difference).
+    ///
+    /// ```
+    /// let group = mpj::Group::of_ranks([5, 0, 3])?;
+    /// let rest = group.difference(&mpj::Group::of_ranks([3, 4])?);
+    /// assert!(rest.iter().eq([5, 0]));
+    /// # Ok::<(), mpj::Error>(())
+    /// ```
     pub fn difference(&self, other: &Self) -> Self {
         self.core.difference(&other.core).into()
     }
@@ -120,6 +198,12 @@ impl Group {
     ///
     /// # Errors
     /// As [`Group::incl`].
+    ///
+    /// ```
+    /// let group = mpj::Group::of_ranks([5, 0, 3])?;
+    /// assert!(group.excl([1])?.iter().eq([5, 3]));
+    /// # Ok::<(), mpj::Error>(())
+    /// ```
     pub fn excl(&self, ranks: impl IntoIterator<Item = usize>) -> Result<Self, Error> {
         made(self.core.excl(&self.narrow(ranks)?))
     }
@@ -143,6 +227,13 @@ impl Group {
     ///
     /// # Errors
     /// As [`Group::range_incl`].
+    ///
+    /// ```
+    /// let group = mpj::Group::of_ranks(0..8)?;
+    /// let odd = group.range_excl(&[mpj::RankRange { first: 0, last: 6, stride: 2 }])?;
+    /// assert!(odd.iter().eq([1, 3, 5, 7]));
+    /// # Ok::<(), mpj::Error>(())
+    /// ```
     pub fn range_excl(&self, ranges: &[RankRange]) -> Result<Self, Error> {
         made(self.core.range_excl(ranges))
     }

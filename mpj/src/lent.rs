@@ -19,7 +19,7 @@ use mpjdev::{RecvRegion, SendRegion, Sink};
 
 use crate::datatype::Datatype;
 use crate::error::Error;
-use crate::memory::{self, RecvBuffer, SendBuffer};
+use crate::memory::{self, RecvBuffer};
 
 /// A borrow that a request gives back: of a buffer that is sent, or that is received into.
 pub trait Borrow {
@@ -30,7 +30,7 @@ pub trait Borrow {
     fn take_back(held: Self::Held) -> Self;
 }
 
-impl<B: SendBuffer + ?Sized> Borrow for &B {
+impl<B: ?Sized> Borrow for &B {
     type Held = Self;
 
     fn take_back(held: Self) -> Self {
@@ -38,7 +38,7 @@ impl<B: SendBuffer + ?Sized> Borrow for &B {
     }
 }
 
-impl<'env, B: RecvBuffer + ?Sized> Borrow for &'env mut B {
+impl<'env, B: ?Sized> Borrow for &'env mut B {
     type Held = Lent<'env, B>;
 
     fn take_back(mut held: Lent<'env, B>) -> Self {
@@ -61,12 +61,20 @@ pub struct Lent<'env, B: ?Sized> {
     borrow: PhantomData<&'env mut B>,
 }
 
-impl<'env, B: RecvBuffer + ?Sized> Lent<'env, B> {
+impl<'env, B: ?Sized> Lent<'env, B> {
     #[inline(always)]
     pub(crate) fn new(buffer: &'env mut B) -> Self {
         Self { buffer: NonNull::from(buffer), borrow: PhantomData }
     }
 
+    /// What a collective call, which is one operation, makes of the buffer. `plan` keeps no reference.
+    pub(crate) fn plan<R>(&mut self, plan: impl FnOnce(&mut B) -> R) -> R {
+        // SAFETY: LE1: no operation has the buffer yet, and the reference ends with `plan`.
+        plan(unsafe { self.buffer.as_mut() })
+    }
+}
+
+impl<B: RecvBuffer + ?Sized> Lent<'_, B> {
     /// The bytes, for one operation, if they are one span.
     #[inline(always)]
     pub(crate) fn region(&mut self) -> Option<RecvRegion> {
@@ -81,12 +89,6 @@ impl<'env, B: RecvBuffer + ?Sized> Lent<'env, B> {
     pub(crate) fn sink(&mut self) -> Result<Sink, Error> {
         // SAFETY: LE1: as in `region`, and the operation lasts no longer than there.
         memory::sink(unsafe { self.buffer.as_mut() })
-    }
-
-    /// What a collective call, which is one operation, makes of the buffer. `plan` keeps no reference.
-    pub(crate) fn plan<R>(&mut self, plan: impl FnOnce(&mut B) -> R) -> R {
-        // SAFETY: LE1: as in `region`; the reference ends with `plan`.
-        plan(unsafe { self.buffer.as_mut() })
     }
 }
 

@@ -28,9 +28,9 @@
 //! a buffer be touched or freed while it is in use: *owning* ones take a `Vec` and give it back from
 //! [`Request::wait`]; *scoped* ones ([`Communicator::scope`]) borrow, and are complete when the
 //! scope ends. Elements are numbers and structures of them: see [`trait@Datatype`]. Any slice will do, a single number,
-//! and data that do not lie together: [`column`](fn@column) and [`block`] of a matrix, [`Strided`] elements of a slice, and with
-//! the feature `ndarray` the arrays and views of that crate; see [`SendBuffer`]. Long messages are fastest from memory
-//! of [`alloc_buffer`].
+//! and data that do not lie together: [`column`](fn@column) and [`block`] of a matrix, parts of one that was divided
+//! ([`split_columns_mut`], [`split_blocks_mut`]), [`Strided`] elements of a slice, and with the feature `ndarray` the
+//! arrays and views of that crate; see [`SendBuffer`]. Long messages are fastest from memory of [`alloc_buffer`].
 //!
 //! # Ends
 //!
@@ -75,7 +75,7 @@ pub use bytemuck::{self, Pod, Zeroable};
 pub use collective::{Blocks, CollectiveRequest, PersistentCollective};
 pub use communicator::{
     CartesianCommunicator, Communicator, InterCommunicator, Key, OtherGroup, PendingCommunicator,
-    Root, Shift, dims_create,
+    PointToPoint, Root, Shift, dims_create,
 };
 #[doc(hidden)]
 pub use datatype::derive;
@@ -84,6 +84,7 @@ pub use error::Error;
 pub use group::{Comparison, Group};
 pub use memory::{RecvBuffer, SendBuffer, Unit, View};
 pub use memory::{Strided, StridedMut, block, block_mut, column, column_mut};
+pub use memory::{split_blocks_mut, split_columns_mut};
 pub use message::Message;
 pub use mpicore::ErrorClass;
 pub use mpicore::group::RankRange;

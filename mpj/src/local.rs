@@ -1,6 +1,6 @@
 //! Ranks as threads of one process, over the same rings: for tests, documentation and small tools.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use mpjdev::Options;
 use mpjdev::wireup;
@@ -9,6 +9,13 @@ use crate::error::Error;
 use crate::world::World;
 
 /// Why a local job failed.
+///
+/// ```
+/// use mpj::local::LocalError;
+/// let outcome = mpj::local::run(2, |world| assert_eq!(world.rank(), 0, "too high"));
+/// let Err(LocalError::Panicked { rank, .. }) = outcome else { unreachable!() };
+/// assert_eq!(rank, 1);
+/// ```
 #[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum LocalError {
@@ -59,39 +66,61 @@ pub fn run<R: Send>(ranks: usize, body: impl Fn(World) -> R + Sync) -> Result<Ve
 ///
 /// # Errors
 /// As [`run`]; [`LocalError::Setup`] for a number of contexts that is not possible.
+///
+/// ```
+/// let options = mpj::Options::with_backend(mpj::BackendChoice::Rendezvous);
+/// let sizes = mpj::local::run_with(&options, 3, |world| {
+///     world.barrier().unwrap();
+///     world.size()
+/// })?;
+/// assert_eq!(sizes, [3; 3]);
+/// # Ok::<(), mpj::local::LocalError>(())
+/// ```
 pub fn run_with<R: Send>(
     options: &Options,
     ranks: usize,
     body: impl Fn(World) -> R + Sync,
 ) -> Result<Vec<R>, LocalError> {
+    let answers = Mutex::new(Vec::new());
+    run_each(options, ranks, &|world| {
+        let rank = world.rank();
+        let answer = body(world);
+        answers.lock().unwrap_or_else(PoisonError::into_inner).push((rank, answer));
+    })?;
+    let mut answers = answers.into_inner().unwrap_or_else(PoisonError::into_inner);
+    answers.sort_unstable_by_key(|(rank, _)| *rank);
+    Ok(answers.into_iter().map(|(_, answer)| answer).collect())
+}
+
+/// What of [`run_with`] is the same for all bodies, and is compiled once.
+fn run_each(
+    options: &Options,
+    ranks: usize,
+    body: &(dyn Fn(World) + Sync),
+) -> Result<(), LocalError> {
     let rank_devices = wireup::in_process(ranks, options).map_err(Error::from)?;
     // The rank that left first by a panic is the cause; the others may panic since it is gone.
     let first = Arc::new(OnceLock::new());
     let worlds = rank_devices.into_iter().map(|devices| World::local(devices, first.clone()));
     let worlds = worlds.collect::<Result<Vec<_>, Error>>()?;
     let outcomes: Vec<_> = std::thread::scope(|scope| {
-        let rank_thread = |world| {
-            let body = &body;
-            scope.spawn(move || body(world))
-        };
+        let rank_thread = |world| scope.spawn(move || body(world));
         let threads: Vec<_> = worlds.into_iter().map(rank_thread).collect();
         threads.into_iter().map(|thread| thread.join()).collect()
     });
     let first = first.get().copied();
-    let mut answers = Vec::with_capacity(ranks);
     let mut panicked = None;
     for (rank, outcome) in outcomes.into_iter().enumerate() {
         match outcome {
-            Ok(answer) => answers.push(answer),
             Err(panic) if panicked.is_none() || first == Some(rank) => {
                 panicked = Some((rank, mpjdev::panic_text(&*panic)));
             }
-            Err(_) => {}
+            Ok(()) | Err(_) => {}
         }
     }
     match panicked {
         Some((rank, message)) => Err(LocalError::Panicked { rank, message }),
-        None => Ok(answers),
+        None => Ok(()),
     }
 }
 

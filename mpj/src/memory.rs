@@ -26,6 +26,7 @@ mod grid;
 mod strided;
 
 pub use self::strided::{Strided, StridedMut, block, block_mut, column, column_mut};
+pub use self::strided::{split_blocks_mut, split_columns_mut};
 
 /// Where the elements of a buffer lie: a number of units in one piece of memory (MPI-4 section 5.1).
 ///
@@ -59,6 +60,14 @@ pub struct View<P> {
 }
 
 /// What a unit of a [`View`] is.
+///
+/// ```
+/// use mpj::{SendBuffer, Unit};
+/// assert!(matches!([1u16, 2].describe()?.unit, Unit::Plain { size: 2 }));
+/// let column = mpj::column(&[1u16, 2, 3, 4], 2, 0)?;
+/// assert!(matches!(column.describe()?.unit, Unit::Typed(unit) if unit.extent() == 4));
+/// # Ok::<(), mpj::Error>(())
+/// ```
 #[derive(Debug, Clone)]
 pub enum Unit {
     /// Plain bytes. The units lie one behind the other.

@@ -2,7 +2,7 @@
 
 use mpjdev::Sink;
 
-use crate::communicator::Communicator;
+use crate::communicator::PointToPoint;
 use crate::datatype::Datatype;
 use crate::error::Error;
 use crate::memory::{RecvBuffer, bytes_mut, sink};
@@ -11,13 +11,24 @@ use crate::request::Request;
 use crate::selector::{Source, Tag};
 use crate::status::Status;
 
-/// A message that [`Communicator::mprobe`] has found, and which no other receive or probe can get any more
+/// A message that [`PointToPoint::mprobe`] has found, and which no other receive or probe can get any more
 /// (MPI_Message).
 ///
 /// It has to be received: one that is dropped is lost, and its sender goes on waiting if it waits for the receive.
+///
+/// ```
+/// mpj::local::run(1, |world| {
+///     let send = world.isend(vec![7u16, 8], 0, 4).unwrap();
+///     let message = world.mprobe(mpj::ANY_SOURCE, 4).unwrap();
+///     assert!(world.iprobe(0, 4).unwrap().is_none(), "nobody else gets it");
+///     assert_eq!(message.recv_vec::<u16>().unwrap().0, [7, 8]);
+///     send.wait().unwrap();
+/// })?;
+/// # Ok::<(), mpj::local::LocalError>(())
+/// ```
 #[must_use = "the message is lost, and its sender may wait for ever, unless it is received"]
 pub struct Message {
-    communicator: Communicator,
+    communicator: PointToPoint,
     /// `None` for a message from nobody.
     found: Option<mpjdev::Message>,
     status: Status,
@@ -25,6 +36,17 @@ pub struct Message {
 
 impl Message {
     /// Source, tag and length.
+    ///
+    /// ```
+    /// mpj::local::run(1, |world| {
+    ///     let send = world.isend(vec![7u16, 8], 0, 4).unwrap();
+    ///     let message = world.mprobe(0, 4).unwrap();
+    ///     assert_eq!(message.status().count::<u16>().unwrap(), 2);
+    ///     message.recv(&mut [0u16; 2]).unwrap();
+    ///     send.wait().unwrap();
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
     pub fn status(&self) -> Status {
         self.status
     }
@@ -33,6 +55,18 @@ impl Message {
     ///
     /// # Errors
     /// A message longer than the buffer; [`Error::Overlap`]; the device has failed. The message is consumed.
+    ///
+    /// ```
+    /// mpj::local::run(1, |world| {
+    ///     let send = world.isend(vec![7u16, 8], 0, 4).unwrap();
+    ///     let message = world.mprobe(0, 4).unwrap();
+    ///     let mut numbers = [0u16; 2];
+    ///     message.recv(&mut numbers).unwrap();
+    ///     assert_eq!(numbers, [7, 8]);
+    ///     send.wait().unwrap();
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
     pub fn recv<B: RecvBuffer + ?Sized>(self, buffer: &mut B) -> Result<Status, Error> {
         let into = match bytes_mut(buffer) {
             Some(buffer) => Ok(Sink::Span(recv_region(buffer))),
@@ -55,6 +89,16 @@ impl Message {
     /// # Errors
     /// No memory for the message; a length that is not a whole number of elements; the device has failed. The message
     /// is consumed.
+    ///
+    /// ```
+    /// mpj::local::run(1, |world| {
+    ///     let send = world.isend(vec![7u16, 8], 0, 4).unwrap();
+    ///     let message = world.mprobe(0, 4).unwrap();
+    ///     assert_eq!(message.recv_vec::<u16>().unwrap().0, [7, 8]);
+    ///     send.wait().unwrap();
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
     pub fn recv_vec<T: Datatype>(self) -> Result<(Vec<T>, Status), Error> {
         let (communicator, status) = (self.communicator.clone(), self.status);
         let count = status.count::<T>();
@@ -80,6 +124,17 @@ impl Message {
     ///
     /// # Errors
     /// [`Error::Overlap`]; the device has failed. The message is consumed, and `buffer` dropped.
+    ///
+    /// ```
+    /// mpj::local::run(1, |world| {
+    ///     let send = world.isend(vec![7u16, 8], 0, 4).unwrap();
+    ///     let message = world.mprobe(0, 4).unwrap();
+    ///     let receive = message.irecv(vec![0u16; 2]).unwrap();
+    ///     assert_eq!(receive.wait().unwrap().0, [7, 8]);
+    ///     send.wait().unwrap();
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
     pub fn irecv<T: Datatype>(self, mut buffer: Vec<T>) -> Result<Request<T>, Error> {
         let into = match bytes_mut(&mut buffer) {
             Some(into) => Ok(Sink::Span(recv_region(into))),
@@ -111,12 +166,12 @@ impl Message {
     }
 }
 
-impl Communicator {
+impl PointToPoint {
     /// Waits for a message, and takes it: only by what is returned it can be received (MPI_Mprobe). So several threads
     /// can each ask for the length of a message and then receive that one.
     ///
     /// # Errors
-    /// As [`Communicator::probe`].
+    /// As [`PointToPoint::probe`].
     ///
     /// ```
     /// mpj::local::run(2, |world| {
@@ -140,10 +195,10 @@ impl Communicator {
         Ok(self.message(found))
     }
 
-    /// Like [`Communicator::mprobe`], but does not wait (MPI_Improbe).
+    /// Like [`PointToPoint::mprobe`], but does not wait (MPI_Improbe).
     ///
     /// # Errors
-    /// As [`Communicator::probe`].
+    /// As [`PointToPoint::probe`].
     ///
     /// ```
     /// mpj::local::run(1, |world| {

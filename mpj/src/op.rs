@@ -8,7 +8,6 @@
 use std::any::Any;
 use std::fmt;
 use std::marker::PhantomData;
-use std::sync::Arc;
 
 use mpicore::op::{ElementKind, Predefined};
 use mpicore::{Operand, Reduction};
@@ -62,6 +61,16 @@ pub enum Op {
 /// Which operations are defined on which numbers says MPI: on floating-point numbers no logical and bitwise ones, on
 /// pairs [`Op::MaxLoc`] and [`Op::MinLoc`] alone. Calls refuse others with an error of the class
 /// [`Op`](crate::ErrorClass::Op).
+///
+/// ```
+/// fn total<T: mpj::Number>(world: &mpj::World, mut x: T) -> Result<T, mpj::Error> {
+///     world.all_reduce(std::slice::from_mut(&mut x), mpj::Op::Sum)?;
+///     Ok(x)
+/// }
+/// let sums = mpj::local::run(3, |world| total(&world, 1.5).unwrap())?;
+/// assert_eq!(sums, [4.5; 3]);
+/// # Ok::<(), mpj::local::LocalError>(())
+/// ```
 pub trait Number: Datatype + Known {}
 
 mod private {
@@ -165,11 +174,34 @@ pub struct UserOp<T> {
 impl<T: Datatype> UserOp<T> {
     /// An operation that is associative and commutative. The function runs on any rank and in any thread that is in
     /// a call, and may call MPI itself.
+    ///
+    /// ```
+    /// mpj::local::run(3, |world| {
+    ///     let longer = mpj::UserOp::new(|a: &[f64; 2], b: &[f64; 2]| {
+    ///         if a[0].hypot(a[1]) < b[0].hypot(b[1]) { *b } else { *a }
+    ///     });
+    ///     let mut way = vec![[3.0, world.rank() as f64]];
+    ///     world.all_reduce(&mut way, &longer).unwrap();
+    ///     assert_eq!(way, [[3.0, 2.0]]);
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
     pub fn new(function: impl Fn(&T, &T) -> T + Send + Sync + 'static) -> Self {
         Self::with(true, function)
     }
 
     /// An operation that is associative only: operands are combined in the order of ranks, the lower one on the left.
+    ///
+    /// ```
+    /// mpj::local::run(3, |world| {
+    ///     // The value of the highest rank, whatever it is.
+    ///     let last = mpj::UserOp::ordered(|_: &usize, higher: &usize| *higher);
+    ///     let mut value = 10 - world.rank();
+    ///     world.all_reduce(&mut value, &last).unwrap();
+    ///     assert_eq!(value, 8);
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
     pub fn ordered(function: impl Fn(&T, &T) -> T + Send + Sync + 'static) -> Self {
         Self::with(false, function)
     }
@@ -209,6 +241,21 @@ impl<T> fmt::Debug for UserOp<T> {
 
 /// What reductions combine elements of type `T` with: an [`Op`], if they are numbers, or a [`UserOp`] or a reference to
 /// one.
+///
+/// ```
+/// use mpj::Operation;
+/// // For any operation on numbers of this type.
+/// fn all(world: &mpj::World, mut x: i32, op: impl Operation<i32>) -> Result<i32, mpj::Error> {
+///     world.all_reduce(&mut x, op)?;
+///     Ok(x)
+/// }
+/// let both = mpj::local::run(2, |world| {
+///     let gcd = mpj::UserOp::new(|a: &i32, b: &i32| if a % b == 0 { *b } else { *a });
+///     (all(&world, 6, mpj::Op::Sum).unwrap(), all(&world, 6, &gcd).unwrap())
+/// })?;
+/// assert_eq!(both, [(12, 6); 2]);
+/// # Ok::<(), mpj::local::LocalError>(())
+/// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not combine elements of type `{T}`",
     note = "an `mpj::Op` combines numbers (see `mpj::Number`), an `mpj::UserOp<{T}>` any elements of its type"
@@ -241,7 +288,8 @@ impl<T: Number> Operation<T> for Op {
 
 impl<T: Datatype> Operation<T> for &UserOp<T> {
     fn reduction(self) -> Reduction {
-        Reduction { op: self.op.clone().into(), operand: Operand::Described(Arc::new(())) }
+        let operand = Operand::Elements(|| T::datatype().ok());
+        Reduction { op: self.op.clone().into(), operand }
     }
 }
 

@@ -7,7 +7,7 @@
 
 use mpjdev::Call;
 
-use crate::communicator::Communicator;
+use crate::communicator::PointToPoint;
 use crate::error::Error;
 use crate::selector::Source;
 use crate::status::Status;
@@ -40,7 +40,7 @@ fn of_nobody() -> mpjdev::Status {
     mpjdev::Status::new(u32::MAX, -1, 0)
 }
 
-impl Communicator {
+impl PointToPoint {
     /// The world rank to which something is sent; nobody stays nobody. An error has been answered.
     #[inline(always)]
     pub(crate) fn peer(&self, dest: usize) -> Result<usize, Error> {
@@ -52,7 +52,7 @@ impl Communicator {
         if dest == PROC_NULL { Ok(dest) } else { self.job_rank(dest) }
     }
 
-    /// The world rank from which something is to come, as [`Communicator::peer`].
+    /// The world rank from which something is to come, as [`PointToPoint::peer`].
     #[inline(always)]
     pub(crate) fn sender(&self, source: Source) -> Result<Option<usize>, Error> {
         if self.is_whole { Ok(source.rank()) } else { self.sender_among_some(source) }
@@ -114,8 +114,13 @@ impl Communicator {
     /// A request that is complete, for nobody.
     #[cold]
     pub(crate) fn started_for_nobody(&self) -> Result<mpjdev::Request, Error> {
+        self.complete(of_nobody())
+    }
+
+    /// A request that is complete, with this status.
+    pub(crate) fn complete(&self, status: mpjdev::Status) -> Result<mpjdev::Request, Error> {
         let (request, ending) = self.answer(self.device.begin(Call::Other, self.context, 0))?;
-        self.device.end(ending, Ok(of_nobody()));
+        self.device.end(ending, Ok(status));
         Ok(request)
     }
 
@@ -135,8 +140,8 @@ impl Communicator {
         self.status(of_nobody())
     }
 
-    /// [`Communicator::answer`] for a call that looks whether something has come; one that finds nothing shows nothing
-    /// of the program.
+    /// [`PointToPoint::answer`] for a call that looks whether something has come. If nothing has, that shows nothing of
+    /// the program: it may look again and again, also while it is about to leave for an error.
     #[inline(always)]
     pub(crate) fn answer_look<T>(
         &self,

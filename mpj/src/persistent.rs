@@ -2,7 +2,7 @@
 
 use mpjdev::Mode;
 
-use crate::communicator::Communicator;
+use crate::communicator::PointToPoint;
 use crate::datatype::Datatype;
 use crate::error::Error;
 use crate::lent::Kept;
@@ -31,7 +31,7 @@ use crate::status::Status;
 /// # Ok::<(), mpj::local::LocalError>(())
 /// ```
 pub struct PersistentRequest<T: Datatype> {
-    communicator: Communicator,
+    communicator: PointToPoint,
     what: Transfer,
     /// While it is under way.
     open: Option<mpjdev::Request>,
@@ -50,8 +50,20 @@ impl<T: Datatype> PersistentRequest<T> {
     /// Starts it (MPI_Start).
     ///
     /// # Errors
-    /// [`Error::UnderWay`] if it was started and not waited for; as [`Communicator::isend`] and
-    /// [`Communicator::irecv`].
+    /// [`Error::UnderWay`] if it was started and not waited for; as [`PointToPoint::isend`] and
+    /// [`PointToPoint::irecv`].
+    ///
+    /// ```
+    /// mpj::local::run(1, |world| {
+    ///     let mut receive = world.recv_init(vec![0], 0, 3).unwrap();
+    ///     receive.start().unwrap();
+    ///     assert!(receive.start().is_err(), "it is under way");
+    ///     world.send(&[7], 0, 3).unwrap();
+    ///     receive.wait().unwrap();
+    ///     assert_eq!(receive.buffer().unwrap(), [7]);
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
     pub fn start(&mut self) -> Result<(), Error> {
         self.check_idle()?;
         let Self { communicator, buffer, .. } = self;
@@ -70,6 +82,17 @@ impl<T: Datatype> PersistentRequest<T> {
     ///
     /// # Errors
     /// As [`crate::Request::wait`].
+    ///
+    /// ```
+    /// mpj::local::run(1, |world| {
+    ///     let mut receive = world.recv_init(vec![0], 0, 3).unwrap();
+    ///     assert_eq!(receive.wait().unwrap(), None, "it was not started");
+    ///     receive.start().unwrap();
+    ///     world.send(&[7], 0, 3).unwrap();
+    ///     assert_eq!(receive.wait().unwrap().map(|status| status.tag), Some(3));
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
     pub fn wait(&mut self) -> Result<Option<Status>, Error> {
         let Some(request) = self.open.take() else { return Ok(None) };
         let status = self.communicator.answer(self.communicator.device.iwait(request))?;
@@ -81,6 +104,18 @@ impl<T: Datatype> PersistentRequest<T> {
     ///
     /// # Errors
     /// As [`crate::Request::wait`].
+    ///
+    /// ```
+    /// mpj::local::run(1, |world| {
+    ///     let mut receive = world.recv_init(vec![0], 0, 3).unwrap();
+    ///     receive.start().unwrap();
+    ///     assert!(!receive.test().unwrap());
+    ///     world.send(&[7], 0, 3).unwrap();
+    ///     while !receive.test().unwrap() {}
+    ///     assert_eq!(receive.buffer().unwrap(), [7]);
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
     pub fn test(&mut self) -> Result<bool, Error> {
         if self.open.is_none() {
             return Ok(true);
@@ -92,6 +127,17 @@ impl<T: Datatype> PersistentRequest<T> {
     }
 
     /// The status of when it was complete last, if it ever was.
+    ///
+    /// ```
+    /// mpj::local::run(1, |world| {
+    ///     let mut receive = world.recv_init(vec![0], 0, 3).unwrap();
+    ///     assert_eq!(receive.status(), None);
+    ///     receive.start().unwrap();
+    ///     world.send(&[7], 0, 3).unwrap();
+    ///     assert_eq!(receive.wait().unwrap(), receive.status());
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
     pub fn status(&self) -> Option<Status> {
         self.last
     }
@@ -101,6 +147,16 @@ impl<T: Datatype> PersistentRequest<T> {
     ///
     /// # Errors
     /// The device has failed.
+    ///
+    /// ```
+    /// mpj::local::run(1, |world| {
+    ///     let mut receive = world.recv_init(vec![0], 0, 3).unwrap();
+    ///     receive.start().unwrap();
+    ///     assert!(receive.cancel().unwrap());
+    ///     assert!(receive.wait().unwrap().is_some_and(|status| status.cancelled));
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
     pub fn cancel(&self) -> Result<bool, Error> {
         match &self.open {
             Some(request) => self.communicator.answer(self.communicator.device.cancel(request)),
@@ -112,6 +168,17 @@ impl<T: Datatype> PersistentRequest<T> {
     ///
     /// # Errors
     /// [`Error::UnderWay`].
+    ///
+    /// ```
+    /// mpj::local::run(1, |world| {
+    ///     let mut receive = world.recv_init(vec![0], 0, 3).unwrap();
+    ///     assert_eq!(receive.buffer().unwrap(), [0]);
+    ///     receive.start().unwrap();
+    ///     assert!(receive.buffer().is_err(), "it is under way");
+    ///     # receive.cancel().unwrap();
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
     pub fn buffer(&self) -> Result<&[T], Error> {
         self.check_idle()?;
         Ok(self.buffer.elements())
@@ -121,6 +188,17 @@ impl<T: Datatype> PersistentRequest<T> {
     ///
     /// # Errors
     /// [`Error::UnderWay`].
+    ///
+    /// ```
+    /// mpj::local::run(1, |world| {
+    ///     let mut send = world.send_init(vec![0; 2], 0, 3).unwrap();
+    ///     send.buffer_mut().unwrap().fill(7);
+    ///     send.start().unwrap();
+    ///     assert_eq!(world.recv_vec::<i32>(0, 3).unwrap().0, [7, 7]);
+    ///     send.wait().unwrap();
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
     pub fn buffer_mut(&mut self) -> Result<&mut [T], Error> {
         self.check_idle()?;
         Ok(self.buffer.elements_mut())
@@ -147,17 +225,42 @@ impl<T: Datatype> Drop for PersistentRequest<T> {
 ///
 /// # Errors
 /// The first error of [`PersistentRequest::start`]; those behind it are not started.
+///
+/// ```
+/// mpj::local::run(2, |world| {
+///     let other = 1 - world.rank();
+///     let mut send = world.send_init(vec![world.rank()], other, 0).unwrap();
+///     let mut receive = world.recv_init(vec![9], other, 0).unwrap();
+///     mpj::start_all([&mut receive, &mut send]).unwrap();
+///     send.wait().unwrap();
+///     receive.wait().unwrap();
+///     assert_eq!(receive.buffer().unwrap(), [other]);
+/// })?;
+/// # Ok::<(), mpj::local::LocalError>(())
+/// ```
 pub fn start_all<'a, T: Datatype>(
     requests: impl IntoIterator<Item = &'a mut PersistentRequest<T>>,
 ) -> Result<(), Error> {
     requests.into_iter().try_for_each(PersistentRequest::start)
 }
 
-impl Communicator {
+impl PointToPoint {
     /// A send to be started often (MPI_Send_init). See [`PersistentRequest`].
     ///
     /// # Errors
     /// No such rank, a negative tag.
+    ///
+    /// ```
+    /// mpj::local::run(2, |world| {
+    ///     if world.rank() == 1 {
+    ///         return assert_eq!(world.recv_vec::<u8>(0, 3).unwrap().0, [7]);
+    ///     }
+    ///     let mut send = world.send_init(vec![7u8], 1, 3).unwrap();
+    ///     send.start().unwrap();
+    ///     send.wait().unwrap();
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
     pub fn send_init<T: Datatype>(
         &self,
         data: Vec<T>,
@@ -170,7 +273,7 @@ impl Communicator {
     /// A send in synchronous mode to be started often (MPI_Ssend_init).
     ///
     /// # Errors
-    /// As [`Communicator::send_init`].
+    /// As [`PointToPoint::send_init`].
     ///
     /// ```
     /// mpj::local::run(2, |world| {
@@ -206,7 +309,20 @@ impl Communicator {
     /// A receive to be started often (MPI_Recv_init). See [`PersistentRequest`].
     ///
     /// # Errors
-    /// As [`Communicator::send_init`].
+    /// As [`PointToPoint::send_init`].
+    ///
+    /// ```
+    /// mpj::local::run(1, |world| {
+    ///     let mut receive = world.recv_init(vec![0], mpj::ANY_SOURCE, 3).unwrap();
+    ///     for number in [7, 8] {
+    ///         receive.start().unwrap();
+    ///         world.send(&[number], 0, 3).unwrap();
+    ///         receive.wait().unwrap();
+    ///         assert_eq!(receive.buffer().unwrap(), [number]);
+    ///     }
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
     pub fn recv_init<T: Datatype>(
         &self,
         buffer: Vec<T>,

@@ -8,7 +8,7 @@
 
 use mpjdev::{Call, Mode, RecvRegion, SendRegion, Sink, Within};
 
-use crate::communicator::Communicator;
+use crate::communicator::PointToPoint;
 use crate::datatype::Datatype;
 use crate::error::Error;
 use crate::memory::{self, RecvBuffer, SendBuffer, bytes, bytes_mut, sink};
@@ -30,13 +30,24 @@ pub(crate) fn recv_region<T: bytemuck::Pod>(buffer: &mut [T]) -> RecvRegion {
     unsafe { RecvRegion::new(buffer.as_mut_ptr().cast(), size_of_val(buffer)) }
 }
 
-impl Communicator {
+impl PointToPoint {
     /// Sends `data` to rank `dest` (MPI_Send). Returns when the slice may be changed again, which
     /// may be before the message is received. Whether it waits for the receiver depends on the
     /// protocol and on the receiver's early memory: a correct program does not rely on either.
     ///
     /// # Errors
     /// No such rank, a negative tag; the device has failed, for example since a rank died.
+    ///
+    /// ```
+    /// mpj::local::run(2, |world| {
+    ///     if world.rank() == 0 {
+    ///         world.send(&[1, 2], 1, 5).unwrap();
+    ///     } else {
+    ///         assert_eq!(world.recv_vec::<i32>(0, 5).unwrap().0, [1, 2]);
+    ///     }
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
     #[inline]
     pub fn send<T: Datatype>(
         &self,
@@ -68,10 +79,21 @@ impl Communicator {
         self.sent(self.device.send(data, peer, tag, self.context, mode), tag)
     }
 
-    /// Sends like [`Communicator::send`], and returns only when the receive has begun (MPI_Ssend).
+    /// Sends like [`PointToPoint::send`], and returns only when the receive has begun (MPI_Ssend).
     ///
     /// # Errors
-    /// As [`Communicator::send`].
+    /// As [`PointToPoint::send`].
+    ///
+    /// ```
+    /// mpj::local::run(2, |world| {
+    ///     if world.rank() == 0 {
+    ///         world.ssend(&[1, 2], 1, 5).unwrap(); // Rank 1 has begun to receive.
+    ///     } else {
+    ///         assert_eq!(world.recv_vec::<i32>(0, 5).unwrap().0, [1, 2]);
+    ///     }
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
     pub fn ssend<T: Datatype>(
         &self,
         data: &(impl SendBuffer<Element = T> + ?Sized),
@@ -89,11 +111,11 @@ impl Communicator {
         }
     }
 
-    /// Sends like [`Communicator::send`] to a rank that has posted its receive before (MPI_Rsend). The promise makes
+    /// Sends like [`PointToPoint::send`] to a rank that has posted its receive before (MPI_Rsend). The promise makes
     /// nothing faster here, and a program that breaks it gets a send as any other.
     ///
     /// # Errors
-    /// As [`Communicator::send`].
+    /// As [`PointToPoint::send`].
     ///
     /// ```
     /// mpj::local::run(2, |world| {
@@ -124,6 +146,19 @@ impl Communicator {
     /// No such rank, a negative tag; a message longer than the buffer (its beginning is in the
     /// buffer, and the message is consumed); [`Error::Overlap`] for a buffer that names an element twice; the device
     /// has failed.
+    ///
+    /// ```
+    /// mpj::local::run(2, |world| {
+    ///     if world.rank() == 0 {
+    ///         return world.send(&[1, 2], 1, 5).unwrap();
+    ///     }
+    ///     let mut numbers = [9; 3];
+    ///     let status = world.recv(&mut numbers, 0, mpj::ANY_TAG).unwrap();
+    ///     assert_eq!((status.tag, status.count::<i32>().unwrap()), (5, 2));
+    ///     assert_eq!(numbers, [1, 2, 9]);
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
     pub fn recv<T: Datatype>(
         &self,
         buffer: &mut (impl RecvBuffer<Element = T> + ?Sized),
@@ -158,7 +193,7 @@ impl Communicator {
     /// Receives a message of unknown length (MPI_Mprobe, MPI_Mrecv).
     ///
     /// # Errors
-    /// As [`Communicator::recv`] but for the length; no memory for the message; a length that is not
+    /// As [`PointToPoint::recv`] but for the length; no memory for the message; a length that is not
     /// a whole number of elements (the message is consumed).
     ///
     /// ```
@@ -185,7 +220,7 @@ impl Communicator {
     /// block each other.
     ///
     /// # Errors
-    /// As [`Communicator::send`] and [`Communicator::recv`].
+    /// As [`PointToPoint::send`] and [`PointToPoint::recv`].
     ///
     /// ```
     /// let got = mpj::local::run(3, |world| {
@@ -237,7 +272,7 @@ impl Communicator {
     /// before.
     ///
     /// # Errors
-    /// As [`Communicator::sendrecv`]; no memory for the copy.
+    /// As [`PointToPoint::sendrecv`]; no memory for the copy.
     ///
     /// ```
     /// let got = mpj::local::run(3, |world| {
@@ -263,20 +298,44 @@ impl Communicator {
     }
 
     /// Waits for a message and says what is known of it, without receiving it (MPI_Probe). With
-    /// several receiving threads, [`Communicator::mprobe`] and [`Communicator::recv_vec`] are the safe ways to learn a
+    /// several receiving threads, [`PointToPoint::mprobe`] and [`PointToPoint::recv_vec`] are the safe ways to learn a
     /// length.
     ///
     /// # Errors
     /// No such rank, a negative tag; the device has failed.
+    ///
+    /// ```
+    /// mpj::local::run(2, |world| {
+    ///     if world.rank() == 0 {
+    ///         return world.send(&[1u8, 2], 1, 5).unwrap();
+    ///     }
+    ///     let status = world.probe(mpj::ANY_SOURCE, 5).unwrap();
+    ///     let mut data = vec![0u8; status.bytes];
+    ///     world.recv(&mut data, status.source, 5).unwrap();
+    ///     assert_eq!(data, [1, 2]);
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
     pub fn probe(&self, source: impl Into<Source>, tag: impl Into<Tag>) -> Result<Status, Error> {
         let (source, tag) = (self.sender(source.into())?, tag.into().value());
         self.received(self.device.probe(source, tag, self.context), tag)
     }
 
-    /// Like [`Communicator::probe`], but does not wait (MPI_Iprobe).
+    /// Like [`PointToPoint::probe`], but does not wait (MPI_Iprobe).
     ///
     /// # Errors
-    /// As [`Communicator::probe`].
+    /// As [`PointToPoint::probe`].
+    ///
+    /// ```
+    /// mpj::local::run(1, |world| {
+    ///     assert_eq!(world.iprobe(0, 5).unwrap(), None);
+    ///     let send = world.isend(vec![1u8, 2], 0, 5).unwrap();
+    ///     assert_eq!(world.iprobe(0, 5).unwrap().map(|status| status.bytes), Some(2));
+    ///     world.recv(&mut [0u8; 2], 0, 5).unwrap();
+    ///     # send.wait().unwrap();
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
     pub fn iprobe(
         &self,
         source: impl Into<Source>,

@@ -66,19 +66,6 @@ impl RankDevice {
         }
     }
 
-    /// [`RankDevice::answer`] for a call that looks whether something has come. If nothing has, that shows nothing of
-    /// the program: it may look again and again, also while it is about to leave for an error.
-    #[inline(always)]
-    pub fn answer_look<T>(
-        &self,
-        outcome: Result<Option<T>, impl Into<Error>>,
-    ) -> Result<Option<T>, Error> {
-        match outcome {
-            Ok(None) => Ok(None),
-            outcome => self.answer(outcome),
-        }
-    }
-
     #[cold]
     #[inline(never)]
     fn complain(&self, error: Error) -> Error {

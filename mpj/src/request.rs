@@ -7,7 +7,7 @@
 
 use mpjdev::Mode;
 
-use crate::communicator::Communicator;
+use crate::communicator::PointToPoint;
 use crate::datatype::Datatype;
 use crate::error::Error;
 use crate::memory::{bytes, bytes_mut, sink, source};
@@ -25,9 +25,19 @@ pub use lists::{
 ///
 /// Dropping it does not block: a receive that has not met its message is cancelled, anything else
 /// goes on, and the buffer is freed when it is done.
+///
+/// ```
+/// mpj::local::run(1, |world| {
+///     let receive = world.irecv(vec![0; 2], 0, 1).unwrap();
+///     world.send(&[7, 8], 0, 1).unwrap();
+///     let (numbers, _status) = receive.wait().unwrap();
+///     assert_eq!(numbers, [7, 8]);
+/// })?;
+/// # Ok::<(), mpj::local::LocalError>(())
+/// ```
 #[must_use = "the buffer comes back from `wait`"]
 pub struct Request<T: Datatype> {
-    communicator: Communicator,
+    communicator: PointToPoint,
     /// `None` once it was waited for.
     open: Option<mpjdev::Request>,
     buffer: Vec<T>,
@@ -39,6 +49,16 @@ impl<T: Datatype> Request<T> {
     ///
     /// # Errors
     /// A message longer than the buffer; the device has failed.
+    ///
+    /// ```
+    /// mpj::local::run(1, |world| {
+    ///     let receive = world.irecv(vec![9; 3], 0, 1).unwrap();
+    ///     world.send(&[7, 8], 0, 1).unwrap();
+    ///     let (numbers, status) = receive.wait().unwrap();
+    ///     assert_eq!((numbers, status.count::<i32>().unwrap()), (vec![7, 8, 9], 2));
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
     pub fn wait(mut self) -> Result<(Vec<T>, Status), Error> {
         let request = self.open.take().ok_or(mpjdev::Error::Request)?;
         let status = self.communicator.answer(self.communicator.device.iwait(request))?;
@@ -49,6 +69,21 @@ impl<T: Datatype> Request<T> {
     ///
     /// # Errors
     /// As [`Request::wait`].
+    ///
+    /// ```
+    /// mpj::local::run(2, |world| {
+    ///     let mut receive = world.irecv(vec![0], 1 - world.rank(), 1).unwrap();
+    ///     world.send(&[world.rank()], 1 - world.rank(), 1).unwrap();
+    ///     let (numbers, _) = loop {
+    ///         match receive.test().unwrap() {
+    ///             Ok(complete) => break complete,
+    ///             Err(open) => receive = open,
+    ///         }
+    ///     };
+    ///     assert_eq!(numbers, [1 - world.rank()]);
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
     pub fn test(mut self) -> Result<Result<(Vec<T>, Status), Self>, Error> {
         let tested = self.communicator.device.itest(&mut self.open);
         match self.communicator.answer_look(tested)? {
@@ -89,6 +124,16 @@ impl<T: Datatype> Request<T> {
     ///
     /// # Errors
     /// The device has failed.
+    ///
+    /// ```
+    /// mpj::local::run(1, |world| {
+    ///     let receive = world.irecv(vec![0], 0, 1).unwrap();
+    ///     assert!(receive.cancel().unwrap());
+    ///     let (_, status) = receive.wait().unwrap();
+    ///     assert!(status.cancelled);
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
     pub fn cancel(&self) -> Result<bool, Error> {
         match &self.open {
             Some(request) => self.communicator.answer(self.communicator.device.cancel(request)),
@@ -97,7 +142,7 @@ impl<T: Datatype> Request<T> {
     }
 
     pub(crate) fn new(
-        communicator: Communicator,
+        communicator: PointToPoint,
         request: mpjdev::Request,
         buffer: Vec<T>,
     ) -> Self {
@@ -119,11 +164,11 @@ impl<T: Datatype> Drop for Request<T> {
     }
 }
 
-impl Communicator {
+impl PointToPoint {
     /// Starts to send `data` (MPI_Isend).
     ///
     /// # Errors
-    /// As [`Communicator::send`]; `data` is dropped then.
+    /// As [`PointToPoint::send`]; `data` is dropped then.
     ///
     /// ```
     /// mpj::local::run(2, |world| {
@@ -148,7 +193,17 @@ impl Communicator {
     /// Starts to send `data`; complete only when the receive has begun (MPI_Issend).
     ///
     /// # Errors
-    /// As [`Communicator::isend`].
+    /// As [`PointToPoint::isend`].
+    ///
+    /// ```
+    /// mpj::local::run(1, |world| {
+    ///     let send = world.issend(vec![7], 0, 1).unwrap();
+    ///     assert!(send.status().unwrap().is_none(), "nobody has received it");
+    ///     world.recv(&mut 0, 0, 1).unwrap();
+    ///     assert_eq!(send.wait().unwrap().0, [7]);
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
     pub fn issend<T: Datatype>(
         &self,
         data: Vec<T>,
@@ -169,10 +224,20 @@ impl Communicator {
         Ok(Request::new(self.clone(), request, buffer))
     }
 
-    /// Starts to send `data` to a rank that has posted its receive before (MPI_Irsend): as [`Communicator::rsend`].
+    /// Starts to send `data` to a rank that has posted its receive before (MPI_Irsend): as [`PointToPoint::rsend`].
     ///
     /// # Errors
-    /// As [`Communicator::isend`].
+    /// As [`PointToPoint::isend`].
+    ///
+    /// ```
+    /// mpj::local::run(2, |world| {
+    ///     let receive = world.irecv(vec![0], 1 - world.rank(), 1).unwrap();
+    ///     world.barrier().unwrap();
+    ///     world.irsend(vec![7], 1 - world.rank(), 1).unwrap().wait().unwrap();
+    ///     assert_eq!(receive.wait().unwrap().0, [7]);
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
     pub fn irsend<T: Datatype>(
         &self,
         data: Vec<T>,
@@ -186,6 +251,16 @@ impl Communicator {
     ///
     /// # Errors
     /// No such rank, a negative tag; the device has failed.
+    ///
+    /// ```
+    /// mpj::local::run(1, |world| {
+    ///     let receive = world.irecv(vec![0], 0, mpj::ANY_TAG).unwrap();
+    ///     world.send(&[7], 0, 1).unwrap();
+    ///     let (numbers, status) = receive.wait().unwrap();
+    ///     assert_eq!((numbers, status.tag), (vec![7], 1));
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
     pub fn irecv<T: Datatype>(
         &self,
         mut buffer: Vec<T>,

@@ -1,33 +1,60 @@
 //! Non-blocking calls that borrow their buffer: everything is complete when the scope ends.
 //!
 //! - Z1: the requests of a scope are kept by the scope, never by what the user holds, so leaking a
-//!   handle leaks no borrow. [`Communicator::scope`] returns only when each has ended, or the device
-//!   has failed or was given up and uses no buffer any more (V1 of the device).
+//!   handle leaks no borrow. [`Communicator::scope`] returns only when each has ended, or the device has failed or was
+//!   given up, and neither it (V1) nor a local step of a collective call (PL3 of the core) uses a buffer any more.
 //! - Z2: `'env`, the lifetime of the borrows, outlives the call of `scope`, and it cannot be
-//!   shortened since it stands invariantly in [`Scope`].
+//!   shortened since it stands invariantly in [`ScopeOn`], which is all that a [`Scope`] has.
 //! - Z3: a buffer that is written is held as an address until [`ScopedRequest::wait`] has seen its operation
 //!   end, and a reference again only then (LE1, LE2 of `lent.rs`); after an error it is none any more.
 
 use std::cell::{Cell, RefCell};
 use std::marker::PhantomData;
+use std::ops::Deref;
 use std::sync::Arc;
 
-use mpicore::Plan;
+use mpicore::{Plan, Steps};
 use mpjdev::Mode;
 
-use crate::communicator::Communicator;
+use crate::collective::Room;
+use crate::communicator::{Communicator, PointToPoint};
 use crate::error::Error;
 use crate::lent::{Borrow, Lent};
+use crate::memory::core::output;
 use crate::memory::{RecvBuffer, SendBuffer, bytes, source};
 use crate::point_to_point::send_region;
+use crate::rank_device::RankDevice;
 use crate::selector::{Source, Tag};
 use crate::status::Status;
 
 /// Where borrowing requests live, for the thread that opened it. See [`Communicator::scope`].
+///
+/// Collective calls on the communicator of the scope are those of [`ScopeOn`].
+///
+/// ```
+/// mpj::local::run(2, |world| {
+///     let (mine, other, mut theirs) = ([world.rank()], 1 - world.rank(), [9]);
+///     let outcome: Result<(), mpj::Error> = world.scope(|scope| {
+///         scope.isend(&mine, other, 0)?;
+///         scope.irecv(&mut theirs, other, 0)?;
+///         scope.ibarrier()?;
+///         Ok(())
+///     });
+///     outcome.unwrap();
+///     assert_eq!(theirs, [other]);
+/// })?;
+/// # Ok::<(), mpj::local::LocalError>(())
+/// ```
 pub struct Scope<'scope, 'env: 'scope> {
-    communicator: &'scope Communicator,
+    on: ScopeOn<'scope, 'env>,
+}
+
+/// What is under way in a scope.
+struct State<'a> {
+    device: &'a Arc<RankDevice>,
     requests: RefCell<Requests>,
-    environment: PhantomData<&'env mut &'env ()>,
+    /// Of all collective calls that were started.
+    steps: RefCell<Vec<Steps>>,
 }
 
 /// The requests of a scope, by place; those that were waited for have left it.
@@ -42,16 +69,42 @@ thread_local! {
 }
 
 /// The operations of a scope on one of its communicators: see [`Scope::on`].
+///
+/// ```
+/// mpj::local::run(2, |world| {
+///     let (twin, mut sum) = (world.dup().unwrap(), 1);
+///     world.scope(|scope| scope.on(&twin).iall_reduce(&mut sum, mpj::Op::Sum).map(drop)).unwrap();
+///     assert_eq!(sum, 2);
+/// })?;
+/// # Ok::<(), mpj::local::LocalError>(())
+/// ```
 #[derive(Clone, Copy)]
 pub struct ScopeOn<'scope, 'env: 'scope> {
-    scope: &'scope Scope<'scope, 'env>,
+    state: &'scope State<'scope>,
     communicator: &'scope Communicator,
+    environment: PhantomData<&'env mut &'env ()>,
 }
 
 /// A send or receive under way in a scope. It may be waited for, and need not be: the scope does.
 ///
 /// `B` is the borrow that [`ScopedRequest::wait`] gives back: of a slice, for all buffers that are one
 /// ([`SendBuffer::Memory`]).
+///
+/// ```
+/// mpj::local::run(2, |world| {
+///     let (mine, other, mut theirs) = ([world.rank()], 1 - world.rank(), [9]);
+///     let outcome: Result<(), mpj::Error> = world.scope(|scope| {
+///         let receive = scope.irecv(&mut theirs, other, 0)?;
+///         scope.isend(&mine, other, 0)?;
+///         let (theirs, _status) = receive.wait()?;
+///         theirs[0] += 10;
+///         Ok(())
+///     });
+///     outcome.unwrap();
+///     assert_eq!(theirs, [other + 10]);
+/// })?;
+/// # Ok::<(), mpj::local::LocalError>(())
+/// ```
 pub struct ScopedRequest<'scope, 'env, B: Borrow> {
     on: ScopeOn<'scope, 'env>,
     state: Started,
@@ -71,12 +124,26 @@ impl<B: Borrow> ScopedRequest<'_, '_, B> {
     ///
     /// # Errors
     /// A message longer than the buffer; the device has failed.
+    ///
+    /// ```
+    /// mpj::local::run(1, |world| {
+    ///     let mut got = [9; 2];
+    ///     let outcome: Result<_, mpj::Error> = world.scope(|scope| {
+    ///         let receive = scope.irecv(&mut got, 0, 0)?;
+    ///         scope.isend(&[7], 0, 0)?;
+    ///         receive.wait()
+    ///     });
+    ///     let (got, status) = outcome.unwrap();
+    ///     assert_eq!((&got[..], status.bytes), (&[7, 9][..], 4));
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
     pub fn wait(self) -> Result<(B, Status), Error> {
-        let ScopeOn { scope, communicator } = self.on;
+        let ScopeOn { state, communicator, .. } = self.on;
         let status = match self.state {
             Started::Done(status) => status,
             Started::Kept(place) => {
-                let request = scope.take(place)?;
+                let request = state.take(place)?;
                 let ended = communicator.device.iwait(request);
                 communicator.status(communicator.answer(ended)?)
             }
@@ -88,6 +155,20 @@ impl<B: Borrow> ScopedRequest<'_, '_, B> {
 /// A collective call under way in a scope. It may be waited for, and need not be: the scope does.
 ///
 /// `B` is the borrow of the results, which [`ScopedCollective::wait`] gives back.
+///
+/// ```
+/// mpj::local::run(2, |world| {
+///     let mut sum = [world.rank()];
+///     let outcome: Result<(), mpj::Error> = world.scope(|scope| {
+///         let sums = scope.iall_reduce(&mut sum, mpj::Op::Sum)?;
+///         sums.wait()?[0] += 10;
+///         Ok(())
+///     });
+///     outcome.unwrap();
+///     assert_eq!(sum, [11]);
+/// })?;
+/// # Ok::<(), mpj::local::LocalError>(())
+/// ```
 pub struct ScopedCollective<'scope, 'env, B: Borrow> {
     on: ScopeOn<'scope, 'env>,
     /// The scope keeps its request at this place.
@@ -100,9 +181,20 @@ impl<B: Borrow> ScopedCollective<'_, '_, B> {
     ///
     /// # Errors
     /// What the blocking form of the call says.
+    ///
+    /// ```
+    /// mpj::local::run(2, |world| {
+    ///     let mut all = [9; 2];
+    ///     let mine = world.rank();
+    ///     let all = world.scope(|scope| scope.iall_gather(&mine, &mut all)?.wait()).unwrap();
+    ///     assert_eq!(all, [0, 1]);
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
     pub fn wait(self) -> Result<B, Error> {
-        let ScopeOn { scope, communicator } = self.on;
-        let ended = communicator.device.iwait(scope.take(self.place)?);
+        let ScopeOn { state, communicator, .. } = self.on;
+        let ended = communicator.device.iwait(state.take(self.place)?);
+        // After an error the borrow ends with the scope, which waits for the local steps.
         communicator.answer(ended.map_err(mpicore::Error::from))?;
         Ok(B::take_back(self.results))
     }
@@ -118,8 +210,8 @@ impl Communicator {
     /// unusable.
     ///
     /// # Errors
-    /// The error of `body`; else the first error of a request that `body` did not wait for itself. What `body` has
-    /// started is waited for in any case.
+    /// The error of `body`; else the first error of a request that `body` did not wait for itself, which names ranks of
+    /// the world. What `body` has started is waited for in any case.
     ///
     /// ```
     /// mpj::local::run(2, |world| {
@@ -140,12 +232,13 @@ impl Communicator {
         body: impl for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> Result<R, E>,
     ) -> Result<R, E> {
         let requests = RefCell::new(SPARE.try_with(Cell::take).unwrap_or_default());
-        let scope = Scope { communicator: self, requests, environment: PhantomData };
-        let guard = ReleaseOnPanic(&scope);
-        let answer = body(&scope);
-        let completed = scope.complete();
+        let state = State { device: &self.device, requests, steps: RefCell::new(Vec::new()) };
+        let guard = ReleaseOnPanic(&state);
+        let on = ScopeOn { state: &state, communicator: self, environment: PhantomData };
+        let answer = body(&Scope { on });
+        let completed = state.complete();
         std::mem::forget(guard);
-        let mut spare = scope.requests.into_inner();
+        let mut spare = state.requests.into_inner();
         spare.clear();
         if spare.capacity() <= MOST_SPARE {
             // Where the thread ends there is no next scope.
@@ -153,15 +246,15 @@ impl Communicator {
         }
         // The error of the body is what the program met last: that the rest ends well settles nothing.
         let answer = answer?;
-        self.answer(completed)?;
-        Ok(answer)
+        completed.or_else(|error| self.fail(error))?;
+        self.answer(Ok::<_, Error>(answer)).map_err(E::from)
     }
 }
 
 /// Makes the buffers of a scope free when `body`, or the wait for them, panics (Z1).
-struct ReleaseOnPanic<'a, 'scope, 'env>(&'a Scope<'scope, 'env>);
+struct ReleaseOnPanic<'a>(&'a State<'a>);
 
-impl Drop for ReleaseOnPanic<'_, '_, '_> {
+impl Drop for ReleaseOnPanic<'_> {
     fn drop(&mut self) {
         self.0.release();
     }
@@ -187,19 +280,25 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
     pub fn on(&'scope self, communicator: &'scope Communicator) -> ScopeOn<'scope, 'env> {
-        ScopeOn { scope: self, communicator }
-    }
-
-    /// The calls of this scope on the communicator that it was opened on.
-    #[inline(always)]
-    pub(crate) fn on_own(&'scope self) -> ScopeOn<'scope, 'env> {
-        self.on(self.communicator)
+        ScopeOn { communicator, ..self.on }
     }
 
     /// Starts to send `data` (MPI_Isend).
     ///
     /// # Errors
-    /// As [`Communicator::send`].
+    /// As [`PointToPoint::send`].
+    ///
+    /// ```
+    /// mpj::local::run(2, |world| {
+    ///     let outcome: Result<(), mpj::Error> = world.scope(|scope| {
+    ///         let send = scope.isend(&[7, 8], 1 - world.rank(), 0)?;
+    ///         assert_eq!(world.recv_vec::<i32>(1 - world.rank(), 0)?.0, [7, 8]);
+    ///         send.wait().map(drop)
+    ///     });
+    ///     outcome.unwrap();
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
     #[inline(always)]
     pub fn isend<B: SendBuffer + ?Sized>(
         &'scope self,
@@ -207,13 +306,25 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         dest: usize,
         tag: i32,
     ) -> Result<ScopedRequest<'scope, 'env, &'env B::Memory>, Error> {
-        self.on_own().start_send(data, dest, tag, Mode::Standard)
+        self.on.start_send(data, dest, tag, Mode::Standard)
     }
 
     /// Starts to send `data`; complete only when the receive has begun (MPI_Issend).
     ///
     /// # Errors
-    /// As [`Communicator::send`].
+    /// As [`PointToPoint::send`].
+    ///
+    /// ```
+    /// mpj::local::run(2, |world| {
+    ///     let outcome: Result<(), mpj::Error> = world.scope(|scope| {
+    ///         let send = scope.issend(&[7, 8], 1 - world.rank(), 0)?;
+    ///         assert_eq!(world.recv_vec::<i32>(1 - world.rank(), 0)?.0, [7, 8]);
+    ///         send.wait().map(drop)
+    ///     });
+    ///     outcome.unwrap();
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
     #[inline]
     pub fn issend<B: SendBuffer + ?Sized>(
         &'scope self,
@@ -221,13 +332,26 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         dest: usize,
         tag: i32,
     ) -> Result<ScopedRequest<'scope, 'env, &'env B::Memory>, Error> {
-        self.on_own().start_send(data, dest, tag, Mode::Synchronous)
+        self.on.start_send(data, dest, tag, Mode::Synchronous)
     }
 
     /// Starts to receive into `buffer` (MPI_Irecv).
     ///
     /// # Errors
-    /// As [`Communicator::recv`], but for the length.
+    /// As [`PointToPoint::recv`], but for the length.
+    ///
+    /// ```
+    /// mpj::local::run(2, |world| {
+    ///     let mut got = [9; 2];
+    ///     let outcome: Result<(), mpj::Error> = world.scope(|scope| {
+    ///         scope.irecv(&mut got, 1 - world.rank(), mpj::ANY_TAG)?;
+    ///         world.send(&[7, 8], 1 - world.rank(), 0)
+    ///     });
+    ///     outcome.unwrap();
+    ///     assert_eq!(got, [7, 8]);
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
     #[inline(always)]
     pub fn irecv<B: RecvBuffer + ?Sized>(
         &'scope self,
@@ -235,9 +359,20 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         source: impl Into<Source>,
         tag: impl Into<Tag>,
     ) -> Result<ScopedRequest<'scope, 'env, &'env mut B::MemoryMut>, Error> {
-        self.on_own().start_receive(buffer, source.into(), tag.into())
+        self.on.start_receive(buffer, source.into(), tag.into())
     }
+}
 
+impl<'scope, 'env> Deref for Scope<'scope, 'env> {
+    type Target = ScopeOn<'scope, 'env>;
+
+    /// The calls of this scope on the communicator that it was opened on.
+    fn deref(&self) -> &Self::Target {
+        &self.on
+    }
+}
+
+impl State<'_> {
     #[inline]
     fn keep(&self, request: mpjdev::Request) -> usize {
         let mut requests = self.requests.borrow_mut();
@@ -253,13 +388,14 @@ impl<'scope, 'env> Scope<'scope, 'env> {
 
     /// Waits for what `body` has not waited for; the first error is kept.
     fn complete(&self) -> Result<(), Error> {
-        let device = &self.communicator.device;
+        let device = self.device;
         let mut first = Ok(());
         let waited = device.iwaiteach(&mut self.requests.borrow_mut(), |outcome| {
             if let (Err(error), Ok(())) = (outcome, &first) {
                 first = Err(error);
             }
         });
+        self.settle();
         // Those of collective calls have an error of the core in them.
         waited.and(first).map_err(|error| mpicore::Error::from(error).into())
     }
@@ -267,7 +403,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     /// Frees the buffers without waiting: cancels receives, and gives the device up if anything else
     /// is still under way.
     fn release(&self) {
-        let device = &self.communicator.device;
+        let device = self.device;
         let mut open = false;
         for request in self.requests.borrow_mut().iter_mut() {
             if let Some(pending) = request {
@@ -279,6 +415,12 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         if open {
             device.give_up();
         }
+        self.settle();
+    }
+
+    /// Waits until no thread is in a local step of a collective call.
+    fn settle(&self) {
+        self.steps.borrow().iter().for_each(Steps::settle);
     }
 }
 
@@ -286,7 +428,20 @@ impl<'scope, 'env> ScopeOn<'scope, 'env> {
     /// As [`Scope::isend`], on this communicator.
     ///
     /// # Errors
-    /// As [`Communicator::send`]; [`Error::OtherContext`].
+    /// As [`PointToPoint::send`]; [`Error::OtherContext`].
+    ///
+    /// ```
+    /// mpj::local::run(2, |world| {
+    ///     let twin = world.dup().unwrap();
+    ///     let outcome: Result<(), mpj::Error> = world.scope(|scope| {
+    ///         let send = scope.on(&twin).isend(&[7, 8], 1 - world.rank(), 0)?;
+    ///         assert_eq!(twin.recv_vec::<i32>(1 - world.rank(), 0)?.0, [7, 8]);
+    ///         send.wait().map(drop)
+    ///     });
+    ///     outcome.unwrap();
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
     pub fn isend<B: SendBuffer + ?Sized>(
         self,
         data: &'env B,
@@ -299,7 +454,20 @@ impl<'scope, 'env> ScopeOn<'scope, 'env> {
     /// As [`Scope::issend`], on this communicator.
     ///
     /// # Errors
-    /// As [`Communicator::send`]; [`Error::OtherContext`].
+    /// As [`PointToPoint::send`]; [`Error::OtherContext`].
+    ///
+    /// ```
+    /// mpj::local::run(2, |world| {
+    ///     let twin = world.dup().unwrap();
+    ///     let outcome: Result<(), mpj::Error> = world.scope(|scope| {
+    ///         let send = scope.on(&twin).issend(&[7, 8], 1 - world.rank(), 0)?;
+    ///         assert_eq!(twin.recv_vec::<i32>(1 - world.rank(), 0)?.0, [7, 8]);
+    ///         send.wait().map(drop)
+    ///     });
+    ///     outcome.unwrap();
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
     pub fn issend<B: SendBuffer + ?Sized>(
         self,
         data: &'env B,
@@ -312,7 +480,21 @@ impl<'scope, 'env> ScopeOn<'scope, 'env> {
     /// As [`Scope::irecv`], on this communicator.
     ///
     /// # Errors
-    /// As [`Communicator::recv`], but for the length; [`Error::OtherContext`].
+    /// As [`PointToPoint::recv`], but for the length; [`Error::OtherContext`].
+    ///
+    /// ```
+    /// mpj::local::run(2, |world| {
+    ///     let twin = world.dup().unwrap();
+    ///     let mut got = [9; 2];
+    ///     let outcome: Result<(), mpj::Error> = world.scope(|scope| {
+    ///         scope.on(&twin).irecv(&mut got, 1 - world.rank(), mpj::ANY_TAG)?;
+    ///         twin.send(&[7, 8], 1 - world.rank(), 0)
+    ///     });
+    ///     outcome.unwrap();
+    ///     assert_eq!(got, [7, 8]);
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
     pub fn irecv<B: RecvBuffer + ?Sized>(
         self,
         buffer: &'env mut B,
@@ -324,7 +506,7 @@ impl<'scope, 'env> ScopeOn<'scope, 'env> {
 
     /// Its requests can be waited for with the others of the scope (Z1).
     fn check(self) -> Result<Self, Error> {
-        if Arc::ptr_eq(&self.communicator.device, &self.scope.communicator.device) {
+        if Arc::ptr_eq(&self.communicator.device, self.state.device) {
             return Ok(self);
         }
         self.communicator.answer(Err(Error::OtherContext))
@@ -338,7 +520,7 @@ impl<'scope, 'env> ScopeOn<'scope, 'env> {
         tag: i32,
         mode: Mode,
     ) -> Result<ScopedRequest<'scope, 'env, &'env B::Memory>, Error> {
-        let Communicator { device, context, .. } = self.communicator;
+        let PointToPoint { device, context, .. } = &**self.communicator;
         let (buffer, peer) = (data.memory(), self.communicator.peer(dest)?);
         let request = match bytes(buffer) {
             Some(data) => device.isend(send_region(data), peer, tag, *context, mode),
@@ -360,7 +542,7 @@ impl<'scope, 'env> ScopeOn<'scope, 'env> {
     ) -> Result<ScopedRequest<'scope, 'env, &'env mut B::MemoryMut>, Error> {
         let mut buffer = Lent::new(buffer.memory_mut());
         let (source, tag) = (self.communicator.sender(source)?, tag.value());
-        let Communicator { device, context, .. } = self.communicator;
+        let PointToPoint { device, context, .. } = &**self.communicator;
         let request = match buffer.region() {
             Some(region) => device.irecv(region, source, tag, *context),
             None => {
@@ -377,18 +559,27 @@ impl<'scope, 'env> ScopeOn<'scope, 'env> {
     fn started(&self, request: mpjdev::Request) -> Started {
         match request.completed() {
             Some(status) => Started::Done(self.communicator.status(status)),
-            None => Started::Kept(self.scope.keep(request)),
+            None => Started::Kept(self.state.keep(request)),
         }
     }
 
-    /// Starts the collective call that `plan` makes of the buffer of its results.
+    /// Starts the collective call that `plan` makes of where its results go.
     pub(crate) fn start_collective<B: RecvBuffer + ?Sized>(
         self,
         results: &'env mut B,
-        plan: impl FnOnce(&Communicator, &mut B::MemoryMut) -> Result<Plan, Error>,
+        plan: impl FnOnce(&Communicator, Room) -> Result<Plan, Error>,
     ) -> Result<ScopedCollective<'scope, 'env, &'env mut B::MemoryMut>, Error> {
+        self.start_lent(results.memory_mut(), |on, results| plan(on, output(results)?))
+    }
+
+    /// Starts the collective call that `plan` makes of what has its results.
+    pub(crate) fn start_lent<B: ?Sized>(
+        self,
+        results: &'env mut B,
+        plan: impl FnOnce(&Communicator, &mut B) -> Result<Plan, Error>,
+    ) -> Result<ScopedCollective<'scope, 'env, &'env mut B>, Error> {
         self.check()?;
-        let mut results = Lent::new(results.memory_mut());
+        let mut results = Lent::new(results);
         let plan = results.plan(|results| plan(self.communicator, results));
         let place = self.start_plan(plan)?;
         Ok(ScopedCollective { on: self, place, results })
@@ -402,7 +593,8 @@ impl<'scope, 'env> ScopeOn<'scope, 'env> {
     }
 
     fn start_plan(self, plan: Result<Plan, Error>) -> Result<usize, Error> {
-        let started = plan.and_then(|plan| Ok(plan.start()?));
-        Ok(self.scope.keep(self.communicator.answer(started)?))
+        let (request, steps) = self.communicator.begin(plan)?;
+        self.state.steps.borrow_mut().push(steps);
+        Ok(self.state.keep(request))
     }
 }

@@ -1,6 +1,12 @@
 //! Which messages a receive or probe wants.
 
 /// The rank a message must come from.
+///
+/// ```
+/// use mpj::{ANY_SOURCE, Source};
+/// assert_eq!(Source::from(3), Source::Rank(3));
+/// assert_eq!(ANY_SOURCE, Source::Any);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Source {
     /// Any rank: MPI_ANY_SOURCE.
@@ -10,6 +16,12 @@ pub enum Source {
 }
 
 /// The tag a message must have.
+///
+/// ```
+/// use mpj::{ANY_TAG, Tag};
+/// assert_eq!(Tag::from(3), Tag::Is(3));
+/// assert_eq!(ANY_TAG, Tag::Any);
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tag {
     /// Any tag: MPI_ANY_TAG.

@@ -4,6 +4,15 @@ use crate::datatype::Datatype;
 use crate::error::Error;
 
 /// Who sent a message, under which tag, and how long it is.
+///
+/// ```
+/// mpj::local::run(1, |world| {
+///     world.send(&[1.5f32, 2.5], 0, 3).unwrap();
+///     let status = world.recv(&mut [0f32; 4], mpj::ANY_SOURCE, mpj::ANY_TAG).unwrap();
+///     assert_eq!(status, mpj::Status { source: 0, tag: 3, bytes: 8, cancelled: false });
+/// })?;
+/// # Ok::<(), mpj::local::LocalError>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Status {
     /// Rank of the sender. For a send: the destination.
@@ -21,6 +30,13 @@ impl Status {
     ///
     /// # Errors
     /// [`Error::Count`] if the length is not a whole number of elements.
+    ///
+    /// ```
+    /// let status = mpj::Status { source: 0, tag: 3, bytes: 8, cancelled: false };
+    /// assert_eq!(status.count::<u32>()?, 2);
+    /// assert!(status.count::<[u8; 3]>().is_err());
+    /// # Ok::<(), mpj::Error>(())
+    /// ```
     pub fn count<T: Datatype>(&self) -> Result<usize, Error> {
         let size = T::SIZE;
         let Self { source: source_rank, tag, bytes, .. } = *self;

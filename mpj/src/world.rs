@@ -16,6 +16,16 @@ use crate::error::Error;
 use crate::rank_device::RankDevice;
 
 /// All ranks of the job: MPI_COMM_WORLD, in context 0. Dropping it ends this rank's part, in all contexts.
+///
+/// ```
+/// let ranks = mpj::local::run(2, |world: mpj::World| {
+///     let ranks: &mpj::Communicator = &world;
+///     ranks.barrier().unwrap();
+///     ranks.rank()
+/// })?;
+/// assert_eq!(ranks, [0, 1]);
+/// # Ok::<(), mpj::local::LocalError>(())
+/// ```
 pub struct World {
     communicator: Communicator,
     /// The same in the contexts behind context 0.
@@ -39,6 +49,12 @@ const HELD_BY_COMMUNICATOR: usize = 2;
 /// # Errors
 /// A setting that is not legal; a process that the launcher of another MPI has started; a second
 /// call; a job segment that cannot be used.
+///
+/// ```no_run
+/// let world = mpj::init()?;
+/// println!("rank {} of {}", world.rank(), world.size());
+/// # Ok::<(), mpj::Error>(())
+/// ```
 pub fn init() -> Result<World, Error> {
     wtime();
     let Job { devices, control, get_report } = wireup::join()?;
@@ -51,6 +67,11 @@ pub fn init() -> Result<World, Error> {
 }
 
 /// Seconds since an arbitrary moment in the past of this process (MPI_Wtime).
+///
+/// ```
+/// let start = mpj::wtime();
+/// assert!(mpj::wtime() >= start);
+/// ```
 pub fn wtime() -> f64 {
     static START: OnceLock<Instant> = OnceLock::new();
     START.get_or_init(Instant::now).elapsed().as_secs_f64()
@@ -79,6 +100,11 @@ impl World {
     }
 
     /// How many contexts each rank has: 1, or as many as `mpjrun --contexts` says.
+    ///
+    /// ```
+    /// assert_eq!(mpj::local::run(2, |world| world.contexts())?, [1, 1]);
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
     pub fn contexts(&self) -> usize {
         1 + self.further.len()
     }
@@ -161,6 +187,15 @@ impl World {
     /// # Errors
     /// The device has failed, for example since a rank died; a delete callback of an attribute has failed, which does
     /// not keep the rank from leaving.
+    ///
+    /// ```
+    /// mpj::local::run(2, |world| {
+    ///     // The program deals with this error, so the rank waits for the others in the end.
+    ///     assert!(world.send(&[1], 5, 0).is_err());
+    ///     world.finish().unwrap();
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
     pub fn finish(mut self) -> Result<(), Error> {
         self.left = true;
         let deleted = self.delete_attributes();

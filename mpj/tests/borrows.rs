@@ -271,3 +271,46 @@ fn a_kept_receive_lends_its_buffer_between_starts() {
         receive.start().unwrap();
     });
 }
+
+#[test]
+fn columns_of_one_matrix_are_received_into_at_once() {
+    jobs(|world, len| {
+        let other = 1 - world.rank();
+        let mut matrix: Vec<_> = data(3 * len).iter().map(|n| n + 100 * other as u32).collect();
+        let mut bands = mpj::split_columns_mut(&mut matrix, 3, [1, 1, 1]).unwrap();
+        let [left, middle, right] = &mut bands[..] else { unreachable!("three bands") };
+        let outcome: Result<(), Error> = world.scope(|scope| {
+            let on_the_left = moved(scope.irecv(left, other, DATA)?);
+            scope.irecv(right, other, POSTED)?;
+            let sent = moved(scope.isend(middle, other, DATA)?);
+            scope.isend(middle, other, POSTED)?;
+            assert_eq!(on_the_left.wait()?.0.len(), len);
+            sent.wait().map(drop)
+        });
+        outcome.unwrap();
+        for (row, old) in matrix.chunks_exact(3).zip(data(3 * len).chunks_exact(3)) {
+            let (theirs, mine) = (old[1] + 100 * world.rank() as u32, old[1] + 100 * other as u32);
+            assert_eq!(row, [theirs, mine, theirs]);
+        }
+    });
+}
+
+#[test]
+fn an_exchange_of_columns_lends_all_of_them() {
+    jobs(|world, len| {
+        let (rank, rows) = (world.rank() as u32, [data(len), data(len)]);
+        let (mut matrix, mut again) = (vec![0; 2 * len], vec![0; 2 * len]);
+        let mut columns = mpj::split_columns_mut(&mut matrix, 2, [1, 1]).unwrap();
+        world.all_to_allw(&rows, &mut columns).unwrap();
+        let mut columns = mpj::split_columns_mut(&mut again, 2, [1, 1]).unwrap();
+        let outcome: Result<(), Error> = world.scope(|scope| {
+            let exchange = moved(scope.iall_to_allw(&rows, &mut columns)?);
+            scope.ibarrier()?;
+            assert_eq!(exchange.wait()?.len(), 2);
+            Ok(())
+        });
+        outcome.unwrap();
+        let both: Vec<_> = data(len).into_iter().flat_map(|n| [n; 2]).collect();
+        assert_eq!((&matrix, &again), (&both, &both), "rank {rank}");
+    });
+}

@@ -1,7 +1,8 @@
 //! Point-to-point calls on communicators of some of the ranks, and with nobody; scopes on several communicators. Every
 //! job runs under a watchdog.
 
-use std::sync::mpsc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::Duration;
 
@@ -31,6 +32,50 @@ fn try_job(options: &Options, ranks: usize, body: impl Fn(&World) + Send + Sync 
 /// The odd ranks, or the even ones, in turned order: rank `r` of the part is another rank of the world.
 fn part(world: &World) -> Communicator {
     world.split((world.rank() % 2) as u32, -(world.rank() as i32)).unwrap()
+}
+
+#[test]
+fn messages_that_are_too_long_are_told_with_the_rank_in_the_part() {
+    job(6, |world| {
+        let part = part(world);
+        if part.rank() == 1 {
+            part.send(&[1, 2], 0, 7).unwrap();
+            part.send(&[1, 2], 0, 7).unwrap();
+        } else if part.rank() == 0 {
+            let text = part.recv(&mut [0], 1, 7).unwrap_err().to_string();
+            assert!(text.contains("from rank 1 with tag 7"), "{text}");
+            let text = part.irecv(vec![0], 1, 7).unwrap().wait().unwrap_err().to_string();
+            assert!(text.contains("from rank 1 with tag 7"), "{text}");
+        }
+        // The root of the broadcast is rank 2 of the part, which is another one in the world.
+        let mut numbers = vec![0; 1 + usize::from(part.rank() == 2)];
+        let outcome = part.broadcast(&mut numbers, 2);
+        if let Err(error) = &outcome {
+            assert!(error.to_string().contains("from rank 2 "), "{error}");
+        }
+        assert_eq!(outcome.is_ok(), part.rank() == 2);
+        // Who leaves now is not lost to the others.
+        world.barrier().unwrap();
+    });
+}
+
+#[test]
+fn errors_of_started_collectives_reach_the_error_handler() {
+    job(2, |world| {
+        let errors = Arc::new(AtomicU32::new(0));
+        let counted = errors.clone();
+        world.set_error_handler(move |_, _| {
+            counted.fetch_add(1, Ordering::Relaxed);
+        });
+        let len = 2 - world.rank();
+        let outcome = world.ibroadcast(vec![0; len], 0).unwrap().wait();
+        let mut kept = world.broadcast_init(vec![0; len], 0).unwrap();
+        kept.start().unwrap();
+        assert!(kept.buffer().is_err());
+        assert_eq!(outcome.is_err(), world.rank() == 1);
+        assert_eq!(kept.wait().is_err(), world.rank() == 1);
+        assert_eq!(errors.load(Ordering::Relaxed), [1, 3][world.rank()]);
+    });
 }
 
 #[test]

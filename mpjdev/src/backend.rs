@@ -73,7 +73,6 @@ pub(crate) fn receive(
         Some(EarlyBody::Rendezvous { .. }) => {
             rendezvous::Rendezvous::receive(state, outbox, early, key, into);
         }
-        Some(EarlyBody::Withdrawn) => withdrawal::receive(state, early, key),
         None => {}
     }
     key

@@ -67,7 +67,6 @@ fn arrived(early: &Early) -> String {
         EarlyBody::Eager { arrived: true, .. } => "eager, all here",
         EarlyBody::Eager { .. } => "eager, arriving",
         EarlyBody::Rendezvous { .. } => "rendezvous, with its sender",
-        EarlyBody::Withdrawn => "withdrawn by its sender",
     };
     format!("from rank {source}, tag {tag}, {len} bytes ({how}), context {context}")
 }

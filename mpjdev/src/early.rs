@@ -44,18 +44,15 @@ pub(crate) enum EarlyBody {
         /// The sender's request.
         sender: u64,
     },
-    /// Withdrawn by the sender: the receive that meets it fails.
-    Withdrawn,
 }
 
 impl EarlyBody {
-    /// Whether this is the message that the sender's `request` has sent, here in full or not at all, and has met no
-    /// receive.
-    pub fn may_be_withdrawn(&self, request: u64) -> bool {
+    /// The sender's request, if it waits for an answer, and the message is here in full or not at all.
+    pub fn answerable(&self) -> Option<u64> {
         match self {
-            Self::Eager { arrived: true, sync: Some(sender), .. }
-            | Self::Rendezvous { sender, .. } => *sender == request,
-            Self::Eager { .. } | Self::Withdrawn => false,
+            Self::Eager { arrived: true, sync, .. } => *sync,
+            Self::Eager { .. } => None,
+            Self::Rendezvous { sender, .. } => Some(*sender),
         }
     }
 }

@@ -64,18 +64,6 @@ pub enum Error {
         /// What is wrong with it.
         violation: Arc<ParseError>,
     },
-    /// The sender has withdrawn the message that the receive has met ([`crate::Device::withdraw`]). The connection stays
-    /// usable.
-    #[error(
-        "rank {source_rank} has withdrawn the message with tag {tag} before it was received: a call that needs it \
-         failed there; look for the cause at that rank"
-    )]
-    Withdrawn {
-        /// Who sent it.
-        source_rank: u32,
-        /// Its tag.
-        tag: i32,
-    },
     /// The request is not one of this device, or was completed before.
     #[error("the request was completed before, or belongs to another device")]
     Request,
@@ -214,11 +202,9 @@ impl Error {
             Self::Tag { .. } => ErrorClass::Tag,
             Self::Truncate { .. } => ErrorClass::Truncate,
             Self::Request => ErrorClass::Request,
-            Self::Finished
-            | Self::Wireup(_)
-            | Self::Buffer(_)
-            | Self::Client(_)
-            | Self::Withdrawn { .. } => ErrorClass::Other,
+            Self::Finished | Self::Wireup(_) | Self::Buffer(_) | Self::Client(_) => {
+                ErrorClass::Other
+            }
             Self::Malformed { violation, .. } => match **violation {
                 ParseError::Memory { .. } => ErrorClass::NoMem,
                 _ => ErrorClass::Other,

@@ -40,9 +40,9 @@ impl<A: Adapter> Device<A> {
     ///
     /// - A receive that has not met a message yet is cancelled.
     /// - A send whose receiver has to answer, by rendezvous or in synchronous mode, fails with `because` if its message
-    ///   has met no receive by the time that the receiver hears of it. Its buffer is free when it ends, and the receive
-    ///   that meets the message later fails with [`Error::Withdrawn`]. Where the receiver has taken the message, both
-    ///   end well. The send ends when the receiver has made progress, or is lost.
+    ///   has met no receive and no matched probe by the time that the receiver hears of it; then no receive ever meets
+    ///   it. Where one has, both ends end well. The send ends when the receiver has made progress, or has received
+    ///   what its matched probe took, or is lost; then its buffer is free.
     /// - Any other operation is left alone: data of a message that has met its receive arrive, those of an eager send
     ///   leave as soon as there is room, and what [`Device::begin`] began is its client's to end.
     ///

@@ -9,7 +9,7 @@ use crate::state::State;
 
 impl<A: Adapter> Device<A> {
     /// Whether this rank has no operation of `context` under way, and no early message of it, also none that a matched
-    /// probe has taken, or that was withdrawn. Messages that have not come yet are not seen: the ranks agree before that
+    /// probe has taken. Messages that have not come yet are not seen: the ranks agree before that
     /// nobody sends in the context any more. Takes time for each operation and early message of the device.
     ///
     /// # Errors

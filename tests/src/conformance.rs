@@ -2,13 +2,14 @@
 //! that take a maker; a file under `tests/` instantiates it for each implementation.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::mpsc;
+use std::sync::{OnceLock, mpsc};
 use std::thread;
 use std::time::Duration;
 
 pub mod adapter;
 pub mod collective;
 pub mod device;
+pub mod ranks;
 
 /// How long one check may take.
 pub const LIMIT: Duration = Duration::from_secs(60);
@@ -51,7 +52,28 @@ impl Numbers {
 
     /// `len` bytes.
     pub fn bytes(&mut self, len: usize) -> Vec<u8> {
-        let words = std::iter::repeat_with(|| self.next_number().to_le_bytes());
-        words.take(len.div_ceil(8)).flatten().take(len).collect()
+        payload(self.next_number(), len)
     }
+}
+
+/// Bytes that depend on `seed` and on their place, so that neither a wrong message nor a piece in the wrong place goes
+/// unnoticed. They are cut out of one block, since tests ask for many.
+pub fn payload(seed: u64, len: usize) -> Vec<u8> {
+    static BLOCK: OnceLock<Vec<u8>> = OnceLock::new();
+    // A prime number, so that pieces of no usual length come to lie at the same place in it.
+    const BYTES: usize = 2_097_143;
+    let block = BLOCK.get_or_init(|| {
+        let mut numbers = Numbers(1);
+        let mut block: Vec<u8> =
+            (0..BYTES.div_ceil(8)).flat_map(|_| numbers.next_number().to_le_bytes()).collect();
+        block.truncate(BYTES);
+        block
+    });
+    let mut bytes = Vec::with_capacity(len);
+    let mut rest = &block[Numbers(seed).below(BYTES)..];
+    while bytes.len() < len {
+        bytes.extend_from_slice(&rest[..rest.len().min(len - bytes.len())]);
+        rest = block;
+    }
+    bytes
 }

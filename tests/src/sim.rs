@@ -14,7 +14,8 @@ use transport_lapi::layers::fault::{FaultAdapter, FaultPlan};
 use transport_lapi::{LapiError, Violation};
 
 use crate::conformance::Numbers;
-use crate::conformance::device::rank::{Pending, Rank, payload};
+use crate::conformance::device::rank::{Pending, Rank};
+use crate::conformance::payload;
 use oracle::{Ended, History, Receive, Sent};
 
 pub mod oracle;

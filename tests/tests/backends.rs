@@ -3,7 +3,6 @@
 use std::os::fd::OwnedFd;
 use std::thread;
 
-use mpj_tests::conformance::device::job::Platform;
 use mpj_tests::device_conformance;
 use mpjdev::{BackendChoice, GetMode, Options, Protocol, Table, WaitMode};
 use transport_lapi::adapters::channels::{self, ChannelAdapter};
@@ -11,47 +10,23 @@ use transport_lapi::adapters::shm::{self, ShmAdapter};
 use transport_lapi::adapters::threads::{self, ThreadsAdapter};
 
 /// Ranks over a segment on the heap.
-struct Threads;
-
-impl Platform for Threads {
-    type Adapter = ThreadsAdapter;
-
-    fn adapters(ranks: usize) -> Vec<ThreadsAdapter> {
-        threads::job(ranks).expect("a job of threads")
-    }
+fn threads(ranks: usize) -> Vec<ThreadsAdapter> {
+    threads::job(ranks).expect("a job of threads")
 }
 
 /// Ranks over a segment that each maps for itself, as processes do; Get as the kernel allows.
-struct Shm;
-
-impl Platform for Shm {
-    type Adapter = ShmAdapter;
-
-    fn adapters(ranks: usize) -> Vec<ShmAdapter> {
-        attach(ranks, GetMode::Auto)
-    }
+fn shm(ranks: usize) -> Vec<ShmAdapter> {
+    attach(ranks, GetMode::Auto)
 }
 
 /// Ranks in the second of two contexts, over a segment on the heap.
-struct ThreadsFurther;
-
-impl Platform for ThreadsFurther {
-    type Adapter = ThreadsAdapter;
-
-    fn adapters(ranks: usize) -> Vec<ThreadsAdapter> {
-        second(threads::job_with_contexts(ranks, 2).expect("a job of threads"))
-    }
+fn threads_further(ranks: usize) -> Vec<ThreadsAdapter> {
+    second(threads::job_with_contexts(ranks, 2).expect("a job of threads"))
 }
 
 /// The same over a segment that each maps for itself.
-struct ShmFurther;
-
-impl Platform for ShmFurther {
-    type Adapter = ShmAdapter;
-
-    fn adapters(ranks: usize) -> Vec<ShmAdapter> {
-        second(attach_contexts(ranks, 2, GetMode::Auto))
-    }
+fn shm_further(ranks: usize) -> Vec<ShmAdapter> {
+    second(attach_contexts(ranks, 2, GetMode::Auto))
 }
 
 /// The second context of each rank.
@@ -60,25 +35,13 @@ fn second<A>(ranks: Vec<Vec<A>>) -> Vec<A> {
 }
 
 /// Ranks over a segment that each maps for itself, with Get built from active messages.
-struct ShmReferenceGet;
-
-impl Platform for ShmReferenceGet {
-    type Adapter = ShmAdapter;
-
-    fn adapters(ranks: usize) -> Vec<ShmAdapter> {
-        attach(ranks, GetMode::Am)
-    }
+fn shm_reference_get(ranks: usize) -> Vec<ShmAdapter> {
+    attach(ranks, GetMode::Am)
 }
 
 /// Ranks over channels: no memory in common, bodies are read later, and there is seldom room.
-struct Channels;
-
-impl Platform for Channels {
-    type Adapter = ChannelAdapter;
-
-    fn adapters(ranks: usize) -> Vec<ChannelAdapter> {
-        channels::job(ranks).expect("a job of threads")
-    }
+fn channels(ranks: usize) -> Vec<ChannelAdapter> {
+    channels::job(ranks).expect("a job of threads")
 }
 
 fn attach(ranks: usize, get: GetMode) -> Vec<ShmAdapter> {
@@ -110,27 +73,27 @@ fn asleep(options: Options) -> Options {
     Options { wait: WaitMode::Block, ..options }
 }
 
-device_conformance!(threads_eager, Threads, Options::with_backend(BackendChoice::Eager));
-device_conformance!(threads_rendezvous, Threads, Options::with_backend(BackendChoice::Rendezvous));
-device_conformance!(threads_auto, Threads, Options::with_backend(BackendChoice::Auto));
-device_conformance!(threads_mixed_asleep, Threads, asleep(mixed()));
-device_conformance!(shm_eager, Shm, Options::with_backend(BackendChoice::Eager));
-device_conformance!(shm_rendezvous, Shm, Options::with_backend(BackendChoice::Rendezvous));
-device_conformance!(shm_auto, Shm, Options::with_backend(BackendChoice::Auto));
-device_conformance!(shm_mixed_asleep, Shm, asleep(mixed()));
-device_conformance!(threads_further, ThreadsFurther, mixed());
-device_conformance!(shm_further, ShmFurther, asleep(mixed()));
+device_conformance!(threads_eager, threads, Options::with_backend(BackendChoice::Eager));
+device_conformance!(threads_rendezvous, threads, Options::with_backend(BackendChoice::Rendezvous));
+device_conformance!(threads_auto, threads, Options::with_backend(BackendChoice::Auto));
+device_conformance!(threads_mixed_asleep, threads, asleep(mixed()));
+device_conformance!(shm_eager, shm, Options::with_backend(BackendChoice::Eager));
+device_conformance!(shm_rendezvous, shm, Options::with_backend(BackendChoice::Rendezvous));
+device_conformance!(shm_auto, shm, Options::with_backend(BackendChoice::Auto));
+device_conformance!(shm_mixed_asleep, shm, asleep(mixed()));
+device_conformance!(threads_further, threads_further, mixed());
+device_conformance!(shm_further, shm_further, asleep(mixed()));
 device_conformance!(
     shm_reference_get,
-    ShmReferenceGet,
+    shm_reference_get,
     Options::with_backend(BackendChoice::Rendezvous)
 );
-device_conformance!(shm_reference_get_mixed, ShmReferenceGet, mixed());
-device_conformance!(channels_eager, Channels, Options::with_backend(BackendChoice::Eager));
+device_conformance!(shm_reference_get_mixed, shm_reference_get, mixed());
+device_conformance!(channels_eager, channels, Options::with_backend(BackendChoice::Eager));
 device_conformance!(
     channels_rendezvous,
-    Channels,
+    channels,
     Options::with_backend(BackendChoice::Rendezvous)
 );
-device_conformance!(channels_auto, Channels, Options::with_backend(BackendChoice::Auto));
-device_conformance!(channels_mixed_asleep, Channels, asleep(mixed()));
+device_conformance!(channels_auto, channels, Options::with_backend(BackendChoice::Auto));
+device_conformance!(channels_mixed_asleep, channels, asleep(mixed()));

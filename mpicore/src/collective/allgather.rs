@@ -41,8 +41,8 @@ pub fn allgather(
 /// blocks go around a ring. `send` is as for [`allgather`]; `receive` describes the blocks of the output.
 ///
 /// # Errors
-/// [`CollectiveError::Entries`] unless there is one block for each rank, [`CollectiveError::Block`] or
-/// [`CollectiveError::Count`] if blocks end beyond `i64::MAX`.
+/// [`CollectiveError::Entries`] unless there is one block for each rank, [`CollectiveError::Overlap`] if two have
+/// elements in common, [`CollectiveError::Block`] or [`CollectiveError::Count`] if blocks end beyond `i64::MAX`.
 pub fn allgatherv(
     member: Member,
     send: Option<u64>,
@@ -58,7 +58,7 @@ fn ring(
     send: Option<u64>,
     receive: Blocks<'_>,
 ) -> Result<Schedule, CollectiveError> {
-    receive.check(member.size)?;
+    receive.check_apart(member.size)?;
     own_block(&mut draft, send, receive.of(Buffer::Output, member.rank))?;
     for distance in 1..member.size {
         let has = member.behind(distance - 1);

@@ -60,6 +60,17 @@ pub enum CollectiveError {
         /// The index of its first element.
         displacement: i64,
     },
+    /// Two blocks that are received have elements in common.
+    #[error(
+        "the blocks of rank {one} and rank {other} overlap, so what one sends would replace what the other does; \
+         give blocks without common elements"
+    )]
+    Overlap {
+        /// The rank of the block that begins first.
+        one: u32,
+        /// The rank of the other.
+        other: u32,
+    },
 }
 
 impl CollectiveError {
@@ -70,7 +81,7 @@ impl CollectiveError {
             Self::Root { .. } => ErrorClass::Root,
             Self::InPlace { .. } => ErrorClass::Buffer,
             Self::Count { .. } => ErrorClass::Count,
-            Self::Entries { .. } | Self::Block { .. } => ErrorClass::Arg,
+            Self::Entries { .. } | Self::Block { .. } | Self::Overlap { .. } => ErrorClass::Arg,
         }
     }
 }

@@ -96,8 +96,9 @@ pub(super) fn in_scratch(own: Branch, child: Branch, count: u64) -> Place {
 ///
 /// # Errors
 /// [`CollectiveError::Root`] if the root is no rank, [`CollectiveError::InPlace`] if another rank works in
-/// place, [`CollectiveError::Entries`] unless there is one block for each rank,
-/// [`CollectiveError::Block`] or [`CollectiveError::Count`] if blocks end beyond `i64::MAX`.
+/// place, [`CollectiveError::Entries`] unless there is one block for each rank, [`CollectiveError::Overlap`] if
+/// two have elements in common, [`CollectiveError::Block`] or [`CollectiveError::Count`] if blocks end beyond
+/// `i64::MAX`.
 pub fn gatherv(
     member: Member,
     root: u32,
@@ -110,7 +111,7 @@ pub fn gatherv(
     let input = send.map(|count| Place::first(Buffer::Input, count));
     let mut draft = Draft::new("gatherv by messages to the root");
     if member.rank == root {
-        receive.check(member.size)?;
+        receive.check_apart(member.size)?;
         for peer in (0..member.size).filter(|&peer| peer != root) {
             draft.receive(peer, receive.of(Buffer::Output, peer));
         }

@@ -114,6 +114,23 @@ impl Blocks<'_> {
         }
     }
 
+    /// [`check`](Self::check) for blocks that are received, or sent on, while others are received: no two have an
+    /// element in common.
+    pub(super) fn check_apart(&self, size: u32) -> Result<(), CollectiveError> {
+        self.check(size)?;
+        let Self::Listed { counts, displacements } = *self else { return Ok(()) };
+        let ranks = (0_u32..).zip(counts.iter().zip(displacements));
+        let mut blocks: Vec<_> = ranks
+            .filter(|(_, (count, _))| **count > 0)
+            .map(|(rank, (&count, &first))| (first, first.saturating_add_unsigned(count), rank))
+            .collect();
+        blocks.sort_unstable();
+        let overlap = blocks.windows(2).find(|pair| pair[1].0 < pair[0].1);
+        overlap.map_or(Ok(()), |pair| {
+            Err(CollectiveError::Overlap { one: pair[0].2, other: pair[1].2 })
+        })
+    }
+
     /// The block of a rank in `buffer`.
     pub(super) fn of(&self, buffer: Buffer, rank: u32) -> Place {
         match *self {

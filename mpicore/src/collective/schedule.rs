@@ -12,8 +12,9 @@
 //! - Nothing in the scratch area is read before it was written.
 
 use std::fmt;
+use std::sync::Arc;
 
-use super::{Buffer, Place};
+use super::{Buffer, Part, Place};
 
 /// A step that needs a peer. All messages of a round are under way together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -79,7 +80,7 @@ pub enum Scratch {
     LargestEntry,
 }
 
-/// What one rank does in a collective.
+/// What one rank does in a collective. Copies share it.
 ///
 /// ```
 /// use mpicore::collective::{Member, bcast};
@@ -94,13 +95,26 @@ pub enum Scratch {
 /// # Ok::<(), mpicore::collective::CollectiveError>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Schedule {
+pub struct Schedule(Arc<Built>);
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Built {
     name: &'static str,
     messages: Vec<Message>,
     local: Vec<Local>,
     /// For each round, how many messages and local steps there are up to its end.
     ends: Vec<End>,
     scratch: Scratch,
+    reaches: [Option<Reach>; 3],
+}
+
+/// Which elements of a buffer a schedule names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Reach {
+    /// The lowest.
+    pub first: i64,
+    /// How many from there to the highest.
+    pub count: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -112,51 +126,80 @@ struct End {
 impl Schedule {
     /// Which collective this is, and by which algorithm.
     pub fn name(&self) -> &'static str {
-        self.name
+        self.0.name
     }
 
     /// The rounds, in order.
     pub fn rounds(&self) -> impl Iterator<Item = Round<'_>> {
-        (0..self.ends.len()).filter_map(|index| self.round(index))
+        (0..self.0.ends.len()).filter_map(|index| self.round(index))
     }
 
     /// The round with this number, from 0; `None` when the schedule has ended.
     pub fn round(&self, index: usize) -> Option<Round<'_>> {
-        let end = self.ends.get(index)?;
-        let start = index.checked_sub(1).map_or_else(End::default, |before| self.ends[before]);
+        let Built { messages, local, ends, .. } = &*self.0;
+        let end = ends.get(index)?;
+        let start = index.checked_sub(1).map_or_else(End::default, |before| ends[before]);
         Some(Round {
-            messages: &self.messages[start.messages..end.messages],
-            local: &self.local[start.local..end.local],
+            messages: &messages[start.messages..end.messages],
+            local: &local[start.local..end.local],
         })
     }
 
     /// How many messages are sent and received in all rounds.
     pub fn messages(&self) -> usize {
-        self.messages.len()
+        self.0.messages.len()
     }
 
-    /// The largest number of messages that are under way at once.
-    pub fn most_at_once(&self) -> usize {
-        self.rounds().map(|round| round.messages.len()).max().unwrap_or(0)
+    /// Which elements of a buffer the schedule names, if it names some.
+    pub(crate) fn reach(&self, buffer: Buffer) -> Option<Reach> {
+        self.0.reaches[buffer as usize]
     }
 
     /// The temporary area that the schedule needs.
     pub fn scratch(&self) -> Scratch {
-        self.scratch
+        self.0.scratch
+    }
+}
+
+impl Built {
+    /// The places of all steps.
+    fn places(&self) -> impl Iterator<Item = Place> {
+        let of_messages = self.messages.iter().map(|message| match *message {
+            Message::Send { from: place, .. } | Message::Receive { into: place, .. } => place,
+        });
+        let of_steps = self.local.iter().flat_map(|step| match *step {
+            Local::Copy { from, into } | Local::Reduce { from, into } => [from, into],
+        });
+        of_messages.chain(of_steps)
+    }
+
+    fn find_reaches(&mut self) {
+        let mut reaches = [None; 3];
+        for Place { buffer, part } in self.places() {
+            let Part::Elements { first, count: count @ 1.. } = part else { continue };
+            let reach: &mut Option<Reach> = &mut reaches[buffer as usize];
+            let known = reach.unwrap_or(Reach { first, count });
+            // Builders have checked that all indices fit.
+            let end = known.first.saturating_add_unsigned(known.count);
+            let end = end.max(first.saturating_add_unsigned(count));
+            let first = known.first.min(first);
+            *reach = Some(Reach { first, count: end.abs_diff(first) });
+        }
+        self.reaches = reaches;
     }
 }
 
 /// A schedule that is being built. A round ends where the builder says so, and at the end.
 #[derive(Debug)]
 pub(super) struct Draft {
-    schedule: Schedule,
+    schedule: Built,
 }
 
 impl Draft {
     pub(super) fn new(name: &'static str) -> Self {
         let scratch = Scratch::Elements { count: 0, of: Buffer::Output };
         let (messages, local, ends) = (Vec::new(), Vec::new(), Vec::new());
-        Self { schedule: Schedule { name, messages, local, ends, scratch } }
+        Self { schedule: Built { name, messages, local, ends, scratch, reaches: [None; 3] } }
     }
 
     pub(super) fn needs(&mut self, scratch: Scratch) {
@@ -195,7 +238,8 @@ impl Draft {
 
     pub(super) fn finish(mut self) -> Schedule {
         self.end_round();
-        self.schedule
+        self.schedule.find_reaches();
+        Schedule(Arc::new(self.schedule))
     }
 
     /// The end of the last round.
@@ -235,7 +279,7 @@ impl fmt::Display for Scratch {
 /// One line for each step, under the number of its round.
 impl fmt::Display for Schedule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "{}, {}", self.name, self.scratch)?;
+        writeln!(f, "{}, {}", self.name(), self.scratch())?;
         for (index, round) in self.rounds().enumerate() {
             writeln!(f, "round {index}")?;
             round.messages.iter().try_for_each(|step| writeln!(f, "  {step}"))?;

@@ -118,7 +118,7 @@ fn rounds_are_cut_where_the_builder_says_so() {
     draft.reduce(input, output);
     let schedule = draft.finish();
     let rounds: Vec<_> = schedule.rounds().collect();
-    assert_eq!((rounds.len(), schedule.messages(), schedule.most_at_once()), (2, 2, 2));
+    assert_eq!((rounds.len(), schedule.messages()), (2, 2));
     assert_eq!(rounds[0].messages[1], Message::Receive { peer: 1, into: output });
     assert_eq!((rounds[0].local, rounds[1].messages), (&[][..], &[][..]));
     assert_eq!(rounds[1].local, [Local::Reduce { from: input, into: output }]);

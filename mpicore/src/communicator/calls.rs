@@ -12,6 +12,7 @@
 use mpjdev::Call;
 
 use super::Communicator;
+use super::recent::Key;
 use crate::collective::{self, Blocks, CollectiveError, Member, Operands, Order, Schedule};
 use crate::error::Error;
 use crate::memory::{Input, Output, Reduction};
@@ -34,23 +35,31 @@ impl Communicator {
         self.member()
     }
 
+    /// The schedule of a call on an intracommunicator, with what `build` is given in its key.
+    fn schedule(
+        &self,
+        name: &'static str,
+        key: Key,
+        build: impl FnOnce(Member) -> Result<Schedule, CollectiveError>,
+    ) -> Result<Schedule, Error> {
+        let member = self.intra(name)?;
+        self.0.recent.get(key, || Ok(build(member)?))
+    }
+
     /// A reduction, whose operands are in the output if there is no input.
     fn combine(
         &self,
         call: Call,
         (input, output): (Option<Input>, Output),
         reduction: Reduction,
-        build: impl FnOnce(Member, Operands) -> Result<Schedule, CollectiveError>,
+        schedule: impl FnOnce(Operands) -> Result<Schedule, Error>,
     ) -> Result<Plan, Error> {
         reduction.check()?;
         let (input, operands) = match input {
             Some(input) => (input, Operands::Input),
             None => (Input::none(), Operands::InPlace),
         };
-        let is_scan = matches!(call, Call::Scan | Call::Exscan);
-        let member = self.intra(if is_scan { "a scan" } else { "this reduction" })?;
-        let schedule = build(member, operands)?;
-        self.plan(call, schedule, (input, output), Some(reduction))
+        self.plan(call, schedule(operands)?, (input, output), Some(reduction))
     }
 
     /// Ends on no rank before it has begun on all: MPI_Barrier.
@@ -58,7 +67,9 @@ impl Communicator {
     /// # Errors
     /// See the head of the file.
     pub fn barrier(&self) -> Result<Plan, Error> {
-        let schedule = collective::barrier(self.intra("this barrier")?);
+        let key = (Call::Barrier, [None; 4]);
+        let schedule =
+            self.schedule("this barrier", key, |member| Ok(collective::barrier(member)))?;
         self.plan(Call::Barrier, schedule, (Input::none(), Output::none()), None)
     }
 
@@ -67,7 +78,9 @@ impl Communicator {
     /// # Errors
     /// See the head of the file.
     pub fn bcast(&self, buffer: Output, count: u64, root: u32) -> Result<Plan, Error> {
-        let schedule = collective::bcast(self.intra("this broadcast")?, root, count)?;
+        let key = (Call::Bcast, [Some(root.into()), Some(count), None, None]);
+        let build = |member| collective::bcast(member, root, count);
+        let schedule = self.schedule("this broadcast", key, build)?;
         self.plan(Call::Bcast, schedule, (Input::none(), buffer), None)
     }
 
@@ -78,7 +91,9 @@ impl Communicator {
     /// See the head of the file.
     pub fn gather(&self, send: Sent, output: Output, count: u64, root: u32) -> Result<Plan, Error> {
         let (input, sent) = sent(send);
-        let schedule = collective::gather(self.intra("this gather")?, root, sent, count)?;
+        let key = (Call::Gather, [Some(root.into()), sent, Some(count), None]);
+        let build = |member| collective::gather(member, root, sent, count);
+        let schedule = self.schedule("this gather", key, build)?;
         self.plan(Call::Gather, schedule, (input, output), None)
     }
 
@@ -111,7 +126,9 @@ impl Communicator {
         root: u32,
     ) -> Result<Plan, Error> {
         let (output, received) = received(receive);
-        let schedule = collective::scatter(self.intra("this scatter")?, root, count, received)?;
+        let key = (Call::Scatter, [Some(root.into()), Some(count), received, None]);
+        let build = |member| collective::scatter(member, root, count, received);
+        let schedule = self.schedule("this scatter", key, build)?;
         self.plan(Call::Scatter, schedule, (input, output), None)
     }
 
@@ -137,7 +154,9 @@ impl Communicator {
     /// See the head of the file.
     pub fn allgather(&self, send: Sent, output: Output, count: u64) -> Result<Plan, Error> {
         let (input, sent) = sent(send);
-        let schedule = collective::allgather(self.intra("this allgather")?, sent, count)?;
+        let key = (Call::Allgather, [sent, Some(count), None, None]);
+        let build = |member| collective::allgather(member, sent, count);
+        let schedule = self.schedule("this allgather", key, build)?;
         self.plan(Call::Allgather, schedule, (input, output), None)
     }
 
@@ -170,7 +189,19 @@ impl Communicator {
         let call = alltoall_call(blocks);
         let (input, sent) =
             send.map_or_else(|| (Input::none(), None), |(input, blocks)| (input, Some(blocks)));
-        let schedule = collective::alltoall(self.intra("this alltoall")?, sent, blocks)?;
+        let build = |member| collective::alltoall(member, sent, blocks);
+        let equal = |blocks| match blocks {
+            Blocks::Equal { count } => Some(count),
+            Blocks::Listed { .. } | Blocks::Typed { .. } => None,
+        };
+        let schedule = match (sent.map(equal), equal(blocks)) {
+            // Lists do not fit a key.
+            (Some(None), _) | (_, None) => build(self.intra("this alltoall")?)?,
+            (sent, count) => {
+                let key = (call, [sent.flatten(), count, None, None]);
+                self.schedule("this alltoall", key, build)?
+            }
+        };
         self.plan(call, schedule, (input, output), None)
     }
 
@@ -188,8 +219,11 @@ impl Communicator {
         root: u32,
     ) -> Result<Plan, Error> {
         let order = if reduction.op.commutes() { Order::Free } else { Order::Ranks };
-        self.combine(Call::Reduce, (input, output), reduction, |member, operands| {
-            collective::reduce(member, root, count, operands, order)
+        self.combine(Call::Reduce, (input, output), reduction, |operands| {
+            let given = [root.into(), count, operands as u64, order as u64];
+            self.schedule("this reduction", (Call::Reduce, given.map(Some)), |member| {
+                collective::reduce(member, root, count, operands, order)
+            })
         })
     }
 
@@ -204,8 +238,11 @@ impl Communicator {
         count: u64,
         reduction: Reduction,
     ) -> Result<Plan, Error> {
-        self.combine(Call::Allreduce, (input, output), reduction, |member, operands| {
-            collective::allreduce(member, count, operands)
+        self.combine(Call::Allreduce, (input, output), reduction, |operands| {
+            let key = (Call::Allreduce, [Some(count), Some(operands as u64), None, None]);
+            self.schedule("this reduction", key, |member| {
+                collective::allreduce(member, count, operands)
+            })
         })
     }
 
@@ -221,8 +258,11 @@ impl Communicator {
         count: u64,
         reduction: Reduction,
     ) -> Result<Plan, Error> {
-        self.combine(Call::ReduceScatterBlock, (input, output), reduction, |member, operands| {
-            collective::reduce_scatter_block(member, count, operands)
+        self.combine(Call::ReduceScatterBlock, (input, output), reduction, |operands| {
+            let key = (Call::ReduceScatterBlock, [Some(count), Some(operands as u64), None, None]);
+            self.schedule("this reduction", key, |member| {
+                collective::reduce_scatter_block(member, count, operands)
+            })
         })
     }
 
@@ -237,8 +277,9 @@ impl Communicator {
         counts: &[u64],
         reduction: Reduction,
     ) -> Result<Plan, Error> {
-        self.combine(Call::ReduceScatter, (input, output), reduction, |member, operands| {
-            collective::reduce_scatter(member, counts, operands)
+        self.combine(Call::ReduceScatter, (input, output), reduction, |operands| {
+            let member = self.intra("this reduction")?;
+            Ok(collective::reduce_scatter(member, counts, operands)?)
         })
     }
 
@@ -253,8 +294,9 @@ impl Communicator {
         count: u64,
         reduction: Reduction,
     ) -> Result<Plan, Error> {
-        self.combine(Call::Scan, (input, output), reduction, |member, operands| {
-            collective::scan(member, count, operands)
+        self.combine(Call::Scan, (input, output), reduction, |operands| {
+            let key = (Call::Scan, [Some(count), Some(operands as u64), None, None]);
+            self.schedule("a scan", key, |member| collective::scan(member, count, operands))
         })
     }
 
@@ -269,8 +311,9 @@ impl Communicator {
         count: u64,
         reduction: Reduction,
     ) -> Result<Plan, Error> {
-        self.combine(Call::Exscan, (input, output), reduction, |member, operands| {
-            collective::exscan(member, count, operands)
+        self.combine(Call::Exscan, (input, output), reduction, |operands| {
+            let key = (Call::Exscan, [Some(count), Some(operands as u64), None, None]);
+            self.schedule("a scan", key, |member| collective::exscan(member, count, operands))
         })
     }
 }

@@ -17,7 +17,7 @@ use crate::context_ids::{Agreement, Round};
 use crate::error::Error;
 use crate::group::Group;
 use crate::memory::{Input, Output, Reduction};
-use crate::plan::{Plan, Route};
+use crate::plan::{Plan, Route, Work};
 use crate::process::{GATHERING, Host};
 use crate::topology::Cartesian;
 
@@ -331,7 +331,8 @@ impl Communicator {
         let output = Output::keeping(vec![0; words.len()]);
         let buffers = (Input::keeping(words), output);
         let route = Route { peers, context, tag };
-        Plan::new(self, call, route, schedule, buffers, Some(Reduction::highest()))
+        let work = Work::new(schedule, buffers, Some(Reduction::highest()))?;
+        Ok(Plan::new(self, call, route, work))
     }
 
     fn highest_of(
@@ -343,7 +344,8 @@ impl Communicator {
     ) -> Result<Plan, Error> {
         let schedule = collective::allreduce(member, words.len() as u64, Operands::InPlace)?;
         let buffers = (Input::none(), Output::keeping(words));
-        Plan::new(self, call, route, schedule, buffers, Some(Reduction::highest()))
+        let work = Work::new(schedule, buffers, Some(Reduction::highest()))?;
+        Ok(Plan::new(self, call, route, work))
     }
 
     /// The words of all ranks of an intracommunicator, in their order.
@@ -386,8 +388,8 @@ impl OtherGroup<'_> {
         let blocks = [words.len() as u64, expected as u64].map(|count| Blocks::Equal { count });
         let schedule = inter::alltoall(InterMember::new(0, 1, 1)?, blocks[0], blocks[1])?;
         let buffers = (Input::keeping(words), Output::keeping(vec![0; expected]));
-        let call = Call::IntercommCreate;
-        Plan::new(self.peers, call, route, schedule, buffers, None)?.run_and_keep()
+        let work = Work::new(schedule, buffers, None)?;
+        Plan::new(self.peers, Call::IntercommCreate, route, work).run_and_keep()
     }
 }
 

@@ -57,6 +57,15 @@ impl Creating {
     }
 }
 
+impl Drop for Creating {
+    /// The device forgets the request when it has ended.
+    fn drop(&mut self) {
+        if let Some(request) = self.request.take() {
+            self.parent.device().detach(request, Box::new(()));
+        }
+    }
+}
+
 impl Communicator {
     /// [`Communicator::dup`] without waiting: MPI_Comm_idup. The copy callbacks of attributes run in this call; if
     /// one fails, that is the outcome.

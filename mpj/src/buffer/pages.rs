@@ -5,6 +5,14 @@ use std::io::{BufRead, BufReader};
 use std::ops::Range;
 
 /// What memory lies on.
+///
+/// ```
+/// match mpj::alloc_buffer::<f64>(1 << 17)?.pages() {
+///     mpj::Pages::Huge => println!("1 MiB takes a huge page"),
+///     other => println!("messages may be slower: {other:?}"),
+/// }
+/// # Ok::<(), mpj::Error>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Pages {

@@ -23,6 +23,11 @@ pub struct Blocks {
 
 impl Blocks {
     /// Blocks of so many elements, one behind the other in the order of ranks.
+    ///
+    /// ```
+    /// let blocks = mpj::Blocks::packed([2, 0, 3]);
+    /// assert_eq!(blocks, mpj::Blocks::at([(0, 2), (2, 0), (2, 3)]));
+    /// ```
     pub fn packed(counts: impl IntoIterator<Item = usize>) -> Self {
         let mut end = 0_usize;
         Self::at(counts.into_iter().map(|count| {
@@ -33,6 +38,12 @@ impl Blocks {
     }
 
     /// Blocks that begin at these elements and have so many: `(start, count)` for each rank.
+    ///
+    /// ```
+    /// // All ranks get the same two elements.
+    /// let blocks = mpj::Blocks::at([(4, 2); 3]);
+    /// assert_eq!((blocks.len(), blocks.end()), (3, 6));
+    /// ```
     pub fn at(blocks: impl IntoIterator<Item = (usize, usize)>) -> Self {
         let blocks = blocks
             .into_iter()
@@ -42,21 +53,40 @@ impl Blocks {
     }
 
     /// How many blocks there are.
+    ///
+    /// ```
+    /// assert_eq!(mpj::Blocks::packed([2, 0, 3]).len(), 3);
+    /// ```
     pub fn len(&self) -> usize {
         self.counts.len()
     }
 
     /// Whether there are none.
+    ///
+    /// ```
+    /// assert!(mpj::Blocks::packed([]).is_empty());
+    /// assert!(!mpj::Blocks::packed([0]).is_empty());
+    /// ```
     pub fn is_empty(&self) -> bool {
         self.counts.is_empty()
     }
 
     /// The elements of a rank's block; none if there is no such block.
+    ///
+    /// ```
+    /// let blocks = mpj::Blocks::packed([2, 0, 3]);
+    /// assert_eq!((blocks.count(2), blocks.count(3)), (3, 0));
+    /// ```
     pub fn count(&self, rank: usize) -> usize {
         self.counts.get(rank).map_or(0, |count| *count as usize)
     }
 
     /// How long a buffer has to be at least to have all blocks.
+    ///
+    /// ```
+    /// let blocks = mpj::Blocks::at([(4, 3), (0, 2)]);
+    /// assert_eq!(vec![0; blocks.end()].len(), 7);
+    /// ```
     pub fn end(&self) -> usize {
         let ends = self.counts.iter().zip(&self.displacements);
         let ends = ends.map(|(count, start)| (*count as usize).saturating_add(*start as usize));
@@ -64,7 +94,7 @@ impl Blocks {
     }
 
     /// The blocks as the core takes them.
-    pub(super) fn as_core(&self) -> mpicore::collective::Blocks<'_> {
+    pub(crate) fn as_core(&self) -> mpicore::collective::Blocks<'_> {
         let (counts, displacements) = (&*self.counts, &*self.displacements);
         mpicore::collective::Blocks::Listed { counts, displacements }
     }

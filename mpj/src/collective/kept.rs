@@ -1,15 +1,13 @@
 //! Collective calls that are kept, to be started as often as is wanted (MPI-4.1 section 6.13).
 
-use std::sync::Arc;
-
 use mpicore::{Persistent, Plan};
 
+use super::{Blocks, Given, Room};
 use crate::communicator::Communicator;
 use crate::datatype::Datatype;
 use crate::error::Error;
 use crate::lent::Kept;
 use crate::op::Operation;
-use crate::rank_device::RankDevice;
 
 /// A collective call with its buffers, which is started by [`start`](Self::start) and complete after
 /// [`wait`](Self::wait), again and again. In between the program reads and writes the buffers.
@@ -31,7 +29,7 @@ use crate::rank_device::RankDevice;
 /// # Ok::<(), mpj::local::LocalError>(())
 /// ```
 pub struct PersistentCollective<T: Datatype> {
-    device: Arc<RankDevice>,
+    communicator: Communicator,
     plan: Persistent,
     /// While it is under way.
     open: Option<mpjdev::Request>,
@@ -44,10 +42,20 @@ impl<T: Datatype> PersistentCollective<T> {
     ///
     /// # Errors
     /// A call that was started and not waited for; the device has failed.
+    ///
+    /// ```
+    /// mpj::local::run(2, |world| {
+    ///     let mut kept = world.broadcast_init(vec![world.rank()], 1).unwrap();
+    ///     kept.start().unwrap();
+    ///     assert!(kept.start().is_err(), "it is under way");
+    ///     kept.wait().unwrap();
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
     pub fn start(&mut self) -> Result<(), Error> {
         self.check_idle()?;
         let started = self.plan.start();
-        self.open = Some(self.device.answer(started)?);
+        self.open = Some(self.communicator.answer(started)?);
         Ok(())
     }
 
@@ -55,12 +63,20 @@ impl<T: Datatype> PersistentCollective<T> {
     ///
     /// # Errors
     /// What the blocking form of the call says.
+    ///
+    /// ```
+    /// mpj::local::run(2, |world| {
+    ///     let mut kept = world.broadcast_init(vec![world.rank()], 1).unwrap();
+    ///     kept.wait().unwrap(); // It was not started.
+    ///     kept.start().unwrap();
+    ///     kept.wait().unwrap();
+    ///     assert_eq!(kept.buffer().unwrap(), [1]);
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
     pub fn wait(&mut self) -> Result<(), Error> {
         match self.open.take() {
-            Some(request) => {
-                let ended = self.device.iwait(request).map_err(mpicore::Error::from);
-                self.device.answer(ended).map(drop)
-            }
+            Some(request) => self.communicator.ended(request, &self.plan.steps()),
             None => Ok(()),
         }
     }
@@ -69,18 +85,41 @@ impl<T: Datatype> PersistentCollective<T> {
     ///
     /// # Errors
     /// As [`PersistentCollective::wait`].
+    ///
+    /// ```
+    /// mpj::local::run(2, |world| {
+    ///     let mut kept = world.barrier_init().unwrap();
+    ///     kept.start().unwrap();
+    ///     while !kept.test().unwrap() {
+    ///         // Work that the others do not have to wait for.
+    ///     }
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
     pub fn test(&mut self) -> Result<bool, Error> {
         if self.open.is_none() {
             return Ok(true);
         }
-        let ended = self.device.itest(&mut self.open).map_err(mpicore::Error::from);
-        Ok(self.device.answer_look(ended)?.is_some())
+        let ended = self.communicator.tested(&mut self.open, &self.plan.steps())?;
+        Ok(ended.is_some())
     }
 
     /// What is sent; empty for calls with one buffer.
     ///
     /// # Errors
     /// While it is under way.
+    ///
+    /// ```
+    /// mpj::local::run(2, |world| {
+    ///     let mut all = world.all_gather_init(vec![0], vec![0; 2]).unwrap();
+    ///     all.data_mut().unwrap()[0] = world.rank() + 5;
+    ///     all.start().unwrap();
+    ///     assert!(all.data_mut().is_err(), "it is under way");
+    ///     all.wait().unwrap();
+    ///     assert_eq!(all.buffer().unwrap(), [5, 6]);
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
     pub fn data_mut(&mut self) -> Result<&mut [T], Error> {
         self.check_idle()?;
         Ok(self.data.elements_mut())
@@ -90,6 +129,17 @@ impl<T: Datatype> PersistentCollective<T> {
     ///
     /// # Errors
     /// While it is under way.
+    ///
+    /// ```
+    /// mpj::local::run(2, |world| {
+    ///     let mut word = world.broadcast_init(vec![world.rank()], 1).unwrap();
+    ///     assert_eq!(word.buffer().unwrap(), [world.rank()]);
+    ///     word.start().unwrap();
+    ///     word.wait().unwrap();
+    ///     assert_eq!(word.buffer().unwrap(), [1]);
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
     pub fn buffer(&self) -> Result<&[T], Error> {
         self.check_idle()?;
         Ok(self.into.elements())
@@ -99,6 +149,17 @@ impl<T: Datatype> PersistentCollective<T> {
     ///
     /// # Errors
     /// While it is under way.
+    ///
+    /// ```
+    /// mpj::local::run(2, |world| {
+    ///     let mut sum = world.all_reduce_init(vec![0], mpj::Op::Sum).unwrap();
+    ///     sum.buffer_mut().unwrap()[0] = world.rank() + 1;
+    ///     sum.start().unwrap();
+    ///     sum.wait().unwrap();
+    ///     assert_eq!(sum.buffer().unwrap(), [3]);
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
     pub fn buffer_mut(&mut self) -> Result<&mut [T], Error> {
         self.check_idle()?;
         Ok(self.into.elements_mut())
@@ -106,7 +167,7 @@ impl<T: Datatype> PersistentCollective<T> {
 
     fn check_idle(&self) -> Result<(), Error> {
         match &self.open {
-            Some(_) => Err(Error::UnderWay),
+            Some(_) => self.communicator.answer(Err(Error::UnderWay)),
             None => Ok(()),
         }
     }
@@ -118,21 +179,23 @@ impl<T: Datatype> Drop for PersistentCollective<T> {
             let empty = || Kept::new(Vec::new());
             let data = std::mem::replace(&mut self.data, empty());
             let into = std::mem::replace(&mut self.into, empty());
-            self.device.detach(request, Box::new((data, into)));
+            self.communicator.leave(request, &self.plan.steps(), (data, into));
         }
     }
 }
 
 impl Communicator {
-    fn keep<T: Datatype>(
+    /// Keeps what `plan` makes of the buffers.
+    pub(crate) fn keep<T: Datatype>(
         &self,
         data: Vec<T>,
         into: Vec<T>,
-        plan: impl FnOnce(&Kept<T>, &Kept<T>) -> Result<Plan, Error>,
+        plan: impl FnOnce(Given, Room) -> Result<Plan, Error>,
     ) -> Result<PersistentCollective<T>, Error> {
         let (data, into) = (Kept::new(data), Kept::new(into));
-        let plan = self.answer(plan(&data, &into))?.persistent();
-        Ok(PersistentCollective { device: self.device.clone(), plan, open: None, data, into })
+        let plan = data.input().and_then(|data| plan(data, into.output()?));
+        let plan = self.answer(plan)?.persistent();
+        Ok(PersistentCollective { communicator: self.clone(), plan, open: None, data, into })
     }
 
     /// A barrier to be started often (MPI_Barrier_init).
@@ -173,10 +236,106 @@ impl Communicator {
         buffer: Vec<T>,
         root: usize,
     ) -> Result<PersistentCollective<T>, Error> {
-        self.keep(Vec::new(), buffer, |_, buffer| {
-            let (buffer, count) = buffer.output()?;
-            Ok(self.core.bcast(buffer, count, Self::root(root))?)
-        })
+        self.keep(Vec::new(), buffer, |_, buffer| self.plan_broadcast(buffer, root))
+    }
+
+    /// [`Communicator::gather`] to be started often (MPI_Gather_init). `into` matters at the root alone.
+    ///
+    /// # Errors
+    /// As [`Communicator::gather`].
+    ///
+    /// ```
+    /// mpj::local::run(2, |world| {
+    ///     let mut kept = world.gather_init(vec![world.rank()], vec![9; 2], 0).unwrap();
+    ///     kept.start().unwrap();
+    ///     kept.wait().unwrap();
+    ///     assert_eq!(kept.buffer().unwrap(), [[0, 1], [9, 9]][world.rank()]);
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
+    pub fn gather_init<T: Datatype>(
+        &self,
+        data: Vec<T>,
+        into: Vec<T>,
+        root: usize,
+    ) -> Result<PersistentCollective<T>, Error> {
+        self.keep(data, into, |data, into| self.plan_gather(data, into, root))
+    }
+
+    /// [`Communicator::gatherv`] to be started often (MPI_Gatherv_init). `into` and `blocks` matter at the root alone.
+    ///
+    /// # Errors
+    /// As [`Communicator::gatherv`].
+    ///
+    /// ```
+    /// mpj::local::run(2, |world| {
+    ///     let blocks = mpj::Blocks::packed([1, 2]);
+    ///     let mine = vec![world.rank(); world.rank() + 1];
+    ///     let mut kept = world.gatherv_init(mine, vec![9; 3], &blocks, 0).unwrap();
+    ///     kept.start().unwrap();
+    ///     kept.wait().unwrap();
+    ///     assert_eq!(kept.buffer().unwrap(), [[0, 1, 1], [9; 3]][world.rank()]);
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
+    pub fn gatherv_init<T: Datatype>(
+        &self,
+        data: Vec<T>,
+        into: Vec<T>,
+        blocks: &Blocks,
+        root: usize,
+    ) -> Result<PersistentCollective<T>, Error> {
+        self.keep(data, into, |data, into| self.plan_gatherv(data, into, blocks, root))
+    }
+
+    /// [`Communicator::scatter`] to be started often (MPI_Scatter_init). `data` matters at the root alone.
+    ///
+    /// # Errors
+    /// As [`Communicator::scatter`].
+    ///
+    /// ```
+    /// mpj::local::run(2, |world| {
+    ///     let mut kept = world.scatter_init(vec![7, 8], vec![0], 0).unwrap();
+    ///     kept.start().unwrap();
+    ///     kept.wait().unwrap();
+    ///     assert_eq!(kept.buffer().unwrap(), [7 + world.rank()]);
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
+    pub fn scatter_init<T: Datatype>(
+        &self,
+        data: Vec<T>,
+        into: Vec<T>,
+        root: usize,
+    ) -> Result<PersistentCollective<T>, Error> {
+        self.keep(data, into, |data, into| self.plan_scatter(data, into, root))
+    }
+
+    /// [`Communicator::scatterv`] to be started often (MPI_Scatterv_init). `data` and `blocks` matter at the root
+    /// alone.
+    ///
+    /// # Errors
+    /// As [`Communicator::scatterv`].
+    ///
+    /// ```
+    /// mpj::local::run(2, |world| {
+    ///     let blocks = mpj::Blocks::packed([1, 2]);
+    ///     let mine = vec![0; world.rank() + 1];
+    ///     let mut kept = world.scatterv_init(vec![7, 8, 9], &blocks, mine, 0).unwrap();
+    ///     kept.start().unwrap();
+    ///     kept.wait().unwrap();
+    ///     assert_eq!(kept.buffer().unwrap(), [&[7][..], &[8, 9]][world.rank()]);
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
+    pub fn scatterv_init<T: Datatype>(
+        &self,
+        data: Vec<T>,
+        blocks: &Blocks,
+        into: Vec<T>,
+        root: usize,
+    ) -> Result<PersistentCollective<T>, Error> {
+        self.keep(data, into, |data, into| self.plan_scatterv(data, blocks, into, root))
     }
 
     /// [`Communicator::all_gather`] to be started often (MPI_Allgather_init).
@@ -198,10 +357,32 @@ impl Communicator {
         data: Vec<T>,
         into: Vec<T>,
     ) -> Result<PersistentCollective<T>, Error> {
-        self.keep(data, into, |data, into| {
-            let (data, (into, units)) = (data.input()?, into.output()?);
-            Ok(self.core.allgather(Some(data), into, self.share(units)?)?)
-        })
+        self.keep(data, into, |data, into| self.plan_all_gather(data, into))
+    }
+
+    /// [`Communicator::all_gatherv`] to be started often (MPI_Allgatherv_init).
+    ///
+    /// # Errors
+    /// As [`Communicator::all_gatherv`].
+    ///
+    /// ```
+    /// mpj::local::run(2, |world| {
+    ///     let blocks = mpj::Blocks::packed([1, 2]);
+    ///     let mine = vec![world.rank(); world.rank() + 1];
+    ///     let mut kept = world.all_gatherv_init(mine, vec![9; 3], &blocks).unwrap();
+    ///     kept.start().unwrap();
+    ///     kept.wait().unwrap();
+    ///     assert_eq!(kept.buffer().unwrap(), [0, 1, 1]);
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
+    pub fn all_gatherv_init<T: Datatype>(
+        &self,
+        data: Vec<T>,
+        into: Vec<T>,
+        blocks: &Blocks,
+    ) -> Result<PersistentCollective<T>, Error> {
+        self.keep(data, into, |data, into| self.plan_all_gatherv(data, into, blocks))
     }
 
     /// [`Communicator::all_to_all`] to be started often (MPI_Alltoall_init).
@@ -223,25 +404,177 @@ impl Communicator {
         data: Vec<T>,
         into: Vec<T>,
     ) -> Result<PersistentCollective<T>, Error> {
-        self.keep(data, into, |data, into| {
-            let ((data, sent), (into, received)) = (data.input()?, into.output()?);
-            let (sent, received) = (self.equal_blocks(sent)?, self.equal_blocks(received)?);
-            Ok(self.core.alltoall(Some((data, sent)), into, received)?)
-        })
+        self.keep(data, into, |data, into| self.plan_all_to_all(data, into))
+    }
+
+    /// [`Communicator::all_to_allv`] to be started often (MPI_Alltoallv_init).
+    ///
+    /// # Errors
+    /// As [`Communicator::all_to_allv`].
+    ///
+    /// ```
+    /// mpj::local::run(2, |world| {
+    ///     // Every rank sends one number to rank 0, and two to rank 1.
+    ///     let (sent, count) = (mpj::Blocks::packed([1, 2]), world.rank() + 1);
+    ///     let received = mpj::Blocks::packed([count; 2]);
+    ///     let (data, into) = (vec![world.rank(); 3], vec![9; 2 * count]);
+    ///     let mut kept = world.all_to_allv_init(data, &sent, into, &received).unwrap();
+    ///     kept.start().unwrap();
+    ///     kept.wait().unwrap();
+    ///     assert_eq!(kept.buffer().unwrap(), [&[0, 1][..], &[0, 0, 1, 1]][world.rank()]);
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
+    pub fn all_to_allv_init<T: Datatype>(
+        &self,
+        data: Vec<T>,
+        sent: &Blocks,
+        into: Vec<T>,
+        received: &Blocks,
+    ) -> Result<PersistentCollective<T>, Error> {
+        self.keep(data, into, |data, into| self.plan_all_to_allv(data, sent, into, received))
+    }
+
+    /// [`Communicator::reduce`] to be started often (MPI_Reduce_init). `into` matters at the root alone.
+    ///
+    /// # Errors
+    /// As [`Communicator::reduce`].
+    ///
+    /// ```
+    /// mpj::local::run(3, |world| {
+    ///     let mut kept = world.reduce_init(vec![world.rank()], vec![9], mpj::Op::Sum, 0).unwrap();
+    ///     kept.start().unwrap();
+    ///     kept.wait().unwrap();
+    ///     assert_eq!(kept.buffer().unwrap(), [[3], [9], [9]][world.rank()]);
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
+    pub fn reduce_init<T: Datatype>(
+        &self,
+        data: Vec<T>,
+        into: Vec<T>,
+        op: impl Operation<T>,
+        root: usize,
+    ) -> Result<PersistentCollective<T>, Error> {
+        self.keep(data, into, |data, into| self.plan_reduce(data, into, op.reduction(), root))
     }
 
     /// [`Communicator::all_reduce`] to be started often (MPI_Allreduce_init). See [`PersistentCollective`].
     ///
     /// # Errors
     /// As [`Communicator::all_reduce`].
+    ///
+    /// ```
+    /// mpj::local::run(3, |world| {
+    ///     let mut most = world.all_reduce_init(vec![world.rank()], mpj::Op::Max).unwrap();
+    ///     most.start().unwrap();
+    ///     most.wait().unwrap();
+    ///     assert_eq!(most.buffer().unwrap(), [2]);
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
     pub fn all_reduce_init<T: Datatype>(
         &self,
         buffer: Vec<T>,
         op: impl Operation<T>,
     ) -> Result<PersistentCollective<T>, Error> {
-        self.keep(Vec::new(), buffer, |_, buffer| {
-            let (buffer, count) = buffer.output()?;
-            Ok(self.core.allreduce(None, buffer, count, op.reduction())?)
+        self.keep(Vec::new(), buffer, |_, buffer| self.plan_all_reduce(buffer, op.reduction()))
+    }
+
+    /// [`Communicator::reduce_scatter_block`] to be started often (MPI_Reduce_scatter_block_init).
+    ///
+    /// # Errors
+    /// As [`Communicator::reduce_scatter_block`].
+    ///
+    /// ```
+    /// use mpj::Op;
+    /// mpj::local::run(2, |world| {
+    ///     let mut kept = world.reduce_scatter_block_init(vec![1, 10], vec![0], Op::Sum).unwrap();
+    ///     kept.start().unwrap();
+    ///     kept.wait().unwrap();
+    ///     assert_eq!(kept.buffer().unwrap(), [[2], [20]][world.rank()]);
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
+    pub fn reduce_scatter_block_init<T: Datatype>(
+        &self,
+        data: Vec<T>,
+        into: Vec<T>,
+        op: impl Operation<T>,
+    ) -> Result<PersistentCollective<T>, Error> {
+        self.keep(data, into, |data, into| {
+            self.plan_reduce_scatter_block(data, into, op.reduction())
         })
+    }
+
+    /// [`Communicator::reduce_scatter`] to be started often (MPI_Reduce_scatter_init).
+    ///
+    /// # Errors
+    /// As [`Communicator::reduce_scatter`].
+    ///
+    /// ```
+    /// mpj::local::run(2, |world| {
+    ///     let (data, mine) = (vec![1, 10, 100], vec![0; world.rank() + 1]);
+    ///     let mut kept = world.reduce_scatter_init(data, mine, &[1, 2], mpj::Op::Sum).unwrap();
+    ///     kept.start().unwrap();
+    ///     kept.wait().unwrap();
+    ///     assert_eq!(kept.buffer().unwrap(), [&[2][..], &[20, 200]][world.rank()]);
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
+    pub fn reduce_scatter_init<T: Datatype>(
+        &self,
+        data: Vec<T>,
+        into: Vec<T>,
+        counts: &[usize],
+        op: impl Operation<T>,
+    ) -> Result<PersistentCollective<T>, Error> {
+        self.keep(data, into, |data, into| {
+            self.plan_reduce_scatter(data, into, counts, op.reduction())
+        })
+    }
+
+    /// [`Communicator::scan`] to be started often (MPI_Scan_init).
+    ///
+    /// # Errors
+    /// As [`Communicator::scan`].
+    ///
+    /// ```
+    /// mpj::local::run(3, |world| {
+    ///     let mut kept = world.scan_init(vec![world.rank() + 1], mpj::Op::Sum).unwrap();
+    ///     kept.start().unwrap();
+    ///     kept.wait().unwrap();
+    ///     assert_eq!(kept.buffer().unwrap(), [[1], [3], [6]][world.rank()]);
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
+    pub fn scan_init<T: Datatype>(
+        &self,
+        buffer: Vec<T>,
+        op: impl Operation<T>,
+    ) -> Result<PersistentCollective<T>, Error> {
+        self.keep(Vec::new(), buffer, |_, buffer| self.plan_scan(buffer, op.reduction()))
+    }
+
+    /// [`Communicator::exscan`] to be started often (MPI_Exscan_init).
+    ///
+    /// # Errors
+    /// As [`Communicator::exscan`].
+    ///
+    /// ```
+    /// mpj::local::run(3, |world| {
+    ///     let mut kept = world.exscan_init(vec![world.rank() + 1], mpj::Op::Sum).unwrap();
+    ///     kept.start().unwrap();
+    ///     kept.wait().unwrap();
+    ///     assert_eq!(kept.buffer().unwrap(), [[1], [1], [3]][world.rank()]);
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
+    pub fn exscan_init<T: Datatype>(
+        &self,
+        buffer: Vec<T>,
+        op: impl Operation<T>,
+    ) -> Result<PersistentCollective<T>, Error> {
+        self.keep(Vec::new(), buffer, |_, buffer| self.plan_exscan(buffer, op.reduction()))
     }
 }

@@ -1,8 +1,8 @@
 //! Collective calls that move data (MPI-4.1 sections 6.4 to 6.8): what they plan, and their blocking forms.
 
-use mpicore::Plan;
+use mpicore::{Input, Output, Plan};
 
-use super::Blocks;
+use super::{Blocks, Given, Room};
 use crate::communicator::Communicator;
 use crate::error::Error;
 use crate::memory::core::{input, output};
@@ -10,65 +10,93 @@ use crate::memory::{RecvBuffer, SendBuffer};
 
 /// What is planned; the caller keeps the borrows until the plan has run.
 impl Communicator {
-    pub(super) fn plan_broadcast<B: RecvBuffer + ?Sized>(
-        &self,
-        buffer: &mut B,
-        root: usize,
-    ) -> Result<Plan, Error> {
-        let (buffer, count) = output(buffer)?;
+    pub(super) fn plan_broadcast(&self, (buffer, count): Room, root: usize) -> Result<Plan, Error> {
         Ok(self.core.bcast(buffer, count, Self::root(root))?)
     }
 
-    pub(super) fn plan_gather<S: SendBuffer + ?Sized, R: RecvBuffer + ?Sized>(
+    pub(super) fn plan_gather(
         &self,
-        data: &S,
-        into: &mut R,
+        data: Given,
+        (into, units): Room,
         root: usize,
     ) -> Result<Plan, Error> {
-        let (data, (into, count)) = (input(data)?, output(into)?);
-        let count = if self.rank() == root { self.share(count)? } else { 0 };
+        let count = if self.rank() == root { self.share(units)? } else { 0 };
         Ok(self.core.gather(Some(data), into, count, Self::root(root))?)
     }
 
-    pub(super) fn plan_scatter<S: SendBuffer + ?Sized, R: RecvBuffer + ?Sized>(
+    pub(super) fn plan_gatherv(
         &self,
-        data: &S,
-        into: &mut R,
+        data: Given,
+        (into, _): Room,
+        blocks: &Blocks,
         root: usize,
     ) -> Result<Plan, Error> {
-        let ((data, count), into) = (input(data)?, output(into)?);
-        let count = if self.rank() == root { self.share(count)? } else { 0 };
+        Ok(self.core.gatherv(Some(data), into, blocks.as_core(), Self::root(root))?)
+    }
+
+    pub(super) fn plan_scatter(
+        &self,
+        (data, units): Given,
+        into: Room,
+        root: usize,
+    ) -> Result<Plan, Error> {
+        let count = if self.rank() == root { self.share(units)? } else { 0 };
         Ok(self.core.scatter(data, count, Some(into), Self::root(root))?)
     }
 
-    pub(super) fn plan_all_gather<S: SendBuffer + ?Sized, R: RecvBuffer + ?Sized>(
+    pub(super) fn plan_scatterv(
         &self,
-        data: &S,
-        into: &mut R,
+        (data, _): Given,
+        blocks: &Blocks,
+        into: Room,
+        root: usize,
     ) -> Result<Plan, Error> {
-        let (data, (into, count)) = (input(data)?, output(into)?);
-        Ok(self.core.allgather(Some(data), into, self.share(count)?)?)
+        Ok(self.core.scatterv(data, blocks.as_core(), Some(into), Self::root(root))?)
     }
 
-    pub(super) fn plan_all_to_all<S: SendBuffer + ?Sized, R: RecvBuffer + ?Sized>(
+    pub(super) fn plan_all_gather(&self, data: Given, (into, units): Room) -> Result<Plan, Error> {
+        Ok(self.core.allgather(Some(data), into, self.share(units)?)?)
+    }
+
+    pub(super) fn plan_all_gatherv(
         &self,
-        data: &S,
-        into: &mut R,
+        data: Given,
+        (into, _): Room,
+        blocks: &Blocks,
     ) -> Result<Plan, Error> {
-        let ((data, sent), (into, received)) = (input(data)?, output(into)?);
+        Ok(self.core.allgatherv(Some(data), into, blocks.as_core())?)
+    }
+
+    pub(super) fn plan_all_to_all(
+        &self,
+        (data, sent): Given,
+        (into, received): Room,
+    ) -> Result<Plan, Error> {
         let (sent, received) = (self.equal_blocks(sent)?, self.equal_blocks(received)?);
         Ok(self.core.alltoall(Some((data, sent)), into, received)?)
     }
 
-    pub(super) fn plan_all_to_allv<S: SendBuffer + ?Sized, R: RecvBuffer + ?Sized>(
+    pub(super) fn plan_all_to_allv(
         &self,
-        data: &S,
+        (data, _): Given,
         sent: &Blocks,
-        into: &mut R,
+        (into, _): Room,
         received: &Blocks,
     ) -> Result<Plan, Error> {
-        let ((data, _), (into, _)) = (input(data)?, output(into)?);
         Ok(self.core.alltoall(Some((data, sent.as_core())), into, received.as_core())?)
+    }
+
+    pub(super) fn plan_all_to_allw<S: SendBuffer, R: RecvBuffer>(
+        &self,
+        data: &[S],
+        into: &mut [R],
+    ) -> Result<Plan, Error> {
+        let typed = |entries| mpicore::collective::Blocks::Typed { entries };
+        let (sent, received) = (typed(data.len()), typed(into.len()));
+        let data = data.iter().map(input).collect::<Result<Vec<_>, _>>()?;
+        let into = into.iter_mut().map(output).collect::<Result<Vec<_>, _>>()?;
+        let (data, into) = (Input::of_blocks(data), Output::of_blocks(into));
+        Ok(self.core.alltoall(Some((data, sent)), into, received)?)
     }
 }
 
@@ -92,7 +120,7 @@ impl Communicator {
         buffer: &mut B,
         root: usize,
     ) -> Result<(), Error> {
-        self.run(self.plan_broadcast(buffer, root))
+        self.run(output(buffer).and_then(|buffer| self.plan_broadcast(buffer, root)))
     }
 
     /// Brings the elements of all ranks, who have as many each, to the root, in the order of ranks (MPI_Gather).
@@ -118,7 +146,7 @@ impl Communicator {
     where
         R: RecvBuffer<Element = S::Element> + ?Sized,
     {
-        self.run(self.plan_gather(data, into, root))
+        self.run_with(data, into, |data, into| self.plan_gather(data, into, root))
     }
 
     /// [`Communicator::gather`] for the root, whose own part is in its place in `all` already; the others call
@@ -126,6 +154,19 @@ impl Communicator {
     ///
     /// # Errors
     /// As [`Communicator::gather`]; on a rank that is not the root.
+    ///
+    /// ```
+    /// mpj::local::run(3, |world| {
+    ///     if world.rank() == 0 {
+    ///         let mut all = [7_usize, 0, 0];
+    ///         world.gather_in_place(&mut all, 0).unwrap();
+    ///         assert_eq!(all, [7, 1, 2]);
+    ///     } else {
+    ///         world.gather(&world.rank(), &mut [], 0).unwrap();
+    ///     }
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
     pub fn gather_in_place<R: RecvBuffer + ?Sized>(
         &self,
         all: &mut R,
@@ -142,6 +183,16 @@ impl Communicator {
     ///
     /// # Errors
     /// As [`Communicator::gather`]; at the root, blocks that are not inside of `into`, or not one for each rank.
+    ///
+    /// ```
+    /// mpj::local::run(2, |world| {
+    ///     let blocks = mpj::Blocks::packed([1, 2]);
+    ///     let mut all = if world.rank() == 0 { vec![0; 3] } else { vec![] };
+    ///     world.gatherv(&vec![world.rank(); world.rank() + 1], &mut all, &blocks, 0).unwrap();
+    ///     assert!(world.rank() > 0 || all == [0, 1, 1]);
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
     pub fn gatherv<S: SendBuffer + ?Sized, R>(
         &self,
         data: &S,
@@ -152,11 +203,7 @@ impl Communicator {
     where
         R: RecvBuffer<Element = S::Element> + ?Sized,
     {
-        let plan = input(data).and_then(|data| {
-            let (into, _) = output(into)?;
-            Ok(self.core.gatherv(Some(data), into, blocks.as_core(), Self::root(root))?)
-        });
-        self.run(plan)
+        self.run_with(data, into, |data, into| self.plan_gatherv(data, into, blocks, root))
     }
 
     /// Brings to each rank its part of the root's elements (MPI_Scatter). `data` matters at the root alone.
@@ -183,7 +230,7 @@ impl Communicator {
     where
         R: RecvBuffer<Element = S::Element> + ?Sized,
     {
-        self.run(self.plan_scatter(data, into, root))
+        self.run_with(data, into, |data, into| self.plan_scatter(data, into, root))
     }
 
     /// [`Communicator::scatter`] for the root, whose own part stays in `data`; the others call `scatter` (MPI_Scatter
@@ -191,6 +238,19 @@ impl Communicator {
     ///
     /// # Errors
     /// As [`Communicator::scatter`]; on a rank that is not the root.
+    ///
+    /// ```
+    /// mpj::local::run(3, |world| {
+    ///     if world.rank() == 0 {
+    ///         world.scatter_in_place(&[7_usize, 8, 9], 0).unwrap();
+    ///     } else {
+    ///         let mut mine = 0;
+    ///         world.scatter::<[usize], _>(&[], &mut mine, 0).unwrap();
+    ///         assert_eq!(mine, 7 + world.rank());
+    ///     }
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
     pub fn scatter_in_place<S: SendBuffer + ?Sized>(
         &self,
         data: &S,
@@ -228,11 +288,7 @@ impl Communicator {
     where
         R: RecvBuffer<Element = S::Element> + ?Sized,
     {
-        let plan = output(into).and_then(|into| {
-            let (data, _) = input(data)?;
-            Ok(self.core.scatterv(data, blocks.as_core(), Some(into), Self::root(root))?)
-        });
-        self.run(plan)
+        self.run_with(data, into, |data, into| self.plan_scatterv(data, blocks, into, root))
     }
 
     /// Brings the elements of all ranks, who have as many each, to all, in the order of ranks (MPI_Allgather).
@@ -252,7 +308,7 @@ impl Communicator {
     where
         R: RecvBuffer<Element = S::Element> + ?Sized,
     {
-        self.run(self.plan_all_gather(data, into))
+        self.run_with(data, into, |data, into| self.plan_all_gather(data, into))
     }
 
     /// [`Communicator::all_gather`] where each rank's own part is in its place already (MPI_Allgather with
@@ -260,6 +316,16 @@ impl Communicator {
     ///
     /// # Errors
     /// As [`Communicator::all_gather`].
+    ///
+    /// ```
+    /// mpj::local::run(3, |world| {
+    ///     let mut all = [9; 3];
+    ///     all[world.rank()] = world.rank();
+    ///     world.all_gather_in_place(&mut all).unwrap();
+    ///     assert_eq!(all, [0, 1, 2]);
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
     pub fn all_gather_in_place<R: RecvBuffer + ?Sized>(&self, all: &mut R) -> Result<(), Error> {
         let plan = output(all)
             .and_then(|(all, count)| Ok(self.core.allgather(None, all, self.share(count)?)?));
@@ -289,11 +355,7 @@ impl Communicator {
     where
         R: RecvBuffer<Element = S::Element> + ?Sized,
     {
-        let plan = input(data).and_then(|data| {
-            let (into, _) = output(into)?;
-            Ok(self.core.allgatherv(Some(data), into, blocks.as_core())?)
-        });
-        self.run(plan)
+        self.run_with(data, into, |data, into| self.plan_all_gatherv(data, into, blocks))
     }
 
     /// Brings part `r` of each rank's elements to rank `r`, in the order of ranks (MPI_Alltoall).
@@ -315,13 +377,22 @@ impl Communicator {
     where
         R: RecvBuffer<Element = S::Element> + ?Sized,
     {
-        self.run(self.plan_all_to_all(data, into))
+        self.run_with(data, into, |data, into| self.plan_all_to_all(data, into))
     }
 
     /// [`Communicator::all_to_all`] where what is sent is replaced by what comes (MPI_Alltoall with MPI_IN_PLACE).
     ///
     /// # Errors
     /// As [`Communicator::all_to_all`].
+    ///
+    /// ```
+    /// mpj::local::run(2, |world| {
+    ///     let mut data = [10 * world.rank(), 10 * world.rank() + 1];
+    ///     world.all_to_all_in_place(&mut data).unwrap();
+    ///     assert_eq!(data, [world.rank(), 10 + world.rank()]);
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
     pub fn all_to_all_in_place<R: RecvBuffer + ?Sized>(&self, data: &mut R) -> Result<(), Error> {
         let plan = output(data).and_then(|(data, units)| {
             Ok(self.core.alltoall(None, data, self.equal_blocks(units)?)?)
@@ -357,6 +428,31 @@ impl Communicator {
     where
         R: RecvBuffer<Element = S::Element> + ?Sized,
     {
-        self.run(self.plan_all_to_allv(data, sent, into, received))
+        self.run_with(data, into, |data, into| self.plan_all_to_allv(data, sent, into, received))
+    }
+
+    /// [`Communicator::all_to_all`] from and into a buffer for each rank, which lies wherever it likes, in memory of
+    /// whatever layout (MPI_Alltoallw): `data[r]` goes to rank `r`, and what comes from there to `into[r]`, which has
+    /// as many elements.
+    ///
+    /// # Errors
+    /// As [`Communicator::all_to_all`]; not one buffer for each rank; one that names an element twice, to receive into.
+    ///
+    /// ```
+    /// mpj::local::run(2, |world| {
+    ///     // The halves of a row go to the ranks, and what comes is a column of a matrix.
+    ///     let (row, mut matrix) = ([1, 2, 3, 4].map(|x| x + 10 * world.rank()), [0; 4]);
+    ///     let halves: Vec<_> = row.chunks(2).collect();
+    ///     let mut columns = mpj::split_columns_mut(&mut matrix, 2, [1, 1]).unwrap();
+    ///     world.all_to_allw(&halves, &mut columns).unwrap();
+    ///     assert_eq!(matrix, [[1, 11, 2, 12], [3, 13, 4, 14]][world.rank()]);
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
+    pub fn all_to_allw<S: SendBuffer, R>(&self, data: &[S], into: &mut [R]) -> Result<(), Error>
+    where
+        R: RecvBuffer<Element = S::Element>,
+    {
+        self.run(self.plan_all_to_allw(data, into))
     }
 }

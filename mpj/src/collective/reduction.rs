@@ -1,36 +1,72 @@
 //! Reductions (MPI-4.1 sections 6.9 to 6.12): what they plan, and their blocking forms.
 
-use mpicore::Plan;
+use mpicore::{Plan, Reduction};
 
+use super::{Given, Room};
 use crate::communicator::Communicator;
 use crate::error::Error;
-use crate::memory::core::{input, output};
+use crate::memory::core::output;
 use crate::memory::{RecvBuffer, SendBuffer};
 use crate::op::Operation;
 
 /// What is planned; the caller keeps the borrows until the plan has run.
 impl Communicator {
-    pub(super) fn plan_all_reduce<B: RecvBuffer + ?Sized>(
+    pub(super) fn plan_all_reduce(
         &self,
-        buffer: &mut B,
-        op: impl Operation<B::Element>,
+        (buffer, count): Room,
+        reduction: Reduction,
     ) -> Result<Plan, Error> {
-        let (buffer, count) = output(buffer)?;
-        Ok(self.core.allreduce(None, buffer, count, op.reduction())?)
+        Ok(self.core.allreduce(None, buffer, count, reduction)?)
     }
 
-    pub(super) fn plan_reduce<S: SendBuffer + ?Sized, R: RecvBuffer + ?Sized>(
+    pub(super) fn plan_reduce(
         &self,
-        data: &S,
-        into: &mut R,
-        op: impl Operation<S::Element>,
+        (data, count): Given,
+        (into, room): Room,
+        reduction: Reduction,
         root: usize,
     ) -> Result<Plan, Error> {
-        let ((data, count), (into, room)) = (input(data)?, output(into)?);
         if self.rank() == root {
             same_length(count, room)?;
         }
-        Ok(self.core.reduce(Some(data), into, count, op.reduction(), Self::root(root))?)
+        Ok(self.core.reduce(Some(data), into, count, reduction, Self::root(root))?)
+    }
+
+    pub(super) fn plan_reduce_scatter_block(
+        &self,
+        (data, all): Given,
+        (into, count): Room,
+        reduction: Reduction,
+    ) -> Result<Plan, Error> {
+        same_length(self.share(all)?, count)?;
+        Ok(self.core.reduce_scatter_block(Some(data), into, count, reduction)?)
+    }
+
+    pub(super) fn plan_reduce_scatter(
+        &self,
+        (data, all): Given,
+        (into, count): Room,
+        counts: &[usize],
+        reduction: Reduction,
+    ) -> Result<Plan, Error> {
+        let counts = divided(counts, self.rank(), all, count)?;
+        Ok(self.core.reduce_scatter(Some(data), into, &counts, reduction)?)
+    }
+
+    pub(super) fn plan_scan(
+        &self,
+        (buffer, count): Room,
+        reduction: Reduction,
+    ) -> Result<Plan, Error> {
+        Ok(self.core.scan(None, buffer, count, reduction)?)
+    }
+
+    pub(super) fn plan_exscan(
+        &self,
+        (buffer, count): Room,
+        reduction: Reduction,
+    ) -> Result<Plan, Error> {
+        Ok(self.core.exscan(None, buffer, count, reduction)?)
     }
 }
 
@@ -78,7 +114,7 @@ impl Communicator {
         buffer: &mut B,
         op: impl Operation<B::Element>,
     ) -> Result<(), Error> {
-        self.run(self.plan_all_reduce(buffer, op))
+        self.run(output(buffer).and_then(|buffer| self.plan_all_reduce(buffer, op.reduction())))
     }
 
     /// [`Communicator::all_reduce`] with the results in a buffer of their own (MPI_Allreduce).
@@ -104,12 +140,10 @@ impl Communicator {
     where
         R: RecvBuffer<Element = S::Element> + ?Sized,
     {
-        let plan = input(data).and_then(|(data, count)| {
-            let (into, room) = output(into)?;
+        self.run_with(data, into, |(data, count), (into, room)| {
             same_length(count, room)?;
             Ok(self.core.allreduce(Some(data), into, count, op.reduction())?)
-        });
-        self.run(plan)
+        })
     }
 
     /// Combines the elements of all ranks, and leaves the results with the root (MPI_Reduce). `into` matters at the
@@ -137,7 +171,7 @@ impl Communicator {
     where
         R: RecvBuffer<Element = S::Element> + ?Sized,
     {
-        self.run(self.plan_reduce(data, into, op, root))
+        self.run_with(data, into, |data, into| self.plan_reduce(data, into, op.reduction(), root))
     }
 
     /// [`Communicator::reduce`] for the root, whose operands the results replace; the others call `reduce`
@@ -145,6 +179,20 @@ impl Communicator {
     ///
     /// # Errors
     /// As [`Communicator::reduce`]; on a rank that is not the root.
+    ///
+    /// ```
+    /// use mpj::Op;
+    /// mpj::local::run(3, |world| {
+    ///     let mut sum = world.rank() + 1;
+    ///     if world.rank() == 0 {
+    ///         world.reduce_in_place(&mut sum, Op::Sum, 0).unwrap();
+    ///         assert_eq!(sum, 6);
+    ///     } else {
+    ///         world.reduce(&sum, &mut [], Op::Sum, 0).unwrap();
+    ///     }
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
     pub fn reduce_in_place<B: RecvBuffer + ?Sized>(
         &self,
         buffer: &mut B,
@@ -180,12 +228,9 @@ impl Communicator {
     where
         R: RecvBuffer<Element = S::Element> + ?Sized,
     {
-        let plan = input(data).and_then(|(data, all)| {
-            let (into, count) = output(into)?;
-            same_length(self.share(all)?, count)?;
-            Ok(self.core.reduce_scatter_block(Some(data), into, count, op.reduction())?)
-        });
-        self.run(plan)
+        self.run_with(data, into, |data, into| {
+            self.plan_reduce_scatter_block(data, into, op.reduction())
+        })
     }
 
     /// [`Communicator::reduce_scatter_block`] where rank `r` gets `counts[r]` elements (MPI_Reduce_scatter).
@@ -212,12 +257,9 @@ impl Communicator {
     where
         R: RecvBuffer<Element = S::Element> + ?Sized,
     {
-        let plan = input(data).and_then(|(data, all)| {
-            let (into, count) = output(into)?;
-            let counts = divided(counts, self.rank(), all, count)?;
-            Ok(self.core.reduce_scatter(Some(data), into, &counts, op.reduction())?)
-        });
-        self.run(plan)
+        self.run_with(data, into, |data, into| {
+            self.plan_reduce_scatter(data, into, counts, op.reduction())
+        })
     }
 
     /// Combines the elements of all ranks up to this one, which replace them (MPI_Scan with MPI_IN_PLACE).
@@ -239,9 +281,7 @@ impl Communicator {
         buffer: &mut B,
         op: impl Operation<B::Element>,
     ) -> Result<(), Error> {
-        let plan = output(buffer)
-            .and_then(|(buffer, count)| Ok(self.core.scan(None, buffer, count, op.reduction())?));
-        self.run(plan)
+        self.run(output(buffer).and_then(|buffer| self.plan_scan(buffer, op.reduction())))
     }
 
     /// Combines the elements of all ranks before this one, which replace them; rank 0 keeps its own (MPI_Exscan with
@@ -264,9 +304,6 @@ impl Communicator {
         buffer: &mut B,
         op: impl Operation<B::Element>,
     ) -> Result<(), Error> {
-        let plan = output(buffer).and_then(|(buffer, count)| {
-            Ok(self.core.exscan(None, buffer, count, op.reduction())?)
-        });
-        self.run(plan)
+        self.run(output(buffer).and_then(|buffer| self.plan_exscan(buffer, op.reduction())))
     }
 }

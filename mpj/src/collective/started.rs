@@ -1,28 +1,37 @@
 //! Collective calls that are started and own their buffers meanwhile (MPI-4.1 section 6.12).
 //!
-//! - CQ1: a request keeps its buffers untouched until its call has ended or the device has failed, as Q1 of
-//!   `request.rs` says of those of messages. One that is dropped before leaves them with the device.
+//! - CQ1: a request keeps its buffers untouched until its call has ended, or the device has failed and no thread is in
+//!   a local step of the call (PL3 of the core). One that is dropped before leaves them with the call.
 
-use std::sync::Arc;
+use mpicore::{Plan, Steps};
 
-use mpicore::Plan;
-
+use super::{Blocks, Given, Room};
 use crate::communicator::Communicator;
 use crate::datatype::Datatype;
 use crate::error::Error;
+use crate::memory::core::{input, output};
 use crate::op::Operation;
-use crate::rank_device::RankDevice;
 
 /// A collective call under way, together with its buffers. It goes on whenever a thread of the rank is in a call
 /// that waits or tests, on whatever communicator.
 ///
 /// Dropping it does not block: the call goes on, since other ranks need it, and the buffers are freed when it is
 /// done.
+///
+/// ```
+/// mpj::local::run(3, |world| {
+///     let sum = world.iall_reduce(vec![world.rank()], mpj::Op::Sum).unwrap();
+///     // Work that needs no sum.
+///     assert_eq!(sum.wait().unwrap(), [3]);
+/// })?;
+/// # Ok::<(), mpj::local::LocalError>(())
+/// ```
 #[must_use = "the buffers come back from `wait`"]
 pub struct CollectiveRequest<T: Datatype> {
-    device: Arc<RankDevice>,
+    communicator: Communicator,
     /// `None` once it was waited for.
     open: Option<mpjdev::Request>,
+    steps: Steps,
     data: Vec<T>,
     into: Vec<T>,
 }
@@ -35,6 +44,14 @@ impl<T: Datatype> CollectiveRequest<T> {
     ///
     /// # Errors
     /// What the blocking form of the call says.
+    ///
+    /// ```
+    /// mpj::local::run(2, |world| {
+    ///     let request = world.iall_gather(vec![world.rank()], vec![9; 2]).unwrap();
+    ///     assert_eq!(request.wait().unwrap(), [0, 1]);
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
     pub fn wait(self) -> Result<Vec<T>, Error> {
         self.wait_both().map(|(_, into)| into)
     }
@@ -44,12 +61,20 @@ impl<T: Datatype> CollectiveRequest<T> {
     ///
     /// # Errors
     /// As [`CollectiveRequest::wait`].
+    ///
+    /// ```
+    /// mpj::local::run(2, |world| {
+    ///     let request = world.iall_gather(vec![world.rank()], vec![9; 2]).unwrap();
+    ///     let (mine, all) = request.wait_both().unwrap();
+    ///     assert_eq!((mine, all), (vec![world.rank()], vec![0, 1]));
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
     pub fn wait_both(mut self) -> Result<Buffers<T>, Error> {
         let Some(request) = self.open.take() else {
             return Err(mpjdev::Error::Request.into());
         };
-        let ended = self.device.iwait(request).map_err(mpicore::Error::from);
-        self.device.answer(ended)?;
+        self.communicator.ended(request, &self.steps)?;
         Ok((std::mem::take(&mut self.data), std::mem::take(&mut self.into)))
     }
 
@@ -57,10 +82,22 @@ impl<T: Datatype> CollectiveRequest<T> {
     ///
     /// # Errors
     /// As [`CollectiveRequest::wait`].
+    ///
+    /// ```
+    /// mpj::local::run(2, |world| {
+    ///     let mut request = world.ibroadcast(vec![world.rank()], 1).unwrap();
+    ///     let (_, word) = loop {
+    ///         match request.test().unwrap() {
+    ///             Ok(buffers) => break buffers,
+    ///             Err(open) => request = open,
+    ///         }
+    ///     };
+    ///     assert_eq!(word, [1]);
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
     pub fn test(mut self) -> Result<Result<Buffers<T>, Self>, Error> {
-        let device = self.device.clone();
-        let ended = device.itest(&mut self.open).map_err(mpicore::Error::from);
-        match device.answer_look(ended)? {
+        match self.communicator.tested(&mut self.open, &self.steps)? {
             Some(_) => Ok(Ok((std::mem::take(&mut self.data), std::mem::take(&mut self.into)))),
             None => Ok(Err(self)),
         }
@@ -71,22 +108,67 @@ impl<T: Datatype> Drop for CollectiveRequest<T> {
     fn drop(&mut self) {
         if let Some(request) = self.open.take() {
             let buffers = (std::mem::take(&mut self.data), std::mem::take(&mut self.into));
-            self.device.detach(request, Box::new(buffers));
+            self.communicator.leave(request, &self.steps, buffers);
         }
     }
 }
 
 impl Communicator {
     /// Starts what `plan` makes of the buffers.
-    fn start<T: Datatype>(
+    pub(crate) fn start<T: Datatype>(
         &self,
         data: Vec<T>,
         mut into: Vec<T>,
-        plan: impl FnOnce(&[T], &mut [T]) -> Result<Plan, Error>,
+        plan: impl FnOnce(Given, Room) -> Result<Plan, Error>,
     ) -> Result<CollectiveRequest<T>, Error> {
-        let open = plan(&data, &mut into).and_then(|plan| Ok(plan.start()?));
-        let open = Some(self.answer(open)?);
-        Ok(CollectiveRequest { device: self.device.clone(), open, data, into })
+        let plan = input(&data).and_then(|data| plan(data, output(&mut into)?));
+        let (open, steps) = self.begin(plan)?;
+        Ok(CollectiveRequest { communicator: self.clone(), open: Some(open), steps, data, into })
+    }
+
+    /// Starts what a call has planned.
+    pub(crate) fn begin(
+        &self,
+        plan: Result<Plan, Error>,
+    ) -> Result<(mpjdev::Request, Steps), Error> {
+        let begun = plan.and_then(|plan| {
+            let mut once = plan.persistent();
+            Ok((once.start()?, once.steps()))
+        });
+        self.answer(begun)
+    }
+
+    /// Waits for a collective call; nothing uses its buffers then, whatever the outcome (CQ1).
+    pub(crate) fn ended(&self, request: mpjdev::Request, steps: &Steps) -> Result<(), Error> {
+        let ended = self.device.iwait(request).map_err(mpicore::Error::from);
+        if ended.is_err() {
+            steps.settle();
+        }
+        self.answer(ended).map(drop)
+    }
+
+    /// Looks whether a collective call has ended; as [`Communicator::ended`] if it has.
+    pub(super) fn tested(
+        &self,
+        open: &mut Option<mpjdev::Request>,
+        steps: &Steps,
+    ) -> Result<Option<mpjdev::Status>, Error> {
+        let ended = self.device.itest(open).map_err(mpicore::Error::from);
+        if ended.is_err() {
+            steps.settle();
+        }
+        self.answer_look(ended)
+    }
+
+    /// Leaves a collective call that nobody waits for any more with its buffers (CQ1).
+    pub(super) fn leave(
+        &self,
+        request: mpjdev::Request,
+        steps: &Steps,
+        buffers: impl Send + 'static,
+    ) {
+        steps.keep(Box::new(buffers));
+        self.device.detach(request, Box::new(()));
     }
 
     /// Starts a barrier (MPI_Ibarrier).
@@ -148,6 +230,30 @@ impl Communicator {
         self.start(data, into, |data, into| self.plan_gather(data, into, root))
     }
 
+    /// Starts [`Communicator::gatherv`] (MPI_Igatherv). `into` and `blocks` matter at the root alone.
+    ///
+    /// # Errors
+    /// As [`Communicator::gatherv`].
+    ///
+    /// ```
+    /// mpj::local::run(2, |world| {
+    ///     let blocks = mpj::Blocks::packed([1, 2]);
+    ///     let mine = vec![world.rank(); world.rank() + 1];
+    ///     let all = world.igatherv(mine, vec![9; 3], &blocks, 0).unwrap().wait().unwrap();
+    ///     assert_eq!(all, [[0, 1, 1], [9; 3]][world.rank()]);
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
+    pub fn igatherv<T: Datatype>(
+        &self,
+        data: Vec<T>,
+        into: Vec<T>,
+        blocks: &Blocks,
+        root: usize,
+    ) -> Result<CollectiveRequest<T>, Error> {
+        self.start(data, into, |data, into| self.plan_gatherv(data, into, blocks, root))
+    }
+
     /// Starts [`Communicator::scatter`] (MPI_Iscatter). `data` matters at the root alone.
     ///
     /// # Errors
@@ -170,6 +276,30 @@ impl Communicator {
         self.start(data, into, |data, into| self.plan_scatter(data, into, root))
     }
 
+    /// Starts [`Communicator::scatterv`] (MPI_Iscatterv). `data` and `blocks` matter at the root alone.
+    ///
+    /// # Errors
+    /// As [`Communicator::scatterv`].
+    ///
+    /// ```
+    /// mpj::local::run(2, |world| {
+    ///     let blocks = mpj::Blocks::packed([1, 2]);
+    ///     let mine = vec![0; world.rank() + 1];
+    ///     let request = world.iscatterv(vec![7, 8, 9], &blocks, mine, 0).unwrap();
+    ///     assert_eq!(request.wait().unwrap(), [&[7][..], &[8, 9]][world.rank()]);
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
+    pub fn iscatterv<T: Datatype>(
+        &self,
+        data: Vec<T>,
+        blocks: &Blocks,
+        into: Vec<T>,
+        root: usize,
+    ) -> Result<CollectiveRequest<T>, Error> {
+        self.start(data, into, |data, into| self.plan_scatterv(data, blocks, into, root))
+    }
+
     /// Starts [`Communicator::all_gather`] (MPI_Iallgather).
     ///
     /// # Errors
@@ -188,6 +318,29 @@ impl Communicator {
         into: Vec<T>,
     ) -> Result<CollectiveRequest<T>, Error> {
         self.start(data, into, |data, into| self.plan_all_gather(data, into))
+    }
+
+    /// Starts [`Communicator::all_gatherv`] (MPI_Iallgatherv).
+    ///
+    /// # Errors
+    /// As [`Communicator::all_gatherv`].
+    ///
+    /// ```
+    /// mpj::local::run(2, |world| {
+    ///     let blocks = mpj::Blocks::packed([1, 2]);
+    ///     let mine = vec![world.rank(); world.rank() + 1];
+    ///     let request = world.iall_gatherv(mine, vec![9; 3], &blocks).unwrap();
+    ///     assert_eq!(request.wait().unwrap(), [0, 1, 1]);
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
+    pub fn iall_gatherv<T: Datatype>(
+        &self,
+        data: Vec<T>,
+        into: Vec<T>,
+        blocks: &Blocks,
+    ) -> Result<CollectiveRequest<T>, Error> {
+        self.start(data, into, |data, into| self.plan_all_gatherv(data, into, blocks))
     }
 
     /// Starts [`Communicator::all_to_all`] (MPI_Ialltoall).
@@ -211,6 +364,32 @@ impl Communicator {
         self.start(data, into, |data, into| self.plan_all_to_all(data, into))
     }
 
+    /// Starts [`Communicator::all_to_allv`] (MPI_Ialltoallv).
+    ///
+    /// # Errors
+    /// As [`Communicator::all_to_allv`].
+    ///
+    /// ```
+    /// mpj::local::run(2, |world| {
+    ///     // Every rank sends one number to rank 0, and two to rank 1.
+    ///     let (sent, count) = (mpj::Blocks::packed([1, 2]), world.rank() + 1);
+    ///     let received = mpj::Blocks::packed([count; 2]);
+    ///     let (data, into) = (vec![world.rank(); 3], vec![9; 2 * count]);
+    ///     let request = world.iall_to_allv(data, &sent, into, &received).unwrap();
+    ///     assert_eq!(request.wait().unwrap(), [&[0, 1][..], &[0, 0, 1, 1]][world.rank()]);
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
+    pub fn iall_to_allv<T: Datatype>(
+        &self,
+        data: Vec<T>,
+        sent: &Blocks,
+        into: Vec<T>,
+        received: &Blocks,
+    ) -> Result<CollectiveRequest<T>, Error> {
+        self.start(data, into, |data, into| self.plan_all_to_allv(data, sent, into, received))
+    }
+
     /// Starts [`Communicator::reduce`] (MPI_Ireduce). `into` matters at the root alone.
     ///
     /// # Errors
@@ -232,7 +411,7 @@ impl Communicator {
         op: impl Operation<T>,
         root: usize,
     ) -> Result<CollectiveRequest<T>, Error> {
-        self.start(data, into, |data, into| self.plan_reduce(data, into, op, root))
+        self.start(data, into, |data, into| self.plan_reduce(data, into, op.reduction(), root))
     }
 
     /// Starts [`Communicator::all_reduce`] (MPI_Iallreduce).
@@ -253,6 +432,94 @@ impl Communicator {
         buffer: Vec<T>,
         op: impl Operation<T>,
     ) -> Result<CollectiveRequest<T>, Error> {
-        self.start(Vec::new(), buffer, |_, buffer| self.plan_all_reduce(buffer, op))
+        self.start(Vec::new(), buffer, |_, buffer| self.plan_all_reduce(buffer, op.reduction()))
+    }
+
+    /// Starts [`Communicator::reduce_scatter_block`] (MPI_Ireduce_scatter_block).
+    ///
+    /// # Errors
+    /// As [`Communicator::reduce_scatter_block`].
+    ///
+    /// ```
+    /// mpj::local::run(2, |world| {
+    ///     let request = world.ireduce_scatter_block(vec![1, 10], vec![0], mpj::Op::Sum).unwrap();
+    ///     assert_eq!(request.wait().unwrap(), [[2], [20]][world.rank()]);
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
+    pub fn ireduce_scatter_block<T: Datatype>(
+        &self,
+        data: Vec<T>,
+        into: Vec<T>,
+        op: impl Operation<T>,
+    ) -> Result<CollectiveRequest<T>, Error> {
+        self.start(data, into, |data, into| {
+            self.plan_reduce_scatter_block(data, into, op.reduction())
+        })
+    }
+
+    /// Starts [`Communicator::reduce_scatter`] (MPI_Ireduce_scatter).
+    ///
+    /// # Errors
+    /// As [`Communicator::reduce_scatter`].
+    ///
+    /// ```
+    /// mpj::local::run(2, |world| {
+    ///     let (data, mine) = (vec![1, 10, 100], vec![0; world.rank() + 1]);
+    ///     let request = world.ireduce_scatter(data, mine, &[1, 2], mpj::Op::Sum).unwrap();
+    ///     assert_eq!(request.wait().unwrap(), [&[2][..], &[20, 200]][world.rank()]);
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
+    pub fn ireduce_scatter<T: Datatype>(
+        &self,
+        data: Vec<T>,
+        into: Vec<T>,
+        counts: &[usize],
+        op: impl Operation<T>,
+    ) -> Result<CollectiveRequest<T>, Error> {
+        self.start(data, into, |data, into| {
+            self.plan_reduce_scatter(data, into, counts, op.reduction())
+        })
+    }
+
+    /// Starts [`Communicator::scan`] (MPI_Iscan).
+    ///
+    /// # Errors
+    /// As [`Communicator::scan`].
+    ///
+    /// ```
+    /// mpj::local::run(3, |world| {
+    ///     let request = world.iscan(vec![world.rank() + 1], mpj::Op::Sum).unwrap();
+    ///     assert_eq!(request.wait().unwrap(), [[1], [3], [6]][world.rank()]);
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
+    pub fn iscan<T: Datatype>(
+        &self,
+        buffer: Vec<T>,
+        op: impl Operation<T>,
+    ) -> Result<CollectiveRequest<T>, Error> {
+        self.start(Vec::new(), buffer, |_, buffer| self.plan_scan(buffer, op.reduction()))
+    }
+
+    /// Starts [`Communicator::exscan`] (MPI_Iexscan).
+    ///
+    /// # Errors
+    /// As [`Communicator::exscan`].
+    ///
+    /// ```
+    /// mpj::local::run(3, |world| {
+    ///     let request = world.iexscan(vec![world.rank() + 1], mpj::Op::Sum).unwrap();
+    ///     assert_eq!(request.wait().unwrap(), [[1], [1], [3]][world.rank()]);
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
+    pub fn iexscan<T: Datatype>(
+        &self,
+        buffer: Vec<T>,
+        op: impl Operation<T>,
+    ) -> Result<CollectiveRequest<T>, Error> {
+        self.start(Vec::new(), buffer, |_, buffer| self.plan_exscan(buffer, op.reduction()))
     }
 }

@@ -38,6 +38,15 @@ pub struct Key<T> {
 impl<T: Send + Sync + 'static> Key<T> {
     /// A key whose values duplicates of the communicator do not get (MPI_COMM_NULL_COPY_FN). What has to be done when a
     /// value goes, its `Drop` does.
+    ///
+    /// ```
+    /// mpj::local::run(1, |world| {
+    ///     let key = mpj::Key::new();
+    ///     world.set_attribute(&key, [1.5, 2.5]).unwrap();
+    ///     assert_eq!(world.attribute(&key).unwrap()[1], 2.5);
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
     pub fn new() -> Self {
         Self::with(|_, _| Ok(None), |_, _| Ok(()))
     }
@@ -101,6 +110,16 @@ impl Communicator {
     ///
     /// # Errors
     /// The delete callback of the value that is there has failed; that value stays then.
+    ///
+    /// ```
+    /// mpj::local::run(1, |world| {
+    ///     let key = mpj::Key::new();
+    ///     world.set_attribute(&key, "first").unwrap();
+    ///     world.set_attribute(&key, "second").unwrap();
+    ///     assert_eq!(*world.attribute(&key).unwrap(), "second");
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
     pub fn set_attribute<T: Send + Sync + 'static>(
         &self,
         key: &Key<T>,
@@ -110,6 +129,16 @@ impl Communicator {
     }
 
     /// What is attached under a key (MPI_Comm_get_attr).
+    ///
+    /// ```
+    /// mpj::local::run(1, |world| {
+    ///     let key = mpj::Key::<u32>::new();
+    ///     assert!(world.attribute(&key).is_none());
+    ///     world.set_attribute(&key, 5).unwrap();
+    ///     assert_eq!(*world.attribute(&key).unwrap(), 5);
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
     pub fn attribute<T: Send + Sync + 'static>(&self, key: &Key<T>) -> Option<Arc<T>> {
         self.core.attribute(&key.core).as_ref().map(typed)
     }

@@ -1,18 +1,37 @@
 //! Collective calls between the two groups of an intercommunicator (MPI-4.1 section 6.2.3): all data go to the other
-//! group.
+//! group. Those that are started, in `between/started.rs`, share what is planned here.
 
-use mpicore::collective::Blocks;
 use mpicore::collective::inter;
+use mpicore::{Plan, Reduction};
 
 use super::InterCommunicator;
-use crate::collective::{divided, same_length};
+use crate::collective::{Blocks, Given, Room, divided, same_length};
 use crate::error::Error;
 use crate::group::narrowed;
-use crate::memory::core::{input, output};
+use crate::memory::core::output;
 use crate::memory::{RecvBuffer, SendBuffer};
 use crate::op::Operation;
 
-/// The root of a collective call between two groups, as a rank sees it.
+mod started;
+
+/// The root of a collective call between two groups, as a rank sees it. All ranks of the root's group but the root say
+/// [`Root::Beside`], those of the other one [`Root::There`]. See [`InterCommunicator::broadcast`] for an example.
+///
+/// ```
+/// use mpj::Root;
+/// mpj::local::run(3, |world| {
+///     # let half = world.split((world.rank() > 0).into(), 0).unwrap();
+///     # let leader = if world.rank() > 0 { 0 } else { 1 };
+///     # let other = mpj::OtherGroup { peers: &world, leader, tag: 0 };
+///     # let between = half.create_inter(0, Some(other)).unwrap();
+///     // Rank 2 of the world is rank 1 of its group, and has the word.
+///     let root = [Root::There(1), Root::Beside, Root::Here][world.rank()];
+///     let mut word = world.rank();
+///     between.broadcast(&mut word, root).unwrap();
+///     assert_eq!(word, [2, 1, 2][world.rank()]);
+/// })?;
+/// # Ok::<(), mpj::local::LocalError>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Root {
     /// This rank: MPI_ROOT.
@@ -33,12 +52,110 @@ impl Root {
     }
 }
 
+/// What is planned; the caller keeps the borrows until the plan has run.
 impl InterCommunicator {
     /// Blocks of the same length for each rank of the other group.
-    fn share(&self, units: u64) -> Result<Blocks<'static>, Error> {
+    fn share(&self, units: u64) -> Result<mpicore::collective::Blocks<'static>, Error> {
         self.communicator.equal_blocks(units)
     }
 
+    fn plan_broadcast(&self, (buffer, count): Room, root: Root) -> Result<Plan, Error> {
+        Ok(self.communicator.core.inter_bcast(buffer, count, root.as_core())?)
+    }
+
+    fn plan_gather(&self, data: Given, (into, units): Room, root: Root) -> Result<Plan, Error> {
+        let blocks = self.share(if root == Root::Here { units } else { 0 })?;
+        Ok(self.communicator.core.inter_gather(data, into, blocks, root.as_core())?)
+    }
+
+    fn plan_gatherv(
+        &self,
+        data: Given,
+        (into, _): Room,
+        blocks: &Blocks,
+        root: Root,
+    ) -> Result<Plan, Error> {
+        Ok(self.communicator.core.inter_gather(data, into, blocks.as_core(), root.as_core())?)
+    }
+
+    fn plan_scatter(&self, (data, units): Given, into: Room, root: Root) -> Result<Plan, Error> {
+        let blocks = self.share(if root == Root::Here { units } else { 0 })?;
+        Ok(self.communicator.core.inter_scatter(data, blocks, into, root.as_core())?)
+    }
+
+    fn plan_scatterv(
+        &self,
+        (data, _): Given,
+        blocks: &Blocks,
+        into: Room,
+        root: Root,
+    ) -> Result<Plan, Error> {
+        Ok(self.communicator.core.inter_scatter(data, blocks.as_core(), into, root.as_core())?)
+    }
+
+    fn plan_all_gather(&self, data: Given, (into, units): Room) -> Result<Plan, Error> {
+        Ok(self.communicator.core.inter_allgather(data, into, self.share(units)?)?)
+    }
+
+    fn plan_all_gatherv(
+        &self,
+        data: Given,
+        (into, _): Room,
+        blocks: &Blocks,
+    ) -> Result<Plan, Error> {
+        Ok(self.communicator.core.inter_allgather(data, into, blocks.as_core())?)
+    }
+
+    fn plan_all_to_all(&self, (data, sent): Given, (into, received): Room) -> Result<Plan, Error> {
+        let (sent, received) = ((data, self.share(sent)?), (into, self.share(received)?));
+        Ok(self.communicator.core.inter_alltoall(sent, received)?)
+    }
+
+    fn plan_all_to_allv(
+        &self,
+        (data, _): Given,
+        sent: &Blocks,
+        (into, _): Room,
+        received: &Blocks,
+    ) -> Result<Plan, Error> {
+        let (sent, received) = ((data, sent.as_core()), (into, received.as_core()));
+        Ok(self.communicator.core.inter_alltoall(sent, received)?)
+    }
+
+    fn plan_reduce(
+        &self,
+        (data, given): Given,
+        (into, room): Room,
+        reduction: Reduction,
+        root: Root,
+    ) -> Result<Plan, Error> {
+        let count = if root == Root::Here { room } else { given };
+        Ok(self.communicator.core.inter_reduce(data, into, count, reduction, root.as_core())?)
+    }
+
+    fn plan_all_reduce(
+        &self,
+        (data, count): Given,
+        (into, room): Room,
+        reduction: Reduction,
+    ) -> Result<Plan, Error> {
+        same_length(count, room)?;
+        Ok(self.communicator.core.inter_allreduce(data, into, count, reduction)?)
+    }
+
+    fn plan_reduce_scatter(
+        &self,
+        (data, given): Given,
+        (into, room): Room,
+        counts: &[usize],
+        reduction: Reduction,
+    ) -> Result<Plan, Error> {
+        let counts = divided(counts, self.rank(), given, room)?;
+        Ok(self.communicator.core.inter_reduce_scatter(data, into, &counts, reduction)?)
+    }
+}
+
+impl InterCommunicator {
     /// Brings the elements of the root's buffer to the buffers of the other group (MPI_Bcast).
     ///
     /// # Errors
@@ -46,15 +163,16 @@ impl InterCommunicator {
     ///
     /// ```
     /// use mpj::{OtherGroup, Root};
-    /// mpj::local::run(3, |world| {
-    ///     let is_odd = world.rank() == 1;
+    /// mpj::local::run(4, |world| {
+    ///     let is_odd = world.rank() % 2 == 1;
     ///     let half = world.split(is_odd.into(), 0).unwrap();
     ///     let other = OtherGroup { peers: &world, leader: (!is_odd).into(), tag: 0 };
     ///     let between = half.create_inter(0, Some(other)).unwrap();
-    ///     // World rank 1 is the root, and all of its group; the even ranks get what it has.
-    ///     let (root, mut word) = if is_odd { (Root::Here, 7) } else { (Root::There(0), 0) };
+    ///     // World rank 1 is the root; the even ranks get what it has, and rank 3 nothing.
+    ///     let root = [Root::There(0), Root::Here, Root::There(0), Root::Beside][world.rank()];
+    ///     let mut word = [0, 7, 0, 9][world.rank()];
     ///     between.broadcast(&mut word, root).unwrap();
-    ///     assert_eq!(word, 7);
+    ///     assert_eq!(word, [7, 7, 7, 9][world.rank()]);
     /// })?;
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
@@ -63,9 +181,8 @@ impl InterCommunicator {
         buffer: &mut B,
         root: Root,
     ) -> Result<(), Error> {
-        self.communicator.run(output(buffer).and_then(|(buffer, count)| {
-            Ok(self.communicator.core.inter_bcast(buffer, count, root.as_core())?)
-        }))
+        let plan = output(buffer).and_then(|buffer| self.plan_broadcast(buffer, root));
+        self.communicator.run(plan)
     }
 
     /// Brings the elements of the other group to the root (MPI_Gather). `into` matters at the root alone, `data` in the
@@ -73,6 +190,22 @@ impl InterCommunicator {
     ///
     /// # Errors
     /// As [`Communicator::gather`](crate::Communicator::gather).
+    ///
+    /// ```
+    /// use mpj::Root;
+    /// // One rank in each group: `between` is an intercommunicator of both.
+    /// mpj::local::run(2, |world| {
+    ///     # let (own, leader) = (world.own().unwrap(), 1 - world.rank());
+    ///     # let other = mpj::OtherGroup { peers: &world, leader, tag: 0 };
+    ///     # let between = own.create_inter(0, Some(other)).unwrap();
+    ///     // The rank of the second group gets what the first one has.
+    ///     let root = [Root::There(0), Root::Here][world.rank()];
+    ///     let mut all = [9];
+    ///     between.gather(&7, &mut all, root).unwrap();
+    ///     assert_eq!(all, [[9], [7]][world.rank()]);
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
     pub fn gather<S: SendBuffer + ?Sized, R>(
         &self,
         data: &S,
@@ -82,12 +215,41 @@ impl InterCommunicator {
     where
         R: RecvBuffer<Element = S::Element> + ?Sized,
     {
-        self.communicator.run(input(data).and_then(|data| {
-            let (into, units) = output(into)?;
-            let units = if root == Root::Here { units } else { 0 };
-            let (core, blocks) = (&self.communicator.core, self.share(units)?);
-            Ok(core.inter_gather(data, into, blocks, root.as_core())?)
-        }))
+        self.communicator.run_with(data, into, |data, into| self.plan_gather(data, into, root))
+    }
+
+    /// [`InterCommunicator::gather`] of parts of different lengths, to blocks of the root's buffer, one for each rank of
+    /// the other group (MPI_Gatherv).
+    ///
+    /// # Errors
+    /// As [`Communicator::gatherv`](crate::Communicator::gatherv).
+    ///
+    /// ```
+    /// use mpj::{Blocks, Root};
+    /// // One rank in each group: `between` is an intercommunicator of both.
+    /// mpj::local::run(2, |world| {
+    ///     # let (own, leader) = (world.own().unwrap(), 1 - world.rank());
+    ///     # let other = mpj::OtherGroup { peers: &world, leader, tag: 0 };
+    ///     # let between = own.create_inter(0, Some(other)).unwrap();
+    ///     let root = [Root::There(0), Root::Here][world.rank()];
+    ///     let mut all = [9; 3];
+    ///     between.gatherv(&[7, 8], &mut all, &Blocks::at([(1, 2)]), root).unwrap();
+    ///     assert_eq!(all, [[9; 3], [9, 7, 8]][world.rank()]);
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
+    pub fn gatherv<S: SendBuffer + ?Sized, R>(
+        &self,
+        data: &S,
+        into: &mut R,
+        blocks: &Blocks,
+        root: Root,
+    ) -> Result<(), Error>
+    where
+        R: RecvBuffer<Element = S::Element> + ?Sized,
+    {
+        self.communicator
+            .run_with(data, into, |data, into| self.plan_gatherv(data, into, blocks, root))
     }
 
     /// Brings to each rank of the other group its part of the root's elements (MPI_Scatter). `data` matters at the root
@@ -95,6 +257,21 @@ impl InterCommunicator {
     ///
     /// # Errors
     /// As [`Communicator::scatter`](crate::Communicator::scatter).
+    ///
+    /// ```
+    /// use mpj::Root;
+    /// // One rank in each group: `between` is an intercommunicator of both.
+    /// mpj::local::run(2, |world| {
+    ///     # let (own, leader) = (world.own().unwrap(), 1 - world.rank());
+    ///     # let other = mpj::OtherGroup { peers: &world, leader, tag: 0 };
+    ///     # let between = own.create_inter(0, Some(other)).unwrap();
+    ///     let root = [Root::There(0), Root::Here][world.rank()];
+    ///     let mut mine = 9;
+    ///     between.scatter(&[7], &mut mine, root).unwrap();
+    ///     assert_eq!(mine, [7, 9][world.rank()]);
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
     pub fn scatter<S: SendBuffer + ?Sized, R>(
         &self,
         data: &S,
@@ -104,41 +281,159 @@ impl InterCommunicator {
     where
         R: RecvBuffer<Element = S::Element> + ?Sized,
     {
-        self.communicator.run(input(data).and_then(|(data, units)| {
-            let into = output(into)?;
-            let units = if root == Root::Here { units } else { 0 };
-            let (core, blocks) = (&self.communicator.core, self.share(units)?);
-            Ok(core.inter_scatter(data, blocks, into, root.as_core())?)
-        }))
+        self.communicator.run_with(data, into, |data, into| self.plan_scatter(data, into, root))
+    }
+
+    /// [`InterCommunicator::scatter`] of blocks of different lengths, one for each rank of the other group
+    /// (MPI_Scatterv).
+    ///
+    /// # Errors
+    /// As [`Communicator::scatterv`](crate::Communicator::scatterv).
+    ///
+    /// ```
+    /// use mpj::{Blocks, Root};
+    /// // One rank in each group: `between` is an intercommunicator of both.
+    /// mpj::local::run(2, |world| {
+    ///     # let (own, leader) = (world.own().unwrap(), 1 - world.rank());
+    ///     # let other = mpj::OtherGroup { peers: &world, leader, tag: 0 };
+    ///     # let between = own.create_inter(0, Some(other)).unwrap();
+    ///     let root = [Root::There(0), Root::Here][world.rank()];
+    ///     let mut mine = [9; 2];
+    ///     between.scatterv(&[6, 7, 8], &Blocks::at([(1, 2)]), &mut mine, root).unwrap();
+    ///     assert_eq!(mine, [[7, 8], [9, 9]][world.rank()]);
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
+    pub fn scatterv<S: SendBuffer + ?Sized, R>(
+        &self,
+        data: &S,
+        blocks: &Blocks,
+        into: &mut R,
+        root: Root,
+    ) -> Result<(), Error>
+    where
+        R: RecvBuffer<Element = S::Element> + ?Sized,
+    {
+        self.communicator
+            .run_with(data, into, |data, into| self.plan_scatterv(data, blocks, into, root))
     }
 
     /// Brings the elements of all ranks to all ranks of the other group (MPI_Allgather).
     ///
     /// # Errors
     /// As [`Communicator::all_gather`](crate::Communicator::all_gather).
+    ///
+    /// ```
+    /// // One rank in each group: `between` is an intercommunicator of both.
+    /// mpj::local::run(2, |world| {
+    ///     # let (own, leader) = (world.own().unwrap(), 1 - world.rank());
+    ///     # let other = mpj::OtherGroup { peers: &world, leader, tag: 0 };
+    ///     # let between = own.create_inter(0, Some(other)).unwrap();
+    ///     let mut theirs = [9];
+    ///     between.all_gather(&world.rank(), &mut theirs).unwrap();
+    ///     assert_eq!(theirs, [1 - world.rank()]);
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
     pub fn all_gather<S: SendBuffer + ?Sized, R>(&self, data: &S, into: &mut R) -> Result<(), Error>
     where
         R: RecvBuffer<Element = S::Element> + ?Sized,
     {
-        self.communicator.run(input(data).and_then(|data| {
-            let (into, units) = output(into)?;
-            Ok(self.communicator.core.inter_allgather(data, into, self.share(units)?)?)
-        }))
+        self.communicator.run_with(data, into, |data, into| self.plan_all_gather(data, into))
+    }
+
+    /// [`InterCommunicator::all_gather`] of parts of different lengths, one from each rank of the other group
+    /// (MPI_Allgatherv).
+    ///
+    /// # Errors
+    /// As [`Communicator::all_gatherv`](crate::Communicator::all_gatherv).
+    ///
+    /// ```
+    /// use mpj::Blocks;
+    /// // One rank in each group: `between` is an intercommunicator of both.
+    /// mpj::local::run(2, |world| {
+    ///     # let (own, leader) = (world.own().unwrap(), 1 - world.rank());
+    ///     # let other = mpj::OtherGroup { peers: &world, leader, tag: 0 };
+    ///     # let between = own.create_inter(0, Some(other)).unwrap();
+    ///     // Rank 0 gives one number, rank 1 two.
+    ///     let (mine, len) = (vec![world.rank(); world.rank() + 1], 2 - world.rank());
+    ///     let mut theirs = vec![9; len];
+    ///     between.all_gatherv(&mine, &mut theirs, &Blocks::packed([len])).unwrap();
+    ///     assert_eq!(theirs, vec![1 - world.rank(); len]);
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
+    pub fn all_gatherv<S: SendBuffer + ?Sized, R>(
+        &self,
+        data: &S,
+        into: &mut R,
+        blocks: &Blocks,
+    ) -> Result<(), Error>
+    where
+        R: RecvBuffer<Element = S::Element> + ?Sized,
+    {
+        self.communicator
+            .run_with(data, into, |data, into| self.plan_all_gatherv(data, into, blocks))
     }
 
     /// Brings part `r` of each rank's elements to rank `r` of the other group (MPI_Alltoall).
     ///
     /// # Errors
     /// As [`Communicator::all_to_all`](crate::Communicator::all_to_all).
+    ///
+    /// ```
+    /// // One rank in each group: `between` is an intercommunicator of both.
+    /// mpj::local::run(2, |world| {
+    ///     # let (own, leader) = (world.own().unwrap(), 1 - world.rank());
+    ///     # let other = mpj::OtherGroup { peers: &world, leader, tag: 0 };
+    ///     # let between = own.create_inter(0, Some(other)).unwrap();
+    ///     let mut theirs = [9];
+    ///     between.all_to_all(&[world.rank()], &mut theirs).unwrap();
+    ///     assert_eq!(theirs, [1 - world.rank()]);
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
     pub fn all_to_all<S: SendBuffer + ?Sized, R>(&self, data: &S, into: &mut R) -> Result<(), Error>
     where
         R: RecvBuffer<Element = S::Element> + ?Sized,
     {
-        self.communicator.run(input(data).and_then(|(data, sent)| {
-            let (into, received) = output(into)?;
-            let (sent, received) = ((data, self.share(sent)?), (into, self.share(received)?));
-            Ok(self.communicator.core.inter_alltoall(sent, received)?)
-        }))
+        self.communicator.run_with(data, into, |data, into| self.plan_all_to_all(data, into))
+    }
+
+    /// [`InterCommunicator::all_to_all`] of blocks of different lengths, one for and from each rank of the other group
+    /// (MPI_Alltoallv).
+    ///
+    /// # Errors
+    /// As [`Communicator::all_to_allv`](crate::Communicator::all_to_allv).
+    ///
+    /// ```
+    /// use mpj::Blocks;
+    /// // One rank in each group: `between` is an intercommunicator of both.
+    /// mpj::local::run(2, |world| {
+    ///     # let (own, leader) = (world.own().unwrap(), 1 - world.rank());
+    ///     # let other = mpj::OtherGroup { peers: &world, leader, tag: 0 };
+    ///     # let between = own.create_inter(0, Some(other)).unwrap();
+    ///     // Rank 0 gives one number, rank 1 two.
+    ///     let (sent, received) = (world.rank() + 1, 2 - world.rank());
+    ///     let (mine, mut theirs) = (vec![world.rank(); sent], vec![9; received]);
+    ///     let (sent, received) = (Blocks::packed([sent]), Blocks::packed([received]));
+    ///     between.all_to_allv(&mine, &sent, &mut theirs, &received).unwrap();
+    ///     assert_eq!(theirs.first(), Some(&(1 - world.rank())));
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
+    pub fn all_to_allv<S: SendBuffer + ?Sized, R>(
+        &self,
+        data: &S,
+        sent: &Blocks,
+        into: &mut R,
+        received: &Blocks,
+    ) -> Result<(), Error>
+    where
+        R: RecvBuffer<Element = S::Element> + ?Sized,
+    {
+        self.communicator
+            .run_with(data, into, |data, into| self.plan_all_to_allv(data, sent, into, received))
     }
 
     /// Combines the elements of the other group at the root (MPI_Reduce). `into` matters at the root alone, `data` in
@@ -146,6 +441,21 @@ impl InterCommunicator {
     ///
     /// # Errors
     /// As [`Communicator::reduce`](crate::Communicator::reduce).
+    ///
+    /// ```
+    /// use mpj::{Op, Root};
+    /// // One rank in each group: `between` is an intercommunicator of both.
+    /// mpj::local::run(2, |world| {
+    ///     # let (own, leader) = (world.own().unwrap(), 1 - world.rank());
+    ///     # let other = mpj::OtherGroup { peers: &world, leader, tag: 0 };
+    ///     # let between = own.create_inter(0, Some(other)).unwrap();
+    ///     let root = [Root::There(0), Root::Here][world.rank()];
+    ///     let mut sum = 9;
+    ///     between.reduce(&7, &mut sum, Op::Sum, root).unwrap();
+    ///     assert_eq!(sum, [9, 7][world.rank()]);
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
     pub fn reduce<S: SendBuffer + ?Sized, R>(
         &self,
         data: &S,
@@ -156,12 +466,8 @@ impl InterCommunicator {
     where
         R: RecvBuffer<Element = S::Element> + ?Sized,
     {
-        self.communicator.run(input(data).and_then(|(data, given)| {
-            let (into, room) = output(into)?;
-            let count = if root == Root::Here { room } else { given };
-            let core = &self.communicator.core;
-            Ok(core.inter_reduce(data, into, count, op.reduction(), root.as_core())?)
-        }))
+        self.communicator
+            .run_with(data, into, |data, into| self.plan_reduce(data, into, op.reduction(), root))
     }
 
     /// Combines the elements of each group, and leaves the results with all ranks of the other (MPI_Allreduce).
@@ -191,11 +497,8 @@ impl InterCommunicator {
     where
         R: RecvBuffer<Element = S::Element> + ?Sized,
     {
-        self.communicator.run(input(data).and_then(|(data, count)| {
-            let (into, room) = output(into)?;
-            same_length(count, room)?;
-            Ok(self.communicator.core.inter_allreduce(data, into, count, op.reduction())?)
-        }))
+        self.communicator
+            .run_with(data, into, |data, into| self.plan_all_reduce(data, into, op.reduction()))
     }
 
     /// Combines the elements of each group, and divides the results among the ranks of the other: rank `r` of this
@@ -203,6 +506,20 @@ impl InterCommunicator {
     ///
     /// # Errors
     /// As [`Communicator::reduce_scatter`](crate::Communicator::reduce_scatter).
+    ///
+    /// ```
+    /// // One rank in each group: `between` is an intercommunicator of both.
+    /// mpj::local::run(2, |world| {
+    ///     # let (own, leader) = (world.own().unwrap(), 1 - world.rank());
+    ///     # let other = mpj::OtherGroup { peers: &world, leader, tag: 0 };
+    ///     # let between = own.create_inter(0, Some(other)).unwrap();
+    ///     let mut theirs = [9; 2];
+    ///     let mine = [world.rank(), 5];
+    ///     between.reduce_scatter(&mine, &mut theirs, &[2], mpj::Op::Sum).unwrap();
+    ///     assert_eq!(theirs, [1 - world.rank(), 5]);
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
     pub fn reduce_scatter<S: SendBuffer + ?Sized, R>(
         &self,
         data: &S,
@@ -213,11 +530,8 @@ impl InterCommunicator {
     where
         R: RecvBuffer<Element = S::Element> + ?Sized,
     {
-        self.communicator.run(input(data).and_then(|(data, given)| {
-            let (into, room) = output(into)?;
-            let counts = divided(counts, self.rank(), given, room)?;
-            let core = &self.communicator.core;
-            Ok(core.inter_reduce_scatter(data, into, &counts, op.reduction())?)
-        }))
+        self.communicator.run_with(data, into, |data, into| {
+            self.plan_reduce_scatter(data, into, counts, op.reduction())
+        })
     }
 }

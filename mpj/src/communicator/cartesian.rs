@@ -30,6 +30,16 @@ pub struct CartesianCommunicator(Communicator);
 
 /// Whom a rank receives from and sends to when all data move along one dimension; `None` where a dimension that is
 /// not periodic ends, MPI_PROC_NULL.
+///
+/// ```
+/// mpj::local::run(3, |world| {
+///     let row = world.create_cartesian(&[3], &[false], false).unwrap().unwrap();
+///     let shift = row.shift(0, 1).unwrap();
+///     let left = mpj::Shift { source: None, destination: Some(1) };
+///     assert!(row.rank() > 0 || shift == left);
+/// })?;
+/// # Ok::<(), mpj::local::LocalError>(())
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Shift {
     /// The rank whose data come here.
@@ -49,6 +59,15 @@ impl Communicator {
     /// As [`Communicator::split`]. [`ErrorClass::Dims`](crate::ErrorClass::Dims): a length is 0, or the grid has more
     /// places than there are ranks. [`ErrorClass::Arg`](crate::ErrorClass::Arg): not one entry of `periods` for each
     /// dimension.
+    ///
+    /// ```
+    /// mpj::local::run(4, |world| {
+    ///     // Three places for four ranks, in a ring.
+    ///     let ring = world.create_cartesian(&[3], &[true], false).unwrap();
+    ///     assert_eq!(ring.is_some(), world.rank() < 3);
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
     pub fn create_cartesian(
         &self,
         dims: &[usize],
@@ -66,11 +85,27 @@ impl Communicator {
 
 impl CartesianCommunicator {
     /// The length of each dimension (MPI_Cart_get).
+    ///
+    /// ```
+    /// mpj::local::run(4, |world| {
+    ///     let grid = world.create_cartesian(&[2, 2], &[false, true], false).unwrap().unwrap();
+    ///     assert_eq!(grid.dims(), [2, 2]);
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
     pub fn dims(&self) -> Vec<usize> {
         self.grid().dims().iter().map(|length| *length as usize).collect()
     }
 
     /// Which dimensions are periodic (MPI_Cart_get).
+    ///
+    /// ```
+    /// mpj::local::run(4, |world| {
+    ///     let grid = world.create_cartesian(&[2, 2], &[false, true], false).unwrap().unwrap();
+    ///     assert_eq!(grid.periods(), [false, true]);
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
     pub fn periods(&self) -> &[bool] {
         self.grid().periods()
     }
@@ -79,6 +114,15 @@ impl CartesianCommunicator {
     ///
     /// # Errors
     /// No such rank.
+    ///
+    /// ```
+    /// mpj::local::run(4, |world| {
+    ///     let grid = world.create_cartesian(&[2, 2], &[false, true], false).unwrap().unwrap();
+    ///     assert!(grid.coords(4).is_err());
+    ///     assert_eq!(grid.coords(2).unwrap(), [1, 0]);
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
     pub fn coords(&self, rank: usize) -> Result<Vec<i32>, Error> {
         self.told(self.grid().coords(narrowed(rank)))
     }
@@ -87,6 +131,15 @@ impl CartesianCommunicator {
     ///
     /// # Errors
     /// A coordinate that lies outside otherwise; not one for each dimension.
+    ///
+    /// ```
+    /// mpj::local::run(4, |world| {
+    ///     let grid = world.create_cartesian(&[2, 2], &[false, true], false).unwrap().unwrap();
+    ///     assert!(grid.rank_of(&[-1, 0]).is_err());
+    ///     assert_eq!(grid.rank_of(&[1, -2]).unwrap(), 2, "rows are rings");
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
     pub fn rank_of(&self, coords: &[i32]) -> Result<usize, Error> {
         self.told(self.grid().rank(coords)).map(|rank| rank as usize)
     }
@@ -96,6 +149,16 @@ impl CartesianCommunicator {
     ///
     /// # Errors
     /// No such dimension.
+    ///
+    /// ```
+    /// mpj::local::run(4, |world| {
+    ///     let grid = world.create_cartesian(&[2, 2], &[false, true], false).unwrap().unwrap();
+    ///     let (down, across) = (grid.shift(0, 1).unwrap(), grid.shift(1, 1).unwrap());
+    ///     assert_eq!(down.destination, [Some(2), Some(3), None, None][grid.rank()]);
+    ///     assert_eq!(across.destination, [Some(1), Some(0), Some(3), Some(2)][grid.rank()]);
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
     pub fn shift(&self, dimension: usize, displacement: i32) -> Result<Shift, Error> {
         let shift = self.told(self.grid().shift(self.core.rank(), dimension, displacement))?;
         let wide = |rank: Option<u32>| rank.map(|rank| rank as usize);
@@ -124,6 +187,15 @@ impl CartesianCommunicator {
     ///
     /// # Errors
     /// Not one entry for each dimension; as [`Communicator::split`].
+    ///
+    /// ```
+    /// mpj::local::run(4, |world| {
+    ///     let grid = world.create_cartesian(&[2, 2], &[false, true], false).unwrap().unwrap();
+    ///     let row = grid.sub(&[false, true]).unwrap();
+    ///     assert_eq!((row.dims(), row.rank()), (vec![2], grid.rank() % 2));
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
     pub fn sub(&self, remain: &[bool]) -> Result<Self, Error> {
         self.made(self.core.cartesian_sub(remain)).map(Self)
     }
@@ -132,6 +204,14 @@ impl CartesianCommunicator {
     ///
     /// # Errors
     /// As [`Communicator::dup`].
+    ///
+    /// ```
+    /// mpj::local::run(4, |world| {
+    ///     let grid = world.create_cartesian(&[2, 2], &[false, true], false).unwrap().unwrap();
+    ///     assert_eq!(grid.dup().unwrap().dims(), grid.dims());
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
     pub fn dup(&self) -> Result<Self, Error> {
         self.0.dup().map(Self)
     }

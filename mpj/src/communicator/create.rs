@@ -8,6 +8,15 @@ use crate::group::Group;
 
 /// A communicator that is being made: see [`Communicator::idup`]. Dropping it gives the communicator up on this
 /// rank; the other ranks get theirs.
+///
+/// ```
+/// mpj::local::run(2, |world| {
+///     let pending = world.idup().unwrap();
+///     // Work that does not need it.
+///     pending.wait().unwrap().barrier().unwrap();
+/// })?;
+/// # Ok::<(), mpj::local::LocalError>(())
+/// ```
 #[must_use = "the communicator comes from `wait`"]
 pub struct PendingCommunicator {
     parent: Communicator,
@@ -19,6 +28,14 @@ impl PendingCommunicator {
     ///
     /// # Errors
     /// As [`Communicator::dup`].
+    ///
+    /// ```
+    /// mpj::local::run(2, |world| {
+    ///     let twin = world.idup().unwrap().wait().unwrap();
+    ///     assert_eq!(twin.compare(&world), mpj::Relation::Congruent);
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
     pub fn wait(self) -> Result<Communicator, Error> {
         self.parent.made(self.creating.wait())
     }
@@ -60,7 +77,7 @@ impl Communicator {
     /// this one, and of its attributes what their keys copy.
     ///
     /// # Errors
-    /// As [`Communicator::send`]; on every rank, that no context id is left, since some rank has 2^30
+    /// As [`PointToPoint::send`](crate::PointToPoint::send); on every rank, that no context id is left, since some rank has 2^30
     /// communicators; on this rank alone, that a copy callback of an attribute has failed, see [`crate::Key::with`].
     /// Those that there are stay usable then.
     ///

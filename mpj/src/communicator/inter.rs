@@ -1,18 +1,56 @@
 //! Intercommunicators: two groups that talk to each other (MPI-4.1 section 7.6).
 
-use super::Communicator;
+use std::ops::Deref;
+
+use super::{Communicator, PointToPoint};
 use crate::error::Error;
 use crate::group::{Group, narrowed};
 
 /// Two groups without a rank in common, whose ranks talk to those of the other one. See
 /// [`Communicator::create_inter`]. A copy is the same one.
+///
+/// ```
+/// mpj::local::run(3, |world| {
+///     // World rank 0 alone, and ranks 1 and 2.
+///     let half = world.split((world.rank() > 0).into(), 0).unwrap();
+///     let leader = if world.rank() > 0 { 0 } else { 1 };
+///     let other = mpj::OtherGroup { peers: &world, leader, tag: 0 };
+///     let between = half.create_inter(0, Some(other)).unwrap();
+///     assert_eq!(between.remote_size(), [2, 1, 1][world.rank()]);
+///     // Ranks are those of the other group.
+///     if world.rank() == 2 {
+///         between.send(&[7], 0, 0).unwrap();
+///     } else if world.rank() == 0 {
+///         assert_eq!(between.recv_vec::<i32>(1, 0).unwrap().0, [7]);
+///     }
+/// })?;
+/// # Ok::<(), mpj::local::LocalError>(())
+/// ```
 #[derive(Clone)]
 pub struct InterCommunicator {
     /// Its peers are the other group.
     pub(crate) communicator: Communicator,
 }
 
+impl Deref for InterCommunicator {
+    type Target = PointToPoint;
+
+    fn deref(&self) -> &PointToPoint {
+        &self.communicator
+    }
+}
+
 /// The other group, as the leader of this one finds it.
+///
+/// ```
+/// mpj::local::run(2, |world| {
+///     // One rank in each group, of which rank 0 and rank 1 of the world are the leaders.
+///     let other = mpj::OtherGroup { peers: &world, leader: 1 - world.rank(), tag: 0 };
+///     let between = world.own().unwrap().create_inter(0, Some(other)).unwrap();
+///     between.barrier().unwrap();
+/// })?;
+/// # Ok::<(), mpj::local::LocalError>(())
+/// ```
 #[derive(Clone, Copy)]
 pub struct OtherGroup<'a> {
     /// A communicator that both leaders are in.
@@ -65,26 +103,88 @@ impl Communicator {
 
 impl InterCommunicator {
     /// This process's rank in its own group (MPI_Comm_rank).
+    ///
+    /// ```
+    /// mpj::local::run(3, |world| {
+    ///     // World rank 0 alone, and ranks 1 and 2.
+    ///     # let half = world.split((world.rank() > 0).into(), 0).unwrap();
+    ///     # let leader = if world.rank() > 0 { 0 } else { 1 };
+    ///     # let other = mpj::OtherGroup { peers: &world, leader, tag: 0 };
+    ///     # let between = half.create_inter(0, Some(other)).unwrap();
+    ///     assert_eq!(between.rank(), [0, 0, 1][world.rank()]);
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
     pub fn rank(&self) -> usize {
         self.communicator.rank()
     }
 
     /// How many ranks its own group has (MPI_Comm_size).
+    ///
+    /// ```
+    /// mpj::local::run(3, |world| {
+    ///     // World rank 0 alone, and ranks 1 and 2.
+    ///     # let half = world.split((world.rank() > 0).into(), 0).unwrap();
+    ///     # let leader = if world.rank() > 0 { 0 } else { 1 };
+    ///     # let other = mpj::OtherGroup { peers: &world, leader, tag: 0 };
+    ///     # let between = half.create_inter(0, Some(other)).unwrap();
+    ///     assert_eq!(between.size(), [1, 2, 2][world.rank()]);
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
     pub fn size(&self) -> usize {
         self.communicator.size()
     }
 
     /// How many ranks the other group has (MPI_Comm_remote_size).
+    ///
+    /// ```
+    /// mpj::local::run(3, |world| {
+    ///     // World rank 0 alone, and ranks 1 and 2.
+    ///     # let half = world.split((world.rank() > 0).into(), 0).unwrap();
+    ///     # let leader = if world.rank() > 0 { 0 } else { 1 };
+    ///     # let other = mpj::OtherGroup { peers: &world, leader, tag: 0 };
+    ///     # let between = half.create_inter(0, Some(other)).unwrap();
+    ///     assert_eq!(between.remote_size(), [2, 1, 1][world.rank()]);
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
     pub fn remote_size(&self) -> usize {
         self.communicator.core.peers().size() as usize
     }
 
     /// Its own group (MPI_Comm_group).
+    ///
+    /// ```
+    /// mpj::local::run(3, |world| {
+    ///     // World rank 0 alone, and ranks 1 and 2.
+    ///     # let half = world.split((world.rank() > 0).into(), 0).unwrap();
+    ///     # let leader = if world.rank() > 0 { 0 } else { 1 };
+    ///     # let other = mpj::OtherGroup { peers: &world, leader, tag: 0 };
+    ///     # let between = half.create_inter(0, Some(other)).unwrap();
+    ///     let own: Vec<_> = between.group().iter().collect();
+    ///     assert_eq!(own, [vec![0], vec![1, 2], vec![1, 2]][world.rank()]);
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
     pub fn group(&self) -> Group {
         self.communicator.group()
     }
 
     /// The other group (MPI_Comm_remote_group).
+    ///
+    /// ```
+    /// mpj::local::run(3, |world| {
+    ///     // World rank 0 alone, and ranks 1 and 2.
+    ///     # let half = world.split((world.rank() > 0).into(), 0).unwrap();
+    ///     # let leader = if world.rank() > 0 { 0 } else { 1 };
+    ///     # let other = mpj::OtherGroup { peers: &world, leader, tag: 0 };
+    ///     # let between = half.create_inter(0, Some(other)).unwrap();
+    ///     let others: Vec<_> = between.remote_group().iter().collect();
+    ///     assert_eq!(others, [vec![1, 2], vec![0], vec![0]][world.rank()]);
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
     pub fn remote_group(&self) -> Group {
         self.communicator.core.peers().clone().into()
     }
@@ -94,6 +194,19 @@ impl InterCommunicator {
     ///
     /// # Errors
     /// As [`Communicator::dup`].
+    ///
+    /// ```
+    /// mpj::local::run(3, |world| {
+    ///     // World rank 0 alone, and ranks 1 and 2.
+    ///     # let half = world.split((world.rank() > 0).into(), 0).unwrap();
+    ///     # let leader = if world.rank() > 0 { 0 } else { 1 };
+    ///     # let other = mpj::OtherGroup { peers: &world, leader, tag: 0 };
+    ///     # let between = half.create_inter(0, Some(other)).unwrap();
+    ///     let twin = between.dup().unwrap();
+    ///     assert_eq!(twin.remote_group(), between.remote_group());
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
     pub fn dup(&self) -> Result<Self, Error> {
         self.communicator.dup().map(|communicator| Self { communicator })
     }
@@ -104,6 +217,20 @@ impl InterCommunicator {
     ///
     /// # Errors
     /// As [`Communicator::split`].
+    ///
+    /// ```
+    /// mpj::local::run(3, |world| {
+    ///     // World rank 0 alone, and ranks 1 and 2.
+    ///     # let half = world.split((world.rank() > 0).into(), 0).unwrap();
+    ///     # let leader = if world.rank() > 0 { 0 } else { 1 };
+    ///     # let other = mpj::OtherGroup { peers: &world, leader, tag: 0 };
+    ///     # let between = half.create_inter(0, Some(other)).unwrap();
+    ///     // Those from rank 1 of the world on come first.
+    ///     let all = between.merge(world.rank() == 0).unwrap();
+    ///     assert!(all.group().iter().eq([1, 2, 0]));
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
     pub fn merge(&self, high: bool) -> Result<Communicator, Error> {
         self.communicator.made(self.communicator.core.merge(high))
     }
@@ -111,7 +238,19 @@ impl InterCommunicator {
     /// Waits until every rank of both groups has called it (MPI_Barrier).
     ///
     /// # Errors
-    /// As [`Communicator::recv`].
+    /// As [`PointToPoint::recv`].
+    ///
+    /// ```
+    /// mpj::local::run(3, |world| {
+    ///     // World rank 0 alone, and ranks 1 and 2.
+    ///     # let half = world.split((world.rank() > 0).into(), 0).unwrap();
+    ///     # let leader = if world.rank() > 0 { 0 } else { 1 };
+    ///     # let other = mpj::OtherGroup { peers: &world, leader, tag: 0 };
+    ///     # let between = half.create_inter(0, Some(other)).unwrap();
+    ///     between.barrier().unwrap();
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
     pub fn barrier(&self) -> Result<(), Error> {
         let plan = self.communicator.core.inter_barrier();
         self.communicator.answer(plan.and_then(mpicore::Plan::run))

@@ -5,7 +5,8 @@ use std::thread;
 use std::time::Duration;
 
 use super::*;
-use crate::{ANY_SOURCE, ErrorClass, World, local};
+use crate::group::no_rank;
+use crate::{ANY_SOURCE, ErrorClass, Source, World, local};
 
 /// How long a job may take.
 const LIMIT: Duration = Duration::from_secs(60);

@@ -2,10 +2,15 @@
 //!
 //! - STR1: the blocks of a [`Shape`] lie inside of its memory, which begins with the lowest element and ends with the
 //!   highest one: [`Shape::place`] has seen to it.
+//! - STR2: the elements that the shape of a [`StridedMut`] names are borrowed exclusively, by it alone, for its
+//!   lifetime. What lies between them may belong to other views, so it is never part of a reference.
 
 #![allow(unsafe_code, reason = "promises that blocks of slices are buffers")]
 
+use std::fmt;
+use std::marker::PhantomData;
 use std::ops::{Bound, Range, RangeBounds};
+use std::ptr::NonNull;
 
 use super::{RecvBuffer, SendBuffer, Unit, View};
 use crate::datatype::{Datatype, TypeMap, count};
@@ -55,11 +60,19 @@ pub struct Strided<'a, T> {
 /// })?;
 /// # Ok::<(), mpj::local::LocalError>(())
 /// ```
-#[derive(Debug)]
 pub struct StridedMut<'a, T> {
-    memory: &'a mut [T],
+    /// The lowest element of the memory.
+    start: NonNull<T>,
+    /// Elements of the memory.
+    len: usize,
     shape: Shape,
+    borrow: PhantomData<&'a mut [T]>,
 }
+
+// SAFETY: STR2: it is an exclusive borrow of its elements, which may change threads.
+unsafe impl<T: Send> Send for StridedMut<'_, T> {}
+// SAFETY: as above; a shared one gives shared elements only.
+unsafe impl<T: Sync> Sync for StridedMut<'_, T> {}
 
 /// Blocks at equal distances, in elements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -208,8 +221,22 @@ impl<'a, T: Datatype> StridedMut<'a, T> {
         step: isize,
         count: usize,
     ) -> Result<Self, Error> {
-        let (shape, covered) = Shape::place(slice.len(), start, block, step, count)?;
-        Ok(Self { memory: &mut slice[covered], shape })
+        // SAFETY: STR2: the whole slice is borrowed exclusively.
+        unsafe { Self::of_memory(Memory::of(slice), (start, block, step, count)) }
+    }
+
+    /// These blocks of a piece of memory: start, length, step and count, as [`StridedMut::blocks`] has them.
+    ///
+    /// # Safety
+    /// Nobody else uses the elements of the blocks for the lifetime of the view (STR2).
+    unsafe fn of_memory(
+        memory: Memory<'a, T>,
+        (start, block, step, count): (usize, usize, isize, usize),
+    ) -> Result<Self, Error> {
+        let (shape, covered) = Shape::place(memory.len, start, block, step, count)?;
+        // SAFETY: STR1: the first element that is covered lies in the memory, or behind its end if none is.
+        let start = unsafe { memory.start.add(covered.start) };
+        Ok(Self { start, len: covered.len(), shape, borrow: PhantomData })
     }
 
     /// How many elements there are.
@@ -251,7 +278,29 @@ unsafe impl<T: Datatype> SendBuffer for Strided<'_, T> {
     }
 }
 
-// SAFETY: BF1: the blocks lie inside of the memory (STR1), which is borrowed. BF3: itself.
+impl<T> fmt::Debug for StridedMut<'_, T> {
+    /// Where the elements lie; not the elements.
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("StridedMut").field("shape", &self.shape).finish_non_exhaustive()
+    }
+}
+
+/// A slice that is borrowed exclusively, to be divided among views.
+#[derive(Clone, Copy)]
+struct Memory<'a, T> {
+    start: NonNull<T>,
+    len: usize,
+    borrow: PhantomData<&'a [T]>,
+}
+
+impl<'a, T> Memory<'a, T> {
+    fn of(slice: &'a mut [T]) -> Self {
+        let len = slice.len();
+        Self { start: NonNull::from(slice).cast(), len, borrow: PhantomData }
+    }
+}
+
+// SAFETY: BF1: the blocks lie inside of the memory (STR1), and are borrowed (STR2). BF3: itself.
 unsafe impl<T: Datatype> SendBuffer for StridedMut<'_, T> {
     type Element = T;
     type Memory = Self;
@@ -261,15 +310,17 @@ unsafe impl<T: Datatype> SendBuffer for StridedMut<'_, T> {
     }
 
     fn as_elements(&self) -> Option<&[T]> {
-        self.shape.is_slice().then_some(&*self.memory)
+        // SAFETY: STR1, STR2: the elements are all of the memory.
+        let elements = || unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.len) };
+        self.shape.is_slice().then(elements)
     }
 
     fn describe(&self) -> Result<View<*const u8>, Error> {
-        self.shape.view::<T, _>(self.memory.as_ptr().cast(), self.memory.len())
+        self.shape.view::<T, _>(self.start.as_ptr().cast_const().cast(), self.len)
     }
 }
 
-// SAFETY: BF2: the memory is borrowed exclusively, and DT1 says what may be written there. BF3: itself.
+// SAFETY: BF2: the blocks are borrowed exclusively (STR2), and DT1 says what may be written there. BF3: itself.
 unsafe impl<T: Datatype> RecvBuffer for StridedMut<'_, T> {
     type MemoryMut = Self;
 
@@ -278,11 +329,13 @@ unsafe impl<T: Datatype> RecvBuffer for StridedMut<'_, T> {
     }
 
     fn as_elements_mut(&mut self) -> Option<&mut [T]> {
-        self.shape.is_slice().then_some(&mut *self.memory)
+        let (start, len) = (self.start.as_ptr(), self.len);
+        // SAFETY: as in `as_elements`; the borrow is exclusive.
+        self.shape.is_slice().then(|| unsafe { std::slice::from_raw_parts_mut(start, len) })
     }
 
     fn describe_mut(&mut self) -> Result<View<*mut u8>, Error> {
-        self.shape.view::<T, _>(self.memory.as_mut_ptr().cast(), self.memory.len())
+        self.shape.view::<T, _>(self.start.as_ptr().cast(), self.len)
     }
 }
 
@@ -377,6 +430,85 @@ pub fn block_mut<T: Datatype>(
 ) -> Result<StridedMut<'_, T>, Error> {
     let (start, block, count) = part(matrix.len(), columns, in_rows, in_columns)?;
     StridedMut::blocks(matrix, start, block, columns as isize, count)
+}
+
+/// Divides a matrix of `columns` columns, which lies row by row in a slice, into bands of columns of these widths, from
+/// the first one on: to receive into all of them at once, or to receive into some and send others.
+///
+/// # Errors
+/// [`Error::Matrix`] if the slice is no whole number of rows, or the widths are more than the columns together.
+///
+/// ```
+/// mpj::local::run(2, |world| {
+///     let (other, mut matrix) = (1 - world.rank(), [[1, 2, 0], [3, 4, 0]]);
+///     let mut bands = mpj::split_columns_mut(matrix.as_flattened_mut(), 3, [1, 1, 1]).unwrap();
+///     let [_, send, receive] = &mut bands[..] else { unreachable!() };
+///     world.sendrecv(send, other, 0, receive, other, 0).unwrap();
+///     assert_eq!(matrix, [[1, 2, 2], [3, 4, 4]]);
+/// })?;
+/// # Ok::<(), mpj::local::LocalError>(())
+/// ```
+pub fn split_columns_mut<T: Datatype>(
+    matrix: &mut [T],
+    columns: usize,
+    widths: impl IntoIterator<Item = usize>,
+) -> Result<Vec<StridedMut<'_, T>>, Error> {
+    let memory = Memory::of(matrix);
+    let mut end = 0_usize;
+    let band = |width| {
+        let start = end;
+        end = end.saturating_add(width);
+        let (start, block, count) = part(memory.len, columns, .., start..end)?;
+        // SAFETY: STR2: the matrix is borrowed exclusively, and the bands lie side by side.
+        unsafe { StridedMut::of_memory(memory, (start, block, columns as isize, count)) }
+    };
+    widths.into_iter().map(band).collect()
+}
+
+/// Divides a matrix of `columns` columns, which lies row by row in a slice, into the parts in these rows and these
+/// columns: to receive into all of them at once, or to receive into some and send others.
+///
+/// # Errors
+/// [`Error::Matrix`] if the slice is no whole number of rows, or does not have all of a part; [`Error::Shared`] if two
+/// parts have an element in common.
+///
+/// ```
+/// mpj::local::run(2, |world| {
+///     let (other, mut matrix) = (1 - world.rank(), [1, 2, 3, 4, 5, 6]);
+///     // The middle of the first row, and what is below it.
+///     let parts = [(0..1, 1..2), (1..2, 1..2)];
+///     let [send, mut receive] = mpj::split_blocks_mut(&mut matrix, 3, parts).unwrap();
+///     world.sendrecv(&send, other, 0, &mut receive, other, 0).unwrap();
+///     assert_eq!(matrix, [1, 2, 3, 4, 2, 6]);
+///     assert!(mpj::split_blocks_mut(&mut matrix, 3, [(0..2, 0..1), (1..2, 0..3)]).is_err());
+/// })?;
+/// # Ok::<(), mpj::local::LocalError>(())
+/// ```
+pub fn split_blocks_mut<T: Datatype, const N: usize>(
+    matrix: &mut [T],
+    columns: usize,
+    parts: [(Range<usize>, Range<usize>); N],
+) -> Result<[StridedMut<'_, T>; N], Error> {
+    for (second, part) in parts.iter().enumerate() {
+        let shares = |first: &_| meet(first, part);
+        if let Some(first) = parts[..second].iter().position(shares) {
+            return Err(Error::Shared { first, second });
+        }
+    }
+    let memory = Memory::of(matrix);
+    let views = parts.into_iter().map(|(in_rows, in_columns)| {
+        let (start, block, count) = part(memory.len, columns, in_rows, in_columns)?;
+        // SAFETY: STR2: the matrix is borrowed exclusively, and no two parts meet.
+        unsafe { StridedMut::of_memory(memory, (start, block, columns as isize, count)) }
+    });
+    let views = views.collect::<Result<Vec<_>, Error>>()?;
+    Ok(views.try_into().expect("there is a view of each part"))
+}
+
+/// Whether two parts of a matrix, in these rows and columns, have an element in common.
+fn meet(one: &(Range<usize>, Range<usize>), other: &(Range<usize>, Range<usize>)) -> bool {
+    let both = |a: &Range<usize>, b: &Range<usize>| a.start.max(b.start) < a.end.min(b.end);
+    both(&one.0, &other.0) && both(&one.1, &other.1)
 }
 
 /// One column, also where the next one would have no number.

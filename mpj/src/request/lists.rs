@@ -19,6 +19,19 @@ pub type Completion<T> = (usize, Result<Completed<T>, Error>);
 ///
 /// # Errors
 /// The first error in the order of the list, after all requests were waited for.
+///
+/// ```
+/// mpj::local::run(2, |world| {
+///     let other = 1 - world.rank();
+///     let requests = [
+///         world.irecv(vec![0], other, 1).unwrap(),
+///         world.isend(vec![world.rank()], other, 1).unwrap(),
+///     ];
+///     let buffers = mpj::wait_all(requests).unwrap();
+///     assert_eq!((&*buffers[0].0, &*buffers[1].0), (&[other][..], &[world.rank()][..]));
+/// })?;
+/// # Ok::<(), mpj::local::LocalError>(())
+/// ```
 pub fn wait_all<T: Datatype>(
     requests: impl IntoIterator<Item = Request<T>>,
 ) -> Result<Vec<Completed<T>>, Error> {
@@ -33,6 +46,19 @@ pub fn wait_all<T: Datatype>(
 /// # Errors
 /// As [`Request::wait`], the request is then out of the list; [`Error::Mixed`] for requests of
 /// several worlds or contexts.
+///
+/// ```
+/// mpj::local::run(1, |world| {
+///     let mut requests = vec![
+///         world.irecv(vec![0], 0, 1).unwrap(),
+///         world.irecv(vec![0], 0, 2).unwrap(),
+///     ];
+///     world.send(&[7], 0, 2).unwrap();
+///     let (place, buffer, status) = mpj::wait_any(&mut requests).unwrap().expect("two requests");
+///     assert_eq!((place, buffer, status.tag, requests.len()), (1, vec![7], 2, 1));
+/// })?;
+/// # Ok::<(), mpj::local::LocalError>(())
+/// ```
 pub fn wait_any<T: Datatype>(
     requests: &mut Vec<Request<T>>,
 ) -> Result<Option<(usize, Vec<T>, Status)>, Error> {

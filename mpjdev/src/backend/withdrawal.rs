@@ -6,9 +6,11 @@
 //!
 //! | at the receiver, the message | the receiver | the send | the receive |
 //! |---|---|---|---|
-//! | has met no receive | answers WITHDRAWN | fails | fails, whenever it meets what is left of the message |
-//! | has met a receive, which takes it or has taken it | answers DONE, as always | ends well | ends well |
+//! | has met neither a receive nor a matched probe | forgets it and answers WITHDRAWN | fails | meets another message |
+//! | has met one | answers DONE, as always, when a receive takes it | ends well | ends well |
 //!
+//! So a message that is withdrawn is as if it had never been sent. Where that happens since a rank is lost that both
+//! ends need, the receiver notices the loss, too, and its receive ends by that.
 //! Until the answer the send's buffer stays as it is. An eager message of standard mode has no answer, and is not
 //! withdrawn: its send ends when its data have left.
 
@@ -18,7 +20,6 @@ use super::{NextHandler, answered, is_bare};
 use crate::early::{Early, EarlyBody};
 use crate::envelope::{WITHDRAW, WITHDRAWN};
 use crate::error::{Error, PeerError};
-use crate::request::Operation;
 use crate::state::State;
 
 /// The handlers of both messages.
@@ -36,7 +37,7 @@ pub(crate) fn ask(state: &mut State, outbox: &mut Outbox<State>, key: u64, becau
     }
 }
 
-/// WITHDRAW: a sender gives a message up. One that is not early any more is answered when it has been taken, or was.
+/// WITHDRAW: a sender gives a message up.
 fn asked(
     state: &mut State,
     origin: u32,
@@ -46,34 +47,26 @@ fn asked(
     if !is_bare(state, origin, udata) {
         return None;
     }
-    let is_meant = |early: &Early| early.source == origin && early.body.may_be_withdrawn(request);
+    let is_meant =
+        |early: &Early| early.source == origin && early.body.answerable() == Some(request);
     let (key, _) = state.early.iter().find(|(_, early)| is_meant(early))?;
     Some((leave, key))
 }
 
-/// Leaves an early message to its sender, and keeps what it was, for the receive that it meets.
+/// Leaves an early message to its sender, unless a matched probe has taken it out of the queue.
 fn leave(state: &mut State, outbox: &mut Outbox<State>, key: u64) {
-    let Some(early) = state.early.get_mut(key) else { return };
-    let Early { source, len, .. } = *early;
-    let request = match std::mem::replace(&mut early.body, EarlyBody::Withdrawn) {
-        EarlyBody::Rendezvous { sender, .. } => Some(sender),
-        EarlyBody::Eager { sync, .. } => {
-            state.stats.early_bytes -= len as u64;
-            state.release_credit(outbox, source, len);
-            sync
-        }
-        EarlyBody::Withdrawn => None,
-    };
+    let Some(Early { source, len, body, .. }) = state.early.get(key) else { return };
+    let (source, len, request) = (*source, *len, body.answerable());
+    let has_credit = matches!(body, EarlyBody::Eager { .. });
+    state.drop_early_of(source, |other, _| other == key);
+    if state.early.get(key).is_some() {
+        return;
+    }
+    if has_credit {
+        state.release_credit(outbox, source, len);
+    }
     if let Some(request) = request {
         state.post(outbox, source, WITHDRAWN, request);
-    }
-}
-
-/// The receive `key` has met a message that was withdrawn.
-pub(super) fn receive(state: &mut State, early: u64, key: u64) {
-    if let Some(Early { source: source_rank, tag, .. }) = state.forget_early(early) {
-        let error = Error::Withdrawn { source_rank, tag };
-        state.requests.end(key, Operation::Failed(Box::new(error)));
     }
 }
 

@@ -22,15 +22,15 @@ pub mod transfer;
 pub mod truncation;
 pub mod withdrawal;
 
-/// The tests of one platform with one set of options, as a module of `#[test]` functions.
+/// The tests of one way to connect ranks with one set of options, as a module of `#[test]` functions.
 #[macro_export]
 macro_rules! device_conformance {
-    ($name:ident, $platform:ty, $options:expr) => {
+    ($name:ident, $adapters:ident, $options:expr) => {
         mod $name {
             use super::*;
 
-            fn setup() -> $crate::conformance::device::job::Setup<$platform> {
-                $crate::conformance::device::job::Setup::new($options)
+            fn setup() -> $crate::conformance::device::job::Setup<impl mpjdev::Adapter> {
+                $crate::conformance::device::job::Setup::new($adapters, $options)
             }
 
             $crate::device_conformance! { @topics

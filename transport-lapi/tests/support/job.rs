@@ -1,6 +1,6 @@
 //! Jobs whose tasks are threads of this process, over every adapter.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::thread;
 
 use transport_lapi::adapter::{Adapter, Doorbell};
@@ -77,6 +77,31 @@ where
     S: Send + 'static,
     R: Send + 'static,
 {
+    let answers = Arc::new(Mutex::new(Vec::new()));
+    let kept = Arc::clone(&answers);
+    let part = move |context: &Arc<Context<A, S>>| {
+        let answer = body(context);
+        kept.lock().expect("no panic with this lock").push((context.task(), answer));
+    };
+    run_each(adapters, options, Box::new(state), Box::new(part));
+    let mut answers = std::mem::take(&mut *answers.lock().expect("no panic with this lock"));
+    answers.sort_unstable_by_key(|(task, _)| *task);
+    answers.into_iter().map(|(_, answer)| answer).collect()
+}
+
+/// A function that makes a task's state.
+type State<S> = Box<dyn Fn(TaskId) -> S + Send>;
+
+/// What a task does.
+type Part<A, S> = Box<dyn Fn(&Arc<Context<A, S>>) + Send + Sync>;
+
+/// What of [`run_with`] is compiled once for all bodies.
+fn run_each<A: Adapter, S: Send + 'static>(
+    adapters: Vec<A>,
+    options: Options,
+    state: State<S>,
+    part: Part<A, S>,
+) {
     watch(move || {
         let member = |adapter: A| {
             let alarm = Alarm(adapter.doorbell());
@@ -85,22 +110,19 @@ where
         };
         let members: Vec<_> = adapters.into_iter().map(member).collect();
         thread::scope(|scope| {
-            let body = &body;
             let task = |(alarm, context): &(Alarm, Arc<Context<A, S>>)| {
-                let (alarm, context) = (alarm.clone(), Arc::clone(context));
+                let (alarm, context, part) = (alarm.clone(), Arc::clone(context), &part);
                 scope.spawn(move || {
-                    let answer = body(&context);
+                    part(&context);
                     drop(alarm);
-                    answer
                 })
             };
             let tasks: Vec<_> = members.iter().map(task).collect();
-            let join = |task: thread::ScopedJoinHandle<'_, R>| {
-                task.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-            };
-            tasks.into_iter().map(join).collect()
-        })
-    })
+            for task in tasks {
+                task.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            }
+        });
+    });
 }
 
 /// [`run_with`] on a kind of adapter, with the default options.

@@ -181,5 +181,6 @@ fn reductions_of_many_ranks_have_few_rounds() {
     assert_eq!(rounds(allreduce(last, 1, Operands::Input).unwrap()), 10);
     assert_eq!(rounds(scan(last, 1, Operands::InPlace).unwrap()), 10);
     let top = reduce(member(0, 1024), 0, 1, Operands::Input, Order::Ranks).unwrap();
-    assert_eq!((rounds(top.clone()), top.most_at_once()), (10, 1));
+    assert!(top.rounds().all(|round| round.messages.len() == 1));
+    assert_eq!(rounds(top), 10);
 }

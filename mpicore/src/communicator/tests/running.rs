@@ -68,7 +68,7 @@ fn collectives_that_were_started_go_on_while_their_rank_waits_for_something_else
 #[test]
 fn a_kept_plan_runs_as_often_as_it_is_started() {
     run(3, |world| {
-        let plan = world.barrier().unwrap().persistent();
+        let mut plan = world.barrier().unwrap().persistent();
         for _ in 0..20 {
             let request = plan.start().unwrap();
             assert_eq!(sum(world, 1), 3, "others run beside it");

@@ -127,6 +127,9 @@ pub const WORDS: [(&str, &[&str]); PARAMETERS] = [
     ("mode", Mode::WORDS),
     ("backend", BACKEND_WORDS),
 ];
+/// Jobs of more ranks do not have the longest messages: all of them are computed again by plain loops.
+const MOST_RANKS_OF_LONGEST: usize = 5;
+
 const COLLECTIVE: usize = 0;
 const RANK: usize = 1;
 const ROOT: usize = 2;
@@ -223,11 +226,15 @@ impl Case {
         self.choices
     }
 
-    /// Replaces values that the call cannot have, or that do not matter to it.
+    /// Replaces values that the call cannot have, that do not matter to it, or that together take too long.
     pub fn settle(choices: &mut [usize; PARAMETERS]) {
         let collective = Collective::ALL[choices[COLLECTIVE]];
         if collective.is_inter() && choices[RANK] == 0 {
             choices[RANK] = 1;
+        }
+        if RANKS[choices[RANK]] > MOST_RANKS_OF_LONGEST && Size::ALL[choices[SIZE]] == Size::Longest
+        {
+            choices[SIZE] = Size::Long as usize;
         }
         if !collective.is_rooted() {
             choices[ROOT] = 0;

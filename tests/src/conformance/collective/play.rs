@@ -72,7 +72,7 @@ impl<'a> Part<'a> {
     fn play(&mut self) -> Result<(), String> {
         let words = |error: Error| format!("{error} ({:?})", error.class());
         if self.case().mode() == Mode::Persistent {
-            let plan = self.plan().map_err(words)?.persistent();
+            let mut plan = self.plan().map_err(words)?.persistent();
             self.set_lent(false);
             for round in 0..ROUNDS {
                 let contents = self.fill(round);
@@ -274,6 +274,9 @@ fn users(op: Op, kind: Kind, shape: Shape) -> UserOp {
 
 /// Refuses memory that is not as it should be.
 fn compare(what: &str, area: &Area, expected: Vec<u8>) -> Result<(), String> {
+    if area.memory() == expected {
+        return Ok(());
+    }
     let pairs = || area.memory().iter().zip(&expected);
     let Some(first) = pairs().position(|(is, should)| is != should) else { return Ok(()) };
     let wrong = pairs().filter(|(is, should)| is != should).count();

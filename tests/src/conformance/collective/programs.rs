@@ -78,6 +78,9 @@ impl Buffers {
         self.input.iter_mut().for_each(|area| area.set_lent(false));
         let Some(mut output) = self.output.take() else { return Ok(()) };
         output.set_lent(false);
+        if output.memory() == self.expected {
+            return Ok(());
+        }
         let mut bytes = output.memory().iter().zip(&self.expected);
         match bytes.position(|(is, should)| is != should) {
             Some(at) => {

@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use mpjdev::{Adapter, Call, Ending, Error, Status};
 
-use super::job::{Platform, Setup};
-use super::rank::{Pending, Rank, check, payload};
+use super::job::Setup;
+use super::rank::{Pending, Rank, check};
+use crate::conformance::payload;
 
 /// Begins an operation, for a list.
 fn begin<A: Adapter>(rank: &Rank<A>, tag: i32) -> (Pending, Ending) {
@@ -16,7 +17,7 @@ fn begin<A: Adapter>(rank: &Rank<A>, tag: i32) -> (Pending, Ending) {
 }
 
 /// Waits and tests see nothing before the end, and then what the client has said.
-pub fn their_client_ends_them<P: Platform>(setup: &Setup<P>) {
+pub fn their_client_ends_them<A: Adapter>(setup: &Setup<A>) {
     setup.run(1, |rank| {
         let (mut request, ending) = begin(rank, 17);
         assert_eq!(rank.test(&mut request).unwrap(), None);
@@ -43,7 +44,7 @@ pub fn their_client_ends_them<P: Platform>(setup: &Setup<P>) {
 }
 
 /// They stand in lists beside receives and sends.
-pub fn in_lists_with_messages<P: Platform>(setup: &Setup<P>) {
+pub fn in_lists_with_messages<A: Adapter>(setup: &Setup<A>) {
     setup.run(2, |rank| {
         let other = 1 - rank.me();
         for len in [8, 30_000] {
@@ -69,7 +70,7 @@ pub fn in_lists_with_messages<P: Platform>(setup: &Setup<P>) {
 }
 
 /// Another thread ends what the first one waits for, in every kind of wait, when it sleeps.
-pub fn a_sleeping_wait_is_woken<P: Platform>(setup: &Setup<P>) {
+pub fn a_sleeping_wait_is_woken<A: Adapter>(setup: &Setup<A>) {
     setup.run(1, |rank| {
         let (give, take) = mpsc::channel::<Ending>();
         thread::scope(|scope| {
@@ -94,7 +95,7 @@ pub fn a_sleeping_wait_is_woken<P: Platform>(setup: &Setup<P>) {
 }
 
 /// A function that follows one operation ends another one, on whatever call the thread is.
-pub fn continuations_follow_them_and_end_them<P: Platform>(setup: &Setup<P>) {
+pub fn continuations_follow_them_and_end_them<A: Adapter>(setup: &Setup<A>) {
     const LINKS: i32 = 50;
     setup.run(2, |rank| {
         let ((last, last_end), (first, first_end)) = (begin(rank, 0), begin(rank, 0));
@@ -115,7 +116,7 @@ pub fn continuations_follow_them_and_end_them<P: Platform>(setup: &Setup<P>) {
 }
 
 /// Neither a cancellation nor a withdrawal ends them, nor does the loss of a rank. One that was detached ends later.
-pub fn they_are_left_alone<P: Platform>(setup: &Setup<P>) {
+pub fn they_are_left_alone<A: Adapter>(setup: &Setup<A>) {
     setup.run_open(2, |rank| {
         let (request, ending) = begin(rank, 0);
         if rank.me() == 1 {
@@ -137,7 +138,7 @@ pub fn they_are_left_alone<P: Platform>(setup: &Setup<P>) {
 }
 
 /// To end one on a device that has ended, or on another one, does nothing.
-pub fn on_a_device_that_has_ended<P: Platform>(setup: &Setup<P>) {
+pub fn on_a_device_that_has_ended<A: Adapter>(setup: &Setup<A>) {
     let devices = setup.devices(2);
     let (request, ending) = devices[0].begin(Call::Other, 0, 0).unwrap();
     devices[1].end(ending, Ok(Status::new(0, 0, 0)));

@@ -3,9 +3,9 @@
 use std::sync::Barrier;
 
 use mpjdev::buffer::{Buffer, BufferError, ElementType, ParseError, WrongState};
-use mpjdev::{Error, Mode};
+use mpjdev::{Adapter, Error, Mode};
 
-use super::job::{Platform, Setup};
+use super::job::Setup;
 
 /// Elements of the section of numbers: from none to more than is on its way at once.
 const LENGTHS: [usize; 6] = [0, 1, 60, 1_000, 20_000, 300_000];
@@ -33,7 +33,7 @@ fn check(mut buffer: Buffer, len: usize) {
 }
 
 /// To another rank, blocking and not.
-pub fn buffers_of_every_size<P: Platform>(setup: &Setup<P>) {
+pub fn buffers_of_every_size<A: Adapter>(setup: &Setup<A>) {
     setup.run(2, |rank| {
         for (tag, len) in (0..).zip(LENGTHS) {
             if rank.me() == 0 {
@@ -53,7 +53,7 @@ pub fn buffers_of_every_size<P: Platform>(setup: &Setup<P>) {
 }
 
 /// What the sender does with its buffer after it has started the send changes nothing of the message.
-pub fn a_buffer_may_be_used_again_at_once<P: Platform>(setup: &Setup<P>) {
+pub fn a_buffer_may_be_used_again_at_once<A: Adapter>(setup: &Setup<A>) {
     let met = Barrier::new(2);
     setup.run(2, move |rank| {
         for (tag, len) in (0..).zip(LENGTHS) {
@@ -76,7 +76,7 @@ pub fn a_buffer_may_be_used_again_at_once<P: Platform>(setup: &Setup<P>) {
 }
 
 /// A message that is no buffer is an error of the receive that asked for one, and of nothing else.
-pub fn messages_that_are_no_buffers<P: Platform>(setup: &Setup<P>) {
+pub fn messages_that_are_no_buffers<A: Adapter>(setup: &Setup<A>) {
     setup.run(2, |rank| {
         if rank.me() == 0 {
             rank.send(&[0; 20], 1, 1).unwrap();
@@ -93,7 +93,7 @@ pub fn messages_that_are_no_buffers<P: Platform>(setup: &Setup<P>) {
 }
 
 /// Nothing goes out of a buffer that may still be written.
-pub fn writable_buffers_are_not_sent<P: Platform>(setup: &Setup<P>) {
+pub fn writable_buffers_are_not_sent<A: Adapter>(setup: &Setup<A>) {
     setup.run(1, |rank| {
         let writable = Buffer::new(8).unwrap();
         let error = rank.send_buffer(&writable, 0, 0, 0, Mode::Standard).unwrap_err();

@@ -2,11 +2,14 @@
 
 use std::sync::Barrier;
 
-use super::job::{Platform, Setup};
-use super::rank::{check, payload};
+use mpjdev::Adapter;
+
+use super::job::Setup;
+use super::rank::check;
+use crate::conformance::payload;
 
 /// A receive without a message is cancelled once; it takes no message afterwards.
-pub fn a_posted_receive<P: Platform>(setup: &Setup<P>) {
+pub fn a_posted_receive<A: Adapter>(setup: &Setup<A>) {
     let cancelled = Barrier::new(2);
     setup.run(2, move |rank| {
         for (tag, len) in (0..).zip([4, 5_000, 100_000]) {
@@ -34,7 +37,7 @@ pub fn a_posted_receive<P: Platform>(setup: &Setup<P>) {
 }
 
 /// A receive that has met its message goes on, whether or not all of it has come.
-pub fn a_receive_that_has_met_its_message<P: Platform>(setup: &Setup<P>) {
+pub fn a_receive_that_has_met_its_message<A: Adapter>(setup: &Setup<A>) {
     setup.run(2, |rank| {
         for (tag, len) in (0..).zip([4, 5_000, 100_000, 3_000_000]) {
             if rank.me() == 0 {
@@ -52,7 +55,7 @@ pub fn a_receive_that_has_met_its_message<P: Platform>(setup: &Setup<P>) {
 }
 
 /// Lists report a cancelled receive like a complete one; sends are not cancelled.
-pub fn a_cancelled_receive_in_a_list<P: Platform>(setup: &Setup<P>) {
+pub fn a_cancelled_receive_in_a_list<A: Adapter>(setup: &Setup<A>) {
     setup.run(1, |rank| {
         let mut list: Vec<_> = (0..4).map(|tag| rank.irecv(16, 0, tag).unwrap()).collect();
         list.push(rank.issend(payload(2, 16), 0, 2).unwrap());
@@ -69,7 +72,7 @@ pub fn a_cancelled_receive_in_a_list<P: Platform>(setup: &Setup<P>) {
 }
 
 /// Of receives that ask for the same, those that stay get the messages in their order.
-pub fn other_receives_keep_their_order<P: Platform>(setup: &Setup<P>) {
+pub fn other_receives_keep_their_order<A: Adapter>(setup: &Setup<A>) {
     let cancelled = Barrier::new(2);
     setup.run(2, move |rank| {
         if rank.me() == 0 {
@@ -96,7 +99,7 @@ pub fn other_receives_keep_their_order<P: Platform>(setup: &Setup<P>) {
 
 /// A request that was given up: a posted receive takes no message, anything else ends by itself,
 /// and nothing stays behind.
-pub fn dropped_requests<P: Platform>(setup: &Setup<P>) {
+pub fn dropped_requests<A: Adapter>(setup: &Setup<A>) {
     setup.run(2, |rank| {
         let other = 1 - rank.me();
         for (tag, len) in (0..).zip([0, 100, 9_000, 1_500_000]) {

@@ -1,9 +1,10 @@
 //! Testing, and waiting for one or several requests (MPI-4 sections 3.7.3 and 3.7.5).
 
-use mpjdev::Error;
+use mpjdev::{Adapter, Error};
 
-use super::job::{Platform, Setup};
-use super::rank::{Pending, check, payload};
+use super::job::Setup;
+use super::rank::{Pending, check};
+use crate::conformance::payload;
 
 /// Waits until the other rank asks for it, then sends message `tag` of `len` bytes.
 fn on_demand<A: mpjdev::Adapter>(rank: &super::rank::Rank<A>, tag: i32, len: usize) {
@@ -17,7 +18,7 @@ fn demand<A: mpjdev::Adapter>(rank: &super::rank::Rank<A>) {
 }
 
 /// A test says no until the message is there, then gives the status once.
-pub fn testing<P: Platform>(setup: &Setup<P>) {
+pub fn testing<A: Adapter>(setup: &Setup<A>) {
     setup.run(2, |rank| {
         for (tag, len) in (0..).zip([0, 100, 10_000, 1_200_000]) {
             if rank.me() == 0 {
@@ -43,7 +44,7 @@ pub fn testing<P: Platform>(setup: &Setup<P>) {
 }
 
 /// Tests of lists take what is complete and nothing else; that of all takes everything or nothing.
-pub fn testing_lists<P: Platform>(setup: &Setup<P>) {
+pub fn testing_lists<A: Adapter>(setup: &Setup<A>) {
     const LENGTHS: [usize; 4] = [10, 20_000, 0, 300_000];
     setup.run(2, |rank| {
         if rank.me() == 0 {
@@ -100,7 +101,7 @@ fn until<R>(mut call: impl FnMut() -> Option<R>) -> R {
 
 /// The outcome of a request can be seen any number of times before it is taken, also where it is an error, and of a
 /// send.
-pub fn looking_without_taking<P: Platform>(setup: &Setup<P>) {
+pub fn looking_without_taking<A: Adapter>(setup: &Setup<A>) {
     setup.run(2, |rank| {
         if rank.me() == 0 {
             on_demand(rank, 5, 4_000);
@@ -137,7 +138,7 @@ pub fn looking_without_taking<P: Platform>(setup: &Setup<P>) {
 }
 
 /// Messages in another order than their receives: each call takes the one that is there.
-pub fn waiting_for_any<P: Platform>(setup: &Setup<P>) {
+pub fn waiting_for_any<A: Adapter>(setup: &Setup<A>) {
     const ORDER: [i32; 6] = [3, 0, 5, 1, 4, 2];
     let len = |tag: i32| [10, 20_000, 0, 400, 9_000, 300_000][tag as usize];
     setup.run(2, move |rank| {
@@ -159,7 +160,7 @@ pub fn waiting_for_any<P: Platform>(setup: &Setup<P>) {
 }
 
 /// Several that are complete are reported together, each once.
-pub fn waiting_for_some<P: Platform>(setup: &Setup<P>) {
+pub fn waiting_for_some<A: Adapter>(setup: &Setup<A>) {
     const MESSAGES: i32 = 12;
     setup.run(2, |rank| {
         if rank.me() == 0 {
@@ -196,7 +197,7 @@ pub fn waiting_for_some<P: Platform>(setup: &Setup<P>) {
 }
 
 /// Sends and receives of both directions in one list; outcomes come in the order of the list.
-pub fn waiting_for_all<P: Platform>(setup: &Setup<P>) {
+pub fn waiting_for_all<A: Adapter>(setup: &Setup<A>) {
     setup.run(2, |rank| {
         let other = 1 - rank.me();
         let mut list = Vec::new();
@@ -216,7 +217,7 @@ pub fn waiting_for_all<P: Platform>(setup: &Setup<P>) {
 }
 
 /// Nothing to wait for: the calls return at once.
-pub fn lists_of_empty_places<P: Platform>(setup: &Setup<P>) {
+pub fn lists_of_empty_places<A: Adapter>(setup: &Setup<A>) {
     setup.run(1, |rank| {
         for places in [0, 1, 5] {
             let mut list: Vec<_> = (0..places).map(|_| Pending::empty()).collect();
@@ -232,7 +233,7 @@ pub fn lists_of_empty_places<P: Platform>(setup: &Setup<P>) {
 }
 
 /// A request that fails does not keep the others from being waited for.
-pub fn one_failure_in_a_list<P: Platform>(setup: &Setup<P>) {
+pub fn one_failure_in_a_list<A: Adapter>(setup: &Setup<A>) {
     setup.run(2, |rank| {
         if rank.me() == 0 {
             let send = |tag: i32| rank.isend(payload(tag as u64, 20_000), 1, tag).unwrap();
@@ -259,7 +260,7 @@ pub fn one_failure_in_a_list<P: Platform>(setup: &Setup<P>) {
 }
 
 /// Sends are completed by the same calls.
-pub fn sends_in_lists<P: Platform>(setup: &Setup<P>) {
+pub fn sends_in_lists<A: Adapter>(setup: &Setup<A>) {
     setup.run(2, |rank| {
         if rank.me() == 1 {
             for tag in (0..4).rev() {

@@ -6,8 +6,9 @@ use mpjdev::{Adapter, Error, ErrorClass};
 
 use crate::conformance::watch;
 
-use super::job::{Platform, Setup};
-use super::rank::{Rank, check, payload};
+use super::job::Setup;
+use super::rank::{Rank, check};
+use crate::conformance::payload;
 
 /// What every call says that names a source and a tag, and the calls that name a destination.
 fn errors_of<A: Adapter>(rank: &Rank<A>, peer: usize, tag: i32) -> Vec<Error> {
@@ -44,7 +45,7 @@ fn nothing_happened<A: Adapter>(rank: &Rank<A>) {
 }
 
 /// A rank that the job does not have.
-pub fn no_such_rank<P: Platform>(setup: &Setup<P>) {
+pub fn no_such_rank<A: Adapter>(setup: &Setup<A>) {
     setup.run(2, |rank| {
         for peer in [2, 3, usize::MAX, 1 << 32] {
             for error in errors_of(rank, peer, 0) {
@@ -61,7 +62,7 @@ pub fn no_such_rank<P: Platform>(setup: &Setup<P>) {
 }
 
 /// A negative tag.
-pub fn no_such_tag<P: Platform>(setup: &Setup<P>) {
+pub fn no_such_tag<A: Adapter>(setup: &Setup<A>) {
     setup.run(1, |rank| {
         for wrong in [-1, i32::MIN] {
             for error in errors_of(rank, 0, wrong) {
@@ -74,7 +75,7 @@ pub fn no_such_tag<P: Platform>(setup: &Setup<P>) {
 }
 
 /// A request of one device given to another one, which has requests of the same numbers.
-pub fn requests_of_other_devices<P: Platform>(setup: &Setup<P>) {
+pub fn requests_of_other_devices<A: Adapter>(setup: &Setup<A>) {
     let device = || Rank::new(Arc::new(setup.devices(1).remove(0)));
     let (home, other) = (device(), device());
     watch(move || {
@@ -98,11 +99,11 @@ pub fn requests_of_other_devices<P: Platform>(setup: &Setup<P>) {
 }
 
 /// A message that was taken by a matched probe of another device.
-pub fn messages_of_other_devices<P: Platform>(setup: &Setup<P>) {
+pub fn messages_of_other_devices<A: Adapter>(setup: &Setup<A>) {
     let device = || Rank::new(Arc::new(setup.devices(1).remove(0)));
     let (home, other) = (device(), device());
     watch(move || {
-        let probed = |rank: &Rank<P::Adapter>, tag| {
+        let probed = |rank: &Rank<A>, tag| {
             rank.detach(rank.isend(payload(tag as u64, 8), 0, tag).unwrap());
             rank.mprobe(0, tag).unwrap()
         };
@@ -115,7 +116,7 @@ pub fn messages_of_other_devices<P: Platform>(setup: &Setup<P>) {
 }
 
 /// Zero and the largest tag are tags like any other, and not wildcards.
-pub fn the_largest_tag<P: Platform>(setup: &Setup<P>) {
+pub fn the_largest_tag<A: Adapter>(setup: &Setup<A>) {
     setup.run(2, |rank| {
         let tags = [i32::MAX, 0, 1, i32::MAX - 1];
         if rank.me() == 0 {

@@ -4,8 +4,9 @@ use std::sync::Barrier;
 
 use mpjdev::{Adapter, ProtocolStats, Stats};
 
-use super::job::{Platform, Setup};
-use super::rank::{Rank, check, payload};
+use super::job::Setup;
+use super::rank::{Rank, check};
+use crate::conformance::payload;
 
 /// Early memory of one rank for another one, in these tests.
 const EARLY_LIMIT: usize = 64 << 10;
@@ -20,7 +21,7 @@ fn size(tag: i32) -> usize {
 
 /// Many unreceived messages take no more memory than agreed; none is lost, and they can be received
 /// in any order.
-pub fn early_memory_is_bounded<P: Platform>(setup: &Setup<P>) {
+pub fn early_memory_is_bounded<A: Adapter>(setup: &Setup<A>) {
     let eager = (0..6).any(|tag| setup.is_eager(size(tag)));
     setup.with_early_limit(EARLY_LIMIT).run(3, move |rank| {
         if rank.me() > 0 {
@@ -51,7 +52,7 @@ pub fn early_memory_is_bounded<P: Platform>(setup: &Setup<P>) {
 
 /// Credit that was used up is there again when the messages were received, early or not, so that
 /// later messages go as they would have gone at first.
-pub fn early_memory_comes_back<P: Platform>(setup: &Setup<P>) {
+pub fn early_memory_comes_back<A: Adapter>(setup: &Setup<A>) {
     setup.with_early_limit(EARLY_LIMIT).run(2, |rank| {
         let flood = 2 * EARLY_LIMIT / 2_000;
         for round in 0..3 {
@@ -94,7 +95,7 @@ const LARGE: usize = 17_000;
 
 /// Credit that has come is used by the next message, also where the sender makes no other call. A send
 /// that does without ends by its receive only, and there is none before all have ended.
-pub fn credit_that_has_come_is_used<P: Platform>(setup: &Setup<P>) {
+pub fn credit_that_has_come_is_used<A: Adapter>(setup: &Setup<A>) {
     if !setup.is_eager(LARGE) {
         return;
     }
@@ -126,7 +127,7 @@ const EARLY: [usize; 3] = [10, 5_000, 250_000];
 const POSTED: [usize; 2] = [300, 70_000];
 
 /// A script whose every count is known beforehand.
-pub fn statistics_are_exact<P: Platform>(setup: &Setup<P>) {
+pub fn statistics_are_exact<A: Adapter>(setup: &Setup<A>) {
     let is_eager = {
         let table = setup.table().clone();
         move |len: &usize| table.protocol(*len) == mpjdev::Protocol::Eager
@@ -177,7 +178,7 @@ fn has_lines<A: Adapter>(rank: &Rank<A>, lines: &[&str]) {
 }
 
 /// Posted receives, early messages and open requests are named, each with what identifies it.
-pub fn the_dump_names_what_is_queued<P: Platform>(setup: &Setup<P>) {
+pub fn the_dump_names_what_is_queued<A: Adapter>(setup: &Setup<A>) {
     let (eager_12, eager_16) = (setup.is_eager(12), setup.is_eager(16));
     let dumped = Barrier::new(2);
     setup.run(2, move |rank| {
@@ -226,7 +227,7 @@ pub fn the_dump_names_what_is_queued<P: Platform>(setup: &Setup<P>) {
 }
 
 /// A device that does nothing says so.
-pub fn the_dump_of_an_idle_device<P: Platform>(setup: &Setup<P>) {
+pub fn the_dump_of_an_idle_device<A: Adapter>(setup: &Setup<A>) {
     setup.run(3, |rank| {
         let expected = format!(
             "rank {} of 3\nposted receives without a message: 0\n\

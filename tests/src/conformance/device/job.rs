@@ -1,43 +1,26 @@
-//! Runs the ranks of a job as threads under a watchdog.
-//!
-//! A job that does not end in time fails with the dumps of all devices, so that a hang reads like
-//! any other failure.
+//! Runs the ranks of a job as threads under a watchdog, over any adapter.
 
-use std::marker::PhantomData;
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, mpsc};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::time::Duration;
 
 use mpjdev::{Adapter, Circumstance, Device, Options, Protocol, Table};
 
 use super::rank::Rank;
+use crate::conformance::ranks::{self, Watched};
 
 /// How long a job may take.
 pub const LIMIT: Duration = Duration::from_secs(60);
 
-/// How long the others may take once one rank has failed, and how long a dump may take.
-const GRACE: Duration = Duration::from_secs(3);
-
-/// What connects the ranks of a job under test.
-pub trait Platform {
-    /// The adapter.
-    type Adapter: Adapter;
-
-    /// The connected adapters of a job of threads of this process, in order.
-    fn adapters(ranks: usize) -> Vec<Self::Adapter>;
-}
-
-/// A platform and how its devices behave: what the suite is run on.
-pub struct Setup<P> {
+/// What connects the ranks of a job, and how its devices behave: what the suite is run on.
+pub struct Setup<A> {
+    adapters: fn(usize) -> Vec<A>,
     options: Options,
-    platform: PhantomData<P>,
 }
 
-impl<P: Platform> Setup<P> {
-    /// A setup.
-    pub fn new(options: Options) -> Self {
-        Self { options, platform: PhantomData }
+impl<A: Adapter> Setup<A> {
+    /// A setup. `adapters` makes the connected adapters of a job of so many threads of this process, in order.
+    pub fn new(adapters: fn(usize) -> Vec<A>, options: Options) -> Self {
+        Self { adapters, options }
     }
 
     /// The protocol table.
@@ -62,16 +45,16 @@ impl<P: Platform> Setup<P> {
 
     /// The same with another bound of early memory.
     pub fn with_early_limit(&self, early_limit: usize) -> Self {
-        Self::new(Options { early_limit, ..self.options.clone() })
+        Self::new(self.adapters, Options { early_limit, ..self.options.clone() })
     }
 
     /// The devices of a job.
     ///
     /// # Panics
     /// When they cannot be made.
-    pub fn devices(&self, ranks: usize) -> Vec<Device<P::Adapter>> {
+    pub fn devices(&self, ranks: usize) -> Vec<Device<A>> {
         let device = |adapter| Device::new(adapter, self.options.clone()).expect("a new device");
-        P::adapters(ranks).into_iter().map(device).collect()
+        (self.adapters)(ranks).into_iter().map(device).collect()
     }
 
     /// Runs `body` on every rank of a job, then finishes the devices; returns the answers.
@@ -81,7 +64,7 @@ impl<P: Platform> Setup<P> {
     pub fn run<R: Send + 'static>(
         &self,
         ranks: usize,
-        body: impl Fn(&Rank<P::Adapter>) -> R + Send + Sync + 'static,
+        body: impl Fn(&Rank<A>) -> R + Send + Sync + 'static,
     ) -> Vec<R> {
         self.run_open(ranks, move |rank| {
             let answer = body(rank);
@@ -97,7 +80,7 @@ impl<P: Platform> Setup<P> {
     pub fn run_open<R: Send + 'static>(
         &self,
         ranks: usize,
-        body: impl Fn(&Rank<P::Adapter>) -> R + Send + Sync + 'static,
+        body: impl Fn(&Rank<A>) -> R + Send + Sync + 'static,
     ) -> Vec<R> {
         run(self.devices(ranks), body)
     }
@@ -111,66 +94,8 @@ pub fn run<A: Adapter, R: Send + 'static>(
     devices: Vec<Device<A>>,
     body: impl Fn(&Rank<A>) -> R + Send + Sync + 'static,
 ) -> Vec<R> {
-    let ranks: Vec<_> = devices.into_iter().map(|device| Rank::new(Arc::new(device))).collect();
-    let body = Arc::new(body);
-    let (report, reports) = mpsc::channel();
-    for (number, rank) in ranks.iter().enumerate() {
-        let (rank, body, report) = (rank.clone(), body.clone(), report.clone());
-        let play = move || {
-            let outcome = catch_unwind(AssertUnwindSafe(|| body(&rank)));
-            let failed = outcome.is_err();
-            // Before the others fail of it, so that the cause is reported first. After a timeout,
-            // nobody listens any more.
-            let _ = report.send((number, outcome.map_err(|panic| mpjdev::panic_text(&*panic))));
-            if failed {
-                rank.abort();
-            }
-        };
-        let thread = thread::Builder::new().name(format!("rank {number}")).spawn(play);
-        thread.expect("a thread for a rank");
-    }
-    collect(&ranks, &reports)
-}
-
-/// The outcome of one rank: its answer, or what its panic said.
-type Report<R> = (usize, Result<R, String>);
-
-fn collect<A: Adapter, R>(ranks: &[Rank<A>], reports: &mpsc::Receiver<Report<R>>) -> Vec<R> {
-    let mut deadline = Instant::now() + LIMIT;
-    let mut answers: Vec<Option<R>> = ranks.iter().map(|_| None).collect();
-    let mut failure = None;
-    for _ in ranks {
-        let left = deadline.saturating_duration_since(Instant::now());
-        match reports.recv_timeout(left) {
-            Ok((number, Ok(answer))) => answers[number] = Some(answer),
-            Ok((number, Err(panic))) => {
-                failure.get_or_insert_with(|| format!("rank {number}: {panic}"));
-                deadline = deadline.min(Instant::now() + GRACE);
-            }
-            Err(_) => {
-                let cause = failure.unwrap_or_else(|| format!("no end after {LIMIT:?}"));
-                panic!("{cause}\n{}", dumps(ranks));
-            }
-        }
-    }
-    match failure {
-        Some(failure) => panic!("{failure}"),
-        None => answers.into_iter().flatten().collect(),
-    }
-}
-
-/// What the devices are doing; then ends them. A device whose lock is never given up is passed by.
-fn dumps<A: Adapter>(ranks: &[Rank<A>]) -> String {
-    let mut text = String::new();
-    for rank in ranks {
-        let (reader, (say, said)) = (rank.clone(), mpsc::channel());
-        thread::spawn(move || say.send(reader.dump()));
-        text += &match said.recv_timeout(GRACE) {
-            Ok(Ok(dump)) => dump,
-            Ok(Err(error)) => format!("rank {}: {error}\n", rank.me()),
-            Err(_) => format!("rank {}: holds its lock and does not give it up\n", rank.me()),
-        };
-    }
-    ranks.iter().for_each(|rank| rank.abort());
-    text
+    let devices: Vec<_> = devices.into_iter().map(Arc::new).collect();
+    let watched: Vec<_> = devices.iter().map(|device| device.clone() as Arc<dyn Watched>).collect();
+    let ranks: Vec<_> = devices.into_iter().map(Rank::new).collect();
+    ranks::run(&watched, LIMIT, move |number| Ok(body(&ranks[number])))
 }

@@ -2,10 +2,11 @@
 
 use std::sync::Barrier;
 
-use mpjdev::{Error, Layout};
+use mpjdev::{Adapter, Error, Layout};
 
-use super::job::{Platform, Setup};
-use super::rank::{Pending, check, payload};
+use super::job::Setup;
+use super::rank::{Pending, check};
+use crate::conformance::payload;
 
 /// Shapes from a few bytes to more than is on its way at once: block, gap, count.
 const SHAPES: [(usize, usize, usize); 7] = [
@@ -46,7 +47,7 @@ fn gathered((block, gap, _): (usize, usize, usize), memory: &[u8]) -> Vec<u8> {
 }
 
 /// Strided at both ends, at the sender only, and at the receiver only; the receive is posted before, and after.
-pub fn strided_messages<P: Platform>(setup: &Setup<P>) {
+pub fn strided_messages<A: Adapter>(setup: &Setup<A>) {
     let met = Barrier::new(2);
     setup.run(2, move |rank| {
         for (tag, blocks) in (0..).zip(SHAPES) {
@@ -96,7 +97,7 @@ pub fn strided_messages<P: Platform>(setup: &Setup<P>) {
 }
 
 /// The receiver's blocks are fewer or others than the sender's.
-pub fn shapes_that_differ<P: Platform>(setup: &Setup<P>) {
+pub fn shapes_that_differ<A: Adapter>(setup: &Setup<A>) {
     const FROM: (usize, usize, usize) = (12, 4, 10_000);
     const INTO: (usize, usize, usize) = (500, 20, 240);
     const SHORT: (usize, usize, usize) = (100, 1, 50);

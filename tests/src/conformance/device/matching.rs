@@ -2,8 +2,11 @@
 
 use std::sync::Barrier;
 
-use super::job::{Platform, Setup};
-use super::rank::{Pending, check, payload};
+use mpjdev::Adapter;
+
+use super::job::Setup;
+use super::rank::{Pending, check};
+use crate::conformance::payload;
 
 /// Sizes that travel in different ways, in an order without a pattern.
 fn mixed_size(number: u64) -> usize {
@@ -13,7 +16,7 @@ fn mixed_size(number: u64) -> usize {
 
 /// Messages of one pair, tag and context come in the order of sending, whichever way each travels
 /// and whatever the receives ask for.
-pub fn messages_do_not_overtake<P: Platform>(setup: &Setup<P>) {
+pub fn messages_do_not_overtake<A: Adapter>(setup: &Setup<A>) {
     const MESSAGES: u64 = 270;
     setup.run(2, |rank| {
         if rank.me() == 0 {
@@ -46,7 +49,7 @@ pub fn messages_do_not_overtake<P: Platform>(setup: &Setup<P>) {
 }
 
 /// A short message behind a long one that is not complete yet does not pass it.
-pub fn small_messages_do_not_overtake_large_ones<P: Platform>(setup: &Setup<P>) {
+pub fn small_messages_do_not_overtake_large_ones<A: Adapter>(setup: &Setup<A>) {
     const LARGE: usize = 3 << 20;
     setup.run(2, |rank| {
         for round in 0..4 {
@@ -70,7 +73,7 @@ pub fn small_messages_do_not_overtake_large_ones<P: Platform>(setup: &Setup<P>) 
 }
 
 /// A receive with wildcards gets the earliest of the messages that it fits.
-pub fn wildcards_take_the_earliest_message<P: Platform>(setup: &Setup<P>) {
+pub fn wildcards_take_the_earliest_message<A: Adapter>(setup: &Setup<A>) {
     setup.run(2, |rank| {
         if rank.me() == 0 {
             let send = |(seed, tag)| rank.isend(payload(seed, 64), 1, tag).unwrap();
@@ -95,7 +98,7 @@ pub fn wildcards_take_the_earliest_message<P: Platform>(setup: &Setup<P>) {
 }
 
 /// A message gets the earliest of the receives that it fits, with wildcards or without.
-pub fn the_earliest_posted_receive_is_met<P: Platform>(setup: &Setup<P>) {
+pub fn the_earliest_posted_receive_is_met<A: Adapter>(setup: &Setup<A>) {
     let posted = Barrier::new(2);
     setup.run(2, move |rank| {
         if rank.me() == 0 {
@@ -123,7 +126,7 @@ pub fn the_earliest_posted_receive_is_met<P: Platform>(setup: &Setup<P>) {
 }
 
 /// Neither another source nor another tag is taken for the one that was asked for.
-pub fn a_receive_takes_only_what_it_asks_for<P: Platform>(setup: &Setup<P>) {
+pub fn a_receive_takes_only_what_it_asks_for<A: Adapter>(setup: &Setup<A>) {
     setup.run(3, |rank| {
         if rank.me() > 0 {
             let seed = |tag| rank.me() as u64 * 10 + tag as u64;
@@ -144,7 +147,7 @@ pub fn a_receive_takes_only_what_it_asks_for<P: Platform>(setup: &Setup<P>) {
 }
 
 /// A message of one context meets no receive and no probe of another one, wildcards or not.
-pub fn contexts_are_apart<P: Platform>(setup: &Setup<P>) {
+pub fn contexts_are_apart<A: Adapter>(setup: &Setup<A>) {
     const CONTEXTS: [u32; 4] = [0, 1, 77, u32::MAX];
     setup.run(2, |rank| {
         if rank.me() == 0 {

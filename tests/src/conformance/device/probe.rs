@@ -2,14 +2,17 @@
 
 use std::sync::Barrier;
 
-use super::job::{Platform, Setup};
-use super::rank::{check, payload};
+use mpjdev::Adapter;
+
+use super::job::Setup;
+use super::rank::check;
+use crate::conformance::payload;
 
 /// Sizes of the messages that are looked for.
 const SIZES: [usize; 5] = [0, 40, 5_000, 30_000, 400_000];
 
 /// A probe says what is known of a message, as often as it is asked, and the message stays.
-pub fn a_probe_leaves_the_message<P: Platform>(setup: &Setup<P>) {
+pub fn a_probe_leaves_the_message<A: Adapter>(setup: &Setup<A>) {
     setup.run(2, |rank| {
         for (tag, len) in (0..).zip(SIZES) {
             if rank.me() == 0 {
@@ -32,7 +35,7 @@ pub fn a_probe_leaves_the_message<P: Platform>(setup: &Setup<P>) {
 }
 
 /// Other tags and sources are not seen, and of several messages the earliest is.
-pub fn a_probe_sees_only_what_it_asks_for<P: Platform>(setup: &Setup<P>) {
+pub fn a_probe_sees_only_what_it_asks_for<A: Adapter>(setup: &Setup<A>) {
     setup.run(3, |rank| {
         if rank.me() > 0 {
             let send = |tag| rank.isend(vec![0; 10 * rank.me() + tag], 0, tag as i32).unwrap();
@@ -61,7 +64,7 @@ pub fn a_probe_sees_only_what_it_asks_for<P: Platform>(setup: &Setup<P>) {
 }
 
 /// The blocking probe waits for a message that is sent only later.
-pub fn a_probe_waits<P: Platform>(setup: &Setup<P>) {
+pub fn a_probe_waits<A: Adapter>(setup: &Setup<A>) {
     setup.run(2, |rank| {
         let other = 1 - rank.me();
         for tag in 0..20 {
@@ -79,7 +82,7 @@ pub fn a_probe_waits<P: Platform>(setup: &Setup<P>) {
 }
 
 /// What a matched probe took is seen by nobody else, and received from where it was taken.
-pub fn a_matched_probe_takes_the_message<P: Platform>(setup: &Setup<P>) {
+pub fn a_matched_probe_takes_the_message<A: Adapter>(setup: &Setup<A>) {
     setup.run(2, |rank| {
         for len in SIZES {
             if rank.me() == 0 {
@@ -115,7 +118,7 @@ const LONG: usize = 3 << 20;
 const EARLY_LIMIT: usize = 4 * LONG;
 
 /// A message is received, by an ordinary receive, before all of it has come.
-pub fn a_message_may_be_received_while_it_arrives<P: Platform>(setup: &Setup<P>) {
+pub fn a_message_may_be_received_while_it_arrives<A: Adapter>(setup: &Setup<A>) {
     let met = Barrier::new(2);
     let eager = [false, true].map(|reads| setup.is_eager_alone(LONG, reads));
     setup.with_early_limit(EARLY_LIMIT).run(2, move |rank| {
@@ -138,7 +141,7 @@ pub fn a_message_may_be_received_while_it_arrives<P: Platform>(setup: &Setup<P>)
 }
 
 /// The same with a matched probe, into a buffer that is too small, and into one that is not.
-pub fn a_long_message_may_be_probed_while_it_arrives<P: Platform>(setup: &Setup<P>) {
+pub fn a_long_message_may_be_probed_while_it_arrives<A: Adapter>(setup: &Setup<A>) {
     let met = Barrier::new(2);
     let eager = [false, true].map(|reads| setup.is_eager_alone(LONG, reads));
     setup.with_early_limit(EARLY_LIMIT).run(2, move |rank| {

@@ -17,6 +17,8 @@ use mpjdev::{
     Adapter, Device, Error, Layout, Message, Mode, RecvRegion, Request, SendRegion, Status,
 };
 
+use crate::conformance::payload;
+
 /// One rank of a job under test.
 pub struct Rank<A: Adapter> {
     device: Arc<Device<A>>,
@@ -89,10 +91,8 @@ impl Pending {
 
     /// Notes what a call reported about this operation (TD1).
     fn note(&mut self, outcome: &Result<Status, Error>) {
-        let is_over = |error: &Error| {
-            let has_ended = matches!(error, Error::Truncate { .. } | Error::Withdrawn { .. });
-            has_ended || error.lost_rank().is_some()
-        };
+        let is_over =
+            |error: &Error| matches!(error, Error::Truncate { .. }) || error.lost_rank().is_some();
         self.in_use = outcome.as_ref().is_err_and(|error| !is_over(error));
     }
 }
@@ -453,19 +453,6 @@ pub type Completion = (usize, Result<Status, Error>);
 
 /// The outcomes of the requests of a list, in their order.
 pub type Outcomes = Vec<Result<Status, Error>>;
-
-/// Bytes that depend on `seed` and on their place, so that neither a wrong message nor a piece in
-/// the wrong place goes unnoticed.
-pub fn payload(seed: u64, len: usize) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(len + 8);
-    let mut word = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ 0x51_7C_C1_B7_27_22_0A_95;
-    while bytes.len() < len {
-        word = word.wrapping_mul(0x5851_F42D_4C95_7F2D).wrapping_add(seed | 1);
-        bytes.extend_from_slice(&(word ^ (word >> 29)).to_le_bytes());
-    }
-    bytes.truncate(len);
-    bytes
-}
 
 /// Fails unless `bytes` are the payload of `seed`; says where they differ.
 ///

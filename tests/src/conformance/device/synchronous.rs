@@ -3,8 +3,11 @@
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::job::{Platform, Setup};
-use super::rank::{check, payload};
+use mpjdev::Adapter;
+
+use super::job::Setup;
+use super::rank::check;
+use crate::conformance::payload;
 
 /// Short and long, on both sides of what early memory takes at once.
 const SIZES: [usize; 6] = [0, 8, 304, 9_000, 200_000, 2_500_000];
@@ -13,7 +16,7 @@ const SIZES: [usize; 6] = [0, 8, 304, 9_000, 200_000, 2_500_000];
 const PATIENCE: usize = 300;
 
 /// As long as no receive is posted, the send is not complete, though the message was seen.
-pub fn early_sends_wait_for_the_match<P: Platform>(setup: &Setup<P>) {
+pub fn early_sends_wait_for_the_match<A: Adapter>(setup: &Setup<A>) {
     let seen = Barrier::new(2);
     let posted = AtomicBool::new(false);
     setup.run(2, move |rank| {
@@ -46,7 +49,7 @@ pub fn early_sends_wait_for_the_match<P: Platform>(setup: &Setup<P>) {
 }
 
 /// When the receive is there first, the send completes without another call of the program.
-pub fn posted_receives_end_them<P: Platform>(setup: &Setup<P>) {
+pub fn posted_receives_end_them<A: Adapter>(setup: &Setup<A>) {
     let posted = Barrier::new(2);
     setup.run(2, move |rank| {
         for (tag, len) in (0..).zip(SIZES) {
@@ -66,7 +69,7 @@ pub fn posted_receives_end_them<P: Platform>(setup: &Setup<P>) {
 }
 
 /// The blocking call does not return before the receive was posted.
-pub fn the_blocking_form_waits<P: Platform>(setup: &Setup<P>) {
+pub fn the_blocking_form_waits<A: Adapter>(setup: &Setup<A>) {
     let posted = AtomicBool::new(false);
     setup.run(2, move |rank| {
         for (tag, len) in (0..).zip(SIZES) {
@@ -91,7 +94,7 @@ pub fn the_blocking_form_waits<P: Platform>(setup: &Setup<P>) {
 }
 
 /// A matched probe takes the message, but only its receive ends the send.
-pub fn matched_by_a_probed_receive<P: Platform>(setup: &Setup<P>) {
+pub fn matched_by_a_probed_receive<A: Adapter>(setup: &Setup<A>) {
     let taken = Barrier::new(2);
     setup.run(2, move |rank| {
         for (tag, len) in (0..).zip(SIZES) {
@@ -118,7 +121,7 @@ pub fn matched_by_a_probed_receive<P: Platform>(setup: &Setup<P>) {
 }
 
 /// To oneself: not complete before the receive, complete after it.
-pub fn to_oneself<P: Platform>(setup: &Setup<P>) {
+pub fn to_oneself<A: Adapter>(setup: &Setup<A>) {
     setup.run(1, |rank| {
         for (tag, len) in (0..).zip(SIZES) {
             let mut send = rank.issend(payload(tag as u64, len), 0, tag).unwrap();

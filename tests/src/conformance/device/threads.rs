@@ -6,8 +6,9 @@ use std::thread;
 
 use mpjdev::{Adapter, Error};
 
-use super::job::{Platform, Setup};
-use super::rank::{Rank, check, payload};
+use super::job::Setup;
+use super::rank::{Rank, check};
+use crate::conformance::payload;
 
 const THREADS: i32 = 4;
 
@@ -31,7 +32,7 @@ fn ping_pong<A: Adapter>(rank: &Rank<A>, tag: i32, rounds: u64) {
 }
 
 /// Each thread has its partner; all are under way at once.
-pub fn threads_with_their_own_tags<P: Platform>(setup: &Setup<P>) {
+pub fn threads_with_their_own_tags<A: Adapter>(setup: &Setup<A>) {
     setup.run(2, |rank| {
         thread::scope(|scope| {
             for tag in 0..THREADS {
@@ -42,7 +43,7 @@ pub fn threads_with_their_own_tags<P: Platform>(setup: &Setup<P>) {
 }
 
 /// Threads that ask for the same share the messages: each message is received once.
-pub fn threads_that_share_one_tag<P: Platform>(setup: &Setup<P>) {
+pub fn threads_that_share_one_tag<A: Adapter>(setup: &Setup<A>) {
     const EACH: usize = 50;
     setup.run(2, |rank| {
         let seen: [AtomicUsize; THREADS as usize * EACH] = std::array::from_fn(|_| 0.into());
@@ -72,7 +73,7 @@ pub fn threads_that_share_one_tag<P: Platform>(setup: &Setup<P>) {
 }
 
 /// With matched probes, threads learn lengths and receive without taking each other's messages.
-pub fn matched_probes_of_several_threads<P: Platform>(setup: &Setup<P>) {
+pub fn matched_probes_of_several_threads<A: Adapter>(setup: &Setup<A>) {
     const MESSAGES: usize = 150;
     setup.run(2, |rank| {
         if rank.me() == 0 {
@@ -104,7 +105,7 @@ pub fn matched_probes_of_several_threads<P: Platform>(setup: &Setup<P>) {
 }
 
 /// A thread that is blocked is woken by what another thread of the same rank does.
-pub fn one_thread_receives_what_another_one_sends<P: Platform>(setup: &Setup<P>) {
+pub fn one_thread_receives_what_another_one_sends<A: Adapter>(setup: &Setup<A>) {
     setup.run(1, |rank| {
         thread::scope(|scope| {
             scope.spawn(|| {
@@ -143,11 +144,11 @@ fn blocked_while<A: Adapter>(rank: &Rank<A>, end: impl FnOnce()) {
 }
 
 /// A device that one thread gives up fails for the others too, also for one that sleeps.
-pub fn giving_up_wakes_a_blocked_thread<P: Platform>(setup: &Setup<P>) {
+pub fn giving_up_wakes_a_blocked_thread<A: Adapter>(setup: &Setup<A>) {
     setup.run_open(1, |rank| blocked_while(rank, || rank.give_up()));
 }
 
 /// Nothing can come any more after the end, so nobody goes on waiting for it.
-pub fn finishing_wakes_a_blocked_thread<P: Platform>(setup: &Setup<P>) {
+pub fn finishing_wakes_a_blocked_thread<A: Adapter>(setup: &Setup<A>) {
     setup.run_open(2, |rank| blocked_while(rank, || rank.finish().unwrap()));
 }

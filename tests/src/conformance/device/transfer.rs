@@ -2,8 +2,11 @@
 
 use std::sync::Barrier;
 
-use super::job::{Platform, Setup};
-use super::rank::{Pending, check, payload};
+use mpjdev::Adapter;
+
+use super::job::Setup;
+use super::rank::{Pending, check};
+use crate::conformance::payload;
 
 /// Early memory in these tests.
 const EARLY_LIMIT: usize = 4 << 20;
@@ -52,7 +55,7 @@ fn tagged_sizes() -> impl DoubleEndedIterator<Item = (i32, usize)> {
 }
 
 /// Receives that are posted before the messages come, each with room for exactly its message.
-pub fn posted_receives_of_every_size<P: Platform>(setup: &Setup<P>) {
+pub fn posted_receives_of_every_size<A: Adapter>(setup: &Setup<A>) {
     let posted = Barrier::new(2);
     setup.with_early_limit(EARLY_LIMIT).run(2, move |rank| {
         if rank.me() == 0 {
@@ -76,7 +79,7 @@ pub fn posted_receives_of_every_size<P: Platform>(setup: &Setup<P>) {
 
 /// Messages that have all been sent before the first is received, in the opposite order. Together
 /// they are more than the early memory.
-pub fn early_messages_of_every_size<P: Platform>(setup: &Setup<P>) {
+pub fn early_messages_of_every_size<A: Adapter>(setup: &Setup<A>) {
     setup.with_early_limit(EARLY_LIMIT).run(2, |rank| {
         if rank.me() == 0 {
             let send = |(tag, len)| rank.isend(payload(tag as u64, len), 1, tag).unwrap();
@@ -96,7 +99,7 @@ pub fn early_messages_of_every_size<P: Platform>(setup: &Setup<P>) {
 }
 
 /// Each message comes back before the next one goes.
-pub fn blocking_ping_pong_of_every_size<P: Platform>(setup: &Setup<P>) {
+pub fn blocking_ping_pong_of_every_size<A: Adapter>(setup: &Setup<A>) {
     setup.with_early_limit(EARLY_LIMIT).run(2, |rank| {
         for (tag, len) in tagged_sizes() {
             let mut buffer = vec![0; len];
@@ -113,7 +116,7 @@ pub fn blocking_ping_pong_of_every_size<P: Platform>(setup: &Setup<P>) {
 }
 
 /// A rank sends to itself, the send first or the receive first.
-pub fn self_sends<P: Platform>(setup: &Setup<P>) {
+pub fn self_sends<A: Adapter>(setup: &Setup<A>) {
     setup.run(1, |rank| {
         for (tag, len) in tagged_sizes() {
             let seed = tag as u64;
@@ -135,7 +138,7 @@ fn seed_of(from: usize, to: usize) -> u64 {
 }
 
 /// Every rank sends to every rank, itself too, all at once.
-pub fn exchange_of_all_with_all<P: Platform>(setup: &Setup<P>) {
+pub fn exchange_of_all_with_all<A: Adapter>(setup: &Setup<A>) {
     const RANKS: usize = 4;
     const LENGTHS: [usize; 3] = [40, 9_000, 300_000];
     setup.run(RANKS, |rank| {
@@ -154,7 +157,7 @@ pub fn exchange_of_all_with_all<P: Platform>(setup: &Setup<P>) {
 }
 
 /// Four ranks send to one that asks for any of them; the messages of each come in order.
-pub fn many_to_one<P: Platform>(setup: &Setup<P>) {
+pub fn many_to_one<A: Adapter>(setup: &Setup<A>) {
     const EACH: u64 = 60;
     let len = |number: u64| [16, 400, 12_000, 100][number as usize % 4];
     setup.run(5, move |rank| {
@@ -179,7 +182,7 @@ pub fn many_to_one<P: Platform>(setup: &Setup<P>) {
 }
 
 /// A message travels round, and grows. With fewer cores than ranks, waiting ranks must make room.
-pub fn ring_of_five<P: Platform>(setup: &Setup<P>) {
+pub fn ring_of_five<A: Adapter>(setup: &Setup<A>) {
     const RANKS: usize = 5;
     setup.run(RANKS, |rank| {
         let (me, right) = (rank.me(), (rank.me() + 1) % RANKS);

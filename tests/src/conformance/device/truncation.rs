@@ -3,10 +3,11 @@
 
 use std::sync::Barrier;
 
-use mpjdev::{Error, ErrorClass, Status};
+use mpjdev::{Adapter, Error, ErrorClass, Status};
 
-use super::job::{Platform, Setup};
-use super::rank::{check, payload};
+use super::job::Setup;
+use super::rank::check;
+use crate::conformance::payload;
 
 /// Lengths of messages: one cell, one frame, several, more than is on its way at once.
 const LENGTHS: [usize; 5] = [9, 500, 8_000, 60_000, 2_200_000];
@@ -44,7 +45,7 @@ fn expect_error(outcome: Result<Status, Error>, wanted: (i32, usize, usize)) {
 }
 
 /// The buffer is posted first.
-pub fn posted_receives<P: Platform>(setup: &Setup<P>) {
+pub fn posted_receives<A: Adapter>(setup: &Setup<A>) {
     let posted = Barrier::new(2);
     setup.run(2, move |rank| {
         if rank.me() == 0 {
@@ -69,7 +70,7 @@ pub fn posted_receives<P: Platform>(setup: &Setup<P>) {
 }
 
 /// The message comes first; bytes beside the buffer stay as they are.
-pub fn early_messages<P: Platform>(setup: &Setup<P>) {
+pub fn early_messages<A: Adapter>(setup: &Setup<A>) {
     setup.run(2, |rank| {
         if rank.me() == 0 {
             return send_cases(rank);
@@ -90,7 +91,7 @@ pub fn early_messages<P: Platform>(setup: &Setup<P>) {
 }
 
 /// The message was taken by a matched probe.
-pub fn matched_messages<P: Platform>(setup: &Setup<P>) {
+pub fn matched_messages<A: Adapter>(setup: &Setup<A>) {
     setup.run(2, |rank| {
         if rank.me() == 0 {
             return send_cases(rank);

@@ -1,0 +1,114 @@
+//! What carries the messages of communicators and intercommunicators: where ranks, statuses and errors are translated,
+//! between those of the peers and those of the world. The calls are in `point_to_point.rs` and the files beside it.
+
+use std::sync::Arc;
+
+use crate::error::Error;
+use crate::group::no_rank;
+use crate::rank_device::RankDevice;
+use crate::selector::Source;
+use crate::status::Status;
+
+/// Point-to-point calls (MPI-4 chapter 3): those of a [`Communicator`](crate::Communicator), whose ranks are those of
+/// its group, and of an [`InterCommunicator`](crate::InterCommunicator), whose ranks are those of the other group. Both
+/// dereference to this. A copy has the same messages.
+///
+/// ```
+/// use mpj::PointToPoint;
+/// /// Does not ask whether there are two groups.
+/// fn exchange(over: &PointToPoint, mine: i32) -> Result<i32, mpj::Error> {
+///     let mut theirs = 0;
+///     over.sendrecv(&mine, 0, 5, &mut theirs, 0, 5)?;
+///     Ok(theirs)
+/// }
+///
+/// mpj::local::run(2, |world| {
+///     let own = world.own().unwrap();
+///     let other = mpj::OtherGroup { peers: &world, leader: 1 - world.rank(), tag: 0 };
+///     let between = own.create_inter(0, Some(other)).unwrap();
+///     let mine = world.rank() as i32;
+///     assert_eq!(exchange(&own, mine).unwrap(), mine);
+///     assert_eq!(exchange(&between, mine).unwrap(), 1 - mine);
+/// })?;
+/// # Ok::<(), mpj::local::LocalError>(())
+/// ```
+#[derive(Clone)]
+pub struct PointToPoint {
+    pub(crate) device: Arc<RankDevice>,
+    /// Context of point-to-point messages.
+    pub(crate) context: u32,
+    /// Whether ranks are those of the job.
+    pub(crate) is_whole: bool,
+    pub(crate) core: mpicore::Communicator,
+}
+
+impl PointToPoint {
+    pub(super) fn new(device: Arc<RankDevice>, core: mpicore::Communicator) -> Self {
+        let is_whole = core.peers().iter().eq(0..device.size() as u32);
+        Self { device, context: core.context(), is_whole, core }
+    }
+
+    /// Passes on what a call of the user on this communicator answers; the error handler gets an error before.
+    #[inline(always)]
+    pub(crate) fn answer<T>(&self, outcome: Result<T, impl Into<Error>>) -> Result<T, Error> {
+        match outcome {
+            Ok(value) => self.device.answer(Ok::<_, Error>(value)),
+            Err(error) => self.fail(self.in_own_ranks(error.into())),
+        }
+    }
+
+    /// [`PointToPoint::answer`] for an error that is told as it is, since its ranks may be those of another
+    /// communicator.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn fail<T>(&self, error: Error) -> Result<T, Error> {
+        let answer = self.device.answer(Err(error));
+        if let Err(error) = &answer {
+            // This face returns every error, whatever the handler: none that it sets says otherwise.
+            self.core.handle(&Error::clone(error).into_core());
+        }
+        answer
+    }
+
+    /// An error of a message with the rank that its sender has here. Losses are told in ranks of the world, where more
+    /// than one communicator meets them.
+    #[cold]
+    #[inline(never)]
+    fn in_own_ranks(&self, mut error: Error) -> Error {
+        if let Error::Device(mpjdev::Error::Truncate { source_rank, .. }) = &mut error {
+            *source_rank = self.core.peers().rank_of(*source_rank).unwrap_or(*source_rank);
+        }
+        error
+    }
+
+    /// The world rank of a rank to which something is sent. An error has been answered. Where the ranks are those
+    /// of the world, the device checks them.
+    #[inline]
+    pub(crate) fn job_rank(&self, rank: usize) -> Result<usize, Error> {
+        if self.is_whole {
+            return Ok(rank);
+        }
+        let peers = self.core.peers();
+        match u32::try_from(rank).ok().and_then(|rank| peers.job_rank(rank).ok()) {
+            Some(job_rank) => Ok(job_rank as usize),
+            None => self.answer(Err(no_rank(peers, rank))),
+        }
+    }
+
+    /// The world rank from which something is to come, as [`PointToPoint::job_rank`].
+    #[inline]
+    pub(crate) fn source(&self, source: Source) -> Result<Option<usize>, Error> {
+        source.rank().map(|rank| self.job_rank(rank)).transpose()
+    }
+
+    /// A status of the device, with the rank that its source has here.
+    #[inline]
+    pub(crate) fn status(&self, status: mpjdev::Status) -> Status {
+        let status = Status::from(status);
+        if self.is_whole {
+            return status;
+        }
+        let source = self.core.peers().rank_of(status.source as u32);
+        Status { source: source.map_or(status.source, |rank| rank as usize), ..status }
+    }
+}

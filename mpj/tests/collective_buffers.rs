@@ -1,0 +1,242 @@
+//! Collective calls on buffers that are no slices, with buffers that do not fit each other, and where somebody gives up
+//! while the program's function works on them. Every job runs under a watchdog.
+
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Arc, mpsc};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use mpj::{Datatype, Error, ErrorClass, Op, UserOp, World, column_mut, local};
+
+/// How long a job may take.
+const LIMIT: Duration = Duration::from_secs(20);
+
+/// What a job says in the end.
+#[track_caller]
+fn outcome(ranks: usize, body: impl Fn(&World) + Send + Sync + 'static) -> Result<(), String> {
+    let (done, outcome) = mpsc::channel();
+    thread::spawn(move || {
+        let outcome = local::run(ranks, |world| body(&world));
+        // Nobody listens any more after the limit.
+        let _ = done.send(outcome.map(drop).map_err(|error| error.to_string()));
+    });
+    outcome.recv_timeout(LIMIT).expect("the job ends")
+}
+
+/// A job that has to end well.
+#[track_caller]
+fn job(ranks: usize, body: impl Fn(&World) + Send + Sync + 'static) {
+    outcome(ranks, body).unwrap();
+}
+
+/// A structure with padding in it.
+#[derive(Debug, Clone, Copy, PartialEq, Datatype)]
+#[repr(C)]
+struct Padded {
+    small: u8,
+    large: u32,
+}
+
+#[test]
+fn reductions_leave_what_lies_between_the_elements() {
+    job(3, |world| {
+        let mine = world.rank() as u32 + 2;
+        let mut matrix = [mine, 70, 71, mine + 1, 72, 73];
+        let mut column = column_mut(&mut matrix, 3, 0).unwrap();
+        world.all_reduce(&mut column, Op::Product).unwrap();
+        assert_eq!(matrix, [24, 70, 71, 60, 72, 73]);
+
+        let mut matrix = [80, mine, 81, mine + 1];
+        let least = UserOp::ordered(|a: &u32, b: &u32| *a.min(b));
+        world.all_reduce(&mut column_mut(&mut matrix, 2, 1).unwrap(), &least).unwrap();
+        assert_eq!(matrix, [80, 2, 81, 3]);
+
+        let mut backwards = [mine, 90, mine + 1];
+        let mut ends = mpj::StridedMut::new(&mut backwards, 2, -2, 2).unwrap();
+        world.scan(&mut ends, Op::Sum).unwrap();
+        let sums = [[2, 90, 3], [5, 90, 7], [9, 90, 12]];
+        assert_eq!(backwards, sums[world.rank()]);
+    });
+}
+
+#[test]
+fn reductions_combine_all_elements_of_blocks_and_of_structures() {
+    job(2, |world| {
+        let mine = world.rank() as u32;
+        let mut matrix = [mine, 1, 60, 61, mine, 3, 62, 63];
+        let mut left = mpj::block_mut(&mut matrix, 4, .., ..2).unwrap();
+        let sum = UserOp::new(|a: &u32, b: &u32| a + b);
+        world.all_reduce(&mut left, &sum).unwrap();
+        assert_eq!(matrix, [1, 2, 60, 61, 1, 6, 62, 63]);
+
+        let of = |small| Padded { small, large: 10 * u32::from(small) };
+        let mut rows = [of(world.rank() as u8 + 1), of(50), of(world.rank() as u8 + 3), of(51)];
+        let both = UserOp::new(|a: &Padded, b: &Padded| Padded {
+            small: a.small + b.small,
+            large: a.large * b.large,
+        });
+        world.all_reduce(&mut column_mut(&mut rows, 2, 0).unwrap(), &both).unwrap();
+        let combined = |small, large| Padded { small, large };
+        assert_eq!(rows, [combined(3, 200), of(50), combined(7, 1200), of(51)]);
+    });
+}
+
+#[test]
+fn own_parts_of_different_lengths_are_refused_before_anything_is_sent() {
+    job(2, |world| {
+        let count = |outcome: Result<(), Error>| {
+            assert_eq!(outcome.unwrap_err().class(), ErrorClass::Count)
+        };
+        let refused = world.all_gather(&[1, 2, 3], &mut [0; 4]);
+        let text = refused.as_ref().unwrap_err().to_string();
+        assert!(text.contains("12 bytes") && text.contains("8 bytes"), "{text}");
+        count(refused);
+        count(world.all_to_all(&[1, 2, 3, 4], &mut [0; 2]));
+        if world.rank() == 0 {
+            count(world.gather(&[1, 2, 3], &mut [0; 2], 0));
+            count(world.scatter(&[1, 2, 3, 4], &mut [0; 1], 0));
+        }
+        // Nothing has counted: the ranks meet in the next call.
+        let mut all = [0; 2];
+        world.all_gather(&[world.rank()], &mut all).unwrap();
+        assert_eq!(all, [0, 1]);
+    });
+    job(1, |world| {
+        let outcome = world.all_gather(&[1, 2, 3], &mut [0; 2]);
+        assert_eq!(outcome.unwrap_err().class(), ErrorClass::Count);
+    });
+}
+
+#[test]
+fn blocks_that_overlap_are_refused_where_several_are_received_at_once() {
+    job(3, |world| {
+        let blocks = mpj::Blocks::at([(1, 2), (0, 2), (3, 0)]);
+        let arg = |outcome: Result<(), Error>| {
+            let error = outcome.unwrap_err();
+            assert_eq!(error.class(), ErrorClass::Arg);
+            assert!(error.to_string().contains("rank 1 and rank 0 overlap"), "{error}");
+        };
+        arg(world.all_gatherv(&[7, 8], &mut [0; 3], &blocks));
+        if world.rank() == 0 {
+            arg(world.gatherv(&[7, 8], &mut [0; 3], &blocks, 0));
+        }
+        // What is only read may overlap.
+        let mut mine = vec![0; [2, 2, 0][world.rank()]];
+        world.scatterv(&[7, 8, 9], &blocks, &mut mine, 0).unwrap();
+        assert_eq!(mine, [&[8, 9][..], &[7, 8], &[]][world.rank()]);
+    });
+}
+
+/// What a function of the program and the program itself know of each other.
+#[derive(Default)]
+struct Watch {
+    is_inside: AtomicBool,
+    /// The buffers are the program's again.
+    are_back: AtomicBool,
+    /// They were so while the function worked on them.
+    came_early: AtomicBool,
+}
+
+impl Watch {
+    /// A sum that lasts a while, and looks whether somebody else has its operands meanwhile.
+    fn sum(self: &Arc<Self>) -> UserOp<u32> {
+        let watch = self.clone();
+        UserOp::new(move |a: &u32, b: &u32| {
+            watch.is_inside.store(true, Ordering::SeqCst);
+            let end = Instant::now() + Duration::from_millis(300);
+            while Instant::now() < end && !watch.are_back.load(Ordering::SeqCst) {
+                thread::yield_now();
+            }
+            watch.came_early.fetch_or(watch.are_back.load(Ordering::SeqCst), Ordering::SeqCst);
+            a + b
+        })
+    }
+
+    fn wait_until_inside(&self) {
+        while !self.is_inside.load(Ordering::SeqCst) {
+            thread::yield_now();
+        }
+    }
+}
+
+/// Runs `body` on rank 0 of two, while another thread of it runs the program's function in a collective call that `body`
+/// has started.
+fn with_a_function_at_work(body: fn(&World, &Arc<Watch>)) {
+    let early = Arc::new(AtomicU32::new(0));
+    let counted = early.clone();
+    // The job ends with an error: rank 0 has given up.
+    let _ = outcome(2, move |world| {
+        let watch = Arc::new(Watch::default());
+        if world.rank() == 1 {
+            let other = UserOp::new(|a: &u32, b: &u32| a + b);
+            let _ = world.all_reduce(&mut 1_u32, &other);
+            return;
+        }
+        thread::scope(|scope| {
+            // Makes progress until the device is given up.
+            scope.spawn(|| world.recv(&mut [0u8], 1, 5));
+            body(world, &watch);
+            watch.are_back.store(true, Ordering::SeqCst);
+            // Where nothing was under way any more, the device works, and the other thread waits.
+            give_up(world);
+        });
+        counted
+            .fetch_add(u32::from(watch.came_early.load(Ordering::SeqCst)) + 10, Ordering::SeqCst);
+    });
+    assert_eq!(early.load(Ordering::SeqCst), 10, "nobody had the buffers back too early");
+}
+
+#[test]
+fn a_scope_that_panics_waits_for_functions_at_work_on_its_buffers() {
+    with_a_function_at_work(|world, watch| {
+        let (sum, mut number) = (watch.sum(), 1_u32);
+        let panicked = catch_unwind(AssertUnwindSafe(|| {
+            world.scope(|scope| {
+                scope.iall_reduce(&mut number, &sum)?;
+                watch.wait_until_inside();
+                panics()
+            })
+        }));
+        assert!(panicked.is_err());
+    });
+}
+
+#[test]
+fn a_wait_that_fails_waits_for_functions_at_work_on_its_buffers() {
+    with_a_function_at_work(|world, watch| {
+        let started = world.iall_reduce(vec![1_u32], watch.sum()).unwrap();
+        watch.wait_until_inside();
+        give_up(world);
+        started.wait().unwrap_err();
+    });
+}
+
+#[test]
+fn a_kept_call_that_fails_waits_for_functions_at_work_on_its_buffers() {
+    with_a_function_at_work(|world, watch| {
+        let mut kept = world.all_reduce_init(vec![1_u32], watch.sum()).unwrap();
+        kept.start().unwrap();
+        watch.wait_until_inside();
+        give_up(world);
+        kept.wait().unwrap_err();
+    });
+}
+
+/// Panics without the delay that the message would be.
+fn panics() -> Result<(), Error> {
+    resume_unwind(Box::new("the body gives up"))
+}
+
+/// Makes the device unusable, as a scope does whose body panics.
+fn give_up(world: &World) {
+    let data = vec![0_u8; 10_000_000];
+    let panicked = catch_unwind(AssertUnwindSafe(|| {
+        world.scope(|scope| {
+            // Refused where the device is unusable already.
+            let _ = scope.issend(&data, 1, 9);
+            panics()
+        })
+    }));
+    assert!(panicked.is_err());
+}

@@ -1,0 +1,131 @@
+//! Runs the ranks of a job as threads under a watchdog.
+//!
+//! A job that does not end in time fails with the dumps of all ranks, so that a hang reads like any other failure.
+//! What does not depend on the test is compiled once, not for each test.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use mpicore::Process;
+use mpjdev::{Adapter, Device, Error};
+
+/// How long the others may take once one rank has failed, and how long a dump may take.
+const GRACE: Duration = Duration::from_secs(3);
+
+/// What a rank has, so that a hang can be told and ended.
+pub trait Watched: Send + Sync {
+    /// What the rank is doing.
+    ///
+    /// # Errors
+    /// What made the device unusable.
+    fn dump(&self) -> Result<String, Error>;
+
+    /// Gives it up, so that nobody waits for it.
+    fn abort(&self);
+}
+
+impl<A: Adapter> Watched for Device<A> {
+    fn dump(&self) -> Result<String, Error> {
+        self.dump()
+    }
+
+    fn abort(&self) {
+        self.abort();
+    }
+}
+
+impl Watched for Process {
+    fn dump(&self) -> Result<String, Error> {
+        self.device().dump()
+    }
+
+    fn abort(&self) {
+        self.device().abort();
+    }
+}
+
+/// What one rank does, by its number; it fails with what is wrong, in words.
+type Part = dyn Fn(usize) -> Result<(), String> + Send + Sync;
+
+/// Runs `part` for every rank, each on a thread of its own; returns the answers.
+///
+/// # Panics
+/// When a rank fails or panics, or the job does not end within `limit`.
+pub fn run<R: Send + 'static>(
+    ranks: &[Arc<dyn Watched>],
+    limit: Duration,
+    part: impl Fn(usize) -> Result<R, String> + Send + Sync + 'static,
+) -> Vec<R> {
+    let answers: Arc<Vec<_>> = Arc::new(ranks.iter().map(|_| Mutex::new(None)).collect());
+    let kept = answers.clone();
+    run_each(
+        ranks,
+        limit,
+        &(Arc::new(move |rank| {
+            let answer = part(rank)?;
+            *lock(&kept[rank]) = Some(answer);
+            Ok(())
+        }) as Arc<Part>),
+    );
+    answers.iter().filter_map(|answer| lock(answer).take()).collect()
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn run_each(ranks: &[Arc<dyn Watched>], limit: Duration, part: &Arc<Part>) {
+    let (report, reports) = mpsc::channel();
+    for (number, rank) in ranks.iter().enumerate() {
+        let (rank, part, report) = (rank.clone(), part.clone(), report.clone());
+        let play = move || {
+            let outcome = catch_unwind(AssertUnwindSafe(|| part(number)));
+            let outcome = outcome.unwrap_or_else(|panic| Err(mpjdev::panic_text(&*panic)));
+            let has_failed = outcome.is_err();
+            // Before the others fail of it, so that the cause is reported first. After a timeout, nobody listens
+            // any more.
+            let _ = report.send((number, outcome));
+            if has_failed {
+                rank.abort();
+            }
+        };
+        let thread = thread::Builder::new().name(format!("rank {number}")).spawn(play);
+        thread.expect("a thread for a rank");
+    }
+    let mut deadline = Instant::now() + limit;
+    let mut failure = None;
+    for _ in ranks {
+        match reports.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+            Ok((_, Ok(()))) => {}
+            Ok((number, Err(what))) => {
+                failure.get_or_insert_with(|| format!("rank {number}: {what}"));
+                deadline = deadline.min(Instant::now() + GRACE);
+            }
+            Err(_) => {
+                let cause = failure.unwrap_or_else(|| format!("no end after {limit:?}"));
+                panic!("{cause}\n{}", dumps(ranks));
+            }
+        }
+    }
+    if let Some(failure) = failure {
+        panic!("{failure}");
+    }
+}
+
+/// What the ranks are doing; then ends them. One whose lock is never given up is passed by.
+fn dumps(ranks: &[Arc<dyn Watched>]) -> String {
+    let mut text = String::new();
+    for (number, rank) in ranks.iter().enumerate() {
+        let (reader, (say, said)) = (rank.clone(), mpsc::channel());
+        thread::spawn(move || say.send(reader.dump()));
+        text += &match said.recv_timeout(GRACE) {
+            Ok(Ok(dump)) => dump,
+            Ok(Err(error)) => format!("rank {number}: {error}\n"),
+            Err(_) => format!("rank {number}: holds its lock and does not give it up\n"),
+        };
+    }
+    ranks.iter().for_each(|rank| rank.abort());
+    text
+}
