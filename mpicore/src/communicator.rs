@@ -10,7 +10,7 @@
 //! - `create.rs`: how communicators are made.
 //! - `calls.rs`, `inter_calls.rs`: collective calls, as plans that the faces run.
 //! - `attribute.rs`, `handler.rs`: what users attach to communicators, and want to be done about errors.
-//! - `recent.rs`: schedules that are used again.
+//! - `workspace.rs`: what collective calls work with, and leave for the next ones.
 //! - `cartesian.rs`: communicators with a grid.
 
 use std::fmt;
@@ -20,11 +20,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use mpjdev::wireup::Native;
 use mpjdev::{CALL_NUMBERS, Call, Device, Members};
 
-use crate::collective::{Member, Schedule};
+use crate::collective::Member;
 use crate::error::Error;
 use crate::group::{Comparison, Group};
 use crate::memory::{Input, Output, Reduction};
-use crate::plan::{Plan, Route, Work};
+use crate::plan::{Plan, Route, Tag};
 use crate::process::{Host, Process, SELF, WORLD};
 use crate::topology::Cartesian;
 
@@ -35,9 +35,9 @@ mod create;
 mod creating;
 mod handler;
 mod inter_calls;
-mod recent;
 #[cfg(test)]
 mod tests;
+mod workspace;
 
 pub use attribute::{Cause, Key, Value};
 pub use calls::Sent;
@@ -47,7 +47,8 @@ pub use handler::{ErrorHandler, UserHandler};
 
 use attribute::Attributes;
 use handler::Handler;
-use recent::Recent;
+pub(crate) use workspace::InUse;
+use workspace::Workspace;
 
 /// A communicator, intra or inter. All methods can be called by several threads at once, but for the
 /// rules of MPI: collective calls on one communicator are made in the same order by all members.
@@ -67,7 +68,7 @@ struct Inner {
     name: Arc<Mutex<String>>,
     attributes: Attributes,
     handler: Handler,
-    recent: Recent,
+    workspace: Workspace,
 }
 
 /// What a new communicator is, beside its id.
@@ -124,9 +125,20 @@ impl Communicator {
     fn new(host: Host, id: u32, origin: Origin, name: &str) -> Result<Self, Error> {
         let Origin { group, rank, remote, grid, attributes, handler } = origin;
         let (calls, name) = (AtomicU32::new(0), Arc::new(Mutex::new(name.to_owned())));
-        let recent = Recent::default();
-        let inner =
-            Inner { host, id, group, rank, remote, grid, calls, name, attributes, handler, recent };
+        let workspace = Workspace::default();
+        let inner = Inner {
+            host,
+            id,
+            group,
+            rank,
+            remote,
+            grid,
+            calls,
+            name,
+            attributes,
+            handler,
+            workspace,
+        };
         // Made before anything can fail: its end gives the id back.
         let made = Self(Arc::new(inner));
         made.device().set_members(made.collective_context(), made.members())?;
@@ -238,35 +250,36 @@ impl Communicator {
         (*self.0.host).as_ref()
     }
 
-    /// The tag of the next collective call.
-    fn next_tag(&self) -> i32 {
+    /// The number of the next collective call.
+    fn next_number(&self) -> i32 {
         // Relaxed: all that counts is the order of the calls of one thread.
         (self.0.calls.fetch_add(1, Ordering::Relaxed) % CALL_NUMBERS) as i32
     }
 
     /// The next collective call, with the peers that messages have.
-    fn plan(
-        &self,
+    fn plan<'c>(
+        &'c self,
         call: Call,
-        schedule: Schedule,
+        work: InUse<'c>,
         buffers: (Input, Output),
         reduction: Option<Reduction>,
-    ) -> Result<Plan, Error> {
-        self.plan_among(self.peers().clone(), call, schedule, buffers, reduction)
+    ) -> Result<Plan<'c>, Error> {
+        self.plan_among(None, call, work, buffers, reduction)
     }
 
-    /// The next collective call, with other peers. Its tag is taken here, when nothing can be refused any more.
-    fn plan_among(
-        &self,
-        peers: Group,
+    /// The next collective call, whose messages may have other peers than the communicator. Its number is taken here, when nothing can be refused any more.
+    #[inline]
+    fn plan_among<'c>(
+        &'c self,
+        peers: Option<Box<Group>>,
         call: Call,
-        schedule: Schedule,
+        mut work: InUse<'c>,
         buffers: (Input, Output),
         reduction: Option<Reduction>,
-    ) -> Result<Plan, Error> {
-        let work = Work::new(schedule, buffers, reduction)?;
-        let route = Route { peers, context: self.collective_context(), tag: self.next_tag() };
-        Ok(Plan::new(self, call, route, work))
+    ) -> Result<Plan<'c>, Error> {
+        work.fill(buffers, reduction)?;
+        let (context, tag) = (self.collective_context(), Tag::OfCall(self.next_number()));
+        Ok(Plan::new(self, call, Route { peers, context, tag }, work))
     }
 
     /// The ranks that collective calls need.

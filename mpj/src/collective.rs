@@ -7,7 +7,8 @@
 //!
 //! Each call has these forms: one that waits, one that is started and owns its buffers meanwhile (`i...`, see
 //! `started.rs`), or borrows them in a scope (`scoped.rs`), and one that is kept to be started often (`..._init`, see
-//! `kept.rs`). All forms of a call run what one function here plans of where its data lie.
+//! `kept.rs`). All ranks use the same form: one that waits does not match one that is started (MPI-4.1 section 6.12). All
+//! forms of a call run what one function here plans of where its data lie.
 
 use mpicore::{Input, Output, Plan};
 
@@ -49,16 +50,16 @@ impl Communicator {
     }
 
     /// Runs what a call has planned.
-    pub(crate) fn run(&self, plan: Result<Plan, Error>) -> Result<(), Error> {
+    pub(crate) fn run(&self, plan: Result<Plan<'_>, Error>) -> Result<(), Error> {
         self.answer(plan.and_then(|plan| Ok(plan.run()?)))
     }
 
     /// Runs what is planned for these buffers.
-    pub(crate) fn run_with<S: SendBuffer + ?Sized, R: RecvBuffer + ?Sized>(
-        &self,
+    pub(crate) fn run_with<'c, S: SendBuffer + ?Sized, R: RecvBuffer + ?Sized>(
+        &'c self,
         data: &S,
         into: &mut R,
-        plan: impl FnOnce(Given, Room) -> Result<Plan, Error>,
+        plan: impl FnOnce(Given, Room) -> Result<Plan<'c>, Error>,
     ) -> Result<(), Error> {
         self.run(input(data).and_then(|data| plan(data, output(into)?)))
     }

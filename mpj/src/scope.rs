@@ -567,7 +567,7 @@ impl<'scope, 'env> ScopeOn<'scope, 'env> {
     pub(crate) fn start_collective<B: RecvBuffer + ?Sized>(
         self,
         results: &'env mut B,
-        plan: impl FnOnce(&Communicator, Room) -> Result<Plan, Error>,
+        plan: impl FnOnce(&'scope Communicator, Room) -> Result<Plan<'scope>, Error>,
     ) -> Result<ScopedCollective<'scope, 'env, &'env mut B::MemoryMut>, Error> {
         self.start_lent(results.memory_mut(), |on, results| plan(on, output(results)?))
     }
@@ -576,7 +576,7 @@ impl<'scope, 'env> ScopeOn<'scope, 'env> {
     pub(crate) fn start_lent<B: ?Sized>(
         self,
         results: &'env mut B,
-        plan: impl FnOnce(&Communicator, &mut B) -> Result<Plan, Error>,
+        plan: impl FnOnce(&'scope Communicator, &mut B) -> Result<Plan<'scope>, Error>,
     ) -> Result<ScopedCollective<'scope, 'env, &'env mut B>, Error> {
         self.check()?;
         let mut results = Lent::new(results);
@@ -592,7 +592,7 @@ impl<'scope, 'env> ScopeOn<'scope, 'env> {
         Ok(ScopedCollective { on: self, place, results: () })
     }
 
-    fn start_plan(self, plan: Result<Plan, Error>) -> Result<usize, Error> {
+    fn start_plan(self, plan: Result<Plan<'_>, Error>) -> Result<usize, Error> {
         let (request, steps) = self.communicator.begin(plan)?;
         self.state.steps.borrow_mut().push(steps);
         Ok(self.state.keep(request))

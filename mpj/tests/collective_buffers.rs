@@ -7,7 +7,7 @@ use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use mpj::{Datatype, Error, ErrorClass, Op, UserOp, World, column_mut, local};
+use mpj::{CollectiveRequest, Datatype, Error, ErrorClass, Op, UserOp, World, column_mut, local};
 
 /// How long a job may take.
 const LIMIT: Duration = Duration::from_secs(20);
@@ -170,7 +170,7 @@ fn with_a_function_at_work(body: fn(&World, &Arc<Watch>)) {
         let watch = Arc::new(Watch::default());
         if world.rank() == 1 {
             let other = UserOp::new(|a: &u32, b: &u32| a + b);
-            let _ = world.all_reduce(&mut 1_u32, &other);
+            let _ = world.iall_reduce(vec![1_u32], &other).map(CollectiveRequest::wait);
             return;
         }
         thread::scope(|scope| {

@@ -95,10 +95,10 @@ impl Notice {
     ) {
         let Some(board) = session.board.clone() else { return };
         let mut wait = awaited.note(session);
-        if let Some(Outer { call, alone }) = Within::current() {
+        if let Some(Outer { call, number, alone }) = Within::current() {
             (wait.call, wait.alone) = (call, alone);
             if call.is_collective() {
-                wait.operation = call;
+                (wait.operation, wait.tag) = (call, number.or(wait.tag));
             }
         }
         wait.unwinding = std::thread::panicking();

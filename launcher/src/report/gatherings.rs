@@ -45,6 +45,20 @@ struct Places {
     absent: Vec<usize>,
 }
 
+/// A call that a rank makes. Those that wait and those that are started do not match (MPI-4.1 section 6.12).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Made {
+    call: Call,
+    is_started: bool,
+}
+
+impl Made {
+    /// As users know it: `iallreduce` where it is started.
+    fn words(self) -> String {
+        format!("{}{}", if self.is_started { "i" } else { "" }, self.call.name())
+    }
+}
+
 impl Gathering {
     /// That of a wait of `rank`, if it is for others.
     fn of(rank: usize, wait: &Wait, standings: &[Standing]) -> Option<Self> {
@@ -184,13 +198,15 @@ pub(super) fn text(standings: &[Standing], paths: &[Vec<usize>]) -> String {
 
 fn line(gathering: &Gathering, standings: &[Standing], paths: &[Vec<usize>]) -> Option<String> {
     let places = gathering.places(standings);
-    let mut calls: BTreeMap<Call, Vec<usize>> = BTreeMap::new();
+    let mut calls: BTreeMap<Made, Vec<usize>> = BTreeMap::new();
     for &rank in &places.come {
-        let call = match gathering.wait_of(&standings[rank]) {
-            Some(wait) if wait.operation.is_collective() => wait.operation,
-            _ => Call::Finish,
+        let made = match gathering.wait_of(&standings[rank]) {
+            Some(wait) if wait.operation.is_collective() => {
+                Made { call: wait.operation, is_started: wait.call != wait.operation }
+            }
+            _ => Made { call: Call::Finish, is_started: false },
         };
-        calls.entry(call).or_default().push(rank);
+        calls.entry(made).or_default().push(rank);
     }
     if let (Gathering::Call { .. }, 2..) = (gathering, calls.len()) {
         return Some(mismatch(gathering, calls, &places, standings.len()));
@@ -215,7 +231,7 @@ fn line(gathering: &Gathering, standings: &[Standing], paths: &[Vec<usize>]) -> 
     if is_told && hint.is_none() {
         return None;
     }
-    let call = calls.keys().next().copied().unwrap_or(Call::Finish);
+    let call = calls.keys().next().map_or(Call::Finish, |made| made.call);
     let (which, hint) = (gathering.which(standings.len()), hint.unwrap_or_default());
     let come = &places.come;
     let mut line =
@@ -235,16 +251,16 @@ fn line(gathering: &Gathering, standings: &[Standing], paths: &[Vec<usize>]) -> 
 /// Ranks that make different calls where all have to make the same one.
 fn mismatch(
     gathering: &Gathering,
-    calls: BTreeMap<Call, Vec<usize>>,
+    calls: BTreeMap<Made, Vec<usize>>,
     places: &Places,
     job: usize,
 ) -> String {
-    let mut calls: Vec<(Call, Vec<usize>)> = calls.into_iter().collect();
+    let mut calls: Vec<(Made, Vec<usize>)> = calls.into_iter().collect();
     calls.sort_by_key(|(_, of)| of[0]);
     let more = calls.len().saturating_sub(MAX_GROUPS);
     let calls = calls.iter().take(MAX_GROUPS);
     let calls: Vec<String> =
-        calls.map(|(call, of)| format!("{} {}", ranks(of), call.name())).collect();
+        calls.map(|(made, of)| format!("{} {}", ranks(of), made.words())).collect();
     let mut others = match more {
         0 => String::new(),
         more => format!(", and {more} more"),

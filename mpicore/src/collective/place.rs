@@ -77,6 +77,14 @@ impl Place {
     pub(super) const NOTHING: Self =
         Self { buffer: Buffer::Scratch, part: Part::Elements { first: 0, count: 0 } };
 
+    /// How many elements it has, if it is made of them.
+    pub(super) fn count(&self) -> Option<u64> {
+        match self.part {
+            Part::Elements { count, .. } => Some(count),
+            Part::Entry(_) => None,
+        }
+    }
+
     /// The first `count` elements of a buffer.
     pub(super) fn first(buffer: Buffer, count: u64) -> Self {
         Self { buffer, part: Part::Elements { first: 0, count } }

@@ -106,6 +106,7 @@ struct Built {
     ends: Vec<End>,
     scratch: Scratch,
     reaches: [Option<Reach>; 3],
+    is_even: bool,
 }
 
 /// Which elements of a buffer a schedule names.
@@ -155,6 +156,11 @@ impl Schedule {
         self.0.reaches[buffer as usize]
     }
 
+    /// Whether it names elements alone, and all local steps are between places of as many elements.
+    pub(crate) fn is_even(&self) -> bool {
+        self.0.is_even
+    }
+
     /// The temporary area that the schedule needs.
     pub fn scratch(&self) -> Scratch {
         self.0.scratch
@@ -186,6 +192,12 @@ impl Built {
             *reach = Some(Reach { first, count: end.abs_diff(first) });
         }
         self.reaches = reaches;
+        self.is_even = self.places().all(|place| place.count().is_some())
+            && self.local.iter().all(|step| match step {
+                Local::Copy { from, into } | Local::Reduce { from, into } => {
+                    from.count() == into.count()
+                }
+            });
     }
 }
 
@@ -199,7 +211,17 @@ impl Draft {
     pub(super) fn new(name: &'static str) -> Self {
         let scratch = Scratch::Elements { count: 0, of: Buffer::Output };
         let (messages, local, ends) = (Vec::new(), Vec::new(), Vec::new());
-        Self { schedule: Built { name, messages, local, ends, scratch, reaches: [None; 3] } }
+        Self {
+            schedule: Built {
+                name,
+                messages,
+                local,
+                ends,
+                scratch,
+                reaches: [None; 3],
+                is_even: false,
+            },
+        }
     }
 
     pub(super) fn needs(&mut self, scratch: Scratch) {

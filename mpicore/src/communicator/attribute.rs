@@ -13,7 +13,7 @@ use std::sync::atomic::AtomicU32;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
-use super::recent::Recent;
+use super::workspace::Workspace;
 use super::{Communicator, Inner};
 use crate::error::Error;
 
@@ -247,7 +247,7 @@ impl Inner {
             name: self.name.clone(),
             attributes: std::mem::take(&mut self.attributes),
             handler: std::mem::take(&mut self.handler),
-            recent: Recent::default(),
+            workspace: Workspace::default(),
         }));
         delete_last_first(&again, || again.0.attributes.lock().pop());
         true

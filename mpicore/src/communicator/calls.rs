@@ -12,7 +12,7 @@
 use mpjdev::Call;
 
 use super::Communicator;
-use super::recent::Key;
+use super::workspace::{InUse, Key};
 use crate::collective::{self, Blocks, CollectiveError, Member, Operands, Order, Schedule};
 use crate::error::Error;
 use crate::memory::{Input, Output, Reduction};
@@ -35,25 +35,25 @@ impl Communicator {
         self.member()
     }
 
-    /// The schedule of a call on an intracommunicator, with what `build` is given in its key.
+    /// For a call on an intracommunicator, whose schedule has in its key what `build` is given.
     fn schedule(
         &self,
         name: &'static str,
         key: Key,
         build: impl FnOnce(Member) -> Result<Schedule, CollectiveError>,
-    ) -> Result<Schedule, Error> {
+    ) -> Result<InUse<'_>, Error> {
         let member = self.intra(name)?;
-        self.0.recent.get(key, || Ok(build(member)?))
+        self.0.workspace.with_kept(key, || Ok(build(member)?))
     }
 
     /// A reduction, whose operands are in the output if there is no input.
-    fn combine(
-        &self,
+    fn combine<'c>(
+        &'c self,
         call: Call,
         (input, output): (Option<Input>, Output),
         reduction: Reduction,
-        schedule: impl FnOnce(Operands) -> Result<Schedule, Error>,
-    ) -> Result<Plan, Error> {
+        schedule: impl FnOnce(Operands) -> Result<InUse<'c>, Error>,
+    ) -> Result<Plan<'c>, Error> {
         reduction.check()?;
         let (input, operands) = match input {
             Some(input) => (input, Operands::Input),
@@ -66,7 +66,7 @@ impl Communicator {
     ///
     /// # Errors
     /// See the head of the file.
-    pub fn barrier(&self) -> Result<Plan, Error> {
+    pub fn barrier(&self) -> Result<Plan<'_>, Error> {
         let key = (Call::Barrier, [None; 4]);
         let schedule =
             self.schedule("this barrier", key, |member| Ok(collective::barrier(member)))?;
@@ -77,7 +77,7 @@ impl Communicator {
     ///
     /// # Errors
     /// See the head of the file.
-    pub fn bcast(&self, buffer: Output, count: u64, root: u32) -> Result<Plan, Error> {
+    pub fn bcast(&self, buffer: Output, count: u64, root: u32) -> Result<Plan<'_>, Error> {
         let key = (Call::Bcast, [Some(root.into()), Some(count), None, None]);
         let build = |member| collective::bcast(member, root, count);
         let schedule = self.schedule("this broadcast", key, build)?;
@@ -89,7 +89,13 @@ impl Communicator {
     ///
     /// # Errors
     /// See the head of the file.
-    pub fn gather(&self, send: Sent, output: Output, count: u64, root: u32) -> Result<Plan, Error> {
+    pub fn gather(
+        &self,
+        send: Sent,
+        output: Output,
+        count: u64,
+        root: u32,
+    ) -> Result<Plan<'_>, Error> {
         let (input, sent) = sent(send);
         let key = (Call::Gather, [Some(root.into()), sent, Some(count), None]);
         let build = |member| collective::gather(member, root, sent, count);
@@ -107,10 +113,10 @@ impl Communicator {
         output: Output,
         blocks: Blocks<'_>,
         root: u32,
-    ) -> Result<Plan, Error> {
+    ) -> Result<Plan<'_>, Error> {
         let (input, sent) = sent(send);
         let schedule = collective::gatherv(self.intra("this gatherv")?, root, sent, blocks)?;
-        self.plan(Call::Gatherv, schedule, (input, output), None)
+        self.plan(Call::Gatherv, self.0.workspace.with(schedule), (input, output), None)
     }
 
     /// Brings one block of the root's input to each rank: MPI_Scatter. `count` is that of each block of the input,
@@ -124,7 +130,7 @@ impl Communicator {
         count: u64,
         receive: Option<(Output, u64)>,
         root: u32,
-    ) -> Result<Plan, Error> {
+    ) -> Result<Plan<'_>, Error> {
         let (output, received) = received(receive);
         let key = (Call::Scatter, [Some(root.into()), Some(count), received, None]);
         let build = |member| collective::scatter(member, root, count, received);
@@ -142,17 +148,17 @@ impl Communicator {
         blocks: Blocks<'_>,
         receive: Option<(Output, u64)>,
         root: u32,
-    ) -> Result<Plan, Error> {
+    ) -> Result<Plan<'_>, Error> {
         let (output, received) = received(receive);
         let schedule = collective::scatterv(self.intra("this scatterv")?, root, blocks, received)?;
-        self.plan(Call::Scatterv, schedule, (input, output), None)
+        self.plan(Call::Scatterv, self.0.workspace.with(schedule), (input, output), None)
     }
 
     /// Brings one block of each rank to all: MPI_Allgather. `count` is that of each block of the output.
     ///
     /// # Errors
     /// See the head of the file.
-    pub fn allgather(&self, send: Sent, output: Output, count: u64) -> Result<Plan, Error> {
+    pub fn allgather(&self, send: Sent, output: Output, count: u64) -> Result<Plan<'_>, Error> {
         let (input, sent) = sent(send);
         let key = (Call::Allgather, [sent, Some(count), None, None]);
         let build = |member| collective::allgather(member, sent, count);
@@ -169,10 +175,10 @@ impl Communicator {
         send: Sent,
         output: Output,
         blocks: Blocks<'_>,
-    ) -> Result<Plan, Error> {
+    ) -> Result<Plan<'_>, Error> {
         let (input, sent) = sent(send);
         let schedule = collective::allgatherv(self.intra("this allgatherv")?, sent, blocks)?;
-        self.plan(Call::Allgatherv, schedule, (input, output), None)
+        self.plan(Call::Allgatherv, self.0.workspace.with(schedule), (input, output), None)
     }
 
     /// Brings one block of each rank's input to each rank: MPI_Alltoall, MPI_Alltoallv or MPI_Alltoallw, as the blocks
@@ -185,7 +191,7 @@ impl Communicator {
         send: Option<(Input, Blocks<'_>)>,
         output: Output,
         blocks: Blocks<'_>,
-    ) -> Result<Plan, Error> {
+    ) -> Result<Plan<'_>, Error> {
         let call = alltoall_call(blocks);
         let (input, sent) =
             send.map_or_else(|| (Input::none(), None), |(input, blocks)| (input, Some(blocks)));
@@ -196,7 +202,9 @@ impl Communicator {
         };
         let schedule = match (sent.map(equal), equal(blocks)) {
             // Lists do not fit a key.
-            (Some(None), _) | (_, None) => build(self.intra("this alltoall")?)?,
+            (Some(None), _) | (_, None) => {
+                self.0.workspace.with(build(self.intra("this alltoall")?)?)
+            }
             (sent, count) => {
                 let key = (call, [sent.flatten(), count, None, None]);
                 self.schedule("this alltoall", key, build)?
@@ -217,7 +225,7 @@ impl Communicator {
         count: u64,
         reduction: Reduction,
         root: u32,
-    ) -> Result<Plan, Error> {
+    ) -> Result<Plan<'_>, Error> {
         let order = if reduction.op.commutes() { Order::Free } else { Order::Ranks };
         self.combine(Call::Reduce, (input, output), reduction, |operands| {
             let given = [root.into(), count, operands as u64, order as u64];
@@ -237,7 +245,7 @@ impl Communicator {
         output: Output,
         count: u64,
         reduction: Reduction,
-    ) -> Result<Plan, Error> {
+    ) -> Result<Plan<'_>, Error> {
         self.combine(Call::Allreduce, (input, output), reduction, |operands| {
             let key = (Call::Allreduce, [Some(count), Some(operands as u64), None, None]);
             self.schedule("this reduction", key, |member| {
@@ -257,7 +265,7 @@ impl Communicator {
         output: Output,
         count: u64,
         reduction: Reduction,
-    ) -> Result<Plan, Error> {
+    ) -> Result<Plan<'_>, Error> {
         self.combine(Call::ReduceScatterBlock, (input, output), reduction, |operands| {
             let key = (Call::ReduceScatterBlock, [Some(count), Some(operands as u64), None, None]);
             self.schedule("this reduction", key, |member| {
@@ -276,10 +284,10 @@ impl Communicator {
         output: Output,
         counts: &[u64],
         reduction: Reduction,
-    ) -> Result<Plan, Error> {
+    ) -> Result<Plan<'_>, Error> {
         self.combine(Call::ReduceScatter, (input, output), reduction, |operands| {
             let member = self.intra("this reduction")?;
-            Ok(collective::reduce_scatter(member, counts, operands)?)
+            Ok(self.0.workspace.with(collective::reduce_scatter(member, counts, operands)?))
         })
     }
 
@@ -293,7 +301,7 @@ impl Communicator {
         output: Output,
         count: u64,
         reduction: Reduction,
-    ) -> Result<Plan, Error> {
+    ) -> Result<Plan<'_>, Error> {
         self.combine(Call::Scan, (input, output), reduction, |operands| {
             let key = (Call::Scan, [Some(count), Some(operands as u64), None, None]);
             self.schedule("a scan", key, |member| collective::scan(member, count, operands))
@@ -310,7 +318,7 @@ impl Communicator {
         output: Output,
         count: u64,
         reduction: Reduction,
-    ) -> Result<Plan, Error> {
+    ) -> Result<Plan<'_>, Error> {
         self.combine(Call::Exscan, (input, output), reduction, |operands| {
             let key = (Call::Exscan, [Some(count), Some(operands as u64), None, None]);
             self.schedule("a scan", key, |member| collective::exscan(member, count, operands))

@@ -17,7 +17,7 @@ use crate::context_ids::{Agreement, Round};
 use crate::error::Error;
 use crate::group::Group;
 use crate::memory::{Input, Output, Reduction};
-use crate::plan::{Plan, Route, Work};
+use crate::plan::{Plan, Route, Tag};
 use crate::process::{GATHERING, Host};
 use crate::topology::Cartesian;
 
@@ -152,8 +152,8 @@ impl Communicator {
     /// As [`Communicator::create`]; [`Error::NotMember`] also if this rank is not in the group.
     pub fn create_group(&self, group: &Group, tag: u32) -> Result<Self, Error> {
         self.check_members(group)?;
-        let (peers, context) = (group.clone(), self.collective_context());
-        self.agree_among(Route { peers, context, tag: (CALL_NUMBERS + tag % CALL_NUMBERS) as i32 })
+        let tag = (CALL_NUMBERS + tag % CALL_NUMBERS) as i32;
+        self.agree_among(group, self.collective_context(), tag)
     }
 
     /// A communicator of the members of `group`, who alone call it, and who need none in common:
@@ -166,23 +166,22 @@ impl Communicator {
         let hash = text
             .bytes()
             .fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
-        let (peers, context) = (group.clone(), 2 * GATHERING + 1);
         let own = Self::own(host.clone())?;
-        own.agree_among(Route { peers, context, tag: (hash % CALL_NUMBERS) as i32 })
+        own.agree_among(group, 2 * GATHERING + 1, (hash % CALL_NUMBERS) as i32)
     }
 
     /// The members of a group agree on an id by messages of their own.
-    fn agree_among(&self, route: Route) -> Result<Self, Error> {
-        let group = route.peers.clone();
+    fn agree_among(&self, group: &Group, context: u32, tag: i32) -> Result<Self, Error> {
         let rank = group.rank_of(self.job_rank());
         let rank = rank.ok_or(Error::NotMember { rank: self.job_rank() })?;
         let member = Member::new(rank, group.size())?;
         let call = Call::CreateGroup;
-        let salt = route.context ^ (route.tag as u32).rotate_left(16);
+        let salt = context ^ (tag as u32).rotate_left(16);
         let id = self.agree(salt, |words| {
-            self.highest_of(call, route.clone(), member, words)?.run_and_keep()
+            let route = Route { peers: Some(Box::new(group.clone())), context, tag: Tag::Own(tag) };
+            self.highest_of(call, route, member, words)?.run_and_keep()
         })?;
-        self.child(id, Origin::of(group, rank))
+        self.child(id, Origin::of(group.clone(), rank))
     }
 
     /// An intercommunicator of the group of this communicator and another one: MPI_Intercomm_create. Collective over
@@ -219,7 +218,8 @@ impl Communicator {
         let Some(remote) = self.remote_group() else {
             return Err(Error::Kind { call: "a merge", kind: "intracommunicator" });
         };
-        let there = self.highest_there(call, vec![high.into()], self.next_tag())?.run_and_keep()?;
+        let there =
+            self.highest_there(call, vec![high.into()], self.next_number())?.run_and_keep()?;
         let first = |group: &Group| group.iter().next();
         let is_behind = match (high, there == [1]) {
             (high, there) if high != there => high,
@@ -300,11 +300,11 @@ impl Communicator {
 
     /// The highest of each word of all ranks, in both groups.
     fn highest(&self, call: Call, words: Vec<u64>) -> Result<Vec<u64>, Error> {
-        let here = self.highest_here(call, words, self.next_tag())?.run_and_keep()?;
+        let here = self.highest_here(call, words, self.next_number())?.run_and_keep()?;
         if !self.is_inter() {
             return Ok(here);
         }
-        let there = self.highest_there(call, here.clone(), self.next_tag())?.run_and_keep()?;
+        let there = self.highest_there(call, here.clone(), self.next_number())?.run_and_keep()?;
         Ok(highest_of_both(here, &there))
     }
 
@@ -313,9 +313,10 @@ impl Communicator {
         &self,
         call: Call,
         words: Vec<u64>,
-        tag: i32,
-    ) -> Result<Plan, Error> {
-        let (peers, context) = (self.group().clone(), self.collective_context());
+        number: i32,
+    ) -> Result<Plan<'_>, Error> {
+        let (peers, context) = (Some(Box::new(self.group().clone())), self.collective_context());
+        let tag = Tag::OfCall(number);
         self.highest_of(call, Route { peers, context, tag }, self.member()?, words)
     }
 
@@ -324,14 +325,15 @@ impl Communicator {
         &self,
         call: Call,
         words: Vec<u64>,
-        tag: i32,
-    ) -> Result<Plan, Error> {
+        number: i32,
+    ) -> Result<Plan<'_>, Error> {
         let schedule = inter::allreduce(self.inter_member()?, words.len() as u64)?;
-        let (peers, context) = (self.peers().clone(), self.collective_context());
+        let (peers, context) = (None, self.collective_context());
         let output = Output::keeping(vec![0; words.len()]);
         let buffers = (Input::keeping(words), output);
-        let route = Route { peers, context, tag };
-        let work = Work::new(schedule, buffers, Some(Reduction::highest()))?;
+        let route = Route { peers, context, tag: Tag::OfCall(number) };
+        let mut work = self.0.workspace.with(schedule);
+        work.fill(buffers, Some(Reduction::highest()))?;
         Ok(Plan::new(self, call, route, work))
     }
 
@@ -341,10 +343,11 @@ impl Communicator {
         route: Route,
         member: Member,
         words: Vec<u64>,
-    ) -> Result<Plan, Error> {
+    ) -> Result<Plan<'_>, Error> {
         let schedule = collective::allreduce(member, words.len() as u64, Operands::InPlace)?;
         let buffers = (Input::none(), Output::keeping(words));
-        let work = Work::new(schedule, buffers, Some(Reduction::highest()))?;
+        let mut work = self.0.workspace.with(schedule);
+        work.fill(buffers, Some(Reduction::highest()))?;
         Ok(Plan::new(self, call, route, work))
     }
 
@@ -353,13 +356,20 @@ impl Communicator {
         let len = words.len() as u64;
         let schedule = collective::allgather(self.intra("this call")?, Some(len), len)?;
         let all = Output::keeping(vec![0; words.len() * self.size() as usize]);
-        self.plan(call, schedule, (Input::keeping(words), all), None)?.run_and_keep()
+        self.plan(call, self.0.workspace.with(schedule), (Input::keeping(words), all), None)?
+            .run_and_keep()
     }
 
     /// The words of `root`, on all ranks of an intracommunicator.
     fn bcast_words(&self, call: Call, words: Vec<u64>, root: u32) -> Result<Vec<u64>, Error> {
         let schedule = collective::bcast(self.intra("this call")?, root, words.len() as u64)?;
-        self.plan(call, schedule, (Input::none(), Output::keeping(words)), None)?.run_and_keep()
+        self.plan(
+            call,
+            self.0.workspace.with(schedule),
+            (Input::none(), Output::keeping(words)),
+            None,
+        )?
+        .run_and_keep()
     }
 
     /// Refuses groups with ranks that this communicator does not have.
@@ -383,12 +393,13 @@ impl OtherGroup<'_> {
     /// The same where it is known how many come.
     fn swap(&self, words: Vec<u64>, expected: usize) -> Result<Vec<u64>, Error> {
         let job_rank = self.peers.peers().job_rank(self.leader)?;
-        let (peers, context) = (Group::of_ranks([job_rank])?, self.peers.context());
-        let route = Route { peers, context, tag: self.tag };
+        let (peers, context) = (Some(Box::new(Group::of_ranks([job_rank])?)), self.peers.context());
+        let route = Route { peers, context, tag: Tag::Own(self.tag) };
         let blocks = [words.len() as u64, expected as u64].map(|count| Blocks::Equal { count });
         let schedule = inter::alltoall(InterMember::new(0, 1, 1)?, blocks[0], blocks[1])?;
         let buffers = (Input::keeping(words), Output::keeping(vec![0; expected]));
-        let work = Work::new(schedule, buffers, None)?;
+        let mut work = self.peers.0.workspace.with(schedule);
+        work.fill(buffers, None)?;
         Plan::new(self.peers, Call::IntercommCreate, route, work).run_and_keep()
     }
 }

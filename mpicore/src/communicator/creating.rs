@@ -10,6 +10,7 @@ use super::attribute::Copied;
 use super::create::highest_of_both;
 use crate::context_ids::Agreement;
 use crate::error::Error;
+use crate::plan::Plan;
 
 /// A communicator that is being made.
 #[must_use = "the communicator comes from `wait`"]
@@ -74,8 +75,8 @@ impl Communicator {
     /// What made the device unusable; the rest is the outcome.
     pub fn idup(&self) -> Result<Creating, Error> {
         let copied = self.copy_attributes();
-        let (context, tag) = (self.collective_context(), self.next_tag());
-        let (request, ending) = self.device().begin(Call::Dup, context, tag)?;
+        let (context, number) = (self.collective_context(), self.next_number());
+        let (request, ending) = self.device().begin(Call::Dup, context, number)?;
         let made = Arc::new(Made(Mutex::new(None)));
         let (place, host) = (made.clone(), self.host().clone());
         let done = Box::new(move |outcome| {
@@ -84,7 +85,7 @@ impl Communicator {
         });
         let salt = self.salt();
         let agreement = self.process().with_free_ids(|ids| Agreement::new(ids, salt));
-        Duplication { parent: self.clone(), tag, agreement, copied, done }.tell();
+        Duplication { parent: self.clone(), number, agreement, copied, done }.tell();
         Ok(Creating { parent: self.clone(), request: Some(request), made })
     }
 }
@@ -94,7 +95,7 @@ struct Duplication {
     parent: Communicator,
     /// That of the call, in all rounds: other calls on the parent may come between them, at different places on
     /// different ranks.
-    tag: i32,
+    number: i32,
     agreement: Agreement,
     copied: Copied,
     done: Box<dyn FnOnce(Result<Communicator, Error>) + Send>,
@@ -104,7 +105,8 @@ impl Duplication {
     /// Begins a round.
     fn tell(self) {
         let words = self.agreement.words().map(u64::from).to_vec();
-        match self.parent.highest_here(Call::Dup, words, self.tag) {
+        let told = self.parent.highest_here(Call::Dup, words, self.number).map(Plan::persistent);
+        match told {
             Ok(plan) => plan.start_then(|here| self.tell_remote(here)),
             Err(error) => self.fail(error),
         }
@@ -115,12 +117,15 @@ impl Duplication {
         match here {
             Err(error) => self.fail(error),
             Ok(here) if !self.parent.is_inter() => self.learn(Ok(here)),
-            Ok(here) => match self.parent.highest_there(Call::Dup, here.clone(), self.tag) {
-                Ok(plan) => plan.start_then(move |there| {
-                    self.learn(there.map(|there| highest_of_both(here, &there)));
-                }),
-                Err(error) => self.fail(error),
-            },
+            Ok(here) => {
+                let told = self.parent.highest_there(Call::Dup, here.clone(), self.number);
+                match told.map(Plan::persistent) {
+                    Ok(plan) => plan.start_then(move |there| {
+                        self.learn(there.map(|there| highest_of_both(here, &there)));
+                    }),
+                    Err(error) => self.fail(error),
+                }
+            }
         }
     }
 

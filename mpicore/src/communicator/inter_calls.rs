@@ -25,18 +25,23 @@ impl Communicator {
     ///
     /// # Errors
     /// See the head of the file.
-    pub fn inter_barrier(&self) -> Result<Plan, Error> {
+    pub fn inter_barrier(&self) -> Result<Plan<'_>, Error> {
         let schedule = inter::barrier(self.inter_member()?);
-        self.plan(Call::Barrier, schedule, (Input::none(), Output::none()), None)
+        self.plan(
+            Call::Barrier,
+            self.0.workspace.with(schedule),
+            (Input::none(), Output::none()),
+            None,
+        )
     }
 
     /// Brings `count` elements of the root's buffer to the other group: MPI_Bcast.
     ///
     /// # Errors
     /// See the head of the file.
-    pub fn inter_bcast(&self, buffer: Output, count: u64, root: Root) -> Result<Plan, Error> {
+    pub fn inter_bcast(&self, buffer: Output, count: u64, root: Root) -> Result<Plan<'_>, Error> {
         let schedule = inter::bcast(self.inter_member()?, root, count)?;
-        self.plan(Call::Bcast, schedule, (Input::none(), buffer), None)
+        self.plan(Call::Bcast, self.0.workspace.with(schedule), (Input::none(), buffer), None)
     }
 
     /// Brings one block of each rank of the other group to the root: MPI_Gather or MPI_Gatherv, as the blocks are equal
@@ -50,10 +55,10 @@ impl Communicator {
         output: Output,
         blocks: Blocks<'_>,
         root: Root,
-    ) -> Result<Plan, Error> {
+    ) -> Result<Plan<'_>, Error> {
         let schedule = inter::gather(self.inter_member()?, root, count, blocks)?;
         let call = if is_equal(blocks) { Call::Gather } else { Call::Gatherv };
-        self.plan(call, schedule, (input, output), None)
+        self.plan(call, self.0.workspace.with(schedule), (input, output), None)
     }
 
     /// Brings one block of the root's input to each rank of the other group: MPI_Scatter or MPI_Scatterv, as the
@@ -67,10 +72,10 @@ impl Communicator {
         blocks: Blocks<'_>,
         (output, count): (Output, u64),
         root: Root,
-    ) -> Result<Plan, Error> {
+    ) -> Result<Plan<'_>, Error> {
         let schedule = inter::scatter(self.inter_member()?, root, blocks, count)?;
         let call = if is_equal(blocks) { Call::Scatter } else { Call::Scatterv };
-        self.plan(call, schedule, (input, output), None)
+        self.plan(call, self.0.workspace.with(schedule), (input, output), None)
     }
 
     /// Brings one block of each rank to all ranks of the other group: MPI_Allgather or MPI_Allgatherv, as the blocks
@@ -83,10 +88,10 @@ impl Communicator {
         (input, count): (Input, u64),
         output: Output,
         blocks: Blocks<'_>,
-    ) -> Result<Plan, Error> {
+    ) -> Result<Plan<'_>, Error> {
         let schedule = inter::allgather(self.inter_member()?, count, blocks)?;
         let call = if is_equal(blocks) { Call::Allgather } else { Call::Allgatherv };
-        self.plan(call, schedule, (input, output), None)
+        self.plan(call, self.0.workspace.with(schedule), (input, output), None)
     }
 
     /// Brings one block of each rank's input to each rank of the other group: MPI_Alltoall, MPI_Alltoallv or
@@ -98,9 +103,9 @@ impl Communicator {
         &self,
         (input, sent): (Input, Blocks<'_>),
         (output, received): (Output, Blocks<'_>),
-    ) -> Result<Plan, Error> {
+    ) -> Result<Plan<'_>, Error> {
         let schedule = inter::alltoall(self.inter_member()?, sent, received)?;
-        self.plan(alltoall_call(received), schedule, (input, output), None)
+        self.plan(alltoall_call(received), self.0.workspace.with(schedule), (input, output), None)
     }
 
     /// Combines `count` elements of the other group at the root: MPI_Reduce. The output matters at the root alone, the
@@ -115,10 +120,10 @@ impl Communicator {
         count: u64,
         reduction: Reduction,
         root: Root,
-    ) -> Result<Plan, Error> {
+    ) -> Result<Plan<'_>, Error> {
         reduction.check()?;
         let schedule = inter::reduce(self.inter_member()?, root, count)?;
-        self.plan(Call::Reduce, schedule, (input, output), Some(reduction))
+        self.plan(Call::Reduce, self.0.workspace.with(schedule), (input, output), Some(reduction))
     }
 
     /// Combines `count` elements of each group, for all ranks of the other: MPI_Allreduce.
@@ -131,10 +136,15 @@ impl Communicator {
         output: Output,
         count: u64,
         reduction: Reduction,
-    ) -> Result<Plan, Error> {
+    ) -> Result<Plan<'_>, Error> {
         reduction.check()?;
         let schedule = inter::allreduce(self.inter_member()?, count)?;
-        self.plan(Call::Allreduce, schedule, (input, output), Some(reduction))
+        self.plan(
+            Call::Allreduce,
+            self.0.workspace.with(schedule),
+            (input, output),
+            Some(reduction),
+        )
     }
 
     /// Combines the elements of each group and divides the results among the ranks of the other: MPI_Reduce_scatter
@@ -148,12 +158,13 @@ impl Communicator {
         output: Output,
         counts: &[u64],
         reduction: Reduction,
-    ) -> Result<Plan, Error> {
+    ) -> Result<Plan<'_>, Error> {
         reduction.check()?;
         let schedule = inter::reduce_scatter(self.inter_member()?, counts)?;
-        let both = self.peers().union(self.group());
+        let both = Some(Box::new(self.peers().union(self.group())));
         let (call, buffers) = (Call::ReduceScatter, (input, output));
-        self.plan_among(both, call, schedule, buffers, Some(reduction))
+        let work = self.0.workspace.with(schedule);
+        self.plan_among(both, call, work, buffers, Some(reduction))
     }
 }
 

@@ -51,7 +51,7 @@ fn run(ranks: usize, body: impl Fn(&Communicator) + Send + Sync + 'static) {
 }
 
 /// A sum of words over a communicator: what each rank gives.
-fn sum_plan(over: &Communicator, words: Vec<u64>) -> Plan {
+fn sum_plan(over: &Communicator, words: Vec<u64>) -> Plan<'_> {
     let reduction =
         Reduction { op: Predefined::Sum.into(), operand: Operand::Kind(ElementKind::U64) };
     let len = words.len() as u64;

@@ -186,11 +186,11 @@ impl<T: Datatype> Drop for PersistentCollective<T> {
 
 impl Communicator {
     /// Keeps what `plan` makes of the buffers.
-    pub(crate) fn keep<T: Datatype>(
-        &self,
+    pub(crate) fn keep<'c, T: Datatype>(
+        &'c self,
         data: Vec<T>,
         into: Vec<T>,
-        plan: impl FnOnce(Given, Room) -> Result<Plan, Error>,
+        plan: impl FnOnce(Given, Room) -> Result<Plan<'c>, Error>,
     ) -> Result<PersistentCollective<T>, Error> {
         let (data, into) = (Kept::new(data), Kept::new(into));
         let plan = data.input().and_then(|data| plan(data, into.output()?));

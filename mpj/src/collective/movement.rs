@@ -10,7 +10,11 @@ use crate::memory::{RecvBuffer, SendBuffer};
 
 /// What is planned; the caller keeps the borrows until the plan has run.
 impl Communicator {
-    pub(super) fn plan_broadcast(&self, (buffer, count): Room, root: usize) -> Result<Plan, Error> {
+    pub(super) fn plan_broadcast(
+        &self,
+        (buffer, count): Room,
+        root: usize,
+    ) -> Result<Plan<'_>, Error> {
         Ok(self.core.bcast(buffer, count, Self::root(root))?)
     }
 
@@ -19,7 +23,7 @@ impl Communicator {
         data: Given,
         (into, units): Room,
         root: usize,
-    ) -> Result<Plan, Error> {
+    ) -> Result<Plan<'_>, Error> {
         let count = if self.rank() == root { self.share(units)? } else { 0 };
         Ok(self.core.gather(Some(data), into, count, Self::root(root))?)
     }
@@ -30,7 +34,7 @@ impl Communicator {
         (into, _): Room,
         blocks: &Blocks,
         root: usize,
-    ) -> Result<Plan, Error> {
+    ) -> Result<Plan<'_>, Error> {
         Ok(self.core.gatherv(Some(data), into, blocks.as_core(), Self::root(root))?)
     }
 
@@ -39,7 +43,7 @@ impl Communicator {
         (data, units): Given,
         into: Room,
         root: usize,
-    ) -> Result<Plan, Error> {
+    ) -> Result<Plan<'_>, Error> {
         let count = if self.rank() == root { self.share(units)? } else { 0 };
         Ok(self.core.scatter(data, count, Some(into), Self::root(root))?)
     }
@@ -50,11 +54,15 @@ impl Communicator {
         blocks: &Blocks,
         into: Room,
         root: usize,
-    ) -> Result<Plan, Error> {
+    ) -> Result<Plan<'_>, Error> {
         Ok(self.core.scatterv(data, blocks.as_core(), Some(into), Self::root(root))?)
     }
 
-    pub(super) fn plan_all_gather(&self, data: Given, (into, units): Room) -> Result<Plan, Error> {
+    pub(super) fn plan_all_gather(
+        &self,
+        data: Given,
+        (into, units): Room,
+    ) -> Result<Plan<'_>, Error> {
         Ok(self.core.allgather(Some(data), into, self.share(units)?)?)
     }
 
@@ -63,7 +71,7 @@ impl Communicator {
         data: Given,
         (into, _): Room,
         blocks: &Blocks,
-    ) -> Result<Plan, Error> {
+    ) -> Result<Plan<'_>, Error> {
         Ok(self.core.allgatherv(Some(data), into, blocks.as_core())?)
     }
 
@@ -71,7 +79,7 @@ impl Communicator {
         &self,
         (data, sent): Given,
         (into, received): Room,
-    ) -> Result<Plan, Error> {
+    ) -> Result<Plan<'_>, Error> {
         let (sent, received) = (self.equal_blocks(sent)?, self.equal_blocks(received)?);
         Ok(self.core.alltoall(Some((data, sent)), into, received)?)
     }
@@ -82,7 +90,7 @@ impl Communicator {
         sent: &Blocks,
         (into, _): Room,
         received: &Blocks,
-    ) -> Result<Plan, Error> {
+    ) -> Result<Plan<'_>, Error> {
         Ok(self.core.alltoall(Some((data, sent.as_core())), into, received.as_core())?)
     }
 
@@ -90,7 +98,7 @@ impl Communicator {
         &self,
         data: &[S],
         into: &mut [R],
-    ) -> Result<Plan, Error> {
+    ) -> Result<Plan<'_>, Error> {
         let typed = |entries| mpicore::collective::Blocks::Typed { entries };
         let (sent, received) = (typed(data.len()), typed(into.len()));
         let data = data.iter().map(input).collect::<Result<Vec<_>, _>>()?;

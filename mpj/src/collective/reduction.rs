@@ -15,7 +15,7 @@ impl Communicator {
         &self,
         (buffer, count): Room,
         reduction: Reduction,
-    ) -> Result<Plan, Error> {
+    ) -> Result<Plan<'_>, Error> {
         Ok(self.core.allreduce(None, buffer, count, reduction)?)
     }
 
@@ -25,7 +25,7 @@ impl Communicator {
         (into, room): Room,
         reduction: Reduction,
         root: usize,
-    ) -> Result<Plan, Error> {
+    ) -> Result<Plan<'_>, Error> {
         if self.rank() == root {
             same_length(count, room)?;
         }
@@ -37,7 +37,7 @@ impl Communicator {
         (data, all): Given,
         (into, count): Room,
         reduction: Reduction,
-    ) -> Result<Plan, Error> {
+    ) -> Result<Plan<'_>, Error> {
         same_length(self.share(all)?, count)?;
         Ok(self.core.reduce_scatter_block(Some(data), into, count, reduction)?)
     }
@@ -48,7 +48,7 @@ impl Communicator {
         (into, count): Room,
         counts: &[usize],
         reduction: Reduction,
-    ) -> Result<Plan, Error> {
+    ) -> Result<Plan<'_>, Error> {
         let counts = divided(counts, self.rank(), all, count)?;
         Ok(self.core.reduce_scatter(Some(data), into, &counts, reduction)?)
     }
@@ -57,7 +57,7 @@ impl Communicator {
         &self,
         (buffer, count): Room,
         reduction: Reduction,
-    ) -> Result<Plan, Error> {
+    ) -> Result<Plan<'_>, Error> {
         Ok(self.core.scan(None, buffer, count, reduction)?)
     }
 
@@ -65,7 +65,7 @@ impl Communicator {
         &self,
         (buffer, count): Room,
         reduction: Reduction,
-    ) -> Result<Plan, Error> {
+    ) -> Result<Plan<'_>, Error> {
         Ok(self.core.exscan(None, buffer, count, reduction)?)
     }
 }

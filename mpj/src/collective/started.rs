@@ -15,6 +15,8 @@ use crate::op::Operation;
 /// A collective call under way, together with its buffers. It goes on whenever a thread of the rank is in a call
 /// that waits or tests, on whatever communicator.
 ///
+/// All ranks start it: a call that is started does not match one that waits (MPI-4.1 section 6.12).
+///
 /// Dropping it does not block: the call goes on, since other ranks need it, and the buffers are freed when it is
 /// done.
 ///
@@ -115,11 +117,11 @@ impl<T: Datatype> Drop for CollectiveRequest<T> {
 
 impl Communicator {
     /// Starts what `plan` makes of the buffers.
-    pub(crate) fn start<T: Datatype>(
-        &self,
+    pub(crate) fn start<'c, T: Datatype>(
+        &'c self,
         data: Vec<T>,
         mut into: Vec<T>,
-        plan: impl FnOnce(Given, Room) -> Result<Plan, Error>,
+        plan: impl FnOnce(Given, Room) -> Result<Plan<'c>, Error>,
     ) -> Result<CollectiveRequest<T>, Error> {
         let plan = input(&data).and_then(|data| plan(data, output(&mut into)?));
         let (open, steps) = self.begin(plan)?;
@@ -129,7 +131,7 @@ impl Communicator {
     /// Starts what a call has planned.
     pub(crate) fn begin(
         &self,
-        plan: Result<Plan, Error>,
+        plan: Result<Plan<'_>, Error>,
     ) -> Result<(mpjdev::Request, Steps), Error> {
         let begun = plan.and_then(|plan| {
             let mut once = plan.persistent();

@@ -59,11 +59,11 @@ impl InterCommunicator {
         self.communicator.equal_blocks(units)
     }
 
-    fn plan_broadcast(&self, (buffer, count): Room, root: Root) -> Result<Plan, Error> {
+    fn plan_broadcast(&self, (buffer, count): Room, root: Root) -> Result<Plan<'_>, Error> {
         Ok(self.communicator.core.inter_bcast(buffer, count, root.as_core())?)
     }
 
-    fn plan_gather(&self, data: Given, (into, units): Room, root: Root) -> Result<Plan, Error> {
+    fn plan_gather(&self, data: Given, (into, units): Room, root: Root) -> Result<Plan<'_>, Error> {
         let blocks = self.share(if root == Root::Here { units } else { 0 })?;
         Ok(self.communicator.core.inter_gather(data, into, blocks, root.as_core())?)
     }
@@ -74,11 +74,16 @@ impl InterCommunicator {
         (into, _): Room,
         blocks: &Blocks,
         root: Root,
-    ) -> Result<Plan, Error> {
+    ) -> Result<Plan<'_>, Error> {
         Ok(self.communicator.core.inter_gather(data, into, blocks.as_core(), root.as_core())?)
     }
 
-    fn plan_scatter(&self, (data, units): Given, into: Room, root: Root) -> Result<Plan, Error> {
+    fn plan_scatter(
+        &self,
+        (data, units): Given,
+        into: Room,
+        root: Root,
+    ) -> Result<Plan<'_>, Error> {
         let blocks = self.share(if root == Root::Here { units } else { 0 })?;
         Ok(self.communicator.core.inter_scatter(data, blocks, into, root.as_core())?)
     }
@@ -89,11 +94,11 @@ impl InterCommunicator {
         blocks: &Blocks,
         into: Room,
         root: Root,
-    ) -> Result<Plan, Error> {
+    ) -> Result<Plan<'_>, Error> {
         Ok(self.communicator.core.inter_scatter(data, blocks.as_core(), into, root.as_core())?)
     }
 
-    fn plan_all_gather(&self, data: Given, (into, units): Room) -> Result<Plan, Error> {
+    fn plan_all_gather(&self, data: Given, (into, units): Room) -> Result<Plan<'_>, Error> {
         Ok(self.communicator.core.inter_allgather(data, into, self.share(units)?)?)
     }
 
@@ -102,11 +107,15 @@ impl InterCommunicator {
         data: Given,
         (into, _): Room,
         blocks: &Blocks,
-    ) -> Result<Plan, Error> {
+    ) -> Result<Plan<'_>, Error> {
         Ok(self.communicator.core.inter_allgather(data, into, blocks.as_core())?)
     }
 
-    fn plan_all_to_all(&self, (data, sent): Given, (into, received): Room) -> Result<Plan, Error> {
+    fn plan_all_to_all(
+        &self,
+        (data, sent): Given,
+        (into, received): Room,
+    ) -> Result<Plan<'_>, Error> {
         let (sent, received) = ((data, self.share(sent)?), (into, self.share(received)?));
         Ok(self.communicator.core.inter_alltoall(sent, received)?)
     }
@@ -117,7 +126,7 @@ impl InterCommunicator {
         sent: &Blocks,
         (into, _): Room,
         received: &Blocks,
-    ) -> Result<Plan, Error> {
+    ) -> Result<Plan<'_>, Error> {
         let (sent, received) = ((data, sent.as_core()), (into, received.as_core()));
         Ok(self.communicator.core.inter_alltoall(sent, received)?)
     }
@@ -128,7 +137,7 @@ impl InterCommunicator {
         (into, room): Room,
         reduction: Reduction,
         root: Root,
-    ) -> Result<Plan, Error> {
+    ) -> Result<Plan<'_>, Error> {
         let count = if root == Root::Here { room } else { given };
         Ok(self.communicator.core.inter_reduce(data, into, count, reduction, root.as_core())?)
     }
@@ -138,7 +147,7 @@ impl InterCommunicator {
         (data, count): Given,
         (into, room): Room,
         reduction: Reduction,
-    ) -> Result<Plan, Error> {
+    ) -> Result<Plan<'_>, Error> {
         same_length(count, room)?;
         Ok(self.communicator.core.inter_allreduce(data, into, count, reduction)?)
     }
@@ -149,7 +158,7 @@ impl InterCommunicator {
         (into, room): Room,
         counts: &[usize],
         reduction: Reduction,
-    ) -> Result<Plan, Error> {
+    ) -> Result<Plan<'_>, Error> {
         let counts = divided(counts, self.rank(), given, room)?;
         Ok(self.communicator.core.inter_reduce_scatter(data, into, &counts, reduction)?)
     }

@@ -14,7 +14,7 @@ use mpjdev::{Mode, RecvRegion, SendRegion};
 use super::{BACKENDS, LIMIT};
 
 /// A collective with `count` words in each block.
-type Call = fn(&Communicator, Input, Output, &Lengths) -> Result<Plan, Error>;
+type Call = for<'c> fn(&'c Communicator, Input, Output, &Lengths) -> Result<Plan<'c>, Error>;
 
 /// The lengths of one rank.
 struct Lengths {

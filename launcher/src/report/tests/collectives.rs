@@ -27,18 +27,29 @@ fn who_has_not_come_to_a_collective_call_is_named() {
     let allreduce = begun(Call::Allreduce, ROWS, 17);
     let blocking = within(Call::Allreduce, ROWS, 17, 0);
     let other = recv(None, 1);
-    let told = report(&job, &[allreduce, other, blocking, other, recv(2, 5), other, other]);
+    let told = report(&job, &[blocking, other, blocking, other, recv(2, 5), other, other]);
     let line = "mpjrun:   allreduce, call 17 on communicator 3 \"rows\" (ranks 0, 2, 4, 6): \
                 ranks 0, 2 have come; rank 4 has not; rank 6 has not (joined, exited with code 0)\n";
     assert!(told.ends_with(line), "{told}");
     let cycle = "mpjrun:   cycle: 2 waits for 4 (allreduce on communicator 3) -> \
                  4 waits for 2 (recv tag 5) -> 2\n";
     assert!(told.starts_with(cycle), "{told}");
-    let told = report(&job, &[allreduce, other, blocking, other, recv(5, 5), recv(None, 3), other]);
+    let told =
+        report(&job, &[allreduce, other, allreduce, other, recv(5, 5), recv(None, 3), other]);
     assert!(
         told.contains("0 waits for 4 (wait: allreduce on communicator 3) -> 4 waits"),
         "{told}"
     );
+}
+
+#[test]
+fn calls_that_are_started_do_not_match_those_that_wait() {
+    let begun = begun(Call::Allreduce, 1, 17);
+    let waiting = within(Call::Allreduce, 1, 17, 0);
+    let told = report(&joined(3), &[begun, waiting, begun]);
+    let line = "mpjrun:   ranks call different collectives, call 17 on world: ranks 0, 2 iallreduce, rank 1 allreduce: \
+                all ranks of a communicator must make the same collective calls in the same order\n";
+    assert!(told.contains(line), "{told}");
 }
 
 /// Two communicators may have the same context if no rank is in both.
@@ -80,7 +91,7 @@ fn different_calls_with_one_number_are_told() {
     ];
     let told = report(&joined(4), &calls);
     let line = format!(
-        "mpjrun:   ranks call different collectives, call 3 on world: rank 0 bcast, ranks 1-2 reduce; \
+        "mpjrun:   ranks call different collectives, call 3 on world: rank 0 bcast, rank 1 ireduce, rank 2 reduce; \
          rank 3 has not come: {rule}"
     );
     assert!(told.ends_with(&line), "{told}");

@@ -21,7 +21,7 @@ fn by_user(
 }
 
 /// The words that all ranks gave, in a digit each; ranks in their order.
-fn digits(over: &Communicator) -> Plan {
+fn digits(over: &Communicator) -> Plan<'_> {
     let reduction = by_user(false, |left, right| {
         let digits = right.checked_ilog10().map_or(1, |log| log + 1);
         left * 10_u64.pow(digits) + right
@@ -47,7 +47,7 @@ fn collectives_that_were_started_go_on_while_their_rank_waits_for_something_else
         let started = digits(world).start().unwrap();
         let passed = Arc::new(AtomicUsize::new(0));
         let note = passed.clone();
-        sum_plan(world, vec![1]).start_then(move |outcome| {
+        sum_plan(world, vec![1]).persistent().start_then(move |outcome| {
             assert_eq!(outcome.unwrap(), [4]);
             note.fetch_add(1, Ordering::Relaxed);
         });

@@ -135,7 +135,7 @@ impl<'a> Part<'a> {
         self.output.as_mut().map_or_else(Output::none, Area::lend_output)
     }
 
-    fn plan(&mut self) -> Result<Plan, Error> {
+    fn plan(&mut self) -> Result<Plan<'a>, Error> {
         let collective = self.case().collective();
         match collective {
             _ if collective.is_inter() => self.between(),
@@ -145,7 +145,7 @@ impl<'a> Part<'a> {
     }
 
     /// Calls that move data inside of a group.
-    fn movement(&mut self) -> Result<Plan, Error> {
+    fn movement(&mut self) -> Result<Plan<'a>, Error> {
         use Collective as C;
         let (over, root) = (self.over, self.reference.root() as u32);
         let [from, into] =
@@ -178,7 +178,7 @@ impl<'a> Part<'a> {
     }
 
     /// Reductions inside of a group.
-    fn reduction(&mut self) -> Result<Plan, Error> {
+    fn reduction(&mut self) -> Result<Plan<'a>, Error> {
         use Collective as C;
         let (over, root) = (self.over, self.reference.root() as u32);
         let with = reduction(self.case());
@@ -198,7 +198,7 @@ impl<'a> Part<'a> {
     }
 
     /// Calls between two groups.
-    fn between(&mut self) -> Result<Plan, Error> {
+    fn between(&mut self) -> Result<Plan<'a>, Error> {
         use Collective as C;
         let (over, root) = (self.over, self.inter_root());
         let [from, into] =

@@ -307,13 +307,13 @@ impl Program {
 }
 
 /// A call of this kind on the buffers that were made for it.
-fn call(
-    over: &Communicator,
+fn call<'c>(
+    over: &'c Communicator,
     kind: usize,
     len: u64,
     root: u32,
     buffers: &mut Buffers,
-) -> Result<Plan, Error> {
+) -> Result<Plan<'c>, Error> {
     use mpicore::collective::Blocks;
     let sum = || Reduction { op: Predefined::Sum.into(), operand: Operand::Kind(ElementKind::I64) };
     let (input, output) = (buffers.input(), buffers.output());

@@ -1,0 +1,151 @@
+//! What collective calls on a communicator work with, kept from call to call, since programs repeat theirs: the last
+//! schedules, where the buffers are, a scratch area.
+//!
+//! A call has all of it for itself until it has ended. Collective calls on one communicator follow each other, so
+//! nobody waits for it: a call that comes in between makes its own.
+
+use std::ops::{Deref, DerefMut};
+use std::sync::{Mutex, MutexGuard, TryLockError};
+
+use mpjdev::Call;
+
+use crate::collective::Schedule;
+use crate::error::Error;
+use crate::memory::{Input, Memory, Output, Reduction};
+
+/// What tells schedules of one communicator apart: the call, and all that the function that builds it is given.
+pub(super) type Key = (Call, [Option<u64>; 4]);
+
+/// How many schedules are kept. A loop of more different calls builds all of them anew.
+const MOST: usize = 8;
+
+/// That of one communicator.
+#[derive(Default)]
+pub(super) struct Workspace(Mutex<Work>);
+
+/// What is done in the rounds of a collective call, and with what.
+#[derive(Default)]
+pub(crate) struct Work {
+    kept: Vec<(Key, Schedule)>,
+    /// The place among those that are kept of the schedule of this call, unless it is another one.
+    at: usize,
+    other: Option<Schedule>,
+    memory: Memory,
+    reduction: Option<Reduction>,
+}
+
+/// The work of one call.
+pub(crate) enum InUse<'c> {
+    /// That of the communicator.
+    Shared(MutexGuard<'c, Work>),
+    /// Its own.
+    Own(Box<Work>),
+}
+
+impl Workspace {
+    /// For a call with this schedule.
+    pub fn with(&self, schedule: Schedule) -> InUse<'_> {
+        let mut work = self.begin();
+        work.other = Some(schedule);
+        work
+    }
+
+    /// For a call whose schedule has this key: one that was built before, or what `build` answers.
+    #[inline]
+    pub fn with_kept(
+        &self,
+        key: Key,
+        build: impl FnOnce() -> Result<Schedule, Error>,
+    ) -> Result<InUse<'_>, Error> {
+        let mut work = self.begin();
+        match work.kept.iter().position(|(of, _)| *of == key) {
+            Some(at) => work.at = at,
+            None => work.keep(key, build()?),
+        }
+        Ok(work)
+    }
+
+    #[inline]
+    fn begin(&self) -> InUse<'_> {
+        let mut work = match self.0.try_lock() {
+            Ok(work) => InUse::Shared(work),
+            Err(TryLockError::Poisoned(poisoned)) => InUse::Shared(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => InUse::Own(Box::default()),
+        };
+        work.other = None;
+        work
+    }
+}
+
+impl Work {
+    fn keep(&mut self, key: Key, schedule: Schedule) {
+        if self.kept.len() == MOST {
+            self.kept.remove(0);
+        }
+        self.at = self.kept.len();
+        self.kept.push((key, schedule));
+    }
+
+    /// Takes the buffers and the operation. Refuses buffers that are too short for the schedule.
+    #[inline]
+    pub fn fill(
+        &mut self,
+        buffers: (Input, Output),
+        reduction: Option<Reduction>,
+    ) -> Result<(), Error> {
+        let (schedule, memory, kept) = self.parts();
+        // Two that are nothing, most often: that is seen faster than it is written.
+        if kept.is_some() || reduction.is_some() {
+            *kept = reduction;
+        }
+        memory.fill(buffers, schedule)
+    }
+
+    /// What runs the rounds needs.
+    #[inline]
+    pub fn parts(&mut self) -> (&Schedule, &mut Memory, &mut Option<Reduction>) {
+        let Self { kept, at, other, memory, reduction } = self;
+        let schedule = match other {
+            Some(schedule) => schedule,
+            None => &kept[*at].1,
+        };
+        (schedule, memory, reduction)
+    }
+
+    /// The call has ended: its buffers are not here any more.
+    #[inline]
+    pub fn release(&mut self) {
+        self.memory.release();
+        if self.reduction.is_some() {
+            self.reduction = None;
+        }
+    }
+
+    /// The same for a collective that runs beside other calls.
+    pub fn into_parts(&mut self) -> (Schedule, Memory, Option<Reduction>) {
+        let (schedule, memory, reduction) = self.parts();
+        (schedule.clone(), std::mem::take(memory), reduction.take())
+    }
+}
+
+impl Deref for InUse<'_> {
+    type Target = Work;
+
+    #[inline]
+    fn deref(&self) -> &Work {
+        match self {
+            Self::Shared(work) => work,
+            Self::Own(work) => work,
+        }
+    }
+}
+
+impl DerefMut for InUse<'_> {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut Work {
+        match self {
+            Self::Shared(work) => work,
+            Self::Own(work) => work,
+        }
+    }
+}

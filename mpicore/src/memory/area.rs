@@ -1,0 +1,297 @@
+//! A buffer of a collective: memory, and how the elements lie in it.
+
+use mpjdev::{Layout, LayoutError};
+
+use super::{Elements, TypedBlock};
+use crate::collective::{Buffer, Part, Place, Scratch};
+use crate::datatype::Datatype;
+use crate::error::Error;
+
+/// Memory with elements in it. Small where these are plain, since calls on few bytes move it more often than those.
+#[derive(Debug)]
+pub(super) struct Area {
+    pub start: *mut u8,
+    pub len: usize,
+    pub form: Form,
+}
+
+/// How elements lie in an area.
+#[derive(Debug)]
+pub(super) enum Form {
+    /// From the start on, each of so many bytes.
+    Plain(usize),
+    /// Anything else.
+    Other(Box<Other>),
+}
+
+#[derive(Debug)]
+pub(super) struct Other {
+    /// Where the address of the first element is, in bytes from the start.
+    pub origin: isize,
+    pub elements: Elements,
+    /// The blocks that have memory of their own, each with how many elements it has; then there is no other memory.
+    pub apart: Vec<(Area, u64)>,
+    /// The memory, where it belongs to the collective.
+    pub words: Vec<u64>,
+}
+
+/// Where in an area the bytes of a place are.
+pub(super) enum Spot {
+    /// Together: offset and length.
+    Span(usize, usize),
+    /// As a layout says, whose displacement 0 is this many bytes from the start.
+    Layout(Layout, isize),
+}
+
+impl Default for Area {
+    fn default() -> Self {
+        Self::EMPTY
+    }
+}
+
+impl Area {
+    pub const EMPTY: Self = Self { start: std::ptr::dangling_mut(), len: 0, form: Form::Plain(0) };
+
+    #[inline]
+    pub fn new(start: *mut u8, len: usize, origin: isize, elements: Elements) -> Self {
+        match elements {
+            Elements::Plain { size } if origin == 0 => Self { start, len, form: Form::Plain(size) },
+            elements => Self::other(start, len, Other { origin, ..Other::of(elements) }),
+        }
+    }
+
+    fn other(start: *mut u8, len: usize, other: Other) -> Self {
+        Self { start, len, form: Form::Other(Box::new(other)) }
+    }
+
+    /// Words that belong to the collective. They are not touched before it has ended.
+    pub fn of_words(mut words: Vec<u64>) -> Self {
+        let (start, len) = (words.as_mut_ptr().cast(), size_of_val(&*words));
+        let elements = Elements::Plain { size: size_of::<u64>() };
+        Self::other(start, len, Other { words, ..Other::of(elements) })
+    }
+
+    /// Areas that do not belong together.
+    pub fn of_blocks(apart: impl Iterator<Item = (Self, u64)>) -> Self {
+        let other = Other::of(Elements::Plain { size: 0 });
+        Self::other(std::ptr::null_mut(), 0, Other { apart: apart.collect(), ..other })
+    }
+
+    /// What a schedule needs beside the input and the output, in memory that is made larger if it is too small.
+    pub fn of_scratch(
+        needed: Scratch,
+        [input, output]: [&Self; 2],
+        owned: &mut Vec<u128>,
+    ) -> Result<Self, Error> {
+        let (len, origin, elements) = match needed {
+            Scratch::Elements { count, of } => {
+                let elements = if of == Buffer::Input { input } else { output }.elements();
+                let (low, high) = elements.bounds(count)?;
+                (high.abs_diff(low), -low, elements)
+            }
+            Scratch::LargestEntry => {
+                let elements = output.elements();
+                let bounds = elements.blocks().iter().map(TypedBlock::bounds);
+                let mut lens = bounds.map(|bounds| bounds.map(|(low, high)| high.abs_diff(low)));
+                let largest = lens.try_fold(0, |most, len| len.map(|len| most.max(len)))?;
+                (largest, 0, at_the_start(elements.blocks())?)
+            }
+        };
+        let units = len.div_ceil(size_of::<u128>());
+        if owned.len() < units {
+            *owned = zeros(units, len)?;
+        }
+        Ok(Self::new(owned.as_mut_ptr().cast(), len, origin, elements))
+    }
+
+    fn elements(&self) -> Elements {
+        match &self.form {
+            Form::Plain(size) => Elements::Plain { size: *size },
+            Form::Other(other) => other.elements.clone(),
+        }
+    }
+
+    /// Bytes of an element, if it has no datatype.
+    #[inline]
+    pub fn plain_size(&self) -> Option<usize> {
+        match &self.form {
+            Form::Plain(size) => Some(*size),
+            Form::Other(other) => match other.elements {
+                Elements::Plain { size } => Some(size),
+                Elements::Typed(_) | Elements::Blocks(_) => None,
+            },
+        }
+    }
+
+    /// The datatype of elements that have one.
+    pub fn datatype(&self) -> Option<&Datatype> {
+        match &self.form {
+            Form::Other(other) => match &other.elements {
+                Elements::Typed(datatype) => Some(datatype),
+                Elements::Plain { .. } | Elements::Blocks(_) => None,
+            },
+            Form::Plain(_) => None,
+        }
+    }
+
+    /// Where the address of the first element is, in bytes from the start.
+    #[inline]
+    pub fn origin(&self) -> isize {
+        match &self.form {
+            Form::Plain(_) => 0,
+            Form::Other(other) => other.origin,
+        }
+    }
+
+    /// Whether the elements lie as if each were an `element`, side by side.
+    pub fn are_each(&self, element: &Datatype) -> bool {
+        self.datatype().is_none_or(|own| {
+            (own.size(), own.extent()) == (element.size(), element.extent())
+                && own.lower_bound() == element.lower_bound()
+        })
+    }
+
+    #[inline]
+    pub fn locate(&self, place: Place) -> Result<Spot, Error> {
+        match (&self.form, place.part) {
+            (_, Part::Elements { count: 0, .. }) => Ok(Spot::Span(0, 0)),
+            (&Form::Plain(size), Part::Elements { first, count }) => self.plain(size, first, count),
+            _ => self.locate_other(place),
+        }
+    }
+
+    fn locate_other(&self, place: Place) -> Result<Spot, Error> {
+        let (origin, elements) = (self.origin(), self.elements());
+        match (elements, place.part) {
+            (Elements::Plain { size }, Part::Elements { first, count }) => {
+                self.plain(size, first, count)
+            }
+            (Elements::Typed(datatype), Part::Elements { first, count }) => {
+                let outside = || Error::Buffer { first, count, len: self.len };
+                let skipped = (datatype.extent() as i64).checked_mul(first);
+                let skipped = skipped.and_then(|bytes| isize::try_from(bytes).ok());
+                let origin = skipped.and_then(|bytes| origin.checked_add(bytes));
+                self.typed(&datatype, count, origin.ok_or_else(outside)?)
+            }
+            (Elements::Blocks(_), Part::Elements { first, count }) => {
+                Err(Error::Buffer { first, count, len: self.len })
+            }
+            (elements, Part::Entry(rank)) => match elements.blocks().get(rank as usize) {
+                Some(TypedBlock { count, displacement, datatype }) => {
+                    self.typed(datatype, *count, origin.saturating_add(*displacement))
+                }
+                None => Err(Error::Buffer { first: rank.into(), count: 1, len: self.len }),
+            },
+        }
+    }
+
+    #[inline]
+    pub fn plain(&self, size: usize, first: i64, count: u64) -> Result<Spot, Error> {
+        let at = (size as i128) * i128::from(first) + self.origin() as i128;
+        let end = at + (size as i128) * i128::from(count);
+        if at < 0 || end > self.len as i128 {
+            return Err(Error::Buffer { first, count, len: self.len });
+        }
+        Ok(Spot::Span(at as usize, (end - at) as usize))
+    }
+
+    /// `count` elements, the first of which has its address `origin` bytes from the start.
+    fn typed(&self, datatype: &Datatype, count: u64, origin: isize) -> Result<Spot, Error> {
+        let count = i64::try_from(count).unwrap_or(i64::MAX);
+        let Some((at, len)) = datatype.span(count) else {
+            return Ok(Spot::Layout(datatype.layout(count)?, origin));
+        };
+        let start = origin.checked_add(at).and_then(|at| usize::try_from(at).ok());
+        match start.filter(|at| at.checked_add(len).is_some_and(|end| end <= self.len)) {
+            Some(at) => Ok(Spot::Span(at, len)),
+            None if len == 0 => Ok(Spot::Span(0, 0)),
+            None => {
+                let low = origin.saturating_add(at);
+                let high = low.saturating_add_unsigned(len);
+                Err(LayoutError::Outside { low, high, len: self.len }.into())
+            }
+        }
+    }
+
+    /// Where the elements of an operation are: whole ones, with the gaps that their datatype leaves.
+    pub fn elements_at(&self, place: Place) -> Result<(usize, usize), Error> {
+        match (self.datatype(), place.part) {
+            (Some(datatype), Part::Elements { first, count }) if count > 0 => {
+                // Checked before, so nothing overflows.
+                let origin = self.origin() + first as isize * datatype.extent();
+                let (low, high) = whole_bounds(datatype, count)?;
+                let end = origin.saturating_add(high).clamp(0, self.len as isize) as usize;
+                let start = origin.saturating_add(low).clamp(0, end as isize) as usize;
+                Ok((start, end - start))
+            }
+            _ => match self.locate(place)? {
+                Spot::Span(at, len) => Ok((at, len)),
+                Spot::Layout(..) => Err(Error::Buffer { first: 0, count: 1, len: self.len }),
+            },
+        }
+    }
+}
+
+impl Other {
+    fn of(elements: Elements) -> Self {
+        Self { origin: 0, elements, apart: Vec::new(), words: Vec::new() }
+    }
+}
+
+impl Elements {
+    fn blocks(&self) -> &[TypedBlock] {
+        match self {
+            Self::Blocks(blocks) => blocks,
+            Self::Plain { .. } | Self::Typed(_) => &[],
+        }
+    }
+
+    /// From which byte to which `count` elements reach, from the address of the first one on.
+    fn bounds(&self, count: u64) -> Result<(isize, isize), Error> {
+        match self {
+            _ if count == 0 => Ok((0, 0)),
+            Self::Plain { size } => {
+                let bytes = usize::try_from(count).ok().and_then(|count| count.checked_mul(*size));
+                let bytes = bytes.and_then(|bytes| isize::try_from(bytes).ok());
+                Ok((0, bytes.ok_or(Error::Memory { bytes: usize::MAX })?))
+            }
+            Self::Typed(datatype) => whole_bounds(datatype, count),
+            Self::Blocks(_) => Ok((0, 0)),
+        }
+    }
+}
+
+impl TypedBlock {
+    fn bounds(&self) -> Result<(isize, isize), Error> {
+        bounds_of(&self.datatype, self.count)
+    }
+}
+
+fn bounds_of(datatype: &Datatype, count: u64) -> Result<(isize, isize), Error> {
+    let count = i64::try_from(count).unwrap_or(i64::MAX);
+    Ok(datatype.layout(count)?.bounds())
+}
+
+/// From which byte to which whole elements reach, with what lies between and behind their data.
+fn whole_bounds(datatype: &Datatype, count: u64) -> Result<(isize, isize), Error> {
+    let (low, high) = bounds_of(datatype, count)?;
+    let whole = datatype.extent().saturating_mul(isize::try_from(count).unwrap_or(isize::MAX));
+    Ok((low.min(0), high.max(whole)))
+}
+
+/// The same blocks, each with its lowest byte at the start of the buffer.
+fn at_the_start(blocks: &[TypedBlock]) -> Result<Elements, Error> {
+    let moved = blocks.iter().map(|block| {
+        let displacement = -block.bounds()?.0;
+        Ok(TypedBlock { displacement, ..block.clone() })
+    });
+    Ok(Elements::Blocks(moved.collect::<Result<Vec<_>, Error>>()?.into()))
+}
+
+/// So many zeros, which take `len` bytes.
+pub(super) fn zeros<T: Clone + Default>(count: usize, len: usize) -> Result<Vec<T>, Error> {
+    let mut zeros = Vec::new();
+    zeros.try_reserve_exact(count).map_err(|_| Error::Memory { bytes: len })?;
+    zeros.resize(count, T::default());
+    Ok(zeros)
+}

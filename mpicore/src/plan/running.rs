@@ -1,0 +1,307 @@
+//! Collectives that nobody waits in: rounds follow each other in whatever call makes progress.
+//!
+//! A round is started, and the device knows what follows each message ([`mpjdev::Device::then`]); who ends the last
+//! message of a round takes its local steps and starts the next one.
+//!
+//! - PL1: `open` counts the messages of the round that have not ended, and one for the thread that starts them.
+//!   Who brings it to zero has the schedule for itself, until it has started the next round.
+//! - PL3: local steps use the buffers beside the device, in any thread, also while another one makes the device
+//!   fail. So who takes buffers back of a collective that was started waits for [`Steps::settle`], too, and who gives
+//!   them up leaves them to [`Steps::keep`].
+
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+use mpjdev::{Call, Device, Mode, Request, Status, wireup::Native};
+
+use super::{Line, Plan, Route, mode_of, note, take_steps};
+use crate::collective::Schedule;
+use crate::communicator::Communicator;
+use crate::error::Error;
+use crate::group::Group;
+use crate::memory::{Memory, Reduction};
+
+/// A collective that can be started again and again (MPI-4.1 section 6.13).
+pub struct Persistent {
+    running: Arc<Running>,
+}
+
+impl Persistent {
+    pub(super) fn new(plan: Plan<'_>) -> Self {
+        Self { running: Running::new(plan) }
+    }
+
+    /// Starts it (MPI_Start).
+    ///
+    /// # Errors
+    /// [`mpjdev::Error::Request`] if it has not ended since it was started before; what made the device unusable.
+    pub fn start(&mut self) -> Result<Request, Error> {
+        let Running { communicator, call, context, number, .. } = &*self.running;
+        if self.running.is_active() {
+            return Err(mpjdev::Error::Request.into());
+        }
+        let (request, ending) = communicator.device().begin(*call, *context, *number)?;
+        let host = communicator.host().clone();
+        self.running.begin(Box::new(move |outcome| {
+            let outcome = outcome.map(|_| Status::new(0, 0, 0)).map_err(Error::into_device);
+            (*host).as_ref().device().end(ending, outcome);
+        }));
+        Ok(request)
+    }
+
+    /// Starts it for the only time; `done` gets the outcome, and the words that the output kept. It runs in some call
+    /// that makes progress, with no lock held.
+    pub(crate) fn start_then(self, done: impl FnOnce(Result<Vec<u64>, Error>) + Send + 'static) {
+        self.running.begin(Box::new(done));
+    }
+
+    /// Its local steps, of all runs.
+    pub fn steps(&self) -> Steps {
+        Steps(self.running.clone())
+    }
+}
+
+/// The local steps of a collective that was started, which use its buffers beside the device (PL3).
+#[derive(Clone)]
+pub struct Steps(Arc<Running>);
+
+impl Steps {
+    /// Waits until no thread is in a local step; none is taken any more before the collective is started again. To be
+    /// called before the buffers are used for anything else where the wait for the request has failed, since then the
+    /// device may have failed and the collective may not have ended. Not to be called by the collective's own
+    /// operation.
+    pub fn settle(&self) {
+        let mut state = self.0.lock();
+        state.is_stopped = true;
+        while state.is_stepping {
+            state = self.0.stepped.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// Keeps the buffers of a collective whose request nobody waits for any more, until nothing uses them.
+    pub fn keep(&self, buffers: Box<dyn Any + Send>) {
+        self.0.lock().buffers = Some(buffers);
+    }
+}
+
+/// What runs when a collective has ended.
+type Done = Box<dyn FnOnce(Result<Vec<u64>, Error>) + Send>;
+
+/// A collective that nobody waits in.
+pub(super) struct Running {
+    communicator: Communicator,
+    call: Call,
+    /// What the call is known by in reports.
+    number: i32,
+    peers: Group,
+    context: u32,
+    tag: i32,
+    mode: Mode,
+    /// See PL1.
+    open: AtomicUsize,
+    state: Mutex<State>,
+    /// Rung at the end of local steps for which somebody may wait (PL3).
+    stepped: Condvar,
+}
+
+struct State {
+    /// Taken out by who has the schedule for itself.
+    work: Option<Work>,
+    /// The number of the round.
+    round: usize,
+    failure: Option<Error>,
+    /// Whether a message could not be started (PL2), or the buffers are wanted back (PL3).
+    is_stopped: bool,
+    /// Whether a thread is in a local step.
+    is_stepping: bool,
+    /// Buffers that belong to nobody else any more.
+    buffers: Option<Box<dyn Any + Send>>,
+    /// Until it has ended.
+    done: Option<Done>,
+}
+
+impl Running {
+    pub fn new(plan: Plan<'_>) -> Arc<Self> {
+        let Plan { communicator, call, route, mut work } = plan;
+        let (schedule, memory, reduction) = work.into_parts();
+        let (communicator, work) = (communicator.clone(), Work { schedule, memory, reduction });
+        let Route { peers, context, tag } = route;
+        let (peers, number, tag) = (
+            peers.map_or_else(|| communicator.peers().clone(), |peers| *peers),
+            tag.number(),
+            tag.of_started(),
+        );
+        let mode = mode_of(call, number);
+        let state = State {
+            work: Some(work),
+            round: 0,
+            failure: None,
+            is_stopped: false,
+            is_stepping: false,
+            buffers: None,
+            done: None,
+        };
+        let (open, state, stepped) = (AtomicUsize::new(0), Mutex::new(state), Condvar::new());
+        Arc::new(Self {
+            communicator,
+            call,
+            number,
+            peers,
+            context,
+            tag,
+            mode,
+            open,
+            state,
+            stepped,
+        })
+    }
+
+    fn line(&self) -> Line<'_> {
+        let &Self { ref communicator, ref peers, context, tag, mode, .. } = self;
+        Line { device: communicator.device(), peers, context, tag, mode }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn is_active(&self) -> bool {
+        self.lock().done.is_some()
+    }
+
+    pub fn begin(self: &Arc<Self>, done: Done) {
+        let mut state = self.lock();
+        (state.round, state.failure, state.is_stopped) = (0, None, false);
+        state.done = Some(done);
+        drop(state);
+        self.go_on();
+    }
+
+    /// Starts rounds until one has to wait for its messages, or the schedule ends. The caller has the schedule for
+    /// itself (PL1).
+    fn go_on(self: &Arc<Self>) {
+        loop {
+            let mut state = self.lock();
+            let round = state.round;
+            let work = state.work.take().expect("PL1: the schedule is this thread's");
+            let is_stopped = state.is_stopped;
+            drop(state);
+            let Some(messages) = work.schedule.round(round).filter(|_| !is_stopped) else {
+                return self.finish(work);
+            };
+            // Relaxed: nothing of the round is under way yet.
+            self.open.store(messages.messages.len() + 1, Ordering::Relaxed); // SYNC: round
+            let line = self.line();
+            let start = |message| {
+                let request = line.start(message, &work.memory)?;
+                Ok((request, work.memory.expected(message)))
+            };
+            let started: Vec<_> = messages.messages.iter().map(start).collect();
+            self.lock().work = Some(work);
+            started.into_iter().for_each(|request| self.attend(line.device, request));
+            if !self.is_last() {
+                return;
+            }
+            self.end_round();
+        }
+    }
+
+    /// What follows the message of a request.
+    fn attend(
+        self: &Arc<Self>,
+        device: &Device<Native>,
+        started: Result<(Request, Option<usize>), Error>,
+    ) {
+        let this = self.clone();
+        let followed = started.and_then(|(request, len)| match request.completed() {
+            Some(_) => Ok(false),
+            None => {
+                device.then(request, move |outcome| this.message_ended(outcome, len))?;
+                Ok(true)
+            }
+        });
+        match followed {
+            Ok(true) => return,
+            Ok(false) => {}
+            Err(error) => {
+                let mut state = self.lock();
+                state.failure.get_or_insert(error);
+                state.is_stopped = true;
+            }
+        }
+        self.is_last();
+    }
+
+    fn message_ended(
+        self: Arc<Self>,
+        outcome: Result<Status, mpjdev::Error>,
+        expected: Option<usize>,
+    ) {
+        note(&mut self.lock().failure, outcome, expected);
+        if self.is_last() {
+            self.end_round();
+            self.go_on();
+        }
+    }
+
+    /// One of what `open` counts is there no more; whether that was the last.
+    fn is_last(&self) -> bool {
+        // Who goes on sees what the others have done in the round.
+        self.open.fetch_sub(1, Ordering::AcqRel) == 1 // SYNC: round
+    }
+
+    /// The local steps of the round. Nobody waits here who could be given a panic of the user's operation, so it
+    /// becomes the outcome.
+    fn end_round(&self) {
+        let mut state = self.lock();
+        let (round, is_stopped) = (state.round, state.is_stopped);
+        let mut work = state.work.take().expect("PL1: the schedule is this thread's");
+        state.is_stepping = !is_stopped;
+        drop(state);
+        let mut steps = Ok(());
+        if !is_stopped {
+            let taken = catch_unwind(AssertUnwindSafe(|| work.take_steps(round)));
+            steps = taken.unwrap_or_else(|panic| Err(Error::panicked(&*panic)));
+        }
+        let mut state = self.lock();
+        state.work = Some(work);
+        state.round += 1;
+        state.is_stepping = false;
+        if state.is_stopped {
+            self.stepped.notify_all();
+        }
+        if let Err(error) = steps {
+            state.failure.get_or_insert(error);
+        }
+    }
+
+    fn finish(&self, mut work: Work) {
+        let kept = work.memory.take_kept();
+        let mut state = self.lock();
+        state.work = Some(work);
+        let outcome = state.failure.take().map_or(Ok(kept), Err);
+        let done = state.done.take();
+        drop(state);
+        if let Some(done) = done {
+            done(outcome);
+        }
+    }
+}
+
+/// What is done in the rounds.
+struct Work {
+    schedule: Schedule,
+    memory: Memory,
+    reduction: Option<Reduction>,
+}
+
+impl Work {
+    /// The local steps of a round.
+    fn take_steps(&mut self, round: usize) -> Result<(), Error> {
+        let Self { schedule, memory, reduction } = self;
+        let steps = schedule.round(round).map_or(&[][..], |round| round.local);
+        take_steps(steps, memory, reduction)
+    }
+}
