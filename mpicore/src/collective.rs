@@ -38,6 +38,7 @@ pub use allgather::{allgather, allgatherv};
 pub use allreduce::allreduce;
 pub use alltoall::alltoall;
 pub use barrier::barrier;
+pub(crate) use barrier::dissemination;
 pub use bcast::bcast;
 pub use error::CollectiveError;
 pub use gather::{gather, gatherv};

@@ -140,6 +140,10 @@ unsafe impl Sync for Output {}
 unsafe impl Send for Memory {}
 
 impl Memory {
+    /// Of calls without data.
+    pub(crate) const EMPTY: Self =
+        Self { input: Area::EMPTY, output: Area::EMPTY, scratch: Area::EMPTY, owned: Vec::new() };
+
     /// Makes it that of a schedule, with the scratch area that this needs.
     ///
     /// # Errors
@@ -201,13 +205,13 @@ impl Memory {
     fn check_places(&self, schedule: &Schedule) -> Result<(), Error> {
         for round in schedule.rounds() {
             for message in round.messages {
-                match *message {
+                match message {
                     Message::Send { from, .. } => self.source(from).map(drop)?,
                     Message::Receive { into, .. } => self.sink(into).map(drop)?,
                 }
             }
             for step in round.local {
-                let (Local::Copy { from, into } | Local::Reduce { from, into }) = *step;
+                let (Local::Copy { from, into } | Local::Reduce { from, into }) = step;
                 let (from, into) = (self.source(from)?.len(), self.sink(into)?.len());
                 if from != into {
                     return Err(Error::Unequal { from, into });
@@ -222,7 +226,7 @@ impl Memory {
     fn len(&self, place: Place) -> Result<usize, Error> {
         match (self.area(place.buffer).plain_size(), place.part) {
             (Some(size), Part::Elements { count, .. }) => Ok(size * count as usize),
-            _ => Ok(self.source(place)?.len()),
+            _ => Ok(self.source(&place)?.len()),
         }
     }
 
@@ -235,7 +239,19 @@ impl Memory {
     }
 
     /// What is sent from a place.
-    pub(crate) fn source(&self, place: Place) -> Result<Source, Error> {
+    #[inline]
+    pub(crate) fn source(&self, place: &Place) -> Result<Source, Error> {
+        let area = self.area(place.buffer);
+        match area.span(place) {
+            // SAFETY: CM1; it lies inside (CM3).
+            Some((at, len)) => {
+                Ok(unsafe { SendRegion::new(area.start.wrapping_add(at), len) }.into())
+            }
+            None => self.source_anywhere(*place),
+        }
+    }
+
+    fn source_anywhere(&self, place: Place) -> Result<Source, Error> {
         let (area, place) = self.find(place);
         // SAFETY: CM1; `locate` answers what lies inside (CM3), and a layout is checked against the whole area.
         let region = |at, len| unsafe { SendRegion::new(area.start.wrapping_add(at), len) };
@@ -246,7 +262,19 @@ impl Memory {
     }
 
     /// Where what comes to a place goes.
-    pub(crate) fn sink(&self, place: Place) -> Result<Sink, Error> {
+    #[inline]
+    pub(crate) fn sink(&self, place: &Place) -> Result<Sink, Error> {
+        let area = self.area(place.buffer);
+        match area.span(place) {
+            // SAFETY: as in `source`; CM2: nobody else writes the bytes that are named.
+            Some((at, len)) => {
+                Ok(unsafe { RecvRegion::new(area.start.wrapping_add(at), len) }.into())
+            }
+            None => self.sink_anywhere(*place),
+        }
+    }
+
+    fn sink_anywhere(&self, place: Place) -> Result<Sink, Error> {
         let (area, place) = self.find(place);
         // SAFETY: as in `source`; CM2: nobody else writes the bytes that are named.
         let region = |at, len| unsafe { RecvRegion::new(area.start.wrapping_add(at), len) };
@@ -257,10 +285,11 @@ impl Memory {
     }
 
     /// Copies from a place to another one.
-    pub(crate) fn copy(&self, from: Place, into: Place) -> Result<(), Error> {
-        let ((left, here), (right, there)) = (self.find(from), self.find(into));
-        match (left.locate(here)?, right.locate(there)?) {
-            (Spot::Span(here, len), Spot::Span(there, room)) if len == room => {
+    #[inline]
+    pub(crate) fn copy(&self, from: &Place, into: &Place) -> Result<(), Error> {
+        let (left, right) = (self.area(from.buffer), self.area(into.buffer));
+        match (left.span(from), right.span(into)) {
+            (Some((here, len)), Some((there, room))) if len == room => {
                 let (from, into) = (left.start.wrapping_add(here), right.start.wrapping_add(there));
                 // SAFETY: CM1, CM2: nobody writes these bytes now but this; they lie inside of their areas (CM3).
                 unsafe { std::ptr::copy(from, into, len) };
@@ -276,10 +305,10 @@ impl Memory {
     pub(crate) fn reduce(
         &mut self,
         with: &Reduction,
-        from: Place,
-        into: Place,
+        from: &Place,
+        into: &Place,
     ) -> Result<(), Error> {
-        let ((left, here), (right, there)) = (self.find(from), self.find(into));
+        let ((left, here), (right, there)) = (self.find(*from), self.find(*into));
         if left.datatype().or(right.datatype()).is_some() {
             let element = with.element();
             let is_apart =
@@ -307,8 +336,8 @@ impl Memory {
         &self,
         with: &Reduction,
         element: &Datatype,
-        from: Place,
-        into: Place,
+        from: &Place,
+        into: &Place,
     ) -> Result<(), Error> {
         let mut result = packed(&self.source(into)?)?;
         let Some(count) = result.len().checked_div(element.size()) else { return Ok(()) };

@@ -9,10 +9,7 @@
 //! - PL2: a message that fails does not end the schedule, since other ranks wait for what comes after: its error is
 //!   kept, and the first one is the outcome. A message that cannot be started does: the device has failed,
 //!   or a member is lost, and then the device ends the messages of all members (`loss.rs` there).
-//! - PL4: in calls where some ranks only send, these could run ahead of the others without end, whose early messages
-//!   would be many and no more in any cache. So in one of [`MOST_AHEAD`] calls messages are sent in synchronous mode.
-//!   Schedules do not rely on sends that end before they are received: long messages never do.
-//! - PL5: blocking calls of a communicator follow each other on every rank, and so do their messages between any two
+//! - PL4: blocking calls of a communicator follow each other on every rank, and so do their messages between any two
 //!   ranks. So all of them have one tag, and the device looks messages up where it has found the one before. What is
 //!   started runs beside other calls, and has a tag of its own: the number of the call.
 
@@ -28,10 +25,7 @@ mod running;
 
 pub use running::{Persistent, Steps};
 
-/// After so many calls, to which their receivers may not have come yet, a rank waits for them (PL4).
-const MOST_AHEAD: i32 = 32;
-
-/// The tag of blocking calls (PL5).
+/// The tag of blocking calls (PL4).
 const BLOCKING: i32 = 0;
 
 /// How the messages of a collective find their peers.
@@ -59,8 +53,6 @@ struct Line<'a> {
     peers: &'a Group,
     context: u32,
     tag: i32,
-    /// How messages are sent (PL4).
-    mode: Mode,
 }
 
 /// A collective that is ready to run: MPI's call with all its arguments. Its number is taken, so all members have to
@@ -107,9 +99,9 @@ impl<'c> Plan<'c> {
         let Self { communicator, call, route, work } = self;
         let Route { peers, context, tag } = route;
         let _within = Within::collective(*call, tag.number());
-        let (device, mode) = (communicator.device(), mode_of(*call, tag.number()));
+        let device = communicator.device();
         let peers = peers.as_deref().unwrap_or(communicator.peers());
-        let line = Line { device, peers, context: *context, tag: tag.of_blocking(), mode };
+        let line = Line { device, peers, context: *context, tag: tag.of_blocking() };
         let (schedule, memory, reduction) = work.parts();
         let mut failure = None;
         for index in 0.. {
@@ -137,6 +129,25 @@ impl<'c> Plan<'c> {
     }
 }
 
+/// Runs the rounds of a blocking call whose messages have no data.
+#[inline]
+pub(crate) fn run_without_data(
+    communicator: &Communicator,
+    call: Call,
+    number: i32,
+    rounds: impl Iterator<Item = [Message; 2]>,
+) -> Result<(), Error> {
+    let _within = Within::collective(call, number);
+    let (device, peers) = (communicator.device(), communicator.peers());
+    let context = communicator.collective_context();
+    let line = Line { device, peers, context, tag: BLOCKING };
+    let mut failure = None;
+    for messages in rounds {
+        line.exchange(&messages, &Memory::EMPTY, &mut failure)?;
+    }
+    failure.map_or(Ok(()), Err)
+}
+
 impl Tag {
     /// What reports know the collective by.
     #[inline]
@@ -146,7 +157,7 @@ impl Tag {
         }
     }
 
-    /// For a blocking call (PL5).
+    /// For a blocking call (PL4).
     #[inline]
     fn of_blocking(self) -> i32 {
         match self {
@@ -155,7 +166,7 @@ impl Tag {
         }
     }
 
-    /// For a collective that runs beside others (PL5).
+    /// For a collective that runs beside others (PL4).
     fn of_started(self) -> i32 {
         match self {
             Self::OfCall(number) => BLOCKING + 1 + number % (CALL_NUMBERS as i32 - 1),
@@ -168,14 +179,14 @@ impl Line<'_> {
     /// Starts a message.
     #[inline]
     fn start(&self, message: &Message, memory: &Memory) -> Result<Request, Error> {
-        let Self { device, peers, context, tag, mode } = *self;
-        match *message {
+        let Self { device, peers, context, tag } = *self;
+        match message {
             Message::Send { peer, from } => {
-                let (data, peer) = (memory.source(from)?, peers.job_rank(peer)? as usize);
-                Ok(device.isend(data, peer, tag, context, mode)?)
+                let (data, peer) = (memory.source(from)?, peers.job_rank(*peer)? as usize);
+                Ok(device.isend(data, peer, tag, context, Mode::Standard)?)
             }
             Message::Receive { peer, into } => {
-                let (into, peer) = (memory.sink(into)?, peers.job_rank(peer)? as usize);
+                let (into, peer) = (memory.sink(into)?, peers.job_rank(*peer)? as usize);
                 Ok(device.irecv(into, Some(peer), Some(tag), context)?)
             }
         }
@@ -230,8 +241,8 @@ impl Line<'_> {
         memory: &Memory,
         failure: &mut Option<Error>,
     ) -> Result<(), Error> {
-        let &Message::Receive { peer, into } = message else { return Ok(()) };
-        let (room, peer) = (memory.sink(into)?, self.peers.job_rank(peer)? as usize);
+        let Message::Receive { peer, into } = message else { return Ok(()) };
+        let (room, peer) = (memory.sink(into)?, self.peers.job_rank(*peer)? as usize);
         let received = self.device.recv(room, Some(peer), Some(self.tag), self.context);
         note(failure, received, memory.expected(message));
         Ok(())
@@ -246,7 +257,7 @@ fn take_steps(
     reduction: &Option<Reduction>,
 ) -> Result<(), Error> {
     for step in steps {
-        match (*step, reduction) {
+        match (step, reduction) {
             (Local::Copy { from, into }, _) => memory.copy(from, into)?,
             (Local::Reduce { from, into }, Some(reduction)) => {
                 memory.reduce(reduction, from, into)?;
@@ -255,24 +266,6 @@ fn take_steps(
         }
     }
     Ok(())
-}
-
-/// How the messages of a call with this number are sent (PL4).
-#[inline]
-fn mode_of(call: Call, number: i32) -> Mode {
-    let is_one_way = matches!(
-        call,
-        Call::Bcast
-            | Call::Gather
-            | Call::Gatherv
-            | Call::Scatter
-            | Call::Scatterv
-            | Call::Reduce
-            | Call::Scan
-            | Call::Exscan
-    );
-    let waits = is_one_way && number % MOST_AHEAD == MOST_AHEAD - 1;
-    if waits { Mode::Synchronous } else { Mode::Standard }
 }
 
 /// Keeps the first error. A message that is shorter than it has to be is one, too.

@@ -46,7 +46,7 @@ impl Communicator {
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
     pub fn barrier(&self) -> Result<(), Error> {
-        self.run(self.core.barrier().map_err(Error::from))
+        self.answer(self.core.run_barrier())
     }
 
     /// Runs what a call has planned.

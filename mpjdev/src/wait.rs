@@ -286,6 +286,8 @@ struct UnlessTrouble<'a, W>(&'a mut W);
 impl<A: Adapter, W: Awaited<A, State>> Awaited<A, State> for UnlessTrouble<'_, W> {
     type Answer = Option<W::Answer>;
 
+    const FRAMES: usize = W::FRAMES;
+
     #[inline(always)]
     fn look(&mut self, session: &mut Session<A, State>) -> Option<Self::Answer> {
         if session.state.trouble.is_some() { Some(None) } else { self.0.look(session).map(Some) }
@@ -319,6 +321,9 @@ struct Operated {
 
 impl<A: Adapter> Awaited<A, State> for Operated {
     type Answer = bool;
+
+    /// A stream of messages is received by receives that are posted one by one: see [`Awaited::FRAMES`].
+    const FRAMES: usize = 1;
 
     #[inline(always)]
     fn look(&mut self, session: &mut Session<A, State>) -> Option<Self::Answer> {

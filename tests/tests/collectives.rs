@@ -2,9 +2,9 @@
 //!
 //! A case that fails is printed as text: `MPJ_TEST_CASE='collective=scan ranks=3 seed=5' cargo test -p mpj-tests --test
 //! collectives the_case_that_is_asked_for` runs it alone. `MPJ_TEST_CASES=20000 MPJ_TEST_SEED=2` takes more cases of
-//! chance, and others. The full product takes days; it can be run in parts, of which each is one of so many:
-//! `MPJ_TEST_PART=17 MPJ_TEST_PARTS=5000 cargo test -p mpj-tests --test collectives product -- --ignored`. With `--features
-//! channels` ranks have no memory in common, as over a network.
+//! chance, and others. All combinations of what decides on messages, and all of what decides on data, take minutes, and can be
+//! run in parts: `MPJ_TEST_PART=0 MPJ_TEST_PARTS=10 cargo test --release -p mpj-tests --test collectives product --
+//! --ignored`. With `--features channels` ranks have no memory in common, as over a network.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use mpicore::{Communicator, Error};
 use mpj_tests::conformance::Numbers;
-use mpj_tests::conformance::collective::case::BACKENDS;
+use mpj_tests::conformance::collective::case::{BACKENDS, parameter};
 use mpj_tests::conformance::collective::pairwise::pairwise;
 use mpj_tests::conformance::collective::play::play;
 use mpj_tests::conformance::collective::programs::Program;
@@ -85,29 +85,48 @@ fn cases_of_chance() {
     play_all((0..count).map(|_| Case::random(&mut numbers)));
 }
 
-/// One of `MPJ_TEST_PARTS` parts of the full product, seed 0.
-#[test]
-#[ignore = "takes days; run it in parts, as the head of the file says"]
-fn the_full_product() {
+/// All combinations of the values of these parameters, one of `MPJ_TEST_PARTS` parts of them. The others are chosen by
+/// the number of the combination.
+fn product(parameters: &[usize]) {
     let (part, parts) = (asked("MPJ_TEST_PART", 0), asked("MPJ_TEST_PARTS", 1));
     let values = Case::values();
-    let total: u64 = values.iter().map(|values| *values as u64).product();
-    let mut numbers = (part..total).step_by(parts as usize).filter_map(|mut number| {
-        let choices = values.map(|values| {
-            let choice = number % values as u64;
-            number /= values as u64;
-            choice as usize
-        });
+    let total: u64 = parameters.iter().map(|parameter| values[*parameter] as u64).product();
+    let mut cases = (part..total).step_by(parts as usize).filter_map(|number| {
+        let (mut chance, mut rest) = (Numbers(number), number);
+        let mut choices = values.map(|values| chance.below(values));
+        for &parameter in parameters {
+            let values = values[parameter] as u64;
+            choices[parameter] = (rest % values) as usize;
+            rest /= values;
+        }
         // What is settled stands elsewhere in the product, too.
-        Some(Case::new(choices, 0)).filter(|case| case.choices() == choices)
+        let case = Case::new(choices, 0);
+        let is_settled = |parameter: &usize| case.choices()[*parameter] != choices[*parameter];
+        (!parameters.iter().any(is_settled)).then_some(case)
     });
     loop {
-        let some: Vec<_> = numbers.by_ref().take(PRODUCT_EACH).collect();
+        let some: Vec<_> = cases.by_ref().take(PRODUCT_EACH).collect();
         if some.is_empty() {
             return;
         }
         play_all(some);
     }
+}
+
+/// All that decides on which messages are sent, and how.
+#[test]
+#[ignore = "takes many minutes"]
+fn the_product_of_what_decides_on_messages() {
+    use parameter::*;
+    product(&[COLLECTIVE, RANK, ROOT, SIZE, PLACE, MODE, BACKEND]);
+}
+
+/// All that decides on what is done with data.
+#[test]
+#[ignore = "takes many minutes"]
+fn the_product_of_what_decides_on_data() {
+    use parameter::*;
+    product(&[COLLECTIVE, KIND, OP, PLACE, SEND, RECEIVE]);
 }
 
 #[test]

@@ -265,7 +265,7 @@ impl<A: Adapter, S> Context<A, S> {
         // Most answers come while a thread does nothing but poll.
         let mut idle = 0;
         while idle < self.pace.spins() {
-            session.turn();
+            session.turn(W::FRAMES);
             if session.trouble.is_some() || session.has_continuations() {
                 break;
             }

@@ -17,7 +17,7 @@ use crate::region::{RemoteRegion, SendRegion};
 use crate::wire::{self, Packet, RemoteCounters};
 
 /// Frames that one call of progress dispatches at most, so that a flood does not keep a caller.
-const BUDGET: usize = 64;
+pub(crate) const BUDGET: usize = 64;
 
 /// How long whoever waits for a peer's last write sleeps between two looks.
 pub(crate) const BETWEEN_LOOKS: Duration = Duration::from_micros(50);
@@ -246,15 +246,15 @@ impl<A: Adapter, S> Session<A, S> {
     /// [`Session::progress`]. Returns how many things were done.
     #[inline(never)]
     pub fn round(&mut self) -> usize {
-        self.turn()
+        self.turn(BUDGET)
     }
 
     /// [`Session::round`] inlined: each turn of a spin is one, so this is on the path of every message, and mostly
     /// there is nothing but arrivals.
     #[inline(always)]
-    pub(crate) fn turn(&mut self) -> usize {
+    pub(crate) fn turn(&mut self, budget: usize) -> usize {
         let Self { state, adapter, engine, trouble, .. } = self;
-        let mut done = match adapter.poll(BUDGET, &mut Dispatcher { state, engine, trouble }) {
+        let mut done = match adapter.poll(budget, &mut Dispatcher { state, engine, trouble }) {
             Ok(arrived) => arrived,
             Err(error) => self.keep_first(error.into()),
         };

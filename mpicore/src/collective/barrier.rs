@@ -1,7 +1,7 @@
 //! Barrier of an intracommunicator. The faces' calls come here through `collective.rs`.
 
 use super::schedule::Draft;
-use super::{Member, Place, Schedule, doublings};
+use super::{Member, Message, Place, Schedule, doublings};
 
 /// Largest communicator whose barrier is a dissemination. That is the shortest way where every rank has a
 /// processor; where they share them, each round may cost a change of process on all of them, and a barrier by
@@ -15,17 +15,26 @@ const GROUP: u32 = 16;
 /// Otherwise by groups: the first rank of each hears from the others, the first ranks do the same among
 /// themselves, up to rank 0, and back the same way.
 pub fn barrier(member: Member) -> Schedule {
-    if member.size <= MOST_DISSEMINATING { disseminate(member) } else { by_groups(member) }
-}
-
-fn disseminate(member: Member) -> Schedule {
+    let Some(rounds) = dissemination(member) else { return by_groups(member) };
     let mut draft = Draft::new("barrier by dissemination");
-    for distance in doublings(member.size) {
-        draft.send(member.ahead(distance), Place::NOTHING);
-        draft.receive(member.behind(distance), Place::NOTHING);
+    for messages in rounds {
+        messages.into_iter().for_each(|message| draft.message(message));
         draft.end_round();
     }
     draft.finish()
+}
+
+/// The rounds of a barrier, where it is a dissemination.
+#[inline]
+pub(crate) fn dissemination(member: Member) -> Option<impl Iterator<Item = [Message; 2]>> {
+    let rounds = doublings(member.size).map(move |distance| {
+        let (to, from) = (member.ahead(distance), member.behind(distance));
+        [
+            Message::Send { peer: to, from: Place::NOTHING },
+            Message::Receive { peer: from, into: Place::NOTHING },
+        ]
+    });
+    (member.size <= MOST_DISSEMINATING).then_some(rounds)
 }
 
 fn by_groups(member: Member) -> Schedule {

@@ -16,7 +16,7 @@ use super::workspace::{InUse, Key};
 use crate::collective::{self, Blocks, CollectiveError, Member, Operands, Order, Schedule};
 use crate::error::Error;
 use crate::memory::{Input, Output, Reduction};
-use crate::plan::Plan;
+use crate::plan::{self, Plan};
 
 /// What a rank sends: the buffer and how many elements; or nothing, where it works in place.
 pub type Sent = Option<(Input, u64)>;
@@ -71,6 +71,18 @@ impl Communicator {
         let schedule =
             self.schedule("this barrier", key, |member| Ok(collective::barrier(member)))?;
         self.plan(Call::Barrier, schedule, (Input::none(), Output::none()), None)
+    }
+
+    /// [`Communicator::barrier`] that runs at once. Where it is a few messages without data, these take so little time
+    /// that a plan of them would take as much again.
+    ///
+    /// # Errors
+    /// See the head of the file, and [`Plan::run`].
+    pub fn run_barrier(&self) -> Result<(), Error> {
+        match collective::dissemination(self.intra("this barrier")?) {
+            Some(rounds) => plan::run_without_data(self, Call::Barrier, self.next_number(), rounds),
+            None => self.barrier()?.run(),
+        }
     }
 
     /// Brings `count` elements of the root's buffer to all: MPI_Bcast.

@@ -14,9 +14,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-use mpjdev::{Call, Device, Mode, Request, Status, wireup::Native};
+use mpjdev::{Call, Device, Request, Status, wireup::Native};
 
-use super::{Line, Plan, Route, mode_of, note, take_steps};
+use super::{Line, Plan, Route, note, take_steps};
 use crate::collective::Schedule;
 use crate::communicator::Communicator;
 use crate::error::Error;
@@ -98,7 +98,6 @@ pub(super) struct Running {
     peers: Group,
     context: u32,
     tag: i32,
-    mode: Mode,
     /// See PL1.
     open: AtomicUsize,
     state: Mutex<State>,
@@ -133,7 +132,6 @@ impl Running {
             tag.number(),
             tag.of_started(),
         );
-        let mode = mode_of(call, number);
         let state = State {
             work: Some(work),
             round: 0,
@@ -144,23 +142,12 @@ impl Running {
             done: None,
         };
         let (open, state, stepped) = (AtomicUsize::new(0), Mutex::new(state), Condvar::new());
-        Arc::new(Self {
-            communicator,
-            call,
-            number,
-            peers,
-            context,
-            tag,
-            mode,
-            open,
-            state,
-            stepped,
-        })
+        Arc::new(Self { communicator, call, number, peers, context, tag, open, state, stepped })
     }
 
     fn line(&self) -> Line<'_> {
-        let &Self { ref communicator, ref peers, context, tag, mode, .. } = self;
-        Line { device: communicator.device(), peers, context, tag, mode }
+        let &Self { ref communicator, ref peers, context, tag, .. } = self;
+        Line { device: communicator.device(), peers, context, tag }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

@@ -130,17 +130,33 @@ pub const WORDS: [(&str, &[&str]); PARAMETERS] = [
 /// Jobs of more ranks do not have the longest messages: all of them are computed again by plain loops.
 const MOST_RANKS_OF_LONGEST: usize = 5;
 
-const COLLECTIVE: usize = 0;
-const RANK: usize = 1;
-const ROOT: usize = 2;
-const SIZE: usize = 3;
-const KIND: usize = 4;
-const OP: usize = 5;
-const PLACE: usize = 6;
-const SEND: usize = 7;
-const RECEIVE: usize = 8;
-const MODE: usize = 9;
-const BACKEND: usize = 10;
+/// The numbers of the parameters, as they stand in [`WORDS`].
+pub mod parameter {
+    /// The call.
+    pub const COLLECTIVE: usize = 0;
+    /// How many ranks.
+    pub const RANK: usize = 1;
+    /// Which of them is the root.
+    pub const ROOT: usize = 2;
+    /// How much data.
+    pub const SIZE: usize = 3;
+    /// Of which kind.
+    pub const KIND: usize = 4;
+    /// What a reduction does.
+    pub const OP: usize = 5;
+    /// Whether it works in place.
+    pub const PLACE: usize = 6;
+    /// How what is sent lies.
+    pub const SEND: usize = 7;
+    /// How what is received lies.
+    pub const RECEIVE: usize = 8;
+    /// How the call is made.
+    pub const MODE: usize = 9;
+    /// Which protocols.
+    pub const BACKEND: usize = 10;
+}
+
+use parameter::*;
 
 impl Collective {
     /// Whether it is between two groups.
