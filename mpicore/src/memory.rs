@@ -162,7 +162,8 @@ impl Memory {
         self.check(schedule)
     }
 
-    /// Forgets the buffers, and the scratch area if that is large.
+    /// Gives back what belongs to the buffers, and the scratch area if that is large. Addresses of plain buffers stay;
+    /// nothing reads them before the next [`Memory::fill`].
     #[inline]
     pub(crate) fn release(&mut self) {
         for area in [&mut self.input, &mut self.output, &mut self.scratch] {
@@ -243,8 +244,8 @@ impl Memory {
     pub(crate) fn source(&self, place: &Place) -> Result<Source, Error> {
         let area = self.area(place.buffer);
         match area.span(place) {
-            // SAFETY: CM1; it lies inside (CM3).
             Some((at, len)) => {
+                // SAFETY: CM1; it lies inside (CM3).
                 Ok(unsafe { SendRegion::new(area.start.wrapping_add(at), len) }.into())
             }
             None => self.source_anywhere(*place),
@@ -266,8 +267,8 @@ impl Memory {
     pub(crate) fn sink(&self, place: &Place) -> Result<Sink, Error> {
         let area = self.area(place.buffer);
         match area.span(place) {
-            // SAFETY: as in `source`; CM2: nobody else writes the bytes that are named.
             Some((at, len)) => {
+                // SAFETY: as in `source`; CM2: nobody else writes the bytes that are named.
                 Ok(unsafe { RecvRegion::new(area.start.wrapping_add(at), len) }.into())
             }
             None => self.sink_anywhere(*place),

@@ -7,13 +7,17 @@
 //! for.
 //!
 //! - PL2: a message that fails does not end the schedule, since other ranks wait for what comes after: its error is
-//!   kept, and the first one is the outcome. A message that cannot be started does: the device has failed,
-//!   or a member is lost, and then the device ends the messages of all members (`loss.rs` there).
+//!   kept, and the first one is the outcome. Nor does a panic of the user's operation, which goes on when the last
+//!   message has ended: a call that leaves messages behind would have them meet those of the next one (PL4). A message
+//!   that cannot be started does end it: the device has failed, or a member is lost, and then the device ends the
+//!   messages of all members (`loss.rs` there).
 //! - PL4: blocking calls of a communicator follow each other on every rank, and so do their messages between any two
 //!   ranks. So all of them have one tag, and the device looks messages up where it has found the one before. What is
 //!   started runs beside other calls, and has a tag of its own: the number of the call.
 
-use mpjdev::{CALL_NUMBERS, Call, Device, Mode, Request, Status, Within, wireup::Native};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+
+use mpjdev::{Call, Device, Mode, Request, Status, Within, wireup::Native};
 
 use crate::collective::{Local, Message, Round};
 use crate::communicator::{Communicator, InUse};
@@ -25,8 +29,8 @@ mod running;
 
 pub use running::{Persistent, Steps};
 
-/// The tag of blocking calls (PL4).
-const BLOCKING: i32 = 0;
+/// The tag of blocking calls (PL4): above the numbers of calls and the tags of [`Communicator::create_group`].
+const BLOCKING: i32 = i32::MAX;
 
 /// How the messages of a collective find their peers.
 pub(crate) struct Route {
@@ -56,7 +60,7 @@ struct Line<'a> {
 }
 
 /// A collective that is ready to run: MPI's call with all its arguments. Its number is taken, so all members have to
-/// run it, in the order in which they have made theirs.
+/// run it, in the order in which they have made theirs; one that is dropped is a call that this rank has not made.
 #[must_use = "the other ranks wait for this one"]
 pub struct Plan<'c> {
     /// Keeps its id for as long as there are messages.
@@ -84,9 +88,7 @@ impl<'c> Plan<'c> {
     /// operation passes through.
     #[inline]
     pub fn run(mut self) -> Result<(), Error> {
-        let outcome = self.run_rounds();
-        self.work.release();
-        outcome.map_err(|error| *error)
+        self.run_rounds().map_err(|error| *error)
     }
 
     /// Runs to the end, and gives back the words that the output kept.
@@ -98,18 +100,32 @@ impl<'c> Plan<'c> {
     fn run_rounds(&mut self) -> Result<(), Box<Error>> {
         let Self { communicator, call, route, work } = self;
         let Route { peers, context, tag } = route;
-        let _within = Within::collective(*call, tag.number());
+        let _within = Within::collective(*call, *context, tag.number());
         let device = communicator.device();
         let peers = peers.as_deref().unwrap_or(communicator.peers());
         let line = Line { device, peers, context: *context, tag: tag.of_blocking() };
         let (schedule, memory, reduction) = work.parts();
-        let mut failure = None;
+        let (mut failure, mut panic) = (None, None);
         for index in 0.. {
             let Some(Round { messages, local }) = schedule.round(index) else { break };
-            line.exchange(messages, memory, &mut failure)?;
-            if let Err(error) = take_steps(local, memory, reduction) {
+            if let Err(error) = line.exchange(messages, memory, &mut failure) {
                 failure.get_or_insert(error);
+                break;
             }
+            if panic.is_some() {
+                continue;
+            }
+            let steps = AssertUnwindSafe(|| take_steps(local, memory, reduction));
+            match catch_unwind(steps) {
+                Ok(Ok(())) => {}
+                Ok(Err(error)) => {
+                    failure.get_or_insert(error);
+                }
+                Err(payload) => panic = Some(payload),
+            }
+        }
+        if let Some(payload) = panic {
+            resume_unwind(payload);
         }
         failure.map_or(Ok(()), |error| Err(Box::new(error)))
     }
@@ -137,13 +153,15 @@ pub(crate) fn run_without_data(
     number: i32,
     rounds: impl Iterator<Item = [Message; 2]>,
 ) -> Result<(), Error> {
-    let _within = Within::collective(call, number);
     let (device, peers) = (communicator.device(), communicator.peers());
     let context = communicator.collective_context();
+    let _within = Within::collective(call, context, number);
     let line = Line { device, peers, context, tag: BLOCKING };
     let mut failure = None;
     for messages in rounds {
-        line.exchange(&messages, &Memory::EMPTY, &mut failure)?;
+        if let Err(error) = line.exchange(&messages, &Memory::EMPTY, &mut failure) {
+            return Err(failure.unwrap_or(error));
+        }
     }
     failure.map_or(Ok(()), Err)
 }
@@ -162,14 +180,6 @@ impl Tag {
     fn of_blocking(self) -> i32 {
         match self {
             Self::OfCall(_) => BLOCKING,
-            Self::Own(tag) => tag,
-        }
-    }
-
-    /// For a collective that runs beside others (PL4).
-    fn of_started(self) -> i32 {
-        match self {
-            Self::OfCall(number) => BLOCKING + 1 + number % (CALL_NUMBERS as i32 - 1),
             Self::Own(tag) => tag,
         }
     }

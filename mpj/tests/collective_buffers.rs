@@ -240,3 +240,20 @@ fn give_up(world: &World) {
     }));
     assert!(panicked.is_err());
 }
+
+/// The other ranks are not left waiting, and what comes after meets nothing that the call has left behind.
+#[test]
+fn a_panic_of_a_function_is_passed_on_when_the_call_has_ended() {
+    job(4, |world| {
+        let rank = world.rank() as u32;
+        let sum = UserOp::new(move |a: &u32, b: &u32| match rank {
+            0 => resume_unwind(Box::new("no sum today")),
+            _ => a + b,
+        });
+        let outcome = catch_unwind(AssertUnwindSafe(|| world.all_reduce(&mut 1_u32, &sum)));
+        assert_eq!(outcome.is_err(), rank == 0);
+        let mut all = [9; 4];
+        world.all_gather(&[rank], &mut all).unwrap();
+        assert_eq!(all, [0, 1, 2, 3]);
+    });
+}

@@ -99,10 +99,11 @@ impl Notice {
     ) {
         let Some(board) = session.board.clone() else { return };
         let mut wait = awaited.note(session);
-        if let Some(Outer { call, number, alone }) = Within::current() {
+        if let Some(Outer { call, collective, alone }) = Within::current() {
             (wait.call, wait.alone) = (call, alone);
-            if call.is_collective() {
-                (wait.operation, wait.tag) = (call, number.or(wait.tag));
+            // A function of the program that the call runs may wait for something else.
+            if let Some((_, number)) = collective.filter(|(context, _)| *context == wait.context) {
+                (wait.operation, wait.tag) = (call, Some(number));
             }
         }
         wait.unwinding = std::thread::panicking();

@@ -3,7 +3,8 @@
 //!
 //! What an executor does for each round, in this order:
 //!
-//! 1. start all messages, in their order, with the one tag of the collective;
+//! 1. start all messages, with the one tag of the collective; those that are sent to one rank, and those that are
+//!    received from one rank, in their order;
 //! 2. when all have ended, run the local steps in their order;
 //! 3. go on to the next round.
 //!

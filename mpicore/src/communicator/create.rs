@@ -152,7 +152,8 @@ impl Communicator {
     /// As [`Communicator::create`]; [`Error::NotMember`] also if this rank is not in the group.
     pub fn create_group(&self, group: &Group, tag: u32) -> Result<Self, Error> {
         self.check_members(group)?;
-        let tag = (CALL_NUMBERS + tag % CALL_NUMBERS) as i32;
+        // The highest tag is that of blocking calls.
+        let tag = (CALL_NUMBERS + tag % (CALL_NUMBERS - 1)) as i32;
         self.agree_among(group, self.collective_context(), tag)
     }
 

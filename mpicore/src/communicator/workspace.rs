@@ -112,9 +112,9 @@ impl Work {
         (schedule, memory, reduction)
     }
 
-    /// The call has ended: its buffers are not here any more.
+    /// The call has ended. Where its buffers were is not read before the next call has filled it in.
     #[inline]
-    pub fn release(&mut self) {
+    fn release(&mut self) {
         self.memory.release();
         if self.reduction.is_some() {
             self.reduction = None;
@@ -122,9 +122,17 @@ impl Work {
     }
 
     /// The same for a collective that runs beside other calls.
-    pub fn into_parts(&mut self) -> (Schedule, Memory, Option<Reduction>) {
+    pub fn take_parts(&mut self) -> (Schedule, Memory, Option<Reduction>) {
         let (schedule, memory, reduction) = self.parts();
         (schedule.clone(), std::mem::take(memory), reduction.take())
+    }
+}
+
+impl Drop for InUse<'_> {
+    /// Whatever has become of the call: what users have in it, functions and datatypes, is theirs alone again.
+    #[inline]
+    fn drop(&mut self) {
+        self.release();
     }
 }
 

@@ -38,11 +38,11 @@ impl Persistent {
     /// # Errors
     /// [`mpjdev::Error::Request`] if it has not ended since it was started before; what made the device unusable.
     pub fn start(&mut self) -> Result<Request, Error> {
-        let Running { communicator, call, context, number, .. } = &*self.running;
+        let Running { communicator, call, context, tag, .. } = &*self.running;
         if self.running.is_active() {
             return Err(mpjdev::Error::Request.into());
         }
-        let (request, ending) = communicator.device().begin(*call, *context, *number)?;
+        let (request, ending) = communicator.device().begin(*call, *context, *tag)?;
         let host = communicator.host().clone();
         self.running.begin(Box::new(move |outcome| {
             let outcome = outcome.map(|_| Status::new(0, 0, 0)).map_err(Error::into_device);
@@ -93,10 +93,9 @@ type Done = Box<dyn FnOnce(Result<Vec<u64>, Error>) + Send>;
 pub(super) struct Running {
     communicator: Communicator,
     call: Call,
-    /// What the call is known by in reports.
-    number: i32,
     peers: Group,
     context: u32,
+    /// The number of the call, by which reports know it, too.
     tag: i32,
     /// See PL1.
     open: AtomicUsize,
@@ -124,14 +123,11 @@ struct State {
 impl Running {
     pub fn new(plan: Plan<'_>) -> Arc<Self> {
         let Plan { communicator, call, route, mut work } = plan;
-        let (schedule, memory, reduction) = work.into_parts();
+        let (schedule, memory, reduction) = work.take_parts();
         let (communicator, work) = (communicator.clone(), Work { schedule, memory, reduction });
         let Route { peers, context, tag } = route;
-        let (peers, number, tag) = (
-            peers.map_or_else(|| communicator.peers().clone(), |peers| *peers),
-            tag.number(),
-            tag.of_started(),
-        );
+        let peers = peers.map_or_else(|| communicator.peers().clone(), |peers| *peers);
+        let tag = tag.number();
         let state = State {
             work: Some(work),
             round: 0,
@@ -142,7 +138,7 @@ impl Running {
             done: None,
         };
         let (open, state, stepped) = (AtomicUsize::new(0), Mutex::new(state), Condvar::new());
-        Arc::new(Self { communicator, call, number, peers, context, tag, open, state, stepped })
+        Arc::new(Self { communicator, call, peers, context, tag, open, state, stepped })
     }
 
     fn line(&self) -> Line<'_> {

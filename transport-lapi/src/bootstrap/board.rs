@@ -315,8 +315,8 @@ pub struct Blocked {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Outer {
     pub(crate) call: Call,
-    /// Of a collective call: its number among those of the communicator.
-    pub(crate) number: Option<i32>,
+    /// Of a collective call: the context of its messages, and its number among those of the communicator.
+    pub(crate) collective: Option<(u64, i32)>,
     pub(crate) alone: bool,
 }
 
@@ -335,18 +335,20 @@ pub struct Within {
 impl Within {
     /// The call begins.
     pub fn call(call: Call) -> Self {
-        Self { before: OUTER.replace(Some(Outer { call, number: None, alone: false })) }
+        Self { before: OUTER.replace(Some(Outer { call, collective: None, alone: false })) }
     }
 
-    /// A collective call begins, which has this number among those of its communicator (see [`goes_before`]).
-    pub fn collective(call: Call, number: i32) -> Self {
-        Self { before: OUTER.replace(Some(Outer { call, number: Some(number), alone: false })) }
+    /// A collective call begins, which has this number among those of its communicator (see [`goes_before`]): it
+    /// stands in place of the tags of its messages, which have this context.
+    pub fn collective(call: Call, context: u32, number: i32) -> Self {
+        let collective = Some((context.into(), number));
+        Self { before: OUTER.replace(Some(Outer { call, collective, alone: false })) }
     }
 
     /// The end of this rank's part begins; `alone` if no other thread has access to the library any more,
     /// whatever it does: then such threads do not keep the job from being in deadlock.
     pub fn end(alone: bool) -> Self {
-        Self { before: OUTER.replace(Some(Outer { call: Call::Finish, number: None, alone })) }
+        Self { before: OUTER.replace(Some(Outer { call: Call::Finish, collective: None, alone })) }
     }
 
     /// The call that this thread is in, if it is in one.
