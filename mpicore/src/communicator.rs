@@ -20,7 +20,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use mpjdev::wireup::Native;
 use mpjdev::{CALL_NUMBERS, Call, Device, Members};
 
-use crate::collective::Member;
+use crate::collective::{Member, Schedule};
 use crate::error::Error;
 use crate::group::{Comparison, Group};
 use crate::memory::{Input, Output, Reduction};
@@ -254,6 +254,17 @@ impl Communicator {
     fn next_number(&self) -> i32 {
         // Relaxed: all that counts is the order of the calls of one thread.
         (self.0.calls.fetch_add(1, Ordering::Relaxed) % CALL_NUMBERS) as i32
+    }
+
+    /// The next collective call, whose schedule is not kept, with the peers that messages have.
+    fn plan_once(
+        &self,
+        call: Call,
+        schedule: Schedule,
+        buffers: (Input, Output),
+        reduction: Option<Reduction>,
+    ) -> Result<Plan<'_>, Error> {
+        self.plan(call, self.0.workspace.with(schedule), buffers, reduction)
     }
 
     /// The next collective call, with the peers that messages have.

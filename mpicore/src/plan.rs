@@ -45,7 +45,7 @@ pub(crate) struct Route {
 /// What tells messages of a collective from those of others.
 #[derive(Clone, Copy)]
 pub(crate) enum Tag {
-    /// The number of the call on its communicator, below [`CALL_NUMBERS`].
+    /// The number of the call on its communicator, below [`mpjdev::CALL_NUMBERS`].
     OfCall(i32),
     /// One that its caller has seen to.
     Own(i32),

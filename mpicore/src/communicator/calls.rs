@@ -128,7 +128,7 @@ impl Communicator {
     ) -> Result<Plan<'_>, Error> {
         let (input, sent) = sent(send);
         let schedule = collective::gatherv(self.intra("this gatherv")?, root, sent, blocks)?;
-        self.plan(Call::Gatherv, self.0.workspace.with(schedule), (input, output), None)
+        self.plan_once(Call::Gatherv, schedule, (input, output), None)
     }
 
     /// Brings one block of the root's input to each rank: MPI_Scatter. `count` is that of each block of the input,
@@ -163,7 +163,7 @@ impl Communicator {
     ) -> Result<Plan<'_>, Error> {
         let (output, received) = received(receive);
         let schedule = collective::scatterv(self.intra("this scatterv")?, root, blocks, received)?;
-        self.plan(Call::Scatterv, self.0.workspace.with(schedule), (input, output), None)
+        self.plan_once(Call::Scatterv, schedule, (input, output), None)
     }
 
     /// Brings one block of each rank to all: MPI_Allgather. `count` is that of each block of the output.
@@ -190,7 +190,7 @@ impl Communicator {
     ) -> Result<Plan<'_>, Error> {
         let (input, sent) = sent(send);
         let schedule = collective::allgatherv(self.intra("this allgatherv")?, sent, blocks)?;
-        self.plan(Call::Allgatherv, self.0.workspace.with(schedule), (input, output), None)
+        self.plan_once(Call::Allgatherv, schedule, (input, output), None)
     }
 
     /// Brings one block of each rank's input to each rank: MPI_Alltoall, MPI_Alltoallv or MPI_Alltoallw, as the blocks

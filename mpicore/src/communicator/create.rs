@@ -357,20 +357,14 @@ impl Communicator {
         let len = words.len() as u64;
         let schedule = collective::allgather(self.intra("this call")?, Some(len), len)?;
         let all = Output::keeping(vec![0; words.len() * self.size() as usize]);
-        self.plan(call, self.0.workspace.with(schedule), (Input::keeping(words), all), None)?
-            .run_and_keep()
+        self.plan_once(call, schedule, (Input::keeping(words), all), None)?.run_and_keep()
     }
 
     /// The words of `root`, on all ranks of an intracommunicator.
     fn bcast_words(&self, call: Call, words: Vec<u64>, root: u32) -> Result<Vec<u64>, Error> {
         let schedule = collective::bcast(self.intra("this call")?, root, words.len() as u64)?;
-        self.plan(
-            call,
-            self.0.workspace.with(schedule),
-            (Input::none(), Output::keeping(words)),
-            None,
-        )?
-        .run_and_keep()
+        self.plan_once(call, schedule, (Input::none(), Output::keeping(words)), None)?
+            .run_and_keep()
     }
 
     /// Refuses groups with ranks that this communicator does not have.

@@ -27,12 +27,7 @@ impl Communicator {
     /// See the head of the file.
     pub fn inter_barrier(&self) -> Result<Plan<'_>, Error> {
         let schedule = inter::barrier(self.inter_member()?);
-        self.plan(
-            Call::Barrier,
-            self.0.workspace.with(schedule),
-            (Input::none(), Output::none()),
-            None,
-        )
+        self.plan_once(Call::Barrier, schedule, (Input::none(), Output::none()), None)
     }
 
     /// Brings `count` elements of the root's buffer to the other group: MPI_Bcast.
@@ -41,7 +36,7 @@ impl Communicator {
     /// See the head of the file.
     pub fn inter_bcast(&self, buffer: Output, count: u64, root: Root) -> Result<Plan<'_>, Error> {
         let schedule = inter::bcast(self.inter_member()?, root, count)?;
-        self.plan(Call::Bcast, self.0.workspace.with(schedule), (Input::none(), buffer), None)
+        self.plan_once(Call::Bcast, schedule, (Input::none(), buffer), None)
     }
 
     /// Brings one block of each rank of the other group to the root: MPI_Gather or MPI_Gatherv, as the blocks are equal
@@ -58,7 +53,7 @@ impl Communicator {
     ) -> Result<Plan<'_>, Error> {
         let schedule = inter::gather(self.inter_member()?, root, count, blocks)?;
         let call = if is_equal(blocks) { Call::Gather } else { Call::Gatherv };
-        self.plan(call, self.0.workspace.with(schedule), (input, output), None)
+        self.plan_once(call, schedule, (input, output), None)
     }
 
     /// Brings one block of the root's input to each rank of the other group: MPI_Scatter or MPI_Scatterv, as the
@@ -75,7 +70,7 @@ impl Communicator {
     ) -> Result<Plan<'_>, Error> {
         let schedule = inter::scatter(self.inter_member()?, root, blocks, count)?;
         let call = if is_equal(blocks) { Call::Scatter } else { Call::Scatterv };
-        self.plan(call, self.0.workspace.with(schedule), (input, output), None)
+        self.plan_once(call, schedule, (input, output), None)
     }
 
     /// Brings one block of each rank to all ranks of the other group: MPI_Allgather or MPI_Allgatherv, as the blocks
@@ -91,7 +86,7 @@ impl Communicator {
     ) -> Result<Plan<'_>, Error> {
         let schedule = inter::allgather(self.inter_member()?, count, blocks)?;
         let call = if is_equal(blocks) { Call::Allgather } else { Call::Allgatherv };
-        self.plan(call, self.0.workspace.with(schedule), (input, output), None)
+        self.plan_once(call, schedule, (input, output), None)
     }
 
     /// Brings one block of each rank's input to each rank of the other group: MPI_Alltoall, MPI_Alltoallv or
@@ -105,7 +100,7 @@ impl Communicator {
         (output, received): (Output, Blocks<'_>),
     ) -> Result<Plan<'_>, Error> {
         let schedule = inter::alltoall(self.inter_member()?, sent, received)?;
-        self.plan(alltoall_call(received), self.0.workspace.with(schedule), (input, output), None)
+        self.plan_once(alltoall_call(received), schedule, (input, output), None)
     }
 
     /// Combines `count` elements of the other group at the root: MPI_Reduce. The output matters at the root alone, the
@@ -123,7 +118,7 @@ impl Communicator {
     ) -> Result<Plan<'_>, Error> {
         reduction.check()?;
         let schedule = inter::reduce(self.inter_member()?, root, count)?;
-        self.plan(Call::Reduce, self.0.workspace.with(schedule), (input, output), Some(reduction))
+        self.plan_once(Call::Reduce, schedule, (input, output), Some(reduction))
     }
 
     /// Combines `count` elements of each group, for all ranks of the other: MPI_Allreduce.
@@ -139,12 +134,7 @@ impl Communicator {
     ) -> Result<Plan<'_>, Error> {
         reduction.check()?;
         let schedule = inter::allreduce(self.inter_member()?, count)?;
-        self.plan(
-            Call::Allreduce,
-            self.0.workspace.with(schedule),
-            (input, output),
-            Some(reduction),
-        )
+        self.plan_once(Call::Allreduce, schedule, (input, output), Some(reduction))
     }
 
     /// Combines the elements of each group and divides the results among the ranks of the other: MPI_Reduce_scatter

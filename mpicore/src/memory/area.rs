@@ -169,28 +169,38 @@ impl Area {
         if let Part::Elements { count: 0, .. } = place.part {
             return Ok(Spot::Span(0, 0));
         }
-        let (origin, elements) = (self.origin(), self.elements());
-        match (elements, place.part) {
+        let other = match (&self.form, place.part) {
+            (Form::Other(other), _) => other,
+            (Form::Plain(size), Part::Elements { first, count }) => {
+                return self.plain(*size, first, count);
+            }
+            (Form::Plain(_), Part::Entry(rank)) => return Err(self.no_entry(rank)),
+        };
+        match (&other.elements, place.part) {
             (Elements::Plain { size }, Part::Elements { first, count }) => {
-                self.plain(size, first, count)
+                self.plain(*size, first, count)
             }
             (Elements::Typed(datatype), Part::Elements { first, count }) => {
                 let outside = || Error::Buffer { first, count, len: self.len };
                 let skipped = (datatype.extent() as i64).checked_mul(first);
                 let skipped = skipped.and_then(|bytes| isize::try_from(bytes).ok());
-                let origin = skipped.and_then(|bytes| origin.checked_add(bytes));
-                self.typed(&datatype, count, origin.ok_or_else(outside)?)
+                let origin = skipped.and_then(|bytes| other.origin.checked_add(bytes));
+                self.typed(datatype, count, origin.ok_or_else(outside)?)
             }
             (Elements::Blocks(_), Part::Elements { first, count }) => {
                 Err(Error::Buffer { first, count, len: self.len })
             }
             (elements, Part::Entry(rank)) => match elements.blocks().get(rank as usize) {
                 Some(TypedBlock { count, displacement, datatype }) => {
-                    self.typed(datatype, *count, origin.saturating_add(*displacement))
+                    self.typed(datatype, *count, other.origin.saturating_add(*displacement))
                 }
-                None => Err(Error::Buffer { first: rank.into(), count: 1, len: self.len }),
+                None => Err(self.no_entry(rank)),
             },
         }
+    }
+
+    fn no_entry(&self, rank: u32) -> Error {
+        Error::Buffer { first: rank.into(), count: 1, len: self.len }
     }
 
     pub fn plain(&self, size: usize, first: i64, count: u64) -> Result<Spot, Error> {
