@@ -47,8 +47,8 @@ pub use handler::{ErrorHandler, UserHandler};
 
 use attribute::Attributes;
 use handler::Handler;
-pub(crate) use workspace::InUse;
 use workspace::Workspace;
+pub(crate) use workspace::{InUse, Parts};
 
 /// A communicator, intra or inter. All methods can be called by several threads at once, but for the
 /// rules of MPI: collective calls on one communicator are made in the same order by all members.

@@ -20,7 +20,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use mpjdev::{Call, Device, Mode, Request, Status, Within, wireup::Native};
 
 use crate::collective::{Local, Message, Round};
-use crate::communicator::{Communicator, InUse};
+use crate::communicator::{Communicator, InUse, Parts};
 use crate::error::Error;
 use crate::group::Group;
 use crate::memory::{Memory, Reduction};
@@ -94,7 +94,7 @@ impl<'c> Plan<'c> {
     /// Runs to the end, and gives back the words that the output kept.
     pub(crate) fn run_and_keep(mut self) -> Result<Vec<u64>, Error> {
         self.run_rounds().map_err(|error| *error)?;
-        Ok(self.work.parts().1.take_kept())
+        Ok(self.work.parts().memory.take_kept())
     }
 
     fn run_rounds(&mut self) -> Result<(), Box<Error>> {
@@ -104,11 +104,11 @@ impl<'c> Plan<'c> {
         let device = communicator.device();
         let peers = peers.as_deref().unwrap_or(communicator.peers());
         let line = Line { device, peers, context: *context, tag: tag.of_blocking() };
-        let (schedule, memory, reduction) = work.parts();
+        let Parts { schedule, memory, reduction, requests } = work.parts();
         let (mut failure, mut panic) = (None, None);
         for index in 0.. {
             let Some(Round { messages, local }) = schedule.round(index) else { break };
-            if let Err(error) = line.exchange(messages, memory, &mut failure) {
+            if let Err(error) = line.exchange(messages, memory, requests, &mut failure) {
                 failure.get_or_insert(error);
                 break;
             }
@@ -157,9 +157,9 @@ pub(crate) fn run_without_data(
     let context = communicator.collective_context();
     let _within = Within::collective(call, context, number);
     let line = Line { device, peers, context, tag: BLOCKING };
-    let mut failure = None;
+    let (mut requests, mut failure) = (Vec::new(), None);
     for messages in rounds {
-        if let Err(error) = line.exchange(&messages, &Memory::EMPTY, &mut failure) {
+        if let Err(error) = line.exchange(&messages, &Memory::EMPTY, &mut requests, &mut failure) {
             return Err(failure.unwrap_or(error));
         }
     }
@@ -208,6 +208,7 @@ impl Line<'_> {
         &self,
         messages: &[Message],
         memory: &Memory,
+        requests: &mut Vec<Option<Request>>,
         failure: &mut Option<Error>,
     ) -> Result<(), Error> {
         match messages {
@@ -225,17 +226,17 @@ impl Line<'_> {
                 received?;
             }
             _ => {
-                let mut requests: Vec<_> = messages.iter().map(|_| None).collect();
-                let mut places = messages.iter().zip(&mut requests);
-                let started = places.try_for_each(|(message, request)| {
-                    *request = Some(self.start(message, memory)?);
+                let started = messages.iter().try_for_each(|message| {
+                    requests.push(Some(self.start(message, memory)?));
                     Ok::<(), Error>(())
                 });
                 let mut ended = messages.iter();
-                self.device.iwaiteach(&mut requests, |outcome| {
+                let waited = self.device.iwaiteach(requests, |outcome| {
                     let expected = ended.next().and_then(|message| memory.expected(message));
                     note(failure, outcome, expected);
-                })?;
+                });
+                requests.clear();
+                waited?;
                 started?;
             }
         }

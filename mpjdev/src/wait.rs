@@ -286,7 +286,10 @@ struct UnlessTrouble<'a, W>(&'a mut W);
 impl<A: Adapter, W: Awaited<A, State>> Awaited<A, State> for UnlessTrouble<'_, W> {
     type Answer = Option<W::Answer>;
 
-    const FRAMES: usize = W::FRAMES;
+    #[inline(always)]
+    fn frames(&self) -> usize {
+        self.0.frames()
+    }
 
     #[inline(always)]
     fn look(&mut self, session: &mut Session<A, State>) -> Option<Self::Answer> {
@@ -322,8 +325,11 @@ struct Operated {
 impl<A: Adapter> Awaited<A, State> for Operated {
     type Answer = bool;
 
-    /// A stream of messages is received by receives that are posted one by one: see [`Awaited::FRAMES`].
-    const FRAMES: usize = 1;
+    /// A stream of messages is received by receives that are posted one by one: see [`Awaited::frames`].
+    #[inline(always)]
+    fn frames(&self) -> usize {
+        1
+    }
 
     #[inline(always)]
     fn look(&mut self, session: &mut Session<A, State>) -> Option<Self::Answer> {
@@ -362,6 +368,12 @@ struct All<'a, A: Adapter, F> {
 
 impl<A: Adapter, F: FnMut(Result<Status, Error>)> Awaited<A, State> for All<'_, A, F> {
     type Answer = ();
+
+    /// One for each operation that is under way, as of [`Operated`].
+    #[inline]
+    fn frames(&self) -> usize {
+        self.requests.len() - self.next
+    }
 
     #[inline]
     fn look(&mut self, session: &mut Session<A, State>) -> Option<()> {

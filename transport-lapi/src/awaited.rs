@@ -24,9 +24,12 @@ pub trait Awaited<A: Adapter, S> {
     /// What the wait returns.
     type Answer;
 
-    /// How many frames are taken in between two looks, as long as the thread spins. Who waits for one message takes
-    /// one: what has come behind it stays where it is, and the receive that is posted next takes it without a copy.
-    const FRAMES: usize = crate::session::BUDGET;
+    /// How many frames at most are taken in before the next look. Who waits for one message takes one: what has come
+    /// behind it stays where it is, and the receive that is posted next takes it without a copy.
+    #[inline(always)]
+    fn frames(&self) -> usize {
+        crate::session::BUDGET
+    }
 
     /// Whether it is there. Called with the lock held; must not call the context.
     fn look(&mut self, session: &mut Session<A, S>) -> Option<Self::Answer>;

@@ -265,7 +265,7 @@ impl<A: Adapter, S> Context<A, S> {
         // Most answers come while a thread does nothing but poll.
         let mut idle = 0;
         while idle < self.pace.spins() {
-            session.turn(W::FRAMES);
+            session.turn(awaited.frames());
             if session.trouble.is_some() || session.has_continuations() {
                 break;
             }
@@ -359,7 +359,7 @@ impl<A: Adapter, S> Context<A, S> {
         notice: &mut Notice,
     ) -> Result<W::Answer, LapiError> {
         loop {
-            let done = session.progress()?;
+            let done = session.progress_within(awaited.frames())?;
             if session.has_continuations() {
                 notice.withdraw(session);
                 self.run_continuations(session);

@@ -234,7 +234,13 @@ impl<A: Adapter, S> Session<A, S> {
     /// The packet concerned is dropped; later calls go on behind it.
     #[inline(always)]
     pub fn progress(&mut self) -> Result<usize, LapiError> {
-        let done = self.round();
+        self.progress_within(BUDGET)
+    }
+
+    /// [`Session::progress`] that takes at most `frames` frames.
+    #[inline]
+    pub(crate) fn progress_within(&mut self, frames: usize) -> Result<usize, LapiError> {
+        let done = self.turn(frames);
         match self.trouble.take() {
             None => Ok(done),
             Some(trouble) => Err(*trouble),

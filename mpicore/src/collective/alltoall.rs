@@ -2,14 +2,17 @@
 //! `collective.rs`.
 
 use super::schedule::Draft;
-use super::{Blocks, Buffer, CollectiveError, Member, Schedule, wrapped};
+use super::{Blocks, Buffer, CollectiveError, Member, Place, Schedule, wrapped};
+
+/// How many ranks a rank exchanges with at a time. Where ranks share a processor each wait may cost a change of the
+/// process, so few waits are better; and the more are under way, the longer the queues that are searched.
+const TOGETHER: usize = 32;
 
 /// Brings one block of each rank's input to each rank: MPI_Alltoall, MPI_Alltoallv or MPI_Alltoallw
-/// (MPI-4.1 section 6.8), as the blocks are equal, listed or typed. In each round ranks exchange in pairs:
-/// those whose ranks add up to the number of the round, modulo the number of ranks.
+/// (MPI-4.1 section 6.8), as the blocks are equal, listed or typed. Ranks [exchange in pairs](partner), many at a time.
 ///
 /// `send` describes the blocks of the input; `None` is MPI_IN_PLACE: each block of the output is sent,
-/// and replaced by what comes from the same rank, through a scratch area with room for one block.
+/// and replaced by what comes from the same rank, one after another through a scratch area with room for one block.
 ///
 /// # Errors
 /// [`CollectiveError::Entries`] unless there is one block for each rank, [`CollectiveError::Block`] or
@@ -19,34 +22,47 @@ pub fn alltoall(
     send: Option<Blocks<'_>>,
     receive: Blocks<'_>,
 ) -> Result<Schedule, CollectiveError> {
-    receive.check(member.size)?;
-    send.map_or(Ok(()), |blocks| blocks.check(member.size))?;
+    let Member { rank, size } = member;
+    receive.check(size)?;
+    send.map_or(Ok(()), |blocks| blocks.check(size))?;
     let mut draft = Draft::new("alltoall by exchange in pairs");
-    if send.is_none() {
+    if let Some(send) = send {
+        let from = |peer| send.of(Buffer::Input, peer);
+        let into = |peer| receive.of(Buffer::Output, peer);
+        exchange(&mut draft, rank, size, |peer| (peer != rank).then(|| (from(peer), into(peer))));
+        draft.copy(from(rank), into(rank));
+    } else {
         draft.needs(receive.room_for_one());
-    }
-    for round in 0..member.size {
-        let peer = partner(member.rank, round, member.size);
-        let into = receive.of(Buffer::Output, peer);
-        match send.map(|blocks| blocks.of(Buffer::Input, peer)) {
-            Some(from) if peer == member.rank => draft.copy(from, into),
-            Some(from) => {
-                draft.send(peer, from);
-                draft.receive(peer, into);
-            }
-            None if peer == member.rank => {}
-            None => {
-                draft.send(peer, into);
-                draft.receive(peer, receive.in_scratch(peer));
-                draft.copy(receive.in_scratch(peer), into);
-            }
+        for peer in (0..size).map(|turn| partner(rank, turn, size)).filter(|peer| *peer != rank) {
+            let (block, landing) = (receive.of(Buffer::Output, peer), receive.in_scratch(peer));
+            draft.send(peer, block);
+            draft.receive(peer, landing);
+            draft.copy(landing, block);
+            draft.end_round();
         }
-        draft.end_round();
     }
     Ok(draft.finish())
 }
 
-/// Whose rank adds up with `rank` to `round` modulo `size`. Each is the other's partner.
-pub(super) fn partner(rank: u32, round: u32, size: u32) -> u32 {
-    wrapped(u64::from(round) + u64::from(size - rank), size)
+/// Exchanges the blocks that are sent to a partner and received from it, in `turns` turns, many at a time; `blocks` is
+/// asked for each partner, and some have none.
+pub(super) fn exchange(
+    draft: &mut Draft,
+    rank: u32,
+    turns: u32,
+    blocks: impl Fn(u32) -> Option<(Place, Place)>,
+) {
+    let partners: Vec<u32> = (0..turns).map(|turn| partner(rank, turn, turns)).collect();
+    for together in partners.chunks(TOGETHER) {
+        let pairs = || together.iter().filter_map(|&peer| Some((peer, blocks(peer)?)));
+        // Receives first: what comes meets them.
+        pairs().for_each(|(peer, (_, into))| draft.receive(peer, into));
+        pairs().for_each(|(peer, (from, _))| draft.send(peer, from));
+        draft.end_round();
+    }
+}
+
+/// Whose rank adds up with `rank` to `turn` modulo `turns`. Each is the other's partner.
+fn partner(rank: u32, turn: u32, turns: u32) -> u32 {
+    wrapped(u64::from(turn) + u64::from(turns - rank), turns)
 }

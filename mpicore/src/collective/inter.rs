@@ -5,7 +5,6 @@
 //! those of the own group, to which [`reduce_scatter`] alone sends. There is no working in place and no scan here.
 //! Rooted collectives move data in one direction: between the root and the ranks of its remote group, who name it.
 
-use super::alltoall::partner;
 use super::place::{check_entries, check_total};
 use super::schedule::Draft;
 use super::{Blocks, Buffer, CollectiveError, Place, Schedule, Scratch};
@@ -200,13 +199,10 @@ fn exchange(
     receive: Blocks<'_>,
     from: impl Fn(u32) -> Place,
 ) -> Schedule {
-    let rounds = member.size.max(member.remote);
-    let partners = (0..rounds).map(|round| partner(member.rank, round, rounds));
-    for peer in partners.filter(|&peer| peer < member.remote) {
-        draft.send(peer, from(peer));
-        draft.receive(peer, receive.of(Buffer::Output, peer));
-        draft.end_round();
-    }
+    let turns = member.size.max(member.remote);
+    super::alltoall::exchange(&mut draft, member.rank, turns, |peer| {
+        (peer < member.remote).then(|| (from(peer), receive.of(Buffer::Output, peer)))
+    });
     draft.finish()
 }
 

@@ -7,7 +7,7 @@
 use std::ops::{Deref, DerefMut};
 use std::sync::{Mutex, MutexGuard, TryLockError};
 
-use mpjdev::Call;
+use mpjdev::{Call, Request};
 
 use crate::collective::Schedule;
 use crate::error::Error;
@@ -32,6 +32,16 @@ pub(crate) struct Work {
     other: Option<Schedule>,
     memory: Memory,
     reduction: Option<Reduction>,
+    requests: Vec<Option<Request>>,
+}
+
+/// What runs the rounds of a call.
+pub(crate) struct Parts<'a> {
+    pub schedule: &'a Schedule,
+    pub memory: &'a mut Memory,
+    pub reduction: &'a mut Option<Reduction>,
+    /// Empty between rounds.
+    pub requests: &'a mut Vec<Option<Request>>,
 }
 
 /// The work of one call.
@@ -93,23 +103,23 @@ impl Work {
         buffers: (Input, Output),
         reduction: Option<Reduction>,
     ) -> Result<(), Error> {
-        let (schedule, memory, kept) = self.parts();
+        let parts = self.parts();
         // Two that are nothing, most often: that is seen faster than it is written.
-        if kept.is_some() || reduction.is_some() {
-            *kept = reduction;
+        if parts.reduction.is_some() || reduction.is_some() {
+            *parts.reduction = reduction;
         }
-        memory.fill(buffers, schedule)
+        parts.memory.fill(buffers, parts.schedule)
     }
 
-    /// What runs the rounds needs.
+    /// What runs the rounds.
     #[inline]
-    pub fn parts(&mut self) -> (&Schedule, &mut Memory, &mut Option<Reduction>) {
-        let Self { kept, at, other, memory, reduction } = self;
+    pub fn parts(&mut self) -> Parts<'_> {
+        let Self { kept, at, other, memory, reduction, requests } = self;
         let schedule = match other {
             Some(schedule) => schedule,
             None => &kept[*at].1,
         };
-        (schedule, memory, reduction)
+        Parts { schedule, memory, reduction, requests }
     }
 
     /// The call has ended. Where its buffers were is not read before the next call has filled it in.
@@ -123,7 +133,7 @@ impl Work {
 
     /// The same for a collective that runs beside other calls.
     pub fn take_parts(&mut self) -> (Schedule, Memory, Option<Reduction>) {
-        let (schedule, memory, reduction) = self.parts();
+        let Parts { schedule, memory, reduction, .. } = self.parts();
         (schedule.clone(), std::mem::take(memory), reduction.take())
     }
 }

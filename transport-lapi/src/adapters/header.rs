@@ -12,7 +12,7 @@ pub(crate) const FACTS_BYTES: usize = 56;
 const MAGIC: u64 = u64::from_be_bytes(*b"MPJ-LAPI");
 
 /// Changes whenever the meaning of any byte of a segment changes.
-const VERSION: u64 = 6;
+const VERSION: u64 = 7;
 
 /// The facts of a segment with `layout`, as they stand at its start.
 pub(crate) fn encode(layout: &Layout) -> [u8; FACTS_BYTES] {

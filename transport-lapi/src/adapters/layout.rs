@@ -55,6 +55,10 @@ const JOB_CELLS: usize = 1 << 16;
 /// Bulk bytes that all pairs of a job share, within the limits per pair.
 const JOB_BULK: usize = 32 << 20;
 
+/// Bulk bytes of one task towards all others, within the limits per pair: bodies go round and round there, so it
+/// should fit into a cache.
+const TASK_BULK: usize = 1 << 20;
+
 /// The sizes and places of one job's segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Layout {
@@ -75,7 +79,8 @@ impl Layout {
         }
         let pairs = tasks * tasks;
         let cells = floor_power_of_two(JOB_CELLS / pairs).clamp(16, 256);
-        let bulk = floor_power_of_two(JOB_BULK / pairs).clamp(32 << 10, 1 << 20);
+        let bulk = (JOB_BULK / pairs).min(TASK_BULK / (tasks - 1).max(1));
+        let bulk = floor_power_of_two(bulk).clamp(32 << 10, 1 << 20);
         Ok(Self { tasks, contexts, cells, bulk })
     }
 
@@ -236,9 +241,10 @@ mod tests {
             (layout.cells(), layout.bulk(), layout.max_body())
         };
         assert_eq!(sizes(1), (256, 1 << 20, 64 << 10));
-        assert_eq!(sizes(4), (256, 1 << 20, 64 << 10));
-        assert_eq!(sizes(8), (256, 512 << 10, 64 << 10));
-        assert_eq!(sizes(16), (256, 128 << 10, 32 << 10));
+        assert_eq!(sizes(2), (256, 1 << 20, 64 << 10));
+        assert_eq!(sizes(4), (256, 256 << 10, 64 << 10));
+        assert_eq!(sizes(8), (256, 128 << 10, 32 << 10));
+        assert_eq!(sizes(16), (256, 64 << 10, 16 << 10));
         assert_eq!(sizes(MAX_TASKS), (16, 32 << 10, 8 << 10));
     }
 
@@ -281,7 +287,7 @@ mod tests {
         assert_eq!(places(2), [0, 4_352, 5_120, 5_760, 6_400, 252_416, 2_431_488, 4_528_640]);
         assert_eq!(
             places(16),
-            [0, 7_936, 15_872, 18_304, 79_872, 20_971_520, 52_510_720, 54_607_872]
+            [0, 7_936, 15_872, 18_304, 79_872, 20_971_520, 36_782_080, 37_830_656]
         );
         assert_eq!(
             places(MAX_TASKS),
