@@ -35,7 +35,7 @@ mod tests;
 mod tree;
 
 pub use allgather::{allgather, allgatherv};
-pub use allreduce::allreduce;
+pub use allreduce::{Exchange, allreduce};
 pub use alltoall::alltoall;
 pub use barrier::barrier;
 pub(crate) use barrier::dissemination;

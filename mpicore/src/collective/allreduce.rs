@@ -6,29 +6,47 @@ use super::place::check_total;
 use super::schedule::Draft;
 use super::{Buffer, CollectiveError, Member, Operands, Place, Schedule, Scratch, doublings};
 
+/// What pairs of ranks exchange.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Exchange {
+    /// All that they have: the fewest messages.
+    Whole,
+    /// Half of what they have, until each rank has the results of one part; then the parts. Twice the messages, and a
+    /// multiple of the data that does not grow with the number of ranks.
+    Halves,
+}
+
 /// Combines `count` elements of all ranks and brings the results to all: MPI_Allreduce (MPI-4.1 section
-/// 6.9.6), by recursive doubling. Where the number of ranks is no power of two, as many of the first ranks
-/// as are too many hand their operands to the next rank before, and get the results from it after.
+/// 6.9.6), by recursive doubling, or by recursive halving and doubling. Where the number of ranks is no power of
+/// two, as many of the first ranks as are too many hand their operands to the next rank before, and get the
+/// results from it after.
 ///
-/// Operands are combined in the order of ranks and associated in the same way for all, so all ranks get
-/// the same bits. Either all ranks work in place or none does.
+/// Operands are combined in the order of ranks and associated in the same way for all elements, whatever is
+/// exchanged, so all ranks get the same bits. All ranks give the same exchange, and either all work in place or none
+/// does.
 ///
 /// # Errors
 /// [`CollectiveError::Count`] if `count` is more than `i64::MAX`.
 ///
 /// ```
-/// use mpicore::collective::{Member, Operands, allreduce};
-/// let schedule = allreduce(Member::new(0, 8)?, 1, Operands::Input)?;
+/// use mpicore::collective::{Exchange, Member, Operands, allreduce};
+/// let schedule = allreduce(Member::new(0, 8)?, 1, Operands::Input, Exchange::Whole)?;
 /// assert_eq!((schedule.rounds().count(), schedule.messages()), (3, 6));
+/// let schedule = allreduce(Member::new(0, 8)?, 8000, Operands::Input, Exchange::Halves)?;
+/// assert_eq!((schedule.rounds().count(), schedule.messages()), (6, 12));
 /// # Ok::<(), mpicore::collective::CollectiveError>(())
 /// ```
 pub fn allreduce(
     member: Member,
     count: u64,
     operands: Operands,
+    exchange: Exchange,
 ) -> Result<Schedule, CollectiveError> {
     check_total(count, 1)?;
-    let mut draft = Draft::new("allreduce by recursive doubling");
+    let mut draft = Draft::new(match exchange {
+        Exchange::Whole => "allreduce by recursive doubling",
+        Exchange::Halves => "allreduce by recursive halving and doubling",
+    });
     let output = Place::first(Buffer::Output, count);
     let held = Place::first(operands.buffer(), count);
     let folded = Folded::of(member.size);
@@ -45,26 +63,71 @@ pub fn allreduce(
     let handed_over = folded.handed_over(position, member.rank);
     if let Some(lower) = handed_over {
         draft.receive(lower, partial.landing());
-        partial.absorb_lower(&mut draft);
+        partial.absorb(&mut draft, true);
     }
-    for distance in doublings(folded.positions) {
+    let partners = doublings(folded.positions).map(|distance| {
         let partner = position ^ distance;
-        let peer = folded.rank_at(partner);
-        draft.end_round();
-        draft.send(peer, partial.held());
-        draft.receive(peer, partial.landing());
-        if partner < position {
-            partial.absorb_lower(&mut draft);
-        } else {
-            partial.absorb_higher(&mut draft);
-        }
+        Partner { rank: folded.rank_at(partner), is_lower: partner < position }
+    });
+    match exchange {
+        Exchange::Whole => exchange_whole(&mut draft, partial, partners, output),
+        Exchange::Halves => exchange_halves(&mut draft, partial, partners, output),
     }
-    partial.settle(&mut draft, output);
     if let Some(lower) = handed_over {
         draft.end_round();
         draft.send(lower, output);
     }
     Ok(draft.finish())
+}
+
+/// Whom a rank exchanges with.
+struct Partner {
+    rank: u32,
+    /// Whether what it has comes from lower ranks.
+    is_lower: bool,
+}
+
+fn exchange_whole(
+    draft: &mut Draft,
+    mut partial: Partial,
+    partners: impl Iterator<Item = Partner>,
+    output: Place,
+) {
+    for Partner { rank, is_lower } in partners {
+        draft.end_round();
+        draft.send(rank, partial.held());
+        draft.receive(rank, partial.landing());
+        partial.absorb(draft, is_lower);
+    }
+    partial.settle(draft, output);
+}
+
+fn exchange_halves(
+    draft: &mut Draft,
+    mut partial: Partial,
+    partners: impl Iterator<Item = Partner>,
+    output: Place,
+) {
+    // Of the output, what this rank goes on with, and what each partner has taken over.
+    let (mut kept, mut theirs) = (output, Vec::new());
+    for Partner { rank, is_lower } in partners {
+        let (low, high) = kept.halves();
+        let (keep, give) = if is_lower { (high, low) } else { (low, high) };
+        draft.end_round();
+        draft.send(rank, partial.held().over(give));
+        partial.narrow(keep);
+        draft.receive(rank, partial.landing());
+        partial.absorb(draft, is_lower);
+        theirs.push((rank, kept, give));
+        kept = keep;
+    }
+    partial.settle(draft, kept);
+    for (rank, both, taken) in theirs.into_iter().rev() {
+        draft.end_round();
+        draft.send(rank, kept);
+        draft.receive(rank, taken);
+        kept = both;
+    }
 }
 
 /// The ranks that take part in recursive doubling: of the first ones, two for each that is too many, only

@@ -31,8 +31,19 @@ impl Partial {
         *self.free.last().expect("a place is free for the next operand")
     }
 
-    /// Combines what was received from ranks that are lower than those of the result.
-    pub(super) fn absorb_lower(&mut self, draft: &mut Draft) {
+    /// Goes on with the elements alone that `part` has in its own buffer.
+    pub(super) fn narrow(&mut self, part: Place) {
+        for place in self.free.iter_mut().chain([&mut self.held]) {
+            *place = place.over(part);
+        }
+    }
+
+    /// Combines what was received from ranks that are lower, or higher, than those of the result.
+    pub(super) fn absorb(&mut self, draft: &mut Draft, is_lower: bool) {
+        if is_lower { self.absorb_lower(draft) } else { self.absorb_higher(draft) }
+    }
+
+    fn absorb_lower(&mut self, draft: &mut Draft) {
         let landing = self.landing();
         if self.held.buffer == Buffer::Input {
             let copy = self.free.remove(0);
@@ -42,8 +53,7 @@ impl Partial {
         draft.reduce(landing, self.held);
     }
 
-    /// Combines what was received from ranks that are higher than those of the result.
-    pub(super) fn absorb_higher(&mut self, draft: &mut Draft) {
+    fn absorb_higher(&mut self, draft: &mut Draft) {
         let landing = self.free.pop().expect("what was received has a place");
         draft.reduce(self.held, landing);
         if self.held.buffer != Buffer::Input {

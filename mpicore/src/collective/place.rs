@@ -97,6 +97,19 @@ impl Place {
         Self { buffer, part: Part::Elements { first, count } }
     }
 
+    /// The first and the second half of its elements.
+    pub(super) fn halves(self) -> (Self, Self) {
+        let Part::Elements { first, count } = self.part else { return (self, self) };
+        let half = count / 2;
+        let part = |first, count| Self { part: Part::Elements { first, count }, ..self };
+        (part(first, half), part(first.saturating_add_unsigned(half), count - half))
+    }
+
+    /// The elements that have the indices of `other`, in this buffer.
+    pub(super) fn over(self, other: Self) -> Self {
+        Self { part: other.part, ..self }
+    }
+
     /// Equal blocks `first_block` to `first_block + blocks - 1` of `count` elements each.
     pub(super) fn blocks(buffer: Buffer, first_block: u32, blocks: u32, count: u64) -> Self {
         Self::elements(buffer, u64::from(first_block) * count, u64::from(blocks) * count)

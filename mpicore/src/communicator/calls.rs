@@ -13,10 +13,15 @@ use mpjdev::Call;
 
 use super::Communicator;
 use super::workspace::{InUse, Key};
-use crate::collective::{self, Blocks, CollectiveError, Member, Operands, Order, Schedule};
+use crate::collective::{
+    self, Blocks, CollectiveError, Exchange, Member, Operands, Order, Schedule,
+};
 use crate::error::Error;
 use crate::memory::{Input, Output, Reduction};
 use crate::plan::{self, Plan};
+
+/// From how many bytes on an allreduce exchanges halves: there, the time of the data is more than that of the messages.
+const HALVES_FROM: u64 = 64 << 10;
 
 /// What a rank sends: the buffer and how many elements; or nothing, where it works in place.
 pub type Sent = Option<(Input, u64)>;
@@ -258,10 +263,14 @@ impl Communicator {
         count: u64,
         reduction: Reduction,
     ) -> Result<Plan<'_>, Error> {
+        let exchange = match reduction.bytes(count) {
+            Some(bytes) if bytes >= HALVES_FROM => Exchange::Halves,
+            _ => Exchange::Whole,
+        };
         self.combine(Call::Allreduce, (input, output), reduction, |operands| {
-            let key = (Call::Allreduce, [Some(count), Some(operands as u64), None, None]);
-            self.schedule("this reduction", key, |member| {
-                collective::allreduce(member, count, operands)
+            let given = [Some(count), Some(operands as u64), Some(exchange as u64), None];
+            self.schedule("this reduction", (Call::Allreduce, given), |member| {
+                collective::allreduce(member, count, operands, exchange)
             })
         })
     }

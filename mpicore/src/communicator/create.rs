@@ -12,7 +12,7 @@ use mpjdev::{CALL_NUMBERS, Call};
 use super::attribute::{Attributes, Copied};
 use super::{Communicator, Origin};
 use crate::collective::inter::{self, InterMember};
-use crate::collective::{self, Blocks, Member, Operands};
+use crate::collective::{self, Blocks, Exchange, Member, Operands};
 use crate::context_ids::{Agreement, Round};
 use crate::error::Error;
 use crate::group::Group;
@@ -345,7 +345,8 @@ impl Communicator {
         member: Member,
         words: Vec<u64>,
     ) -> Result<Plan<'_>, Error> {
-        let schedule = collective::allreduce(member, words.len() as u64, Operands::InPlace)?;
+        let (count, whole) = (words.len() as u64, Exchange::Whole);
+        let schedule = collective::allreduce(member, count, Operands::InPlace, whole)?;
         let buffers = (Input::none(), Output::keeping(words));
         let mut work = self.0.workspace.with(schedule);
         work.fill(buffers, Some(Reduction::highest()))?;

@@ -57,6 +57,14 @@ impl Reduction {
         Ok(())
     }
 
+    /// How many bytes so many elements are, where that is known at once.
+    pub(crate) fn bytes(&self, count: u64) -> Option<u64> {
+        match self.operand {
+            Operand::Kind(kind) => Some(count.saturating_mul(kind.size() as u64)),
+            Operand::Elements(_) | Operand::Described(_) => None,
+        }
+    }
+
     /// The datatype of one element, if it is to have them side by side.
     pub(super) fn element(&self) -> Option<Datatype> {
         match self.operand {

@@ -3,7 +3,7 @@
 
 use super::{Actor, COUNTS, SIZES, elements, joined, member, outputs, unset};
 use crate::collective::{
-    CollectiveError, Local, Member, Operands, Order, Schedule, allreduce, exscan, reduce,
+    CollectiveError, Exchange, Local, Member, Operands, Order, Schedule, allreduce, exscan, reduce,
     reduce_scatter, reduce_scatter_block, scan,
 };
 
@@ -81,11 +81,18 @@ fn reduce_combines_in_the_order_of_ranks_or_in_any() {
     }
 }
 
+/// The outputs of an allreduce.
+fn allreduced(case: (u32, u64, Operands), exchange: Exchange, op: super::Op) -> Vec<Vec<String>> {
+    symmetric(case, |member, count, place| allreduce(member, count, place, exchange), op)
+}
+
 #[test]
 fn allreduce_combines_in_the_order_of_ranks() {
     for case @ (size, count, _) in cases() {
         let expected = vec![in_order(size, 0, count); size as usize];
-        assert_eq!(symmetric(case, allreduce, joined), expected, "{case:?}");
+        for exchange in [Exchange::Whole, Exchange::Halves] {
+            assert_eq!(allreduced(case, exchange, joined), expected, "{case:?} {exchange:?}");
+        }
     }
 }
 
@@ -93,11 +100,12 @@ fn allreduce_combines_in_the_order_of_ranks() {
 fn allreduce_associates_in_the_same_way_for_all() {
     for size in SIZES {
         for place in [Operands::Input, Operands::InPlace] {
-            let trees = symmetric((size, 2, place), allreduce, tree);
+            let trees = allreduced((size, 7, place), Exchange::Whole, tree);
             assert!(trees.iter().all(|tree| *tree == trees[0]), "{trees:?}");
+            assert_eq!(allreduced((size, 7, place), Exchange::Halves, tree), trees);
         }
     }
-    let three = symmetric((3, 1, Operands::Input), allreduce, tree);
+    let three = allreduced((3, 1, Operands::Input), Exchange::Whole, tree);
     assert_eq!(three[0], ["((<0.0> <1.0>) <2.0>)"]);
 }
 
@@ -178,7 +186,7 @@ fn the_root_of_a_reduction_copies_nothing() {
 fn reductions_of_many_ranks_have_few_rounds() {
     let rounds = |schedule: Schedule| schedule.rounds().count();
     let last = member(1023, 1024);
-    assert_eq!(rounds(allreduce(last, 1, Operands::Input).unwrap()), 10);
+    assert_eq!(rounds(allreduce(last, 1, Operands::Input, Exchange::Whole).unwrap()), 10);
     assert_eq!(rounds(scan(last, 1, Operands::InPlace).unwrap()), 10);
     let top = reduce(member(0, 1024), 0, 1, Operands::Input, Order::Ranks).unwrap();
     assert!(top.rounds().all(|round| round.messages.len() == 1));

@@ -4,9 +4,9 @@ use super::member;
 use crate::ErrorClass;
 use crate::collective::inter::{self, InterMember, Root};
 use crate::collective::{
-    Blocks, CollectiveError, Member, Operands, Order, Schedule, allgather, allgatherv, allreduce,
-    alltoall, bcast, exscan, gather, gatherv, reduce, reduce_scatter, reduce_scatter_block, scan,
-    scatter, scatterv,
+    Blocks, CollectiveError, Exchange, Member, Operands, Order, Schedule, allgather, allgatherv,
+    allreduce, alltoall, bcast, exscan, gather, gatherv, reduce, reduce_scatter,
+    reduce_scatter_block, scan, scatter, scatterv,
 };
 
 const TOO_MANY: u64 = i64::MAX as u64 + 1;
@@ -94,7 +94,7 @@ fn more_elements_than_can_be_indexed_are_refused() {
     let once = CollectiveError::Count { count: TOO_MANY, blocks: 1 };
     for built in [
         bcast(me, 0, TOO_MANY),
-        allreduce(me, TOO_MANY, input),
+        allreduce(me, TOO_MANY, input, Exchange::Halves),
         scan(me, TOO_MANY, input),
         exscan(me, TOO_MANY, input),
         gatherv(me, 0, Some(TOO_MANY), NONE),
@@ -143,6 +143,9 @@ fn the_largest_communicator_has_schedules() {
         let me = member(rank, u32::MAX);
         assert!(super::barrier(me).messages() >= 2);
         assert!(bcast(me, last.rank(), 1).is_ok() && scan(me, 1, Operands::Input).is_ok());
-        assert!(gather(me, 7, Some(1), 1).is_ok() && allreduce(me, 1, Operands::Input).is_ok());
+        assert!(
+            gather(me, 7, Some(1), 1).is_ok()
+                && allreduce(me, 1, Operands::Input, Exchange::Whole).is_ok()
+        );
     }
 }
