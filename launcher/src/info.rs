@@ -164,8 +164,7 @@ fn exceptions(backend: BackendChoice, said: &str) -> Vec<String> {
     let line = |(from, circumstance): (usize, Circumstance)| {
         let when = match circumstance {
             Circumstance::HugePages => "their data lie in huge pages",
-            Circumstance::Far => "the receiver's processor is found to be far away",
-            Circumstance::Alone => "no other waits for the receiver",
+            Circumstance::Alone => "no other waits for the receiver, whose processor is near",
         };
         format!("from {from} bytes on by rendezvous, if get reads memory and {when}")
     };

@@ -28,9 +28,10 @@ impl<A: Adapter> Device<A> {
             Circumstance::HugePages => {
                 span.is_some_and(|span| huge::holds(span.addr(), span.len()))
             }
-            Circumstance::Far => session.is_far(dest),
             Circumstance::Alone => {
-                session.is_clear(dest) && session.state.exposed[dest as usize] == 0
+                session.is_clear(dest)
+                    && session.state.exposed[dest as usize] == 0
+                    && !session.is_far(dest)
             }
         };
         self.table().choose(data.len(), |circumstance| reads && holds(circumstance))

@@ -111,7 +111,7 @@ impl From<Ranges<Protocol>> for Table {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use Circumstance::{Alone, Far, HugePages};
+    use Circumstance::{Alone, HugePages};
     use Protocol::{Eager, Rendezvous};
 
     /// The worked examples of the selection rule: ranges up to 100, 1000 and 10000.
@@ -181,10 +181,10 @@ mod tests {
             (vec![1000], vec![Eager, Rendezvous]),
         ] {
             let ordinary = Table::new(bounds, protocols).unwrap();
-            let table = ordinary.clone().with_rendezvous_from(100, Far);
+            let table = ordinary.clone().with_rendezvous_from(100, Alone);
             for len in [0, 1, 50, 51, 99, 100, 101, 1000, 1001, usize::MAX] {
                 let expected = if len >= 100 { Rendezvous } else { Eager };
-                assert_eq!(table.choose(len, |it| it == Far), expected, "{len} bytes, far");
+                assert_eq!(table.choose(len, |it| it == Alone), expected, "{len} bytes, alone");
                 assert_eq!(table.choose(len, |_| false), ordinary.protocol(len), "{len}");
             }
         }

@@ -17,6 +17,7 @@
 use std::marker::PhantomData;
 
 use crate::copy::{copy_blocks, copy_short};
+use crate::sys::copy_past_caches;
 
 /// Memory that a transfer reads: `udata` of LAPI_Amsend, or the target side of LAPI_Get.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -264,6 +265,15 @@ impl<'a> RecvPart<'a> {
             unsafe { copy_short(from.ptr, self.ptr, len) };
         }
         len
+    }
+
+    /// [`RecvPart::store`] of bytes that another processor reads next, and this one does not.
+    pub(crate) fn store_past_caches(&mut self, from: ForeignBytes<'_>) {
+        let len = from.len.min(self.len);
+        if len > 0 {
+            // SAFETY: as in `store`.
+            unsafe { copy_past_caches(from.ptr, self.ptr, len) };
+        }
     }
 
     /// Copies `len` bytes of `from`, from `from_at` on, to `at`; none if one of the two has no such bytes.

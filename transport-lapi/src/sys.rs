@@ -51,12 +51,14 @@ fn moved(answer: isize, len: usize) -> io::Result<usize> {
     }
 }
 
-pub(crate) use processor::{prefetch, prefetch_to_write};
+pub(crate) use processor::{copy_past_caches, prefetch, prefetch_to_write};
 
 #[cfg(all(target_arch = "x86_64", not(miri), not(loom)))]
 mod processor {
     use std::arch::asm;
-    use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+    use std::arch::x86_64::{
+        __m128i, _MM_HINT_T0, _mm_loadu_si128, _mm_prefetch, _mm_sfence, _mm_stream_si128,
+    };
 
     /// Asks the processor to fetch the cache line at `at`, which need not even be mapped.
     #[inline(always)]
@@ -70,6 +72,31 @@ mod processor {
     pub(crate) fn prefetch_to_write<T>(at: *const T) {
         // SAFETY: as above; processors that do not know the instruction do nothing.
         unsafe { asm!("prefetchw [{0}]", in(reg) at, options(nostack, preserves_flags, readonly)) };
+    }
+
+    /// Copies as [`std::ptr::copy_nonoverlapping`] does, but not through this processor's caches: what is written goes
+    /// to memory, and no line is fetched before it is overwritten.
+    ///
+    /// # Safety
+    /// As there, for `len` bytes.
+    pub(crate) unsafe fn copy_past_caches(from: *const u8, to: *mut u8, len: usize) {
+        const STEP: usize = size_of::<__m128i>();
+        // What comes before the first place where such a store may begin.
+        let head = to.align_offset(STEP).min(len);
+        let steps = (len - head) / STEP;
+        let tail = head + steps * STEP;
+        // SAFETY: the three parts make up `len` bytes, which the caller answers for. Stores of the second one are
+        // aligned, and the fence orders them before what is stored next, as all other stores are.
+        unsafe {
+            std::ptr::copy_nonoverlapping(from, to, head);
+            let (source, place) = (from.add(head), to.add(head).cast::<__m128i>());
+            for step in 0..steps {
+                let sixteen = _mm_loadu_si128(source.add(step * STEP).cast());
+                _mm_stream_si128(place.add(step), sixteen);
+            }
+            _mm_sfence();
+            std::ptr::copy_nonoverlapping(from.add(tail), to.add(tail), len - tail);
+        }
     }
 }
 
@@ -90,6 +117,8 @@ mod processor {
         // SAFETY: as above.
         unsafe { asm!("prfm pstl1keep, [{at}]", at = in(reg) at, options(nostack, readonly)) };
     }
+
+    pub(crate) use std::ptr::copy_nonoverlapping as copy_past_caches;
 }
 
 /// Elsewhere, in models and under Miri nothing is asked for.
@@ -98,4 +127,6 @@ mod processor {
     pub(crate) fn prefetch<T>(_: *const T) {}
 
     pub(crate) fn prefetch_to_write<T>(_: *const T) {}
+
+    pub(crate) use std::ptr::copy_nonoverlapping as copy_past_caches;
 }

@@ -78,6 +78,7 @@ impl<'m> BulkProducer<'m> {
     pub(crate) fn store(
         &mut self,
         body: Piece<'_>,
+        past_caches: bool,
         freed: &AtomicU32,
     ) -> Result<Option<u32>, RingDamage> {
         assert!(body.len() <= quarter(self.lines), "callers respect Caps::max_body");
@@ -95,7 +96,11 @@ impl<'m> BulkProducer<'m> {
         lend(self.lines, start, |to| {
             // SAFETY: `start..end` does not cross the end of the area and lies at most one area
             // before what was freed, so B1 makes it the producer's.
-            body.copy_to(unsafe { RecvPart::new(to, body.len()) });
+            let mut place = unsafe { RecvPart::new(to, body.len()) };
+            match body {
+                Piece::Span(span) if past_caches => place.store_past_caches(span.foreign()),
+                body => body.copy_to(place),
+            }
         });
         self.position = end;
         Ok(Some(start))

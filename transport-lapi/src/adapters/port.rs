@@ -16,7 +16,6 @@ use std::time::Duration;
 
 use crate::adapter::{AdapterError, Doorbell, Events, Post, Standing, TaskId, WaitBoard};
 use crate::adapters::arrivals::{MOST_POLLED, Visits};
-use crate::adapters::distance::Distance;
 use crate::adapters::doorbell::{Bell, Fences, has_woken};
 use crate::adapters::ring::{Consumer, Producer, RingDamage};
 use crate::adapters::segment::Segment;
@@ -32,7 +31,6 @@ const STREAM: u32 = 4;
 struct ToTarget {
     producer: Producer<'static>,
     bell: &'static Bell,
-    distance: Distance,
     /// Where the ring that comes from there stood when the last frame went there.
     heard: u32,
     /// Frames that have gone there since that ring moved, at most [`STREAM`].
@@ -74,7 +72,6 @@ impl Port {
         let targets = peers.clone().map(|target| ToTarget {
             producer: Producer::new(lasting.ring(me, target)),
             bell: &lasting.task(target).bell.0,
-            distance: Distance::default(),
             heard: 0,
             in_a_row: 0,
         });
@@ -224,8 +221,7 @@ impl Port {
 
     /// See [`crate::adapter::Adapter::is_far`].
     pub(crate) fn is_far(&mut self, target: TaskId) -> bool {
-        let ToTarget { producer, distance, .. } = &mut self.targets[target as usize];
-        distance.ask(|| producer.look())
+        self.targets[target as usize].producer.is_far()
     }
 
     /// This task has copied a part of a long message itself: that is progress, too.

@@ -21,10 +21,11 @@
 #![allow(unsafe_code, reason = "the cells are memory shared with a peer")]
 
 use std::mem::MaybeUninit;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use crate::adapter::{Events, Frame, Post, SHORT_HEAD, TaskId};
 use crate::adapters::bulk::{BulkConsumer, BulkLine, BulkProducer};
+use crate::adapters::distance::Distance;
 use crate::adapters::layout::{CELL_BYTES, INDICES_BYTES, LINE};
 use crate::body::Piece;
 use crate::copy::copy_short;
@@ -45,6 +46,10 @@ pub(crate) const MAX_HEAD: usize = 256;
 const INLINE: u16 = 0;
 /// The body lies in the bulk area.
 const BULK: u16 = 1;
+
+/// From this length on, bodies for a processor that is far away are stored past the caches: the lines would be fetched from
+/// there to be overwritten, and fetched back to be read.
+const PAST_CACHES: usize = 4 << 10;
 
 /// What stands beside the lap of a frame with a short head whose body lies in the cell.
 const SHORT_INLINE: u32 = SHORT_HEAD as u32 | (INLINE as u32) << 16;
@@ -67,6 +72,13 @@ unsafe impl Sync for Cell {}
 pub(crate) struct Indices {
     cells: AtomicU32,
     bulk: AtomicU32,
+}
+
+impl Indices {
+    /// What both are now.
+    fn both(&self) -> (u32, u32) {
+        (self.cells.load(Ordering::Relaxed), self.bulk.load(Ordering::Relaxed))
+    }
 }
 
 const _: () = assert!(
@@ -134,14 +146,23 @@ pub(crate) struct Producer<'m> {
     bulk: BulkProducer<'m>,
     /// Bytes of the cell that the last frame took.
     last: usize,
-    /// What [`Producer::look`] saw last.
+    distance: Distance,
+    /// What the consumer's line held when this end looked at it last.
     seen: (u32, u32),
 }
 
 impl<'m> Producer<'m> {
     pub(crate) fn new(ring: Ring<'m>) -> Self {
         let bulk = BulkProducer::new(ring.bulk);
-        Self { ring, position: 0, freed: 0, bulk, last: 0, seen: (0, 0) }
+        Self {
+            ring,
+            position: 0,
+            freed: 0,
+            bulk,
+            last: 0,
+            distance: Distance::default(),
+            seen: (0, 0),
+        }
     }
 
     /// Offers one frame. [`Post::Full`] took nothing.
@@ -177,7 +198,13 @@ impl<'m> Producer<'m> {
             self.publish(head, ForeignBytes::from_slice(&packed[..len]), INLINE, len as u64);
             return Ok(Post::Taken);
         }
-        let Some(start) = self.bulk.store(body, &self.ring.indices.bulk)? else {
+        let past_caches = len >= PAST_CACHES && self.is_far();
+        let freed = self.bulk.freed;
+        let stored = self.bulk.store(body, past_caches, &self.ring.indices.bulk)?;
+        if self.bulk.freed != freed {
+            self.seen = self.ring.indices.both();
+        }
+        let Some(start) = stored else {
             return Ok(Post::Full);
         };
         let nothing = ForeignBytes::from_slice(&[]);
@@ -218,14 +245,16 @@ impl<'m> Producer<'m> {
         }
     }
 
-    /// How long it takes to read what the consumer has written; `None` if it has written nothing since
-    /// the last look. The values are not used: a claim that says nothing can do no harm.
-    pub(crate) fn look(&mut self) -> Option<Duration> {
-        let Indices { cells, bulk } = self.ring.indices;
-        let start = Instant::now();
-        let seen = (cells.load(Ordering::Relaxed), bulk.load(Ordering::Relaxed));
-        let took = start.elapsed();
-        (std::mem::replace(&mut self.seen, seen) != seen).then_some(took)
+    /// Whether the consumer's processor is far away. Now and then, where the consumer has written its line since this
+    /// end looked at it, a look is timed. The values are not used: a claim that says nothing can do no harm.
+    pub(crate) fn is_far(&mut self) -> bool {
+        let Self { ring, distance, seen, .. } = self;
+        distance.ask(|| {
+            let start = Instant::now();
+            let now = ring.indices.both();
+            let took = start.elapsed();
+            (std::mem::replace(seen, now) != now).then_some(took)
+        })
     }
 
     /// The next position that is filled.
@@ -248,6 +277,7 @@ impl<'m> Producer<'m> {
             return Err(RingDamage::CellCredit);
         }
         self.freed = claim;
+        self.seen = self.ring.indices.both();
         Ok(self.full())
     }
 }

@@ -31,22 +31,17 @@ pub enum Circumstance {
     /// The data lie in huge pages: the kernel finds its way through them so much faster that one copy
     /// beats the pipeline's two.
     HugePages,
-    /// The processors of the two ranks are far from each other: the pipeline moves each byte twice
-    /// between them, Get once.
-    Far,
-    /// No other message waits to be sent to that rank, or to be fetched by it: both ends are free to copy
-    /// this one, each a half.
-    /// In a row of messages the pipeline keeps both busy anyway, and its data are warmer.
+    /// No other message waits to be sent to that rank, or to be fetched by it, and its processor is near: both ends
+    /// are free to copy this one, each a half.
+    /// In a row of messages the pipeline keeps both busy anyway, and its data are warmer; to a processor far away it
+    /// stores past the caches.
     Alone,
 }
 
 /// From how many bytes on which circumstance speaks for a rendezvous, where the protocol is chosen by
 /// size and Get reads memory itself.
-pub const RENDEZVOUS_FROM: [(usize, Circumstance); 3] = [
-    (128 << 10, Circumstance::HugePages),
-    (32 << 10, Circumstance::Far),
-    (256 << 10, Circumstance::Alone),
-];
+pub const RENDEZVOUS_FROM: [(usize, Circumstance); 2] =
+    [(128 << 10, Circumstance::HugePages), (256 << 10, Circumstance::Alone)];
 
 /// Bounds of the protocol table, in bytes.
 const BOUND: Legal = Legal { least: 256, most: 1 << 30, step: 256 };
