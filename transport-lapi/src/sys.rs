@@ -130,3 +130,23 @@ mod processor {
 
     pub(crate) use std::ptr::copy_nonoverlapping as copy_past_caches;
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use crate::region::{ForeignBytes, RecvPart};
+
+    #[test]
+    fn what_is_stored_past_the_caches_is_there_and_nothing_else() {
+        let from: Vec<u8> = (1..=200).collect();
+        for start in 0..17 {
+            for len in 0..=150 {
+                let mut to = [0; 200];
+                let data = ForeignBytes::from_slice(&from[start / 2..start / 2 + len]);
+                RecvPart::of_slice(&mut to[start..]).store_past_caches(data);
+                assert_eq!(to[start..start + len], from[start / 2..start / 2 + len]);
+                let around = to[..start].iter().chain(&to[start + len..]);
+                assert!(around.into_iter().all(|&byte| byte == 0), "{len} bytes at {start}");
+            }
+        }
+    }
+}

@@ -9,7 +9,7 @@ use super::{Blocks, Buffer, CollectiveError, Member, Place, Schedule, wrapped};
 const TOGETHER: usize = 32;
 
 /// Brings one block of each rank's input to each rank: MPI_Alltoall, MPI_Alltoallv or MPI_Alltoallw
-/// (MPI-4.1 section 6.8), as the blocks are equal, listed or typed. Ranks [exchange in pairs](partner), many at a time.
+/// (MPI-4.1 section 6.8), as the blocks are equal, listed or typed. Ranks exchange in pairs, many at a time.
 ///
 /// `send` describes the blocks of the input; `None` is MPI_IN_PLACE: each block of the output is sent,
 /// and replaced by what comes from the same rank, one after another through a scratch area with room for one block.
