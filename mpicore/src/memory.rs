@@ -115,6 +115,20 @@ impl Output {
     }
 }
 
+impl Input {
+    /// Bytes of data of an element.
+    pub(crate) fn data_size(&self) -> usize {
+        self.area.data_size()
+    }
+}
+
+impl Output {
+    /// Bytes of data of an element.
+    pub(crate) fn data_size(&self) -> usize {
+        self.area.data_size()
+    }
+}
+
 /// Units of the largest scratch area that is kept for the next call.
 const LARGEST_KEPT: usize = (64 << 10) / size_of::<u128>();
 

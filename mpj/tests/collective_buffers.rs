@@ -38,6 +38,50 @@ struct Padded {
     large: u32,
 }
 
+/// Long reductions divide their operands, wherever these lie on a rank.
+#[test]
+fn ranks_reduce_parts_of_matrices_with_slices() {
+    // Three of five columns, and one of two; more than 64 KiB, less, and rows that are no multiple of the ranks.
+    for (ranks, rows) in [(2, 2_733), (3, 2_731), (4, 2_733), (3, 1_001)] {
+        job(ranks, move |world| {
+            let me = world.rank() as f64;
+            let given = |index: usize| me * 10.0 + index as f64;
+            let sum = |index: usize| {
+                let ranks = world.size() as f64;
+                ranks * (ranks - 1.0) / 2.0 * 10.0 + ranks * index as f64
+            };
+            let sums: Vec<f64> = (0..3 * rows).map(sum).collect();
+            let mut matrix = vec![-1.0; 5 * rows];
+            for index in 0..3 * rows {
+                matrix[index / 3 * 5 + 1 + index % 3] = given(index);
+            }
+            let mut slice: Vec<f64> = (0..3 * rows).map(given).collect();
+            if me == 0.0 {
+                let mut part = mpj::block_mut(&mut matrix, 5, .., 1..4).unwrap();
+                world.all_reduce(&mut part, Op::Sum).unwrap();
+                for (row, sums) in matrix.chunks(5).zip(sums.chunks(3)) {
+                    assert_eq!((row[0], &row[1..4], row[4]), (-1.0, sums, -1.0));
+                }
+            } else {
+                world.all_reduce(&mut slice[..], Op::Sum).unwrap();
+                assert_eq!(slice, sums);
+            }
+
+            let mut spread = vec![-2.0; 6 * rows];
+            (0..3 * rows).for_each(|index| spread[2 * index] = given(index));
+            let mut slice: Vec<f64> = (0..3 * rows).map(given).collect();
+            if me == 1.0 {
+                world.all_reduce(&mut column_mut(&mut spread, 2, 0).unwrap(), Op::Sum).unwrap();
+                let expected = sums.iter().flat_map(|sum| [*sum, -2.0]);
+                assert!(spread.iter().copied().eq(expected));
+            } else {
+                world.all_reduce(&mut slice[..], Op::Sum).unwrap();
+                assert_eq!(slice, sums);
+            }
+        });
+    }
+}
+
 #[test]
 fn reductions_leave_what_lies_between_the_elements() {
     job(3, |world| {

@@ -31,7 +31,7 @@ impl<A: Adapter> Device<A> {
             Circumstance::Alone => {
                 session.is_clear(dest)
                     && session.state.exposed[dest as usize] == 0
-                    && !session.is_far(dest)
+                    && !session.stores_past_caches(dest)
             }
         };
         self.table().choose(data.len(), |circumstance| reads && holds(circumstance))

@@ -369,7 +369,7 @@ struct All<'a, A: Adapter, F> {
 impl<A: Adapter, F: FnMut(Result<Status, Error>)> Awaited<A, State> for All<'_, A, F> {
     type Answer = ();
 
-    /// One for each operation that is under way, as of [`Operated`].
+    /// One for each operation from the first one on that has not ended, as of [`Operated`].
     #[inline]
     fn frames(&self) -> usize {
         self.requests.len() - self.next

@@ -339,9 +339,9 @@ pub unsafe trait Adapter: Send + 'static {
     /// Whether `task` was declared lost.
     fn is_lost(&self, task: TaskId) -> bool;
 
-    /// Whether the processor of `target` is far from this task's, as far as the adapter knows by now: a
+    /// Whether long bodies for `target` are stored past the caches, as far as the adapter knows by now: a
     /// hint for who chooses how to send a long message. May change from call to call.
-    fn is_far(&mut self, target: TaskId) -> bool {
+    fn stores_past_caches(&mut self, target: TaskId) -> bool {
         let _ = target;
         false
     }

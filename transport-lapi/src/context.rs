@@ -425,7 +425,8 @@ impl<A: Adapter, S> Context<A, S> {
                 self.bell.retract();
                 break;
             }
-            let looked = session.progress().and_then(|done| match awaited.look(session) {
+            let polled = session.progress_within(awaited.frames());
+            let looked = polled.and_then(|done| match awaited.look(session) {
                 None if notice_losses(session, awaited)? => Ok((1, awaited.look(session))),
                 answer => Ok((done, answer)),
             });

@@ -52,10 +52,10 @@ impl<A: Adapter, S> Session<A, S> {
         amsend::steps(uhdr, &self.adapter.caps(), &self.engine.outbox.pieces)
     }
 
-    /// Whether the processor of `target` is far from this task's, as far as is known by now: then a get,
-    /// which moves each byte once between the two, is worth more.
-    pub fn is_far(&mut self, target: TaskId) -> bool {
-        self.adapter.is_far(target)
+    /// Whether long bodies for `target` are stored past the caches, as far as is known by now: then a get, which reads
+    /// through them, is worth less.
+    pub fn stores_past_caches(&mut self, target: TaskId) -> bool {
+        self.adapter.stores_past_caches(target)
     }
 
     /// Whether nothing waits to be sent to `target`.

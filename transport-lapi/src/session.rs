@@ -258,7 +258,8 @@ impl<A: Adapter, S> Session<A, S> {
     /// [`Session::round`] inlined: each turn of a spin is one, so this is on the path of every message, and mostly
     /// there is nothing but arrivals.
     #[inline(always)]
-    pub(crate) fn turn(&mut self, budget: usize) -> usize {
+    pub(crate) fn turn(&mut self, frames: usize) -> usize {
+        let budget = frames.clamp(1, BUDGET);
         let Self { state, adapter, engine, trouble, .. } = self;
         let mut done = match adapter.poll(budget, &mut Dispatcher { state, engine, trouble }) {
             Ok(arrived) => arrived,

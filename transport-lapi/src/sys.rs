@@ -1,6 +1,6 @@
-//! The system calls that rustix does not offer, and the processor's prefetches.
+//! The system calls that rustix does not offer, the processor's prefetches and its stores past the caches.
 //!
-//! Used by [`crate::adapters`] only.
+//! Used by [`crate::adapters`], and by [`crate::region`] for them.
 //!
 //! - SC1: `process_vm_readv` writes only into the local vector that it is given, at most its length,
 //!   and `process_vm_writev` only reads it; whatever is wrong with the remote address is an error,
@@ -51,7 +51,7 @@ fn moved(answer: isize, len: usize) -> io::Result<usize> {
     }
 }
 
-pub(crate) use processor::{copy_past_caches, prefetch, prefetch_to_write};
+pub(crate) use processor::{STORES_PAST_CACHES, copy_past_caches, prefetch, prefetch_to_write};
 
 #[cfg(all(target_arch = "x86_64", not(miri), not(loom)))]
 mod processor {
@@ -73,6 +73,9 @@ mod processor {
         // SAFETY: as above; processors that do not know the instruction do nothing.
         unsafe { asm!("prefetchw [{0}]", in(reg) at, options(nostack, preserves_flags, readonly)) };
     }
+
+    /// Whether [`copy_past_caches`] does.
+    pub(crate) const STORES_PAST_CACHES: bool = true;
 
     /// Copies as [`std::ptr::copy_nonoverlapping`] does, but not through this processor's caches: what is written goes
     /// to memory, and no line is fetched before it is overwritten.
@@ -118,15 +121,19 @@ mod processor {
         unsafe { asm!("prfm pstl1keep, [{at}]", at = in(reg) at, options(nostack, readonly)) };
     }
 
+    pub(crate) const STORES_PAST_CACHES: bool = false;
+
     pub(crate) use std::ptr::copy_nonoverlapping as copy_past_caches;
 }
 
-/// Elsewhere, in models and under Miri nothing is asked for.
+/// Elsewhere, in models and under Miri nothing is asked for, and copies are copies.
 #[cfg(not(all(any(target_arch = "x86_64", target_arch = "aarch64"), not(miri), not(loom))))]
 mod processor {
     pub(crate) fn prefetch<T>(_: *const T) {}
 
     pub(crate) fn prefetch_to_write<T>(_: *const T) {}
+
+    pub(crate) const STORES_PAST_CACHES: bool = false;
 
     pub(crate) use std::ptr::copy_nonoverlapping as copy_past_caches;
 }

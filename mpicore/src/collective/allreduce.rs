@@ -14,6 +14,14 @@ pub enum Exchange {
     /// Half of what they have, until each rank has the results of one part; then the parts. Twice the messages, and a
     /// multiple of the data that does not grow with the number of ranks.
     Halves,
+    /// The same on a rank whose elements are several operands each, or do not lie side by side: they are copied before
+    /// and after, so that it divides them where the others do.
+    Packed {
+        /// How many operands all elements are.
+        count: u64,
+        /// Bytes of an operand.
+        size: usize,
+    },
 }
 
 /// Combines `count` elements of all ranks and brings the results to all: MPI_Allreduce (MPI-4.1 section
@@ -22,11 +30,11 @@ pub enum Exchange {
 /// results from it after.
 ///
 /// Operands are combined in the order of ranks and associated in the same way for all elements, whatever is
-/// exchanged, so all ranks get the same bits. All ranks give the same exchange, and either all work in place or none
-/// does.
+/// exchanged, so all ranks get the same bits. All ranks exchange the same, whether packed or not, and either all work
+/// in place or none does.
 ///
 /// # Errors
-/// [`CollectiveError::Count`] if `count` is more than `i64::MAX`.
+/// [`CollectiveError::Count`] if a count is more than `i64::MAX`, of operands that are packed more than half of it.
 ///
 /// ```
 /// use mpicore::collective::{Exchange, Member, Operands, allreduce};
@@ -46,6 +54,7 @@ pub fn allreduce(
     let mut draft = Draft::new(match exchange {
         Exchange::Whole => "allreduce by recursive doubling",
         Exchange::Halves => "allreduce by recursive halving and doubling",
+        Exchange::Packed { .. } => "allreduce by recursive halving and doubling of a copy",
     });
     let output = Place::first(Buffer::Output, count);
     let held = Place::first(operands.buffer(), count);
@@ -56,10 +65,22 @@ pub fn allreduce(
         draft.receive(member.rank + 1, output);
         return Ok(draft.finish());
     };
-    draft.needs(Scratch::Elements { count, of: operands.buffer() });
     let scratch = Place::first(Buffer::Scratch, count);
-    let free = if held == output { vec![scratch] } else { vec![output, scratch] };
-    let mut partial = Partial::new(held, free);
+    let (mut partial, result) = match exchange {
+        Exchange::Packed { count, size } => {
+            check_total(count, 2)?;
+            draft.needs(Scratch::Plain { count: 2 * count, size });
+            let [copy, landing] = [0, count].map(|at| Place::elements(Buffer::Scratch, at, count));
+            draft.copy(held, copy);
+            draft.end_round();
+            (Partial::new(copy, vec![landing]), copy)
+        }
+        Exchange::Whole | Exchange::Halves => {
+            draft.needs(Scratch::Elements { count, of: operands.buffer() });
+            let free = if held == output { vec![scratch] } else { vec![output, scratch] };
+            (Partial::new(held, free), output)
+        }
+    };
     let handed_over = folded.handed_over(position, member.rank);
     if let Some(lower) = handed_over {
         draft.receive(lower, partial.landing());
@@ -70,8 +91,13 @@ pub fn allreduce(
         Partner { rank: folded.rank_at(partner), is_lower: partner < position }
     });
     match exchange {
-        Exchange::Whole => exchange_whole(&mut draft, partial, partners, output),
-        Exchange::Halves => exchange_halves(&mut draft, partial, partners, output),
+        Exchange::Whole => exchange_whole(&mut draft, partial, partners, result),
+        Exchange::Halves | Exchange::Packed { .. } => {
+            exchange_halves(&mut draft, partial, partners, result);
+        }
+    }
+    if result != output {
+        draft.copy(result, output);
     }
     if let Some(lower) = handed_over {
         draft.end_round();
@@ -91,7 +117,7 @@ fn exchange_whole(
     draft: &mut Draft,
     mut partial: Partial,
     partners: impl Iterator<Item = Partner>,
-    output: Place,
+    result: Place,
 ) {
     for Partner { rank, is_lower } in partners {
         draft.end_round();
@@ -99,23 +125,21 @@ fn exchange_whole(
         draft.receive(rank, partial.landing());
         partial.absorb(draft, is_lower);
     }
-    partial.settle(draft, output);
+    partial.settle(draft, result);
 }
 
 fn exchange_halves(
     draft: &mut Draft,
     mut partial: Partial,
     partners: impl Iterator<Item = Partner>,
-    output: Place,
+    result: Place,
 ) {
-    // Of the output, what this rank goes on with, and what each partner has taken over.
-    let (mut kept, mut theirs) = (output, Vec::new());
+    // Of the results, those that this rank goes on with, and those that each partner has taken over.
+    let (mut kept, mut theirs) = (result, Vec::new());
     for Partner { rank, is_lower } in partners {
-        let (low, high) = kept.halves();
-        let (keep, give) = if is_lower { (high, low) } else { (low, high) };
+        let (keep, give) = kept.halves(is_lower);
         draft.end_round();
-        draft.send(rank, partial.held().over(give));
-        partial.narrow(keep);
+        draft.send(rank, partial.give_half(is_lower));
         draft.receive(rank, partial.landing());
         partial.absorb(draft, is_lower);
         theirs.push((rank, kept, give));

@@ -31,11 +31,13 @@ impl Partial {
         *self.free.last().expect("a place is free for the next operand")
     }
 
-    /// Goes on with the elements alone that `part` has in its own buffer.
-    pub(super) fn narrow(&mut self, part: Place) {
-        for place in self.free.iter_mut().chain([&mut self.held]) {
-            *place = place.over(part);
-        }
+    /// Goes on with the second half alone of the elements, or with the first, and answers where the other one is.
+    pub(super) fn give_half(&mut self, keeps_second: bool) -> Place {
+        let halves = |place: Place| place.halves(keeps_second);
+        let (kept, given) = halves(self.held);
+        self.held = kept;
+        self.free.iter_mut().for_each(|place| *place = halves(*place).0);
+        given
     }
 
     /// Combines what was received from ranks that are lower, or higher, than those of the result.

@@ -97,17 +97,14 @@ impl Place {
         Self { buffer, part: Part::Elements { first, count } }
     }
 
-    /// The first and the second half of its elements.
-    pub(super) fn halves(self) -> (Self, Self) {
+    /// The two halves of its elements, or the other way round.
+    pub(super) fn halves(self, second_first: bool) -> (Self, Self) {
         let Part::Elements { first, count } = self.part else { return (self, self) };
         let half = count / 2;
         let part = |first, count| Self { part: Part::Elements { first, count }, ..self };
-        (part(first, half), part(first.saturating_add_unsigned(half), count - half))
-    }
-
-    /// The elements that have the indices of `other`, in this buffer.
-    pub(super) fn over(self, other: Self) -> Self {
-        Self { part: other.part, ..self }
+        let low = part(first, half);
+        let high = part(first.saturating_add_unsigned(half), count - half);
+        if second_first { (high, low) } else { (low, high) }
     }
 
     /// Equal blocks `first_block` to `first_block + blocks - 1` of `count` elements each.

@@ -75,6 +75,13 @@ pub enum Scratch {
         /// Whose datatype they have: the input's or the output's.
         of: Buffer,
     },
+    /// Room for elements side by side that have no datatype.
+    Plain {
+        /// How many.
+        count: u64,
+        /// Bytes of each.
+        size: usize,
+    },
     /// Room for any one block of the output, whose blocks have datatypes of their own. A place in the
     /// scratch area that is an [entry](super::Part::Entry) is that block of the output, kept at the
     /// beginning of the area, packed or not.
@@ -294,6 +301,9 @@ impl fmt::Display for Scratch {
         match self {
             Self::Elements { count: 0, .. } => f.write_str("scratch for 0 elements"),
             Self::Elements { count, of } => write!(f, "scratch for {count} elements as in {of}"),
+            Self::Plain { count, size } => {
+                write!(f, "scratch for {count} elements of {size} bytes")
+            }
             Self::LargestEntry => f.write_str("scratch for the largest entry of output"),
         }
     }

@@ -23,6 +23,20 @@ use crate::plan::{self, Plan};
 /// From how many bytes on an allreduce exchanges halves: there, the time of the data is more than that of the messages.
 const HALVES_FROM: u64 = 64 << 10;
 
+/// What an allreduce exchanges. All ranks come to the same answer, whether the operands of one lie in a slice and those
+/// of another one in a matrix, in elements of many: it follows from their kind and their number alone.
+fn exchange_of(reduction: &Reduction, data: [usize; 2], count: u64) -> Exchange {
+    let bytes = count.saturating_mul(data[1] as u64);
+    match reduction.operand_size() {
+        Some(_) if bytes < HALVES_FROM => Exchange::Whole,
+        Some(size) if data == [size; 2] => Exchange::Halves,
+        Some(size) if bytes % size as u64 == 0 => {
+            Exchange::Packed { count: bytes / size as u64, size }
+        }
+        _ => Exchange::Whole,
+    }
+}
+
 /// What a rank sends: the buffer and how many elements; or nothing, where it works in place.
 pub type Sent = Option<(Input, u64)>;
 
@@ -263,12 +277,16 @@ impl Communicator {
         count: u64,
         reduction: Reduction,
     ) -> Result<Plan<'_>, Error> {
-        let exchange = match reduction.bytes(count) {
-            Some(bytes) if bytes >= HALVES_FROM => Exchange::Halves,
-            _ => Exchange::Whole,
+        let of_output = output.data_size();
+        let data = [input.as_ref().map_or(of_output, Input::data_size), of_output];
+        let exchange = exchange_of(&reduction, data, count);
+        let packed = match exchange {
+            Exchange::Whole => [None, None],
+            Exchange::Halves => [Some(0), None],
+            Exchange::Packed { count, size } => [Some(count), Some(size as u64)],
         };
         self.combine(Call::Allreduce, (input, output), reduction, |operands| {
-            let given = [Some(count), Some(operands as u64), Some(exchange as u64), None];
+            let given = [Some(count), Some(operands as u64), packed[0], packed[1]];
             self.schedule("this reduction", (Call::Allreduce, given), |member| {
                 collective::allreduce(member, count, operands, exchange)
             })

@@ -1,5 +1,5 @@
 //! What collective calls on a communicator work with, kept from call to call, since programs repeat theirs: the last
-//! schedules, where the buffers are, a scratch area.
+//! schedules, where the buffers are, a scratch area, a list of requests.
 //!
 //! A call has all of it for itself until it has ended. Collective calls on one communicator follow each other, so
 //! nobody waits for it: a call that comes in between makes its own.
@@ -126,6 +126,7 @@ impl Work {
     #[inline]
     fn release(&mut self) {
         self.memory.release();
+        self.requests.clear();
         if self.reduction.is_some() {
             self.reduction = None;
         }

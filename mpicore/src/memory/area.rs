@@ -89,6 +89,10 @@ impl Area {
                 let (low, high) = elements.bounds(count)?;
                 (high.abs_diff(low), -low, elements)
             }
+            Scratch::Plain { count, size } => {
+                let elements = Elements::Plain { size };
+                (elements.bounds(count)?.1.unsigned_abs(), 0, elements)
+            }
             Scratch::LargestEntry => {
                 let elements = output.elements();
                 let bounds = elements.blocks().iter().map(TypedBlock::bounds);
@@ -121,6 +125,11 @@ impl Area {
                 Elements::Typed(_) | Elements::Blocks(_) => None,
             },
         }
+    }
+
+    /// Bytes of data of an element; 0 if all have datatypes of their own.
+    pub fn data_size(&self) -> usize {
+        self.plain_size().or(self.datatype().map(Datatype::size)).unwrap_or(0)
     }
 
     /// The datatype of elements that have one.

@@ -57,10 +57,10 @@ impl Reduction {
         Ok(())
     }
 
-    /// How many bytes so many elements are, where that is known at once.
-    pub(crate) fn bytes(&self, count: u64) -> Option<u64> {
+    /// Bytes of one operand, if operands are of a kind, and of one without padding.
+    pub(crate) fn operand_size(&self) -> Option<usize> {
         match self.operand {
-            Operand::Kind(kind) => Some(count.saturating_mul(kind.size() as u64)),
+            Operand::Kind(kind) => Some(kind.size()).filter(|size| *size == kind.extent()),
             Operand::Elements(_) | Operand::Described(_) => None,
         }
     }

@@ -179,8 +179,8 @@ unsafe impl<R: Reach> Adapter for LocalAdapter<R> {
         self.port.is_lost(task)
     }
 
-    fn is_far(&mut self, target: TaskId) -> bool {
-        self.port.is_far(target)
+    fn stores_past_caches(&mut self, target: TaskId) -> bool {
+        self.port.stores_past_caches(target)
     }
 
     fn one_sided(&mut self) -> Option<&mut dyn OneSided> {

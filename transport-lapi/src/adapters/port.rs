@@ -219,9 +219,9 @@ impl Port {
         polled.map(|()| delivered)
     }
 
-    /// See [`crate::adapter::Adapter::is_far`].
-    pub(crate) fn is_far(&mut self, target: TaskId) -> bool {
-        self.targets[target as usize].producer.is_far()
+    /// See [`crate::adapter::Adapter::stores_past_caches`].
+    pub(crate) fn stores_past_caches(&mut self, target: TaskId) -> bool {
+        self.targets[target as usize].producer.stores_past_caches()
     }
 
     /// This task has copied a part of a long message itself: that is progress, too.

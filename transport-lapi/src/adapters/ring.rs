@@ -198,7 +198,7 @@ impl<'m> Producer<'m> {
             self.publish(head, ForeignBytes::from_slice(&packed[..len]), INLINE, len as u64);
             return Ok(Post::Taken);
         }
-        let past_caches = len >= PAST_CACHES && self.is_far();
+        let past_caches = len >= PAST_CACHES && self.stores_past_caches();
         let freed = self.bulk.freed;
         let stored = self.bulk.store(body, past_caches, &self.ring.indices.bulk)?;
         if self.bulk.freed != freed {
@@ -245,16 +245,17 @@ impl<'m> Producer<'m> {
         }
     }
 
-    /// Whether the consumer's processor is far away. Now and then, where the consumer has written its line since this
+    /// Whether long bodies are stored past the caches, since the consumer's processor is far away. Now and then, where the consumer has written its line since this
     /// end looked at it, a look is timed. The values are not used: a claim that says nothing can do no harm.
-    pub(crate) fn is_far(&mut self) -> bool {
+    pub(crate) fn stores_past_caches(&mut self) -> bool {
         let Self { ring, distance, seen, .. } = self;
-        distance.ask(|| {
+        let look = || {
             let start = Instant::now();
             let now = ring.indices.both();
             let took = start.elapsed();
             (std::mem::replace(seen, now) != now).then_some(took)
-        })
+        };
+        sys::STORES_PAST_CACHES && distance.ask(look)
     }
 
     /// The next position that is filled.

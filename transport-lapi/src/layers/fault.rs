@@ -177,8 +177,8 @@ unsafe impl<A: Adapter> Adapter for FaultAdapter<A> {
         Ok(arrived + over)
     }
 
-    fn is_far(&mut self, target: TaskId) -> bool {
-        self.inner.is_far(target)
+    fn stores_past_caches(&mut self, target: TaskId) -> bool {
+        self.inner.stores_past_caches(target)
     }
 
     fn withdraw(&mut self) -> bool {

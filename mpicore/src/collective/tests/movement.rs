@@ -90,7 +90,7 @@ fn scatter_brings_each_rank_its_block_of_the_root() {
 fn only_ranks_with_others_below_them_keep_blocks() {
     let scratch = |rank| match gather(member(rank, 8), 2, Some(3), 3).unwrap().scratch() {
         Scratch::Elements { count, .. } => count,
-        Scratch::LargestEntry => unreachable!("blocks are elements"),
+        other => unreachable!("blocks are elements, not {other}"),
     };
     assert_eq!([2, 3, 4, 5, 6, 7, 0, 1].map(scratch), [0, 0, 6, 0, 12, 0, 6, 0]);
 }
