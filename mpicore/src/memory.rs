@@ -88,6 +88,12 @@ impl Input {
     pub fn new(memory: SendRegion, origin: isize, elements: Elements) -> Self {
         Self { area: Area::new(memory.as_ptr().cast_mut(), memory.len(), origin, elements) }
     }
+
+    /// Bytes of data of an element.
+    #[inline]
+    pub(crate) fn data_size(&self) -> usize {
+        self.area.data_size()
+    }
 }
 
 impl Output {
@@ -113,17 +119,9 @@ impl Output {
     pub fn new(memory: RecvRegion, origin: isize, elements: Elements) -> Self {
         Self { area: Area::new(memory.as_mut_ptr(), memory.len(), origin, elements) }
     }
-}
 
-impl Input {
     /// Bytes of data of an element.
-    pub(crate) fn data_size(&self) -> usize {
-        self.area.data_size()
-    }
-}
-
-impl Output {
-    /// Bytes of data of an element.
+    #[inline]
     pub(crate) fn data_size(&self) -> usize {
         self.area.data_size()
     }

@@ -226,17 +226,17 @@ impl Line<'_> {
                 received?;
             }
             _ => {
+                // What the round before has left: empty places, unless it has failed.
+                requests.clear();
                 let started = messages.iter().try_for_each(|message| {
                     requests.push(Some(self.start(message, memory)?));
                     Ok::<(), Error>(())
                 });
                 let mut ended = messages.iter();
-                let waited = self.device.iwaiteach(requests, |outcome| {
+                self.device.iwaiteach(requests, |outcome| {
                     let expected = ended.next().and_then(|message| memory.expected(message));
                     note(failure, outcome, expected);
-                });
-                requests.clear();
-                waited?;
+                })?;
                 started?;
             }
         }

@@ -51,7 +51,10 @@ fn moved(answer: isize, len: usize) -> io::Result<usize> {
     }
 }
 
-pub(crate) use processor::{STORES_PAST_CACHES, copy_past_caches, prefetch, prefetch_to_write};
+pub(crate) use processor::{copy_past_caches, prefetch, prefetch_to_write};
+
+/// Whether [`copy_past_caches`] goes past them.
+pub(crate) const STORES_PAST_CACHES: bool = cfg!(all(target_arch = "x86_64", not(miri), not(loom)));
 
 #[cfg(all(target_arch = "x86_64", not(miri), not(loom)))]
 mod processor {
@@ -73,9 +76,6 @@ mod processor {
         // SAFETY: as above; processors that do not know the instruction do nothing.
         unsafe { asm!("prefetchw [{0}]", in(reg) at, options(nostack, preserves_flags, readonly)) };
     }
-
-    /// Whether [`copy_past_caches`] does.
-    pub(crate) const STORES_PAST_CACHES: bool = true;
 
     /// Copies as [`std::ptr::copy_nonoverlapping`] does, but not through this processor's caches: what is written goes
     /// to memory, and no line is fetched before it is overwritten.
@@ -121,8 +121,6 @@ mod processor {
         unsafe { asm!("prfm pstl1keep, [{at}]", at = in(reg) at, options(nostack, readonly)) };
     }
 
-    pub(crate) const STORES_PAST_CACHES: bool = false;
-
     pub(crate) use std::ptr::copy_nonoverlapping as copy_past_caches;
 }
 
@@ -132,8 +130,6 @@ mod processor {
     pub(crate) fn prefetch<T>(_: *const T) {}
 
     pub(crate) fn prefetch_to_write<T>(_: *const T) {}
-
-    pub(crate) const STORES_PAST_CACHES: bool = false;
 
     pub(crate) use std::ptr::copy_nonoverlapping as copy_past_caches;
 }

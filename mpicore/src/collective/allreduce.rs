@@ -65,7 +65,6 @@ pub fn allreduce(
         draft.receive(member.rank + 1, output);
         return Ok(draft.finish());
     };
-    let scratch = Place::first(Buffer::Scratch, count);
     let (mut partial, result) = match exchange {
         Exchange::Packed { count, size } => {
             check_total(count, 2)?;
@@ -77,6 +76,7 @@ pub fn allreduce(
         }
         Exchange::Whole | Exchange::Halves => {
             draft.needs(Scratch::Elements { count, of: operands.buffer() });
+            let scratch = Place::first(Buffer::Scratch, count);
             let free = if held == output { vec![scratch] } else { vec![output, scratch] };
             (Partial::new(held, free), output)
         }
@@ -84,7 +84,7 @@ pub fn allreduce(
     let handed_over = folded.handed_over(position, member.rank);
     if let Some(lower) = handed_over {
         draft.receive(lower, partial.landing());
-        partial.absorb(&mut draft, true);
+        partial.absorb_lower(&mut draft);
     }
     let partners = doublings(folded.positions).map(|distance| {
         let partner = position ^ distance;

@@ -174,8 +174,8 @@ pub fn allgather(
 }
 
 /// Brings one block of each rank's input to each rank of the remote group: MPI_Alltoall, MPI_Alltoallv or
-/// MPI_Alltoallw (MPI-4.1 section 6.8), as the blocks are equal, listed or typed. Ranks
-/// exchange in pairs, many at a time.
+/// MPI_Alltoallw (MPI-4.1 section 6.8), as the blocks are equal, listed or typed. Ranks exchange in
+/// pairs, many at a time.
 ///
 /// # Errors
 /// [`CollectiveError::Entries`] unless there are blocks for each rank of the remote group,

@@ -33,19 +33,19 @@ impl Partial {
 
     /// Goes on with the second half alone of the elements, or with the first, and answers where the other one is.
     pub(super) fn give_half(&mut self, keeps_second: bool) -> Place {
-        let halves = |place: Place| place.halves(keeps_second);
-        let (kept, given) = halves(self.held);
+        let (kept, given) = self.held.halves(keeps_second);
         self.held = kept;
-        self.free.iter_mut().for_each(|place| *place = halves(*place).0);
+        self.free.iter_mut().for_each(|place| *place = place.halves(keeps_second).0);
         given
     }
 
-    /// Combines what was received from ranks that are lower, or higher, than those of the result.
+    /// Combines what was received from ranks that are lower than those of the result, or higher.
     pub(super) fn absorb(&mut self, draft: &mut Draft, is_lower: bool) {
         if is_lower { self.absorb_lower(draft) } else { self.absorb_higher(draft) }
     }
 
-    fn absorb_lower(&mut self, draft: &mut Draft) {
+    /// Combines what was received from ranks that are lower than those of the result.
+    pub(super) fn absorb_lower(&mut self, draft: &mut Draft) {
         let landing = self.landing();
         if self.held.buffer == Buffer::Input {
             let copy = self.free.remove(0);
@@ -55,7 +55,8 @@ impl Partial {
         draft.reduce(landing, self.held);
     }
 
-    fn absorb_higher(&mut self, draft: &mut Draft) {
+    /// Combines what was received from ranks that are higher than those of the result.
+    pub(super) fn absorb_higher(&mut self, draft: &mut Draft) {
         let landing = self.free.pop().expect("what was received has a place");
         draft.reduce(self.held, landing);
         if self.held.buffer != Buffer::Input {

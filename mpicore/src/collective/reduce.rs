@@ -52,7 +52,7 @@ pub fn reduce(
     for child in tree.children() {
         draft.end_round();
         draft.receive(tree.rank_at(child.position), partial.landing());
-        partial.absorb(&mut draft, false);
+        partial.absorb_higher(&mut draft);
     }
     let above = tree.parent().map(|parent| tree.rank_at(parent));
     match above.or((!is_root).then_some(root)) {

@@ -40,7 +40,7 @@ pub(crate) struct Parts<'a> {
     pub schedule: &'a Schedule,
     pub memory: &'a mut Memory,
     pub reduction: &'a mut Option<Reduction>,
-    /// Empty between rounds.
+    /// Those of a round of many messages.
     pub requests: &'a mut Vec<Option<Request>>,
 }
 
@@ -126,7 +126,6 @@ impl Work {
     #[inline]
     fn release(&mut self) {
         self.memory.release();
-        self.requests.clear();
         if self.reduction.is_some() {
             self.reduction = None;
         }

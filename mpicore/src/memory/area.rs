@@ -83,16 +83,14 @@ impl Area {
         [input, output]: [&Self; 2],
         owned: &mut Vec<u128>,
     ) -> Result<Self, Error> {
+        let room_for = |count, elements: Elements| {
+            let (low, high) = elements.bounds(count)?;
+            Ok::<_, Error>((high.abs_diff(low), -low, elements))
+        };
         let (len, origin, elements) = match needed {
-            Scratch::Elements { count, of } => {
-                let elements = if of == Buffer::Input { input } else { output }.elements();
-                let (low, high) = elements.bounds(count)?;
-                (high.abs_diff(low), -low, elements)
-            }
-            Scratch::Plain { count, size } => {
-                let elements = Elements::Plain { size };
-                (elements.bounds(count)?.1.unsigned_abs(), 0, elements)
-            }
+            Scratch::Elements { count, of: Buffer::Input } => room_for(count, input.elements())?,
+            Scratch::Elements { count, .. } => room_for(count, output.elements())?,
+            Scratch::Plain { count, size } => room_for(count, Elements::Plain { size })?,
             Scratch::LargestEntry => {
                 let elements = output.elements();
                 let bounds = elements.blocks().iter().map(TypedBlock::bounds);
@@ -129,7 +127,7 @@ impl Area {
 
     /// Bytes of data of an element; 0 if all have datatypes of their own.
     pub fn data_size(&self) -> usize {
-        self.plain_size().or(self.datatype().map(Datatype::size)).unwrap_or(0)
+        self.plain_size().or_else(|| self.datatype().map(Datatype::size)).unwrap_or(0)
     }
 
     /// The datatype of elements that have one.

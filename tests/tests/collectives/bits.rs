@@ -10,7 +10,8 @@ use mpj_tests::conformance::collective::shape::{Form, Shape, Side};
 
 use super::{BACKENDS, LIMIT};
 
-/// Numbers of each rank in a short sum, whose operands ranks exchange whole, and in a long one, whose halves they exchange.
+/// Numbers of each rank in a short sum, whose operands ranks exchange whole, and in a long one, whose halves they
+/// exchange.
 const LENS: [usize; 2] = [3_001, 8_211];
 
 /// Numbers of very different sizes, of both signs.

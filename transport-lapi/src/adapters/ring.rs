@@ -47,8 +47,8 @@ const INLINE: u16 = 0;
 /// The body lies in the bulk area.
 const BULK: u16 = 1;
 
-/// From this length on, bodies for a processor that is far away are stored past the caches: the lines would be fetched from
-/// there to be overwritten, and fetched back to be read.
+/// From this length on, bodies for a processor that is far away are stored past the caches: the lines would be fetched
+/// from there to be overwritten, and fetched back to be read.
 const PAST_CACHES: usize = 4 << 10;
 
 /// What stands beside the lap of a frame with a short head whose body lies in the cell.
@@ -202,6 +202,7 @@ impl<'m> Producer<'m> {
         let freed = self.bulk.freed;
         let stored = self.bulk.store(body, past_caches, &self.ring.indices.bulk)?;
         if self.bulk.freed != freed {
+            // It has looked at the consumer's line.
             self.seen = self.ring.indices.both();
         }
         let Some(start) = stored else {
@@ -245,8 +246,9 @@ impl<'m> Producer<'m> {
         }
     }
 
-    /// Whether long bodies are stored past the caches, since the consumer's processor is far away. Now and then, where the consumer has written its line since this
-    /// end looked at it, a look is timed. The values are not used: a claim that says nothing can do no harm.
+    /// Whether long bodies are stored past the caches, since the consumer's processor is far away. Now and then, where
+    /// the consumer has written its line since this end looked at it, a look is timed. The values are not used: a claim
+    /// that says nothing can do no harm.
     pub(crate) fn stores_past_caches(&mut self) -> bool {
         let Self { ring, distance, seen, .. } = self;
         let look = || {

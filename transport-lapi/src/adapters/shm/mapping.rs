@@ -22,8 +22,8 @@ use crate::adapters::layout::{CELL_BYTES, Layout};
 use crate::adapters::segment::Segment;
 use crate::adapters::shm::memory;
 
-/// Up to this size, which those of eight tasks with one context have, a segment's memory is taken at the start, so that want of
-/// memory is an error and not a signal later, and no message meets a page fault. In larger jobs not
+/// Up to this size, which those of eight tasks with one context have, a segment's memory is taken at the start, so that
+/// want of memory is an error and not a signal later, and no message meets a page fault. In larger jobs not
 /// all pairs talk: theirs take memory where they are touched.
 const RESERVED_UP_TO: usize = 20 << 20;
 
