@@ -43,7 +43,7 @@ pub use bcast::bcast;
 pub use error::CollectiveError;
 pub use gather::{gather, gatherv};
 pub use place::{Blocks, Buffer, Part, Place};
-pub use reduce::{Order, reduce};
+pub use reduce::{Combining, Order, reduce};
 pub use reduce_scatter::{reduce_scatter, reduce_scatter_block};
 pub use scan::{exscan, scan};
 pub use scatter::{scatter, scatterv};
