@@ -235,12 +235,18 @@ pub unsafe trait RecvBuffer: SendBuffer {
 /// one.
 #[inline(always)]
 pub(crate) fn bytes<B: SendBuffer + ?Sized>(buffer: &B) -> Option<&[u8]> {
-    if !is_plain::<B::Element>() {
-        return None;
-    }
-    let elements = buffer.as_elements()?;
+    // SAFETY: the elements are plain.
+    buffer.as_elements().filter(|_| is_plain::<B::Element>()).map(|all| unsafe { bytes_of(all) })
+}
+
+/// The bytes of elements.
+///
+/// # Safety
+/// The elements are plain.
+#[inline(always)]
+unsafe fn bytes_of<T: Datatype>(elements: &[T]) -> &[u8] {
     // SAFETY: DT2: all bytes of the elements are initialised. The slice is borrowed as they are.
-    Some(unsafe { std::slice::from_raw_parts(elements.as_ptr().cast(), size_of_val(elements)) })
+    unsafe { std::slice::from_raw_parts(elements.as_ptr().cast(), size_of_val(elements)) }
 }
 
 /// [`bytes`], to be written.

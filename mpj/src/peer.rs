@@ -66,10 +66,7 @@ impl PointToPoint {
     /// Answers a blocking send with this tag.
     #[inline(always)]
     pub(crate) fn sent(&self, sent: Result<(), mpjdev::Error>, tag: i32) -> Result<(), Error> {
-        match sent {
-            Ok(()) => self.answer(Ok::<_, Error>(())),
-            Err(error) => self.refused(error, Some(tag)),
-        }
+        self.answer(sent.or_else(|error| self.unless_for_nobody(error, Some(tag))))
     }
 
     /// Answers a blocking receive, or probe, that wanted this tag.
@@ -79,11 +76,8 @@ impl PointToPoint {
         received: Result<mpjdev::Status, mpjdev::Error>,
         tag: Option<i32>,
     ) -> Result<Status, Error> {
-        let status = match received {
-            Ok(status) => self.answer(Ok::<_, Error>(status))?,
-            Err(error) => self.refused(error, tag).map(|()| of_nobody())?,
-        };
-        Ok(self.status(status))
+        let nothing = |error| self.unless_for_nobody(error, tag).map(|()| of_nobody());
+        self.answer(received.or_else(nothing)).map(|status| self.status(status))
     }
 
     /// Answers a call that starts an operation with this tag.
@@ -124,15 +118,27 @@ impl PointToPoint {
         Ok(request)
     }
 
-    /// Answers a call that the device has refused; it is no error if it was for nobody, and the tag is one.
+    /// Answers a call that the device has refused.
+    #[cold]
+    pub(crate) fn refused(&self, error: mpjdev::Error, tag: Option<i32>) -> Result<(), Error> {
+        self.answer(self.unless_for_nobody(error, tag))
+    }
+
+    /// The error of a call that the device has refused. It is none if the call was for nobody, and the tag is one.
     #[cold]
     #[inline(never)]
-    pub(crate) fn refused(&self, error: mpjdev::Error, tag: Option<i32>) -> Result<(), Error> {
-        if !matches!(error, mpjdev::Error::Rank { rank: PROC_NULL, .. }) {
-            return self.answer(Err(error));
+    fn unless_for_nobody(
+        &self,
+        error: mpjdev::Error,
+        tag: Option<i32>,
+    ) -> Result<(), mpjdev::Error> {
+        match (error, tag) {
+            (mpjdev::Error::Rank { rank: PROC_NULL, .. }, Some(tag)) => {
+                self.device.check_send(self.device.rank() as usize, tag)
+            }
+            (mpjdev::Error::Rank { rank: PROC_NULL, .. }, None) => Ok(()),
+            (error, _) => Err(error),
         }
-        let own = self.device.rank() as usize;
-        self.answer(tag.map_or(Ok(()), |tag| self.device.check_send(own, tag)))
     }
 
     /// The status of a receive from nobody.

@@ -52,12 +52,11 @@ impl RankDevice {
     }
 
     /// Passes on what a call of the user answers, and keeps or forgets its error.
-    #[inline(always)]
     pub fn answer<T>(&self, outcome: Result<T, impl Into<Error>>) -> Result<T, Error> {
         match outcome {
             Ok(value) => {
                 // The call has succeeded: the error of the one before does not count any more.
-                if KEPT.load(Ordering::Relaxed) != 0 {
+                if !none_kept() {
                     self.complaints.go_on();
                 }
                 Ok(value)
@@ -95,6 +94,12 @@ impl AsRef<Process> for RankDevice {
     fn as_ref(&self) -> &Process {
         &self.process
     }
+}
+
+/// Whether no error is kept in this process: then a call that succeeds has nothing to forget.
+#[inline(always)]
+pub(crate) fn none_kept() -> bool {
+    KEPT.load(Ordering::Relaxed) == 0
 }
 
 /// Errors of last calls that are kept at most. Only of more threads than this that have ended by an error

@@ -382,8 +382,7 @@ impl State<'_> {
 
     /// Takes the request at a place, to wait for it.
     fn take(&self, place: usize) -> Result<mpjdev::Request, Error> {
-        let request = self.requests.borrow_mut()[place].take();
-        request.ok_or(mpjdev::Error::Request.into())
+        self.requests.borrow_mut()[place].take().ok_or_else(|| mpjdev::Error::Request.into())
     }
 
     /// Waits for what `body` has not waited for; the first error is kept.

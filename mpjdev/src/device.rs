@@ -2,14 +2,11 @@
 //!
 //! It is a context of the transport, whose client state is the matching queues, the requests and the credit
 //! ([`State`]). Posting a receive and taking in an arrival both happen under the context's lock, so they cannot miss
-//! each other. This file has the calls that start operations, and those that end the device. A call that starts one
-//! begins with the case that most calls are: [`Eager::send_now`] sends a short message at once,
-//! [`Device::post_span`] posts a receive that no early message fits. Where something is in the way, nothing has
-//! happened yet, and [`Device::start_send`] or [`Device::start_receive`] goes on, for all cases.
+//! each other. This file has what all calls share, and how a device ends.
 //!
-//! Waiting and testing are in `wait.rs`, probing in `probe.rs`, cancelling and withdrawing in `follow.rs`, operations
-//! that a client ends in `begun.rs`, the loss of ranks in `loss.rs`, the choice of a protocol in `choice.rs`, the
-//! protocols in `backend/`.
+//! Sending is in `send.rs`, receiving in `receive.rs`, waiting and testing in `wait.rs`, probing in `probe.rs`,
+//! cancelling and withdrawing in `follow.rs`, operations that a client ends in `begun.rs`, the loss of ranks in
+//! `loss.rs`, the choice of a protocol in `choice.rs`, the protocols in `backend/`.
 //!
 //! - V1: regions handed in are written or read only until the wait that reports the end of their
 //!   operation, also where it reports the loss of a rank (LO2 of `loss.rs`), or until the device has failed: a failure
@@ -22,29 +19,18 @@ use std::sync::{Arc, OnceLock};
 
 use transport_lapi::adapter::{Adapter, Doorbell, GetKind};
 use transport_lapi::bootstrap::Control;
-use transport_lapi::bootstrap::board::{Call, Within};
-use transport_lapi::config::{BackendChoice, Protocol, Settings, Tuning, WaitMode};
-use transport_lapi::{Context, LapiError, RecvRegion, Session, SessionGuard, Sink, Source};
+use transport_lapi::bootstrap::board::Within;
+use transport_lapi::config::{BackendChoice, Settings, Tuning, WaitMode};
+use transport_lapi::{Context, LapiError, Session, SessionGuard};
 
-use crate::backend::{self, Backend, Outbound, eager::Eager, rendezvous::Rendezvous};
+use crate::backend;
 use crate::error::Error;
 use crate::loss;
 use crate::matching::Pattern;
-use crate::request::{self, Handle, Operation, Posted, Request};
+use crate::request::{Handle, Request};
 use crate::select::Table;
 use crate::state::State;
 use crate::stats::Stats;
-use crate::status::Status;
-
-/// The modes of sending (MPI-4 section 3.4).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Mode {
-    /// Complete when the buffer is reusable.
-    #[default]
-    Standard,
-    /// Complete when, besides, a matching receive has begun.
-    Synchronous,
-}
 
 /// How a device behaves; alike on all ranks of a job.
 #[derive(Debug, Clone)]
@@ -159,164 +145,8 @@ impl<A: Adapter> Device<A> {
         self.context.num_tasks()
     }
 
-    /// Starts a send of `data` to `dest` (MPI_Isend, MPI_Issend). The region is in use until the
-    /// request was waited for (V1).
-    ///
-    /// # Errors
-    /// [`Error::Rank`], [`Error::Tag`] for a negative tag; the loss of a rank that it needs; [`Error::Finished`]; what
-    /// made the device unusable. Nothing was sent then.
-    #[inline(always)]
-    pub fn isend(
-        &self,
-        data: impl Into<Source>,
-        dest: usize,
-        tag: i32,
-        context: u32,
-        mode: Mode,
-    ) -> Result<Request, Error> {
-        let data = data.into();
-        if let (Source::Span(span), Mode::Standard) = (&data, mode) {
-            if Eager::send_now(self, *span, dest, tag, context) {
-                return Ok(Request::complete(dest as u32, tag, span.len(), self.number));
-            }
-        }
-        let len = data.len();
-        match self.start_send(data, dest, tag, context, mode).map_err(|error| *error)? {
-            Some(key) => Ok(Request::pending(key, self.number)),
-            None => Ok(Request::complete(dest as u32, tag, len, self.number)),
-        }
-    }
-
-    /// Sends `data` to `dest` and waits until the send is complete (MPI_Send, MPI_Ssend).
-    ///
-    /// # Errors
-    /// As [`Device::isend`] and [`Device::iwait`].
-    #[inline(always)]
-    pub fn send(
-        &self,
-        data: impl Into<Source>,
-        dest: usize,
-        tag: i32,
-        context: u32,
-        mode: Mode,
-    ) -> Result<(), Error> {
-        let data = data.into();
-        if let (Source::Span(span), Mode::Standard) = (&data, mode) {
-            if Eager::send_now(self, *span, dest, tag, context) {
-                return Ok(());
-            }
-        }
-        match self.start_send(data, dest, tag, context, mode).map_err(|error| *error)? {
-            Some(key) => self.wait_ended(self.session()?, key, Call::Send).map(drop),
-            None => Ok(()),
-        }
-    }
-
-    /// Starts any send; returns its key if it is not complete yet.
-    #[inline(never)]
-    fn start_send(
-        &self,
-        data: Source,
-        dest: usize,
-        tag: i32,
-        context: u32,
-        mode: Mode,
-    ) -> Result<Option<u64>, Box<Error>> {
-        let (dest, tag) = (self.check_rank(dest)?, check_tag(tag)?);
-        let synchronous = mode == Mode::Synchronous;
-        let mut session = self.session()?;
-        session.state.losses.check(Some(dest), context)?;
-        let message = Outbound { dest, context, tag, data, synchronous };
-        let started = match self.protocol_of(&mut session, &message) {
-            Protocol::Eager => Eager::send(&mut session, message),
-            Protocol::Rendezvous => Rendezvous::send(&mut session, message),
-        };
-        match started {
-            Ok(key) => Ok(session.state.requests.take_done(key).is_none().then_some(key)),
-            Err(error) => {
-                drop(session);
-                let error = Error::from(error);
-                let is_of_other = error.lost_rank().is_some_and(|rank| rank != self.rank());
-                Err(Box::new(if is_of_other { error } else { self.fail(error) }))
-            }
-        }
-    }
-
-    /// Starts a receive into `into` (MPI_Irecv) of a message of `context` from `source` with `tag`;
-    /// `None` is any. The region is in use until the request was waited for (V1).
-    ///
-    /// # Errors
-    /// As [`Device::isend`].
-    #[inline(always)]
-    pub fn irecv(
-        &self,
-        into: impl Into<Sink>,
-        source: Option<usize>,
-        tag: Option<i32>,
-        context: u32,
-    ) -> Result<Request, Error> {
-        let posted = match (into.into(), source, tag) {
-            (Sink::Span(into), Some(source), Some(tag)) => {
-                self.post_span(into, source, tag, context)
-            }
-            (into, source, tag) => self.start_receive(into, source, tag, context),
-        };
-        posted.map(|key| Request::pending(key, self.number)).map_err(|error| *error)
-    }
-
-    /// [`Device::start_receive`] for most receives: into one span, without wildcards, and no early message waits.
-    #[inline(never)]
-    fn post_span(
-        &self,
-        into: RecvRegion,
-        source: usize,
-        tag: i32,
-        context: u32,
-    ) -> Result<u64, Box<Error>> {
-        if source < self.size() && tag >= 0 {
-            if let Ok(mut session) = self.context.session() {
-                let State { matcher, losses, .. } = &session.state;
-                if matcher.is_early_empty() && losses.is_empty() {
-                    let pattern = Pattern { context, source: Some(source as u32), tag: Some(tag) };
-                    return Ok(push(&mut session.state, into.into(), pattern));
-                }
-            }
-        }
-        self.start_receive(into.into(), Some(source), Some(tag), context)
-    }
-
-    /// Starts any receive; returns its key.
-    #[cold]
-    #[inline(never)]
-    fn start_receive(
-        &self,
-        into: Sink,
-        source: Option<usize>,
-        tag: Option<i32>,
-        context: u32,
-    ) -> Result<u64, Box<Error>> {
-        let pattern = self.pattern(source, tag, context)?;
-        post(&mut *self.session()?, into, pattern)
-    }
-
-    /// Receives into `into` and waits until the message is there (MPI_Recv).
-    ///
-    /// # Errors
-    /// As [`Device::irecv`] and [`Device::iwait`].
-    pub fn recv(
-        &self,
-        into: impl Into<Sink>,
-        source: Option<usize>,
-        tag: Option<i32>,
-        context: u32,
-    ) -> Result<Status, Error> {
-        let pattern = self.pattern(source, tag, context)?;
-        let mut session = self.session()?;
-        let key = post(&mut session, into.into(), pattern).map_err(|error| *error)?;
-        self.wait_ended(session, key, Call::Recv)
-    }
-
     /// What tells this device from others in the process.
+    #[inline(always)]
     pub(crate) fn number(&self) -> u32 {
         self.number
     }
@@ -493,7 +323,7 @@ impl<A: Adapter> Device<A> {
     }
 
     #[inline]
-    fn check_rank(&self, rank: usize) -> Result<u32, Error> {
+    pub(crate) fn check_rank(&self, rank: usize) -> Result<u32, Error> {
         let size = self.size();
         if rank >= size {
             return Err(Error::Rank { rank, size, is_alone: self.options.is_alone });
@@ -516,7 +346,7 @@ impl<A: Adapter> Device<A> {
 }
 
 #[inline]
-fn check_tag(tag: i32) -> Result<i32, Error> {
+pub(crate) fn check_tag(tag: i32) -> Result<i32, Error> {
     if tag < 0 { Err(Error::Tag { tag }) } else { Ok(tag) }
 }
 
@@ -525,49 +355,4 @@ impl<A: Adapter> Drop for Device<A> {
     fn drop(&mut self) {
         self.abort();
     }
-}
-
-/// Posts a receive, or lets it meet the early message that it would get; returns its key.
-///
-/// # Errors
-/// The loss of a rank that it needs, unless an early message is there.
-#[inline]
-fn post<A: Adapter>(
-    session: &mut Session<A, State>,
-    into: Sink,
-    pattern: Pattern,
-) -> Result<u64, Box<Error>> {
-    let State { matcher, losses, .. } = &session.state;
-    if matcher.is_early_empty() && losses.is_empty() {
-        return Ok(push(&mut session.state, into, pattern));
-    }
-    meet_early(session, into, pattern)
-}
-
-/// [`post`] where there are early messages, or losses.
-#[inline(never)]
-fn meet_early<A: Adapter>(
-    session: &mut Session<A, State>,
-    into: Sink,
-    pattern: Pattern,
-) -> Result<u64, Box<Error>> {
-    let (state, outbox) = session.parts();
-    // Of collective operations, what has come may be of one that has failed.
-    state.losses.check_members(pattern.context)?;
-    if let Some((_, early)) = state.matcher.take_early(&pattern) {
-        let key = backend::receive(state, outbox, early, into);
-        // A thread that sleeps has to carry out what this has started, if the caller does not.
-        session.wake();
-        return Ok(key);
-    }
-    state.losses.check(pattern.source, pattern.context)?;
-    Ok(push(state, into, pattern))
-}
-
-/// Posts a receive that no early message fits; returns its key.
-#[inline(always)]
-fn push(state: &mut State, into: Sink, pattern: Pattern) -> u64 {
-    let key = state.requests.insert(|| Operation::Posted(Posted { into }));
-    state.matcher.push_posted(pattern, request::number(key));
-    key
 }

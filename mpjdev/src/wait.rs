@@ -315,7 +315,7 @@ impl<A: Adapter, W: Awaited<A, State>> Awaited<A, State> for UnlessTrouble<'_, W
 struct Operated {
     key: u64,
     call: Call,
-    /// See [`Requests::has_news`].
+    /// [`Requests::ended`] at the last look.
     looked_at: u64,
     source: u32,
     tag: i32,
@@ -334,9 +334,10 @@ impl<A: Adapter> Awaited<A, State> for Operated {
     #[inline(always)]
     fn look(&mut self, session: &mut Session<A, State>) -> Option<Self::Answer> {
         let requests = &mut session.state.requests;
-        if !requests.has_news(&mut self.looked_at) {
+        if requests.ended() == self.looked_at {
             return None;
         }
+        self.looked_at = requests.ended();
         match requests.take_numbers(self.key) {
             Some(numbers) => {
                 (self.source, self.tag, self.bytes) = numbers;
@@ -377,9 +378,11 @@ impl<A: Adapter, F: FnMut(Result<Status, Error>)> Awaited<A, State> for All<'_, 
 
     #[inline]
     fn look(&mut self, session: &mut Session<A, State>) -> Option<()> {
-        if !session.state.requests.has_news(&mut self.looked_at) {
+        let ended = session.state.requests.ended();
+        if ended == self.looked_at {
             return None;
         }
+        self.looked_at = ended;
         while let Some(place) = self.requests.get_mut(self.next) {
             match self.device.take_done(&mut session.state, place) {
                 Some(status) => (self.take)(Ok(status)),
@@ -410,9 +413,10 @@ impl<A: Adapter> Awaited<A, State> for First<'_, A> {
 
     fn look(&mut self, session: &mut Session<A, State>) -> Option<Vec<Completion>> {
         let state = &mut session.state;
-        if !state.requests.has_news(&mut self.looked_at) {
+        if state.requests.ended() == self.looked_at {
             return None;
         }
+        self.looked_at = state.requests.ended();
         let ended = self.device.take_first(state, self.requests, self.most);
         (!ended.is_empty()).then_some(ended)
     }

@@ -76,7 +76,13 @@ impl<A: Adapter, S> DerefMut for SessionGuard<'_, A, S> {
     }
 }
 
-impl<A: Adapter, S> SessionGuard<'_, A, S> {
+impl<'a, A: Adapter, S> SessionGuard<'a, A, S> {
+    /// The guard of a session whose context was not terminated.
+    #[inline(always)]
+    fn open(session: Guard<'a, Session<A, S>>) -> Result<Self, LapiError> {
+        if session.terminated { Err(LapiError::HndlInvalid) } else { Ok(Self(session)) }
+    }
+
     /// Gives up everything that is under way and terminates the context. After a failure, this and
     /// [`Context::settle`] make the buffers of unfinished operations safe to free (C5).
     pub fn abandon(mut self) {
@@ -190,11 +196,7 @@ impl<A: Adapter, S> Context<A, S> {
     /// handler of this context, or while this thread holds the session (C7); [`LapiError::Forked`].
     #[inline(always)]
     pub fn session(&self) -> Result<SessionGuard<'_, A, S>, LapiError> {
-        let session = self.session.lock().map_err(|refusal| self.refused(refusal))?;
-        if session.terminated {
-            return Err(LapiError::HndlInvalid);
-        }
-        Ok(SessionGuard(session))
+        self.session.lock().map_err(|refusal| self.refused(refusal)).and_then(SessionGuard::open)
     }
 
     /// [`Context::session`] for a wait (C5).

@@ -55,7 +55,6 @@ mod awaited;
 mod body;
 mod completion;
 mod context;
-mod copy;
 mod counter;
 mod engine;
 mod error;

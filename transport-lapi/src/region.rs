@@ -11,12 +11,18 @@
 //!   right to write, and hands it on by giving it away.
 //! - G3: the memory of a [`ForeignBytes`] stays mapped for its lifetime, but a peer may write it at
 //!   any moment. It is therefore never borrowed as a slice: it is copied, and the copy is checked.
+//!
+//! Heads, short bodies and the blocks of many layouts are 1 to 64 bytes, where a call of the C library costs more than
+//! the copy: [`copy_short`].
+//!
+//! - CO1: two moves of one width that overlap in the middle cover every length from that width to
+//!   twice of it, and touch nothing else.
 
 #![allow(unsafe_code, reason = "carries borrowed buffers through requests")]
 
 use std::marker::PhantomData;
+use std::ptr::copy_nonoverlapping;
 
-use crate::copy::{copy_blocks, copy_short};
 use crate::sys::copy_past_caches;
 
 /// Memory that a transfer reads: `udata` of LAPI_Amsend, or the target side of LAPI_Get.
@@ -444,5 +450,97 @@ impl RemoteRegion {
     /// Whether the memory can be read by its address.
     pub(crate) fn is_readable(&self) -> bool {
         self.addr != Self::NO_ADDRESS
+    }
+}
+
+/// Copies `len` bytes from `from` to `to`.
+///
+/// # Safety
+/// As [`copy_nonoverlapping`] over `len` bytes.
+#[inline(always)]
+pub(crate) unsafe fn copy_short(from: *const u8, to: *mut u8, len: usize) {
+    let ends = |width: usize| {
+        // SAFETY: the caller's promise covers `len` bytes, of which these are the first and the last (CO1).
+        unsafe {
+            copy_nonoverlapping(from, to, width);
+            copy_nonoverlapping(from.add(len - width), to.add(len - width), width);
+        }
+    };
+    match len {
+        0 => {}
+        1 => ends(1),
+        2..4 => ends(2),
+        4..8 => ends(4),
+        8..=16 => ends(8),
+        17..=32 => ends(16),
+        33..=64 => ends(32),
+        // SAFETY: the caller's promise.
+        _ => unsafe { copy_nonoverlapping(from, to, len) },
+    }
+}
+
+/// Copies `count` blocks of `block` bytes from every `from_step` bytes of `from` to every `to_step` bytes of `to`.
+///
+/// # Safety
+/// As [`copy_nonoverlapping`] for each block.
+pub(crate) unsafe fn copy_blocks(
+    from: *const u8,
+    from_step: usize,
+    to: *mut u8,
+    to_step: usize,
+    block: usize,
+    count: usize,
+) {
+    // A length that is known when this is compiled makes one move of a block.
+    // SAFETY: the caller's promise.
+    unsafe {
+        match block {
+            1 => each(from, from_step, to, to_step, 1, count),
+            2 => each(from, from_step, to, to_step, 2, count),
+            4 => each(from, from_step, to, to_step, 4, count),
+            8 => each(from, from_step, to, to_step, 8, count),
+            16 => each(from, from_step, to, to_step, 16, count),
+            24 => each(from, from_step, to, to_step, 24, count),
+            32 => each(from, from_step, to, to_step, 32, count),
+            64 => each(from, from_step, to, to_step, 64, count),
+            _ => each(from, from_step, to, to_step, block, count),
+        }
+    }
+}
+
+/// # Safety
+/// As [`copy_blocks`].
+#[inline(always)]
+unsafe fn each(
+    from: *const u8,
+    from_step: usize,
+    to: *mut u8,
+    to_step: usize,
+    block: usize,
+    count: usize,
+) {
+    for index in 0..count {
+        // SAFETY: the caller's promise, for this block.
+        unsafe {
+            let (from, to) = (from.add(index * from_step), to.add(index * to_step));
+            copy_short(from, to, block);
+        }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn copies_exactly_the_length() {
+        let from: Vec<u8> = (1..=100).collect();
+        for len in 0..=from.len() {
+            let mut to = [0; 120];
+            // SAFETY: both are longer than `len` and distinct.
+            unsafe { copy_short(from.as_ptr(), to[8..].as_mut_ptr(), len) };
+            assert_eq!(&to[8..8 + len], &from[..len]);
+            assert!(to[..8].iter().chain(&to[8 + len..]).all(|&byte| byte == 0), "length {len}");
+        }
     }
 }

@@ -133,12 +133,16 @@ pub(crate) fn short_head(handler: u8, uhdr: u64) -> [u8; SHORT_HEAD] {
     (u128::from(base(SINGLE, handler, 8, 0)) | u128::from(uhdr) << 64).to_le_bytes()
 }
 
-/// Handler and user header, if this is such a head.
+/// Whether a first word is that of such a head.
 #[inline(always)]
-pub(crate) fn of_short_head(head: [u8; SHORT_HEAD]) -> Option<(u8, u64)> {
-    let words = u128::from_le_bytes(head);
-    let handler = (words >> 8) as u8;
-    (words as u64 == base(SINGLE, handler, 8, 0)).then_some((handler, (words >> 64) as u64))
+pub(crate) fn is_short(first: u64) -> bool {
+    first == base(SINGLE, handler_of(first), 8, 0)
+}
+
+/// The handler that a first word names.
+#[inline(always)]
+pub(crate) fn handler_of(first: u64) -> u8 {
+    (first >> 8) as u8
 }
 
 /// The first word of a head.
@@ -343,6 +347,13 @@ mod tests {
             .prop_map(|(target, completion)| RemoteCounters { target, completion })
     }
 
+    /// Handler and user header of a short head, as the dispatcher takes it apart.
+    fn taken_apart(head: [u8; SHORT_HEAD]) -> Option<(u8, u64)> {
+        let words = u128::from_le_bytes(head);
+        let first = words as u64;
+        is_short(first).then_some((handler_of(first), (words >> 64) as u64))
+    }
+
     proptest! {
         #[test]
         fn messages_round_trip(
@@ -363,7 +374,7 @@ mod tests {
             let single = Packet::Single { handler, counters, uhdr: &word.to_le_bytes() };
             let (head, encoded) = (short_head(handler, word), single.encode());
             prop_assert_eq!(&head[..], encoded.bytes());
-            prop_assert_eq!(of_short_head(head), Some((handler, word)));
+            prop_assert_eq!(taken_apart(head), Some((handler, word)));
         }
 
         #[test]
@@ -375,7 +386,7 @@ mod tests {
             head[2..4].copy_from_slice(&len.to_le_bytes());
             head[4..].copy_from_slice(&number.to_le_bytes());
             head.extend(&rest[..cut]);
-            let short = <[u8; SHORT_HEAD]>::try_from(&head[..]).ok().and_then(of_short_head);
+            let short = <[u8; SHORT_HEAD]>::try_from(&head[..]).ok().and_then(taken_apart);
             if let Some((handler, word)) = short {
                 let counters = RemoteCounters::default();
                 let single = Packet::Single { handler, counters, uhdr: &word.to_le_bytes() };

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::error::Error;
 use crate::group::no_rank;
-use crate::rank_device::RankDevice;
+use crate::rank_device::{RankDevice, none_kept};
 use crate::selector::Source;
 use crate::status::Status;
 
@@ -50,8 +50,15 @@ impl PointToPoint {
 
     /// Passes on what a call of the user on this communicator answers; the error handler gets an error before.
     #[inline(always)]
-    pub(crate) fn answer<T>(&self, outcome: Result<T, impl Into<Error>>) -> Result<T, Error> {
-        match outcome {
+    pub(crate) fn answer<T>(&self, result: Result<T, impl Into<Error>>) -> Result<T, Error> {
+        if result.is_ok() && none_kept() { result.map_err(Into::into) } else { self.note(result) }
+    }
+
+    /// [`PointToPoint::answer`] where there is an error, or has been one.
+    #[cold]
+    #[inline(never)]
+    fn note<T>(&self, result: Result<T, impl Into<Error>>) -> Result<T, Error> {
+        match result {
             Ok(value) => self.device.answer(Ok::<_, Error>(value)),
             Err(error) => self.fail(self.in_own_ranks(error.into())),
         }
@@ -104,10 +111,11 @@ impl PointToPoint {
     /// A status of the device, with the rank that its source has here.
     #[inline]
     pub(crate) fn status(&self, status: mpjdev::Status) -> Status {
-        let status = Status::from(status);
-        if self.is_whole {
-            return status;
-        }
+        if self.is_whole { status.into() } else { self.status_among_some(status.into()) }
+    }
+
+    #[inline(never)]
+    fn status_among_some(&self, status: Status) -> Status {
         let source = self.core.peers().rank_of(status.source as u32);
         Status { source: source.map_or(status.source, |rank| rank as usize), ..status }
     }

@@ -1,7 +1,7 @@
 //! The eager backend: one Amsend carries envelope and data (the *Amsend only* implementation).
 //!
 //! A sender spends credit for early memory at the receiver, whether it will be needed or not (`credit.rs`), and sends.
-//! Most messages leave at once ([`Eager::send_now`]); others wait in the transport ([`start`]). The send is complete
+//! Most messages leave at once (`Device::send_now`); others wait in the transport ([`start`]). The send is complete
 //! when its data have left the user's buffer; in synchronous mode, when the receiver's answer has come too.
 //!
 //! At the receiver a message meets a posted receive, or comes early:
@@ -19,12 +19,11 @@ use std::num::NonZeroU64;
 use transport_lapi::adapter::Adapter;
 use transport_lapi::{
     Amsend, Arrival, ForeignBytes, HeaderAction, HeaderHandler, InlineHandler, LapiError, Next,
-    Outbox, SendRegion, Session, ShortHandler, Sink,
+    Outbox, Session, ShortHandler, Sink,
 };
 
 use super::rendezvous::Rendezvous;
 use super::{Backend, Outbound, left, length};
-use crate::device::Device;
 use crate::early::{Early, EarlyBody};
 use crate::early_buffer::EarlyBuffer;
 use crate::envelope::{self, EAGER, EAGER_SYNC, Fields};
@@ -78,34 +77,6 @@ impl Eager {
     /// The handlers of messages that come whole in one packet.
     pub fn short_handlers() -> [(u8, ShortHandler<State>); 1] {
         [(EAGER, arrived_whole)]
-    }
-
-    /// Sends a message of standard mode if it is of the most frequent kind, eager and in one frame, and nothing is
-    /// in its way; then the send is complete. Else, whatever the reason, nothing has happened, and the general way
-    /// finds the reason or a way round.
-    #[inline(never)]
-    pub fn send_now<A: Adapter>(
-        device: &Device<A>,
-        data: SendRegion,
-        dest: usize,
-        tag: i32,
-        context: u32,
-    ) -> bool {
-        if dest >= device.size() || tag < 0 || data.len() >= device.eager_below {
-            return false;
-        }
-        let Ok(mut session) = device.context.session() else { return false };
-        let dest = dest as u32;
-        if !session.state.credits.spend(dest, data.len()) {
-            return false;
-        }
-        if !session.try_amsend(dest, EAGER, envelope::eager(context, tag), data) {
-            session.state.credits.unspend(dest, data.len());
-            return false;
-        }
-        session.state.stats.eager.messages += 1;
-        session.state.stats.eager.bytes += data.len() as u64;
-        true
     }
 }
 

@@ -5,12 +5,13 @@ use transport_lapi::wireup::{self, Native};
 use transport_lapi::{Amsend, Context, ForeignBytes, RemoteRegion, SendRegion, Sent};
 
 use super::eager::Eager;
-use crate::device::{Device, Mode, Options};
+use crate::device::{Device, Options};
 use crate::early::EarlyBody;
 use crate::envelope::{self, CREDIT, DONE, EAGER_SYNC, RENDEZVOUS, WITHDRAW, WITHDRAWN};
 use crate::error::{Error, PeerError};
 use crate::matching::Pattern;
 use crate::request::Request;
+use crate::send::Mode;
 use crate::state::State;
 
 /// Rank 0, and the transport of rank 1.

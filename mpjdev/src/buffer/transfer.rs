@@ -13,9 +13,10 @@ use transport_lapi::{ForeignBytes, Pack, RecvPart, Sink, Source, Unpack};
 use super::Buffer;
 use super::error::{BufferError, ParseError};
 use super::wire::Parts;
-use crate::device::{Device, Mode};
+use crate::device::Device;
 use crate::error::Error;
 use crate::request::Request;
+use crate::send::Mode;
 use crate::status::Status;
 
 impl Buffer {

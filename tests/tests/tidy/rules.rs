@@ -50,7 +50,6 @@ pub const UNSAFE_FILES: &[&str] = &[
     "transport-lapi/src/bootstrap/inherit.rs",
     "transport-lapi/src/bootstrap/signals.rs",
     "transport-lapi/src/bootstrap/spawn.rs",
-    "transport-lapi/src/copy.rs",
     "transport-lapi/src/fork.rs",
     "transport-lapi/src/layers/fault.rs",
     "transport-lapi/src/lock.rs",

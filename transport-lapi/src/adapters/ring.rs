@@ -28,8 +28,7 @@ use crate::adapters::bulk::{BulkConsumer, BulkLine, BulkProducer};
 use crate::adapters::distance::Distance;
 use crate::adapters::layout::{CELL_BYTES, INDICES_BYTES, LINE};
 use crate::body::Piece;
-use crate::copy::copy_short;
-use crate::region::{ForeignBytes, RecvPart};
+use crate::region::{ForeignBytes, RecvPart, copy_short};
 use crate::sync::{AtomicU32, AtomicU64, Ordering, UnsafeCell};
 use crate::sys;
 

@@ -1,0 +1,137 @@
+//! Receiving (MPI-4 sections 3.2.4 and 3.7.2).
+//!
+//! [`Device::post_span`] knows most receives alone, those that no early message fits. Where something is in the way,
+//! nothing has happened, and [`Device::start_receive`] goes on, for all cases.
+
+use transport_lapi::adapter::Adapter;
+use transport_lapi::bootstrap::board::Call;
+use transport_lapi::{RecvRegion, Session, Sink};
+
+use crate::backend;
+use crate::device::Device;
+use crate::error::Error;
+use crate::matching::Pattern;
+use crate::request::{self, Operation, Posted, Request};
+use crate::state::State;
+use crate::status::Status;
+
+impl<A: Adapter> Device<A> {
+    /// Starts a receive into `into` (MPI_Irecv) of a message of `context` from `source` with `tag`;
+    /// `None` is any. The region is in use until the request was waited for (V1).
+    ///
+    /// # Errors
+    /// As [`Device::isend`].
+    #[inline(always)]
+    pub fn irecv(
+        &self,
+        into: impl Into<Sink>,
+        source: Option<usize>,
+        tag: Option<i32>,
+        context: u32,
+    ) -> Result<Request, Error> {
+        let posted = match (into.into(), source, tag) {
+            (Sink::Span(into), Some(source), Some(tag)) => {
+                self.post_span(into, source, tag, context)
+            }
+            (into, source, tag) => self.start_receive(into, source, tag, context),
+        };
+        posted.map(|key| Request::pending(key, self.number())).map_err(|error| *error)
+    }
+
+    /// [`Device::start_receive`] for most receives: into one span, without wildcards, and no early message waits.
+    #[inline(never)]
+    fn post_span(
+        &self,
+        into: RecvRegion,
+        source: usize,
+        tag: i32,
+        context: u32,
+    ) -> Result<u64, Box<Error>> {
+        if source < self.size() && tag >= 0 {
+            if let Ok(mut session) = self.context.session() {
+                let State { matcher, losses, .. } = &session.state;
+                if matcher.is_early_empty() && losses.is_empty() {
+                    let pattern = Pattern { context, source: Some(source as u32), tag: Some(tag) };
+                    return Ok(push(&mut session.state, into.into(), pattern));
+                }
+            }
+        }
+        self.start_receive(into.into(), Some(source), Some(tag), context)
+    }
+
+    /// Starts any receive; returns its key.
+    #[cold]
+    #[inline(never)]
+    fn start_receive(
+        &self,
+        into: Sink,
+        source: Option<usize>,
+        tag: Option<i32>,
+        context: u32,
+    ) -> Result<u64, Box<Error>> {
+        let pattern = self.pattern(source, tag, context)?;
+        post(&mut *self.session()?, into, pattern)
+    }
+
+    /// Receives into `into` and waits until the message is there (MPI_Recv).
+    ///
+    /// # Errors
+    /// As [`Device::irecv`] and [`Device::iwait`].
+    pub fn recv(
+        &self,
+        into: impl Into<Sink>,
+        source: Option<usize>,
+        tag: Option<i32>,
+        context: u32,
+    ) -> Result<Status, Error> {
+        let pattern = self.pattern(source, tag, context)?;
+        let mut session = self.session()?;
+        let key = post(&mut session, into.into(), pattern).map_err(|error| *error)?;
+        self.wait_ended(session, key, Call::Recv)
+    }
+}
+
+/// Posts a receive, or lets it meet the early message that it would get; returns its key.
+///
+/// # Errors
+/// The loss of a rank that it needs, unless an early message is there.
+#[inline]
+fn post<A: Adapter>(
+    session: &mut Session<A, State>,
+    into: Sink,
+    pattern: Pattern,
+) -> Result<u64, Box<Error>> {
+    let State { matcher, losses, .. } = &session.state;
+    if matcher.is_early_empty() && losses.is_empty() {
+        return Ok(push(&mut session.state, into, pattern));
+    }
+    meet_early(session, into, pattern)
+}
+
+/// [`post`] where there are early messages, or losses.
+#[inline(never)]
+fn meet_early<A: Adapter>(
+    session: &mut Session<A, State>,
+    into: Sink,
+    pattern: Pattern,
+) -> Result<u64, Box<Error>> {
+    let (state, outbox) = session.parts();
+    // Of collective operations, what has come may be of one that has failed.
+    state.losses.check_members(pattern.context)?;
+    if let Some((_, early)) = state.matcher.take_early(&pattern) {
+        let key = backend::receive(state, outbox, early, into);
+        // A thread that sleeps has to carry out what this has started, if the caller does not.
+        session.wake();
+        return Ok(key);
+    }
+    state.losses.check(pattern.source, pattern.context)?;
+    Ok(push(state, into, pattern))
+}
+
+/// Posts a receive that no early message fits; returns its key.
+#[inline(always)]
+fn push(state: &mut State, into: Sink, pattern: Pattern) -> u64 {
+    let key = state.requests.insert(|| Operation::Posted(Posted { into }));
+    state.matcher.push_posted(pattern, request::number(key));
+    key
+}

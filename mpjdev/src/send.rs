@@ -1,0 +1,133 @@
+//! Sending (MPI-4 sections 3.2.1, 3.4 and 3.7.2).
+//!
+//! [`Device::send_now`] knows most messages alone, those that are short and leave at once. Where something is in the
+//! way, nothing has happened, and [`Device::start_send`] goes on, for all cases: it asks `choice.rs` for the protocol,
+//! which `backend/` has.
+
+use transport_lapi::adapter::Adapter;
+use transport_lapi::bootstrap::board::Call;
+use transport_lapi::config::Protocol;
+use transport_lapi::{SendRegion, Source};
+
+use crate::backend::{Backend, Outbound, eager::Eager, rendezvous::Rendezvous};
+use crate::device::{Device, check_tag};
+use crate::envelope::{self, EAGER};
+use crate::error::Error;
+use crate::request::Request;
+
+/// The modes of sending (MPI-4 section 3.4).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Mode {
+    /// Complete when the buffer is reusable.
+    #[default]
+    Standard,
+    /// Complete when, besides, a matching receive has begun.
+    Synchronous,
+}
+
+impl<A: Adapter> Device<A> {
+    /// Starts a send of `data` to `dest` (MPI_Isend, MPI_Issend). The region is in use until the
+    /// request was waited for (V1).
+    ///
+    /// # Errors
+    /// [`Error::Rank`], [`Error::Tag`] for a negative tag; the loss of a rank that it needs; [`Error::Finished`]; what
+    /// made the device unusable. Nothing was sent then.
+    #[inline(always)]
+    pub fn isend(
+        &self,
+        data: impl Into<Source>,
+        dest: usize,
+        tag: i32,
+        context: u32,
+        mode: Mode,
+    ) -> Result<Request, Error> {
+        let data = data.into();
+        if let (Source::Span(span), Mode::Standard) = (&data, mode) {
+            if self.send_now(*span, dest, tag, context) {
+                return Ok(Request::complete(dest as u32, tag, span.len(), self.number()));
+            }
+        }
+        let len = data.len();
+        match self.start_send(data, dest, tag, context, mode).map_err(|error| *error)? {
+            Some(key) => Ok(Request::pending(key, self.number())),
+            None => Ok(Request::complete(dest as u32, tag, len, self.number())),
+        }
+    }
+
+    /// Sends `data` to `dest` and waits until the send is complete (MPI_Send, MPI_Ssend).
+    ///
+    /// # Errors
+    /// As [`Device::isend`] and [`Device::iwait`].
+    #[inline(always)]
+    pub fn send(
+        &self,
+        data: impl Into<Source>,
+        dest: usize,
+        tag: i32,
+        context: u32,
+        mode: Mode,
+    ) -> Result<(), Error> {
+        let data = data.into();
+        if let (Source::Span(span), Mode::Standard) = (&data, mode) {
+            if self.send_now(*span, dest, tag, context) {
+                return Ok(());
+            }
+        }
+        match self.start_send(data, dest, tag, context, mode).map_err(|error| *error)? {
+            Some(key) => self.wait_ended(self.session()?, key, Call::Send).map(drop),
+            None => Ok(()),
+        }
+    }
+
+    /// Sends a message of standard mode if it is of the most frequent kind, eager and in one frame, and nothing is
+    /// in its way; then the send is complete. Else, whatever the reason, nothing has happened, and the general way
+    /// finds the reason or a way round.
+    #[inline(never)]
+    fn send_now(&self, data: SendRegion, dest: usize, tag: i32, context: u32) -> bool {
+        if dest >= self.size() || tag < 0 || data.len() >= self.eager_below {
+            return false;
+        }
+        let Ok(mut session) = self.context.session() else { return false };
+        let dest = dest as u32;
+        if !session.state.credits.spend(dest, data.len()) {
+            return false;
+        }
+        if !session.try_amsend(dest, EAGER, envelope::eager(context, tag), data) {
+            session.state.credits.unspend(dest, data.len());
+            return false;
+        }
+        session.state.stats.eager.messages += 1;
+        session.state.stats.eager.bytes += data.len() as u64;
+        true
+    }
+
+    /// Starts any send; returns its key if it is not complete yet.
+    #[inline(never)]
+    fn start_send(
+        &self,
+        data: Source,
+        dest: usize,
+        tag: i32,
+        context: u32,
+        mode: Mode,
+    ) -> Result<Option<u64>, Box<Error>> {
+        let (dest, tag) = (self.check_rank(dest)?, check_tag(tag)?);
+        let synchronous = mode == Mode::Synchronous;
+        let mut session = self.session()?;
+        session.state.losses.check(Some(dest), context)?;
+        let message = Outbound { dest, context, tag, data, synchronous };
+        let started = match self.protocol_of(&mut session, &message) {
+            Protocol::Eager => Eager::send(&mut session, message),
+            Protocol::Rendezvous => Rendezvous::send(&mut session, message),
+        };
+        match started {
+            Ok(key) => Ok(session.state.requests.take_done(key).is_none().then_some(key)),
+            Err(error) => {
+                drop(session);
+                let error = Error::from(error);
+                let is_of_other = error.lost_rank().is_some_and(|rank| rank != self.rank());
+                Err(Box::new(if is_of_other { error } else { self.fail(error) }))
+            }
+        }
+    }
+}
