@@ -160,6 +160,9 @@ impl Communicator {
     /// A communicator of the members of `group`, who alone call it, and who need none in common:
     /// MPI_Comm_create_from_group. Calls with different texts are kept apart.
     ///
+    /// The loss of a member during the call fails it on the ranks that have messages for that member. Others may wait
+    /// for these, which have given up: the launcher reports it.
+    ///
     /// # Errors
     /// As [`Communicator::create_group`].
     pub fn create_from_group(host: &Host, group: &Group, text: &str) -> Result<Self, Error> {

@@ -216,7 +216,8 @@ impl Communicator {
 
     /// A communicator of the members of `group`, who alone call it, and need not be ranks of this one: that only says
     /// in which context of the rank it is (MPI_Comm_create_from_group). Calls of several threads at the same time are
-    /// kept apart by different texts. It has no error handler.
+    /// kept apart by different texts. It has no error handler. If a member is lost during the call, some ranks get an
+    /// error, and others may wait for those: the launcher reports that.
     ///
     /// # Errors
     /// As [`Communicator::create_group`], but for members of this communicator.
