@@ -152,10 +152,6 @@ unsafe impl Sync for Output {}
 unsafe impl Send for Memory {}
 
 impl Memory {
-    /// Of calls without data.
-    pub(crate) const EMPTY: Self =
-        Self { input: Area::EMPTY, output: Area::EMPTY, scratch: Area::EMPTY, owned: Vec::new() };
-
     /// Makes it that of a schedule, with the scratch area that this needs.
     ///
     /// # Errors

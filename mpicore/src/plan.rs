@@ -17,7 +17,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-use mpjdev::{Call, Device, Mode, Request, Status, Within, wireup::Native};
+use mpjdev::{Call, Device, Mode, RecvRegion, Request, SendRegion, Status, Within, wireup::Native};
 
 use crate::collective::{Local, Message, Round};
 use crate::communicator::{Communicator, InUse, Parts};
@@ -145,23 +145,27 @@ impl<'c> Plan<'c> {
     }
 }
 
-/// Runs the rounds of a blocking call whose messages have no data.
+/// Runs the rounds of a blocking call whose messages have no data: to one rank and from another one in each.
 #[inline]
 pub(crate) fn run_without_data(
     communicator: &Communicator,
     call: Call,
     number: i32,
-    rounds: impl Iterator<Item = [Message; 2]>,
+    rounds: impl Iterator<Item = [u32; 2]>,
 ) -> Result<(), Error> {
     let (device, peers) = (communicator.device(), communicator.peers());
     let context = communicator.collective_context();
     let _within = Within::collective(call, context, number);
-    let line = Line { device, peers, context, tag: BLOCKING };
-    let (mut requests, mut failure) = (Vec::new(), None);
-    for messages in rounds {
-        if let Err(error) = line.exchange(&messages, &Memory::EMPTY, &mut requests, &mut failure) {
-            return Err(failure.unwrap_or(error));
-        }
+    let mut failure = None;
+    for [to, from] in rounds {
+        let (to, from) = (peers.job_rank(to)? as usize, peers.job_rank(from)? as usize);
+        let (nothing, room) = (SendRegion::EMPTY, RecvRegion::EMPTY);
+        let sending = match device.isend(nothing, to, BLOCKING, context, Mode::Standard) {
+            Ok(sending) => sending,
+            Err(error) => return Err(failure.unwrap_or(error.into())),
+        };
+        note(&mut failure, device.recv(room, Some(from), Some(BLOCKING), context), None);
+        note(&mut failure, device.iwait(sending), None);
     }
     failure.map_or(Ok(()), Err)
 }

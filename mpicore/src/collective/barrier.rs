@@ -1,7 +1,7 @@
 //! Barrier of an intracommunicator. The faces' calls come here through `collective.rs`.
 
 use super::schedule::Draft;
-use super::{Member, Message, Place, Schedule, doublings};
+use super::{Member, Place, Schedule, doublings};
 
 /// Largest communicator whose barrier is a dissemination. That is the shortest way where every rank has a
 /// processor; where they share them, each round may cost a change of process on all of them, and a barrier by
@@ -17,23 +17,19 @@ const GROUP: u32 = 16;
 pub fn barrier(member: Member) -> Schedule {
     let Some(rounds) = dissemination(member) else { return by_groups(member) };
     let mut draft = Draft::new("barrier by dissemination");
-    for messages in rounds {
-        messages.into_iter().for_each(|message| draft.message(message));
+    for [to, from] in rounds {
+        draft.send(to, Place::NOTHING);
+        draft.receive(from, Place::NOTHING);
         draft.end_round();
     }
     draft.finish()
 }
 
-/// The rounds of a barrier, where it is a dissemination.
+/// Whom a rank tells in each round of a barrier, and whom it hears, where the barrier is a dissemination.
 #[inline]
-pub(crate) fn dissemination(member: Member) -> Option<impl Iterator<Item = [Message; 2]>> {
-    let rounds = doublings(member.size).map(move |distance| {
-        let (to, from) = (member.ahead(distance), member.behind(distance));
-        [
-            Message::Send { peer: to, from: Place::NOTHING },
-            Message::Receive { peer: from, into: Place::NOTHING },
-        ]
-    });
+pub(crate) fn dissemination(member: Member) -> Option<impl Iterator<Item = [u32; 2]>> {
+    let rounds = doublings(member.size)
+        .map(move |distance| [member.ahead(distance), member.behind(distance)]);
     (member.size <= MOST_DISSEMINATING).then_some(rounds)
 }
 

@@ -244,7 +244,7 @@ impl Draft {
         self.message(Message::Receive { peer, into });
     }
 
-    pub(super) fn message(&mut self, message: Message) {
+    fn message(&mut self, message: Message) {
         debug_assert_eq!(self.end().local, self.schedule.local.len(), "messages come first");
         self.schedule.messages.push(message);
     }
