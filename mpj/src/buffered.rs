@@ -187,12 +187,22 @@ impl PointToPoint {
         dest: usize,
         tag: i32,
     ) -> Result<Request<T>, Error> {
-        self.bsend(&data, dest, tag)?;
-        let request = match self.peer(dest)? {
-            PROC_NULL => self.started_for_nobody()?,
-            peer => self.complete(mpjdev::Status::new(peer as u32, tag, data.len() * T::SIZE))?,
-        };
+        let request = self.start_buffered(&data, dest, tag)?;
         Ok(Request::new(self.clone(), request, data))
+    }
+
+    /// A send of this kind, made and complete.
+    pub(crate) fn start_buffered<T: Datatype>(
+        &self,
+        data: &[T],
+        dest: usize,
+        tag: i32,
+    ) -> Result<mpjdev::Request, Error> {
+        self.bsend(data, dest, tag)?;
+        match self.peer(dest)? {
+            PROC_NULL => self.started_for_nobody(),
+            peer => self.complete(mpjdev::Status::new(peer as u32, tag, data.len() * T::SIZE)),
+        }
     }
 }
 

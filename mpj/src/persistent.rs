@@ -42,16 +42,24 @@ pub struct PersistentRequest<T: Datatype> {
 /// What is started.
 #[derive(Clone, Copy)]
 enum Transfer {
-    Send { dest: usize, tag: i32, mode: Mode },
-    Receive { source: Source, tag: Tag },
+    /// In this mode, or buffered.
+    Send {
+        dest: usize,
+        tag: i32,
+        mode: Option<Mode>,
+    },
+    Receive {
+        source: Source,
+        tag: Tag,
+    },
 }
 
 impl<T: Datatype> PersistentRequest<T> {
     /// Starts it (MPI_Start).
     ///
     /// # Errors
-    /// [`Error::UnderWay`] if it was started and not waited for; as [`PointToPoint::isend`] and
-    /// [`PointToPoint::irecv`].
+    /// [`Error::UnderWay`] if it was started and not waited for; as [`PointToPoint::isend`],
+    /// [`PointToPoint::ibsend`] and [`PointToPoint::irecv`].
     ///
     /// ```
     /// mpj::local::run(1, |world| {
@@ -68,8 +76,11 @@ impl<T: Datatype> PersistentRequest<T> {
         self.check_idle()?;
         let Self { communicator, buffer, .. } = self;
         self.open = Some(match self.what {
-            Transfer::Send { dest, tag, mode } => {
+            Transfer::Send { dest, tag, mode: Some(mode) } => {
                 communicator.start_to_send(buffer.elements(), dest, tag, mode)?
+            }
+            Transfer::Send { dest, tag, mode: None } => {
+                communicator.start_buffered(buffer.elements(), dest, tag)?
             }
             Transfer::Receive { source, tag } => {
                 communicator.start_to_receive(buffer.elements_mut(), source, tag)?
@@ -267,7 +278,7 @@ impl PointToPoint {
         dest: usize,
         tag: i32,
     ) -> Result<PersistentRequest<T>, Error> {
-        self.keep_send(data, dest, tag, Mode::Standard)
+        self.keep_send(data, dest, tag, Some(Mode::Standard))
     }
 
     /// A send in synchronous mode to be started often (MPI_Ssend_init).
@@ -292,7 +303,39 @@ impl PointToPoint {
         dest: usize,
         tag: i32,
     ) -> Result<PersistentRequest<T>, Error> {
-        self.keep_send(data, dest, tag, Mode::Synchronous)
+        self.keep_send(data, dest, tag, Some(Mode::Synchronous))
+    }
+
+    /// A buffered send to be started often (MPI_Bsend_init). Each start copies what the buffer has then, as
+    /// [`PointToPoint::bsend`], so it is complete at once.
+    ///
+    /// # Errors
+    /// As [`PointToPoint::send_init`]. That the attached buffer has no room is said by
+    /// [`start`](PersistentRequest::start), which can be called again when there is some.
+    ///
+    /// ```
+    /// mpj::local::run(2, |world| {
+    ///     if world.rank() == 1 {
+    ///         return assert_eq!([0; 2].map(|_| world.recv_vec::<u8>(0, 3).unwrap().0), [[7], [8]]);
+    ///     }
+    ///     world.attach_buffer(2).unwrap();
+    ///     let mut send = world.bsend_init(vec![7u8], 1, 3).unwrap();
+    ///     for number in [7, 8] {
+    ///         send.buffer_mut().unwrap()[0] = number;
+    ///         send.start().unwrap();
+    ///         send.wait().unwrap();
+    ///     }
+    ///     world.detach_buffer().unwrap();
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
+    pub fn bsend_init<T: Datatype>(
+        &self,
+        data: Vec<T>,
+        dest: usize,
+        tag: i32,
+    ) -> Result<PersistentRequest<T>, Error> {
+        self.keep_send(data, dest, tag, None)
     }
 
     fn keep_send<T: Datatype>(
@@ -300,7 +343,7 @@ impl PointToPoint {
         data: Vec<T>,
         dest: usize,
         tag: i32,
-        mode: Mode,
+        mode: Option<Mode>,
     ) -> Result<PersistentRequest<T>, Error> {
         self.sent(self.device.check_send(self.peer(dest)?, tag), tag)?;
         Ok(self.kept(Transfer::Send { dest, tag, mode }, data))

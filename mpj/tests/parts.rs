@@ -6,7 +6,10 @@ use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::Duration;
 
-use mpj::{ANY_SOURCE, ANY_TAG, Communicator, Error, ErrorClass, Options, PROC_NULL, World, local};
+use mpj::{
+    ANY_SOURCE, ANY_TAG, BackendChoice, Communicator, Error, ErrorClass, Options, PROC_NULL,
+};
+use mpj::{World, local};
 
 /// How long a job may take.
 const LIMIT: Duration = Duration::from_secs(20);
@@ -117,6 +120,7 @@ fn a_rank_that_the_part_has_not_is_refused() {
             part.mprobe(2, 0).err().unwrap(),
             part.recv_init(vec![1u8], 2, 0).err().unwrap(),
             world.send_init(vec![1u8], 4, 0).err().unwrap(),
+            part.bsend_init(vec![1u8], 2, 0).err().unwrap(),
             part.scope(|scope| scope.irecv(&mut place, 2, 0).map(drop)).unwrap_err(),
         ] {
             assert_eq!(error.class(), ErrorClass::Rank, "{error}");
@@ -143,6 +147,10 @@ fn nobody_sends_nothing_and_takes_everything() {
             let mut receive = ranks.recv_init(vec![1u8], PROC_NULL, 0).unwrap();
             receive.start().unwrap();
             assert_eq!(receive.wait().unwrap(), Some(status));
+            // Needs no room for a copy.
+            let mut send = ranks.bsend_init(vec![1u8], PROC_NULL, 0).unwrap();
+            send.start().unwrap();
+            assert_eq!(send.wait().unwrap(), Some(status));
             let outcome: Result<(), Error> = ranks.scope(|scope| {
                 scope.isend(&9, PROC_NULL, 0)?;
                 scope.irecv(&mut kept, PROC_NULL, 0)?;
@@ -199,5 +207,45 @@ fn buffered_sends_wait_for_nobody() {
         assert_eq!(world.detach_buffer().unwrap(), 2 * len);
         assert_eq!(world.bsend(&[1u8], other, 0).unwrap_err().class(), ErrorClass::Buffer);
         world.barrier().unwrap();
+    });
+}
+
+#[test]
+fn a_kept_buffered_send_copies_what_it_finds_at_each_start() {
+    const LEN: usize = 1_000;
+    // A copy leaves when it is received, and not before.
+    let options = Options::with_backend(BackendChoice::Rendezvous);
+    try_job(&options, 2, |world| {
+        if world.rank() == 1 {
+            world.barrier().unwrap();
+            for number in 1..4 {
+                assert_eq!(world.recv_vec::<u32>(0, 3).unwrap().0, [number; LEN]);
+                world.send(&[1u8], 0, 4).unwrap();
+            }
+            return;
+        }
+        let class = |outcome: Result<(), Error>| outcome.unwrap_err().class();
+        let mut send = world.bsend_init(vec![0; LEN], 1, 3).unwrap();
+        assert_eq!(class(send.start()), ErrorClass::Buffer, "none is attached");
+        world.attach_buffer(4 * LEN).unwrap();
+        send.buffer_mut().unwrap().fill(1_u32);
+        send.start().unwrap();
+        assert_eq!(class(send.start()), ErrorClass::Request, "it was not waited for");
+        assert!(send.buffer_mut().is_err());
+        let status = send.wait().unwrap().unwrap();
+        assert_eq!((status.source, status.tag, status.bytes), (1, 3, 4 * LEN));
+        // What has been copied stays as it was, and is in the way of the next message.
+        send.buffer_mut().unwrap().fill(2);
+        assert_eq!(class(send.start()), ErrorClass::Buffer, "there is no room");
+        assert_eq!(send.wait().unwrap(), None);
+        world.barrier().unwrap();
+        for number in 2..4 {
+            world.recv(&mut [0u8], 1, 4).unwrap();
+            send.buffer_mut().unwrap().fill(number);
+            send.start().unwrap();
+            while !send.test().unwrap() {}
+        }
+        assert_eq!(world.detach_buffer().unwrap(), 4 * LEN);
+        world.recv(&mut [0u8], 1, 4).unwrap();
     });
 }
