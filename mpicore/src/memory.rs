@@ -83,6 +83,11 @@ impl Input {
         Self { area: Area::of_blocks(blocks) }
     }
 
+    /// The same memory in blocks with datatypes of their own, one for each rank: MPI_Alltoallw.
+    pub fn in_blocks(self, blocks: Vec<TypedBlock>) -> Self {
+        Self { area: self.area.with(Elements::Blocks(blocks.into())) }
+    }
+
     /// Elements in `memory`, the first of which has the address `origin` bytes behind its beginning.
     #[inline]
     pub fn new(memory: SendRegion, origin: isize, elements: Elements) -> Self {
@@ -112,6 +117,11 @@ impl Output {
     pub fn of_blocks(blocks: impl IntoIterator<Item = (Self, u64)>) -> Self {
         let blocks = blocks.into_iter().map(|(block, count)| (block.area, count));
         Self { area: Area::of_blocks(blocks) }
+    }
+
+    /// As [`Input::in_blocks`]. The caller sees to it that no two blocks share a byte of their data (CM2).
+    pub fn in_blocks(self, blocks: Vec<TypedBlock>) -> Self {
+        Self { area: self.area.with(Elements::Blocks(blocks.into())) }
     }
 
     /// Elements in `memory`, the first of which has the address `origin` bytes behind its beginning.

@@ -7,8 +7,9 @@
 //!
 //! Each call has these forms: one that waits, one that is started and owns its buffers meanwhile (`i...`, see
 //! `started.rs`), or borrows them in a scope (`scoped.rs`), and one that is kept to be started often (`..._init`, see
-//! `kept.rs`). All ranks use the same form: one that waits does not match one that is started (MPI-4.1 section 6.12). All
-//! forms of a call run what one function here plans of where its data lie.
+//! `kept.rs`). Those of MPI_Alltoallw that own their memory are in `parts.rs`. All ranks use the same form: one that
+//! waits does not match one that is started (MPI-4.1 section 6.12). All forms of a call run what one function here plans
+//! of where its data lie.
 
 use mpicore::{Input, Output, Plan};
 
@@ -20,12 +21,14 @@ use crate::memory::{RecvBuffer, SendBuffer};
 mod blocks;
 mod kept;
 mod movement;
+mod parts;
 mod reduction;
 mod scoped;
 mod started;
 
 pub use blocks::Blocks;
 pub use kept::PersistentCollective;
+pub(crate) use parts::Parts;
 pub(crate) use reduction::{divided, same_length};
 pub use started::CollectiveRequest;
 
@@ -34,6 +37,11 @@ pub(crate) type Given = (Input, u64);
 
 /// Where the results of a call go, and how many units there is room for.
 pub(crate) type Room = (Output, u64);
+
+/// Blocks with datatypes of their own, one for each rank.
+pub(crate) fn typed(entries: u64) -> mpicore::collective::Blocks<'static> {
+    mpicore::collective::Blocks::Typed { entries: entries as usize }
+}
 
 impl Communicator {
     /// Waits until every rank has called it (MPI_Barrier).

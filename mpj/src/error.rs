@@ -139,6 +139,12 @@ pub enum Error {
         /// Elements of the slice.
         len: usize,
     },
+    /// A part that a call was to have of its own buffer lies in other memory.
+    #[error(
+        "a part that is sent or received lies in other memory than the buffer of the call; give parts of the slice that \
+         the function gets"
+    )]
+    Elsewhere,
     /// A slice is no such matrix, or the matrix has no such part.
     #[error(
         "a slice of {len} elements has {rows} whole rows of {columns}, and not the part that was asked for; give a \
@@ -199,9 +205,8 @@ impl Error {
             Self::Count { .. } => ErrorClass::Truncate,
             Self::Memory { .. } | Self::Context { .. } => ErrorClass::Other,
             Self::Division { .. } | Self::Lengths { .. } => ErrorClass::Count,
-            Self::Overlap | Self::Outside { .. } | Self::Matrix { .. } | Self::Shared { .. } => {
-                ErrorClass::Arg
-            }
+            Self::Overlap | Self::Elsewhere => ErrorClass::Arg,
+            Self::Outside { .. } | Self::Matrix { .. } | Self::Shared { .. } => ErrorClass::Arg,
             Self::Datatype(error) => error.class(),
             Self::Buffer { .. } | Self::NoCopy { .. } => ErrorClass::NoMem,
             Self::AttachedBuffer { .. } | Self::Attached { .. } => ErrorClass::Buffer,

@@ -314,3 +314,37 @@ fn an_exchange_of_columns_lends_all_of_them() {
         assert_eq!((&matrix, &again), (&both, &both), "rank {rank}");
     });
 }
+
+#[test]
+fn a_kept_exchange_lends_its_memory_between_starts() {
+    jobs(|world, len| {
+        let kept = world.all_to_allw_init(
+            vec![0; 2 * len],
+            |matrix| (0..2).map(|column| mpj::column(matrix, 2, column)).collect(),
+            vec![0; 2 * len],
+            |matrix| mpj::split_columns_mut(matrix, 2, [1, 1]),
+        );
+        let mut kept = moved(kept.unwrap());
+        let mine = data(2 * len);
+        for step in 1..3 {
+            kept.data_mut().unwrap().copy_from_slice(&mine);
+            kept.data_mut().unwrap()[0] = step;
+            kept.start().unwrap();
+            assert!(kept.buffer_mut().is_err());
+            kept = moved(*kept);
+            kept.wait().unwrap();
+            let first = [step, 2][world.rank()];
+            assert_eq!(kept.buffer().unwrap()[..2], [first; 2]);
+            kept.buffer_mut().unwrap().fill(0);
+        }
+        let owning = world.iall_to_allw(
+            mine,
+            |matrix| (0..2).map(|column| mpj::column(matrix, 2, column)).collect(),
+            vec![0; 2 * len],
+            |matrix| mpj::split_columns_mut(matrix, 2, [1, 1]),
+        );
+        let owning = moved(owning.unwrap());
+        assert_eq!(owning.wait().unwrap()[..2], [1 + world.rank() as u32; 2]);
+        kept.start().unwrap();
+    });
+}

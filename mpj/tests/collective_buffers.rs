@@ -127,6 +127,31 @@ fn reductions_combine_all_elements_of_blocks_and_of_structures() {
 }
 
 #[test]
+fn an_exchange_leaves_the_padding_and_what_lies_between_the_parts() {
+    job(2, |world| {
+        let of = |small| Padded { small, large: 10 * u32::from(small) };
+        let mine = world.rank() as u8;
+        let mut kept = world
+            .all_to_allw_init(
+                vec![of(0); 4],
+                |rows| (0..2).map(|column| mpj::column(rows, 2, column)).collect(),
+                vec![of(9); 6],
+                |rows| mpj::split_columns_mut(rows, 3, [1, 1]),
+            )
+            .unwrap();
+        for step in [0, 100] {
+            let numbers = [0, 1, 2, 3].map(|index| of(step + 10 * mine + index));
+            kept.data_mut().unwrap().copy_from_slice(&numbers);
+            kept.start().unwrap();
+            kept.wait().unwrap();
+            let row = |first| [of(first), of(first + 10), of(9)];
+            let expected = [row(step + mine), row(step + mine + 2)];
+            assert_eq!(kept.buffer().unwrap(), expected.as_flattened());
+        }
+    });
+}
+
+#[test]
 fn own_parts_of_different_lengths_are_refused_before_anything_is_sent() {
     job(2, |world| {
         let count = |outcome: Result<(), Error>| {

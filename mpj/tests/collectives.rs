@@ -7,7 +7,7 @@ use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::Duration;
 
-use mpj::{Blocks, Error, ErrorClass, Op, StridedMut, World, local};
+use mpj::{Blocks, Error, ErrorClass, Op, Strided, StridedMut, World, local};
 
 /// How long a job may take.
 const LIMIT: Duration = Duration::from_secs(60);
@@ -161,6 +161,124 @@ fn an_exchange_of_buffers_of_their_own() {
         let mut same = twice.each_mut().map(|two| StridedMut::new(two, 0, 0, 2).unwrap());
         let refused = world.all_to_allw(&[[rank; 2]; 3], &mut same).unwrap_err();
         assert!(refused.to_string().contains("twice"), "{refused}");
+        world.barrier().unwrap();
+    });
+}
+
+/// A column for each of three ranks.
+fn columns(matrix: &[usize]) -> Result<Vec<Strided<'_, usize>>, Error> {
+    (0..3).map(|column| mpj::column(matrix, 3, column)).collect()
+}
+
+/// Four elements from each of three ranks: a row, every second one backwards, the middle of a matrix.
+fn shapes(memory: &mut [usize]) -> Result<Vec<StridedMut<'_, usize>>, Error> {
+    let (row, rest) = memory.split_at_mut(4);
+    let (second, matrix) = rest.split_at_mut(8);
+    let middle = mpj::block_mut(matrix, 4, .., 1..3)?;
+    Ok(vec![StridedMut::new(row, 0, 1, 4)?, StridedMut::new(second, 7, -2, 4)?, middle])
+}
+
+/// Where the parts lie is fixed when the call is kept; what they have is not.
+#[test]
+fn an_exchange_of_shapes_is_the_same_in_every_form() {
+    job(3, |world| {
+        let numbers = |step: usize| -> Vec<usize> {
+            (0..12).map(|index| 1000 * step + 100 * world.rank() + index).collect()
+        };
+        let mut kept = world.all_to_allw_init(numbers(0), columns, vec![9; 20], shapes).unwrap();
+        for step in 1..4 {
+            let column = |from: usize| {
+                [0, 3, 6, 9].map(|first| 1000 * step + 100 * from + first + world.rank())
+            };
+            let ([a, b, c, d], [e, f, g, h]) = (column(1), column(2));
+            let apart = [[9, d, 9, c, 9, b, 9, a], [9, e, f, 9, 9, g, h, 9]];
+            let expected = [&column(0)[..], apart.as_flattened()].concat();
+
+            let (given, mut into) = (numbers(step), vec![9; 20]);
+            world.all_to_allw(&columns(&given).unwrap(), &mut shapes(&mut into).unwrap()).unwrap();
+            assert_eq!(into, expected, "step {step}");
+            kept.data_mut().unwrap().copy_from_slice(&given);
+            kept.buffer_mut().unwrap().fill(9);
+            kept.start().unwrap();
+            assert!(kept.data_mut().is_err());
+            let owning = world.iall_to_allw(given.clone(), columns, vec![9; 20], shapes).unwrap();
+            kept.wait().unwrap();
+            assert_eq!(kept.buffer().unwrap(), expected, "step {step}");
+            assert_eq!(owning.wait_both().unwrap(), (given, expected), "step {step}");
+        }
+    });
+}
+
+static ELSEWHERE: [usize; 4] = [1, 2, 3, 4];
+
+/// Four elements from rank 0, and so many from each other.
+fn rows(memory: &mut [usize], len: usize) -> Result<Vec<StridedMut<'_, usize>>, Error> {
+    let rows = memory.chunks_mut(4).zip([4, len, len]);
+    rows.map(|(row, len)| StridedMut::new(row, 0, 1, len)).collect()
+}
+
+/// Parts that name their first element twice.
+fn twice(memory: &mut [usize]) -> Result<Vec<StridedMut<'_, usize>>, Error> {
+    memory.chunks_mut(4).take(3).map(|four| StridedMut::new(four, 0, 0, 4)).collect()
+}
+
+#[test]
+fn parts_that_an_exchange_cannot_have_are_refused() {
+    job(3, |world| {
+        let class = |outcome: Result<(), Error>| outcome.unwrap_err().class();
+        let (data, into) = (|| vec![world.rank(); 12], || vec![9; 20]);
+        let elsewhere = world.iall_to_allw(
+            data(),
+            |_| Ok(vec![Strided::new(&ELSEWHERE, 0, 1, 4)?; 3]),
+            into(),
+            shapes,
+        );
+        assert!(matches!(elsewhere, Err(Error::Elsewhere)));
+        let leaked =
+            world.all_to_allw_init(data(), columns, into(), |_| shapes(vec![9; 20].leak()));
+        assert!(matches!(leaked, Err(Error::Elsewhere)));
+        // What the function says itself; one part too few; an element twice.
+        let refused = world.iall_to_allw(vec![1; 13], columns, into(), shapes).map(drop);
+        assert!(matches!(refused, Err(Error::Matrix { .. })), "{refused:?}");
+        let fewer = world.all_to_allw_init(
+            data(),
+            |memory| Ok(columns(memory)?[1..].to_vec()),
+            into(),
+            shapes,
+        );
+        assert_eq!(class(fewer.map(drop)), ErrorClass::Arg);
+        let refused = world.iall_to_allw(data(), columns, into(), twice).map(drop);
+        assert!(refused.unwrap_err().to_string().contains("twice"));
+
+        // Nothing has counted as a call. Parts without elements may lie anywhere.
+        let nothing = world.iall_to_allw(
+            data(),
+            |_| Ok(vec![Strided::new(&ELSEWHERE, 2, 1, 0)?; 3]),
+            into(),
+            |_| (0..3).map(|_| StridedMut::new(&mut [], 0, 1, 0)).collect(),
+        );
+        assert_eq!(nothing.unwrap().wait().unwrap(), into());
+    });
+}
+
+/// Rank 0 has too little room for what comes: in a call, and at each start of a kept one.
+#[test]
+fn an_exchange_that_is_truncated_can_be_started_again() {
+    job(3, |world| {
+        let is_short = world.rank() == 0;
+        let len = if is_short { 3 } else { 4 };
+        let kept =
+            world.all_to_allw_init(vec![7; 12], columns, vec![9; 12], |into| rows(into, len));
+        let mut kept = kept.unwrap();
+        for _ in 0..2 {
+            kept.start().unwrap();
+            match kept.wait() {
+                Err(error) => assert_eq!((error.class(), is_short), (ErrorClass::Truncate, true)),
+                Ok(()) => assert_eq!((kept.buffer().unwrap(), is_short), (&[7; 12][..], false)),
+            }
+        }
+        let owning = world.iall_to_allw(vec![7; 12], columns, vec![9; 12], |into| rows(into, len));
+        assert_eq!(owning.unwrap().wait().is_err(), is_short);
         world.barrier().unwrap();
     });
 }

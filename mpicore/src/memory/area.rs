@@ -71,6 +71,17 @@ impl Area {
         Self::other(start, len, Other { words, ..Other::of(elements) })
     }
 
+    /// The same memory with other elements.
+    pub fn with(mut self, elements: Elements) -> Self {
+        match &mut self.form {
+            Form::Plain(_) => Self::new(self.start, self.len, 0, elements),
+            Form::Other(other) => {
+                other.elements = elements;
+                self
+            }
+        }
+    }
+
     /// Areas that do not belong together.
     pub fn of_blocks(apart: impl Iterator<Item = (Self, u64)>) -> Self {
         let other = Other::of(Elements::Plain { size: 0 });

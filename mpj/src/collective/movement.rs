@@ -1,11 +1,11 @@
 //! Collective calls that move data (MPI-4.1 sections 6.4 to 6.8): what they plan, and their blocking forms.
 
-use mpicore::{Input, Output, Plan};
+use mpicore::Plan;
 
-use super::{Blocks, Given, Room};
+use super::{Blocks, Given, Room, typed};
 use crate::communicator::Communicator;
 use crate::error::Error;
-use crate::memory::core::{input, output};
+use crate::memory::core::{input, inputs, output, outputs};
 use crate::memory::{RecvBuffer, SendBuffer};
 
 /// What is planned; the caller keeps the borrows until the plan has run.
@@ -94,17 +94,12 @@ impl Communicator {
         Ok(self.core.alltoall(Some((data, sent.as_core())), into, received.as_core())?)
     }
 
-    pub(super) fn plan_all_to_allw<S: SendBuffer, R: RecvBuffer>(
+    pub(super) fn plan_all_to_allw(
         &self,
-        data: &[S],
-        into: &mut [R],
+        (data, sent): Given,
+        (into, received): Room,
     ) -> Result<Plan<'_>, Error> {
-        let typed = |entries| mpicore::collective::Blocks::Typed { entries };
-        let (sent, received) = (typed(data.len()), typed(into.len()));
-        let data = data.iter().map(input).collect::<Result<Vec<_>, _>>()?;
-        let into = into.iter_mut().map(output).collect::<Result<Vec<_>, _>>()?;
-        let (data, into) = (Input::of_blocks(data), Output::of_blocks(into));
-        Ok(self.core.alltoall(Some((data, sent)), into, received)?)
+        Ok(self.core.alltoall(Some((data, typed(sent))), into, typed(received))?)
     }
 }
 
@@ -461,6 +456,6 @@ impl Communicator {
     where
         R: RecvBuffer<Element = S::Element>,
     {
-        self.run(self.plan_all_to_allw(data, into))
+        self.run(inputs(data).and_then(|data| self.plan_all_to_allw(data, outputs(into)?)))
     }
 }

@@ -6,7 +6,7 @@
 
 use super::Blocks;
 use crate::error::Error;
-use crate::memory::core::input;
+use crate::memory::core::{input, inputs, outputs};
 use crate::memory::{RecvBuffer, SendBuffer};
 use crate::op::Operation;
 use crate::scope::{ScopeOn, ScopedCollective};
@@ -280,7 +280,7 @@ impl<'scope, 'env> ScopeOn<'scope, 'env> {
     where
         R: RecvBuffer<Element = S::Element>,
     {
-        self.start_lent(into, |on, into| on.plan_all_to_allw(data, into))
+        self.start_lent(into, |on, into| on.plan_all_to_allw(inputs(data)?, outputs(into)?))
     }
 
     /// Starts [`Communicator::reduce`](crate::Communicator::reduce) (MPI_Ireduce).

@@ -5,10 +5,10 @@ use mpicore::collective::inter;
 use mpicore::{Plan, Reduction};
 
 use super::InterCommunicator;
-use crate::collective::{Blocks, Given, Room, divided, same_length};
+use crate::collective::{Blocks, Given, Room, divided, same_length, typed};
 use crate::error::Error;
 use crate::group::narrowed;
-use crate::memory::core::output;
+use crate::memory::core::{inputs, output, outputs};
 use crate::memory::{RecvBuffer, SendBuffer};
 use crate::op::Operation;
 
@@ -128,6 +128,15 @@ impl InterCommunicator {
         received: &Blocks,
     ) -> Result<Plan<'_>, Error> {
         let (sent, received) = ((data, sent.as_core()), (into, received.as_core()));
+        Ok(self.communicator.core.inter_alltoall(sent, received)?)
+    }
+
+    fn plan_all_to_allw(
+        &self,
+        (data, sent): Given,
+        (into, received): Room,
+    ) -> Result<Plan<'_>, Error> {
+        let (sent, received) = ((data, typed(sent)), (into, typed(received)));
         Ok(self.communicator.core.inter_alltoall(sent, received)?)
     }
 
@@ -443,6 +452,33 @@ impl InterCommunicator {
     {
         self.communicator
             .run_with(data, into, |data, into| self.plan_all_to_allv(data, sent, into, received))
+    }
+
+    /// [`InterCommunicator::all_to_all`] from and into a buffer for each rank of the other group, in memory of whatever
+    /// layout (MPI_Alltoallw).
+    ///
+    /// # Errors
+    /// As [`Communicator::all_to_allw`](crate::Communicator::all_to_allw).
+    ///
+    /// ```
+    /// // One rank in each group: `between` is an intercommunicator of both.
+    /// mpj::local::run(2, |world| {
+    ///     # let (own, leader) = (world.own().unwrap(), 1 - world.rank());
+    ///     # let other = mpj::OtherGroup { peers: &world, leader, tag: 0 };
+    ///     # let between = own.create_inter(0, Some(other)).unwrap();
+    ///     let (mine, mut theirs) = ([world.rank(); 2], [9; 4]);
+    ///     let mut column = [mpj::column_mut(&mut theirs, 2, 1).unwrap()];
+    ///     between.all_to_allw(&[mine], &mut column).unwrap();
+    ///     assert_eq!(theirs, [9, 1 - world.rank(), 9, 1 - world.rank()]);
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
+    pub fn all_to_allw<S: SendBuffer, R>(&self, data: &[S], into: &mut [R]) -> Result<(), Error>
+    where
+        R: RecvBuffer<Element = S::Element>,
+    {
+        let plan = inputs(data).and_then(|data| self.plan_all_to_allw(data, outputs(into)?));
+        self.communicator.run(plan)
     }
 
     /// Combines the elements of the other group at the root (MPI_Reduce). `into` matters at the root alone, `data` in

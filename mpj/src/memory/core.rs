@@ -41,6 +41,19 @@ pub(crate) fn output<B: RecvBuffer + ?Sized>(buffer: &mut B) -> Result<(Output, 
     Ok((output, view.units as u64))
 }
 
+/// What the buffers of a list send, one to each rank, and how many there are; as [`input`].
+pub(crate) fn inputs<B: SendBuffer>(list: &[B]) -> Result<(Input, u64), Error> {
+    let blocks = list.iter().map(input).collect::<Result<Vec<_>, _>>()?;
+    Ok((Input::of_blocks(blocks), list.len() as u64))
+}
+
+/// Where the results of the ranks go, to one buffer of a list each, and how many there are; as [`output`].
+pub(crate) fn outputs<B: RecvBuffer>(list: &mut [B]) -> Result<(Output, u64), Error> {
+    let entries = list.len() as u64;
+    let blocks = list.iter_mut().map(output).collect::<Result<Vec<_>, _>>()?;
+    Ok((Output::of_blocks(blocks), entries))
+}
+
 fn elements_of(unit: Unit) -> Elements {
     match unit {
         Unit::Plain { size } => Elements::Plain { size },

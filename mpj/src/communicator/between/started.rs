@@ -1,10 +1,11 @@
 //! Collective calls between two groups that are started and own their buffers meanwhile (MPI-4.1 section 6.12).
 
 use super::Root;
-use crate::collective::{Blocks, CollectiveRequest};
+use crate::collective::{Blocks, CollectiveRequest, Parts};
 use crate::communicator::InterCommunicator;
 use crate::datatype::Datatype;
 use crate::error::Error;
+use crate::memory::{Strided, StridedMut};
 use crate::op::Operation;
 
 impl InterCommunicator {
@@ -270,6 +271,43 @@ impl InterCommunicator {
     ) -> Result<CollectiveRequest<T>, Error> {
         self.communicator
             .start(data, into, |data, into| self.plan_all_to_allv(data, sent, into, received))
+    }
+
+    /// Starts [`InterCommunicator::all_to_allw`] on memory of its own (MPI_Ialltoallw): `sent` divides `data` into a part
+    /// for each rank of the other group, and `received` divides `into` into a part from each.
+    ///
+    /// # Errors
+    /// As [`Communicator::iall_to_allw`](crate::Communicator::iall_to_allw).
+    ///
+    /// ```
+    /// // One rank in each group: `between` is an intercommunicator of both.
+    /// mpj::local::run(2, |world| {
+    ///     # let (own, leader) = (world.own().unwrap(), 1 - world.rank());
+    ///     # let other = mpj::OtherGroup { peers: &world, leader, tag: 0 };
+    ///     # let between = own.create_inter(0, Some(other)).unwrap();
+    ///     let request = between.iall_to_allw(
+    ///         vec![world.rank(); 4],
+    ///         |matrix| Ok(vec![mpj::column(matrix, 2, 0)?]),
+    ///         vec![9; 4],
+    ///         |matrix| Ok(vec![mpj::column_mut(matrix, 2, 1)?]),
+    ///     );
+    ///     let theirs = request.unwrap().wait().unwrap();
+    ///     assert_eq!(theirs, [9, 1 - world.rank(), 9, 1 - world.rank()]);
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
+    pub fn iall_to_allw<T: Datatype>(
+        &self,
+        data: Vec<T>,
+        sent: impl FnOnce(&[T]) -> Result<Vec<Strided<'_, T>>, Error>,
+        mut into: Vec<T>,
+        received: impl FnOnce(&mut [T]) -> Result<Vec<StridedMut<'_, T>>, Error>,
+    ) -> Result<CollectiveRequest<T>, Error> {
+        let parts = Parts::of(&data, sent, &mut into, received);
+        self.communicator.start(data, into, |data, into| {
+            let (data, into) = parts?.divide(data, into);
+            self.plan_all_to_allw(data, into)
+        })
     }
 
     /// Starts [`InterCommunicator::reduce`] (MPI_Ireduce).
