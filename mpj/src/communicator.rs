@@ -27,7 +27,7 @@ mod messages;
 mod tests;
 
 pub use attribute::Key;
-pub use between::Root;
+pub use between::{Root, ScopeBetween};
 pub use cartesian::{CartesianCommunicator, Shift, dims_create};
 pub use create::PendingCommunicator;
 pub use inter::{InterCommunicator, OtherGroup};

@@ -75,7 +75,7 @@ pub use bytemuck::{self, Pod, Zeroable};
 pub use collective::{Blocks, CollectiveRequest, PersistentCollective};
 pub use communicator::{
     CartesianCommunicator, Communicator, InterCommunicator, Key, OtherGroup, PendingCommunicator,
-    PointToPoint, Root, Shift, dims_create,
+    PointToPoint, Root, ScopeBetween, Shift, dims_create,
 };
 #[doc(hidden)]
 pub use datatype::derive;

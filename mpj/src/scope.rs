@@ -157,7 +157,7 @@ impl<B: Borrow> ScopedRequest<'_, '_, B> {
 impl Communicator {
     /// Runs `body` with a scope in which non-blocking calls may borrow (as `std::thread::scope`
     /// does for threads), then waits for all that it started. The scope is for calls on this communicator, and with
-    /// [`Scope::on`] for those on others.
+    /// [`Scope::on`] and [`Scope::between`] for those on others.
     ///
     /// A scope is for the thread that opened it; threads that share a communicator each open their
     /// own. A panic of `body` does not wait: what is still under way then makes the whole device

@@ -348,3 +348,27 @@ fn a_kept_exchange_lends_its_memory_between_starts() {
         kept.start().unwrap();
     });
 }
+
+#[test]
+fn a_scope_lends_to_calls_between_two_groups() {
+    jobs(|world, len| {
+        let (own, leader) = (world.own().unwrap(), 1 - world.rank());
+        let other = mpj::OtherGroup { peers: world, leader, tag: 0 };
+        let between = own.create_inter(0, Some(other)).unwrap();
+        let mine: Vec<_> = data(len).iter().map(|n| n + world.rank() as u32).collect();
+        let (mut theirs, mut sums) = (vec![0; len], vec![0; len]);
+        let outcome: Result<(), Error> = world.scope(|scope| {
+            let gather = moved(scope.between(&between).iall_gather(&mine, &mut theirs)?);
+            scope.between(&between).iall_reduce(&mine, &mut sums, mpj::Op::Sum)?;
+            scope.between(&between).ibarrier()?;
+            gather.wait()?[0] += 70;
+            Ok(())
+        });
+        outcome.unwrap();
+        let first = 1 + leader as u32;
+        assert_eq!(
+            (theirs[0], theirs[1], &sums[..2]),
+            (first + 70, first + 1, &[first, first + 1][..])
+        );
+    });
+}

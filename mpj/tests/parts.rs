@@ -9,7 +9,7 @@ use std::time::Duration;
 use mpj::{
     ANY_SOURCE, ANY_TAG, BackendChoice, Communicator, Error, ErrorClass, Options, PROC_NULL,
 };
-use mpj::{World, local};
+use mpj::{OtherGroup, World, local};
 
 /// How long a job may take.
 const LIMIT: Duration = Duration::from_secs(20);
@@ -33,7 +33,7 @@ fn try_job(options: &Options, ranks: usize, body: impl Fn(&World) + Send + Sync 
 }
 
 /// The odd ranks, or the even ones, in turned order: rank `r` of the part is another rank of the world.
-fn part(world: &World) -> Communicator {
+fn part(world: &Communicator) -> Communicator {
     world.split((world.rank() % 2) as u32, -(world.rank() as i32)).unwrap()
 }
 
@@ -174,6 +174,17 @@ fn a_scope_serves_communicators_of_one_context() {
         assert!(matches!(send, Err(Error::OtherContext)), "{send:?}");
         let barrier = world.scope(|scope| scope.on(&further).ibarrier().map(drop));
         assert!(matches!(barrier, Err(Error::OtherContext)), "{barrier:?}");
+        let (part, leader) = (part(&further), 1 - world.rank());
+        let other = OtherGroup { peers: &further, leader, tag: 0 };
+        let between = part.create_inter(0, Some(other)).unwrap();
+        let (mine, mut theirs) = (1, 0);
+        let barrier = world.scope(|scope| scope.between(&between).ibarrier().map(drop));
+        assert!(matches!(barrier, Err(Error::OtherContext)), "{barrier:?}");
+        let gather =
+            world.scope(|scope| scope.between(&between).iall_gather(&mine, &mut theirs).map(drop));
+        assert!(matches!(gather, Err(Error::OtherContext)), "{gather:?}");
+        // Neither has counted as a call.
+        between.barrier().unwrap();
         world.barrier().unwrap();
     });
 }

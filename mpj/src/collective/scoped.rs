@@ -24,7 +24,7 @@ impl<'scope, 'env> ScopeOn<'scope, 'env> {
     /// # Ok::<(), mpj::local::LocalError>(())
     /// ```
     pub fn ibarrier(self) -> Result<ScopedCollective<'scope, 'env, ()>, Error> {
-        self.start_barrier()
+        self.start_barrier(|on| on.core.barrier())
     }
 
     /// Starts [`Communicator::broadcast`](crate::Communicator::broadcast) (MPI_Ibcast).

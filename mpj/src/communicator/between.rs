@@ -1,5 +1,5 @@
 //! Collective calls between the two groups of an intercommunicator (MPI-4.1 section 6.2.3): all data go to the other
-//! group. Those that are started, in `between/started.rs`, share what is planned here.
+//! group. Those that are started or kept, in `between/`, share what is planned here.
 
 use mpicore::collective::inter;
 use mpicore::{Plan, Reduction};
@@ -12,7 +12,10 @@ use crate::memory::core::{inputs, output, outputs};
 use crate::memory::{RecvBuffer, SendBuffer};
 use crate::op::Operation;
 
+mod scoped;
 mod started;
+
+pub use scoped::ScopeBetween;
 
 /// The root of a collective call between two groups, as a rank sees it. All ranks of the root's group but the root say
 /// [`Root::Beside`], those of the other one [`Root::There`]. See [`InterCommunicator::broadcast`] for an example.

@@ -1,4 +1,5 @@
-//! Collective calls of a scope: what is under way, and how it is started. The calls are in `collective/scoped.rs`.
+//! Collective calls of a scope: what is under way, and how it is started. The calls are in `collective/scoped.rs`;
+//! those between two groups, in `communicator/between/scoped.rs`.
 
 use mpicore::Plan;
 
@@ -81,10 +82,13 @@ impl<'scope, 'env> ScopeOn<'scope, 'env> {
         Ok(ScopedCollective { on: self, place, results })
     }
 
-    /// Starts a barrier.
-    pub(crate) fn start_barrier(self) -> Result<ScopedCollective<'scope, 'env, ()>, Error> {
+    /// Starts the collective call without results that `plan` makes.
+    pub(crate) fn start_barrier(
+        self,
+        plan: impl FnOnce(&'scope Communicator) -> Result<Plan<'scope>, mpicore::Error>,
+    ) -> Result<ScopedCollective<'scope, 'env, ()>, Error> {
         self.check()?;
-        let place = self.start_plan(self.communicator.core.barrier().map_err(Error::from))?;
+        let place = self.start_plan(plan(self.communicator).map_err(Error::from))?;
         Ok(ScopedCollective { on: self, place, results: () })
     }
 
