@@ -1,12 +1,15 @@
 //! What ranks of two groups send each other: ranks and statuses are those of the other group. Every job runs under a
 //! watchdog.
 
-use std::sync::mpsc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::Duration;
 
-use mpj::{ANY_SOURCE, ANY_TAG, Blocks, ErrorClass, InterCommunicator, Op, OtherGroup, PROC_NULL};
-use mpj::{Root, World, local};
+use mpj::{
+    ANY_SOURCE, ANY_TAG, Blocks, Error, ErrorClass, InterCommunicator, Op, OtherGroup, PROC_NULL,
+};
+use mpj::{Root, Strided, StridedMut, World, local};
 
 /// How long a job may take.
 const LIMIT: Duration = Duration::from_secs(60);
@@ -162,5 +165,244 @@ fn blocks_are_those_of_the_ranks_of_the_other_group() {
         let mut again = vec![9; mine];
         between.scatterv(&gathered, &blocks, &mut again, root).unwrap();
         assert_eq!(again, vec![if between.size() == 3 { 9 } else { mine }; mine]);
+    });
+}
+
+/// The root of calls, which is world rank 2.
+fn root_among(between: &InterCommunicator) -> Root {
+    match (between.size(), between.rank()) {
+        (3, 1) => Root::Here,
+        (3, _) => Root::Beside,
+        _ => Root::There(1),
+    }
+}
+
+/// Holds the three forms of a call that are started against the one that waits, with other numbers in each of three
+/// steps. `$given` and `$room` are the lengths of the buffers that stand in the call as `$data` and `$into`.
+macro_rules! forms {
+    (
+        $world:ident, $between:ident, $given:expr, $room:expr,
+        $blocking:ident $started:ident $kept:ident |$data:ident, $into:ident| $($argument:expr),+
+    ) => {{
+        let numbers = |step: usize, len: usize| -> Vec<usize> {
+            (0..len).map(|index| 1000 * step + 100 * $world.rank() + index).collect()
+        };
+        let (given, room): (usize, usize) = ($given, $room);
+        let ($data, $into) = (vec![0; given], vec![0; room]);
+        let mut kept = $between.$kept($($argument),+).unwrap();
+        for step in 1..4 {
+            let (given, found) = (numbers(step, given), numbers(step + 50, room));
+            let mut expected = found.clone();
+            let ($data, $into) = (&given, &mut expected);
+            $between.$blocking($($argument),+).unwrap();
+
+            kept.data_mut().unwrap().copy_from_slice(&given);
+            kept.buffer_mut().unwrap().copy_from_slice(&found);
+            kept.start().unwrap();
+            let ($data, $into) = (given.clone(), found.clone());
+            let owning = $between.$started($($argument),+).unwrap();
+            let mut lent = found;
+            let scoped = $world.scope(|scope| {
+                let ($data, $into) = (&given, &mut lent);
+                scope.between($between).$started($($argument),+).map(drop)
+            });
+            scoped.unwrap();
+            let what = (stringify!($blocking), step);
+            assert_eq!(owning.wait().unwrap(), expected, "{what:?}, owning");
+            assert_eq!(kept.start().unwrap_err().class(), ErrorClass::Request, "{what:?}");
+            kept.wait().unwrap();
+            assert_eq!(kept.buffer().unwrap(), expected, "{what:?}, kept");
+            assert_eq!(lent, expected, "{what:?}, scoped");
+        }
+    }};
+}
+
+#[test]
+fn calls_with_equal_parts_are_the_same_in_every_form() {
+    job(|world, between| {
+        let (others, root) = (between.remote_size(), root_among(between));
+        let at_the_root = if root == Root::Here { 2 * others } else { 0 };
+        let all = 2 * others;
+        forms!(world, between, 0, 2, broadcast ibroadcast broadcast_init |_none, into| into, root);
+        forms!(world, between, 2, at_the_root, gather igather gather_init |data, into| data, into, root);
+        forms!(world, between, at_the_root, 2, scatter iscatter scatter_init |data, into| data, into, root);
+        forms!(world, between, 2, all, all_gather iall_gather all_gather_init |data, into| data, into);
+        forms!(world, between, all, all, all_to_all iall_to_all all_to_all_init |data, into| data, into);
+    });
+}
+
+#[test]
+fn calls_with_listed_parts_are_the_same_in_every_form() {
+    job(|world, between| {
+        let (own, others, root) = (between.rank(), between.remote_size(), root_among(between));
+        // Rank r of a group gives r + 1 numbers. The last block comes first, and there is a gap behind each.
+        let parts = Blocks::at((0..others).map(|rank| (8 - 4 * rank, rank + 1)));
+        let (mine, room) = (own + 1, 12);
+        forms!(
+            world, between, mine, room,
+            gatherv igatherv gatherv_init |data, into| data, into, &parts, root
+        );
+        forms!(
+            world, between, room, mine,
+            scatterv iscatterv scatterv_init |data, into| data, &parts, into, root
+        );
+        forms!(
+            world, between, mine, room,
+            all_gatherv iall_gatherv all_gatherv_init |data, into| data, into, &parts
+        );
+        let sent = Blocks::packed((0..others).map(|rank| own + rank));
+        let received = Blocks::at((0..others).map(|rank| (4 * (others - 1 - rank), own + rank)));
+        forms!(
+            world, between, sent.end(), room,
+            all_to_allv iall_to_allv all_to_allv_init |data, into| data, &sent, into, &received
+        );
+    });
+}
+
+#[test]
+fn reductions_are_the_same_in_every_form() {
+    job(|world, between| {
+        let root = root_among(between);
+        let counts: &[usize] = if between.size() == 3 { &[2, 0, 4] } else { &[1, 5] };
+        let mine = counts[between.rank()];
+        forms!(
+            world, between, 3, 3,
+            reduce ireduce reduce_init |data, into| data, into, Op::Sum, root
+        );
+        forms!(
+            world, between, 3, 3,
+            all_reduce iall_reduce all_reduce_init |data, into| data, into, Op::Max
+        );
+        forms!(
+            world, between, 6, mine,
+            reduce_scatter ireduce_scatter reduce_scatter_init |data, into| data, into, counts, Op::Sum
+        );
+    });
+}
+
+/// Nobody leaves before everybody of both groups has come.
+#[test]
+fn barriers_hold_both_groups_in_every_form() {
+    let come = Arc::new(AtomicUsize::new(0));
+    job(move |world, between| {
+        let mut kept = between.barrier_init().unwrap();
+        for round in (0..60_usize).step_by(3) {
+            let reached = |by: usize| assert_eq!(come.load(Ordering::SeqCst), 5 * (round + by));
+            come.fetch_add(1, Ordering::SeqCst);
+            kept.start().unwrap();
+            kept.wait().unwrap();
+            reached(1);
+            between.barrier().unwrap();
+            come.fetch_add(1, Ordering::SeqCst);
+            world.scope(|scope| scope.between(between).ibarrier()?.wait()).unwrap();
+            reached(2);
+            between.barrier().unwrap();
+            come.fetch_add(1, Ordering::SeqCst);
+            between.ibarrier().unwrap().wait().unwrap();
+            reached(3);
+            between.barrier().unwrap();
+        }
+    });
+}
+
+/// A column for each rank of the other group.
+fn columns(matrix: &[usize], others: usize) -> Result<Vec<Strided<'_, usize>>, Error> {
+    (0..others).map(|column| mpj::column(matrix, others, column)).collect()
+}
+
+/// Four elements from each rank of the other group: a row, every second one backwards, the middle of a matrix.
+fn shapes(memory: &mut [usize], others: usize) -> Result<Vec<StridedMut<'_, usize>>, Error> {
+    let (row, rest) = memory.split_at_mut(4);
+    let (second, matrix) = rest.split_at_mut(8);
+    let all = [
+        StridedMut::new(row, 0, 1, 4)?,
+        StridedMut::new(second, 7, -2, 4)?,
+        mpj::block_mut(matrix, 4, .., 1..3)?,
+    ];
+    Ok(all.into_iter().take(others).collect())
+}
+
+#[test]
+fn an_exchange_of_shapes_is_the_same_in_every_form() {
+    job(|world, between| {
+        let others = between.remote_size();
+        let numbers = |step: usize| -> Vec<_> {
+            (0..4 * others).map(|index| 1000 * step + 100 * world.rank() + index).collect()
+        };
+        let kept = between.all_to_allw_init(
+            numbers(0),
+            |data| columns(data, others),
+            vec![9; 20],
+            |into| shapes(into, others),
+        );
+        let mut kept = kept.unwrap();
+        for step in 1..4 {
+            let mut expected = vec![9; 20];
+            let given = numbers(step);
+            let data = columns(&given, others).unwrap();
+            between.all_to_allw(&data, &mut shapes(&mut expected, others).unwrap()).unwrap();
+            let (first, size) = (1000 * step + 100 * in_the_world(between, 0), between.size());
+            let of_first: Vec<_> = (0..4).map(|row| first + between.rank() + row * size).collect();
+            assert_eq!(expected[..4], of_first);
+
+            kept.data_mut().unwrap().copy_from_slice(&given);
+            kept.start().unwrap();
+            let owning = between.iall_to_allw(
+                given.clone(),
+                |data| columns(data, others),
+                vec![9; 20],
+                |into| shapes(into, others),
+            );
+            let mut lent = vec![9; 20];
+            let mut views = shapes(&mut lent, others).unwrap();
+            let scoped = world
+                .scope(|scope| scope.between(between).iall_to_allw(&data, &mut views).map(drop));
+            scoped.unwrap();
+            kept.wait().unwrap();
+            assert_eq!(owning.unwrap().wait().unwrap(), expected);
+            assert_eq!((&lent[..], kept.buffer().unwrap()), (&expected[..], &expected[..]));
+        }
+    });
+}
+
+#[test]
+fn calls_that_fail_leave_the_groups_usable() {
+    job(|world, between| {
+        let class = |outcome: Result<(), Error>| outcome.unwrap_err().class();
+        // A root that the other group does not have is refused, and does not count as a call.
+        let nobody = Root::There(between.remote_size());
+        let mut word = 7;
+        let refused =
+            world.scope(|scope| scope.between(between).ibroadcast(&mut word, nobody).map(drop));
+        assert_eq!(class(refused), ErrorClass::Root);
+        let refused = between.gather_init(vec![1], vec![0; 2], nobody);
+        assert_eq!(class(refused.map(drop)), ErrorClass::Root);
+        let refused = between.all_gather_init(vec![1], vec![0; 7]);
+        assert_eq!(class(refused.map(drop)), ErrorClass::Count);
+
+        // Those of the smaller group have no room for all that comes.
+        let (root, is_short) = (root_among(between), between.size() == 2);
+        let len = if is_short { 1 } else { 3 };
+        let mut kept = between.broadcast_init(vec![0; len], root).unwrap();
+        for _ in 0..2 {
+            kept.start().unwrap();
+            match kept.wait() {
+                Err(error) => assert_eq!((error.class(), is_short), (ErrorClass::Truncate, true)),
+                Ok(()) => assert!(!is_short),
+            }
+        }
+        let mut words = vec![0; len];
+        let outcome = world
+            .scope(|scope| scope.between(between).ibroadcast(&mut words, root)?.wait().map(drop));
+        assert_eq!(outcome.is_err(), is_short);
+
+        let mut theirs = vec![9; between.remote_size()];
+        between.all_gather(&between.rank(), &mut theirs).unwrap();
+        assert!(theirs.iter().copied().eq(0..between.remote_size()));
+        // A call that is dropped on its way goes on, since the others need it.
+        let mut dropped = between.all_gather_init(vec![1], theirs.clone()).unwrap();
+        dropped.start().unwrap();
+        drop(dropped);
+        between.barrier().unwrap();
     });
 }

@@ -12,6 +12,7 @@ use crate::memory::core::{inputs, output, outputs};
 use crate::memory::{RecvBuffer, SendBuffer};
 use crate::op::Operation;
 
+mod kept;
 mod scoped;
 mod started;
 
