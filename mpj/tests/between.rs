@@ -277,6 +277,11 @@ fn reductions_are_the_same_in_every_form() {
             world, between, 6, mine,
             reduce_scatter ireduce_scatter reduce_scatter_init |data, into| data, into, counts, Op::Sum
         );
+        forms!(
+            world, between, 6, 6 / between.size(),
+            reduce_scatter_block ireduce_scatter_block reduce_scatter_block_init
+            |data, into| data, into, Op::Sum
+        );
     });
 }
 

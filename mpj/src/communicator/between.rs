@@ -1,60 +1,22 @@
 //! Collective calls between the two groups of an intercommunicator (MPI-4.1 section 6.2.3): all data go to the other
 //! group. Those that are started or kept, in `between/`, share what is planned here.
 
-use mpicore::collective::inter;
 use mpicore::{Plan, Reduction};
 
 use super::InterCommunicator;
 use crate::collective::{Blocks, Given, Room, divided, same_length, typed};
 use crate::error::Error;
-use crate::group::narrowed;
 use crate::memory::core::{inputs, output, outputs};
 use crate::memory::{RecvBuffer, SendBuffer};
 use crate::op::Operation;
 
 mod kept;
+mod root;
 mod scoped;
 mod started;
 
+pub use root::Root;
 pub use scoped::ScopeBetween;
-
-/// The root of a collective call between two groups, as a rank sees it. All ranks of the root's group but the root say
-/// [`Root::Beside`], those of the other one [`Root::There`]. See [`InterCommunicator::broadcast`] for an example.
-///
-/// ```
-/// use mpj::Root;
-/// mpj::local::run(3, |world| {
-///     # let half = world.split((world.rank() > 0).into(), 0).unwrap();
-///     # let leader = if world.rank() > 0 { 0 } else { 1 };
-///     # let other = mpj::OtherGroup { peers: &world, leader, tag: 0 };
-///     # let between = half.create_inter(0, Some(other)).unwrap();
-///     // Rank 2 of the world is rank 1 of its group, and has the word.
-///     let root = [Root::There(1), Root::Beside, Root::Here][world.rank()];
-///     let mut word = world.rank();
-///     between.broadcast(&mut word, root).unwrap();
-///     assert_eq!(word, [2, 1, 2][world.rank()]);
-/// })?;
-/// # Ok::<(), mpj::local::LocalError>(())
-/// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Root {
-    /// This rank: MPI_ROOT.
-    Here,
-    /// Another rank of this group, which takes no part: MPI_PROC_NULL.
-    Beside,
-    /// This rank of the other group.
-    There(usize),
-}
-
-impl Root {
-    fn as_core(self) -> inter::Root {
-        match self {
-            Self::Here => inter::Root::Here,
-            Self::Beside => inter::Root::Beside,
-            Self::There(rank) => inter::Root::Remote(narrowed(rank)),
-        }
-    }
-}
 
 /// What is planned; the caller keeps the borrows until the plan has run.
 impl InterCommunicator {
@@ -174,6 +136,16 @@ impl InterCommunicator {
     ) -> Result<Plan<'_>, Error> {
         let counts = divided(counts, self.rank(), given, room)?;
         Ok(self.communicator.core.inter_reduce_scatter(data, into, &counts, reduction)?)
+    }
+
+    fn plan_reduce_scatter_block(
+        &self,
+        data: Given,
+        (into, room): Room,
+        reduction: Reduction,
+    ) -> Result<Plan<'_>, Error> {
+        let counts = vec![room as usize; self.group().size()];
+        self.plan_reduce_scatter(data, (into, room), &counts, reduction)
     }
 }
 
@@ -581,6 +553,38 @@ impl InterCommunicator {
     {
         self.communicator.run_with(data, into, |data, into| {
             self.plan_reduce_scatter(data, into, counts, op.reduction())
+        })
+    }
+
+    /// [`InterCommunicator::reduce_scatter`] in parts of the same length, as many elements as `into` has on all ranks
+    /// of a group (MPI_Reduce_scatter_block).
+    ///
+    /// # Errors
+    /// As [`Communicator::reduce_scatter_block`](crate::Communicator::reduce_scatter_block).
+    ///
+    /// ```
+    /// // One rank in each group: `between` is an intercommunicator of both.
+    /// mpj::local::run(2, |world| {
+    ///     # let (own, leader) = (world.own().unwrap(), 1 - world.rank());
+    ///     # let other = mpj::OtherGroup { peers: &world, leader, tag: 0 };
+    ///     # let between = own.create_inter(0, Some(other)).unwrap();
+    ///     let mut theirs = [9; 2];
+    ///     between.reduce_scatter_block(&[world.rank(), 5], &mut theirs, mpj::Op::Sum).unwrap();
+    ///     assert_eq!(theirs, [1 - world.rank(), 5]);
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
+    pub fn reduce_scatter_block<S: SendBuffer + ?Sized, R>(
+        &self,
+        data: &S,
+        into: &mut R,
+        op: impl Operation<S::Element>,
+    ) -> Result<(), Error>
+    where
+        R: RecvBuffer<Element = S::Element> + ?Sized,
+    {
+        self.communicator.run_with(data, into, |data, into| {
+            self.plan_reduce_scatter_block(data, into, op.reduction())
         })
     }
 }

@@ -422,4 +422,35 @@ impl InterCommunicator {
             self.plan_reduce_scatter(data, into, counts, op.reduction())
         })
     }
+
+    /// [`InterCommunicator::reduce_scatter_block`] to be started often (MPI_Reduce_scatter_block_init).
+    ///
+    /// # Errors
+    /// As [`InterCommunicator::reduce_scatter_block`].
+    ///
+    /// ```
+    /// use mpj::Op;
+    /// // One rank in each group: `between` is an intercommunicator of both.
+    /// mpj::local::run(2, |world| {
+    ///     # let (own, leader) = (world.own().unwrap(), 1 - world.rank());
+    ///     # let other = mpj::OtherGroup { peers: &world, leader, tag: 0 };
+    ///     # let between = own.create_inter(0, Some(other)).unwrap();
+    ///     let mine = vec![world.rank()];
+    ///     let mut kept = between.reduce_scatter_block_init(mine, vec![9], Op::Sum).unwrap();
+    ///     kept.start().unwrap();
+    ///     kept.wait().unwrap();
+    ///     assert_eq!(kept.buffer().unwrap(), [1 - world.rank()]);
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
+    pub fn reduce_scatter_block_init<T: Datatype>(
+        &self,
+        data: Vec<T>,
+        into: Vec<T>,
+        op: impl Operation<T>,
+    ) -> Result<PersistentCollective<T>, Error> {
+        self.communicator.keep(data, into, |data, into| {
+            self.plan_reduce_scatter_block(data, into, op.reduction())
+        })
+    }
 }

@@ -513,4 +513,38 @@ impl<'scope, 'env> ScopeBetween<'scope, 'env> {
             between.plan_reduce_scatter(input(data)?, into, counts, op.reduction())
         })
     }
+
+    /// Starts [`InterCommunicator::reduce_scatter_block`] (MPI_Ireduce_scatter_block).
+    ///
+    /// # Errors
+    /// As the blocking call; [`Error::OtherContext`].
+    ///
+    /// ```
+    /// use mpj::Op;
+    /// // One rank in each group: `between` is an intercommunicator of both.
+    /// mpj::local::run(2, |world| {
+    ///     # let (own, leader) = (world.own().unwrap(), 1 - world.rank());
+    ///     # let other = mpj::OtherGroup { peers: &world, leader, tag: 0 };
+    ///     # let between = own.create_inter(0, Some(other)).unwrap();
+    ///     let (mine, mut theirs) = ([world.rank(), 5], [9; 2]);
+    ///     world.scope(|scope| {
+    ///         scope.between(&between).ireduce_scatter_block(&mine, &mut theirs, Op::Sum).map(drop)
+    ///     }).unwrap();
+    ///     assert_eq!(theirs, [1 - world.rank(), 5]);
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
+    pub fn ireduce_scatter_block<S: SendBuffer + ?Sized, R>(
+        self,
+        data: &'env S,
+        into: &'env mut R,
+        op: impl Operation<S::Element>,
+    ) -> Result<ScopedCollective<'scope, 'env, &'env mut R::MemoryMut>, Error>
+    where
+        R: RecvBuffer<Element = S::Element> + ?Sized,
+    {
+        self.start_collective(into, |between, into| {
+            between.plan_reduce_scatter_block(input(data)?, into, op.reduction())
+        })
+    }
 }

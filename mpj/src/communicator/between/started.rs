@@ -392,4 +392,31 @@ impl InterCommunicator {
             self.plan_reduce_scatter(data, into, counts, op.reduction())
         })
     }
+
+    /// Starts [`InterCommunicator::reduce_scatter_block`] (MPI_Ireduce_scatter_block).
+    ///
+    /// # Errors
+    /// As [`InterCommunicator::reduce_scatter_block`].
+    ///
+    /// ```
+    /// // One rank in each group: `between` is an intercommunicator of both.
+    /// mpj::local::run(2, |world| {
+    ///     # let (own, leader) = (world.own().unwrap(), 1 - world.rank());
+    ///     # let other = mpj::OtherGroup { peers: &world, leader, tag: 0 };
+    ///     # let between = own.create_inter(0, Some(other)).unwrap();
+    ///     let request = between.ireduce_scatter_block(vec![world.rank()], vec![9], mpj::Op::Sum);
+    ///     assert_eq!(request.unwrap().wait().unwrap(), [1 - world.rank()]);
+    /// })?;
+    /// # Ok::<(), mpj::local::LocalError>(())
+    /// ```
+    pub fn ireduce_scatter_block<T: Datatype>(
+        &self,
+        data: Vec<T>,
+        into: Vec<T>,
+        op: impl Operation<T>,
+    ) -> Result<CollectiveRequest<T>, Error> {
+        self.communicator.start(data, into, |data, into| {
+            self.plan_reduce_scatter_block(data, into, op.reduction())
+        })
+    }
 }
