@@ -5,6 +5,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 
 use source::{Finding, Source};
 
@@ -29,29 +30,43 @@ fn root() -> PathBuf {
     tests.parent().expect("the package is in a folder of the tree").to_owned()
 }
 
-/// The files of the tree whose names end like this.
-fn files(extensions: &[&str]) -> Vec<Source> {
-    let (root, mut sources) = (root(), Vec::new());
+/// The files of the tree that rules apply to: their paths in it, and what is in them.
+static TREE: LazyLock<Vec<(String, String)>> = LazyLock::new(|| {
+    let (root, mut files) = (root(), Vec::new());
     let mut folders = vec![root.clone()];
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(&folder).expect("the tree is readable") {
             let path = entry.expect("the tree is readable").path();
             let name = path.file_name().and_then(|name| name.to_str()).unwrap_or("");
-            let extension = path.extension().and_then(|extension| extension.to_str());
             if path.is_dir() && !MADE.contains(&name) {
                 folders.push(path);
-            } else if path.is_file() && extension.is_some_and(|end| extensions.contains(&end)) {
+            } else if path.is_file() && is_text(&path) {
                 let text = fs::read_to_string(&path).expect("sources are UTF-8");
                 let inside = path.strip_prefix(&root).expect("the walk began at the root");
-                sources.push(Source::new(inside.to_str().expect("names are UTF-8"), &text));
+                files.push((inside.to_str().expect("names are UTF-8").to_owned(), text));
             }
         }
     }
     assert!(
-        sources.iter().any(|source| source.path == "tests/tests/tidy.rs"),
+        files.iter().any(|(path, _)| path == "tests/tests/tidy.rs"),
         "the walk missed this file"
     );
-    sources
+    files
+});
+
+/// The Rust files among them, taken apart once for all rules.
+static CODE: LazyLock<Vec<Source>> = LazyLock::new(|| sources(|path| path.ends_with(".rs")));
+/// The other ones.
+static PROSE: LazyLock<Vec<Source>> = LazyLock::new(|| sources(|path| !path.ends_with(".rs")));
+
+fn sources(belongs: impl Fn(&str) -> bool) -> Vec<Source<'static>> {
+    let files = TREE.iter().filter(|(path, _)| belongs(path));
+    files.map(|(path, text)| Source::new(path, text)).collect()
+}
+
+fn is_text(path: &Path) -> bool {
+    let extension = path.extension().and_then(|extension| extension.to_str());
+    extension.is_some_and(|end| TEXTS.contains(&end))
 }
 
 #[track_caller]
@@ -63,7 +78,7 @@ fn none(findings: Vec<Finding>) {
 
 #[track_caller]
 fn none_in_the_tree(rule: impl Fn(&Source) -> Vec<Finding>) {
-    none(files(&["rs"]).iter().flat_map(rule).collect());
+    none(CODE.iter().flat_map(rule).collect());
 }
 
 #[test]
@@ -78,8 +93,7 @@ fn functions_are_short() {
 
 #[test]
 fn most_functions_are_very_short() {
-    let sources = files(&["rs"]);
-    let libraries = sources.iter().filter(|source| source.path.contains("/src/"));
+    let libraries = CODE.iter().filter(|source| source.path.contains("/src/"));
     let not_tests = libraries.filter(|source| !source.path.ends_with("/tests.rs"));
     let mut lengths: Vec<_> =
         not_tests.flat_map(rules::functions).map(|(_, lines)| lines).collect();
@@ -106,18 +120,15 @@ fn fenced_crates_stay_in_their_fences() {
 #[test]
 fn unsafe_code_is_where_the_list_says() {
     none_in_the_tree(rules::unsafe_code);
-    let sources = files(&["rs"]);
     for listed in rules::UNSAFE_FILES {
-        assert!(sources.iter().any(|source| source.path == *listed), "{listed} does not exist");
+        assert!(CODE.iter().any(|source| source.path == *listed), "{listed} does not exist");
     }
 }
 
 #[test]
 fn all_unsafe_code_is_listed_with_its_argument() {
-    let (code, texts): (Vec<_>, Vec<_>) =
-        files(&["rs", "md"]).into_iter().partition(|source| source.path.ends_with(".rs"));
-    let page = texts.iter().find(|text| text.path == security::PAGE);
-    none(security::unsafe_list(page.expect("the page is at the root"), &code));
+    let page = PROSE.iter().find(|text| text.path == security::PAGE);
+    none(security::unsafe_list(page.expect("the page is at the root"), &CODE));
 }
 
 #[test]
@@ -137,7 +148,7 @@ fn names_say_something() {
 
 #[test]
 fn nothing_is_unfinished_or_of_one_machine() {
-    none(files(TEXTS).iter().flat_map(rules::residue).collect());
+    none(CODE.iter().chain(&*PROSE).flat_map(rules::residue).collect());
 }
 
 #[test]
@@ -147,11 +158,11 @@ fn comments_stand_by_themselves() {
 
 #[test]
 fn every_release_has_its_acquire() {
-    none(rules::sync_labels(&files(&["rs"])));
+    none(rules::sync_labels(&CODE));
 }
 
 #[test]
 fn cited_invariants_are_stated() {
-    none(rules::citations(&files(&["rs"])));
-    none(rules::numbers_are_unique(&files(&["rs"])));
+    none(rules::citations(&CODE));
+    none(rules::numbers_are_unique(&CODE));
 }

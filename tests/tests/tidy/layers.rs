@@ -128,9 +128,10 @@ const FENCED: &[(&str, &str)] = &[
 
 /// A fenced crate is used inside its fence only.
 pub fn fences(source: &Source) -> Vec<Finding> {
+    let names = names(source);
     let outside = FENCED.iter().filter(|(_, place)| !source.path.starts_with(place));
     let uses = outside.flat_map(|(fenced, place)| {
-        let uses = names(source).into_iter().filter(|name| is_under(&name.path, fenced));
+        let uses = names.iter().filter(|name| is_under(&name.path, fenced));
         uses.map(move |name| (name.line, format!("`{fenced}` is for {place} alone")))
     });
     uses.map(|(line, what)| source.finding(line, what)).collect()
@@ -138,7 +139,7 @@ pub fn fences(source: &Source) -> Vec<Finding> {
 
 /// No file uses a name that its layer may not know.
 pub fn layering(source: &Source) -> Vec<Finding> {
-    let names: Vec<_> = names(source).into_iter().map(|name| name.resolved(&source.path)).collect();
+    let names: Vec<_> = names(source).into_iter().map(|name| name.resolved(source.path)).collect();
     let mut findings = Vec::new();
     for layer in LAYERS.iter().filter(|layer| source.path.starts_with(layer.files)) {
         for name in names.iter().filter(|name| layer.forbids(name)) {
@@ -214,11 +215,11 @@ pub fn names(source: &Source) -> Vec<Name> {
 
 /// The path that starts with `first`, and how many tokens of `rest` belong to it.
 fn path(first: &Line, rest: &[Line]) -> (String, usize) {
-    let mut path = first.text.clone();
+    let mut path = first.text.to_owned();
     let pairs = rest.chunks_exact(2).take_while(|pair| pair[0].text == "::" && is_word(&pair[1]));
     let mut len = 0;
     for pair in pairs {
-        path = path + "::" + &pair[1].text;
+        path = path + "::" + pair[1].text;
         len += 2;
     }
     (path, len)
@@ -231,7 +232,7 @@ fn leaves(tree: &[Line], stem: &str, names: &mut Vec<Name>) {
         let plain = &branch[..group.unwrap_or(branch.len())];
         let words =
             plain.iter().take_while(|token| token.text != "as").filter(|token| is_word(token));
-        let own = words.filter(|token| token.text != "self").map(|token| &*token.text);
+        let own = words.filter(|token| token.text != "self").map(|token| token.text);
         let parts: Vec<_> =
             Some(stem).filter(|stem| !stem.is_empty()).into_iter().chain(own).collect();
         let path = parts.join("::");
@@ -243,15 +244,15 @@ fn leaves(tree: &[Line], stem: &str, names: &mut Vec<Name>) {
 }
 
 /// What is between the first and the last token.
-fn inside(group: &[Line]) -> &[Line] {
+fn inside<'a>(group: &'a [Line<'a>]) -> &'a [Line<'a>] {
     group.get(1..group.len() - 1).unwrap_or(&[])
 }
 
 /// The parts of a `use` tree between the commas that are in no group.
-fn branches(tree: &[Line]) -> Vec<&[Line]> {
+fn branches<'a>(tree: &'a [Line<'a>]) -> Vec<&'a [Line<'a>]> {
     let mut depth = 0_usize;
     let at_comma = tree.split(|token| {
-        match &*token.text {
+        match token.text {
             "{" => depth += 1,
             "}" => depth = depth.saturating_sub(1),
             _ => {}

@@ -28,13 +28,13 @@ struct Section<'a> {
 /// Every file with unsafe code has as many entries as it has of it, all of them about something that is
 /// there, and no other file has any.
 pub fn unsafe_list(page: &Source, sources: &[Source]) -> Vec<Finding> {
-    let mut sections = sections(&page.text);
+    let mut sections = sections(page.text);
     let mut findings = Vec::new();
     for source in sources {
         let found = source.find(&["unsafe"]).count();
-        let section = sections.remove(&*source.path).unwrap_or_default();
+        let section = sections.remove(source.path).unwrap_or_default();
         if found != section.entries.len() {
-            let (path, listed) = (&source.path, section.entries.len());
+            let (path, listed) = (source.path, section.entries.len());
             let what = format!("{listed} entries for {path}, which says unsafe {found} times");
             findings.push(page.finding(section.line, what));
         }

@@ -5,11 +5,11 @@ use crate::rules;
 use crate::security::unsafe_list;
 use crate::source::{Finding, Source};
 
-fn source(text: &str) -> Source {
+fn source(text: &str) -> Source<'_> {
     Source::new("mpjdev/src/device.rs", text)
 }
 
-fn tokens(text: &str) -> Vec<String> {
+fn tokens(text: &str) -> Vec<&str> {
     source(text).tokens.into_iter().map(|token| token.text).collect()
 }
 
@@ -37,7 +37,7 @@ fn unfinished_literals_and_comments_end_with_the_file() {
 #[test]
 fn comments_keep_their_lines() {
     let found = source("//! a\n\nx; // b\n/* c\n * d */ y").comments;
-    let found: Vec<_> = found.iter().map(|comment| (comment.number, &*comment.text)).collect();
+    let found: Vec<_> = found.iter().map(|comment| (comment.number, comment.text)).collect();
     assert_eq!(found, [(1, "a"), (3, "b"), (4, "c"), (5, "d")]);
     let text = "\"a\nb\"\n/*\n*/ z";
     assert_eq!(source(text).tokens.last().map(|token| token.number), Some(4));

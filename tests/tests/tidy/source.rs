@@ -4,22 +4,23 @@
 //! literals, words and brackets, which is all that the rules ask about.
 
 /// A file of the tree.
-pub struct Source {
+pub struct Source<'a> {
     /// Path from the root of the tree, with `/`.
-    pub path: String,
+    pub path: &'a str,
     /// The file as it is.
-    pub text: String,
+    pub text: &'a str,
     /// Comments without their `//`, `///`, `//!` or stars, one per line that has one.
-    pub comments: Vec<Line>,
-    /// Words and punctuation outside comments and literals.
-    pub tokens: Vec<Line>,
+    pub comments: Vec<Line<'a>>,
+    /// Words and punctuation outside comments and literals. A literal is one quote, so that what stands beside it does
+    /// not grow together.
+    pub tokens: Vec<Line<'a>>,
 }
 
 /// A piece of text and the line that it is on, counted from 1.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Line {
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Line<'a> {
     pub number: usize,
-    pub text: String,
+    pub text: &'a str,
 }
 
 /// Something that a rule forbids.
@@ -30,28 +31,33 @@ pub struct Finding {
     pub what: String,
 }
 
-impl Source {
+impl<'a> Source<'a> {
     /// Takes a Rust file apart. For files of other kinds only `path` and `text` are of use.
-    pub fn new(path: &str, text: &str) -> Self {
-        let (code, comments) = split(text);
-        let tokens = tokens(&code);
-        Self { path: path.to_owned(), text: text.to_owned(), comments, tokens }
+    pub fn new(path: &'a str, text: &'a str) -> Self {
+        let mut splitter =
+            Splitter { rest: text, number: 1, tokens: Vec::new(), comments: Vec::new() };
+        while splitter.step() {}
+        let Splitter { tokens, comments, .. } = splitter;
+        Self { path, text, comments, tokens }
     }
 
     pub fn finding(&self, line: usize, what: impl Into<String>) -> Finding {
-        Finding { path: self.path.clone(), line, what: what.into() }
+        Finding { path: self.path.to_owned(), line, what: what.into() }
     }
 
     /// The tokens of one line.
     pub fn tokens_on(&self, line: usize) -> impl Iterator<Item = &str> {
-        self.tokens.iter().filter(move |token| token.number == line).map(|token| &*token.text)
+        self.tokens.iter().filter(move |token| token.number == line).map(|token| token.text)
     }
 
     /// Places in `tokens` where this word or these words and signs follow one another.
-    pub fn find<'a>(&'a self, wanted: &'a [&'a str]) -> impl Iterator<Item = usize> + 'a {
-        let windows = self.tokens.windows(wanted.len()).enumerate();
-        windows.filter_map(move |(at, window)| {
-            window.iter().zip(wanted).all(|(token, wanted)| token.text == *wanted).then_some(at)
+    pub fn find(&self, wanted: &[&str]) -> impl Iterator<Item = usize> {
+        let first = wanted[0];
+        let begins = move |token: &(usize, &Line)| token.1.text == first;
+        let begun = self.tokens.iter().enumerate().filter(begins).map(|(at, _)| at);
+        begun.filter(move |&at| {
+            let there = self.tokens[at..].iter().map(|token| token.text);
+            there.take(wanted.len()).eq(wanted.iter().copied())
         })
     }
 
@@ -60,7 +66,7 @@ impl Source {
     pub fn end_of_block(&self, from: usize) -> Option<usize> {
         let mut depth = 0_usize;
         for token in &self.tokens[from..] {
-            match &*token.text {
+            match token.text {
                 "(" | "[" | "{" => depth += 1,
                 ";" if depth == 0 => return None,
                 ")" | "]" => depth = depth.saturating_sub(1),
@@ -73,43 +79,32 @@ impl Source {
     }
 }
 
-/// The code with comments and the insides of literals blanked out, and the comments.
-fn split(text: &str) -> (String, Vec<Line>) {
-    let mut splitter =
-        Splitter { rest: text, number: 1, code: String::new(), comments: Vec::new() };
-    while splitter.step() {}
-    (splitter.code, splitter.comments)
-}
-
 struct Splitter<'a> {
     rest: &'a str,
     number: usize,
-    code: String,
-    comments: Vec<Line>,
+    tokens: Vec<Line<'a>>,
+    comments: Vec<Line<'a>>,
 }
 
 impl<'a> Splitter<'a> {
-    /// Goes on by one comment, one literal or one character. False at the end.
+    /// Goes on by one comment, literal, word or sign, and by the space before it. False at the end.
     fn step(&mut self) -> bool {
-        let Some(next) = self.rest.chars().next() else { return false };
-        let in_word = self.code.ends_with(|last: char| last.is_alphanumeric() || last == '_');
-        if self.rest.starts_with("//") {
-            let end = self.rest.find('\n').unwrap_or(self.rest.len());
-            self.comment(end);
-        } else if self.rest.starts_with("/*") {
-            self.comment(block_comment_len(self.rest));
-        } else if let Some(hashes) = raw_string_hashes(self.rest).filter(|_| !in_word) {
-            let open = self.rest.find('"').expect("a raw string has a quote") + 1;
-            let close = format!("\"{}", "#".repeat(hashes));
-            let inside = self.rest[open..].find(&close).unwrap_or(self.rest.len() - open);
-            self.literal((open + inside + close.len()).min(self.rest.len()));
-        } else if next == '"' {
-            self.literal(quoted_len(self.rest, '"'));
-        } else if next == '\'' && is_char_literal(self.rest) {
-            self.literal(quoted_len(self.rest, '\''));
+        let rest = self.rest.trim_start();
+        self.take(self.rest.len() - rest.len());
+        let Some(first) = rest.chars().next() else { return false };
+        let word = rest.find(|char| !is_of_words(char)).unwrap_or(rest.len());
+        if let Some(len) = raw_string_len(rest, word) {
+            self.literal(len);
+        } else if word > 0 {
+            self.token(word);
+        } else if rest.starts_with("//") {
+            self.comment(rest.find('\n').unwrap_or(rest.len()));
+        } else if rest.starts_with("/*") {
+            self.comment(block_comment_len(rest));
+        } else if first == '"' || first == '\'' && is_char_literal(rest) {
+            self.literal(quoted_len(rest, first));
         } else {
-            let taken = self.take(next.len_utf8());
-            self.code.push_str(taken);
+            self.token(if rest.starts_with("::") { 2 } else { first.len_utf8() });
         }
         true
     }
@@ -121,27 +116,29 @@ impl<'a> Splitter<'a> {
         taken
     }
 
+    fn token(&mut self, len: usize) {
+        let number = self.number;
+        let text = self.take(len);
+        self.tokens.push(Line { number, text });
+    }
+
+    fn literal(&mut self, len: usize) {
+        self.tokens.push(Line { number: self.number, text: "\"" });
+        self.take(len);
+    }
+
     fn comment(&mut self, len: usize) {
         let first = self.number;
-        let taken = self.take(len);
-        for (line, text) in taken.split('\n').enumerate() {
+        for (line, text) in self.take(len).split('\n').enumerate() {
             let text = text.trim().trim_start_matches(['/', '*', '!']).trim_end_matches(['/', '*']);
-            self.comments.push(Line { number: first + line, text: text.trim().to_owned() });
+            self.comments.push(Line { number: first + line, text: text.trim() });
         }
-        self.blank(taken);
     }
+}
 
-    /// A literal becomes an empty string, so that what stood beside it does not grow together.
-    fn literal(&mut self, len: usize) {
-        let taken = self.take(len);
-        self.code.push('"');
-        self.blank(taken);
-    }
-
-    fn blank(&mut self, taken: &str) {
-        self.code.push(' ');
-        self.code.extend(taken.matches('\n'));
-    }
+/// Whether a character is part of a word.
+fn is_of_words(char: char) -> bool {
+    char.is_alphanumeric() || char == '_'
 }
 
 /// Length of the block comment that `text` starts with; they nest.
@@ -162,11 +159,17 @@ fn block_comment_len(text: &str) -> usize {
     at
 }
 
-/// How many hashes surround the raw string that `text` starts with, if it does.
-fn raw_string_hashes(text: &str) -> Option<usize> {
-    let rest = ["br", "cr", "r"].iter().find_map(|prefix| text.strip_prefix(prefix))?;
+/// Length of the raw string that `text` starts with, if it does: with a word of that length.
+fn raw_string_len(text: &str, word: usize) -> Option<usize> {
+    let (prefix, rest) = text.split_at(word);
+    if !matches!(prefix, "r" | "br" | "cr") {
+        return None;
+    }
     let hashes = rest.len() - rest.trim_start_matches('#').len();
-    rest[hashes..].starts_with('"').then_some(hashes)
+    let inside = rest[hashes..].strip_prefix('"')?;
+    let close = format!("\"{}", "#".repeat(hashes));
+    let end = inside.find(&close).map_or(inside.len(), |at| at + close.len());
+    Some(text.len() - inside.len() + end)
 }
 
 /// Length of the literal between two `quote`s that `text` starts with; a backslash hides one.
@@ -189,23 +192,4 @@ fn is_char_literal(text: &str) -> bool {
     let mut chars = text.chars().skip(1);
     let (first, second) = (chars.next(), chars.next());
     first == Some('\\') || (first.is_some() && second == Some('\''))
-}
-
-/// Words, `::`, and every other sign alone.
-fn tokens(code: &str) -> Vec<Line> {
-    let mut tokens = Vec::new();
-    for (index, line) in code.split('\n').enumerate() {
-        let mut rest = line.trim_start();
-        while let Some(first) = rest.chars().next() {
-            let word = rest.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(rest.len());
-            let len = match word {
-                0 if rest.starts_with("::") => 2,
-                0 => first.len_utf8(),
-                word => word,
-            };
-            tokens.push(Line { number: index + 1, text: rest[..len].to_owned() });
-            rest = rest[len..].trim_start();
-        }
-    }
-    tokens
 }
