@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use mpj::local::{self, LocalError};
 use mpj::{BackendChoice, Error, ErrorClass, Options, World};
+use mpj_tests::bytes::are_all;
 use mpj_tests::launch::{self, LIMIT, Outcome};
 
 const CONTEXTS: &str = env!("CARGO_BIN_EXE_contexts");
@@ -54,7 +55,7 @@ fn threads_that_use_a_context_each_never_wait_for_a_lock() {
                                 ranks.isend([fill[0] ^ fill[1]].repeat(len), other, 1).unwrap();
                             let mut got = vec![0; len];
                             ranks.recv(&mut got, other, 1).unwrap();
-                            assert!(got.iter().all(|byte| *byte == fill[0] ^ other as u8));
+                            assert!(are_all(&got, fill[0] ^ other as u8));
                             sent.wait().unwrap();
                         }
                     });
@@ -166,7 +167,7 @@ fn a_world_ends_in_all_contexts_whatever_is_under_way_in_them() {
             thread::sleep(Duration::from_millis(50));
             let mut got = vec![0_u8; 8 << 20];
             last.recv(&mut got, 0, 7).unwrap();
-            assert!(got.iter().all(|byte| *byte == 5));
+            assert!(are_all(&got, 5));
             world.finish().unwrap();
             assert!(last.barrier().is_err(), "the context has ended with its world");
         });

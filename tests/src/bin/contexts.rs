@@ -14,6 +14,7 @@ use std::thread;
 use std::time::Duration;
 
 use mpj::{Communicator, Error, World};
+use mpj_tests::bytes::are_all;
 
 /// Messages of each thread.
 const MESSAGES: usize = 2_000;
@@ -78,7 +79,7 @@ fn exchange(world: &World) -> Result<(), Error> {
                 scope.isend(&sent[..len], up, 1)?;
                 Ok::<_, Error>(())
             })?;
-            assert!(got[..len].iter().all(|byte| *byte == fill ^ down as u8));
+            assert!(are_all(&got[..len], fill ^ down as u8));
         }
         Ok(())
     })?;
@@ -127,6 +128,6 @@ fn fetched(world: &World) -> Result<(), Error> {
     thread::sleep(Duration::from_millis(300));
     let mut got = vec![0_u8; LARGE];
     further.recv(&mut got, 0, 7)?;
-    assert!(got.iter().all(|byte| *byte == 5));
+    assert!(are_all(&got, 5));
     Ok(())
 }

@@ -11,6 +11,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use mpj::World;
+use mpj_tests::bytes::are_all;
 use rustix::process::{Signal, getpid, kill_process};
 
 /// Amply as long as the launcher needs to notice a loss and tell it. What comes does not depend on it, only
@@ -80,7 +81,7 @@ fn long() -> Result<(), mpj::Error> {
     let mut got = vec![0u8; LEN];
     for round in 1..20u8 {
         world.sendrecv(&vec![round; LEN], other, 0, &mut got, other, 0)?;
-        assert!(got.iter().all(|&byte| byte == round), "round {round}");
+        assert!(are_all(&got, round), "round {round}");
     }
     if world.rank() == 0 {
         println!("whole");

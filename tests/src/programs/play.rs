@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use mpj::{ANY_SOURCE, ANY_TAG, Communicator, Error, Request, Source, Status, wait_all, wait_any};
 
 use super::{Action, Program, TAGS, Taking, Waiting};
+use crate::bytes::are_all;
 
 /// The communicators of one thread's programs.
 pub struct Stage {
@@ -169,7 +170,7 @@ fn data(tag: i32, bytes: usize) -> Vec<u8> {
 
 fn check(base: i32, (tag, bytes): (i32, usize), data: &[u8], status: Status) {
     assert_eq!((status.tag, status.bytes), (base + tag, bytes));
-    assert!(data.iter().all(|byte| *byte == tag as u8), "the bytes of message {tag} are others");
+    assert!(are_all(data, tag as u8), "the bytes of message {tag} are others");
 }
 
 /// Keeps a processor busy.
