@@ -145,11 +145,12 @@ fn members(by: &Standing, context: u64, job: usize, rank: usize) -> Option<(Vec<
     // Those of all contexts of the rank.
     let listed = communicators.take(Queues::COMMUNICATORS * MAX_GATHERINGS);
     let found = listed.into_iter().find(|communicator| communicator.context == context)?;
-    let ranges = found.members.iter().take(Communicator::MAX_RANGES);
-    let members: BTreeSet<usize> =
-        ranges.flat_map(|range| range.first as usize..job.min(range.last as usize + 1)).collect();
+    let ranges = &found.members[..found.members.len().min(Communicator::MAX_RANGES)];
+    let belongs = |rank: &usize| {
+        ranges.iter().any(|range| (range.first as usize..=range.last as usize).contains(rank))
+    };
     let name = Communicator::new(context, &found.name, Vec::new()).name;
-    members.contains(&rank).then(|| (members.into_iter().collect(), name))
+    belongs(&rank).then(|| ((0..job).filter(belongs).collect(), name))
 }
 
 /// Whether no rank's part in a collective operation ends before every rank has come to it. Of others, some ranks wait
