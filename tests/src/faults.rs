@@ -11,6 +11,12 @@ use crate::conformance::Numbers;
 
 pub mod scene;
 
+/// The first seed of a campaign, if nobody asks for another one: with so few [`ROUNDS`] it meets every stage with
+/// every way to fail.
+pub const FIRST_SEED: u64 = 39_923;
+/// Rounds of a campaign, if nobody asks for more.
+pub const ROUNDS: u64 = 120;
+
 /// What the job does when a rank fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stage {
@@ -209,9 +215,9 @@ mod tests {
     }
 
     #[test]
-    fn every_stage_meets_every_way_to_fail() {
+    fn every_stage_meets_every_way_to_fail_in_the_usual_rounds() {
         let met = |stage, how: &str| {
-            let mut faults = (0..2_000).map(Fault::of_seed);
+            let mut faults = (FIRST_SEED..FIRST_SEED + ROUNDS).map(Fault::of_seed);
             faults.any(|fault| fault.stage == stage && fault.how.words()[0] == how)
         };
         for (word, stage) in STAGES {

@@ -12,7 +12,7 @@ use mpj_tests::launch::{self, LIMIT, Outcome};
 const CONTEXTS: &str = env!("CARGO_BIN_EXE_contexts");
 
 /// Messages of each thread.
-const MESSAGES: usize = 3_000;
+const MESSAGES: usize = 1_200;
 /// Their lengths, in turn.
 const LENGTHS: [usize; 6] = [0, 8, 200, 3_000, 40_000, 300_000];
 

@@ -2,12 +2,12 @@
 //! happens, the launcher names the cause, ends with its code, soon, and leaves nothing behind.
 //!
 //! A round is a seed; one that fails prints it. `MPJ_FAULT_ROUNDS=5000 MPJ_FAULT_SEED=1 cargo test -p
-//! mpj-tests --test faults` runs other and more rounds.
+//! mpj-tests --test faults` runs other and more rounds; `.ci/run` runs 210.
 
 use std::time::{Duration, Instant};
 
 use mpj_tests::faults::scene::Scene;
-use mpj_tests::faults::{Fault, How, asked};
+use mpj_tests::faults::{FIRST_SEED, Fault, How, ROUNDS, asked};
 use mpj_tests::launch::{self, Outcome};
 
 const VICTIM: &str = env!("CARGO_BIN_EXE_victim");
@@ -22,8 +22,8 @@ fn whatever_befalls_a_rank_is_told_and_nothing_is_left() {
     launch::mpjrun_path();
     let folder = tempfile::tempdir().expect("a folder");
     let scene = Scene::new("campaign", VICTIM, folder.path());
-    let first = asked("MPJ_FAULT_SEED", 4_711);
-    for seed in (0..asked("MPJ_FAULT_ROUNDS", 210)).map(|round| first.wrapping_add(round)) {
+    let first = asked("MPJ_FAULT_SEED", FIRST_SEED);
+    for seed in (0..asked("MPJ_FAULT_ROUNDS", ROUNDS)).map(|round| first.wrapping_add(round)) {
         let fault = Fault::of_seed(seed);
         round(&scene, &fault).unwrap_or_else(|complaint| {
             panic!("MPJ_FAULT_ROUNDS=1 MPJ_FAULT_SEED={seed}: {fault:?}: {complaint}")

@@ -17,7 +17,7 @@ use mpj::{Communicator, Error, World};
 use mpj_tests::bytes::are_all;
 
 /// Messages of each thread.
-const MESSAGES: usize = 2_000;
+const MESSAGES: usize = 1_000;
 /// Their lengths, in turn.
 const LENGTHS: [usize; 5] = [0, 8, 300, 9_000, 100_000];
 /// Bytes of a message that waits for its receive.
