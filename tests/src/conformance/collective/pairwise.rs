@@ -42,7 +42,9 @@ pub fn pairwise<const N: usize>(
         }
         open.remove(&pair);
         if let Some((list, _)) = best {
-            open.retain(|pair| !pairs_of(&list).any(|met| met == *pair));
+            for met in pairs_of(&list) {
+                open.remove(&met);
+            }
             lists.push(list);
         }
     }
