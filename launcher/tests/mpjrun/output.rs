@@ -267,9 +267,12 @@ fn a_file_gets_whole_lines_however_slowly_they_are_written() {
 fn a_launcher_that_nobody_reads_ends_by_its_timeout() {
     let fails = "[ $MPJ_RANK = 1 ] && { sleep 0.3; exit 9; }; exec yes";
     let ends = "head -c 500000 /dev/zero";
-    for (script, code) in [("exec yes", 124), (fails, 9), (ends, 124)] {
+    let jobs = [("exec yes", 124), (fails, 9), (ends, 124)].map(|(script, code)| {
         let mut command = command(["-n", "2", "--timeout", "1", "sh", "-c", script]);
-        let done = start_unread(&mut command).finish().assert_code(code);
+        (start_unread(&mut command), code)
+    });
+    for (running, code) in jobs {
+        let done = running.finish().assert_code(code);
         assert!(done.took < Duration::from_secs(5), "{done:?}");
         assert!(done.err.starts_with("mpjrun: "), "{done:?}");
         assert!(done.err.ends_with(" bytes of output that nobody read\n"), "{done:?}");
