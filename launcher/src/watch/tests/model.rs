@@ -26,13 +26,14 @@ use launcher::{Launcher, Without};
 use ways::Outcome;
 
 mod launcher;
+mod packed;
 mod ways;
 
 /// More looks than these are not told apart.
 const MOST_LOOKS: u8 = 2;
 
 /// Where a thread stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum At {
     /// Not started yet.
     Unborn,
@@ -60,7 +61,7 @@ use At::{
     Answered, Asleep, Bystander, Found, Free, Gone, Looked, LookedAgain, Sent, Unborn, Waiting,
 };
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Thread {
     at: At,
     /// In which context, inside of the library; else 0.
@@ -73,7 +74,7 @@ struct Thread {
     looks: u8,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Rank<const T: usize, const C: usize> {
     threads: [Thread; T],
     /// By context.
@@ -84,7 +85,7 @@ struct Rank<const T: usize, const C: usize> {
 }
 
 /// A job of `R` ranks that have at most `T` threads, and `C` contexts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Job<const R: usize, const T: usize, const C: usize> {
     ranks: [Rank<T, C>; R],
     /// Frames that may still be sent.
@@ -366,14 +367,14 @@ fn check_without<const R: usize, const T: usize, const C: usize>(
 #[test]
 fn ranks_of_one_thread() {
     check_without(Without::Haste, Job::<2, 1, 1>::new([1, 1], 2));
-    check(Job::<3, 1, 1>::new([1, 1, 1], 3));
+    check(Job::<3, 1, 1>::new([1, 1, 1], 2));
 }
 
 #[test]
 fn ranks_of_two_threads() {
     check_without(Without::Haste, Job::<2, 2, 1>::new([2, 1], 1));
-    check(Job::<2, 2, 1>::new([2, 2], 2));
-    check(Job::<2, 2, 1>::new([2, 1], 4));
+    check(Job::<2, 2, 1>::new([2, 2], 1));
+    check(Job::<2, 2, 1>::new([2, 1], 3));
 }
 
 /// A thread that starts another one and ends is at the launcher's count, or the other one is.
@@ -391,13 +392,22 @@ fn bystanders() {
 /// Threads that go from one context to another, and frames that come to one that nobody waits in.
 #[test]
 fn contexts() {
-    check_without(Without::Haste, Job::<2, 1, 2>::new([1, 1], 2));
+    check_without(Without::Haste, Job::<2, 1, 2>::new([1, 1], 1));
     check(Job::<2, 1, 2>::new([1, 1], 3));
     check(Job::<2, 2, 2>::new([2, 1], 1));
 }
 
 #[test]
-#[ignore = "a minute, and gigabytes"]
+#[ignore = "twenty seconds without optimisation"]
+fn jobs_that_send_more() {
+    check(Job::<3, 1, 1>::new([1, 1, 1], 3));
+    check(Job::<2, 2, 1>::new([2, 2], 2));
+    check(Job::<2, 2, 1>::new([2, 1], 4));
+    check_without(Without::Haste, Job::<2, 1, 2>::new([1, 1], 2));
+}
+
+#[test]
+#[ignore = "a minute with optimisation, and half a gigabyte"]
 fn larger_jobs() {
     check(Job::<2, 2, 1>::new([2, 2], 4));
     check(Job::<3, 1, 1>::new([1, 1, 1], 5));

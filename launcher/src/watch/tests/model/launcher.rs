@@ -11,10 +11,10 @@ use super::*;
 const ROUNDS: usize = 3;
 
 /// A line as it was read: whether the bell had rung, and the looks.
-type Line = Option<(bool, u8)>;
+pub(super) type Line = Option<(bool, u8)>;
 
 /// What the launcher does next.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Doing {
     Reading {
         round: u8,
@@ -32,14 +32,14 @@ pub(super) enum Doing {
 
 use Doing::{Counting, Reading};
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Launcher<const R: usize, const T: usize, const C: usize> {
     pub(super) doing: Doing,
     /// Ranks that are known to have ended, before each look.
-    ended: [[bool; R]; ROUNDS],
-    lines: [[[[Line; T]; C]; R]; ROUNDS],
+    pub(super) ended: [[bool; R]; ROUNDS],
+    pub(super) lines: [[[[Line; T]; C]; R]; ROUNDS],
     /// Whether the epoch of a context was not that of the first look any more.
-    changed: [[[bool; C]; R]; ROUNDS],
+    pub(super) changed: [[[bool; C]; R]; ROUNDS],
 }
 
 /// What is left out, to see that the model notices.

@@ -1,40 +1,11 @@
 //! Goes all the ways that a job of the model can take.
 
 use std::collections::HashSet;
-use std::hash::{BuildHasherDefault, Hasher};
+use std::hash::BuildHasherDefault;
 
 use super::launcher::{Doing::Reading, Without};
+use super::packed::Fold;
 use super::*;
-
-/// A hash that is good enough for states, and quick without optimisation.
-#[derive(Default)]
-struct Fold(u64);
-
-impl Hasher for Fold {
-    fn write(&mut self, bytes: &[u8]) {
-        bytes.iter().for_each(|byte| self.write_u8(*byte));
-    }
-
-    fn write_u8(&mut self, byte: u8) {
-        self.write_u64(byte.into());
-    }
-
-    fn write_u64(&mut self, word: u64) {
-        self.0 = (self.0.rotate_left(5) ^ word).wrapping_mul(0x51_7c_c1_b7_27_22_0a_95);
-    }
-
-    fn write_isize(&mut self, word: isize) {
-        self.write_u64(word as u64);
-    }
-
-    fn write_usize(&mut self, word: usize) {
-        self.write_u64(word as u64);
-    }
-
-    fn finish(&self) -> u64 {
-        self.0 ^ self.0 >> 29
-    }
-}
 
 /// What an exploration has met.
 #[derive(Default)]
@@ -51,7 +22,7 @@ impl<const R: usize, const T: usize, const C: usize> Job<R, T, C> {
     /// Goes all ways, until a deadlock is found that is none.
     pub(super) fn explore(self, without: Without) -> Outcome<R, T, C> {
         let mut outcome = Outcome::default();
-        let mut known = HashSet::<_, BuildHasherDefault<Fold>>::from_iter([self]);
+        let mut known = HashSet::<_, BuildHasherDefault<Fold>>::from_iter([self.packed()]);
         let (mut open, mut way, mut then) = (vec![(0, self)], Vec::new(), Vec::new());
         while let Some((depth, job)) = open.pop() {
             way.truncate(depth);
@@ -69,7 +40,7 @@ impl<const R: usize, const T: usize, const C: usize> Job<R, T, C> {
                 outcome.missed = Some(job);
             }
             job.steps(without, &mut then);
-            then.retain(|next| !next.is_over(without) && known.insert(*next));
+            then.retain(|next| !next.is_over(without) && known.insert(next.packed()));
             open.extend(then.drain(..).map(|next| (depth + 1, next)));
         }
         outcome
