@@ -24,7 +24,7 @@ mod reduction;
 
 pub use reduction::{Operand, Reduction};
 
-use area::{Area, Form, Spot, zeros};
+use area::{Area, Form, Spot, whole_bounds, zeros};
 
 /// How the elements of a buffer lie in its memory.
 #[derive(Debug, Clone)]
@@ -329,7 +329,9 @@ impl Memory {
     ) -> Result<(), Error> {
         let ((left, here), (right, there)) = (self.find(*from), self.find(*into));
         if left.datatype().or(right.datatype()).is_some() {
-            let element = with.element();
+            // Of packed elements those are asked for whose data these are.
+            let packed = left.packed().or(right.packed()).cloned();
+            let element = with.element().or(packed);
             let is_apart =
                 |element: &Datatype| !(left.are_each(element) && right.are_each(element));
             if let Some(element) = element.filter(is_apart) {
@@ -361,13 +363,14 @@ impl Memory {
         let mut result = packed(&self.source(into)?)?;
         let Some(count) = result.len().checked_div(element.size()) else { return Ok(()) };
         let elements = i64::try_from(count).unwrap_or(i64::MAX);
-        let len = count.saturating_mul(element.extent().unsigned_abs());
+        let (low, high) = whole_bounds(element, count as u64)?;
+        let (len, origin) = (high.abs_diff(low), -low);
         let (mut left, mut right) = (zeros(len, len)?, zeros(len, len)?);
         let from = packed(&self.source(from)?)?;
-        element.unpack(&from, &mut 0, &mut left, 0, elements)?;
-        element.unpack(&result, &mut 0, &mut right, 0, elements)?;
+        element.unpack(&from, &mut 0, &mut left, origin, elements)?;
+        element.unpack(&result, &mut 0, &mut right, origin, elements)?;
         with.apply(&left, &mut right, count)?;
-        element.pack(&right, 0, elements, &mut result, &mut 0)?;
+        element.pack(&right, origin, elements, &mut result, &mut 0)?;
         Source::from(result).copy_to(&mut self.sink(into)?);
         Ok(())
     }

@@ -19,6 +19,8 @@ mod collective;
 mod elements;
 #[path = "typed/failures.rs"]
 mod failures;
+#[path = "typed/interleaved.rs"]
+mod interleaved;
 #[path = "typed/point_to_point.rs"]
 mod point_to_point;
 #[path = "typed/requests.rs"]

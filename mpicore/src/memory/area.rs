@@ -6,6 +6,7 @@ use super::{Elements, TypedBlock};
 use crate::collective::{Buffer, Part, Place, Scratch};
 use crate::datatype::Datatype;
 use crate::error::Error;
+use crate::op::ElementKind;
 
 /// Memory with elements in it. Small where these are plain, since calls on few bytes move it more often than those.
 #[derive(Debug)]
@@ -33,6 +34,8 @@ pub(super) struct Other {
     pub apart: Vec<(Area, u64)>,
     /// The memory, where it belongs to the collective.
     pub words: Vec<u64>,
+    /// Whose elements these are, if they are packed here.
+    pub packed: Option<Datatype>,
 }
 
 /// Where in an area the bytes of a place are.
@@ -76,7 +79,7 @@ impl Area {
         match &mut self.form {
             Form::Plain(_) => Self::new(self.start, self.len, 0, elements),
             Form::Other(other) => {
-                other.elements = elements;
+                (other.elements, other.apart) = (elements, Vec::new());
                 self
             }
         }
@@ -94,27 +97,53 @@ impl Area {
         [input, output]: [&Self; 2],
         owned: &mut Vec<u128>,
     ) -> Result<Self, Error> {
-        let room_for = |count, elements: Elements| {
-            let (low, high) = elements.bounds(count)?;
-            Ok::<_, Error>((high.abs_diff(low), -low, elements))
+        let room_for = |count, other: Other| {
+            let (low, high) = other.elements.bounds(count)?;
+            Ok::<_, Error>((high.abs_diff(low), Other { origin: -low, ..other }))
         };
-        let (len, origin, elements) = match needed {
-            Scratch::Elements { count, of: Buffer::Input } => room_for(count, input.elements())?,
-            Scratch::Elements { count, .. } => room_for(count, output.elements())?,
-            Scratch::Plain { count, size } => room_for(count, Elements::Plain { size })?,
+        let (len, other) = match needed {
+            Scratch::Elements { count, of: Buffer::Input } => room_for(count, input.beside()?)?,
+            Scratch::Elements { count, .. } => room_for(count, output.beside()?)?,
+            Scratch::Plain { count, size } => room_for(count, Other::of(Elements::Plain { size }))?,
             Scratch::LargestEntry => {
                 let elements = output.elements();
                 let bounds = elements.blocks().iter().map(TypedBlock::bounds);
                 let mut lens = bounds.map(|bounds| bounds.map(|(low, high)| high.abs_diff(low)));
                 let largest = lens.try_fold(0, |most, len| len.map(|len| most.max(len)))?;
-                (largest, 0, at_the_start(elements.blocks())?)
+                (largest, Other::of(at_the_start(elements.blocks())?))
             }
         };
         let units = len.div_ceil(size_of::<u128>());
         if owned.len() < units {
             *owned = zeros(units, len)?;
         }
-        Ok(Self::new(owned.as_mut_ptr().cast(), len, origin, elements))
+        let start = owned.as_mut_ptr().cast();
+        Ok(match other.elements {
+            Elements::Plain { size } => Self { start, len, form: Form::Plain(size) },
+            _ => Self::other(start, len, other),
+        })
+    }
+
+    /// Elements of these for an area in which those of several ranks are side by side. There they are packed if they
+    /// reach into each other, as the rows of a matrix do that is stored by columns and ends with those of this rank, or
+    /// if most of their memory would be gaps.
+    fn beside(&self) -> Result<Other, Error> {
+        let Some(own) = self.datatype() else { return Ok(Other::of(self.elements())) };
+        let (size, extent) = (own.size(), own.extent().unsigned_abs());
+        if own.true_extent().unsigned_abs() <= extent && extent <= size.saturating_mul(2) {
+            return Ok(Other::of(self.elements()));
+        }
+        let count = i64::try_from(size).unwrap_or(i64::MAX);
+        let bytes = Datatype::contiguous(count, &Datatype::predefined(ElementKind::Byte))?;
+        Ok(Other { packed: Some(own.clone()), ..Other::of(Elements::Typed(bytes)) })
+    }
+
+    /// Whose elements these are, if they are packed here.
+    pub fn packed(&self) -> Option<&Datatype> {
+        match &self.form {
+            Form::Other(other) => other.packed.as_ref(),
+            Form::Plain(_) => None,
+        }
     }
 
     fn elements(&self) -> Elements {
@@ -272,7 +301,7 @@ impl Area {
 
 impl Other {
     fn of(elements: Elements) -> Self {
-        Self { origin: 0, elements, apart: Vec::new(), words: Vec::new() }
+        Self { origin: 0, elements, apart: Vec::new(), words: Vec::new(), packed: None }
     }
 }
 
@@ -311,7 +340,7 @@ fn bounds_of(datatype: &Datatype, count: u64) -> Result<(isize, isize), Error> {
 }
 
 /// From which byte to which whole elements reach, with what lies between and behind their data.
-fn whole_bounds(datatype: &Datatype, count: u64) -> Result<(isize, isize), Error> {
+pub(super) fn whole_bounds(datatype: &Datatype, count: u64) -> Result<(isize, isize), Error> {
     let (low, high) = bounds_of(datatype, count)?;
     let whole = datatype.extent().saturating_mul(isize::try_from(count).unwrap_or(isize::MAX));
     Ok((low.min(0), high.max(whole)))
