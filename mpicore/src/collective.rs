@@ -3,7 +3,8 @@
 //!
 //! - A [`Schedule`] is a sequence of rounds. It names ranks and [places](Place) in buffers; it knows no
 //!   addresses, datatypes or operations. Nothing here communicates.
-//! - Which messages there are depends on ranks, sizes and roots alone. Counts decide how long they are:
+//! - Which messages there are depends on ranks, sizes, roots, and on the algorithm that the caller names. Counts decide
+//!   how long they are:
 //!   a message of no elements is sent too, since the peer may describe the same empty data by a count that
 //!   is not zero, of a datatype that is empty.
 //! - Messages from one rank to another are sent and received in the same order and with the same sizes,
@@ -12,8 +13,8 @@
 //! - Operands are combined in the order of ranks, unless the caller says that the order is free. Which
 //!   operands are combined first depends on ranks alone, never on what arrives first.
 //!
-//! There is one algorithm for each collective, but for allgather, which has another where the number of
-//! ranks is no power of two. Functions are named as MPI's. Forms for intercommunicators are in [`inter`].
+//! There is one algorithm for each collective, but for reduce and allreduce, whose callers name one of two, and for
+//! allgather and barrier, which choose by the number of ranks. Functions are named as MPI's. Forms for intercommunicators are in [`inter`].
 
 mod allgather;
 mod allreduce;

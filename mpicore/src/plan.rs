@@ -230,7 +230,7 @@ impl Line<'_> {
                 received?;
             }
             _ => {
-                // What the round before has left: empty places, unless it has failed.
+                // A round before, maybe of another call, has left empty places, or requests of a device that has failed.
                 requests.clear();
                 let started = messages.iter().try_for_each(|message| {
                     requests.push(Some(self.start(message, memory)?));

@@ -42,16 +42,9 @@ pub struct PersistentRequest<T: Datatype> {
 /// What is started.
 #[derive(Clone, Copy)]
 enum Transfer {
-    /// In this mode, or buffered.
-    Send {
-        dest: usize,
-        tag: i32,
-        mode: Option<Mode>,
-    },
-    Receive {
-        source: Source,
-        tag: Tag,
-    },
+    Send { dest: usize, tag: i32, mode: Mode },
+    Buffered { dest: usize, tag: i32 },
+    Receive { source: Source, tag: Tag },
 }
 
 impl<T: Datatype> PersistentRequest<T> {
@@ -76,10 +69,10 @@ impl<T: Datatype> PersistentRequest<T> {
         self.check_idle()?;
         let Self { communicator, buffer, .. } = self;
         self.open = Some(match self.what {
-            Transfer::Send { dest, tag, mode: Some(mode) } => {
+            Transfer::Send { dest, tag, mode } => {
                 communicator.start_to_send(buffer.elements(), dest, tag, mode)?
             }
-            Transfer::Send { dest, tag, mode: None } => {
+            Transfer::Buffered { dest, tag } => {
                 communicator.start_buffered(buffer.elements(), dest, tag)?
             }
             Transfer::Receive { source, tag } => {
@@ -278,7 +271,7 @@ impl PointToPoint {
         dest: usize,
         tag: i32,
     ) -> Result<PersistentRequest<T>, Error> {
-        self.keep_send(data, dest, tag, Some(Mode::Standard))
+        self.keep_send(Transfer::Send { dest, tag, mode: Mode::Standard }, data, (dest, tag))
     }
 
     /// A send in synchronous mode to be started often (MPI_Ssend_init).
@@ -303,7 +296,7 @@ impl PointToPoint {
         dest: usize,
         tag: i32,
     ) -> Result<PersistentRequest<T>, Error> {
-        self.keep_send(data, dest, tag, Some(Mode::Synchronous))
+        self.keep_send(Transfer::Send { dest, tag, mode: Mode::Synchronous }, data, (dest, tag))
     }
 
     /// A buffered send to be started often (MPI_Bsend_init). Each start copies what the buffer has then, as
@@ -335,18 +328,18 @@ impl PointToPoint {
         dest: usize,
         tag: i32,
     ) -> Result<PersistentRequest<T>, Error> {
-        self.keep_send(data, dest, tag, None)
+        self.keep_send(Transfer::Buffered { dest, tag }, data, (dest, tag))
     }
 
+    /// Keeps a send to this rank with this tag.
     fn keep_send<T: Datatype>(
         &self,
+        what: Transfer,
         data: Vec<T>,
-        dest: usize,
-        tag: i32,
-        mode: Option<Mode>,
+        (dest, tag): (usize, i32),
     ) -> Result<PersistentRequest<T>, Error> {
         self.sent(self.device.check_send(self.peer(dest)?, tag), tag)?;
-        Ok(self.kept(Transfer::Send { dest, tag, mode }, data))
+        Ok(self.kept(what, data))
     }
 
     /// A receive to be started often (MPI_Recv_init). See [`PersistentRequest`].

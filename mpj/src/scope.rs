@@ -116,7 +116,7 @@ pub struct ScopedRequest<'scope, 'env, B: Borrow> {
 /// How far an operation was when the call that started it returned.
 enum Started {
     /// Complete.
-    Done(Status),
+    Done(mpjdev::Request),
     /// Under way: the scope keeps its request at this place.
     Kept(usize),
 }
@@ -142,14 +142,11 @@ impl<B: Borrow> ScopedRequest<'_, '_, B> {
     /// ```
     pub fn wait(self) -> Result<(B, Status), Error> {
         let ScopeOn { state, communicator, .. } = self.on;
-        let status = match self.state {
-            Started::Done(status) => status,
-            Started::Kept(place) => {
-                let request = state.take(place)?;
-                let ended = communicator.device.iwait(request);
-                communicator.status(communicator.answer(ended)?)
-            }
+        let request = match self.state {
+            Started::Done(request) => request,
+            Started::Kept(place) => state.take(place)?,
         };
+        let status = communicator.status(communicator.answer(communicator.device.iwait(request))?);
         Ok((B::take_back(self.buffer), status))
     }
 }
@@ -511,7 +508,7 @@ impl<'scope, 'env> ScopeOn<'scope, 'env> {
     #[inline(always)]
     fn started(&self, request: mpjdev::Request) -> Started {
         match request.completed() {
-            Some(status) => Started::Done(self.communicator.status(status)),
+            Some(_) => Started::Done(request),
             None => Started::Kept(self.state.keep(request)),
         }
     }

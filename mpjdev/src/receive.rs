@@ -1,7 +1,8 @@
 //! Receiving (MPI-4 sections 3.2.4 and 3.7.2).
 //!
-//! [`Device::post_span`] knows most receives alone, those that no early message fits. Where something is in the way,
-//! nothing has happened, and [`Device::start_receive`] goes on, for all cases.
+//! [`Device::post_span`] handles only the most frequent receives: those that begin while no early message waits and no
+//! rank is lost. Where something is in the way, nothing has happened, and [`Device::start_receive`] goes on, for all
+//! cases.
 
 use transport_lapi::adapter::Adapter;
 use transport_lapi::bootstrap::board::Call;

@@ -207,9 +207,8 @@ impl Requests {
     /// What stands for the last look of a waiter that has not looked yet.
     pub const NEVER: u64 = u64::MAX;
 
-    /// How many operations have ended since the beginning. While there are no more than at a waiter's last look, it has
-    /// nothing to find. It keeps the number only where that has changed: a store in every turn of a spin makes short
-    /// messages slower by a third.
+    /// How many operations have ended since the beginning. While that is what it was at a waiter's last look, the waiter
+    /// has nothing to find.
     #[inline(always)]
     pub fn ended(&self) -> u64 {
         self.ended

@@ -1,6 +1,6 @@
 //! Sending (MPI-4 sections 3.2.1, 3.4 and 3.7.2).
 //!
-//! [`Device::send_now`] knows most messages alone, those that are short and leave at once. Where something is in the
+//! [`Device::send_now`] handles only the most frequent messages: short ones that leave at once. Where something is in the
 //! way, nothing has happened, and [`Device::start_send`] goes on, for all cases: it asks `choice.rs` for the protocol,
 //! which `backend/` has.
 

@@ -491,40 +491,32 @@ pub(crate) unsafe fn copy_blocks(
     block: usize,
     count: usize,
 ) {
+    // SAFETY: the caller's promise, for each block.
+    let at = |index| unsafe { (from.add(index * from_step), to.add(index * to_step)) };
     // A length that is known when this is compiled makes one move of a block.
-    // SAFETY: the caller's promise.
+    // SAFETY: as above.
     unsafe {
         match block {
-            1 => each(from, from_step, to, to_step, 1, count),
-            2 => each(from, from_step, to, to_step, 2, count),
-            4 => each(from, from_step, to, to_step, 4, count),
-            8 => each(from, from_step, to, to_step, 8, count),
-            16 => each(from, from_step, to, to_step, 16, count),
-            24 => each(from, from_step, to, to_step, 24, count),
-            32 => each(from, from_step, to, to_step, 32, count),
-            64 => each(from, from_step, to, to_step, 64, count),
-            _ => each(from, from_step, to, to_step, block, count),
+            1 => each::<1>(at, count),
+            2 => each::<2>(at, count),
+            4 => each::<4>(at, count),
+            8 => each::<8>(at, count),
+            16 => each::<16>(at, count),
+            24 => each::<24>(at, count),
+            32 => each::<32>(at, count),
+            64 => each::<64>(at, count),
+            _ => (0..count).map(at).for_each(|(from, to)| copy_short(from, to, block)),
         }
     }
 }
 
 /// # Safety
-/// As [`copy_blocks`].
+/// As [`copy_nonoverlapping`] for each block: where it is and where it goes.
 #[inline(always)]
-unsafe fn each(
-    from: *const u8,
-    from_step: usize,
-    to: *mut u8,
-    to_step: usize,
-    block: usize,
-    count: usize,
-) {
-    for index in 0..count {
-        // SAFETY: the caller's promise, for this block.
-        unsafe {
-            let (from, to) = (from.add(index * from_step), to.add(index * to_step));
-            copy_short(from, to, block);
-        }
+unsafe fn each<const BLOCK: usize>(at: impl Fn(usize) -> (*const u8, *mut u8), count: usize) {
+    for (from, to) in (0..count).map(at) {
+        // SAFETY: the caller's promise.
+        unsafe { copy_nonoverlapping(from, to, BLOCK) };
     }
 }
 

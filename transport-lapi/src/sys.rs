@@ -53,7 +53,7 @@ fn moved(answer: isize, len: usize) -> io::Result<usize> {
 
 pub(crate) use processor::{copy_past_caches, prefetch, prefetch_to_write};
 
-/// Whether [`copy_past_caches`] goes past them.
+/// Whether [`copy_past_caches`] goes past the caches.
 pub(crate) const STORES_PAST_CACHES: bool = cfg!(all(target_arch = "x86_64", not(miri), not(loom)));
 
 #[cfg(all(target_arch = "x86_64", not(miri), not(loom)))]

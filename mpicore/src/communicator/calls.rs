@@ -39,8 +39,9 @@ fn exchange_of(reduction: &Reduction, data: [usize; 2], count: u64) -> Exchange 
     }
 }
 
-/// How many ranks, with at most how many bytes each, bring their operands to the root, which combines them: that it
-/// takes messages one after another costs less than that ranks wait for each other. Two ranks do the same in either way.
+/// How many ranks, with at most how many bytes each, bring their operands to the root, which combines them. The root
+/// takes messages one after another then, which costs less than ranks waiting for each other. Two ranks do the same in
+/// either way. Ranks that give different numbers of elements, which is an error of the program, may differ here, too.
 const AT_ROOT: (RangeInclusive<u32>, u64) = (3..=8, 4 << 10);
 
 /// What a rank sends: the buffer and how many elements; or nothing, where it works in place.

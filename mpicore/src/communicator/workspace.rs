@@ -40,7 +40,7 @@ pub(crate) struct Parts<'a> {
     pub schedule: &'a Schedule,
     pub memory: &'a mut Memory,
     pub reduction: &'a mut Option<Reduction>,
-    /// Those of a round of many messages.
+    /// Those of a round of many messages, until the next such round.
     pub requests: &'a mut Vec<Option<Request>>,
 }
 

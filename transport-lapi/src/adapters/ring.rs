@@ -236,12 +236,19 @@ impl<'m> Producer<'m> {
     /// since the lap before; asked for now, they are here when the frame is written.
     #[inline(always)]
     pub(crate) fn expect_another(&self) {
-        if self.full() {
-            return;
+        if !self.full() {
+            let next = self.ring.cell(self.position);
+            sys::prefetch_to_write(next);
+            if self.last > LINE {
+                self.expect_lines_behind(next);
+            }
         }
-        let next: *const Cell = self.ring.cell(self.position);
-        for start in (0..self.last).step_by(LINE) {
-            sys::prefetch_to_write(next.wrapping_byte_add(start));
+    }
+
+    #[inline(never)]
+    fn expect_lines_behind(&self, cell: *const Cell) {
+        for start in (LINE..self.last).step_by(LINE) {
+            sys::prefetch_to_write(cell.wrapping_byte_add(start));
         }
     }
 
