@@ -63,14 +63,20 @@ pub fn payload(seed: u64, len: usize) -> Vec<u8> {
     // A prime number, so that pieces of no usual length come to lie at the same place in it.
     const BYTES: usize = 2_097_143;
     let block = BLOCK.get_or_init(|| {
-        let mut numbers = Numbers(1);
-        let mut block: Vec<u8> =
-            (0..BYTES.div_ceil(8)).flat_map(|_| numbers.next_number().to_le_bytes()).collect();
+        let (mut numbers, mut block) = (Numbers(1), Vec::with_capacity(BYTES + 8));
+        while block.len() < BYTES {
+            block.extend_from_slice(&numbers.next_number().to_le_bytes());
+        }
         block.truncate(BYTES);
         block
     });
+    cut(block, Numbers(seed).below(BYTES), len)
+}
+
+/// `len` bytes of a block that is repeated without end, from one of its places on.
+fn cut(block: &[u8], start: usize, len: usize) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(len);
-    let mut rest = &block[Numbers(seed).below(BYTES)..];
+    let mut rest = &block[start..];
     while bytes.len() < len {
         bytes.extend_from_slice(&rest[..rest.len().min(len - bytes.len())]);
         rest = block;

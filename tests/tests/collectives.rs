@@ -8,13 +8,13 @@
 //! memory in common, as over a network.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::Duration;
 
 use mpicore::{Communicator, Error};
 use mpj_tests::conformance::Numbers;
-use mpj_tests::conformance::collective::case::{BACKENDS, parameter};
+use mpj_tests::conformance::collective::case::{BACKENDS, PARAMETERS, parameter};
 use mpj_tests::conformance::collective::pairwise::pairwise;
 use mpj_tests::conformance::collective::play::play;
 use mpj_tests::conformance::collective::programs::Program;
@@ -59,8 +59,9 @@ fn play_all(cases: impl IntoIterator<Item = Case>) {
 
 /// The cases of one choice of protocols in which each two values meet.
 fn all_pairs(backend: BackendChoice) {
-    let lists = pairwise(Case::values(), 1, Case::settle);
-    let cases = lists.into_iter().zip(0..).map(|(list, seed)| Case::new(list, seed));
+    static LISTS: OnceLock<Vec<[usize; PARAMETERS]>> = OnceLock::new();
+    let lists = LISTS.get_or_init(|| pairwise(Case::values(), 1, Case::settle));
+    let cases = lists.iter().zip(0..).map(|(list, seed)| Case::new(*list, seed));
     play_all(cases.filter(|case| case.backend() == backend));
 }
 

@@ -4,11 +4,13 @@
 //! Here elements are *packed*: the bytes of data, without padding. Floating-point numbers are such that all sums and
 //! products of a case are exact, so every order of combining them gives the same bits.
 
+use std::sync::OnceLock;
+
 use mpicore::datatype::Datatype;
 use mpicore::op::{ElementKind, Predefined};
 
 use super::case::choices;
-use crate::conformance::Numbers;
+use crate::conformance::{Numbers, cut};
 
 choices! {
     /// What the elements of a case are.
@@ -132,6 +134,16 @@ impl Kind {
 
     /// `count` packed elements.
     pub fn data(self, numbers: &mut Numbers, count: usize) -> Vec<u8> {
+        static BLOCKS: [OnceLock<Vec<u8>>; Kind::ALL.len()] =
+            [const { OnceLock::new() }; Kind::ALL.len()];
+        // A prime number, so that blocks of no usual length have the same elements at the same places.
+        const ELEMENTS: usize = 65_521;
+        let block = BLOCKS[self as usize].get_or_init(|| self.any(&mut Numbers(1), ELEMENTS));
+        cut(block, numbers.below(ELEMENTS) * self.size(), count * self.size())
+    }
+
+    /// Elements, each made by itself.
+    fn any(self, numbers: &mut Numbers, count: usize) -> Vec<u8> {
         let mut bytes = numbers.bytes(count * self.size());
         match self {
             Self::F32 => each(&mut bytes, |word| (tame(word) as f32).to_le_bytes()),
@@ -287,20 +299,20 @@ fn integer(bytes: &[u8], is_signed: bool) -> i128 {
     i128::from_le_bytes(wide)
 }
 
+/// The entries of a matrix of two rows.
+fn entries(matrix: &[u8]) -> [i64; 4] {
+    [0, 4, 8, 12].map(|at| {
+        let entry = [matrix[at], matrix[at + 1], matrix[at + 2], matrix[at + 3]];
+        i32::from_le_bytes(entry).into()
+    })
+}
+
 /// The product of two matrices of two rows.
 fn product(left: &[u8], right: &mut [u8]) {
-    let entries = |bytes: &[u8]| {
-        let mut all = [0_i64; 4];
-        for (entry, bytes) in all.iter_mut().zip(bytes.chunks_exact(4)) {
-            *entry = i64::from(i32::from_le_bytes(fixed(bytes)));
-        }
-        all
-    };
     let ([a, b, c, d], [e, f, g, h]) = (entries(left), entries(right));
-    let result = [a * e + b * g, a * f + b * h, c * e + d * g, c * f + d * h];
-    for (into, entry) in right.chunks_exact_mut(4).zip(result) {
-        into.copy_from_slice(&((entry % PRIME) as i32).to_le_bytes());
-    }
+    let [i, j, k, l] = [a * e + b * g, a * f + b * h, c * e + d * g, c * f + d * h]
+        .map(|entry| ((entry % PRIME) as i32).to_le_bytes());
+    right.copy_from_slice(&[i, j, k, l].concat());
 }
 
 #[cfg(test)]

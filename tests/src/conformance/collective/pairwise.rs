@@ -14,7 +14,7 @@ type Pair = ((usize, usize), (usize, usize));
 /// Completions that are compared.
 const TRIES: usize = 12;
 /// Completions that are tried before a pair counts as impossible.
-const MOST_TRIES: usize = 4_000;
+const MOST_TRIES: usize = 1_000;
 
 /// Lists of numbers, one below each of `values`, in which all pairs meet that can. `settle` replaces numbers that
 /// cannot stand beside the others; what it has settled it leaves alone.

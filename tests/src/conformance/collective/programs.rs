@@ -10,7 +10,7 @@ use mpicore::{Communicator, Error, Input, Operand, Output, Plan, Reduction};
 use mpjdev::{Mode, Request};
 
 use super::area::Area;
-use super::element::{Kind, Op};
+use super::element::Kind;
 use super::shape::{Form, Shape, Side};
 use crate::conformance::Numbers;
 
@@ -233,15 +233,16 @@ impl Program {
         root: usize,
     ) -> (String, Buffers) {
         let own = self.data(self.rank, len);
-        let all = || peers.iter().flat_map(|peer| self.data(*peer, len)).collect::<Vec<_>>();
+        let all = || peers.iter().map(|peer| self.data(*peer, len)).collect::<Vec<_>>().concat();
         let sum = |ranks: &[u32]| {
-            let mut sum = vec![0; len * 8];
+            let mut sums = vec![0_u64; len];
             for rank in ranks {
-                let data = self.data(*rank, len);
-                let pairs = data.chunks_exact(8).zip(sum.chunks_exact_mut(8));
-                pairs.for_each(|(left, right)| Op::Sum.combine(Kind::I64, left, right));
+                let words: Vec<u64> = bytemuck::pod_collect_to_vec(&self.data(*rank, len));
+                for (sum, word) in sums.iter_mut().zip(words) {
+                    *sum = sum.wrapping_add(word);
+                }
             }
-            sum
+            bytemuck::pod_collect_to_vec(&sums)
         };
         let both = |expected| Buffers::new(Some(&own), Some(expected));
         match (kind, over.is_inter()) {

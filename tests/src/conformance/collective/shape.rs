@@ -112,7 +112,12 @@ impl Form {
     pub fn places(&self, count: usize, at: isize) -> impl Iterator<Item = usize> + '_ {
         let starts = (0..count as isize).map(move |index| at + index * self.extent);
         let all = starts.flat_map(|start| self.displacements.iter().map(move |one| start + one));
-        all.map(|place| usize::try_from(place).expect("inside of the memory"))
+        all.map(place)
+    }
+
+    /// Whether elements follow each other without gaps.
+    fn is_dense(&self) -> bool {
+        self.displacements == [0] && self.extent == self.kind.size() as isize
     }
 
     fn elements(&self) -> Elements {
@@ -121,6 +126,11 @@ impl Form {
             None => Elements::Plain { size: self.kind.size() },
         }
     }
+}
+
+/// An offset in the memory.
+fn place(offset: isize) -> usize {
+    usize::try_from(offset).expect("inside of the memory")
 }
 
 /// A block of a buffer.
@@ -281,10 +291,27 @@ impl Side {
 
     fn put_at(&self, memory: &mut [u8], form: &Form, at: isize, data: &[u8]) {
         let size = form.kind.size();
-        let count = data.len() / size / form.displacements.len();
-        let places = form.places(count, at - self.low + MARGIN as isize);
-        for (place, element) in places.zip(data.chunks_exact(size)) {
-            memory[place..place + size].copy_from_slice(element);
+        let mut datatype = at - self.low + MARGIN as isize;
+        if data.is_empty() {
+            return;
+        }
+        if form.is_dense() {
+            let start = place(datatype);
+            return memory[start..start + data.len()].copy_from_slice(data);
+        }
+        // By indices: iterators and slices take many times as long where nothing is optimized.
+        let mut from = 0;
+        while from < data.len() {
+            for displacement in &form.displacements {
+                let into = place(datatype + displacement);
+                let mut byte = 0;
+                while byte < size {
+                    memory[into + byte] = data[from + byte];
+                    byte += 1;
+                }
+                from += size;
+            }
+            datatype += form.extent;
         }
     }
 }
