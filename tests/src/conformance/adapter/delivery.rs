@@ -153,8 +153,8 @@ pub fn no_call_blocks<A: Adapter>(make: Maker<A>) {
     let max_body = tasks[0].caps().max_body;
     let mut refused = 0;
     for body in [vec![], vec![1; max_body]] {
+        let frame = Sent { head: vec![7; 8], body };
         for _ in 0..10_000 {
-            let frame = Sent { head: vec![7; 8], body: body.clone() };
             let post = frame.offer(&mut tasks[0], 1).expect("the ring is sound");
             refused += usize::from(post == Post::Full);
             poll(&mut tasks[0], 10, |_: Frame<'_>| panic!("nobody sends to task 0"));
