@@ -107,8 +107,10 @@ pub fn mpjrun_path() -> PathBuf {
 /// When the examples cannot be built, or there is none of this name.
 pub fn example(name: &str) -> PathBuf {
     static BUILT: OnceLock<()> = OnceLock::new();
-    // With the feature that these tests use of mpj, so that it is not compiled a second time.
-    BUILT.get_or_init(|| build(&["--package", "mpj", "--features", "test", "--examples"]));
+    // With the features that these tests use of mpj, so that nothing is compiled a second time.
+    BUILT.get_or_init(|| {
+        build(&["--package", "mpj", "--features", "ndarray,test", "--examples"]);
+    });
     let path = profile_folder().join("examples").join(name);
     assert!(path.is_file(), "mpj has no example {name}: {} is missing", path.display());
     path
