@@ -92,9 +92,9 @@ device_conformance!(shm_further, shm_further, asleep(mixed()));
 device_conformance!(
     shm_reference_get,
     shm_reference_get,
-    Options::with_backend(BackendChoice::Rendezvous)
+    crowded(Options::with_backend(BackendChoice::Rendezvous))
 );
-device_conformance!(shm_reference_get_mixed, shm_reference_get, crowded(mixed()));
+device_conformance!(shm_reference_get_mixed, shm_reference_get, mixed());
 device_conformance!(channels_eager, channels, crowded(Options::with_backend(BackendChoice::Eager)));
 device_conformance!(
     channels_rendezvous,
