@@ -13,8 +13,8 @@
 //! - Operands are combined in the order of ranks, unless the caller says that the order is free. Which
 //!   operands are combined first depends on ranks alone, never on what arrives first.
 //!
-//! There is one algorithm for each collective, but for reduce and allreduce, whose callers name one of two, and for
-//! allgather and barrier, which choose by the number of ranks. Functions are named as MPI's. Forms for intercommunicators are in [`inter`].
+//! There is one algorithm for each collective, but for allreduce, whose callers name one of two, and for allgather and
+//! barrier, which choose by the number of ranks. Functions are named as MPI's. Forms for intercommunicators are in [`inter`].
 
 mod allgather;
 mod allreduce;
@@ -44,7 +44,7 @@ pub use bcast::bcast;
 pub use error::CollectiveError;
 pub use gather::{gather, gatherv};
 pub use place::{Blocks, Buffer, Part, Place};
-pub use reduce::{Combining, Order, reduce};
+pub use reduce::{Order, reduce};
 pub use reduce_scatter::{reduce_scatter, reduce_scatter_block};
 pub use scan::{exscan, scan};
 pub use scatter::{scatter, scatterv};

@@ -9,14 +9,12 @@
 //! buffers; and for reductions those of [`Op::check`](crate::op::Op::check). Nothing was sent then, and the call does
 //! not count.
 
-use std::ops::RangeInclusive;
-
 use mpjdev::Call;
 
 use super::Communicator;
 use super::workspace::{InUse, Key};
 use crate::collective::{
-    self, Blocks, CollectiveError, Combining, Exchange, Member, Operands, Order, Schedule,
+    self, Blocks, CollectiveError, Exchange, Member, Operands, Order, Schedule,
 };
 use crate::error::Error;
 use crate::memory::{Input, Output, Reduction};
@@ -38,11 +36,6 @@ fn exchange_of(reduction: &Reduction, data: [usize; 2], count: u64) -> Exchange 
         _ => Exchange::Whole,
     }
 }
-
-/// How many ranks, with at most how many bytes each, bring their operands to the root, which combines them. The root
-/// takes messages one after another then, which costs less than ranks waiting for each other. Two ranks do the same in
-/// either way. Ranks that give different numbers of elements, which is an error of the program, may differ here, too.
-const AT_ROOT: (RangeInclusive<u32>, u64) = (3..=8, 4 << 10);
 
 /// What a rank sends: the buffer and how many elements; or nothing, where it works in place.
 pub type Sent = Option<(Input, u64)>;
@@ -265,16 +258,10 @@ impl Communicator {
         root: u32,
     ) -> Result<Plan<'_>, Error> {
         let order = if reduction.op.commutes() { Order::Free } else { Order::Ranks };
-        let size = input.as_ref().map_or_else(|| output.data_size(), Input::data_size);
-        let (ranks, most) = AT_ROOT;
-        let is_short = count.saturating_mul(size as u64) <= most;
-        let at_root = is_short && ranks.contains(&self.size());
-        let combining = if at_root { Combining::AtRoot } else { Combining::OnTheWay };
         self.combine(Call::Reduce, (input, output), reduction, |operands| {
-            let how = 2 * order as u64 + combining as u64;
-            let given = [root.into(), count, operands as u64, how];
+            let given = [root.into(), count, operands as u64, order as u64];
             self.schedule("this reduction", (Call::Reduce, given.map(Some)), |member| {
-                collective::reduce(member, root, count, operands, order, combining)
+                collective::reduce(member, root, count, operands, order)
             })
         })
     }

@@ -3,8 +3,8 @@
 
 use super::{Actor, COUNTS, SIZES, elements, joined, member, outputs, unset};
 use crate::collective::{
-    CollectiveError, Combining, Exchange, Local, Member, Operands, Order, Schedule, allreduce,
-    exscan, reduce, reduce_scatter, reduce_scatter_block, scan,
+    CollectiveError, Exchange, Local, Member, Operands, Order, Schedule, allreduce, exscan, reduce,
+    reduce_scatter, reduce_scatter_block, scan,
 };
 
 /// Records how operands were associated.
@@ -54,46 +54,29 @@ fn symmetric(
 }
 
 /// What a reduction to a root leaves in the output of the root.
-fn at_root(
-    (size, count, place): (u32, u64, Operands),
-    root: u32,
-    (order, combining): (Order, Combining),
-    op: super::Op,
-) -> Vec<String> {
+fn at_root((size, count, place): (u32, u64, Operands), root: u32, order: Order) -> Vec<String> {
     let rank = |rank| {
         let is_root = rank == root;
         let place = if is_root { place } else { Operands::Input };
-        let schedule = reduce(member(rank, size), root, count, place, order, combining).unwrap();
+        let schedule = reduce(member(rank, size), root, count, place, order).unwrap();
         actor(schedule, rank, place, count, if is_root { count } else { 0 })
     };
+    let op = if order == Order::Free { merged } else { joined };
     outputs(&(0..size).map(rank).collect::<Vec<_>>(), 0, op).swap_remove(root as usize)
 }
 
 #[test]
 fn reduce_combines_in_the_order_of_ranks_or_in_any() {
     for case @ (size, count, _) in cases() {
-        let expected = in_order(size, 0, count);
-        let sorted: Vec<_> = expected.iter().map(|all| merged(all, "")).collect();
         for root in 0..size {
-            for combining in [Combining::AtRoot, Combining::OnTheWay] {
-                let of = |order, op| at_root(case, root, (order, combining), op);
-                let context = format!("{case:?} {root} {combining:?}");
-                assert_eq!(of(Order::Ranks, joined), expected, "{context}");
-                assert_eq!(of(Order::Free, merged), sorted, "{context}");
-            }
-        }
-    }
-}
-
-#[test]
-fn reduce_associates_in_the_same_way_at_the_root_and_on_the_way() {
-    for (size, place) in cases().map(|(size, _, place)| (size, place)) {
-        for root in 0..size {
-            for order in [Order::Free, Order::Ranks] {
-                let of = |combining| at_root((size, 1, place), root, (order, combining), tree);
-                let context = format!("{size} {place:?} {root} {order:?}");
-                assert_eq!(of(Combining::AtRoot), of(Combining::OnTheWay), "{context}");
-            }
+            assert_eq!(
+                at_root(case, root, Order::Ranks),
+                in_order(size, 0, count),
+                "{case:?} {root}"
+            );
+            let sorted: Vec<_> =
+                in_order(size, 0, count).iter().map(|all| merged(all, "")).collect();
+            assert_eq!(at_root(case, root, Order::Free), sorted, "{case:?} {root}");
         }
     }
 }
@@ -213,12 +196,9 @@ fn exscan_combines_up_to_the_rank_before_and_leaves_rank_0_alone() {
 #[test]
 fn the_root_of_a_reduction_copies_nothing() {
     for size in SIZES.into_iter().filter(|&size| size > 1) {
-        for combining in [Combining::AtRoot, Combining::OnTheWay] {
-            let input = Operands::Input;
-            let top = reduce(member(0, size), 0, 1, input, Order::Ranks, combining).unwrap();
-            let mut local = top.rounds().flat_map(|round| round.local);
-            assert!(local.all(|step| matches!(step, Local::Reduce { .. })), "{top}");
-        }
+        let top = reduce(member(0, size), 0, 1, Operands::Input, Order::Ranks).unwrap();
+        let mut local = top.rounds().flat_map(|round| round.local);
+        assert!(local.all(|step| matches!(step, Local::Reduce { .. })), "{top}");
     }
 }
 
@@ -229,8 +209,7 @@ fn reductions_of_many_ranks_have_few_rounds() {
     let last = member(1023, 1024);
     assert_eq!(rounds(allreduce(last, 1, Operands::Input, Exchange::Whole).unwrap()), 10);
     assert_eq!(rounds(scan(last, 1, Operands::InPlace).unwrap()), 10);
-    let (input, on_the_way) = (Operands::Input, Combining::OnTheWay);
-    let top = reduce(member(0, 1024), 0, 1, input, Order::Ranks, on_the_way).unwrap();
+    let top = reduce(member(0, 1024), 0, 1, Operands::Input, Order::Ranks).unwrap();
     assert!(top.rounds().all(|round| round.messages.len() == 1));
     assert_eq!(rounds(top), 10);
 }

@@ -4,8 +4,8 @@ use super::member;
 use crate::ErrorClass;
 use crate::collective::inter::{self, InterMember, Root};
 use crate::collective::{
-    Blocks, CollectiveError, Combining, Exchange, Member, Operands, Order, Schedule, allgather,
-    allgatherv, allreduce, alltoall, bcast, exscan, gather, gatherv, reduce, reduce_scatter,
+    Blocks, CollectiveError, Exchange, Member, Operands, Order, Schedule, allgather, allgatherv,
+    allreduce, alltoall, bcast, exscan, gather, gatherv, reduce, reduce_scatter,
     reduce_scatter_block, scan, scatter, scatterv,
 };
 
@@ -35,8 +35,7 @@ fn a_root_that_is_no_rank_is_refused() {
         gatherv(me, 2, Some(0), NONE),
         scatter(me, 2, 0, Some(0)),
         scatterv(me, 2, NONE, Some(0)),
-        reduce(me, 2, 0, Operands::Input, Order::Free, Combining::AtRoot),
-        reduce(me, 2, 0, Operands::Input, Order::Free, Combining::OnTheWay),
+        reduce(me, 2, 0, Operands::Input, Order::Free),
     ];
     let (here, root) = (InterMember::new(0, 5, 2).unwrap(), Root::Remote(2));
     let between_groups = [
@@ -60,7 +59,7 @@ fn only_the_root_works_in_place() {
     assert_eq!(refused(gatherv(me, 0, None, NONE)), error);
     assert_eq!(refused(scatter(me, 0, 0, None)), error);
     assert_eq!(refused(scatterv(me, 0, NONE, None)), error);
-    assert_eq!(refused(reduce(me, 0, 0, Operands::InPlace, Order::Free, Combining::AtRoot)), error);
+    assert_eq!(refused(reduce(me, 0, 0, Operands::InPlace, Order::Free)), error);
     assert_eq!(error.class(), ErrorClass::Buffer);
     let text = "rank 1 cannot work in place: only the root, rank 0, can; give it a buffer";
     assert_eq!(error.to_string(), text);
@@ -111,8 +110,7 @@ fn more_elements_than_can_be_indexed_are_refused() {
         scatter(me, 1, 0, Some(half)),
         allgather(me, Some(0), half),
         alltoall(me, None, Blocks::Equal { count: half }),
-        reduce(me, 0, half, input, Order::Free, Combining::AtRoot),
-        reduce(me, 0, half, input, Order::Free, Combining::OnTheWay),
+        reduce(me, 0, half, input, Order::Free),
         reduce_scatter_block(me, half, input),
         reduce_scatter(me, &[half, half], input),
     ] {
