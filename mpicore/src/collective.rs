@@ -4,9 +4,8 @@
 //! - A [`Schedule`] is a sequence of rounds. It names ranks and [places](Place) in buffers; it knows no
 //!   addresses, datatypes or operations. Nothing here communicates.
 //! - Which messages there are depends on ranks, sizes, roots, and on the algorithm that the caller names. Counts decide
-//!   how long they are:
-//!   a message of no elements is sent too, since the peer may describe the same empty data by a count that
-//!   is not zero, of a datatype that is empty.
+//!   how long they are: a message of no elements is sent too, since the peer may describe the same empty data by a
+//!   count that is not zero, of a datatype that is empty.
 //! - Messages from one rank to another are sent and received in the same order and with the same sizes,
 //!   so one tag is enough for a collective. No message needs to be buffered: schedules end also where a
 //!   send ends no sooner than its receive.
@@ -14,7 +13,8 @@
 //!   operands are combined first depends on ranks alone, never on what arrives first.
 //!
 //! There is one algorithm for each collective, but for allreduce, whose callers name one of two, and for allgather and
-//! barrier, which choose by the number of ranks. Functions are named as MPI's. Forms for intercommunicators are in [`inter`].
+//! barrier, which choose by the number of ranks. Functions are named as MPI's. Forms for intercommunicators are in
+//! [`inter`].
 
 mod allgather;
 mod allreduce;
