@@ -5,7 +5,8 @@ use mpicore::collective::inter;
 use crate::group::narrowed;
 
 /// The root of a collective call between two groups, as a rank sees it. All ranks of the root's group but the root say
-/// [`Root::Beside`], those of the other one [`Root::There`]. See [`InterCommunicator::broadcast`] for an example.
+/// [`Root::Beside`], those of the other one [`Root::There`]. See
+/// [`InterCommunicator::broadcast`](crate::InterCommunicator::broadcast) for an example.
 ///
 /// ```
 /// use mpj::Root;
