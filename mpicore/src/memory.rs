@@ -329,12 +329,13 @@ impl Memory {
     ) -> Result<(), Error> {
         let ((left, here), (right, there)) = (self.find(*from), self.find(*into));
         if left.datatype().or(right.datatype()).is_some() {
-            // Of packed elements those are asked for whose data these are.
-            let packed = left.packed().or(right.packed()).cloned();
-            let element = with.element().or(packed);
             let is_apart =
                 |element: &Datatype| !(left.are_each(element) && right.are_each(element));
-            if let Some(element) = element.filter(is_apart) {
+            // Who wants elements as they lie is not given packed ones.
+            let packed = || left.packed().or(right.packed()).cloned();
+            let element =
+                with.element().map_or_else(packed, |element| Some(element).filter(is_apart));
+            if let Some(element) = element {
                 return self.reduce_apart(with, &element, from, into);
             }
         }

@@ -19,6 +19,7 @@ choices! {
         Resized = "resized",
         Indexed = "indexed",
         Struct = "struct",
+        Interleaved = "interleaved",
     }
 }
 
@@ -39,7 +40,7 @@ impl Shape {
     pub fn elements(self) -> usize {
         match self {
             Self::Plain | Self::Typed | Self::Resized => 1,
-            Self::Vector => 2,
+            Self::Vector | Self::Interleaved => 2,
             Self::Struct => 3,
             Self::Indexed => 4,
         }
@@ -84,6 +85,12 @@ impl Form {
                 let places = [3 * step, -2 * step];
                 let datatype = Datatype::create_struct(&[1, 2], &places, &[one.clone(), one]);
                 (bytes(&[3, -2, -1]), 6 * step, datatype)
+            }
+            // The second element of each is between the first ones of the next two.
+            Shape::Interleaved => {
+                let pair = Datatype::indexed(&[1, 1], &[0, 3], &one);
+                let datatype = pair.and_then(|pair| pair.resized(0, 2 * step));
+                (bytes(&[0, 3]), 2 * step, datatype)
             }
         };
         let datatype = datatype.expect("the datatypes of the suite are legal");
