@@ -23,6 +23,10 @@ use crate::plan::{self, Plan};
 /// From how many bytes on an allreduce exchanges halves: there, the time of the data is more than that of the messages.
 const HALVES_FROM: u64 = 64 << 10;
 
+/// From how many bytes of a block on each rank sends its block to the root of a gather itself: passing data on takes
+/// longer there than more messages do.
+const DIRECTLY_FROM: u64 = 64 << 10;
+
 /// What an allreduce exchanges. All ranks come to the same answer, whether the operands of one lie in a slice and those
 /// of another one in a matrix, in elements of many: it follows from their kind and their number alone.
 fn exchange_of(reduction: &Reduction, data: [usize; 2], count: u64) -> Exchange {
@@ -128,8 +132,16 @@ impl Communicator {
         root: u32,
     ) -> Result<Plan<'_>, Error> {
         let (input, sent) = sent(send);
-        let key = (Call::Gather, [Some(root.into()), sent, Some(count), None]);
-        let build = |member| collective::gather(member, root, sent, count);
+        let (elements, size) = match self.rank() == root {
+            true => (count, output.data_size()),
+            false => (sent.unwrap_or(0), input.data_size()),
+        };
+        let directly = elements.saturating_mul(size as u64) >= DIRECTLY_FROM;
+        let key = (Call::Gather, [Some(root.into()), sent, Some(count), directly.then_some(1)]);
+        let build = |member| match directly {
+            true => collective::gatherv(member, root, sent, Blocks::Equal { count }),
+            false => collective::gather(member, root, sent, count),
+        };
         let schedule = self.schedule("this gather", key, build)?;
         self.plan(Call::Gather, schedule, (input, output), None)
     }
