@@ -207,11 +207,11 @@ impl Requests {
     /// What stands for the last look of a waiter that has not looked yet.
     pub const NEVER: u64 = u64::MAX;
 
-    /// How many operations have ended since the beginning. While that is what it was at a waiter's last look, the waiter
-    /// has nothing to find.
+    /// How many operations have ended, if that is not what it was at a waiter's last look. While none has, there is
+    /// nothing to find, and nothing is stored: a store in every turn of a spin makes short messages slower by a third.
     #[inline(always)]
-    pub fn ended(&self) -> u64 {
-        self.ended
+    pub fn news_since(&self, looked_at: u64) -> Option<u64> {
+        (self.ended != looked_at).then_some(self.ended)
     }
 
     /// Adds an operation, which is made in its place, and returns its key.

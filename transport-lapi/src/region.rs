@@ -459,23 +459,55 @@ impl RemoteRegion {
 /// As [`copy_nonoverlapping`] over `len` bytes.
 #[inline(always)]
 pub(crate) unsafe fn copy_short(from: *const u8, to: *mut u8, len: usize) {
-    let ends = |width: usize| {
-        // SAFETY: the caller's promise covers `len` bytes, of which these are the first and the last (CO1).
-        unsafe {
-            copy_nonoverlapping(from, to, width);
-            copy_nonoverlapping(from.add(len - width), to.add(len - width), width);
+    // SAFETY: the caller's promise covers `len` bytes; CO1 keeps every move inside them.
+    unsafe {
+        match len {
+            0 => {}
+            1..4 => ends::<u8, u16>(from, to, len),
+            4..8 => both_ends::<u32>(from, to, len),
+            8..=16 => both_ends::<u64>(from, to, len),
+            17..=32 => both_ends::<u128>(from, to, len),
+            33..=64 => {
+                // Not by one type of 32 bytes, which would go through the stack.
+                let back = len - 32;
+                both_ends::<u128>(from, to, 32);
+                both_ends::<u128>(from.add(back), to.add(back), 32);
+            }
+            _ => copy_nonoverlapping(from, to, len),
         }
-    };
-    match len {
-        0 => {}
-        1 => ends(1),
-        2..4 => ends(2),
-        4..8 => ends(4),
-        8..=16 => ends(8),
-        17..=32 => ends(16),
-        33..=64 => ends(32),
-        // SAFETY: the caller's promise.
-        _ => unsafe { copy_nonoverlapping(from, to, len) },
+    }
+}
+
+/// Moves the first and the last `T` of `len` bytes (CO1): `len` is between one and two `T`.
+///
+/// # Safety
+/// As [`copy_short`], and `size_of::<T>() <= len`.
+#[inline(always)]
+unsafe fn both_ends<T: Copy>(from: *const u8, to: *mut u8, len: usize) {
+    let back = len - size_of::<T>();
+    // SAFETY: both ranges of `size_of::<T>()` bytes lie inside `len`; any bytes are a valid integer.
+    unsafe {
+        let first = from.cast::<T>().read_unaligned();
+        let last = from.add(back).cast::<T>().read_unaligned();
+        to.cast::<T>().write_unaligned(first);
+        to.add(back).cast::<T>().write_unaligned(last);
+    }
+}
+
+/// Moves 1 to 3 bytes: the first one and, from two on, the last two.
+///
+/// # Safety
+/// As [`copy_short`], and `1 <= len < 4`.
+#[inline(always)]
+unsafe fn ends<One: Copy, Two: Copy>(from: *const u8, to: *mut u8, len: usize) {
+    // SAFETY: both moves lie inside `len` bytes.
+    unsafe {
+        to.cast::<One>().write_unaligned(from.cast::<One>().read_unaligned());
+        if len >= size_of::<Two>() {
+            let back = len - size_of::<Two>();
+            let last = from.add(back).cast::<Two>().read_unaligned();
+            to.add(back).cast::<Two>().write_unaligned(last);
+        }
     }
 }
 
@@ -491,32 +523,40 @@ pub(crate) unsafe fn copy_blocks(
     block: usize,
     count: usize,
 ) {
-    // SAFETY: the caller's promise, for each block.
-    let at = |index| unsafe { (from.add(index * from_step), to.add(index * to_step)) };
     // A length that is known when this is compiled makes one move of a block.
-    // SAFETY: as above.
+    // SAFETY: the caller's promise.
     unsafe {
         match block {
-            1 => each::<1>(at, count),
-            2 => each::<2>(at, count),
-            4 => each::<4>(at, count),
-            8 => each::<8>(at, count),
-            16 => each::<16>(at, count),
-            24 => each::<24>(at, count),
-            32 => each::<32>(at, count),
-            64 => each::<64>(at, count),
-            _ => (0..count).map(at).for_each(|(from, to)| copy_short(from, to, block)),
+            1 => each(from, from_step, to, to_step, 1, count),
+            2 => each(from, from_step, to, to_step, 2, count),
+            4 => each(from, from_step, to, to_step, 4, count),
+            8 => each(from, from_step, to, to_step, 8, count),
+            16 => each(from, from_step, to, to_step, 16, count),
+            24 => each(from, from_step, to, to_step, 24, count),
+            32 => each(from, from_step, to, to_step, 32, count),
+            64 => each(from, from_step, to, to_step, 64, count),
+            _ => each(from, from_step, to, to_step, block, count),
         }
     }
 }
 
 /// # Safety
-/// As [`copy_nonoverlapping`] for each block: where it is and where it goes.
+/// As [`copy_blocks`].
 #[inline(always)]
-unsafe fn each<const BLOCK: usize>(at: impl Fn(usize) -> (*const u8, *mut u8), count: usize) {
-    for (from, to) in (0..count).map(at) {
-        // SAFETY: the caller's promise.
-        unsafe { copy_nonoverlapping(from, to, BLOCK) };
+unsafe fn each(
+    from: *const u8,
+    from_step: usize,
+    to: *mut u8,
+    to_step: usize,
+    block: usize,
+    count: usize,
+) {
+    for index in 0..count {
+        // SAFETY: the caller's promise, for this block.
+        unsafe {
+            let (from, to) = (from.add(index * from_step), to.add(index * to_step));
+            copy_short(from, to, block);
+        }
     }
 }
 

@@ -124,9 +124,8 @@ impl Area {
         })
     }
 
-    /// Elements of these for an area in which those of several ranks are side by side. There they are packed if they
-    /// reach into each other, as the rows of a matrix do that is stored by columns and ends with those of this rank, or
-    /// if most of their memory would be gaps.
+    /// How elements like these lie where those of several ranks are side by side. They are packed there if elements
+    /// reach into each other, as the rows of a matrix that is stored by columns, or if they are mostly gaps.
     fn beside(&self) -> Result<Other, Error> {
         let Some(own) = self.datatype() else { return Ok(Other::of(self.elements())) };
         let (size, extent) = (own.size(), own.extent().unsigned_abs());

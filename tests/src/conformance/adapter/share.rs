@@ -16,6 +16,7 @@ use transport_lapi::adapter::{
 use transport_lapi::{RecvRegion, RemoteRegion, SendRegion};
 
 use super::{Maker, Numbers};
+use crate::bytes::are_all;
 
 /// Key under which the target exposes its memory.
 const KEY: u64 = 9;
@@ -74,12 +75,6 @@ impl<A: Adapter> Scene<A> {
         // SAFETY: TS3.
         unsafe { std::slice::from_raw_parts(self.start, self.source.len()) }
     }
-}
-
-/// Whether nothing was written there. Each byte is compared with the next one: as slices, which is fast where nothing
-/// is optimized.
-fn is_blank(landed: &[u8]) -> bool {
-    landed[0] == BLANK && landed[1..] == landed[..landed.len() - 1]
 }
 
 /// For checks that have begun a shared get.
@@ -192,7 +187,7 @@ pub fn a_shared_get_that_was_ended_is_written_by_nobody<A: Adapter>(make: Maker<
             thread::yield_now();
             // SAFETY: as above.
             let landed = unsafe { std::slice::from_raw_parts(*start, source.len()) };
-            let is_blank = is_blank(landed);
+            let is_blank = are_all(landed, BLANK);
             ended.store(true, Ordering::Relaxed);
             assert!(is_blank, "somebody wrote after the end");
         });
@@ -214,7 +209,7 @@ pub fn help_that_fits_no_get_is_none<A: Adapter>(make: Maker<A>) {
         shares(&mut scene.origin).end(1) && shares(&mut scene.origin).end(1),
         "also without a get"
     );
-    assert!(is_blank(scene.landed()), "nothing was copied");
+    assert!(are_all(scene.landed(), BLANK), "nothing was copied");
     let landing = scene.landing();
     let own = RemoteRegion { addr: 64, len: 100_000, key: KEY };
     let own = shares(&mut scene.origin).begin(0, own, 0, landing);
