@@ -56,14 +56,14 @@ fn expected(matcher: &mut Matcher<Entry>, wanted: Pattern) {
     if matcher.take_early(&wanted).is_none() {
         matcher.push_posted(wanted, black_box(0));
     }
-    let taken = matcher.take_posted(&black_box(HERE));
+    let taken = matcher.take_posted(black_box(HERE));
     black_box(taken.expect("the receive was posted"));
 }
 
 /// A message arrives early, and its receive comes.
 fn unexpected(matcher: &mut Matcher<Entry>, wanted: Pattern) {
     let here = black_box(HERE);
-    if matcher.take_posted(&here).is_none() {
+    if matcher.take_posted(here).is_none() {
         matcher.push_early(here, black_box(1));
     }
     let taken = matcher.take_early(&black_box(wanted));

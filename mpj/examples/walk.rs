@@ -1,8 +1,9 @@
 //! One message from rank 0 to rank 1, step by step, for `benches/walk`, which lists the functions that
-//! run for it.
+//! run for it, and counts instructions.
 //!
-//! `cargo run -p mpj --example walk -- short|long`
+//! `cargo run -p mpj --example walk -- short|long|windows N`
 //!
+//! `windows` is a rank that sends itself windows of 64 messages of 8 bytes. Otherwise there are two:
 //! The ranks are threads, and take turns: while one of them is in a function whose name begins with
 //! `walk_`, the other one waits outside of mpj. `short` are 8 bytes by `send`; `long` is 1 MiB by
 //! rendezvous, whose sender starts, waits its turn and completes.
@@ -17,13 +18,20 @@ use mpj::{BackendChoice, Error, Options, Scope, ScopedRequest, World};
 const WARM_UP: usize = 20;
 
 fn main() -> ExitCode {
-    let (backend, len) = match std::env::args().nth(1).as_deref() {
-        Some("short") => (BackendChoice::Auto, 8),
-        Some("long") => (BackendChoice::Rendezvous, 1 << 20),
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let turn = Barrier::new(2);
+    let run = |backend, ranks, body: &(dyn Fn(&World) -> Result<(), Error> + Sync)| {
+        run_with(&Options::with_backend(backend), ranks, |world| body(&world))
+    };
+    let ranks = match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        ["short"] => run(BackendChoice::Auto, 2, &|world| rank(world, 8, &turn)),
+        ["long"] => run(BackendChoice::Rendezvous, 2, &|world| rank(world, 1 << 20, &turn)),
+        ["windows", count] => match count.parse() {
+            Ok(count) => run(BackendChoice::Auto, 1, &|world| windows(world, count)),
+            Err(_) => return ExitCode::from(2),
+        },
         _ => return ExitCode::from(2),
     };
-    let turn = Barrier::new(2);
-    let ranks = run_with(&Options::with_backend(backend), 2, |world| rank(&world, len, &turn));
     let passed = ranks.is_ok_and(|ranks| ranks.iter().all(Result::is_ok));
     if passed { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
@@ -48,6 +56,26 @@ fn rank(world: &World, len: usize, turn: &Barrier) -> Result<(), Error> {
         }
         turn.wait();
         assert!(world.rank() == 0 || buffer == data, "the message arrived");
+    }
+    Ok(())
+}
+
+/// Sends itself this many windows of 64 messages of 8 bytes.
+fn windows(world: &World, count: usize) -> Result<(), Error> {
+    let data = [7_u8; 8];
+    for _ in 0..count {
+        let mut into = [[0_u8; 8]; 64];
+        let received: Result<(), Error> = world.scope(|scope| {
+            for place in &mut into {
+                scope.irecv(place, 0, 1)?;
+            }
+            for _ in 0..64 {
+                scope.isend(&data, 0, 1)?;
+            }
+            Ok(())
+        });
+        received?;
+        assert_eq!(into[63], data, "the messages arrived");
     }
     Ok(())
 }

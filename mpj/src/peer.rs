@@ -88,21 +88,26 @@ impl PointToPoint {
         tag: Option<i32>,
     ) -> Result<mpjdev::Request, Error> {
         match started {
-            Ok(request) => self.answer(Ok::<_, Error>(request)),
-            Err(error) => self.not_started(error, tag),
+            // What is answered is nothing, so that the request stays in registers.
+            Ok(request) => self.answer(Ok::<_, Error>(())).map(|()| request),
+            Err(error) => match self.not_started(error, tag) {
+                Ok(request) => Ok(*request),
+                Err(error) => Err(*error),
+            },
         }
     }
 
-    /// The request of a call that was refused: one that is complete, where it was for nobody.
+    /// The request of a call that was refused: one that is complete, where it was for nobody. Boxed for the same
+    /// reason.
     #[cold]
     #[inline(never)]
     fn not_started(
         &self,
         error: mpjdev::Error,
         tag: Option<i32>,
-    ) -> Result<mpjdev::Request, Error> {
+    ) -> Result<Box<mpjdev::Request>, Box<Error>> {
         self.refused(error, tag)?;
-        self.started_for_nobody()
+        Ok(Box::new(self.started_for_nobody()?))
     }
 
     /// A request that is complete, for nobody.

@@ -479,7 +479,11 @@ impl<'scope, 'env> ScopeOn<'scope, 'env> {
                 device.isend(described, peer, tag, *context, mode)
             }
         };
-        let state = self.started(self.communicator.started(request, Some(tag))?);
+        let request = self.communicator.started(request, Some(tag))?;
+        let state = match request.completed() {
+            Some(_) => Started::Done(request),
+            None => Started::Kept(self.state.keep(request)),
+        };
         Ok(ScopedRequest { on: self, state, buffer })
     }
 
@@ -500,16 +504,7 @@ impl<'scope, 'env> ScopeOn<'scope, 'env> {
                 device.irecv(described, source, tag, *context)
             }
         };
-        let state = self.started(self.communicator.started(request, tag)?);
+        let state = Started::Kept(self.state.keep(self.communicator.started(request, tag)?));
         Ok(ScopedRequest { on: self, state, buffer })
-    }
-
-    /// Keeps the request of an operation, unless it is complete.
-    #[inline(always)]
-    fn started(&self, request: mpjdev::Request) -> Started {
-        match request.completed() {
-            Some(_) => Started::Done(request),
-            None => Started::Kept(self.state.keep(request)),
-        }
     }
 }

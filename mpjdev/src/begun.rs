@@ -3,6 +3,8 @@
 //!
 //! To waits, tests and [`Device::then`] such an operation is like any other one, also in a list with others.
 
+use std::num::NonZeroU32;
+
 use transport_lapi::adapter::Adapter;
 use transport_lapi::bootstrap::board::Call;
 
@@ -20,7 +22,7 @@ use crate::status::Status;
 pub struct Ending {
     key: u64,
     /// Number of the device of the operation.
-    device: u32,
+    device: NonZeroU32,
 }
 
 impl<A: Adapter> Device<A> {

@@ -32,8 +32,8 @@ const LEAST: usize = 4 * OVERHEAD;
 #[derive(Debug)]
 pub(crate) struct Credits {
     limit: usize,
-    /// Half the limit: what the dearest eager message costs.
-    half: usize,
+    /// Length of the longest eager message: what it costs is half the limit.
+    longest: usize,
     /// A quarter of the limit: what may wait to be given back.
     quarter: usize,
     accounts: Vec<Account>,
@@ -62,20 +62,22 @@ impl Credits {
         let account =
             Account { available: limit, reserved: 0, room: limit, owed: 0, keeps_up: true };
         let accounts = vec![account; size];
-        Self { limit, half: limit / 2, quarter: limit / 4, accounts, reserves: false }
+        let longest = limit / 2 - OVERHEAD;
+        Self { limit, longest, quarter: limit / 4, accounts, reserves: false }
     }
 
-    #[inline]
-    fn price(&self, len: usize) -> usize {
-        len.saturating_add(OVERHEAD)
+    /// What a message costs, if it may go eagerly.
+    #[inline(always)]
+    fn price(&self, len: usize) -> Option<usize> {
+        (len <= self.longest).then(|| len + OVERHEAD)
     }
 
     /// Spends the credit for a message of `len` bytes to `dest`; `false` if there is not enough.
     #[inline]
     pub fn spend(&mut self, dest: u32, len: usize) -> bool {
-        let price = self.price(len);
+        let Some(price) = self.price(len) else { return false };
         let account = &mut self.accounts[dest as usize];
-        if price > self.half || price > account.available {
+        if price > account.available {
             return false;
         }
         account.available -= price;
@@ -87,9 +89,9 @@ impl Credits {
         if !self.reserves {
             return self.spend(dest, len);
         }
-        let price = self.price(len);
+        let Some(price) = self.price(len) else { return false };
         let account = &mut self.accounts[dest as usize];
-        if price > self.half || price > account.reserved {
+        if price > account.reserved {
             return false;
         }
         account.reserved -= price;
@@ -100,7 +102,7 @@ impl Credits {
     /// does without.
     pub fn looks(&self, dest: u32, len: usize) -> u32 {
         match self.accounts[dest as usize].keeps_up {
-            _ if self.price(len) > self.half => 0,
+            _ if self.price(len).is_none() => 0,
             true => LOOKS,
             false => 1,
         }
@@ -114,7 +116,7 @@ impl Credits {
     /// The message of `len` bytes to `dest` did not go: takes [`Self::spend`] back.
     #[inline]
     pub fn unspend(&mut self, dest: u32, len: usize) {
-        self.accounts[dest as usize].available += self.price(len);
+        self.accounts[dest as usize].available += len + OVERHEAD;
     }
 
     /// A message of `len` bytes came from `source`.
@@ -122,11 +124,13 @@ impl Credits {
     pub fn charge(&mut self, source: u32, len: usize) -> Result<(), PeerError> {
         let price = self.price(len);
         let account = &mut self.accounts[source as usize];
-        if price > self.half || price > account.room {
-            return Err(PeerError::Credit { limit: self.limit });
+        match price {
+            Some(price) if price <= account.room => {
+                account.room -= price;
+                Ok(())
+            }
+            _ => Err(PeerError::Credit { limit: self.limit }),
         }
-        account.room -= price;
-        Ok(())
     }
 
     /// A message of `len` bytes came from `source` and needed no early memory: [`Self::charge`] and
@@ -135,21 +139,22 @@ impl Credits {
     pub fn pass(&mut self, source: u32, len: usize) -> Result<bool, PeerError> {
         let price = self.price(len);
         let account = &mut self.accounts[source as usize];
-        if price > self.half || price > account.room {
-            return Err(PeerError::Credit { limit: self.limit });
+        match price {
+            Some(price) if price <= account.room => {
+                account.room -= price;
+                account.owed += price;
+                Ok(account.owed >= self.quarter)
+            }
+            _ => Err(PeerError::Credit { limit: self.limit }),
         }
-        account.room -= price;
-        account.owed += price;
-        Ok(account.owed >= self.quarter)
     }
 
     /// A message of `len` bytes from `source` needs no early memory any more. Returns whether it is
     /// time for [`Self::settle`].
     #[inline]
     pub fn release(&mut self, source: u32, len: usize) -> bool {
-        let price = self.price(len);
         let account = &mut self.accounts[source as usize];
-        account.owed += price;
+        account.owed += len + OVERHEAD;
         account.owed >= self.quarter
     }
 

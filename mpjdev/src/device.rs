@@ -14,6 +14,7 @@
 //!   (`Context::settle`), so no buffer is in use after any call has returned an error that has ended the device. A
 //!   wait that unwinds gives the device up for the same reason.
 
+use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -91,7 +92,7 @@ pub struct Device<A: Adapter> {
     /// Whether this rank has ended its part, or has told that it never will.
     ended: AtomicBool,
     /// Tells the requests of this device from those of others in the process.
-    number: u32,
+    number: NonZeroU32,
 }
 
 /// Devices that this process has made.
@@ -113,7 +114,7 @@ impl<A: Adapter> Device<A> {
         backend::register(&mut session)?;
         session.on_loss(loss::lost);
         drop(session);
-        let number = DEVICES.fetch_add(1, Ordering::Relaxed);
+        let number = NonZeroU32::MIN.saturating_add(DEVICES.fetch_add(1, Ordering::Relaxed));
         let eager_below = options.table.eager_below();
         Ok(Self {
             context,
@@ -147,7 +148,7 @@ impl<A: Adapter> Device<A> {
 
     /// What tells this device from others in the process.
     #[inline(always)]
-    pub(crate) fn number(&self) -> u32 {
+    pub(crate) fn number(&self) -> NonZeroU32 {
         self.number
     }
 

@@ -32,13 +32,13 @@
 //!   pattern, or a cancellation, moves the row into its index; from then on receives join the indexes
 //!   until those are empty.
 
-use entries::{Entries, FREE, Link, Links};
+use entries::{Entries, FREE};
 use index::{Index, Key};
-use row::Row;
+use posted::PostedQueue;
 
 mod entries;
 mod index;
-mod row;
+mod posted;
 #[cfg(test)]
 mod tests;
 
@@ -157,7 +157,7 @@ impl<E: Copy> Matcher<E> {
 
     /// Removes the earliest posted receive that a message with this envelope fits.
     #[inline(always)]
-    pub fn take_posted(&mut self, envelope: &Envelope) -> Option<u32> {
+    pub fn take_posted(&mut self, envelope: Envelope) -> Option<u32> {
         self.posted.take(envelope)
     }
 
@@ -208,185 +208,6 @@ impl<E: Copy> Matcher<E> {
 impl<E: Copy> Default for Matcher<E> {
     fn default() -> Self {
         Self::new()
-    }
-}
-
-/// The posted-receive queue: in a row, or each receive in the index of its class (M4, M5).
-#[derive(Debug)]
-struct PostedQueue {
-    row: Row,
-    next_serial: u64,
-    receives: Receives,
-    indexes: [Index; CLASSES],
-    /// Receives in the indexes, by class, and all together.
-    waiting: [usize; CLASSES],
-    indexed: usize,
-}
-
-/// What is known of each receive in an index, by the caller's number. Serial [`FREE`] is one that is in
-/// none.
-#[derive(Debug, Default)]
-struct Receives(Vec<Receive>);
-
-#[derive(Debug, Clone, Copy)]
-struct Receive {
-    serial: u64,
-    link: Link,
-    /// The pattern, as its class has it.
-    key: Key,
-    class: u32,
-}
-
-impl Receive {
-    fn pattern(&self) -> Pattern {
-        pattern_of(self.class as usize, self.key)
-    }
-}
-
-impl Links for Receives {
-    #[inline(always)]
-    fn link(&mut self, slot: u32, _which: usize) -> &mut Link {
-        #[cfg(test)]
-        tests::count_steps(1);
-        &mut self.0[slot as usize].link
-    }
-}
-
-impl Receives {
-    #[inline(always)]
-    fn set(&mut self, number: u32, serial: u64, class: usize, key: Key) {
-        if number as usize >= self.0.len() {
-            self.grow(number, key);
-        }
-        let place = &mut self.0[number as usize];
-        place.serial = serial;
-        place.key = key;
-        place.class = class as u32;
-    }
-
-    /// Room for this number. What stands in the new places says only that nothing waits there.
-    #[cold]
-    #[inline(never)]
-    fn grow(&mut self, number: u32, key: Key) {
-        let nothing = Receive { serial: FREE, link: Link::NONE, key, class: 0 };
-        self.0.resize(number as usize + 1, nothing);
-    }
-
-    fn in_order(&self) -> impl Iterator<Item = (u32, Pattern)> {
-        #[cfg(test)]
-        tests::count_steps(self.0.len());
-        let numbered = (0..).zip(&self.0).filter(|(_, receive)| receive.serial != FREE);
-        let mut waiting: Vec<(u32, &Receive)> = numbered.collect();
-        waiting.sort_unstable_by_key(|(_, receive)| receive.serial);
-        waiting.into_iter().map(|(number, receive)| (number, receive.pattern()))
-    }
-}
-
-impl PostedQueue {
-    fn new() -> Self {
-        let (receives, indexes) = (Receives::default(), Default::default());
-        let row = Row::new();
-        Self { row, next_serial: FREE + 1, receives, indexes, waiting: [0; CLASSES], indexed: 0 }
-    }
-
-    fn len(&self) -> usize {
-        self.row.len() + self.indexed
-    }
-
-    #[inline(always)]
-    fn push(&mut self, pattern: Pattern, number: u32) {
-        let (class, key) = classify(&pattern);
-        if self.indexed == 0 && self.row.push(class, key, number) {
-            return;
-        }
-        self.push_to_index(class, key, number);
-    }
-
-    /// Puts a receive into its index, after those that were in a row until now.
-    #[inline(never)]
-    fn push_to_index(&mut self, class: usize, key: Key, number: u32) {
-        self.settle_row();
-        self.join_index(class, key, number);
-    }
-
-    /// Puts the receives of the row into their index. Each receive is in the row once at most, so this
-    /// costs each a constant.
-    fn settle_row(&mut self) {
-        let (class, key) = (self.row.class(), self.row.key());
-        while let Some(number) = self.row.pop() {
-            self.join_index(class, key, number);
-        }
-    }
-
-    fn join_index(&mut self, class: usize, key: Key, number: u32) {
-        let serial = self.next_serial;
-        self.next_serial += 1;
-        self.receives.set(number, serial, class, key);
-        self.indexes[class].append(key, number, 0, &mut self.receives);
-        self.waiting[class] += 1;
-        self.indexed += 1;
-    }
-
-    #[inline(always)]
-    fn take(&mut self, envelope: &Envelope) -> Option<u32> {
-        if self.indexed == 0 {
-            let Envelope { context, source, tag } = *envelope;
-            return match self.row.class() {
-                // Most are, and the key is then made of the envelope as it is.
-                EXACT => self.row.take(Key::new(context, source, tag)),
-                class => self.row.take(key_of(envelope, class)),
-            };
-        }
-        self.take_from_lanes(envelope)
-    }
-
-    #[inline(never)]
-    fn take_from_lanes(&mut self, envelope: &Envelope) -> Option<u32> {
-        let only_exact = self.waiting[EXACT] == self.indexed;
-        let class = if only_exact { EXACT } else { self.earliest_class(envelope)? };
-        let number = self.indexes[class].pop(&key_of(envelope, class), 0, &mut self.receives)?;
-        self.leave(number, class);
-        Some(number)
-    }
-
-    /// A receive has been taken out of its index.
-    fn leave(&mut self, number: u32, class: usize) {
-        self.receives.0[number as usize].serial = FREE;
-        self.waiting[class] -= 1;
-        self.indexed -= 1;
-    }
-
-    /// The class whose queue for this envelope has the earliest head.
-    #[inline(never)]
-    fn earliest_class(&self, envelope: &Envelope) -> Option<usize> {
-        let heads = (0..CLASSES).filter(|&class| self.waiting[class] > 0).filter_map(|class| {
-            let number = self.indexes[class].head(&key_of(envelope, class))?;
-            Some((self.receives.0[number as usize].serial, class))
-        });
-        heads.min().map(|(_, class)| class)
-    }
-
-    fn cancel(&mut self, number: u32) -> bool {
-        self.settle_row();
-        let receive = self.receives.0.get(number as usize).filter(|receive| receive.serial != FREE);
-        let Some(&Receive { key, class, .. }) = receive else { return false };
-        self.indexes[class as usize].unlink(&key, number, 0, &mut self.receives);
-        self.leave(number, class as usize);
-        true
-    }
-
-    fn pattern_of(&self, number: u32) -> Option<Pattern> {
-        match self.receives.0.get(number as usize) {
-            Some(receive) if receive.serial != FREE => Some(receive.pattern()),
-            // What waits in no index is in the row, where all want the same.
-            _ => (self.row.len() > 0).then(|| pattern_of(self.row.class(), self.row.key())),
-        }
-    }
-
-    fn in_order(&self) -> impl Iterator<Item = (u32, Pattern)> {
-        let wanted = pattern_of(self.row.class(), self.row.key());
-        let row = self.row.numbers().map(move |number| (number, wanted));
-        row.chain(self.receives.in_order())
     }
 }
 

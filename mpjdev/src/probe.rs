@@ -1,5 +1,7 @@
 //! Probe and matched probe (MPI-4 section 3.8).
 
+use std::num::NonZeroU32;
+
 use transport_lapi::adapter::Adapter;
 use transport_lapi::bootstrap::board::{Call, Wait};
 use transport_lapi::{Awaited, Session, Sink};
@@ -22,7 +24,7 @@ pub struct Message {
     early: u64,
     status: Status,
     /// Number of the device that it was sent to.
-    device: u32,
+    device: NonZeroU32,
 }
 
 impl Message {

@@ -48,16 +48,18 @@ impl<A: Adapter> Device<A> {
         tag: i32,
         context: u32,
     ) -> Result<u64, Box<Error>> {
-        if source < self.size() && tag >= 0 {
-            if let Ok(mut session) = self.context.session() {
-                let State { matcher, losses, .. } = &session.state;
-                if matcher.is_early_empty() && losses.is_empty() {
-                    let pattern = Pattern { context, source: Some(source as u32), tag: Some(tag) };
-                    return Ok(push(&mut session.state, into.into(), pattern));
-                }
-            }
+        if source >= self.size() || tag < 0 {
+            return self.start_receive(into.into(), Some(source), Some(tag), context);
         }
-        self.start_receive(into.into(), Some(source), Some(tag), context)
+        let Ok(mut session) = self.context.session() else {
+            return self.start_receive(into.into(), Some(source), Some(tag), context);
+        };
+        // Said twice, so that it is in registers where nothing is in the way.
+        let pattern = || Pattern { context, source: Some(source as u32), tag: Some(tag) };
+        if session.state.is_clear() {
+            return Ok(push(&mut session.state, into.into(), pattern()));
+        }
+        meet_early(&mut session, into.into(), pattern())
     }
 
     /// Starts any receive; returns its key.
@@ -102,8 +104,7 @@ fn post<A: Adapter>(
     into: Sink,
     pattern: Pattern,
 ) -> Result<u64, Box<Error>> {
-    let State { matcher, losses, .. } = &session.state;
-    if matcher.is_early_empty() && losses.is_empty() {
+    if session.state.is_clear() {
         return Ok(push(&mut session.state, into, pattern));
     }
     meet_early(session, into, pattern)

@@ -1,7 +1,7 @@
 //! Requests: operations that have been started and not yet waited for (MPI-4 section 3.7).
 
 use std::collections::HashMap;
-use std::num::NonZeroU64;
+use std::num::{NonZeroU32, NonZeroU64};
 
 use rustc_hash::FxBuildHasher;
 use transport_lapi::bootstrap::board::Call;
@@ -18,11 +18,11 @@ use crate::status::Status;
 #[derive(Debug)]
 #[must_use = "the buffer is in use until the request was waited for"]
 pub struct Request {
-    /// One more than the key into [`Requests`], or [`COMPLETE`]. Never 0, so that a list with empty
-    /// places needs no further word.
-    key: NonZeroU64,
-    /// Number of the device that made it: keys mean nothing to another one.
-    device: u32,
+    /// Key into [`Requests`], or [`COMPLETE`].
+    key: u64,
+    /// Number of the device that made it: keys mean nothing to another one. Never 0, so that a list with
+    /// empty places needs no further word.
+    device: NonZeroU32,
     /// Destination, tag and length of a send that was complete when it was made. Plain numbers, since
     /// lists of requests are written and read on the path of messages.
     dest: u32,
@@ -31,19 +31,19 @@ pub struct Request {
 }
 
 /// Stands for a key where nothing is under way; no slab has so many slots.
-const COMPLETE: NonZeroU64 = NonZeroU64::MAX;
+pub(crate) const COMPLETE: u64 = u64::MAX;
 
 impl Request {
     /// The request of an operation under way on the device with this number.
     #[inline(always)]
-    pub(crate) fn pending(key: u64, device: u32) -> Self {
-        Self { key: NonZeroU64::MIN.saturating_add(key), device, dest: 0, tag: 0, bytes: 0 }
+    pub(crate) fn pending(key: u64, device: NonZeroU32) -> Self {
+        Self { key, device, dest: 0, tag: 0, bytes: 0 }
     }
 
-    /// The request of a send that was complete when it was made.
+    /// The request of a send, which is under way unless its key is [`COMPLETE`].
     #[inline(always)]
-    pub(crate) fn complete(dest: u32, tag: i32, bytes: usize, device: u32) -> Self {
-        Self { key: COMPLETE, device, dest, tag, bytes }
+    pub(crate) fn of_send(key: u64, device: NonZeroU32, dest: u32, tag: i32, bytes: usize) -> Self {
+        Self { key, device, dest, tag, bytes }
     }
 
     /// The outcome, if the operation was complete when it was started: then there is nothing to wait
@@ -54,14 +54,20 @@ impl Request {
         (key == COMPLETE).then(|| Status::new(dest, tag, bytes))
     }
 
+    /// The key, if the operation was started on the device with this number: [`COMPLETE`] names nothing in any slab.
+    #[inline(always)]
+    pub(crate) fn key_on(&self, device: NonZeroU32) -> Option<u64> {
+        (self.device == device).then_some(self.key)
+    }
+
     /// The key, if the operation was under way when it was started, on the device with this number.
     #[inline(always)]
-    pub(crate) fn pending_on(&self, device: u32) -> Option<u64> {
-        (self.key != COMPLETE && self.device == device).then(|| self.key.get() - 1)
+    pub(crate) fn pending_on(&self, device: NonZeroU32) -> Option<u64> {
+        self.key_on(device).filter(|&key| key != COMPLETE)
     }
 
     /// What the request stands for on the device with this number.
-    pub(crate) fn handle(&self, device: u32) -> Result<Handle, Error> {
+    pub(crate) fn handle(&self, device: NonZeroU32) -> Result<Handle, Error> {
         match self.completed() {
             Some(status) => Ok(Handle::Done(status)),
             None => self.pending_on(device).map(Handle::Pending).ok_or(Error::Request),
@@ -243,8 +249,9 @@ impl Requests {
 
     /// The key of the posted receive with this number, and its region, which the caller takes over.
     pub fn take_posted(&mut self, number: u32) -> Option<(u64, Sink)> {
-        match self.slab.slot(number) {
-            Some((key, Operation::Posted(posted))) => Some((key, posted.into.take())),
+        let key = self.slab.key(number)?;
+        match self.slab.at_mut(number) {
+            Some(Some(Operation::Posted(posted))) => Some((key, posted.into.take())),
             _ => None,
         }
     }
@@ -293,23 +300,25 @@ impl Requests {
     /// The posted receive with this number ends with a message that is here in full: copies its bytes.
     #[inline(always)]
     pub fn receive(&mut self, number: u32, source: u32, tag: i32, body: ForeignBytes<'_>) {
-        let Some((key, place)) = self.slab.slot(number) else { return };
+        let Some(place) = self.slab.at_mut(number) else { return };
         let bytes = body.len();
         match place {
-            Operation::Posted(Posted { into: Sink::Span(region) }) if bytes <= region.len() => {
+            Some(Operation::Posted(Posted { into: Sink::Span(region) }))
+                if bytes <= region.len() =>
+            {
                 region.store(0, body);
                 // A receive into one span owns nothing that would have to be dropped.
-                std::mem::forget(std::mem::replace(place, Operation::Done { source, tag, bytes }));
+                std::mem::forget(place.replace(Operation::Done { source, tag, bytes }));
             }
-            Operation::Posted(Posted { into }) => {
+            Some(Operation::Posted(Posted { into })) => {
                 into.store(0, body);
-                *place = received(source, tag, bytes, into.len());
+                *place = Some(received(source, tag, bytes, into.len()));
             }
             _ => return,
         }
         self.ended += 1;
         if !self.followed.is_empty() {
-            self.end_followed(key);
+            self.slab.key(number).into_iter().for_each(|key| self.end_followed(key));
         }
     }
 
@@ -344,7 +353,7 @@ impl Requests {
     #[inline(always)]
     pub fn take_numbers(&mut self, key: u64) -> Option<(u32, i32, usize)> {
         self.slab.take_if(key, |operation| match *operation {
-            Operation::Done { source, tag, bytes } => Some((source, tag, bytes)),
+            Some(Operation::Done { source, tag, bytes }) => Some((source, tag, bytes)),
             _ => None,
         })
     }

@@ -1,8 +1,8 @@
 //! Sending (MPI-4 sections 3.2.1, 3.4 and 3.7.2).
 //!
-//! [`Device::send_now`] handles only the most frequent messages: short ones that leave at once. Where something is in the
-//! way, nothing has happened, and [`Device::start_send`] goes on, for all cases: it asks `choice.rs` for the protocol,
-//! which `backend/` has.
+//! [`Device::send_span`] handles only the most frequent messages: short ones that leave at once. Where something is in
+//! the way, nothing has happened, and [`Device::start_send`] goes on, for all cases: it asks `choice.rs` for the
+//! protocol, which `backend/` has.
 
 use transport_lapi::adapter::Adapter;
 use transport_lapi::bootstrap::board::Call;
@@ -13,7 +13,7 @@ use crate::backend::{Backend, Outbound, eager::Eager, rendezvous::Rendezvous};
 use crate::device::{Device, check_tag};
 use crate::envelope::{self, EAGER};
 use crate::error::Error;
-use crate::request::Request;
+use crate::request::{COMPLETE, Request};
 
 /// The modes of sending (MPI-4 section 3.4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -41,17 +41,17 @@ impl<A: Adapter> Device<A> {
         context: u32,
         mode: Mode,
     ) -> Result<Request, Error> {
-        let data = data.into();
-        if let (Source::Span(span), Mode::Standard) = (&data, mode) {
-            if self.send_now(*span, dest, tag, context) {
-                return Ok(Request::complete(dest as u32, tag, span.len(), self.number()));
+        let (sent, len) = match data.into() {
+            Source::Span(span) if mode == Mode::Standard => {
+                (self.send_span(span, dest, tag, context), span.len())
             }
-        }
-        let len = data.len();
-        match self.start_send(data, dest, tag, context, mode).map_err(|error| *error)? {
-            Some(key) => Ok(Request::pending(key, self.number())),
-            None => Ok(Request::complete(dest as u32, tag, len, self.number())),
-        }
+            data => {
+                let len = data.len();
+                (self.start_send(data, dest, tag, context, mode), len)
+            }
+        };
+        let key = sent.map_err(|error| *error)?;
+        Ok(Request::of_send(key, self.number(), dest as u32, tag, len))
     }
 
     /// Sends `data` to `dest` and waits until the send is complete (MPI_Send, MPI_Ssend).
@@ -67,41 +67,50 @@ impl<A: Adapter> Device<A> {
         context: u32,
         mode: Mode,
     ) -> Result<(), Error> {
-        let data = data.into();
-        if let (Source::Span(span), Mode::Standard) = (&data, mode) {
-            if self.send_now(*span, dest, tag, context) {
-                return Ok(());
+        let sent = match data.into() {
+            Source::Span(span) if mode == Mode::Standard => {
+                self.send_span(span, dest, tag, context)
             }
-        }
-        match self.start_send(data, dest, tag, context, mode).map_err(|error| *error)? {
-            Some(key) => self.wait_ended(self.session()?, key, Call::Send).map(drop),
-            None => Ok(()),
+            data => self.start_send(data, dest, tag, context, mode),
+        };
+        match sent.map_err(|error| *error)? {
+            COMPLETE => Ok(()),
+            key => self.wait_ended(self.session()?, key, Call::Send).map(drop),
         }
     }
 
-    /// Sends a message of standard mode if it is of the most frequent kind, eager and in one frame, and nothing is
-    /// in its way; then the send is complete. Else, whatever the reason, nothing has happened, and the general way
-    /// finds the reason or a way round.
+    /// [`Device::start_send`] for most sends: of one span, in standard mode. Those that go eagerly in one frame are
+    /// complete if nothing is in their way. Else, whatever the reason, nothing has happened, and the general way finds
+    /// the reason or a way round.
     #[inline(never)]
-    fn send_now(&self, data: SendRegion, dest: usize, tag: i32, context: u32) -> bool {
-        if dest >= self.size() || tag < 0 || data.len() >= self.eager_below {
-            return false;
+    fn send_span(
+        &self,
+        data: SendRegion,
+        dest: usize,
+        tag: i32,
+        context: u32,
+    ) -> Result<u64, Box<Error>> {
+        'otherwise: {
+            if dest >= self.size() || tag < 0 || data.len() >= self.eager_below {
+                break 'otherwise;
+            }
+            let Ok(mut session) = self.context.session() else { break 'otherwise };
+            let target = dest as u32;
+            if !session.state.credits.spend(target, data.len()) {
+                break 'otherwise;
+            }
+            if !session.try_amsend(target, EAGER, envelope::eager(context, tag), data) {
+                session.state.credits.unspend(target, data.len());
+                break 'otherwise;
+            }
+            session.state.stats.eager.messages += 1;
+            session.state.stats.eager.bytes += data.len() as u64;
+            return Ok(COMPLETE);
         }
-        let Ok(mut session) = self.context.session() else { return false };
-        let dest = dest as u32;
-        if !session.state.credits.spend(dest, data.len()) {
-            return false;
-        }
-        if !session.try_amsend(dest, EAGER, envelope::eager(context, tag), data) {
-            session.state.credits.unspend(dest, data.len());
-            return false;
-        }
-        session.state.stats.eager.messages += 1;
-        session.state.stats.eager.bytes += data.len() as u64;
-        true
+        self.start_send(data.into(), dest, tag, context, Mode::Standard)
     }
 
-    /// Starts any send; returns its key if it is not complete yet.
+    /// Starts any send; returns its key, or [`COMPLETE`].
     #[inline(never)]
     fn start_send(
         &self,
@@ -110,7 +119,7 @@ impl<A: Adapter> Device<A> {
         tag: i32,
         context: u32,
         mode: Mode,
-    ) -> Result<Option<u64>, Box<Error>> {
+    ) -> Result<u64, Box<Error>> {
         let (dest, tag) = (self.check_rank(dest)?, check_tag(tag)?);
         let synchronous = mode == Mode::Synchronous;
         let mut session = self.session()?;
@@ -121,7 +130,10 @@ impl<A: Adapter> Device<A> {
             Protocol::Rendezvous => Rendezvous::send(&mut session, message),
         };
         match started {
-            Ok(key) => Ok(session.state.requests.take_done(key).is_none().then_some(key)),
+            Ok(key) => match session.state.requests.take_done(key) {
+                Some(_) => Ok(COMPLETE),
+                None => Ok(key),
+            },
             Err(error) => {
                 drop(session);
                 let error = Error::from(error);

@@ -53,7 +53,7 @@ impl<T> Slab<T> {
         let slot = &mut self.slots[index as usize];
         self.first_free = slot.next_free;
         // A free slot has no value; said in this way, none is dropped.
-        slot.value.get_or_insert_with(make);
+        std::mem::forget(slot.value.replace(make()));
         key(index, slot.generation)
     }
 
@@ -94,13 +94,17 @@ impl<T> Slab<T> {
     /// Takes the value of a key out if `look` finds something in it, and returns that; the key is stale
     /// from then on. A value in which something is found must own nothing: it is not dropped.
     #[inline(always)]
-    pub fn take_if<R>(&mut self, key: u64, look: impl FnOnce(&T) -> Option<R>) -> Option<R> {
+    pub fn take_if<R>(
+        &mut self,
+        key: u64,
+        look: impl FnOnce(&Option<T>) -> Option<R>,
+    ) -> Option<R> {
         let index = key as u32;
         let slot = self.slots.get_mut(index as usize)?;
         if slot.generation != (key >> 32) as u32 {
             return None;
         }
-        let found = look(slot.value.as_ref()?)?;
+        let found = look(&slot.value)?;
         std::mem::forget(slot.value.take());
         self.free(index);
         Some(found)
@@ -115,11 +119,15 @@ impl<T> Slab<T> {
         self.first_free = index;
     }
 
-    /// The value in a slot that is known to have one, with the slot's key.
+    /// The key of the value that a slot has, or will have next.
+    pub fn key(&self, index: u32) -> Option<u64> {
+        self.slots.get(index as usize).map(|slot| key(index, slot.generation))
+    }
+
+    /// What is in a slot, to change a value into another one.
     #[inline(always)]
-    pub fn slot(&mut self, index: u32) -> Option<(u64, &mut T)> {
-        let slot = self.slots.get_mut(index as usize)?;
-        slot.value.as_mut().map(|value| (key(index, slot.generation), value))
+    pub fn at_mut(&mut self, index: u32) -> Option<&mut Option<T>> {
+        self.slots.get_mut(index as usize).map(|slot| &mut slot.value)
     }
 
     /// The value in a slot, if it has one.
@@ -141,10 +149,10 @@ impl<T> Slab<T> {
     }
 }
 
-/// Generations begin with 1 and skip 0, so that no key is 0.
+/// Generations are odd, so that no key is 0.
 #[inline(always)]
 fn next(generation: u32) -> u32 {
-    generation.wrapping_add(1).max(1)
+    generation.wrapping_add(2)
 }
 
 #[inline]

@@ -56,9 +56,15 @@ impl State {
         self.trouble.get_or_insert(Error::Peer { rank, violation });
     }
 
+    /// Whether a receive can be posted without a look at anything else: no early message waits, and no rank is lost.
+    #[inline(always)]
+    pub(crate) fn is_clear(&self) -> bool {
+        self.matcher.is_early_empty() && self.losses.is_empty()
+    }
+
     /// The receive that an arriving envelope meets: its key and its region, out of the queue (DS1).
     #[inline]
-    pub(crate) fn meet(&mut self, envelope: &Envelope) -> Option<(u64, Sink)> {
+    pub(crate) fn meet(&mut self, envelope: Envelope) -> Option<(u64, Sink)> {
         let number = self.matcher.take_posted(envelope)?;
         Some(self.requests.take_posted(number).expect("S1: the queue names posted receives"))
     }

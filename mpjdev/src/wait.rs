@@ -257,8 +257,7 @@ impl<A: Adapter> Device<A> {
     /// Takes a request under way that has ended well out of its place: most of them.
     #[inline(always)]
     fn take_done(&self, state: &mut State, request: &mut Option<Request>) -> Option<Status> {
-        let key = request.as_ref()?.pending_on(self.number())?;
-        let status = state.requests.take_done(key)?;
+        let status = state.requests.take_done(request.as_ref()?.key_on(self.number())?)?;
         *request = None;
         Some(status)
     }

@@ -67,8 +67,10 @@ impl<S> Events for Dispatcher<'_, S> {
     fn short(&mut self, origin: TaskId, head: [u8; SHORT_HEAD], body: ForeignBytes<'_>) {
         let words = u128::from_le_bytes(head);
         let (first, uhdr) = (words as u64, (words >> 64) as u64);
-        let handler = self.engine.short[usize::from(wire::handler_of(first))];
-        let Some(handler) = handler.filter(|_| wire::is_short(first)) else {
+        if !wire::is_short(first) {
+            return self.frame(Frame { origin, head: &head, body });
+        }
+        let Some(handler) = self.engine.short[usize::from(wire::handler_of(first))] else {
             return self.frame(Frame { origin, head: &head, body });
         };
         if self.engine.comes_too_late(origin) {

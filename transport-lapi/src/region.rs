@@ -39,7 +39,7 @@ unsafe impl Sync for SendRegion {}
 
 impl SendRegion {
     /// No bytes.
-    pub const EMPTY: Self = Self { ptr: std::ptr::null(), len: 0 };
+    pub const EMPTY: Self = Self { ptr: std::ptr::dangling(), len: 0 };
 
     /// Describes `len` bytes at `ptr`. A null `ptr` with `len > 0` is accepted here and refused by
     /// the call it is given to, as LAPI's ORG_ADDR_NULL.
@@ -188,7 +188,7 @@ impl RecvRegion {
     }
 
     /// Copies `from` to `offset`, as much of it as fits, and returns how many bytes that was.
-    #[inline]
+    #[inline(always)]
     pub fn store(&mut self, offset: usize, from: ForeignBytes<'_>) -> usize {
         self.part(offset, from.len()).store(from)
     }
@@ -262,14 +262,12 @@ impl<'a> RecvPart<'a> {
     }
 
     /// Copies `from` to the start, as much of it as fits, and returns how many bytes that was.
-    #[inline]
+    #[inline(always)]
     pub fn store(&mut self, from: ForeignBytes<'_>) -> usize {
         let len = from.len.min(self.len);
-        if len > 0 {
-            // SAFETY: G2 makes the part writable by us alone; G3 keeps `from` mapped; `len` is within
-            // both, and a peer's memory never overlaps a user's buffer.
-            unsafe { copy_short(from.ptr, self.ptr, len) };
-        }
+        // SAFETY: G2 makes the part writable by us alone; G3 keeps `from` mapped; `len` is within
+        // both, and a peer's memory never overlaps a user's buffer.
+        unsafe { copy_short(from.ptr, self.ptr, len) };
         len
     }
 
@@ -462,10 +460,11 @@ pub(crate) unsafe fn copy_short(from: *const u8, to: *mut u8, len: usize) {
     // SAFETY: the caller's promise covers `len` bytes; CO1 keeps every move inside them.
     unsafe {
         match len {
+            // A single number and the heads of messages: it is asked for first.
+            8..=16 => both_ends::<u64>(from, to, len),
             0 => {}
             1..4 => ends::<u8, u16>(from, to, len),
             4..8 => both_ends::<u32>(from, to, len),
-            8..=16 => both_ends::<u64>(from, to, len),
             17..=32 => both_ends::<u128>(from, to, len),
             33..=64 => {
                 // Not by one type of 32 bytes, which would go through the stack.

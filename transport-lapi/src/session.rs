@@ -117,7 +117,7 @@ impl<A: Adapter, S> Session<A, S> {
     ) -> bool {
         let Engine { outbox: Outbox { lanes, .. }, at_once, .. } = &mut self.engine;
         let Some(lane) = lanes.get_mut(target as usize) else { return false };
-        let wellformed = handler != 0 && udata.len() < *at_once && !udata.is_null();
+        let wellformed = handler != 0 && udata.len() < *at_once && !udata.as_ptr().is_null();
         if !wellformed || !lane.is_free {
             return false;
         }

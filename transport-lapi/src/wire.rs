@@ -136,7 +136,7 @@ pub(crate) fn short_head(handler: u8, uhdr: u64) -> [u8; SHORT_HEAD] {
 /// Whether a first word is that of such a head.
 #[inline(always)]
 pub(crate) fn is_short(first: u64) -> bool {
-    first == base(SINGLE, handler_of(first), 8, 0)
+    first & !base(0, u8::MAX, 0, 0) == base(SINGLE, 0, 8, 0)
 }
 
 /// The handler that a first word names.

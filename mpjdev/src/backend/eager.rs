@@ -1,7 +1,7 @@
 //! The eager backend: one Amsend carries envelope and data (the *Amsend only* implementation).
 //!
 //! A sender spends credit for early memory at the receiver, whether it will be needed or not (`credit.rs`), and sends.
-//! Most messages leave at once (`Device::send_now`); others wait in the transport ([`start`]). The send is complete
+//! Most messages leave at once (`Device::send_span`); others wait in the transport ([`start`]). The send is complete
 //! when its data have left the user's buffer; in synchronous mode, when the receiver's answer has come too.
 //!
 //! At the receiver a message meets a posted receive, or comes early:
@@ -150,9 +150,8 @@ fn arrived_whole(
 ) -> Option<(InlineHandler<State>, u64)> {
     let (context, tag) = envelope::of_eager(uhdr);
     let State { matcher, requests, credits, stats, .. } = state;
-    let envelope = Envelope { context, source, tag };
-    let Some(number) = matcher.take_posted(&envelope) else {
-        arrived_early(state, envelope, body);
+    let Some(number) = matcher.take_posted(Envelope { context, source, tag }) else {
+        arrived_early(state, source, uhdr, body);
         return None;
     };
     requests.receive(number, source, tag, body);
@@ -169,10 +168,11 @@ fn arrived_whole(
 
 /// The same where no receive is posted.
 #[inline(never)]
-fn arrived_early(state: &mut State, envelope: Envelope, body: ForeignBytes<'_>) {
-    let Envelope { source: origin, .. } = envelope;
+fn arrived_early(state: &mut State, origin: u32, uhdr: u64, body: ForeignBytes<'_>) {
     match state.credits.charge(origin, body.len()) {
         Ok(()) => {
+            let (context, tag) = envelope::of_eager(uhdr);
+            let envelope = Envelope { context, source: origin, tag };
             let arrival = Arrival { origin, uhdr: &[], len: body.len() as u64, data: Some(body) };
             // It is there, so nothing is left to be stored.
             let _ = keep(state, &arrival, envelope, body.len(), None);
@@ -222,7 +222,7 @@ fn accept(
         return refuse(state, source, error);
     }
     let envelope = Envelope { context, source, tag };
-    let Some((key, into)) = state.meet(&envelope) else {
+    let Some((key, into)) = state.meet(envelope) else {
         return keep(state, arrival, envelope, len, sender);
     };
     let (sender, capacity) = (sender.and_then(NonZeroU64::new), into.len());

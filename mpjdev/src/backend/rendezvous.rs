@@ -103,7 +103,7 @@ fn arrived(state: &mut State, arrival: Arrival<'_>) -> HeaderAction<State> {
         return HeaderAction::Drop;
     };
     let envelope = Envelope { context, source, tag };
-    match state.meet(&envelope) {
+    match state.meet(envelope) {
         Some((key, into)) => {
             let (sender, data) = (NonZeroU64::new(sender), Some(data));
             state.begin_taking(key, into, Matched { source, tag, context, len, sender, data });

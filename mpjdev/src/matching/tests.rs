@@ -42,10 +42,10 @@ fn the_earliest_posted_receive_wins_over_every_class() {
     }
     for (now, pattern) in (0..).zip(patterns) {
         assert_eq!(matcher.pattern_of(now), Some(pattern));
-        assert_eq!(matcher.take_posted(&envelope(1, 2)), Some(now));
+        assert_eq!(matcher.take_posted(envelope(1, 2)), Some(now));
         assert_eq!(matcher.pattern_of(now), None);
     }
-    assert_eq!(matcher.take_posted(&envelope(1, 2)), None);
+    assert_eq!(matcher.take_posted(envelope(1, 2)), None);
 }
 
 #[test]
@@ -73,10 +73,10 @@ fn no_value_of_source_or_tag_is_mistaken_for_a_wildcard() {
         matcher.push_posted(pattern(source, tag), 0);
         matcher.push_posted(pattern(source, None), 1);
         matcher.push_posted(pattern(None, tag), 2);
-        assert_eq!(matcher.take_posted(&envelope(5, 5)), None);
-        assert_eq!(matcher.take_posted(&envelope(source, 5)), Some(1));
-        assert_eq!(matcher.take_posted(&envelope(5, tag)), Some(2));
-        assert_eq!(matcher.take_posted(&envelope(source, tag)), Some(0));
+        assert_eq!(matcher.take_posted(envelope(5, 5)), None);
+        assert_eq!(matcher.take_posted(envelope(source, 5)), Some(1));
+        assert_eq!(matcher.take_posted(envelope(5, tag)), Some(2));
+        assert_eq!(matcher.take_posted(envelope(source, tag)), Some(0));
     }
 }
 
@@ -121,14 +121,14 @@ fn a_number_names_a_receive_while_it_waits() {
     for wildly in [pattern(1, 1), pattern(None, 1), pattern(None, None)] {
         assert!(!matcher.cancel_posted(7), "nothing has this number");
         matcher.push_posted(wildly, 7);
-        assert!(matcher.take_posted(&envelope(1, 1)).is_some());
+        assert!(matcher.take_posted(envelope(1, 1)).is_some());
         assert!(!matcher.cancel_posted(7), "it met its message");
         matcher.push_posted(pattern(1, 2), 3);
         matcher.push_posted(wildly, 7);
         assert!(matcher.cancel_posted(7));
         assert!(!matcher.cancel_posted(7), "it was cancelled before");
-        assert_eq!(matcher.take_posted(&envelope(1, 1)), None);
-        assert_eq!(matcher.take_posted(&envelope(1, 2)), Some(3));
+        assert_eq!(matcher.take_posted(envelope(1, 1)), None);
+        assert_eq!(matcher.take_posted(envelope(1, 2)), Some(3));
         assert_eq!(matcher.posted_len(), 0);
     }
 }
@@ -154,8 +154,8 @@ fn steps_at(depth: usize) -> Vec<usize> {
     let last = 3 * u32::try_from(depth).expect("depths are small");
     let mut steps = Vec::new();
     steps.push(steps_of(|| matcher.push_posted(pattern(1, 1), last)).1);
-    steps.push(steps_of(|| assert!(matcher.take_posted(&envelope(1, 1)).is_some())).1);
-    steps.push(steps_of(|| assert!(matcher.take_posted(&envelope(9, 9)).is_none())).1);
+    steps.push(steps_of(|| assert!(matcher.take_posted(envelope(1, 1)).is_some())).1);
+    steps.push(steps_of(|| assert!(matcher.take_posted(envelope(9, 9)).is_none())).1);
     steps.push(steps_of(|| assert!(matcher.cancel_posted(last / 2 / 3 * 3))).1);
     steps.push(steps_of(|| matcher.push_early(envelope(2, 2), 1)).1);
     for wanted in [pattern(2, 2), pattern(2, None), pattern(None, 2), pattern(None, None)] {
@@ -176,13 +176,13 @@ fn the_cost_of_a_match_does_not_grow_with_the_depth() {
 fn an_exact_match_touches_one_entry() {
     let mut matcher = Numbered::new();
     let (_, posting) = steps_of(|| matcher.push_posted(pattern(1, 1), 0));
-    let (taken, taking) = steps_of(|| matcher.take_posted(&envelope(1, 1)));
+    let (taken, taking) = steps_of(|| matcher.take_posted(envelope(1, 1)));
     assert!(taken.is_some());
     assert_eq!((posting, taking), (0, 0), "a row is in no index");
     matcher.push_posted(pattern(0, 0), 1);
     matcher.push_posted(pattern(0, 1), 2);
     let (_, posting) = steps_of(|| matcher.push_posted(pattern(1, 1), 0));
-    let (taken, taking) = steps_of(|| matcher.take_posted(&envelope(1, 1)));
+    let (taken, taking) = steps_of(|| matcher.take_posted(envelope(1, 1)));
     assert!(taken.is_some());
     assert_eq!((posting, taking), (1, 1));
 }
@@ -210,9 +210,9 @@ fn memory_stays_bounded_when_no_key_comes_twice() {
     for tag in 0_i32..100_000 {
         let source = tag.unsigned_abs();
         matcher.push_posted(pattern(source, tag), 0);
-        assert!(matcher.take_posted(&envelope(source, tag)).is_some());
+        assert!(matcher.take_posted(envelope(source, tag)).is_some());
         matcher.push_posted(pattern(None, tag), 0);
-        assert!(matcher.take_posted(&envelope(source, tag)).is_some());
+        assert!(matcher.take_posted(envelope(source, tag)).is_some());
         matcher.push_early(envelope(source, tag), 0);
         assert!(matcher.take_early(&pattern(source, tag)).is_some());
     }
@@ -233,11 +233,11 @@ fn memory_of_a_burst_of_keys_is_given_back() {
     let (_, at_peak) = matcher.posted.indexes[EXACT].footprint();
     assert!(at_peak >= 100_000);
     for tag in 0..100_000 {
-        assert!(matcher.take_posted(&envelope(1, tag)).is_some());
+        assert!(matcher.take_posted(envelope(1, tag)).is_some());
     }
     for tag in 100_000..300_000 {
         matcher.push_posted(pattern(1, tag), 0);
-        assert!(matcher.take_posted(&envelope(1, tag)).is_some());
+        assert!(matcher.take_posted(envelope(1, tag)).is_some());
     }
     let (queues, room) = matcher.posted.indexes[EXACT].footprint();
     assert!(queues <= 64 && room <= 256, "{queues} queues, room for {room}");
@@ -355,7 +355,7 @@ impl Twins {
     }
 
     fn arrive(&mut self, now: usize, envelope: Envelope) -> Result<(), TestCaseError> {
-        let taken = self.matcher.take_posted(&envelope);
+        let taken = self.matcher.take_posted(envelope);
         prop_assert_eq!(taken, self.oracle.take_posted(envelope));
         if taken.is_none() {
             self.early_tickets.push((self.matcher.push_early(envelope, now), now));

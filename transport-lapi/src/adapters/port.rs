@@ -23,18 +23,10 @@ use crate::adapters::slate::{Entry, Slate};
 use crate::body::Piece;
 use crate::bootstrap::board::Wait;
 
-/// So many frames in a row, without one from their target in between, are taken for a stream: more than a dialogue has
-/// in which each side answers and then asks.
-const STREAM: u32 = 4;
-
 /// What leads to one target.
 struct ToTarget {
     producer: Producer<'static>,
     bell: &'static Bell,
-    /// Where the ring that comes from there stood when the last frame went there.
-    heard: u32,
-    /// Frames that have gone there since that ring moved, at most [`STREAM`].
-    in_a_row: u32,
 }
 
 /// What comes from one origin.
@@ -72,8 +64,6 @@ impl Port {
         let targets = peers.clone().map(|target| ToTarget {
             producer: Producer::new(lasting.ring(me, target)),
             bell: &lasting.task(target).bell.0,
-            heard: 0,
-            in_a_row: 0,
         });
         let slate = lasting.slate(me);
         let ring = |origin| Consumer::new(lasting.ring(origin, me));
@@ -119,13 +109,6 @@ impl Port {
         let post = to.producer.offer(head, body).map_err(|damage| corrupt(target, damage))?;
         if post == Post::Taken {
             to.bell.ring_for(self.task, self.fences);
-            let heard = self.origins[target as usize].ring.position();
-            to.in_a_row = if to.heard == heard { STREAM.min(to.in_a_row + 1) } else { 1 };
-            to.heard = heard;
-            if to.in_a_row == STREAM {
-                // One more will follow. In a dialogue the peer looks at those lines now, and both would pull at them.
-                to.producer.expect_another();
-            }
         }
         Ok(post)
     }
@@ -212,6 +195,7 @@ impl Port {
             }
         };
         slate.moved();
+        self.targets[from].producer.hears();
         if consumer.gave_back() {
             // The origin may sleep for want of this room (A6).
             self.targets[from].bell.ring(self.fences);

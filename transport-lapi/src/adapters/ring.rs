@@ -28,7 +28,7 @@ use crate::adapters::bulk::{BulkConsumer, BulkLine, BulkProducer};
 use crate::adapters::distance::Distance;
 use crate::adapters::layout::{CELL_BYTES, INDICES_BYTES, LINE};
 use crate::body::Piece;
-use crate::region::{ForeignBytes, RecvPart, copy_short};
+use crate::region::{ForeignBytes, RecvPart, SendRegion, copy_short};
 use crate::sync::{AtomicU32, AtomicU64, Ordering, UnsafeCell};
 use crate::sys;
 
@@ -49,6 +49,11 @@ const BULK: u16 = 1;
 /// From this length on, bodies for a processor that is far away are stored past the caches: the lines would be fetched
 /// from there to be overwritten, and fetched back to be read.
 const PAST_CACHES: usize = 4 << 10;
+
+/// After so many frames in a row, without one from the consumer's side in between, the next one is taken for a part of
+/// a stream, which one more will follow: more than a dialogue has in which each side answers and then asks. In a
+/// dialogue the consumer looks at the next lines already, and both would pull at them.
+const STREAM: u32 = 3;
 
 /// What stands beside the lap of a frame with a short head whose body lies in the cell.
 const SHORT_INLINE: u32 = SHORT_HEAD as u32 | (INLINE as u32) << 16;
@@ -143,8 +148,8 @@ pub(crate) struct Producer<'m> {
     /// The consumer's published position as last seen.
     freed: u32,
     bulk: BulkProducer<'m>,
-    /// Bytes of the cell that the last frame took.
-    last: usize,
+    /// Frames since one has come from the consumer's side, at most [`STREAM`].
+    in_a_row: u32,
     distance: Distance,
     /// What the consumer's line held when this end looked at it last.
     seen: (u32, u32),
@@ -158,7 +163,7 @@ impl<'m> Producer<'m> {
             position: 0,
             freed: 0,
             bulk,
-            last: 0,
+            in_a_row: 0,
             distance: Distance::default(),
             seen: (0, 0),
         }
@@ -170,21 +175,21 @@ impl<'m> Producer<'m> {
     /// When the head or the body is longer than the adapter's `Caps` say.
     #[inline(always)]
     pub(crate) fn offer(&mut self, head: &[u8], body: Piece<'_>) -> Result<Post, RingDamage> {
-        match body {
-            Piece::Span(span)
-                if !self.full()
-                    && head.len() <= MAX_HEAD
-                    && span.len() <= CELL_DATA - head.len() =>
-            {
-                self.publish(head, span.foreign(), INLINE, span.len() as u64);
-                Ok(Post::Taken)
-            }
-            _ => self.offer_otherwise(head, body),
+        let Piece::Span(span) = body else { return self.offer_otherwise(head, body) };
+        if self.full() || head.len() > MAX_HEAD || span.len() > CELL_DATA - head.len() {
+            return self.offer_long(head, span);
         }
+        self.publish(head, span.foreign(), INLINE, span.len() as u64);
+        Ok(Post::Taken)
+    }
+
+    /// [`Producer::offer_otherwise`] of a span, which comes in registers.
+    #[inline(never)]
+    fn offer_long(&mut self, head: &[u8], span: SendRegion) -> Result<Post, RingDamage> {
+        self.offer_otherwise(head, Piece::Span(span))
     }
 
     /// What [`Producer::offer`] does where the ring may be full, or the body is longer or no span.
-    #[inline(never)]
     fn offer_otherwise(&mut self, head: &[u8], body: Piece<'_>) -> Result<Post, RingDamage> {
         assert!(head.len() <= MAX_HEAD, "callers respect Caps::max_head");
         if self.full() && self.still_full()? {
@@ -216,8 +221,8 @@ impl<'m> Producer<'m> {
     #[inline(always)]
     fn publish(&mut self, head: &[u8], inline: ForeignBytes<'_>, kind: u16, extent: u64) {
         let cell = self.ring.cell(self.position);
-        self.position = self.position.wrapping_add(1);
-        self.last = STAMPS + head.len() + inline.len();
+        let position = self.position.wrapping_add(1);
+        self.position = position;
         cell.data.with_mut(|data| {
             let data = data.cast::<u8>();
             // SAFETY: the ring is not full, so R2 makes the cell the producer's; both lengths were
@@ -228,28 +233,19 @@ impl<'m> Producer<'m> {
             }
         });
         cell.extent.store(extent, Ordering::Relaxed);
-        let stamp = u64::from(self.position) | (head.len() as u64) << 32 | u64::from(kind) << 48;
+        let stamp = u64::from(position) | (head.len() as u64) << 32 | u64::from(kind) << 48;
         cell.stamp.store(stamp, Ordering::Release); // SYNC: frame
+        if self.in_a_row == STREAM {
+            expect_another(cell, STAMPS + head.len() + inline.len());
+        } else {
+            self.in_a_row += 1;
+        }
     }
 
-    /// Asks for the lines that a frame fills next which is as long as the last one. The consumer's cache has them
-    /// since the lap before; asked for now, they are here when the frame is written.
+    /// A frame has come from the consumer's side: what goes there is no stream.
     #[inline(always)]
-    pub(crate) fn expect_another(&self) {
-        if !self.full() {
-            let next = self.ring.cell(self.position);
-            sys::prefetch_to_write(next);
-            if self.last > LINE {
-                self.expect_lines_behind(next);
-            }
-        }
-    }
-
-    #[inline(never)]
-    fn expect_lines_behind(&self, cell: *const Cell) {
-        for start in (LINE..self.last).step_by(LINE) {
-            sys::prefetch_to_write(cell.wrapping_byte_add(start));
-        }
+    pub(crate) fn hears(&mut self) {
+        self.in_a_row = 0;
     }
 
     /// Whether long bodies are stored past the caches, since the consumer's processor is far away. Now and then, where
@@ -291,6 +287,25 @@ impl<'m> Producer<'m> {
     }
 }
 
+/// Asks for the lines of the cell behind this one, as many as `len` bytes take. The consumer's cache has them since the
+/// lap before; asked for now, they are here when the next frame is written. Behind the last cell there is something
+/// else, once in a lap, and where the ring is full the consumer still needs them: both cost a little, and do no harm.
+#[inline(always)]
+fn expect_another(cell: *const Cell, len: usize) {
+    let next = cell.wrapping_add(1);
+    sys::prefetch_to_write(next);
+    if len > LINE {
+        expect_lines_behind(next, len);
+    }
+}
+
+#[inline(never)]
+fn expect_lines_behind(cell: *const Cell, len: usize) {
+    for start in (LINE..len).step_by(LINE) {
+        sys::prefetch_to_write(cell.wrapping_byte_add(start));
+    }
+}
+
 /// The end that takes frames.
 pub(crate) struct Consumer<'m> {
     ring: Ring<'m>,
@@ -328,13 +343,12 @@ impl<'m> Consumer<'m> {
         self.position = self.position.wrapping_add(1);
         let extent = cell.extent.load(Ordering::Relaxed);
         let body_len = extent as u32 as usize;
-        let delivered =
-            if (stamp >> 32) as u32 == SHORT_INLINE && body_len <= CELL_DATA - SHORT_HEAD {
-                cell.deliver_short(body_len, origin, events);
-                Ok(())
-            } else {
-                self.deliver(cell, (stamp >> 32) as u32, extent, origin, events)
-            };
+        if (stamp >> 32) as u32 == SHORT_INLINE && body_len <= CELL_DATA - SHORT_HEAD {
+            cell.deliver_short(body_len, origin, events);
+        } else {
+            // A damaged cell is given back with the next one.
+            self.deliver(cell, (stamp >> 32) as u32, extent, origin, events)?;
+        }
         let hidden = self.position.wrapping_sub(self.published) as usize;
         if hidden * 4 >= self.ring.cells.len() {
             // A quarter of the ring (R3).
@@ -342,7 +356,7 @@ impl<'m> Consumer<'m> {
             self.published = self.position;
             self.gave_back = true;
         }
-        delivered.map(|()| true)
+        Ok(true)
     }
 
     /// Checks the claims of a ready cell (R4) and gives the frame to `events`. `shape` is what stands

@@ -320,28 +320,31 @@ fn a_wait_takes_nothing_in_after_its_context_was_abandoned() {
         taken.fetch_add(1, Ordering::Relaxed);
         HeaderAction::Consumed
     }
-    for wait in [WaitMode::Spin, WaitMode::Adaptive] {
-        let adapter = Kind::Threads.adapters(1).remove(0);
-        let taken = Taken::default();
-        let context = Context::init(adapter, taken.clone(), waiting(wait));
-        context.session().unwrap().addr_set(1, count).unwrap();
-        let polled = AtomicBool::new(false);
-        let mut awaited = Never(&polled);
-        thread::scope(|scope| {
-            let waiter = scope
-                .spawn(|| context.wait_from(context.session().unwrap(), &mut awaited).unwrap_err());
-            while !polled.load(Ordering::Relaxed) {
-                thread::yield_now();
-            }
-            let mut session = context.session().unwrap();
-            assert!(session.try_amsend(0, 1, 0, SendRegion::EMPTY));
-            session.abandon();
-            let error = waiter.join().expect("waiting does not panic");
-            assert!(matches!(error, LapiError::HndlInvalid), "{error}");
-        });
-        assert!(context.session().is_err(), "it stays abandoned");
-        assert_eq!(taken.load(Ordering::Relaxed), 0, "the message was not taken in");
-    }
+    watch(|| {
+        for wait in [WaitMode::Spin, WaitMode::Adaptive] {
+            let adapter = Kind::Threads.adapters(1).remove(0);
+            let taken = Taken::default();
+            let context = Context::init(adapter, taken.clone(), waiting(wait));
+            context.session().unwrap().addr_set(1, count).unwrap();
+            let polled = AtomicBool::new(false);
+            let mut awaited = Never(&polled);
+            thread::scope(|scope| {
+                let waiter = scope.spawn(|| {
+                    context.wait_from(context.session().unwrap(), &mut awaited).unwrap_err()
+                });
+                while !polled.load(Ordering::Relaxed) {
+                    thread::yield_now();
+                }
+                let mut session = context.session().unwrap();
+                assert!(session.try_amsend(0, 1, 0, SendRegion::EMPTY));
+                session.abandon();
+                let error = waiter.join().expect("waiting does not panic");
+                assert!(matches!(error, LapiError::HndlInvalid), "{error}");
+            });
+            assert!(context.session().is_err(), "it stays abandoned");
+            assert_eq!(taken.load(Ordering::Relaxed), 0, "the message was not taken in");
+        }
+    });
 }
 
 /// C4: a launcher that takes its time does not keep the task's other threads from the session.
