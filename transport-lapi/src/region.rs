@@ -306,13 +306,11 @@ impl<'a> RecvPart<'a> {
         len: usize,
     ) {
         let Some(last) = from.len.checked_sub(len) else { return };
-        let mut to = self.ptr;
-        for at in places.take(blocks(self.len, len, len)) {
+        for (block, at) in (0..blocks(self.len, len, len)).zip(places) {
             if at <= last {
                 // SAFETY: as in `store`: the block ends inside of `from`, and there are no more than fit here.
-                unsafe { copy_short(from.ptr.add(at), to, len) };
+                unsafe { copy_short(from.ptr.add(at), self.ptr.add(block * len), len) };
             }
-            to = to.wrapping_add(len);
         }
     }
 
@@ -326,13 +324,11 @@ impl<'a> RecvPart<'a> {
         len: usize,
     ) {
         let Some(last) = self.len.checked_sub(len) else { return };
-        let mut block = from.ptr;
-        for at in places.take(blocks(from.len, len, len)) {
+        for (block, at) in (0..blocks(from.len, len, len)).zip(places) {
             if at <= last {
                 // SAFETY: as in `store`: the block ends inside of us, and there are no more than `from` has.
-                unsafe { copy_short(block, self.ptr.add(at), len) };
+                unsafe { copy_short(from.ptr.add(block * len), self.ptr.add(at), len) };
             }
-            block = block.wrapping_add(len);
         }
     }
 
@@ -522,12 +518,15 @@ pub(crate) unsafe fn copy_blocks(
     block: usize,
     count: usize,
 ) {
-    // A length that is known when this is compiled makes one move of a block.
+    // A length that is known when this is compiled makes one move of a block. Where the steps are known, too, one
+    // store moves several numbers: here every second one, to where they lie together.
     // SAFETY: the caller's promise.
     unsafe {
         match block {
             1 => each(from, from_step, to, to_step, 1, count),
             2 => each(from, from_step, to, to_step, 2, count),
+            4 if (from_step, to_step) == (8, 4) => each(from, 8, to, 4, 4, count),
+            8 if (from_step, to_step) == (16, 8) => each(from, 16, to, 8, 8, count),
             4 => each(from, from_step, to, to_step, 4, count),
             8 => each(from, from_step, to, to_step, 8, count),
             16 => each(from, from_step, to, to_step, 16, count),

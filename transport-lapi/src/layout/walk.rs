@@ -176,7 +176,8 @@ impl Body {
                 let place = |index: usize| moved(at, displacements[index]);
                 body.rounds(copies, span, place, |copies, first, count, done| {
                     let places = displacements[first..first + count].iter();
-                    body.each_whole(copies, places.map(|by| moved(at, *by)), done);
+                    // A reference to `at` would be followed for each of them.
+                    body.each_whole(copies, places.map(move |by| moved(at, *by)), done);
                 });
             }
             Form::Blocks { begins, displacements } => {
@@ -235,7 +236,7 @@ impl Body {
         count: usize,
         done: usize,
     ) {
-        let place = |round: usize| moved(at, stride.wrapping_mul(round as isize));
+        let place = move |round: usize| moved(at, stride.wrapping_mul(round as isize));
         let step = self.size;
         let Ok(stride @ 1..) = usize::try_from(stride) else {
             return self.each_whole(copies, (0..count).map(place), done);
@@ -258,7 +259,8 @@ impl Body {
         }
     }
 
-    /// Copies one of these at each of these places.
+    /// Copies one of these at each of these places. Not inlined: in the walk, its loops would run short of registers.
+    #[inline(never)]
     fn each_whole<C: Copies>(
         &self,
         copies: &mut C,
