@@ -324,6 +324,10 @@ pub unsafe trait Adapter: Send + 'static {
     /// is skipped and reported as an error; frames behind it come with the next call.
     fn poll<E: Events>(&mut self, budget: usize, events: &mut E) -> Result<usize, AdapterError>;
 
+    /// A thread waits, and polls have found nothing for a while: what the next frame will be read from may be asked
+    /// for, so that it is here sooner.
+    fn fetch_awaited(&self) {}
+
     /// This task gives up: what it has exposed may change from now on, and no get of it succeeds any more (A8).
     /// Begins nothing new, and drops what is under way, but for frames that were taken (A4). Answers whether no memory of this task is read or
     /// written any more; `false` means not yet, and the caller asks again.

@@ -48,6 +48,10 @@ use crate::wait::{Pace, Turn};
 /// are followed by one.
 const POLLS_PER_PAUSE: u32 = 64;
 
+/// How often a spin asks for the memory of the frame that may come next. Seldom: while the peer writes there, both pull
+/// at the same lines, and where they are near each other that costs more than it saves.
+const POLLS_PER_FETCH: u32 = 4;
+
 /// The turn of a spin, a multiple of the above, at which a thread that has woken another one yields: the
 /// woken one is often put on this processor, and would wait there until the spin ends. Late enough that
 /// an answer that comes at once does not pay for the question.
@@ -401,6 +405,9 @@ impl<A: Adapter, S> Context<A, S> {
     /// One turn of a spin, after a poll that found nothing.
     #[inline(always)]
     fn spin(&self, session: &mut SessionGuard<'_, A, S>, turn: u32) {
+        if turn % POLLS_PER_FETCH == 0 {
+            session.adapter.fetch_awaited();
+        }
         if turn % POLLS_PER_PAUSE == 0 {
             std::hint::spin_loop();
             if turn == HAND_OVER && self.bell.has_woken() {

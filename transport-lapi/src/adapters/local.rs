@@ -158,6 +158,11 @@ unsafe impl<R: Reach> Adapter for LocalAdapter<R> {
         self.port.poll(budget, events)
     }
 
+    #[inline]
+    fn fetch_awaited(&self) {
+        self.port.fetch_awaited();
+    }
+
     fn withdraw(&mut self) -> bool {
         self.port.withdraw();
         let Self { shares, reach, port } = self;

@@ -186,10 +186,7 @@ impl Port {
             }
             match consumer.take(origin, events) {
                 Ok(true) => delivered += 1,
-                Ok(false) if delivered == 0 => {
-                    consumer.touch();
-                    return Ok(0);
-                }
+                Ok(false) if delivered == 0 => return Ok(0),
                 Ok(false) => break Ok(()),
                 Err(damage) => break Err(corrupt(origin, damage)),
             }
@@ -201,6 +198,12 @@ impl Port {
             self.targets[from].bell.ring(self.fences);
         }
         polled.map(|()| delivered)
+    }
+
+    /// See [`crate::adapter::Adapter::fetch_awaited`].
+    #[inline]
+    pub(crate) fn fetch_awaited(&self) {
+        self.origins[..self.in_turn].iter().for_each(|origin| origin.ring.fetch_awaited());
     }
 
     /// See [`crate::adapter::Adapter::stores_past_caches`].

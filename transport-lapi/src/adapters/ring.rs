@@ -312,6 +312,8 @@ pub(crate) struct Consumer<'m> {
     position: u32,
     published: u32,
     bulk: BulkConsumer<'m>,
+    /// Bytes of the body in the last frame's cell.
+    last: usize,
     /// Whether room was given back since [`Consumer::gave_back`] was last asked.
     gave_back: bool,
 }
@@ -323,6 +325,7 @@ impl<'m> Consumer<'m> {
             position: 0,
             published: 0,
             bulk: BulkConsumer::new(ring.bulk),
+            last: 0,
             gave_back: false,
         }
     }
@@ -344,8 +347,10 @@ impl<'m> Consumer<'m> {
         let extent = cell.extent.load(Ordering::Relaxed);
         let body_len = extent as u32 as usize;
         if (stamp >> 32) as u32 == SHORT_INLINE && body_len <= CELL_DATA - SHORT_HEAD {
+            self.last = body_len;
             cell.deliver_short(body_len, origin, events);
         } else {
+            self.last = 0;
             // A damaged cell is given back with the next one.
             self.deliver(cell, (stamp >> 32) as u32, extent, origin, events)?;
         }
@@ -411,11 +416,14 @@ impl<'m> Consumer<'m> {
         self.position
     }
 
-    /// Asks for the lines behind the first one of the awaited cell: when its frame comes, their
-    /// transfers overlap.
+    /// Asks for the lines behind the first one of the awaited cell, as many as the last frame had: when a frame like
+    /// that comes, their transfers overlap.
     #[inline(always)]
-    pub(crate) fn touch(&self) {
-        self.ring.cell(self.position).touch();
+    pub(crate) fn fetch_awaited(&self) {
+        let cell: *const Cell = self.ring.cell(self.position);
+        for start in (LINE..STAMPS + SHORT_HEAD + self.last).step_by(LINE) {
+            sys::prefetch(cell.wrapping_byte_add(start));
+        }
     }
 
     /// Whether the producer was told of room since the last call: it may sleep for want of it.

@@ -177,6 +177,10 @@ unsafe impl<A: Adapter> Adapter for FaultAdapter<A> {
         Ok(arrived + over)
     }
 
+    fn fetch_awaited(&self) {
+        self.inner.fetch_awaited();
+    }
+
     fn stores_past_caches(&mut self, target: TaskId) -> bool {
         self.inner.stores_past_caches(target)
     }
