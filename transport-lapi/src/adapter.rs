@@ -324,6 +324,21 @@ pub unsafe trait Adapter: Send + 'static {
     /// is skipped and reported as an error; frames behind it come with the next call.
     fn poll<E: Events>(&mut self, budget: usize, events: &mut E) -> Result<usize, AdapterError>;
 
+    /// [`Adapter::poll`] of the frames of `origin` alone, where that is less work; others may come, too.
+    ///
+    /// # Errors
+    /// As there.
+    #[inline(always)]
+    fn poll_one<E: Events>(
+        &mut self,
+        origin: TaskId,
+        budget: usize,
+        events: &mut E,
+    ) -> Result<usize, AdapterError> {
+        let _ = origin;
+        self.poll(budget, events)
+    }
+
     /// A thread waits, and polls have found nothing for a while: what the next frame will be read from may be asked
     /// for, so that it is here sooner.
     fn fetch_awaited(&self) {}

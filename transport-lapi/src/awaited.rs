@@ -13,7 +13,7 @@
 
 use std::marker::PhantomData;
 
-use crate::adapter::{Adapter, Standing, WaitBoard};
+use crate::adapter::{Adapter, Standing, TaskId, WaitBoard};
 use crate::bootstrap::board::{Outer, Wait, Within};
 use crate::bootstrap::monotonic_nanos;
 use crate::error::LapiError;
@@ -29,6 +29,13 @@ pub trait Awaited<A: Adapter, S> {
     #[inline(always)]
     fn frames(&self) -> usize {
         crate::session::BUDGET
+    }
+
+    /// Whose frames it waits for, if those of one task. Then most polls look for these alone: what has come from
+    /// others is not needed yet, and a message that no receive waits for would have to be kept.
+    #[inline(always)]
+    fn origin(&self) -> Option<TaskId> {
+        None
     }
 
     /// Whether it is there. Called with the lock held; must not call the context.

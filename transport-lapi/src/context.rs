@@ -271,7 +271,7 @@ impl<A: Adapter, S> Context<A, S> {
         // Most answers come while a thread does nothing but poll.
         let mut idle = 0;
         while idle < self.pace.spins() {
-            session.turn(awaited.frames());
+            session.turn(awaited.frames(), self.pace.alone(awaited.origin(), idle));
             if session.trouble.is_some() || session.has_continuations() {
                 break;
             }
@@ -364,8 +364,11 @@ impl<A: Adapter, S> Context<A, S> {
         awaited: &mut W,
         notice: &mut Notice,
     ) -> Result<W::Answer, LapiError> {
+        let mut turn: u32 = 0;
         loop {
-            let done = session.progress_within(awaited.frames())?;
+            let origin = self.pace.alone(awaited.origin(), turn);
+            let done = session.progress_within(awaited.frames(), origin)?;
+            turn = turn.wrapping_add(1);
             if session.has_continuations() {
                 notice.withdraw(session);
                 self.run_continuations(session);
@@ -434,7 +437,7 @@ impl<A: Adapter, S> Context<A, S> {
                 self.bell.retract();
                 break;
             }
-            let polled = session.progress_within(awaited.frames());
+            let polled = session.progress_within(awaited.frames(), None);
             let looked = polled.and_then(|done| match awaited.look(session) {
                 None if notice_losses(session, awaited)? => Ok((1, awaited.look(session))),
                 answer => Ok((done, answer)),

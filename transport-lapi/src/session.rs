@@ -234,13 +234,17 @@ impl<A: Adapter, S> Session<A, S> {
     /// The packet concerned is dropped; later calls go on behind it.
     #[inline(always)]
     pub fn progress(&mut self) -> Result<usize, LapiError> {
-        self.progress_within(BUDGET)
+        self.progress_within(BUDGET, None)
     }
 
-    /// [`Session::progress`] that takes at most `frames` frames.
+    /// [`Session::progress`] that takes at most `frames` frames, of `origin` alone if it is given.
     #[inline]
-    pub(crate) fn progress_within(&mut self, frames: usize) -> Result<usize, LapiError> {
-        let done = self.turn(frames);
+    pub(crate) fn progress_within(
+        &mut self,
+        frames: usize,
+        origin: Option<TaskId>,
+    ) -> Result<usize, LapiError> {
+        let done = self.turn(frames, origin);
         match self.trouble.take() {
             None => Ok(done),
             Some(trouble) => Err(*trouble),
@@ -252,16 +256,21 @@ impl<A: Adapter, S> Session<A, S> {
     /// [`Session::progress`]. Returns how many things were done.
     #[inline(never)]
     pub fn round(&mut self) -> usize {
-        self.turn(BUDGET)
+        self.turn(BUDGET, None)
     }
 
     /// [`Session::round`] inlined: each turn of a spin is one, so this is on the path of every message, and mostly
     /// there is nothing but arrivals.
     #[inline(always)]
-    pub(crate) fn turn(&mut self, frames: usize) -> usize {
+    pub(crate) fn turn(&mut self, frames: usize, origin: Option<TaskId>) -> usize {
         let budget = frames.clamp(1, BUDGET);
         let Self { state, adapter, engine, trouble, .. } = self;
-        let mut done = match adapter.poll(budget, &mut Dispatcher { state, engine, trouble }) {
+        let mut dispatcher = Dispatcher { state, engine, trouble };
+        let polled = match origin {
+            Some(origin) => adapter.poll_one(origin, budget, &mut dispatcher),
+            None => adapter.poll(budget, &mut dispatcher),
+        };
+        let mut done = match polled {
             Ok(arrived) => arrived,
             Err(error) => self.keep_first(error.into()),
         };

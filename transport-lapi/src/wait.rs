@@ -4,6 +4,7 @@
 //! processor for itself spins about that long first. With more tasks than processors, whoever spins
 //! keeps the one from running that it waits for: the spin is then almost absent.
 
+use crate::adapter::TaskId;
 use crate::config::WaitMode;
 
 /// Turns of polling before the first yield with more tasks than processors, and between two yields: what
@@ -11,6 +12,10 @@ use crate::config::WaitMode;
 const SHORT_SPIN: u32 = 4;
 /// Yields before the sleep.
 const YIELDS: u32 = 50;
+
+/// With more tasks than processors, so many turns of a wait for one task look for its frames alone before one looks for
+/// all: what it waits for may depend on them.
+const ALONE: u32 = 8 * (SHORT_SPIN + 1) - 1;
 
 /// What to do next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,6 +52,14 @@ impl Pace {
     #[inline]
     pub fn spins(self) -> u32 {
         self.spins
+    }
+
+    /// Whose frames the next poll of a wait looks for after `turns` turns, if those of one task: of the one that it
+    /// waits for. With more tasks than processors, who sends faster than this task receives is not let go on, as long
+    /// as others hold it up: it would keep them from running, and its messages would have to be kept.
+    #[inline]
+    pub fn alone(self, origin: Option<TaskId>, turns: u32) -> Option<TaskId> {
+        origin.filter(|_| self.spins <= SHORT_SPIN && turns % (ALONE + 1) < ALONE)
     }
 
     /// Whether a wait, which yields after `idle` turns, has lasted as long as one that would sleep now, though
@@ -94,6 +107,15 @@ mod tests {
         let pace = Pace::new(WaitMode::Adaptive, LONG_SPIN, 3, 2);
         assert_eq!(pace.step(SHORT_SPIN), Turn::Yield);
         assert_eq!(pace.step(SHORT_SPIN - 1), Turn::Spin);
+    }
+
+    #[test]
+    fn oversubscribed_tasks_look_for_all_now_and_then() {
+        let alone = |tasks| Pace::new(WaitMode::Adaptive, LONG_SPIN, tasks, 3).alone(Some(7), 0);
+        assert_eq!((alone(3), alone(4)), (None, Some(7)));
+        let pace = Pace::new(WaitMode::Adaptive, LONG_SPIN, 3, 2);
+        assert_eq!((0..400).filter(|&turns| pace.alone(Some(7), turns).is_none()).count(), 10);
+        assert_eq!(pace.alone(None, 0), None);
     }
 
     #[test]

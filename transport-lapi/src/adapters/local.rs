@@ -158,6 +158,16 @@ unsafe impl<R: Reach> Adapter for LocalAdapter<R> {
         self.port.poll(budget, events)
     }
 
+    #[inline(always)]
+    fn poll_one<E: Events>(
+        &mut self,
+        origin: TaskId,
+        budget: usize,
+        events: &mut E,
+    ) -> Result<usize, AdapterError> {
+        self.port.poll_origin(origin as usize, budget, events)
+    }
+
     #[inline]
     fn fetch_awaited(&self) {
         self.port.fetch_awaited();

@@ -169,9 +169,9 @@ impl Port {
         }
     }
 
-    /// Delivers at most `budget` frames of one origin.
+    /// Delivers at most `budget` frames of one origin: see [`crate::adapter::Adapter::poll_one`].
     #[inline(always)]
-    fn poll_origin<E: Events>(
+    pub(crate) fn poll_origin<E: Events>(
         &mut self,
         from: usize,
         budget: usize,
