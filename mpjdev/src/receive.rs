@@ -12,7 +12,7 @@ use crate::backend;
 use crate::device::Device;
 use crate::error::Error;
 use crate::matching::Pattern;
-use crate::request::{self, ANYBODY, Operation, Posted, Request};
+use crate::request::{self, Operation, Posted, Request};
 use crate::state::State;
 use crate::status::Status;
 
@@ -90,7 +90,7 @@ impl<A: Adapter> Device<A> {
         let pattern = self.pattern(source, tag, context)?;
         let mut session = self.session()?;
         let key = post(&mut session, into.into(), pattern).map_err(|error| *error)?;
-        self.wait_ended(session, key, Call::Recv, pattern.source.unwrap_or(ANYBODY))
+        self.wait_ended(session, key, Call::Recv, pattern.source)
     }
 }
 

@@ -23,16 +23,12 @@ pub struct Request {
     /// Number of the device that made it: keys mean nothing to another one. Never 0, so that a list with
     /// empty places needs no further word.
     device: NonZeroU32,
-    /// Destination of a send; of anything else [`ANYBODY`].
-    peer: u32,
-    /// Tag and length of a send that was complete when it was made. Plain numbers, since lists of requests are
-    /// written and read on the path of messages.
+    /// Destination, tag and length of a send that was complete when it was made. Plain numbers, since
+    /// lists of requests are written and read on the path of messages.
+    dest: u32,
     tag: i32,
     bytes: usize,
 }
-
-/// Stands for the rank of a peer where that is not known; no job has so many ranks.
-pub(crate) const ANYBODY: u32 = u32::MAX;
 
 /// Stands for a key where nothing is under way; no slab has so many slots.
 pub(crate) const COMPLETE: u64 = u64::MAX;
@@ -41,27 +37,21 @@ impl Request {
     /// The request of an operation under way on the device with this number.
     #[inline(always)]
     pub(crate) fn pending(key: u64, device: NonZeroU32) -> Self {
-        Self { key, device, peer: ANYBODY, tag: 0, bytes: 0 }
+        Self { key, device, dest: 0, tag: 0, bytes: 0 }
     }
 
     /// The request of a send, which is under way unless its key is [`COMPLETE`].
     #[inline(always)]
     pub(crate) fn of_send(key: u64, device: NonZeroU32, dest: u32, tag: i32, bytes: usize) -> Self {
-        Self { key, device, peer: dest, tag, bytes }
-    }
-
-    /// Whose answer it waits for, if that is known, or [`ANYBODY`].
-    #[inline(always)]
-    pub(crate) fn peer(&self) -> u32 {
-        self.peer
+        Self { key, device, dest, tag, bytes }
     }
 
     /// The outcome, if the operation was complete when it was started: then there is nothing to wait
     /// for, and the buffer is not in use.
     #[inline(always)]
     pub fn completed(&self) -> Option<Status> {
-        let Self { key, peer, tag, bytes, .. } = *self;
-        (key == COMPLETE).then(|| Status::new(peer, tag, bytes))
+        let Self { key, dest, tag, bytes, .. } = *self;
+        (key == COMPLETE).then(|| Status::new(dest, tag, bytes))
     }
 
     /// The key, if the operation was started on the device with this number: [`COMPLETE`] names nothing in any slab.

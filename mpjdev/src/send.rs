@@ -75,7 +75,7 @@ impl<A: Adapter> Device<A> {
         };
         match sent.map_err(|error| *error)? {
             COMPLETE => Ok(()),
-            key => self.wait_ended(self.session()?, key, Call::Send, dest as u32).map(drop),
+            key => self.wait_ended(self.session()?, key, Call::Send, None).map(drop),
         }
     }
 

@@ -10,7 +10,7 @@ use transport_lapi::{Awaited, LapiError, Session, SessionGuard};
 use crate::device::Device;
 use crate::error::Error;
 use crate::note;
-use crate::request::{ANYBODY, Handle, Request, Requests};
+use crate::request::{Handle, Request, Requests};
 use crate::state::State;
 use crate::status::Status;
 
@@ -26,7 +26,7 @@ impl<A: Adapter> Device<A> {
     #[inline]
     pub fn iwait(&self, request: Request) -> Result<Status, Error> {
         match request.pending_on(self.number()) {
-            Some(key) => self.wait_ended(self.session()?, key, Call::Wait, request.peer()),
+            Some(key) => self.wait_ended(self.session()?, key, Call::Wait, None),
             None => request.completed().ok_or(Error::Request),
         }
     }
@@ -196,17 +196,17 @@ impl<A: Adapter> Device<A> {
         }
     }
 
-    /// Waits for one operation of a `call` that holds the session, which needs this peer, or [`ANYBODY`].
+    /// Waits for one operation of a `call` that holds the session; of a receive from one rank, `origin` is that rank.
     #[inline(always)]
     pub(crate) fn wait_ended(
         &self,
         session: SessionGuard<'_, A, State>,
         key: u64,
         call: Call,
-        peer: u32,
+        origin: Option<u32>,
     ) -> Result<Status, Error> {
-        let mut operated =
-            Operated { key, call, peer, looked_at: Requests::NEVER, source: 0, tag: 0, bytes: 0 };
+        let looked_at = Requests::NEVER;
+        let mut operated = Operated { key, call, origin, looked_at, source: 0, tag: 0, bytes: 0 };
         match self.wait_from(session, &mut operated)? {
             true => Ok(Status::new(operated.source, operated.tag, operated.bytes)),
             false => self.take_otherwise(key),
@@ -320,8 +320,8 @@ impl<A: Adapter, W: Awaited<A, State>> Awaited<A, State> for UnlessTrouble<'_, W
 struct Operated {
     key: u64,
     call: Call,
-    /// Whom it needs, or [`ANYBODY`].
-    peer: u32,
+    /// Of a receive, its source, if that is one rank. A send waits for whoever holds up its target.
+    origin: Option<u32>,
     /// See [`Requests::news_since`].
     looked_at: u64,
     source: u32,
@@ -340,7 +340,7 @@ impl<A: Adapter> Awaited<A, State> for Operated {
 
     #[inline(always)]
     fn origin(&self) -> Option<u32> {
-        (self.peer != ANYBODY).then_some(self.peer)
+        self.origin
     }
 
     #[inline(always)]

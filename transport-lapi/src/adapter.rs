@@ -339,8 +339,8 @@ pub unsafe trait Adapter: Send + 'static {
         self.poll(budget, events)
     }
 
-    /// A thread waits, and polls have found nothing for a while: what the next frame will be read from may be asked
-    /// for, so that it is here sooner.
+    /// A thread waits, and some polls have found nothing: what the next frame will be read from may be asked for, so
+    /// that it is here sooner.
     fn fetch_awaited(&self) {}
 
     /// This task gives up: what it has exposed may change from now on, and no get of it succeeds any more (A8).

@@ -48,7 +48,7 @@ use crate::wait::{Pace, Turn};
 /// are followed by one.
 const POLLS_PER_PAUSE: u32 = 64;
 
-/// How often a spin asks for the memory of the frame that may come next. Seldom: while the peer writes there, both pull
+/// Polls of a spin between two requests for the memory of the frame that may come next. Not each: while the peer writes there, both pull
 /// at the same lines, and where they are near each other that costs more than it saves.
 const POLLS_PER_FETCH: u32 = 4;
 
@@ -153,6 +153,7 @@ impl<A: Adapter, S> Context<A, S> {
             after_rounds: None,
             noticed: 0,
             trouble: None,
+            alone: 0,
             terminated: false,
             process: ProcessMark::new(),
         };

@@ -14,6 +14,7 @@ use crate::fork::ProcessMark;
 use crate::handler::{HeaderHandler, MAX_HANDLERS, Next, ShortHandler};
 use crate::outbox::Outbox;
 use crate::region::{RemoteRegion, SendRegion};
+use crate::wait::ALONE;
 use crate::wire::{self, Packet, RemoteCounters};
 
 /// Frames that one call of progress dispatches at most, so that a flood does not keep a caller.
@@ -44,6 +45,8 @@ pub struct Session<A: Adapter, S> {
     pub(crate) noticed: usize,
     /// The first error of the rounds since [`Session::progress`] last answered.
     pub(crate) trouble: Option<Box<LapiError>>,
+    /// Turns for one task's frames alone since one has looked for all.
+    pub(crate) alone: u32,
     pub(crate) terminated: bool,
     pub(crate) process: ProcessMark,
 }
@@ -237,7 +240,8 @@ impl<A: Adapter, S> Session<A, S> {
         self.progress_within(BUDGET, None)
     }
 
-    /// [`Session::progress`] that takes at most `frames` frames, of `origin` alone if it is given.
+    /// [`Session::progress`] that takes at most `frames` frames, those of `origin` alone if that is given, but in one of
+    /// [`ALONE`] turns.
     #[inline]
     pub(crate) fn progress_within(
         &mut self,
@@ -264,11 +268,19 @@ impl<A: Adapter, S> Session<A, S> {
     #[inline(always)]
     pub(crate) fn turn(&mut self, frames: usize, origin: Option<TaskId>) -> usize {
         let budget = frames.clamp(1, BUDGET);
-        let Self { state, adapter, engine, trouble, .. } = self;
+        let Self { state, adapter, engine, trouble, alone, .. } = self;
         let mut dispatcher = Dispatcher { state, engine, trouble };
         let polled = match origin {
-            Some(origin) => adapter.poll_one(origin, budget, &mut dispatcher),
-            None => adapter.poll(budget, &mut dispatcher),
+            Some(origin) if *alone < ALONE => {
+                *alone += 1;
+                adapter.poll_one(origin, budget, &mut dispatcher)
+            }
+            _ => {
+                if origin.is_some() {
+                    *alone = 0;
+                }
+                adapter.poll(budget, &mut dispatcher)
+            }
         };
         let mut done = match polled {
             Ok(arrived) => arrived,

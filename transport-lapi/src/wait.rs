@@ -13,9 +13,9 @@ const SHORT_SPIN: u32 = 4;
 /// Yields before the sleep.
 const YIELDS: u32 = 50;
 
-/// With more tasks than processors, so many turns of a wait for one task look for its frames alone before one looks for
-/// all: what it waits for may depend on them.
-const ALONE: u32 = 8 * (SHORT_SPIN + 1) - 1;
+/// So many turns look for the frames of one task alone: of one wait at most, and of the waits of a session before one
+/// looks for all. What is awaited may depend on others, and so may what other tasks wait for.
+pub(crate) const ALONE: u32 = 8 * (SHORT_SPIN + 1);
 
 /// What to do next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,17 +34,20 @@ pub(crate) struct Pace {
     spins: u32,
     yields: u32,
     sleeps: bool,
+    /// Whether tasks share processors, and take turns.
+    shares: bool,
 }
 
 impl Pace {
     /// The pace for a job of `tasks` on `cores` processors, with `long_spin` turns of polling before
     /// the first yield when every task has one.
     pub fn new(mode: WaitMode, long_spin: u32, tasks: usize, cores: usize) -> Self {
-        let spins = if tasks <= cores { long_spin } else { SHORT_SPIN };
+        let shares = tasks > cores;
+        let spins = if shares { SHORT_SPIN } else { long_spin };
         match mode {
-            WaitMode::Spin => Self { spins, yields: YIELDS, sleeps: false },
-            WaitMode::Adaptive => Self { spins, yields: YIELDS, sleeps: true },
-            WaitMode::Block => Self { spins: 0, yields: 0, sleeps: true },
+            WaitMode::Spin => Self { spins, yields: YIELDS, sleeps: false, shares },
+            WaitMode::Adaptive => Self { spins, yields: YIELDS, sleeps: true, shares },
+            WaitMode::Block => Self { spins: 0, yields: 0, sleeps: true, shares: false },
         }
     }
 
@@ -54,12 +57,12 @@ impl Pace {
         self.spins
     }
 
-    /// Whose frames the next poll of a wait looks for after `turns` turns, if those of one task: of the one that it
-    /// waits for. With more tasks than processors, who sends faster than this task receives is not let go on, as long
-    /// as others hold it up: it would keep them from running, and its messages would have to be kept.
+    /// Whose frames the next poll of a wait for those of `origin` may look for alone, after `turns` turns. Where tasks
+    /// share processors, a task that sends faster than this one receives thus fills its ring and has to stop, instead
+    /// of taking the processor and filling early memory.
     #[inline]
     pub fn alone(self, origin: Option<TaskId>, turns: u32) -> Option<TaskId> {
-        origin.filter(|_| self.spins <= SHORT_SPIN && turns % (ALONE + 1) < ALONE)
+        origin.filter(|_| self.shares && turns < ALONE)
     }
 
     /// Whether a wait, which yields after `idle` turns, has lasted as long as one that would sleep now, though
@@ -110,12 +113,13 @@ mod tests {
     }
 
     #[test]
-    fn oversubscribed_tasks_look_for_all_now_and_then() {
-        let alone = |tasks| Pace::new(WaitMode::Adaptive, LONG_SPIN, tasks, 3).alone(Some(7), 0);
-        assert_eq!((alone(3), alone(4)), (None, Some(7)));
-        let pace = Pace::new(WaitMode::Adaptive, LONG_SPIN, 3, 2);
-        assert_eq!((0..400).filter(|&turns| pace.alone(Some(7), turns).is_none()).count(), 10);
-        assert_eq!(pace.alone(None, 0), None);
+    fn oversubscribed_tasks_look_for_one_at_first() {
+        let alone = |mode, tasks, turns| {
+            Pace::new(mode, LONG_SPIN, tasks, 3).alone(Some(7), turns).is_some()
+        };
+        assert!(alone(WaitMode::Adaptive, 4, ALONE - 1) && alone(WaitMode::Spin, 4, 0));
+        assert!(!alone(WaitMode::Adaptive, 4, ALONE) && !alone(WaitMode::Adaptive, 3, 0));
+        assert!(!alone(WaitMode::Block, 4, 0), "its sleeps look for all");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //!
 //! A sender publishes a frame and marks itself at its target; the target looks at the marks, which
 //! lie in one line, and visits only the rings of those who are marked. So a poll costs the same for
-//! any number of tasks, and a ring that nobody ever wrote to is never touched. The marks lie in the
+//! any number of tasks, and a ring that nobody ever wrote to, or waited for, is never touched. The marks lie in the
 //! [`crate::adapters::doorbell::Bell`]; [`crate::adapters::port`] makes the visits.
 //!
 //! - AV1: no frame is lost. The sender publishes the frame and then releases its mark; the target

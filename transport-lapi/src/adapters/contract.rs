@@ -23,12 +23,24 @@ pub(crate) fn until(what: &str, mut step: impl FnMut() -> bool) {
 
 /// Polls one frame, if there is one.
 pub(crate) fn next<A: Adapter>(adapter: &mut A) -> Option<(TaskId, Vec<u8>, Vec<u8>)> {
+    next_of(adapter, None)
+}
+
+/// The same, of one origin alone if it is given.
+fn next_of<A: Adapter>(
+    adapter: &mut A,
+    origin: Option<TaskId>,
+) -> Option<(TaskId, Vec<u8>, Vec<u8>)> {
     let mut seen = None;
     let mut sink = |frame: Frame<'_>| {
         assert!(seen.is_none(), "the budget was one frame");
         seen = Some((frame.origin, frame.head.to_vec(), frame.body.to_vec()));
     };
-    let delivered = adapter.poll(1, &mut sink).expect("nobody damages the rings");
+    let polled = match origin {
+        Some(origin) => adapter.poll_one(origin, 1, &mut sink),
+        None => adapter.poll(1, &mut sink),
+    };
+    let delivered = polled.expect("nobody damages the rings");
     assert_eq!(delivered, usize::from(seen.is_some()));
     seen
 }
@@ -54,6 +66,8 @@ pub(crate) fn frames_arrive_whole_once_and_in_order<A: Adapter>(job: Vec<A>) {
         let max_body = adapter.caps().max_body;
         let mut sent = vec![0_u32; tasks as usize];
         let mut seen = vec![0_u32; tasks as usize];
+        // Every second poll is for the frames of one task.
+        let mut ones = (0..tasks).flat_map(|origin| [Some(origin), None]).cycle();
         until("all frames are exchanged", || {
             for target in 0..tasks {
                 let i = sent[target as usize];
@@ -63,7 +77,7 @@ pub(crate) fn frames_arrive_whole_once_and_in_order<A: Adapter>(job: Vec<A>) {
                     sent[target as usize] += u32::from(post == Post::Taken);
                 }
             }
-            if let Some((origin, head, body)) = next(adapter) {
+            if let Some((origin, head, body)) = next_of(adapter, ones.next().flatten()) {
                 let i = seen[origin as usize];
                 assert_eq!(head, i.to_le_bytes(), "task {me}, from {origin}");
                 assert_eq!(body, vec![fill(origin, i); body_len(i, max_body)]);

@@ -312,7 +312,7 @@ pub(crate) struct Consumer<'m> {
     position: u32,
     published: u32,
     bulk: BulkConsumer<'m>,
-    /// Bytes of the body in the last frame's cell.
+    /// Bytes of the body in the last frame's cell, if its head was short; else 0.
     last: usize,
     /// Whether room was given back since [`Consumer::gave_back`] was last asked.
     gave_back: bool,
@@ -346,13 +346,13 @@ impl<'m> Consumer<'m> {
         self.position = self.position.wrapping_add(1);
         let extent = cell.extent.load(Ordering::Relaxed);
         let body_len = extent as u32 as usize;
+        let mut delivered = Ok(());
         if (stamp >> 32) as u32 == SHORT_INLINE && body_len <= CELL_DATA - SHORT_HEAD {
             self.last = body_len;
             cell.deliver_short(body_len, origin, events);
         } else {
             self.last = 0;
-            // A damaged cell is given back with the next one.
-            self.deliver(cell, (stamp >> 32) as u32, extent, origin, events)?;
+            delivered = self.deliver(cell, (stamp >> 32) as u32, extent, origin, events);
         }
         let hidden = self.position.wrapping_sub(self.published) as usize;
         if hidden * 4 >= self.ring.cells.len() {
@@ -361,7 +361,7 @@ impl<'m> Consumer<'m> {
             self.published = self.position;
             self.gave_back = true;
         }
-        Ok(true)
+        delivered.map(|()| true)
     }
 
     /// Checks the claims of a ready cell (R4) and gives the frame to `events`. `shape` is what stands

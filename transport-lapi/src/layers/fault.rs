@@ -177,6 +177,19 @@ unsafe impl<A: Adapter> Adapter for FaultAdapter<A> {
         Ok(arrived + over)
     }
 
+    fn poll_one<E: Events>(
+        &mut self,
+        origin: TaskId,
+        budget: usize,
+        events: &mut E,
+    ) -> Result<usize, AdapterError> {
+        self.release()?;
+        let over = self.release_gets(events);
+        let Self { inner, plan, dice, count, .. } = self;
+        let arrived = inner.poll_one(origin, budget, &mut Harm { plan, dice, count, events })?;
+        Ok(arrived + over)
+    }
+
     fn fetch_awaited(&self) {
         self.inner.fetch_awaited();
     }
