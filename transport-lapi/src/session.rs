@@ -107,8 +107,8 @@ impl<A: Adapter, S> Session<A, S> {
     }
 
     /// Sends an active message with one word of user header and no counters, if that is possible at
-    /// once and in one packet: nothing waits before it, it is short, and the adapter has room. Returns
-    /// whether it was sent; then the buffer is reusable. `false` says nothing about the reason, which
+    /// once and in one packet: nothing waits before it, it is short, no null pointer, and the adapter has room.
+    /// Returns whether it was sent; then the buffer is reusable. `false` says nothing about the reason, which
     /// [`Session::amsend`] then finds, or has a way around.
     #[inline(always)]
     pub fn try_amsend(
