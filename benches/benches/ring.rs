@@ -29,7 +29,7 @@ fn send(from: &mut impl Adapter, to: TaskId, body: &Source) {
 fn receive(to: &mut impl Adapter, frames: usize, buffer: &mut [u8]) {
     let mut left = frames;
     while left > 0 {
-        let polled = to.poll(left, &mut |frame: Frame<'_>| {
+        let polled = to.poll(None, left, &mut |frame: Frame<'_>| {
             black_box(frame.head);
             black_box(frame.body.copy_to(buffer));
         });

@@ -48,18 +48,19 @@ impl<A: Adapter> Device<A> {
         tag: i32,
         context: u32,
     ) -> Result<u64, Box<Error>> {
-        if source >= self.size() || tag < 0 {
-            return self.start_receive(into.into(), Some(source), Some(tag), context);
+        'otherwise: {
+            if source >= self.size() || tag < 0 {
+                break 'otherwise;
+            }
+            let Ok(mut session) = self.context.session() else { break 'otherwise };
+            // Said twice, so that it is in registers where nothing is in the way.
+            let pattern = || Pattern { context, source: Some(source as u32), tag: Some(tag) };
+            if session.state.is_clear() {
+                return Ok(push(&mut session.state, into.into(), pattern()));
+            }
+            return meet_early(&mut session, into.into(), pattern());
         }
-        let Ok(mut session) = self.context.session() else {
-            return self.start_receive(into.into(), Some(source), Some(tag), context);
-        };
-        // Said twice, so that it is in registers where nothing is in the way.
-        let pattern = || Pattern { context, source: Some(source as u32), tag: Some(tag) };
-        if session.state.is_clear() {
-            return Ok(push(&mut session.state, into.into(), pattern()));
-        }
-        meet_early(&mut session, into.into(), pattern())
+        self.start_receive(into.into(), Some(source), Some(tag), context)
     }
 
     /// Starts any receive; returns its key.

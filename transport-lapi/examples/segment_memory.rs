@@ -31,7 +31,7 @@ fn exchange(adapter: &mut ShmAdapter, peers: &[usize]) -> Result<(), AdapterErro
     }
     let mut came = 0;
     while came < peers.len() {
-        came += adapter.poll(64, &mut |_: Frame<'_>| {})?;
+        came += adapter.poll(None, 64, &mut |_: Frame<'_>| {})?;
         thread::yield_now();
     }
     Ok(())
@@ -72,7 +72,7 @@ fn task(
         together.wait();
         bytes
     };
-    adapter.poll(64, &mut |_: Frame<'_>| {})?;
+    adapter.poll(None, 64, &mut |_: Frame<'_>| {})?;
     let start = measured();
     exchange(&mut adapter, &[(me + 1) % tasks, (me + tasks - 1) % tasks])?;
     let neighbours = measured();

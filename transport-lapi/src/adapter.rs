@@ -283,7 +283,7 @@ impl AdapterError {
 /// #   fn task(&self) -> TaskId { 0 }
 /// #   fn num_tasks(&self) -> usize { 1 }
 /// #   fn try_send(&mut self, _: TaskId, _: &[u8], _: Piece<'_>, _: Ticket) -> Result<Post, AdapterError> { unreachable!() }
-/// #   fn poll<E: Events>(&mut self, _: usize, _: &mut E) -> Result<usize, AdapterError> { Ok(0) }
+/// #   fn poll<E: Events>(&mut self, _: Option<TaskId>, _: usize, _: &mut E) -> Result<usize, AdapterError> { Ok(0) }
 /// #   fn withdraw(&mut self) -> bool { true }
 /// #   fn doorbell(&self) -> Arc<dyn Doorbell> { unreachable!() }
 /// #   fn losses(&self) -> usize { 0 }
@@ -320,24 +320,15 @@ pub unsafe trait Adapter: Send + 'static {
     ) -> Result<Post, AdapterError>;
 
     /// Delivers at most `budget` frames to `events`, reports the ends of operations, and returns how many events
-    /// there were. A damaged frame
-    /// is skipped and reported as an error; frames behind it come with the next call.
-    fn poll<E: Events>(&mut self, budget: usize, events: &mut E) -> Result<usize, AdapterError>;
-
-    /// [`Adapter::poll`] of the frames of `origin` alone, where that is less work; others may come, too.
-    ///
-    /// # Errors
-    /// As there.
-    #[inline(always)]
-    fn poll_one<E: Events>(
+    /// there were. If `origin` is given, its frames alone are awaited: where it is less work to look for these alone,
+    /// the others stay where they are. A damaged frame is skipped and reported as an error; frames behind it come with
+    /// the next call.
+    fn poll<E: Events>(
         &mut self,
-        origin: TaskId,
+        origin: Option<TaskId>,
         budget: usize,
         events: &mut E,
-    ) -> Result<usize, AdapterError> {
-        let _ = origin;
-        self.poll(budget, events)
-    }
+    ) -> Result<usize, AdapterError>;
 
     /// A thread waits, and some polls have found nothing: what the next frame will be read from may be asked for, so
     /// that it is here sooner.

@@ -269,23 +269,23 @@ impl<A: Adapter, S> Session<A, S> {
     pub(crate) fn turn(&mut self, frames: usize, origin: Option<TaskId>) -> usize {
         let budget = frames.clamp(1, BUDGET);
         let Self { state, adapter, engine, trouble, alone, .. } = self;
-        let mut dispatcher = Dispatcher { state, engine, trouble };
-        let polled = match origin {
-            Some(origin) if *alone < ALONE => {
+        // Nothing is stored where no origin is given: a store in every turn of a spin makes short messages slower.
+        let origin = match origin {
+            Some(_) if *alone == ALONE => {
+                *alone = 0;
+                None
+            }
+            Some(_) => {
                 *alone += 1;
-                adapter.poll_one(origin, budget, &mut dispatcher)
+                origin
             }
-            _ => {
-                if origin.is_some() {
-                    *alone = 0;
-                }
-                adapter.poll(budget, &mut dispatcher)
-            }
+            None => None,
         };
-        let mut done = match polled {
-            Ok(arrived) => arrived,
-            Err(error) => self.keep_first(error.into()),
-        };
+        let mut done =
+            match adapter.poll(origin, budget, &mut Dispatcher { state, engine, trouble }) {
+                Ok(arrived) => arrived,
+                Err(error) => self.keep_first(error.into()),
+            };
         if !self.engine.is_idle() {
             done += self.rest_of_round();
         }

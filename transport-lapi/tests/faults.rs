@@ -341,7 +341,7 @@ fn replay(seed: u64, plan: FaultPlan) -> (FaultCount, FaultCount, Vec<Vec<u8>>) 
             let keep = &mut |frame: transport_lapi::adapter::Frame<'_>| {
                 frames.push([frame.head, &frame.body.to_vec()].concat());
             };
-            adapter.poll(1, keep).unwrap();
+            adapter.poll(None, 1, keep).unwrap();
         }
     }
     (sender.count(), receiver.count(), frames)
@@ -395,9 +395,11 @@ fn refused_frames_do_not_come_and_held_ones_come_once() {
             taken.extend((post == Post::Taken).then_some(number));
         }
         for _ in 0..5_000 {
-            sender.poll(1, &mut |_: Frame<'_>| {}).unwrap();
+            sender.poll(None, 1, &mut |_: Frame<'_>| {}).unwrap();
             receiver
-                .poll(8, &mut |frame: Frame<'_>| come.push(support::frames::word(frame.head, 0)))
+                .poll(None, 8, &mut |frame: Frame<'_>| {
+                    come.push(support::frames::word(frame.head, 0))
+                })
                 .unwrap();
         }
         assert_eq!(come, taken, "seed {seed}");

@@ -145,7 +145,7 @@ impl<F: FnMut(Frame<'_>)> Events for Taker<F> {
 /// Polls, and returns how many frames came.
 fn poll<A: Adapter>(task: &mut A, budget: usize, take: impl FnMut(Frame<'_>)) -> usize {
     let mut taker = Taker { take, ended: 0 };
-    let count = task.poll(budget, &mut taker).expect("the ring is sound");
+    let count = task.poll(None, budget, &mut taker).expect("the ring is sound");
     count - taker.ended
 }
 

@@ -242,7 +242,12 @@ unsafe impl Adapter for ChannelAdapter {
         Ok(if len == 0 { Post::Taken } else { Post::Leaving })
     }
 
-    fn poll<E: Events>(&mut self, budget: usize, events: &mut E) -> Result<usize, AdapterError> {
+    fn poll<E: Events>(
+        &mut self,
+        _: Option<TaskId>,
+        budget: usize,
+        events: &mut E,
+    ) -> Result<usize, AdapterError> {
         let mut done = 0;
         while let Ok(ticket) = self.left.try_recv() {
             done += 1;

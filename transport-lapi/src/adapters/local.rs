@@ -154,18 +154,13 @@ unsafe impl<R: Reach> Adapter for LocalAdapter<R> {
     }
 
     #[inline(always)]
-    fn poll<E: Events>(&mut self, budget: usize, events: &mut E) -> Result<usize, AdapterError> {
-        self.port.poll(budget, events)
-    }
-
-    #[inline(always)]
-    fn poll_one<E: Events>(
+    fn poll<E: Events>(
         &mut self,
-        origin: TaskId,
+        origin: Option<TaskId>,
         budget: usize,
         events: &mut E,
     ) -> Result<usize, AdapterError> {
-        self.port.poll_origin(origin as usize, budget, events)
+        self.port.poll(origin, budget, events)
     }
 
     #[inline]

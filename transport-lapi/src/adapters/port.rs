@@ -117,9 +117,13 @@ impl Port {
     #[inline(always)]
     pub(crate) fn poll<E: Events>(
         &mut self,
+        origin: Option<TaskId>,
         budget: usize,
         events: &mut E,
     ) -> Result<usize, AdapterError> {
+        if let Some(origin) = origin {
+            return self.poll_origin(origin as usize, budget, events);
+        }
         let me = self.task as usize;
         let mut next = self.first;
         for _ in 0..self.in_turn {
@@ -169,9 +173,9 @@ impl Port {
         }
     }
 
-    /// Delivers at most `budget` frames of one origin: see [`crate::adapter::Adapter::poll_one`].
+    /// Delivers at most `budget` frames of one origin.
     #[inline(always)]
-    pub(crate) fn poll_origin<E: Events>(
+    fn poll_origin<E: Events>(
         &mut self,
         from: usize,
         budget: usize,

@@ -346,22 +346,29 @@ impl<'m> Consumer<'m> {
         self.position = self.position.wrapping_add(1);
         let extent = cell.extent.load(Ordering::Relaxed);
         let body_len = extent as u32 as usize;
-        let mut delivered = Ok(());
         if (stamp >> 32) as u32 == SHORT_INLINE && body_len <= CELL_DATA - SHORT_HEAD {
             self.last = body_len;
             cell.deliver_short(body_len, origin, events);
         } else {
             self.last = 0;
-            delivered = self.deliver(cell, (stamp >> 32) as u32, extent, origin, events);
+            if let Err(damage) = self.deliver(cell, (stamp >> 32) as u32, extent, origin, events) {
+                self.give_back();
+                return Err(damage);
+            }
         }
-        let hidden = self.position.wrapping_sub(self.published) as usize;
-        if hidden * 4 >= self.ring.cells.len() {
-            // A quarter of the ring (R3).
-            self.ring.indices.cells.store(self.position, Ordering::Release); // SYNC: cell credit
-            self.published = self.position;
-            self.gave_back = true;
+        // A quarter of the ring (R3).
+        if self.position.wrapping_sub(self.published) as usize * 4 >= self.ring.cells.len() {
+            self.give_back();
         }
-        delivered.map(|()| true)
+        Ok(true)
+    }
+
+    /// Tells the producer of all cells that are free again.
+    #[inline]
+    fn give_back(&mut self) {
+        self.ring.indices.cells.store(self.position, Ordering::Release); // SYNC: cell credit
+        self.published = self.position;
+        self.gave_back = true;
     }
 
     /// Checks the claims of a ready cell (R4) and gives the frame to `events`. `shape` is what stands
@@ -383,7 +390,7 @@ impl<'m> Consumer<'m> {
         match (shape >> 16) as u16 {
             INLINE if body_len > CELL_DATA - head_len => Err(RingDamage::InlineLength),
             INLINE => {
-                cell.touch();
+                cell.fetch(CELL_BYTES);
                 cell.with_head(head_len, |head, rest| {
                     // SAFETY: `head_len + body_len` lies in the cell, which stays mapped (G3).
                     let body = unsafe { ForeignBytes::new(rest, body_len) };
@@ -420,10 +427,7 @@ impl<'m> Consumer<'m> {
     /// that comes, their transfers overlap.
     #[inline(always)]
     pub(crate) fn fetch_awaited(&self) {
-        let cell: *const Cell = self.ring.cell(self.position);
-        for start in (LINE..STAMPS + SHORT_HEAD + self.last).step_by(LINE) {
-            sys::prefetch(cell.wrapping_byte_add(start));
-        }
+        self.ring.cell(self.position).fetch(STAMPS + SHORT_HEAD + self.last);
     }
 
     /// Whether the producer was told of room since the last call: it may sleep for want of it.
@@ -458,7 +462,7 @@ impl Cell {
     fn deliver_short<E: Events>(&self, body_len: usize, origin: TaskId, events: &mut E) {
         if body_len > LINE - STAMPS - SHORT_HEAD {
             // The body's lines come while the head is looked at.
-            self.touch();
+            self.fetch(CELL_BYTES);
         }
         self.data.with(|data| {
             let data = data.cast::<u8>();
@@ -472,12 +476,12 @@ impl Cell {
         });
     }
 
-    /// Asks for the lines behind the first one.
+    /// Asks for the lines of the first `len` bytes, but for the first one.
     #[inline(always)]
-    fn touch(&self) {
+    fn fetch(&self, len: usize) {
         let cell: *const Self = self;
-        for line in 1..CELL_BYTES / LINE {
-            sys::prefetch(cell.wrapping_byte_add(line * LINE));
+        for start in (LINE..len).step_by(LINE) {
+            sys::prefetch(cell.wrapping_byte_add(start));
         }
     }
 }

@@ -169,24 +169,16 @@ unsafe impl<A: Adapter> Adapter for FaultAdapter<A> {
         self.inner.try_send(target, head, body, ticket)
     }
 
-    fn poll<E: Events>(&mut self, budget: usize, events: &mut E) -> Result<usize, AdapterError> {
-        self.release()?;
-        let over = self.release_gets(events);
-        let Self { inner, plan, dice, count, .. } = self;
-        let arrived = inner.poll(budget, &mut Harm { plan, dice, count, events })?;
-        Ok(arrived + over)
-    }
-
-    fn poll_one<E: Events>(
+    fn poll<E: Events>(
         &mut self,
-        origin: TaskId,
+        origin: Option<TaskId>,
         budget: usize,
         events: &mut E,
     ) -> Result<usize, AdapterError> {
         self.release()?;
         let over = self.release_gets(events);
         let Self { inner, plan, dice, count, .. } = self;
-        let arrived = inner.poll_one(origin, budget, &mut Harm { plan, dice, count, events })?;
+        let arrived = inner.poll(origin, budget, &mut Harm { plan, dice, count, events })?;
         Ok(arrived + over)
     }
 

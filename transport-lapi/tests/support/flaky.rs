@@ -55,8 +55,13 @@ unsafe impl Adapter for Flaky {
         self.inner.try_send(to, head, body, ticket)
     }
 
-    fn poll<E: Events>(&mut self, budget: usize, events: &mut E) -> Result<usize, AdapterError> {
-        self.inner.poll(budget, events)
+    fn poll<E: Events>(
+        &mut self,
+        origin: Option<TaskId>,
+        budget: usize,
+        events: &mut E,
+    ) -> Result<usize, AdapterError> {
+        self.inner.poll(origin, budget, events)
     }
 
     fn withdraw(&mut self) -> bool {

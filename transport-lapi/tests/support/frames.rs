@@ -86,7 +86,7 @@ impl Head {
 /// Everything that has arrived at `at`: heads and bodies.
 pub fn received<A: Adapter>(at: &mut A) -> Vec<(Vec<u8>, Vec<u8>)> {
     let mut frames = Vec::new();
-    at.poll(usize::MAX, &mut |frame: Frame<'_>| {
+    at.poll(None, usize::MAX, &mut |frame: Frame<'_>| {
         frames.push((frame.head.to_vec(), frame.body.to_vec()))
     })
     .expect("the ring is sound");

@@ -94,7 +94,7 @@ fn end_of_get<A: Adapter>(task: &mut A) -> Result<(), AdapterError> {
     }
     loop {
         let mut got = Got(None);
-        task.poll(usize::MAX, &mut got).expect("the ring is sound");
+        task.poll(None, usize::MAX, &mut got).expect("the ring is sound");
         if let Some(outcome) = got.0 {
             return outcome;
         }

@@ -18,7 +18,8 @@ fn ports(tasks: usize) -> (Arc<Segment>, Vec<Port>) {
 /// Who the next at most `budget` frames come from.
 fn origins(port: &mut Port, budget: usize) -> Vec<TaskId> {
     let mut origins = Vec::new();
-    let delivered = port.poll(budget, &mut |frame: Frame<'_>| origins.push(frame.origin)).unwrap();
+    let delivered =
+        port.poll(None, budget, &mut |frame: Frame<'_>| origins.push(frame.origin)).unwrap();
     assert_eq!(delivered, origins.len());
     origins
 }
@@ -72,7 +73,8 @@ fn frames_behind_a_panic_are_found_without_another_mark() {
     }
     let port = &mut ports[0];
     let panics = std::panic::AssertUnwindSafe(|| {
-        let _ = port.poll(10, &mut |_: Frame<'_>| std::panic::resume_unwind(Box::new("sink")));
+        let _ =
+            port.poll(None, 10, &mut |_: Frame<'_>| std::panic::resume_unwind(Box::new("sink")));
     });
     assert!(std::panic::catch_unwind(panics).is_err());
     assert_eq!(origins(&mut ports[0], 10), [5]);
@@ -97,7 +99,7 @@ fn damage_names_its_origin_and_costs_one_frame() {
         // SAFETY: inside the cell, and no other thread looks at it.
         unsafe { cell.cast::<u8>().add(kind_at).write(9) };
         let refused =
-            ports[2].poll(10, &mut |_: Frame<'_>| panic!("a damaged frame is not delivered"));
+            ports[2].poll(None, 10, &mut |_: Frame<'_>| panic!("a damaged frame is not delivered"));
         let AdapterError::Corrupt { origin, what } = refused.unwrap_err() else {
             panic!("another error");
         };

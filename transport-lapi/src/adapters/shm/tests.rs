@@ -255,7 +255,9 @@ fn a_ring_that_nobody_wrote_to_takes_no_memory() {
     let mut job: Vec<_> = attached.into_iter().map(Result::unwrap).collect();
     let taken = || rustix::fs::fstat(&fd).unwrap().st_blocks as usize * 512;
     let poll_all = |job: &mut [ShmAdapter]| {
-        job.iter_mut().map(|task| task.poll(64, &mut |_: Frame<'_>| {}).unwrap()).sum::<usize>()
+        job.iter_mut()
+            .map(|task| task.poll(None, 64, &mut |_: Frame<'_>| {}).unwrap())
+            .sum::<usize>()
     };
     assert_eq!(poll_all(&mut job), 0);
     let start = taken();
