@@ -25,7 +25,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{Arg, Args, Command, CommandFactory, Parser, Subcommand};
+use clap::{Arg, Args, Command, CommandFactory, Parser};
 use clap_complete::Shell;
 
 pub(crate) use foreign::{Translated, translate};
@@ -49,28 +49,15 @@ pub enum Request {
     Info(Asked),
     /// To print this script, which completes command lines in a shell.
     Completions(String),
-    /// To list the running jobs.
-    Ps,
-    /// To end a job.
-    Kill {
-        /// Its name, or the number of its launcher's process.
-        job: String,
-    },
-    /// To say what the ranks of a job are doing.
-    Attach {
-        /// Its name, or the number of its launcher's process.
-        job: String,
-    },
 }
 
 /// Runs PROGRAM as the N ranks of one job on this host
 #[derive(Debug, Parser)]
 #[command(name = "mpjrun", version, after_long_help = manual::text(), max_term_width = 100)]
-#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
-#[command(disable_help_subcommand = true, args_override_self = true)]
+#[command(args_override_self = true)]
 #[command(
     override_usage = "mpjrun [OPTIONS] PROGRAM [ARGS]... [: [OPTIONS] PROGRAM [ARGS]...]...\n       \
-                            mpjrun [OPTIONS] --configfile F\n       mpjrun ps\n       mpjrun kill|attach JOB"
+                            mpjrun [OPTIONS] --configfile F"
 )]
 struct Mpjrun {
     /// Read the programs of the job from a file: options, PROGRAM and ARGS of one on each line
@@ -86,28 +73,9 @@ struct Mpjrun {
     #[arg(value_names = ["PROGRAM", "ARGS"], num_args = 1.., trailing_var_arg = true)]
     #[arg(required_unless_present_any = ["info", "completions", "configfile"])]
     command: Vec<OsString>,
-    #[command(subcommand)]
-    jobs: Option<Jobs>,
     // Last, since their headings would count for what follows.
     #[command(flatten)]
     options: JobOptions,
-}
-
-/// What can be asked about running jobs, as the very first word.
-#[derive(Debug, Subcommand)]
-enum Jobs {
-    /// List the running jobs of this user
-    Ps,
-    /// End a job
-    Kill {
-        /// The job, as `mpjrun ps` names it, or the number of its launcher's process
-        job: String,
-    },
-    /// Print what each rank of a running job is doing
-    Attach {
-        /// The job, as `mpjrun ps` names it, or the number of its launcher's process
-        job: String,
-    },
 }
 
 /// A program behind the first one.
@@ -135,7 +103,6 @@ pub fn parse_mpjrun(
         Mpjrun { command, configfile: None, .. } if command.is_empty() && sections.len() > 1 => {
             Err(refused("no program stands before the first `:`".to_owned()))
         }
-        Mpjrun { jobs: Some(jobs), .. } => Ok(jobs.request()),
         Mpjrun { completions: Some(shell), .. } => Ok(Request::Completions(script(shell))),
         Mpjrun { info: true, options, .. } => Ok(Request::Info(options.asked())),
         Mpjrun { configfile: Some(file), options, command, .. } => {
@@ -268,16 +235,6 @@ fn script(shell: Shell) -> String {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut Mpjrun::command(), "mpjrun", &mut script);
     String::from_utf8_lossy(&script).into_owned()
-}
-
-impl Jobs {
-    fn request(self) -> Request {
-        match self {
-            Self::Ps => Request::Ps,
-            Self::Kill { job } => Request::Kill { job },
-            Self::Attach { job } => Request::Attach { job },
-        }
-    }
 }
 
 #[cfg(test)]

@@ -6,7 +6,6 @@ use std::path::PathBuf;
 use transport_lapi::adapter::AdapterError;
 use transport_lapi::config::ConfigError;
 
-use crate::jobs::JobsError;
 use crate::tuning_file::TuningFileError;
 
 /// Why no rank was started, or not all of them.
@@ -76,9 +75,6 @@ pub enum LaunchError {
     /// The job segment could not be made.
     #[error(transparent)]
     Segment(#[from] AdapterError),
-    /// A running job was not found, or not ended.
-    #[error(transparent)]
-    Jobs(#[from] JobsError),
     /// The system refused something the launcher needs.
     #[error("cannot {action}: {source}{}", AdapterError::remedy(source))]
     System {
@@ -114,7 +110,6 @@ impl LaunchError {
             | Self::UnsetVariable { .. }
             | Self::Setting(_)
             | Self::Tuning(_) => 2,
-            Self::Jobs(error) => error.exit_code(),
             Self::Segment(_) | Self::System { .. } | Self::Spawn { .. } => 125,
         }
     }

@@ -17,7 +17,7 @@ mod flush;
 mod judge;
 mod spec;
 
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -69,8 +69,8 @@ const STANDSTILL: Duration = Duration::from_secs(1);
 const ENDING: &[Signal] = &[Signal::INT, Signal::TERM, Signal::HUP];
 /// Signals that are for the ranks.
 const FORWARDED: &[Signal] = &[Signal::USR1, Signal::USR2, Signal::CONT];
-/// Signals with a meaning of their own. Of XFSZ, a file that grows too large, the write tells as well.
-const OTHERS: &[Signal] = &[Signal::TSTP, Signal::QUIT, Signal::XFSZ];
+/// Signals with a meaning of their own, beside QUIT, which asks for a report. Of XFSZ, a file that grows too large, the write tells as well.
+const OTHERS: &[Signal] = &[Signal::TSTP, Signal::XFSZ];
 
 /// How a job ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -100,7 +100,7 @@ pub fn outcome(spec: &JobSpec) -> Result<Outcome, LaunchError> {
     let limit = DescriptorLimit::raise();
     let deliveries = spec.output.deliveries(spec.ranks())?;
     keep_children_waitable();
-    let signals = Signals::block(&[ENDING, FORWARDED, OTHERS].concat())
+    let signals = Signals::block(&[ENDING, FORWARDED, OTHERS].concat(), &[Signal::QUIT])
         .map_err(|source| LaunchError::System { action: "receive signals", source })?;
     let mut stragglers = Stragglers::adopt();
     let start = monotonic_nanos();
@@ -133,7 +133,6 @@ pub fn outcome(spec: &JobSpec) -> Result<Outcome, LaunchError> {
         input,
         signals,
         oversight,
-        _segment: segment,
         on_failure: spec.on_failure,
         tells_stats: spec.stats,
         timeout: spec.timeout.map(|limit| (limit, Instant::now() + limit)),
@@ -212,8 +211,6 @@ struct Job {
     input: Option<Forwarding>,
     signals: Signals,
     oversight: Oversight,
-    /// Open as long as the job runs: whoever asks for the job finds it by this descriptor.
-    _segment: OwnedFd,
     on_failure: OnFailure,
     tells_stats: bool,
     timeout: Option<(Duration, Instant)>,

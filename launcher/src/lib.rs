@@ -9,7 +9,6 @@
 //!  cli, cargo          what was asked for ─┬─ info: what would be in force
 //!      │                                   ├─ dry_run: what would be started
 //!      │                                   ├─ runner: the tests of a test program
-//!      │                                   ├─ jobs: what runs now
 //!      │                                   └─ answer: prints what these say
 //!  tuning_file         the values tuned to this machine
 //!      │
@@ -31,7 +30,6 @@
 //!      └── report      failures and hangs in words; pure
 //!
 //!  process_table       whose child a process is, as the kernel tells
-//!  jobs                from outside: which jobs there are, their end, their state
 //!  testing             runs a test of several ranks, for `#[mpj::test]`
 //! ```
 
@@ -46,7 +44,6 @@ mod error;
 mod exits;
 pub mod info;
 pub mod job;
-pub mod jobs;
 pub mod machine;
 mod observe;
 mod output;

@@ -6,7 +6,7 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use mpj_launcher::cli::Request;
-use mpj_launcher::{LaunchError, answer, cli, dry_run, info, job, jobs, runner};
+use mpj_launcher::{LaunchError, answer, cli, dry_run, info, job, runner};
 
 fn main() -> ExitCode {
     if std::env::args_os().nth(1).is_some_and(|word| word == info::probe::WORD) {
@@ -32,9 +32,6 @@ fn answered(request: Request) -> Result<u8, LaunchError> {
         Request::DryRun(spec) => dry_run::tell(&spec),
         Request::Info(asked) => answer::tell(&info::text(&asked)?),
         Request::Completions(script) => answer::tell(&script),
-        Request::Ps => answer::tell(&jobs::ps()?),
-        Request::Kill { job } => answer::tell(&jobs::kill(&job)?),
-        Request::Attach { job } => answer::tell(&jobs::attach(&job)?),
     }
 }
 

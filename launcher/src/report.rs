@@ -2,7 +2,7 @@
 //! the ranks are arguments.
 //!
 //! [`of_verdict`] is the one block at the end of a job that did not end well, [`on_request`] the answer
-//! to SIGQUIT, [`of_segment`] that of `mpjrun attach`; [`on_standstill`] is a note on a job that goes on.
+//! to SIGQUIT; [`on_standstill`] is a note on a job that goes on.
 //!
 //! ```text
 //!  exits: Ledger ──────┐                    ┌── cause      the headline: who, how, when
@@ -100,31 +100,21 @@ pub(crate) fn on_request(ledger: &Ledger, snapshot: &Snapshot) -> String {
     headline + &unjudged(ledger, snapshot, &standings)
 }
 
-/// The state of a job that goes on, of which nothing has moved for so long.
-pub(crate) fn on_standstill(ledger: &Ledger, snapshot: &Snapshot, lasted: Duration) -> String {
+/// The state of a job that goes on, of which nothing has moved for so long. `launcher` is the process of mpjrun.
+pub(crate) fn on_standstill(
+    ledger: &Ledger,
+    snapshot: &Snapshot,
+    lasted: Duration,
+    launcher: u32,
+) -> String {
     let standings = standing::told(ledger, snapshot, None);
     let lasted = lasted.as_secs_f64();
     let headline = format!(
         "mpjrun: no rank has made progress for {lasted:.0} s, and none computes: the job may hang; it \
-         goes on (--stall S would end it, --deadlock ignore silences this)\n"
+         goes on (kill -QUIT {launcher} prints this again, --stall S would end it, --deadlock ignore silences \
+         this)\n"
     );
     headline + &unjudged(ledger, snapshot, &standings)
-}
-
-/// The state of a job of another launcher, of which nothing is known but its segment: `start` is when it
-/// started, and `runs` tells whether a process is still there.
-pub(crate) fn of_segment(
-    job: &str,
-    start: u64,
-    snapshot: &Snapshot,
-    runs: impl Fn(u32) -> bool,
-) -> String {
-    let standings: Vec<_> =
-        (0..snapshot.ranks.len()).map(|rank| Standing::seen(rank, snapshot, &runs)).collect();
-    let after = words::seconds_between(start, snapshot.at);
-    let headline = format!("mpjrun: job {job}, {after} s after start\n");
-    let unjudged = unjudged::text(&standings, snapshot);
-    headline + &table::text(&standings, start, snapshot.at) + &findings(&standings, &unjudged)
 }
 
 fn states(ledger: &Ledger, snapshot: &Snapshot, standings: &[Standing]) -> String {

@@ -19,6 +19,7 @@ use transport_lapi::TaskId;
 use transport_lapi::adapters::shm::create_segment;
 use transport_lapi::bootstrap::board::Board;
 use transport_lapi::bootstrap::control::control_pair;
+use transport_lapi::bootstrap::monotonic_nanos;
 use transport_lapi::bootstrap::rank_environment;
 use transport_lapi::bootstrap::signals::Mask;
 use transport_lapi::bootstrap::spawn::{DescriptorLimit, prepare};
@@ -28,7 +29,6 @@ use crate::LaunchError;
 use crate::binding::{BindTo, Binding, Placement, Topology};
 use crate::exits::Ending;
 use crate::job::{App, Export, JobSpec, OnFailure};
-use crate::jobs::JobName;
 use crate::output::Delivery;
 use crate::rank::Rank;
 use crate::stdin::{self, Forwarding, InputChoice};
@@ -40,7 +40,7 @@ pub(crate) struct Started {
     pub(crate) ranks: Vec<Rank>,
     /// What forwards the launcher's input.
     pub(crate) input: Option<Forwarding>,
-    /// The job segment. While the launcher holds it, [`crate::jobs`] finds the job.
+    /// The job segment.
     pub(crate) segment: OwnedFd,
 }
 /// Where programs are looked up if `PATH` is not set.
@@ -153,7 +153,7 @@ impl<'a> Prepared<'a> {
         deliveries: Vec<Delivery>,
     ) -> Result<Started, LaunchError> {
         let size = self.spec.ranks();
-        let job = JobName::of_this_process().to_string();
+        let job = format!("{}-{:x}", std::process::id(), monotonic_nanos());
         let segment = create_segment(&job, size, self.spec.contexts)?;
         if self.spec.on_failure == OnFailure::Keep {
             Board::open(&segment)?.goes_on();

@@ -3,11 +3,14 @@
 //! The ranks are `src/bin/rank.rs`. Every launcher has a watchdog: that of
 //! [`mpj_tests::launch`], or that of [`Running`] where a test acts while the job runs.
 
+use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::fs;
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader};
 use std::os::unix::fs::MetadataExt;
 use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use mpj_tests::launch::{self, LIMIT, Outcome};
@@ -338,7 +341,13 @@ fn a_setting_that_only_the_ranks_see_is_refused_by_them() {
 struct Running {
     launcher: Child,
     ranks: Vec<u32>,
+    /// What the launcher has said so far.
+    said: Arc<Mutex<String>>,
+    listener: Option<JoinHandle<()>>,
 }
+
+/// How a report begins that was asked for.
+const REPORT: &str = "mpjrun: state of the job ";
 
 impl Running {
     /// Starts `rank idle` through these words.
@@ -346,10 +355,13 @@ impl Running {
         Self::start(ranks, through, "idle")
     }
 
-    /// Starts ranks that do `what` through these words, and waits until every one has told its number.
+    /// Starts ranks that do `what` through these words, and waits until every one has told its number. The
+    /// launcher inherits that SIGQUIT is ignored, as one in the background of a script does.
     fn start(ranks: usize, through: &[&str], what: &str) -> Self {
-        let mut command = Command::new(launch::mpjrun_path());
+        let mut command = Command::new("sh");
         command
+            .args(["-c", "trap '' QUIT; exec \"$0\" \"$@\""])
+            .arg(launch::mpjrun_path())
             .args(["-n", &ranks.to_string(), "--deadlock", "ignore"])
             .args(through)
             .args([RANK, what]);
@@ -363,7 +375,15 @@ impl Running {
                 let _ = sender.send(line.parse().expect("a process number"));
             }
         });
-        let mut job = Self { launcher, ranks: Vec::new() };
+        let said = Arc::new(Mutex::new(String::new()));
+        let lines = BufReader::new(launcher.stderr.take().expect("a pipe")).lines();
+        let heard = Arc::clone(&said);
+        let listener = std::thread::spawn(move || {
+            for line in lines.map_while(Result::ok) {
+                *heard.lock().expect("nobody panics with it") += &(line + "\n");
+            }
+        });
+        let mut job = Self { launcher, ranks: Vec::new(), said, listener: Some(listener) };
         for _ in 0..ranks {
             job.ranks.push(numbers.recv_timeout(LIMIT).expect("watchdog: no rank in time"));
         }
@@ -379,10 +399,30 @@ impl Running {
     fn finish(&mut self) -> (Option<i32>, String) {
         eventually("the launcher has ended", || !runs(self.launcher.id()));
         let code = self.launcher.wait().expect("our child").code();
-        let mut said = String::new();
-        let mut pipe = self.launcher.stderr.take().expect("a pipe");
-        pipe.read_to_string(&mut said).expect("text");
-        (code, said)
+        self.listener.take().expect("it has not ended before").join().expect("no panic");
+        (code, self.said())
+    }
+
+    fn said(&self) -> String {
+        self.said.lock().expect("nobody panics with it").clone()
+    }
+
+    /// Asks for reports, one after the other, until one has all of these words, and returns that.
+    #[track_caller]
+    fn report_with(&self, words: &[&str]) -> String {
+        let asked = Cell::new(0);
+        let last = || self.said().rsplit(REPORT).next().unwrap_or_default().to_owned();
+        eventually(&format!("a report has {words:?}"), || {
+            if self.said().matches(REPORT).count() == asked.get() {
+                if asked.get() > 0 && words.iter().all(|words| last().contains(words)) {
+                    return true;
+                }
+                self.signal(Signal::QUIT);
+                asked.set(asked.get() + 1);
+            }
+            false
+        });
+        last()
     }
 
     /// Waits for the end of a job whose ranks had all joined.
@@ -494,45 +534,53 @@ fn network_sockets() -> BTreeSet<u64> {
 #[test]
 fn a_running_job_is_asked_what_its_ranks_do() {
     let mut job = Running::idle(3, &[]);
-    let number = job.launcher.id().to_string();
-    let ask = || launch::mpjrun(&["attach", &number]);
     let cycle = "cycle: 0 waits for 1 (recv any tag) -> 1 waits for 2 (recv any tag) -> \
                  2 waits for 0 (recv any tag) -> 0\n";
-    eventually("all are blocked", || ask().stdout.contains(cycle));
-    let told = ask();
-    assert_eq!((told.code, told.stderr.as_str()), (0, ""), "{told:?}");
-    assert!(told.stdout.starts_with(&format!("mpjrun: job {number}-")), "{told:?}");
-    assert!(told.stdout.contains("\nmpjrun:   2      recv        rank 0  any  world"), "{told:?}");
-    let listed = launch::mpjrun(&["ps"]);
-    assert!(listed.stdout.contains(&format!("\n{number}-")), "{listed:?}");
-    let ended = launch::mpjrun(&["kill", &number]);
-    assert_eq!((ended.code, ended.stderr.as_str()), (0, ""), "{ended:?}");
-    job.assert_ended_by("signal 15 (SIGTERM)", 143);
-    let gone = launch::mpjrun(&["attach", &number]);
-    assert_eq!((gone.code, gone.stdout.as_str()), (1, ""), "{gone:?}");
+    let told = job.report_with(&[cycle, "not judged to be a deadlock: --deadlock ignore\n"]);
+    assert!(told.contains("\nmpjrun:   2      recv        rank 0  any  world"), "{told}");
+    job.signal(Signal::TERM);
+    let (code, _) = job.finish();
+    assert_eq!(code, Some(143));
+    job.assert_ranks_gone();
+}
+
+#[test]
+fn a_job_that_was_asked_goes_on_and_ends_well() {
+    let mut job = Running::start(2, &[], "late");
+    let told = job.report_with(&[
+        "mpjrun:   0      barrier     others",
+        "rank 1: joined, stopped by a signal; kill -CONT ",
+        "barrier, call 0 on world: rank 0 has come; rank 1 has not (stopped by a signal)",
+    ]);
+    let pid = number_behind("kill -CONT ", &told);
+    kill_process(pid, Signal::CONT).expect("it is there");
+    let (code, said) = job.finish();
+    assert_eq!(code, Some(0), "{said}");
+    job.assert_ranks_gone();
+}
+
+/// The process whose number follows these words.
+#[track_caller]
+fn number_behind(words: &str, told: &str) -> Pid {
+    let number = told.split_once(words).and_then(|(_, rest)| rest.split(' ').next());
+    let pid = number.and_then(|number| number.parse().ok()).and_then(Pid::from_raw);
+    pid.unwrap_or_else(|| panic!("no number behind {words:?} in {told}"))
 }
 
 #[test]
 fn a_rank_that_does_not_wait_is_seen_to_stand_still_compute_or_sleep() {
     let mut job = Running::start(4, &[], "apart");
-    let number = job.launcher.id().to_string();
     let wake = "rank 1: joined, stopped by a signal; kill -CONT ";
-    let states =
-        [wake, "rank 2: joined, awake: computing", "rank 3: joined, asleep outside of MPI"];
-    let ask = || launch::mpjrun(&["attach", &number]).stdout;
-    eventually("all are seen", || {
-        let told = ask();
-        states.iter().all(|state| told.contains(state)) && told.contains("   0      recv ")
-    });
-    let told = ask();
-    assert!(
-        told.contains("chain: 0 waits for 1 (recv any tag) -> 1 (stopped by a signal)\n"),
-        "{told}"
-    );
-    let number = told.split_once(wake).and_then(|(_, rest)| rest.split(' ').next());
-    let pid: i32 = number.and_then(|number| number.parse().ok()).expect("a process number");
-    assert!(job.ranks.contains(&(pid as u32)), "{told}");
-    kill_process(Pid::from_raw(pid).expect("a number"), Signal::CONT).expect("it is there");
+    let told = job.report_with(&[
+        wake,
+        "rank 2: joined, awake: computing",
+        "rank 3: joined, asleep outside of MPI",
+        "   0      recv ",
+        "chain: 0 waits for 1 (recv any tag) -> 1 (stopped by a signal)\n",
+    ]);
+    let pid = number_behind(wake, &told);
+    assert!(job.ranks.contains(&(pid.as_raw_pid() as u32)), "{told}");
+    kill_process(pid, Signal::CONT).expect("it is there");
     let (code, said) = job.finish();
     assert_eq!(code, Some(7), "it went on and ended the job: {said}");
     job.assert_ranks_gone();

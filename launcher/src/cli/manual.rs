@@ -8,8 +8,6 @@ Several programs: `mpjrun -n 1 A : -n 4 B` is one job with A as rank 0 and B as 
 that is `:` ends a program's arguments; to pass one on, use --configfile. Options of the job stand \
 before the first program; -n, -x, --wdir, --path, --host and --hostfile count for the program that \
 follows them.\n\n\
-Jobs: `mpjrun ps`, `mpjrun kill JOB` and `mpjrun attach JOB` tell about the jobs of this user. To run a \
-program of such a name, give an option first: `mpjrun -n 1 ps`.\n\n\
 Options of Open MPI, MPICH and Intel MPI are translated where they mean something here (-genv, -wdir, \
 -prepend-rank, ...) and noted and ignored where they are not needed (--oversubscribe, \
 --allow-run-as-root, --mca, -ppn, ...). Long options may have one dash or two.\n\n\
@@ -20,8 +18,8 @@ ended without finishing; what mpj::abort was given; 124 after --timeout or --sta
 for output that cannot be written, or if the launcher itself failed; 126 if PROGRAM cannot be executed; \
 127 if it is not there; 141 when nobody reads standard output any more; 2 for a wrong command line. Of an \
 option that is given twice the last one counts; -x, --genv, --output, --host and --hostfile add up.\n\n\
-SIGQUIT (Ctrl-\\ in a terminal) prints what every rank is doing, and the job goes on. SIGUSR1, SIGUSR2 \
-and SIGCONT are passed on to the ranks.\n\n\
+SIGQUIT to mpjrun (Ctrl-\\ in its terminal, `kill -QUIT PID` elsewhere, also in the background) prints what \
+every rank waits for or does, and the job goes on. SIGUSR1, SIGUSR2 and SIGCONT are passed on to the ranks.\n\n\
 Variables that ranks read:\n";
 
 /// The text.

@@ -143,29 +143,12 @@ fn a_file_names_the_programs() {
 }
 
 #[test]
-fn jobs_are_asked_about_by_the_first_word() {
-    let job = || "12-ab".to_owned();
-    assert_eq!(request("ps").expect("legal"), Request::Ps);
-    assert_eq!(request("kill 12-ab").expect("legal"), Request::Kill { job: job() });
-    assert_eq!(request("attach 12-ab").expect("legal"), Request::Attach { job: job() });
-    assert_eq!(app("-n 1 ps"), App::new(1, "ps"));
-    assert_eq!(app("-l kill 1"), App { args: words("1"), ..App::new(default_ranks(), "kill") });
-    assert_eq!(app("-- ps").program, "ps");
-    assert_eq!(app("./ps").program, "./ps");
-    assert_eq!(app("help").program, "help");
-    assert_eq!(refusal("kill").0, ErrorKind::MissingRequiredArgument);
-    for line in ["ps now", "ps : -n 1 p", "--completions bash : -n 1 p"] {
-        refusal(line);
-    }
-}
-
-#[test]
 fn every_shell_gets_a_script_that_names_the_options() {
     for shell in Shell::value_variants() {
         let Ok(Request::Completions(script)) = request(&format!("--completions {shell}")) else {
             panic!("{shell} is legal")
         };
-        for word in ["backend", "timeout", "configfile", "attach"] {
+        for word in ["backend", "timeout", "configfile"] {
             assert!(script.contains(word), "{word} is missing for {shell}");
         }
     }
@@ -317,7 +300,7 @@ fn an_unknown_option_gets_a_suggestion() {
         let (kind, text) = refusal(line);
         assert!(kind == ErrorKind::UnknownArgument && text.contains(meant), "{text}");
     }
-    for line in ["ps -a", "--detach -n 1 p", "-n 1 p : -n 1 --detach q"] {
+    for line in ["--detach -n 1 p", "-n 1 p : -n 1 --detach q"] {
         let (kind, text) = refusal(line);
         assert!(kind == ErrorKind::UnknownArgument && !text.contains("tip"), "{text}");
     }
@@ -387,7 +370,7 @@ fn impossible_timeouts_and_variables_are_refused() {
 #[test]
 fn the_manual_lists_every_setting_and_every_exit_code() {
     let text = refusal("--help").1;
-    assert!(text.contains("mpjrun ps\n") && text.contains("mpjrun kill|attach JOB\n"), "{text}");
+    assert!(text.contains("kill -QUIT PID"), "{text}");
     for row in SETTINGS {
         assert!(text.contains(row.name) && text.contains(row.legal), "{} is missing", row.name);
     }

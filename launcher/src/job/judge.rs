@@ -122,7 +122,12 @@ impl Job {
             }
             Some(Occasion::Standstill(lasted)) => {
                 let snapshot = self.oversight.snapshot(false);
-                self.printer.say(&report::on_standstill(&self.ledger, &snapshot, lasted));
+                self.printer.say(&report::on_standstill(
+                    &self.ledger,
+                    &snapshot,
+                    lasted,
+                    std::process::id(),
+                ));
             }
             Some(Occasion::End(verdict)) => self.conclude(verdict, now),
             None => {}

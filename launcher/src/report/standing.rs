@@ -70,23 +70,6 @@ pub(super) struct Standing {
 }
 
 impl Standing {
-    /// A rank of which only this was read.
-    pub(super) fn seen(rank: usize, snapshot: &Snapshot, runs: impl Fn(u32) -> bool) -> Self {
-        let seen = snapshot.rank(rank);
-        let (is_alive, stage) = match seen {
-            Seen::State(state) if state.is_there() && !runs(state.pid) => {
-                (false, Stage::only("gone"))
-            }
-            Seen::State(state) if !state.is_there() => (true, Stage::only("not joined")),
-            _ => (true, outside(rank, snapshot)),
-        };
-        let activity = snapshot.activity(rank).filter(|_| is_alive);
-        let mut standing = Self { stage, is_alive, activity, is_told: true, ..Self::default() };
-        standing.waits_in(seen);
-        standing.fate = standing.halt(pid(seen));
-        standing
-    }
-
     fn waits_in(&mut self, seen: &Seen) {
         if let Some(state) = seen.state() {
             self.waits = state.blocked.clone();

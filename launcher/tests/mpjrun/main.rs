@@ -6,7 +6,6 @@ mod cargo;
 mod cleanup;
 mod descriptors;
 mod exits;
-mod jobs;
 mod output;
 mod programs;
 mod streams;

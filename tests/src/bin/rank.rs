@@ -49,6 +49,7 @@ fn main() -> ExitCode {
         ["lists"] => lists(),
         ["waiting"] => waiting(),
         ["apart"] => apart(),
+        ["late"] => late(),
         ["exit", code] => exit(code, |code| std::process::exit(code)),
         ["abort", code] => exit(code, |code| mpj::abort(code)),
         ["late-abort"] => late_abort(),
@@ -294,6 +295,16 @@ fn apart() -> Result<(), mpj::Error> {
             Ok(())
         }
     }
+}
+
+/// Rank 1 stops itself, and comes to the others when it goes on.
+fn late() -> Result<(), mpj::Error> {
+    let world = mpj::init()?;
+    println!("{}", std::process::id());
+    if world.rank() == 1 {
+        kill_process(getpid(), Signal::STOP).expect("a process may stop itself");
+    }
+    world.barrier()
 }
 
 /// Rank 1 ends in this way with this code while rank 0 waits for it.

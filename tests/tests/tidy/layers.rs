@@ -42,7 +42,6 @@ const JOB_CONTRACT: &[&str] = &[
     "transport_lapi::adapters::MAX_CONTEXTS",
     "transport_lapi::adapters::MAX_TASKS",
     "transport_lapi::adapters::segment_bytes",
-    "transport_lapi::adapters::shm::SEGMENT_NAME",
     "transport_lapi::adapters::shm::caps_of",
     "transport_lapi::adapters::shm::create_segment",
     "transport_lapi::bootstrap",

@@ -25,8 +25,8 @@ mod memory;
 mod peer;
 mod wireup;
 
+pub use mapping::create_segment;
 pub(crate) use mapping::open_segment;
-pub use mapping::{SEGMENT_NAME, create_segment};
 use peer::Peer;
 pub(crate) use wireup::pid_namespace;
 

@@ -2,7 +2,7 @@
 //!
 //! - SI1: the signals are blocked in the thread that made [`Signals`], and in every thread it starts
 //!   afterwards; they stay pending until read. One that is ignored stays ignored, as `nohup` and
-//!   background jobs of a shell expect.
+//!   background jobs of a shell expect, unless it is to be read in any case.
 //! - SI2: the mask from before is restored when [`Signals`] is dropped, on the same thread (it is not
 //!   `Send`), and in each rank before exec.
 //! - SI3: a SIGXFSZ that nobody has read is taken back then. The call that made a file too large has told
@@ -54,12 +54,14 @@ impl AsFd for Signals {
 
 impl Signals {
     /// Blocks `signals` in this thread and makes them readable, except those that this process ignores
-    /// (SI1): a blocked signal would be kept and read even if it is ignored.
+    /// (SI1). A blocked signal is kept and read even if it is ignored: so those of `in_any_case` are readable,
+    /// and a rank still inherits that they are ignored.
     ///
     /// # Errors
     /// What the system answers when it has no descriptor left.
-    pub fn block(signals: &[Signal]) -> io::Result<Self> {
-        let heeded: Vec<Signal> = signals.iter().copied().filter(|s| !is_ignored(*s)).collect();
+    pub fn block(signals: &[Signal], in_any_case: &[Signal]) -> io::Result<Self> {
+        let heeded = signals.iter().copied().filter(|s| !is_ignored(*s));
+        let heeded: Vec<Signal> = heeded.chain(in_any_case.iter().copied()).collect();
         let set = set_of(&heeded);
         let mut before = MaybeUninit::uninit();
         // SAFETY: `set` is initialised, `before` is room for one set.
@@ -158,7 +160,7 @@ mod tests {
 
     #[test]
     fn blocked_signals_are_read_one_by_one() {
-        let signals = Signals::block(&[Signal::USR1, Signal::USR2]).expect("signalfd");
+        let signals = Signals::block(&[Signal::USR1, Signal::USR2], &[]).expect("signalfd");
         assert_eq!(signals.next_pending(), None);
         raise(Signal::USR1);
         assert_eq!(signals.next_pending(), Some(Signal::USR1));
@@ -168,20 +170,33 @@ mod tests {
     }
 
     #[test]
+    fn an_ignored_signal_is_read_if_it_is_to_be_in_any_case() {
+        // SAFETY: ignoring a signal runs no code.
+        unsafe { libc::signal(libc::SIGWINCH, libc::SIG_IGN) };
+        let signals = Signals::block(&[Signal::WINCH], &[]).expect("signalfd");
+        raise(Signal::WINCH);
+        assert_eq!(signals.next_pending(), None);
+        drop(signals);
+        let signals = Signals::block(&[], &[Signal::WINCH]).expect("signalfd");
+        raise(Signal::WINCH);
+        assert_eq!(signals.next_pending(), Some(Signal::WINCH));
+    }
+
+    #[test]
     fn a_file_that_grew_too_large_ends_nobody_afterwards() {
-        let signals = Signals::block(&[Signal::XFSZ]).expect("signalfd");
+        let signals = Signals::block(&[Signal::XFSZ], &[]).expect("signalfd");
         raise(Signal::XFSZ);
         drop(signals);
-        assert_eq!(Signals::block(&[Signal::XFSZ]).expect("signalfd").next_pending(), None);
+        assert_eq!(Signals::block(&[Signal::XFSZ], &[]).expect("signalfd").next_pending(), None);
     }
 
     #[test]
     fn dropping_restores_the_mask() {
-        let outer = Signals::block(&[Signal::USR2]).expect("signalfd");
-        drop(Signals::block(&[Signal::HUP, Signal::USR2]).expect("signalfd"));
+        let outer = Signals::block(&[Signal::USR2], &[]).expect("signalfd");
+        drop(Signals::block(&[Signal::HUP, Signal::USR2], &[]).expect("signalfd"));
         raise(Signal::USR2);
         assert_eq!(outer.next_pending(), Some(Signal::USR2));
-        let now = Signals::block(&[]).expect("signalfd").mask_before();
+        let now = Signals::block(&[], &[]).expect("signalfd").mask_before();
         // SAFETY: both sets are initialised.
         let held =
             [Signal::USR2, Signal::HUP].map(|s| unsafe { libc::sigismember(&now.0, s.as_raw()) });

@@ -48,7 +48,6 @@ proptest! {
             let report = of_verdict(&job, Verdict::Deadlock, at, &snapshot);
             prop_assert!(report.lines().all(|line| line.starts_with("mpjrun:")), "{}", report);
         }
-        of_segment("1-a", at, &snapshot, |pid| pid % 2 == 0);
     }
 }
 

@@ -128,10 +128,6 @@ mpjrun:   rank 5: joined, stopped by a signal; kill -CONT 200 lets it go on
 ";
     let shown = on_request(&joined(6), &snapshot);
     assert!(shown.contains(expected), "{shown}");
-    let shown = of_segment("99-ab", START, &snapshot, |_| true);
-    assert!(shown.contains("rank 5: joined, stopped by a signal; kill -CONT 200 lets"), "{shown}");
-    let gone = of_segment("99-ab", START, &snapshot, |_| false);
-    assert!(!gone.contains("stopped"), "{gone}");
     let mut ended = joined(6);
     (0..6).for_each(|rank| ended.ended(rank, Ending::Signal(libc::SIGTERM), ms(1_100)));
     let shown = of_verdict(&ended, Verdict::TimedOut(Duration::from_secs(1)), ms(1_000), &snapshot);
@@ -167,23 +163,6 @@ fn a_rank_that_was_stopped_before_it_joined_is_told_as_such() {
     snapshot.activities[0] = Some(Activity::Computing);
     let told = on_request(&job, &snapshot);
     assert!(told.contains("rank 0: not joined, still running\n"), "{told}");
-}
-
-#[test]
-fn a_segment_alone_tells_who_waits() {
-    let gone = TaskState { pid: 777, ..state(&[]) };
-    let absent = TaskState { pid: 0, ..state(&[]) };
-    let snapshot = snapshot([state(&[recv(1, 7)]), gone, absent, state(&[])]);
-    let expected = "\
-mpjrun: job 99-ab, 1.00 s after start
-mpjrun:   ranks  blocked in  peer    tag  communicator  bytes  phase                seconds
-mpjrun:   0      recv        rank 1    7  world             8  no message has come  0.50
-mpjrun:   rank 1: gone
-mpjrun:   rank 2: not joined
-mpjrun:   rank 3: joined, waiting in mpj::init for the others
-mpjrun:   chain: 0 waits for 1 (recv tag 7) -> 1 (gone)
-";
-    assert_eq!(of_segment("99-ab", START, &snapshot, |pid| pid == 200), expected);
 }
 
 #[test]

@@ -71,8 +71,7 @@ fn reports_on_jobs_that_were_not_judged_say_why() {
     let timeout = Verdict::TimedOut(Duration::from_secs(1));
     let told = [
         on_request(&job, &snapshot),
-        on_standstill(&job, &snapshot, Duration::from_millis(30_250)),
-        of_segment("99-ab", START, &snapshot, |_| true),
+        on_standstill(&job, &snapshot, Duration::from_millis(30_250), 77),
         of_verdict(&job, timeout, ms(1_000), &snapshot),
     ];
     for told in &told {
@@ -81,7 +80,7 @@ fn reports_on_jobs_that_were_not_judged_say_why() {
     assert!(
         told[1].starts_with(
             "mpjrun: no rank has made progress for 30 s, and none computes: the job may hang; it goes \
-             on (--stall S would end it, --deadlock ignore silences this)\n"
+             on (kill -QUIT 77 prints this again, --stall S would end it, --deadlock ignore silences this)\n"
         ),
         "{}",
         told[1]

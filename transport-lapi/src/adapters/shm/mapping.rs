@@ -28,11 +28,11 @@ use crate::adapters::shm::memory;
 const RESERVED_UP_TO: usize = 20 << 20;
 
 /// What the names of all job segments begin with; the name of the job follows.
-pub const SEGMENT_NAME: &str = "mpj-job-";
+const SEGMENT_NAME: &str = "mpj-job-";
 
 /// Makes the memory of the job called `job`, of `num_tasks` tasks with so many `contexts` each: a memfd that can
 /// neither shrink nor grow. The descriptor is close-on-exec; whoever starts the tasks passes it on. The name can be seen in
-/// `/proc` only, behind [`SEGMENT_NAME`].
+/// `/proc` only, behind `mpj-job-`.
 ///
 /// # Errors
 /// [`AdapterError::TaskCount`], [`AdapterError::ContextCount`], or [`AdapterError::System`] when the memory cannot be

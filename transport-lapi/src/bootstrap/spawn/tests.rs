@@ -24,7 +24,7 @@ fn ask_within(limit: &DescriptorLimit, script: &str) -> String {
 fn ask_bound(limit: &DescriptorLimit, processors: Option<CpuSet>, script: &str) -> String {
     let segment = memfd_create("test", MemfdFlags::CLOEXEC).expect("memfd");
     let (receiver, control) = control_pair().expect("a socket pair");
-    let signals = Signals::block(&[Signal::TERM, Signal::INT]).expect("signalfd");
+    let signals = Signals::block(&[Signal::TERM, Signal::INT], &[]).expect("signalfd");
     let descriptors = [segment.as_fd(), control.as_fd(), receiver.as_fd()];
     let numbers = descriptors.map(|descriptor| descriptor.as_raw_fd().to_string());
     let mut command = Command::new("/bin/sh");
@@ -87,7 +87,7 @@ fn the_child_dies_with_the_thread_that_spawned_it() {
     let mut child = std::thread::spawn(|| {
         let segment = memfd_create("test", MemfdFlags::CLOEXEC).expect("memfd");
         let (_receiver, control) = control_pair().expect("a socket pair");
-        let signals = Signals::block(&[]).expect("signalfd");
+        let signals = Signals::block(&[], &[]).expect("signalfd");
         let limit = DescriptorLimit::raise();
         let mut command = Command::new("sleep");
         let mask = signals.mask_before();
