@@ -44,16 +44,8 @@ pub enum LaunchError {
         /// What the system answered.
         source: io::Error,
     },
-    /// What an earlier, larger job left in the folder for the output could not be removed.
-    #[error("--output dir: cannot remove {} of an earlier job: {source}", path.display())]
-    StaleOutputFile {
-        /// The file.
-        path: PathBuf,
-        /// What the system answered.
-        source: io::Error,
-    },
     /// The rank that is to get the standard input is not in the job.
-    #[error("--stdin {asked}: this job has ranks 0 to {}; or ask for all, or none", ranks - 1)]
+    #[error("--stdin {asked}: this job has ranks 0 to {}; or ask for none", ranks - 1)]
     NoSuchReader {
         /// Which rank was asked for.
         asked: usize,
@@ -105,7 +97,6 @@ impl LaunchError {
             Self::NotExecutable { .. } => 126,
             Self::WorkingFolder { .. }
             | Self::OutputFile { .. }
-            | Self::StaleOutputFile { .. }
             | Self::NoSuchReader { .. }
             | Self::UnsetVariable { .. }
             | Self::Setting(_)

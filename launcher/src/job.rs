@@ -179,7 +179,6 @@ enum Event {
     Output(usize, Stream),
     Printable(Stream),
     Input,
-    InputTaken,
 }
 
 /// A descriptor to wait for, and what for.
@@ -257,7 +256,6 @@ impl Job {
         let now = Instant::now();
         for rank in &mut self.ranks {
             rank.close_if_done(now, self.verdict.is_none(), &mut self.printer);
-            rank.show_prompts(now, &mut self.printer);
         }
         self.stragglers.reap_at_times(now);
         self.judge(now);
@@ -289,11 +287,10 @@ impl Job {
                 }
             }
         }
-        if let Some(input) = &self.input {
-            if let Interest::Input(descriptor) = input.interest() {
-                set.push((Event::Input, descriptor, PollFlags::IN));
-            }
-            set.extend(input.wanting().map(|pipe| (Event::InputTaken, pipe, PollFlags::OUT)));
+        match self.input.as_ref().map(Forwarding::interest) {
+            Some(Interest::Input(input)) => set.push((Event::Input, input, PollFlags::IN)),
+            Some(Interest::Pipe(pipe)) => set.push((Event::Input, pipe, PollFlags::OUT)),
+            Some(Interest::Foreground) | None => {}
         }
         set
     }
@@ -327,12 +324,10 @@ impl Job {
             matches!(input.interest(), Interest::Foreground)
                 .then(|| Instant::now() + FOREGROUND_CHECK)
         });
-        let patience = self.input.as_ref().and_then(Forwarding::patient_until);
         let lingering = self.ranks.iter().filter_map(Rank::linger_until);
-        let prompts = self.ranks.iter().filter_map(|rank| rank.prompts_at(&self.printer));
-        let deadlines = lingering.chain(prompts).chain(phase).chain(timeout).chain(foreground);
+        let deadlines = lingering.chain(phase).chain(timeout).chain(foreground);
         let oversight = is_overseen.then(|| self.oversight.next_deadline()).flatten();
-        deadlines.chain(patience).chain(oversight).chain(decision).min()
+        deadlines.chain(oversight).chain(decision).min()
     }
 
     fn handle(&mut self, event: Event) {
@@ -343,25 +338,9 @@ impl Job {
             Event::Control(rank) => drop(self.take_messages(rank)),
             Event::Output(rank, stream) => self.ranks[rank].read(stream, &mut self.printer),
             Event::Printable(stream) => self.printer.write(stream),
-            Event::Input => self.take_input(),
-            Event::InputTaken => self.give_input(),
+            // Dropping the forwarding gives the rank the end of its input.
+            Event::Input => drop(self.input.take_if(|input| !input.forward())),
         }
-    }
-
-    fn take_input(&mut self) {
-        let Some(input) = &mut self.input else { return };
-        if input.is_terminal() {
-            self.printer.typed();
-        }
-        input.read(Instant::now());
-        self.give_input();
-    }
-
-    /// Passes on what the ranks take of the input; dropping the forwarding gives them its end.
-    fn give_input(&mut self) {
-        let Some(input) = &mut self.input else { return };
-        input.write(Instant::now());
-        self.input.take_if(|input| input.is_over());
     }
 
     fn take_signals(&mut self) {
@@ -419,9 +398,6 @@ impl Job {
             Phase::Dismissing { until: at, .. }
             | Phase::Stopping { kill_at: at }
             | Phase::Killing { give_up_at: at } => *at += pause,
-        }
-        if let Some(input) = &mut self.input {
-            input.resumed(Instant::now());
         }
     }
 
@@ -497,12 +473,6 @@ impl Job {
     fn keep_deadlines(&mut self, now: Instant) {
         if self.is_overseen() {
             self.oversee(now);
-        }
-        if let Some((rank, taken)) = self.input.as_mut().and_then(|input| input.leave_behind(now)) {
-            self.printer.say(&format!(
-                "mpjrun: rank {rank} does not read its standard input, which ends there after {taken} \
-                 bytes; with --stdin 0, only rank 0 gets it\n"
-            ));
         }
         if let Phase::Stopping { kill_at } = self.phase {
             if now >= kill_at {

@@ -4,21 +4,16 @@
 //! written; [`Folder`] makes the files of `--output dir=`. Called by the job's poll loop only.
 //!
 //! - O1: a line of at most [`lines::LONGEST_LINE`] bytes reaches the launcher's stream in one piece, whoever
-//!   else prints: everything for one file goes through one queue. Prompts (O5) and bars (O6) are the
-//!   exceptions.
+//!   else prints: everything for one file goes through one queue. What passes at once (O6) is the exception.
 //! - O2: without a prefix, the bytes of a rank's stream are neither changed nor reordered, but for the
-//!   newline of O5, and for O6 on a terminal. Of a job of one rank nothing is changed there. A file of
-//!   `--output dir=` gets every byte as it is.
+//!   newline of O5. A file of `--output dir=` gets every byte as it is.
 //! - O3: writing never blocks the loop: [`Sink`] writes what goes, of at most [`CHUNK`] bytes after poll
 //!   said that the stream takes some.
 //! - O4: what waits is bounded: ranks are not read while more than [`CONGESTED`] bytes wait.
-//! - O5: an open line, which has not been ended, is its source's: whoever else writes ends it first. A
-//!   prompt, which is the start of a line that its rank leaves at that, is shown where no other
-//!   line is open and somebody looks at it, which is on a terminal; nobody else tears it apart in a
-//!   job of one rank.
-//! - O6: carriage returns make a line a progress bar, of which each one ends a state. Rank 0's states
-//!   pass at once, everywhere but into a file; with a prefix, each begins with it. Of another rank's
-//!   line a terminal gets the last state, when the line ends.
+//! - O5: an open line, which has not been ended, belongs to its source: whoever else writes ends it first, but
+//!   in a job of one rank, of which nothing is changed.
+//! - O6: what rank 0 writes to a terminal passes at once, so that its prompts and progress bars are seen. So
+//!   does all that the rank of a job of one writes, wherever it goes.
 
 use std::collections::VecDeque;
 use std::io::Write;
@@ -37,7 +32,7 @@ mod prefix;
 mod sink;
 
 pub(crate) use folder::{Files, Folder, write_file};
-pub(crate) use lines::{At, Bars, LineBuffer, View};
+pub(crate) use lines::LineBuffer;
 pub(crate) use prefix::Prefix;
 use sink::{Kind, Sink};
 
@@ -104,8 +99,7 @@ impl OutputChoice {
 
     /// Makes the files for `ranks` ranks, and says for each where its output goes.
     pub(crate) fn deliveries(&self, ranks: usize) -> Result<Vec<Delivery>, LaunchError> {
-        let make = |path| Folder::make(path, ranks);
-        let folder = self.folder.as_deref().map(make).transpose()?;
+        let folder = self.folder.as_deref().map(Folder::make).transpose()?;
         let delivery = |rank| {
             let files = folder.map(|folder| folder.files_of(rank)).transpose()?;
             let is_shown = files.is_none() || !self.nocopy;
@@ -119,11 +113,8 @@ impl OutputChoice {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Line {
     Ended,
-    /// This source goes on with it, or writes over it (O5).
-    Open {
-        source: Source,
-        at_return: bool,
-    },
+    /// This source goes on with it (O5).
+    Open(Source),
     /// Its source has ended.
     Left,
 }
@@ -133,7 +124,6 @@ enum Line {
 struct Queue {
     stream: Stream,
     sink: Sink,
-    kind: Kind,
     waiting: VecDeque<u8>,
     line: Line,
     broken: Option<Broken>,
@@ -141,9 +131,8 @@ struct Queue {
 
 impl Queue {
     fn new(stream: Stream) -> Self {
-        let sink = Sink::new(stream);
-        let (kind, waiting) = (sink.kind, VecDeque::new());
-        Self { stream, sink, kind, waiting, line: Line::Ended, broken: None }
+        let (sink, waiting) = (Sink::new(stream), VecDeque::new());
+        Self { stream, sink, waiting, line: Line::Ended, broken: None }
     }
 
     /// Queues bytes that leave the line as `open` says, unless they end it.
@@ -224,72 +213,50 @@ impl Printer {
         }
     }
 
-    /// Queues what comes from `source`. The open line of another one is ended first (O5).
-    pub(crate) fn push(&mut self, source: Source, bytes: &[u8]) {
+    /// Queues what comes from `source`, with `prefix` at the start of every line. The open line of another
+    /// source is ended first (O5).
+    pub(crate) fn push(&mut self, source: Source, prefix: &str, bytes: &[u8]) {
         if bytes.is_empty() {
             return;
         }
-        let ends_others = self.at(source) == At::LineStart && !self.is_exact;
+        let (mut begins, open) = (!self.has_open_line(source), Line::Open(source));
+        let is_exact = self.is_exact;
         let queue = self.queue(source.stream);
-        if ends_others {
+        if begins && !is_exact {
             queue.end_line();
         }
-        queue.push(bytes, Line::Open { source, at_return: bytes.ends_with(b"\r") });
+        if prefix.is_empty() {
+            return queue.push(bytes, open);
+        }
+        for line in bytes.split_inclusive(|byte| *byte == b'\n') {
+            if std::mem::replace(&mut begins, true) {
+                queue.push(prefix.as_bytes(), open);
+            }
+            queue.push(line, open);
+        }
     }
 
-    /// Where the next byte of `source` stands.
-    pub(crate) fn at(&self, source: Source) -> At {
-        match self.queue_of(source.stream).line {
-            Line::Open { source: other, at_return } if other == source => {
-                if at_return {
-                    At::Return
-                } else {
-                    At::Middle
-                }
-            }
-            _ => At::LineStart,
-        }
+    /// Whether what comes next from `source` goes on with its own line.
+    fn has_open_line(&self, source: Source) -> bool {
+        self.queue_of(source.stream).line == Line::Open(source)
     }
 
     /// Notes that nothing more comes from `source`.
     pub(crate) fn ended(&mut self, source: Source) {
-        if self.at(source) != At::LineStart {
+        if self.has_open_line(source) {
             self.queue(source.stream).line = Line::Left;
         }
     }
 
-    /// What becomes of progress bars of `source` (O6).
-    pub(crate) fn bars(&self, source: Source) -> Bars {
-        match (source.rank, self.queue_of(source.stream).kind) {
-            (0, kind) if kind != Kind::File => Bars::Live,
-            (1.., Kind::Terminal) => Bars::Last,
-            _ => Bars::Kept,
-        }
+    /// Whether what `source` writes passes at once (O6).
+    pub(crate) fn passes(&self, source: Source) -> bool {
+        let is_terminal = || self.queue_of(source.stream).sink.kind == Kind::Terminal;
+        self.is_exact || (source.rank == 0 && is_terminal())
     }
 
     /// Notes that a file of `--output dir=` could not be written.
     pub(crate) fn refused_file(&mut self, errno: Errno) {
         self.refused_file.get_or_insert(errno);
-    }
-
-    /// Whether a prompt of `source` would be seen, and tear no line apart (O5).
-    pub(crate) fn takes_prompt(&self, source: Source) -> bool {
-        let queue = self.queue_of(source.stream);
-        let has_room = match queue.line {
-            Line::Open { source: other, .. } => other == source || self.is_exact,
-            Line::Ended | Line::Left => true,
-        };
-        let is_seen = queue.kind == Kind::Terminal || (self.is_exact && queue.kind != Kind::File);
-        has_room && is_seen && queue.waiting.is_empty() && queue.broken.is_none()
-    }
-
-    /// Notes that somebody typed a line on the terminal, which has shown it.
-    pub(crate) fn typed(&mut self) {
-        for queue in [Some(&mut self.out), self.err.as_mut()].into_iter().flatten() {
-            if queue.waiting.is_empty() && queue.kind == Kind::Terminal {
-                queue.line = Line::Ended;
-            }
-        }
     }
 
     /// Queues the launcher's own words for standard error, beginning on a new line.

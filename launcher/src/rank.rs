@@ -27,13 +27,11 @@ use transport_lapi::bootstrap::control::{ControlError, ControlReceiver, Incoming
 use transport_lapi::bootstrap::monotonic_nanos;
 
 use crate::exits::Ending;
-use crate::output::{Delivery, LineBuffer, Prefix, Printer, Source, Stream, View, write_file};
+use crate::output::{Delivery, LineBuffer, Prefix, Printer, Source, Stream, write_file};
 use crate::process_table::numbered;
 
 /// How long what a rank started may go on printing after the rank itself has ended, and is read.
 const LINGER: Duration = Duration::from_millis(100);
-/// How long a rank leaves a line unfinished before that is taken for a prompt.
-const PROMPT_AFTER: Duration = Duration::from_millis(100);
 /// Bytes per read: what a pipe holds.
 const READ_SIZE: usize = 64 * 1024;
 
@@ -48,8 +46,6 @@ struct Output {
     is_shown: bool,
     prefix: Prefix,
     lines: LineBuffer,
-    /// Since when a line waits for its end.
-    mid_line_since: Option<Instant>,
 }
 
 /// A rank.
@@ -87,7 +83,6 @@ impl Rank {
             is_shown,
             prefix: prefix.clone(),
             lines: LineBuffer::default(),
-            mid_line_since: None,
         };
         let outputs = [
             output(Stream::Out, child.stdout.take().map(OwnedFd::from), out),
@@ -229,20 +224,6 @@ impl Rank {
         }
     }
 
-    /// When [`Rank::show_prompts`] has something to do, as far as the printer lets it.
-    pub(crate) fn prompts_at(&self, printer: &Printer) -> Option<Instant> {
-        self.outputs.iter().filter_map(|output| output.prompts_at(printer)).min()
-    }
-
-    /// Shows the lines that were left unfinished for long.
-    pub(crate) fn show_prompts(&mut self, now: Instant, printer: &mut Printer) {
-        for output in &mut self.outputs {
-            if output.prompts_at(printer).is_some_and(|at| now >= at) {
-                output.show_prompt(printer);
-            }
-        }
-    }
-
     /// Sends `signal` to the process and everything in its group, unless it is gone.
     pub(crate) fn signal(&self, signal: Signal) {
         if !self.closed {
@@ -310,21 +291,8 @@ impl Output {
         if !self.is_shown {
             return;
         }
-        let bars = printer.bars(self.source);
-        self.give(printer, |lines, view, emit| lines.push(bytes, view, emit));
-        self.mid_line_since = self.lines.may_be_prompt(bars).then(Instant::now);
-    }
-
-    /// Lets `act` give lines to the printer, as they are to be seen now.
-    fn give(
-        &mut self,
-        printer: &mut Printer,
-        act: impl FnOnce(&mut LineBuffer, View<'_>, &mut dyn FnMut(&[u8])),
-    ) {
-        let prefix = self.prefix.text();
-        let (at, bars) = (printer.at(self.source), printer.bars(self.source));
-        let view = View { at, prefix: &prefix, bars };
-        act(&mut self.lines, view, &mut |piece| printer.push(self.source, piece));
+        let lines = self.lines.push(bytes, printer.passes(self.source));
+        printer.push(self.source, &self.prefix.text(), &lines);
     }
 
     /// Reads what is in the pipe now, and no more (K3).
@@ -343,18 +311,7 @@ impl Output {
     }
 
     fn finish(&mut self, printer: &mut Printer) {
-        self.give(printer, LineBuffer::finish);
+        printer.push(self.source, &self.prefix.text(), &self.lines.finish());
         printer.ended(self.source);
-        self.mid_line_since = None;
-    }
-
-    fn prompts_at(&self, printer: &Printer) -> Option<Instant> {
-        let since = self.mid_line_since.filter(|_| printer.takes_prompt(self.source))?;
-        Some(since + PROMPT_AFTER)
-    }
-
-    fn show_prompt(&mut self, printer: &mut Printer) {
-        self.give(printer, LineBuffer::prompt);
-        self.mid_line_since = None;
     }
 }

@@ -19,7 +19,7 @@ pub(super) struct IoOptions {
     /// with `nocopy`, instead
     #[arg(long, value_name = "LIST", value_parser = output_parser())]
     output: Vec<OutputChoice>,
-    /// Who gets the standard input: rank R, `all` (each a copy) or `none`
+    /// Who gets the standard input: rank R, or `none`
     #[arg(long, value_name = "R", default_value = "0", value_parser = input, allow_negative_numbers = true)]
     stdin: InputChoice,
     /// What each rank is bound to; `core` or `hwthread` if only --map-by is given, else `none`
@@ -87,11 +87,10 @@ fn output_parser() -> impl TypedValueParser<Value = OutputChoice> {
 
 fn input(text: &str) -> Result<InputChoice, String> {
     match text {
-        "all" => Ok(InputChoice::All),
         "none" => Ok(InputChoice::None),
         rank => rank
             .parse()
             .map(InputChoice::Rank)
-            .map_err(|_| "the number of a rank, all, or none".to_owned()),
+            .map_err(|_| "the number of a rank, or none".to_owned()),
     }
 }

@@ -197,11 +197,10 @@ fn output_is_a_list() {
 #[test]
 fn streams_places_and_failures_are_chosen() {
     let spec = |line: &str| parse(&format!("{line} prog")).expect(line);
-    assert_eq!(spec("--stdin all").input, InputChoice::All);
     assert_eq!(spec("--stdin none").input, InputChoice::None);
     assert_eq!(spec("--stdin 3").input, InputChoice::Rank(3));
     assert_eq!(refusal("--stdin -1 prog").0, ErrorKind::ValueValidation);
-    assert_eq!(refusal("--stdin some prog").0, ErrorKind::ValueValidation);
+    assert_eq!(refusal("--stdin all prog").0, ErrorKind::ValueValidation);
     let binding = spec("--bind-to core --map-by package --report-bindings").binding;
     assert_eq!(binding, Binding::new(Some(BindTo::Core), Some(MapBy::Socket), true));
     assert_eq!(spec("--map-by slot").binding.bind_to, BindTo::Core);

@@ -2,7 +2,7 @@
 //!
 //! They are regular files: opening or writing anything else could wait for somebody.
 
-use std::fs::{DirEntry, File, OpenOptions, create_dir_all, read_dir, remove_file};
+use std::fs::{File, OpenOptions, create_dir_all};
 use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
@@ -25,18 +25,9 @@ pub(crate) struct Files {
 }
 
 impl<'a> Folder<'a> {
-    /// Makes the folder, and those above it, if they are missing, and removes what an earlier job of more
-    /// than `ranks` ranks left there, which would pass for output of this one.
-    pub(crate) fn make(path: &'a Path, ranks: usize) -> Result<Self, LaunchError> {
+    /// Makes the folder, and those above it, if they are missing.
+    pub(crate) fn make(path: &'a Path) -> Result<Self, LaunchError> {
         create_dir_all(path).map_err(|source| refused(path.to_owned(), source))?;
-        let entries = read_dir(path).map_err(|source| refused(path.to_owned(), source))?;
-        for entry in entries.flatten().filter(|entry| is_stale(entry, ranks)) {
-            remove_file(entry.path())
-                .or_else(
-                    |error| if error.kind() == ErrorKind::NotFound { Ok(()) } else { Err(error) },
-                )
-                .map_err(|source| LaunchError::StaleOutputFile { path: entry.path(), source })?;
-        }
         Ok(Self(path))
     }
 
@@ -46,28 +37,13 @@ impl<'a> Folder<'a> {
     }
 
     fn create(self, rank: usize, stream: Stream) -> Result<File, LaunchError> {
-        let path = self.0.join(name(rank, stream));
+        let stream = match stream {
+            Stream::Out => "stdout",
+            Stream::Err => "stderr",
+        };
+        let path = self.0.join(format!("rank.{rank}.{stream}"));
         create_regular(&path).map_err(|source| refused(path, source))
     }
-}
-
-fn name(rank: usize, stream: Stream) -> String {
-    let stream = match stream {
-        Stream::Out => "stdout",
-        Stream::Err => "stderr",
-    };
-    format!("rank.{rank}.{stream}")
-}
-
-/// Whether this is a file of ours, of a rank that a job of `ranks` ranks does not have.
-fn is_stale(entry: &DirEntry, ranks: usize) -> bool {
-    let file = entry.file_name();
-    let Some(text) = file.to_str() else { return false };
-    let rank = text.split('.').nth(1).and_then(|number| number.parse().ok());
-    let is_ours =
-        |rank| [Stream::Out, Stream::Err].iter().any(|stream| text == name(rank, *stream));
-    rank.is_some_and(|rank| rank >= ranks && is_ours(rank))
-        && entry.file_type().is_ok_and(|kind| kind.is_file())
 }
 
 /// Makes an empty file, or empties it. Opening does not wait for whoever reads from a named pipe.

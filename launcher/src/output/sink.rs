@@ -20,14 +20,12 @@ const TERMINAL_MAKER: (u32, u32) = (5, 2);
 /// What the launcher's stream is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// Nobody reads along, and it never makes its writer wait.
-    File,
     /// Somebody looks at it.
     Terminal,
     Pipe,
     Socket,
-    /// A device that is no terminal, such as `/dev/null`.
-    Device,
+    /// A file, or a device that is no terminal, such as `/dev/null`.
+    Other,
 }
 
 /// A stream of the launcher.
@@ -42,7 +40,7 @@ pub(super) struct Sink {
 impl Sink {
     pub(super) fn new(stream: Stream) -> Self {
         let status = fstat(own(stream)).ok();
-        let kind = status.as_ref().map_or(Kind::Device, |status| kind(stream, status));
+        let kind = status.as_ref().map_or(Kind::Other, |status| kind(stream, status));
         let makes_terminals =
             |status: &Stat| (major(status.st_rdev), minor(status.st_rdev)) == TERMINAL_MAKER;
         let is_reopened = matches!(kind, Kind::Pipe | Kind::Terminal)
@@ -76,11 +74,10 @@ pub(super) fn own(stream: Stream) -> BorrowedFd<'static> {
 
 fn kind(stream: Stream, status: &Stat) -> Kind {
     match FileType::from_raw_mode(status.st_mode) {
-        FileType::RegularFile => Kind::File,
         FileType::Fifo => Kind::Pipe,
         FileType::Socket => Kind::Socket,
         _ if isatty(own(stream)) => Kind::Terminal,
-        _ => Kind::Device,
+        _ => Kind::Other,
     }
 }
 

@@ -1,4 +1,4 @@
-//! `--output` and `--stdin`: prefixes, files, progress bars, and copies of the input.
+//! `--output` and `--stdin`: prefixes, files, and who gets the input.
 
 use std::fs;
 use std::io::Write;
@@ -46,7 +46,7 @@ fn a_folder_gets_the_bytes_of_every_rank_and_stream() {
         assert_eq!(file(&deep, &format!("rank.{rank}.stdout")), said);
         let oops = format!("oops {rank}\r").into_bytes();
         assert_eq!(file(&deep, &format!("rank.{rank}.stderr")), oops);
-        let line = [format!("[{rank}] ").as_bytes(), &said, b"\n"].concat();
+        let line = [format!("[{rank}] ").as_bytes(), &said].concat();
         assert!(done.out.windows(line.len()).any(|window| window == line), "{done:?}");
     }
 }
@@ -114,42 +114,6 @@ fn what_is_no_regular_file_is_no_file_for_output() {
 }
 
 #[test]
-fn files_of_an_earlier_job_of_more_ranks_are_removed() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let kept = ["rank.02.stdout", "rank.3.stdout.old", "rank.x.stderr", "rank.9.out", "results"];
-    for name in ["rank.1.stdout", "rank.2.stdout", "rank.17.stderr"].iter().chain(&kept) {
-        fs::write(folder.path().join(name), "old\n").expect("a file");
-    }
-    fs::create_dir(folder.path().join("rank.5.stdout")).expect("a folder");
-    into_folder(folder.path(), ",nocopy", "echo new").assert_code(0);
-    let entries = fs::read_dir(folder.path()).expect("a folder");
-    let mut names: Vec<_> = entries.map(|entry| entry.expect("an entry").file_name()).collect();
-    names.sort_unstable();
-    let ours = ["rank.0.stderr", "rank.0.stdout", "rank.1.stderr", "rank.1.stdout"];
-    let mut expected = [&ours[..], &kept, &["rank.5.stdout"]].concat();
-    expected.sort_unstable();
-    assert_eq!(names, expected);
-    assert_eq!(file(folder.path(), "rank.1.stdout"), b"new\n");
-}
-
-/// Rank 0 shows a state of its bar and goes on when that is on the screen, where the bar of rank 1 is
-/// whole lines.
-#[test]
-fn bars_of_rank_0_pass_at_once_and_those_of_others_do_not() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let screen = folder.path().join("screen");
-    fs::write(&screen, "").expect("a file");
-    let bar = "if [ $MPJ_RANK = 1 ]; then printf 'x%%\\ry%%\\r'; \
-               until grep -q 20% \"$0\"; do sleep 0.01; done; echo z; exit; fi; \
-               printf '10%%\\r'; until grep -q 10% \"$0\"; do sleep 0.01; done; printf '20%%\\r'; \
-               until grep -q z \"$0\"; do sleep 0.01; done; echo 30%";
-    let run = "\"$0\" -n 2 --timeout 20 sh -c \"$2\" \"$1\" | tee \"$1\"";
-    let mut shell = Command::new("sh");
-    let done = start(shell.args(["-c", run, MPJRUN]).arg(&screen).arg(bar)).finish();
-    assert_eq!(done.assert_code(0).text(), "10%\r20%\r\nx%\ry%\rz\n30%\n");
-}
-
-#[test]
 fn long_lines_and_lines_without_end_lose_nothing() {
     let folder = tempfile::tempdir().expect("a folder");
     let mark = folder.path().join("mark");
@@ -176,40 +140,14 @@ fn with_input(words: &[&str], input: &[u8]) -> Finished {
 #[test]
 fn the_input_goes_to_whom_it_is_for() {
     let count = ["-l", "sh", "-c", "wc -c | tr -d ' '"];
-    for (target, counts) in [
-        ("2", ["[0] 0", "[1] 0", "[2] 300000"]),
-        ("none", ["[0] 0", "[1] 0", "[2] 0"]),
-        ("all", ["[0] 300000", "[1] 300000", "[2] 300000"]),
-    ] {
+    for (target, counts) in
+        [("2", ["[0] 0", "[1] 0", "[2] 300000"]), ("none", ["[0] 0", "[1] 0", "[2] 0"])]
+    {
         let words = [&["-n", "3", "--stdin", target][..], &count].concat();
         let done = with_input(&words, &vec![b'x'; 300_000]).assert_code(0);
         assert_eq!(done.sorted_lines(), counts, "--stdin {target}");
     }
     mpjrun(["-n", "3", "--stdin", "3", "true"])
         .assert_code(2)
-        .assert_says("mpjrun: --stdin 3: this job has ranks 0 to 2; or ask for all, or none");
-}
-
-#[test]
-fn copies_of_the_input_are_exact_for_slow_ranks_and_from_files() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let path = folder.path().join("input");
-    let bytes: Vec<u8> = (0..3_000_000u32).map(|number| (number * 7 % 251) as u8).collect();
-    fs::write(&path, &bytes).expect("a file");
-    let script = "[ $MPJ_RANK = 1 ] && sleep 0.3; cat > \"$0.$MPJ_RANK\"";
-    let words = ["-n", "2", "--stdin", "all", "sh", "-c", script];
-    let mut command = command(words);
-    let input = fs::File::open(&path).expect("a file");
-    start(command.arg(&path).stdin(input)).finish().assert_code(0);
-    for rank in 0..2 {
-        assert!(file(folder.path(), &format!("input.{rank}")) == bytes, "rank {rank}");
-    }
-}
-
-#[test]
-fn ranks_that_do_not_read_hold_nobody() {
-    let script = "[ $MPJ_RANK = 1 ] && exec sleep 0.5; [ $MPJ_RANK = 2 ] && exec true; wc -c";
-    let words = ["-n", "3", "--stdin", "all", "sh", "-c", script];
-    let done = with_input(&words, &vec![b'x'; 2_000_000]).assert_code(0);
-    assert_eq!(done.text().trim(), "2000000");
+        .assert_says("mpjrun: --stdin 3: this job has ranks 0 to 2; or ask for none");
 }
