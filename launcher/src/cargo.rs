@@ -14,7 +14,7 @@ use clap::{Args, Command as Parsing, CommandFactory, Parser, Subcommand};
 use serde_json::Value;
 use transport_lapi::config;
 
-use crate::cli::{JobOptions, built, translate};
+use crate::cli::{JobOptions, built, respelt};
 use crate::job::JobSpec;
 
 mod hints;
@@ -108,11 +108,9 @@ pub fn parse(command_line: impl IntoIterator<Item = OsString>) -> Result<Request
     let mut line: Vec<OsString> = words.by_ref().take(3).collect();
     let mut notes = Vec::new();
     if line.get(2).is_some_and(|subcommand| subcommand == "run") {
-        let translated = translate(&options_of_run(), words);
-        let translated =
-            translated.map_err(|text| CargoMpj::command().error(ErrorKind::InvalidValue, text))?;
-        line.extend(translated.words);
-        notes = translated.notes;
+        let respelt = respelt(&options_of_run(), words);
+        let refused = |text| CargoMpj::command().error(ErrorKind::InvalidValue, text);
+        line.extend(respelt.map_err(refused)?);
     } else {
         line.extend(words);
     }
@@ -146,7 +144,8 @@ impl RunRequest {
     /// [`CargoError`].
     pub fn build(self) -> Result<JobSpec, CargoError> {
         let program = build(&self.selection, Path::new("."))?;
-        Ok(self.options.one_program(program.into_os_string(), self.args, self.notes))
+        let spec = self.options.one_program(program.into_os_string(), self.args, self.notes);
+        spec.map_err(CargoError::Options)
     }
 }
 
@@ -208,6 +207,9 @@ pub enum CargoError {
         /// What there is, or `none`.
         known: String,
     },
+    /// The options of the job contradict each other.
+    #[error("{0}")]
+    Options(String),
     /// Several targets are as asked for.
     #[error("which one is meant? name it with --bin, --example or -p: {candidates}")]
     Ambiguous {

@@ -3,20 +3,19 @@
 //! ```text
 //!  words ── sections      one per program: cut at `:`, or the lines of --configfile
 //!             │
-//!           foreign       other launchers' options in our words
+//!           spelling      as clap reads it
 //!             │
 //!           clap ── options, values, hosts      what is legal
 //!             │
 //!           Request
 //! ```
 
-mod foreign;
 mod hosts;
 mod io;
 mod manual;
-mod nearest;
 mod options;
 mod sections;
+mod spelling;
 mod values;
 mod variables;
 mod vigilance;
@@ -28,12 +27,11 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, Args, Command, CommandFactory, Parser};
 use clap_complete::Shell;
 
-pub(crate) use foreign::{Translated, translate};
-pub(crate) use nearest::{text, with_hint};
 pub use options::JobOptions;
 use options::ProgramOptions;
 pub(crate) use options::default_ranks;
 use sections::Section;
+pub(crate) use spelling::respelt;
 
 use crate::info::Asked;
 use crate::job::JobSpec;
@@ -98,13 +96,13 @@ pub fn parse_mpjrun(
     command_line: impl IntoIterator<Item = OsString>,
 ) -> Result<Request, clap::Error> {
     let sections = sections::split(command_line.into_iter().skip(1));
-    let (parsed, notes) = first_section(sections[0].clone())?;
+    let parsed = first_section(sections[0].clone())?;
     match parsed {
         Mpjrun { command, configfile: None, .. } if command.is_empty() && sections.len() > 1 => {
             Err(refused("no program stands before the first `:`".to_owned()))
         }
         Mpjrun { completions: Some(shell), .. } => Ok(Request::Completions(script(shell))),
-        Mpjrun { info: true, options, .. } => Ok(Request::Info(options.asked())),
+        Mpjrun { info: true, options, .. } => Ok(Request::Info(options.asked().map_err(refused)?)),
         Mpjrun { configfile: Some(file), options, command, .. } => {
             if !command.is_empty() || sections.len() > 1 {
                 return Err(refused("--configfile names the programs; give none beside it".into()));
@@ -117,7 +115,7 @@ pub fn parse_mpjrun(
         }
         parsed => {
             let place = "before the first program";
-            job(parsed, notes, sections[1..].iter().map(|section| further_section(section, place)))
+            job(parsed, sections[1..].iter().map(|section| further_section(section, place)))
         }
     }
 }
@@ -131,7 +129,7 @@ fn configured(file: &Path, options: &[OsString]) -> Result<Request, clap::Error>
     let located = |number| move |error| located(error, file, number);
     let (number, section) = lines.remove(0);
     let section = options.iter().cloned().chain(section).collect();
-    let (parsed, notes) = first_section(section).map_err(located(number))?;
+    let parsed = first_section(section).map_err(located(number))?;
     let wrong = |text: &str| Err(located(number)(refused(text.to_owned())));
     if parsed.configfile.as_deref() != Some(file) {
         return wrong("a file of --configfile cannot name another one");
@@ -142,7 +140,7 @@ fn configured(file: &Path, options: &[OsString]) -> Result<Request, clap::Error>
     let further = lines.iter().map(|(number, section)| {
         further_section(section, "on the first line").map_err(located(*number))
     });
-    job(parsed, notes, further)
+    job(parsed, further)
 }
 
 /// The error, with the line in front of it that it is about.
@@ -155,50 +153,48 @@ fn located(error: clap::Error, file: &Path, line: usize) -> clap::Error {
     clap::Error::raw(error.kind(), format!("--configfile {}: line {line}: {text}", file.display()))
 }
 
-/// The job of the first program, and of those that follow it, each with what is to be noted.
+/// The job of the first program, and of those that follow it.
 fn job(
     first: Mpjrun,
-    mut notes: Vec<String>,
-    further: impl Iterator<Item = Result<(Further, Vec<String>), clap::Error>>,
+    further: impl Iterator<Item = Result<Further, clap::Error>>,
 ) -> Result<Request, clap::Error> {
     let JobOptions { program, job } = first.options;
     let mut programs = vec![(program, first.command)];
     for section in further {
-        let (Further { options, command }, more) = section?;
-        notes.extend(more);
+        let Further { options, command } = section?;
         programs.push((options, command));
     }
     let is_dry_run = job.dry_run;
-    let spec = job.programs(programs, notes).map_err(refused)?;
+    let spec = job.programs(programs).map_err(refused)?;
     Ok(if is_dry_run { Request::DryRun(spec) } else { Request::Run(spec) })
 }
 
-fn first_section(section: Section) -> Result<(Mpjrun, Vec<String>), clap::Error> {
-    let Translated { words, notes } =
-        translate(&built(Mpjrun::command()), section).map_err(refused)?;
-    Ok((Mpjrun::try_parse_from(named(words)).map_err(untipped)?, notes))
+fn first_section(section: Section) -> Result<Mpjrun, clap::Error> {
+    let words = respelt(&built(Mpjrun::command()), section).map_err(refused)?;
+    Mpjrun::try_parse_from(named(words)).map_err(with_tip)
 }
 
 /// A program behind the first one. `place` is where the options of the whole job belong.
-fn further_section(section: &Section, place: &str) -> Result<(Further, Vec<String>), clap::Error> {
+fn further_section(section: &Section, place: &str) -> Result<Further, clap::Error> {
     let all = built(Mpjrun::command());
-    let Translated { words, notes } = translate(&all, section.iter().cloned()).map_err(refused)?;
-    let parsed =
-        Further::try_parse_from(named(words)).map_err(|error| match misplaced(&error) {
-            Some(option) => {
-                refused(format!("{option} is an option of the whole job; give it {place}"))
-            }
-            None => untipped(error),
-        })?;
-    Ok((parsed, notes))
+    let words = respelt(&all, section.iter().cloned()).map_err(refused)?;
+    Further::try_parse_from(named(words)).map_err(|error| match misplaced(&error) {
+        Some(option) => refused(format!("{option} is an option of the whole job; give it {place}")),
+        None => with_tip(error),
+    })
 }
 
-/// Without clap's advice to pass an unknown option on as a value: here it would name a program.
-fn untipped(mut error: clap::Error) -> clap::Error {
+/// clap's error about an unknown option, with the one tip that helps: clap's own would pass it on as the
+/// name of a program.
+pub(crate) fn with_tip(mut error: clap::Error) -> clap::Error {
     if error.kind() == ErrorKind::UnknownArgument {
         error.remove(ContextKind::Suggested);
+        if error.get(ContextKind::SuggestedArg).is_none() {
+            let tip = "--help lists all options, with those of other launchers that are taken";
+            error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+        }
     }
-    with_hint(error)
+    error
 }
 
 /// The option of the whole job that a further program cannot have.
@@ -209,7 +205,8 @@ fn misplaced(error: &clap::Error) -> Option<&str> {
     let name = option.trim_start_matches('-');
     let whole_job = Mpjrun::augment_args(Command::new(""));
     let is_it = |arg: &Arg| {
-        arg.get_long() == Some(name)
+        let aliases = arg.get_all_aliases().unwrap_or_default();
+        arg.get_long().into_iter().chain(aliases).any(|long| long == name)
             || arg.get_short().is_some_and(|letter| name == letter.to_string())
     };
     (error.kind() == ErrorKind::UnknownArgument && whole_job.get_arguments().any(is_it))

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
-use crate::cli::{text, with_hint};
+use crate::cli::with_tip;
 
 const SEVERAL: &str = "several programs in one job are for mpjrun: mpjrun -n N A : -n M B";
 const ARGUMENTS: &str =
@@ -13,8 +13,11 @@ const ARGUMENTS: &str =
 
 /// clap's error, with a hint about a word that is no option.
 pub(super) fn with_hints(error: clap::Error) -> clap::Error {
-    let mut error = with_hint(error);
-    let unknown = text(&error, ContextKind::InvalidArg);
+    let mut error = with_tip(error);
+    let unknown = match error.get(ContextKind::InvalidArg) {
+        Some(ContextValue::String(text)) => text.clone(),
+        _ => return error,
+    };
     if error.kind() == ErrorKind::UnknownArgument && !unknown.starts_with('-') {
         let hint = if unknown == ":" { SEVERAL } else { ARGUMENTS };
         let hints = ContextValue::StyledStrs(vec![StyledStr::from(hint)]);

@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::PathBuf;
 
 use clap::Args;
 use clap::builder::{OsStringValueParser, TypedValueParser};
@@ -19,6 +20,11 @@ pub(super) struct IoOptions {
     /// with `nocopy`, instead
     #[arg(long, value_name = "LIST", value_parser = output_parser())]
     output: Vec<OutputChoice>,
+    /// The folder of Open MPI's option of this name
+    #[arg(long, value_name = "D", hide = true)]
+    output_filename: Option<PathBuf>,
+    #[arg(long, hide = true)]
+    timestamp_output: bool,
     /// Who gets the standard input: rank R, or `none`
     #[arg(long, value_name = "R", default_value = "0", value_parser = input, allow_negative_numbers = true)]
     stdin: InputChoice,
@@ -30,7 +36,7 @@ pub(super) struct IoOptions {
     #[arg(long, value_enum, value_name = "ORDER")]
     map_by: Option<MapBy>,
     /// Say where each rank runs
-    #[arg(long)]
+    #[arg(long, alias = "display-map")]
     report_bindings: bool,
     /// What happens when a rank fails: `kill` ends the job; `keep` lets the others go on to their own end,
     /// but their calls fail from the first one on that has to wait
@@ -41,7 +47,12 @@ pub(super) struct IoOptions {
 impl IoOptions {
     /// What becomes of output, where `label` is `-l`.
     pub(super) fn output(&self, label: bool) -> OutputChoice {
-        let mut choice = OutputChoice { tag: label, ..OutputChoice::default() };
+        let mut choice = OutputChoice {
+            tag: label,
+            timestamp: self.timestamp_output,
+            folder: self.output_filename.clone(),
+            nocopy: false,
+        };
         for list in self.output.iter().cloned() {
             choice.tag |= list.tag;
             choice.timestamp |= list.timestamp;

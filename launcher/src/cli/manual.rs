@@ -8,9 +8,11 @@ Several programs: `mpjrun -n 1 A : -n 4 B` is one job with A as rank 0 and B as 
 that is `:` ends a program's arguments; to pass one on, use --configfile. Options of the job stand \
 before the first program; -n, -x, --wdir, --path, --host and --hostfile count for the program that \
 follows them.\n\n\
-Options of Open MPI, MPICH and Intel MPI are translated where they mean something here (-genv, -wdir, \
--prepend-rank, ...) and noted and ignored where they are not needed (--oversubscribe, \
---allow-run-as-root, --mca, -ppn, ...). Long options may have one dash or two.\n\n\
+Of other launchers, these options are taken: -np, -c, -ppn, -perhost, -N, --npernode and --map-by \
+ppr:N:node (ranks on each host, of which there is one), -H, -hosts, -f, -machinefile, -env and -genv with \
+NAME VALUE, -wdir, -prepend-rank, --tag-output, --timestamp-output, --output-filename, --display-map, -s, and, \
+noted as not needed, --oversubscribe, --allow-run-as-root, --mca and -genvall. Long options may have one dash \
+or two.\n\n\
 Under cargo: with CARGO_TARGET_<TRIPLE>_RUNNER=\"mpjrun -n 4\", cargo run, test and bench start jobs; a \
 test program that is asked for its --list runs once, by itself.\n\n\
 Exit code: that of the first rank that failed; 128 + S if a signal S ended it, or ended mpjrun; 1 if it \

@@ -11,9 +11,7 @@ use transport_lapi::config::{self, BackendChoice, Keyword};
 
 use super::hosts;
 use super::io::IoOptions;
-use super::values::{
-    backend_words, context_count, export_parser, largest_of, rank_count, seconds, total,
-};
+use super::values::{backend_words, context_count, export_parser, rank_count, seconds, total};
 use super::variables;
 use super::vigilance::VigilanceOptions;
 use crate::info::Asked;
@@ -38,11 +36,12 @@ pub(super) struct ProgramOptions {
     /// Number of ranks; as many as there are cores for this process if not given. Also -np
     #[arg(short = 'n', long = "np", value_name = "N", value_parser = rank_count, allow_negative_numbers = true)]
     ranks: Option<usize>,
-    /// Numbers of ranks that will do, as 2,4 or FIRST:LAST:STEP; without -n the largest counts
-    #[arg(long, value_name = "LIST", value_parser = largest_of, hide = true, allow_negative_numbers = true)]
-    soft: Option<usize>,
+    /// Number of ranks on each host, of which there is one. Also -N, -ppn, -perhost
+    #[arg(long, value_name = "N", value_parser = rank_count, allow_negative_numbers = true)]
+    #[arg(aliases = ["ppn", "perhost", "npernode"])]
+    per_host: Option<usize>,
     /// Set a variable in the ranks' environment; without a value, insist that it is set here
-    #[arg(short = 'x', value_name = "NAME[=V]", value_parser = export_parser())]
+    #[arg(short = 'x', long = "env", value_name = "NAME[=V]", value_parser = export_parser())]
     export: Vec<Export>,
     /// Folder that the ranks start in; PROGRAM is still looked up from the current one
     #[arg(long, value_name = "D")]
@@ -51,11 +50,38 @@ pub(super) struct ProgramOptions {
     #[arg(long, value_name = "D")]
     path: Option<OsString>,
     /// Accepted if every host is this one
-    #[arg(long, value_name = "H", value_parser = hosts::list)]
+    #[arg(long, value_name = "H", value_parser = hosts::list, alias = "hosts")]
     host: Vec<String>,
     /// Accepted if every host in the file is this one
-    #[arg(long, value_name = "F", value_parser = hosts::file)]
+    #[arg(long, value_name = "F", value_parser = hosts::file, alias = "machinefile")]
     hostfile: Vec<String>,
+}
+
+/// Options of other launchers that have nothing to change here.
+#[derive(Debug, Clone, Args)]
+struct Needless {
+    #[arg(long, hide = true)]
+    oversubscribe: bool,
+    #[arg(long, hide = true)]
+    allow_run_as_root: bool,
+    #[arg(long, hide = true, alias = "envall")]
+    genvall: bool,
+    #[arg(long, hide = true, num_args = 2)]
+    mca: Vec<String>,
+}
+
+impl Needless {
+    /// That those which were given are not needed.
+    fn notes(&self) -> Vec<String> {
+        let options = [
+            ("--oversubscribe", self.oversubscribe),
+            ("--allow-run-as-root", self.allow_run_as_root),
+            ("--genvall", self.genvall),
+        ];
+        let given = options.iter().filter(|(_, given)| *given).map(|(name, _)| (*name).to_owned());
+        let mca = self.mca.chunks(2).map(|words| format!("--mca {}", words.join(" ")));
+        given.chain(mca).map(|option| format!("{option} is not needed")).collect()
+    }
 }
 
 /// Options of the job as a whole.
@@ -72,7 +98,7 @@ pub(super) struct WholeJob {
     #[arg(long, value_name = "NAME=V", value_parser = export_parser())]
     genv: Vec<Export>,
     /// Begin every line of output with its rank: `[3] `
-    #[arg(short = 'l')]
+    #[arg(short = 'l', long, aliases = ["prepend-rank", "tag-output"])]
     label: bool,
     /// End the job after S seconds, with exit code 124; MPIEXEC_TIMEOUT if not given
     #[arg(long, value_name = "S", value_parser = seconds, allow_negative_numbers = true)]
@@ -84,6 +110,8 @@ pub(super) struct WholeJob {
     /// Say at the end how many messages each protocol carried
     #[arg(long)]
     stats: bool,
+    #[command(flatten)]
+    needless: Needless,
     /// Check everything and print what each rank would be, but start nothing
     #[arg(long)]
     pub(super) dry_run: bool,
@@ -96,10 +124,10 @@ impl JobOptions {
         program: OsString,
         args: Vec<OsString>,
         notes: Vec<String>,
-    ) -> JobSpec {
-        let ranks = self.program.ranks().unwrap_or_else(default_ranks);
+    ) -> Result<JobSpec, String> {
+        let ranks = self.program.ranks()?.unwrap_or_else(default_ranks);
         let app = self.program.app(ranks, program, args);
-        self.job.spec(vec![app], notes)
+        Ok(self.job.spec(vec![app], notes))
     }
 
     /// Whether to start nothing.
@@ -108,17 +136,24 @@ impl JobOptions {
     }
 
     /// What `--info` tells about.
-    pub(super) fn asked(self) -> Asked {
+    pub(super) fn asked(self) -> Result<Asked, String> {
         let exports = self.job.genv.into_iter().chain(self.program.export.iter().cloned());
         let backend = self.job.backend.as_deref().and_then(BackendChoice::from_word);
-        let (ranks, contexts) = (self.program.ranks(), self.job.contexts);
-        Asked { ranks, contexts, backend, exports: exports.collect() }
+        let (ranks, contexts) = (self.program.ranks()?, self.job.contexts);
+        Ok(Asked { ranks, contexts, backend, exports: exports.collect() })
     }
 }
 
 impl ProgramOptions {
-    pub(super) fn ranks(&self) -> Option<usize> {
-        self.ranks.or(self.soft)
+    /// How many ranks were asked for, by their number or by that on each host.
+    fn ranks(&self) -> Result<Option<usize>, String> {
+        match (self.ranks, self.per_host) {
+            (Some(all), Some(each)) if all > each => Err(format!(
+                "-n {all} with {each} ranks on each host needs more hosts than this one, and ranks run on \
+                 this host only"
+            )),
+            (all, each) => Ok(all.or(each)),
+        }
     }
 
     fn app(self, ranks: usize, program: OsString, args: Vec<OsString>) -> App {
@@ -135,14 +170,13 @@ impl WholeJob {
     pub(super) fn programs(
         self,
         programs: Vec<(ProgramOptions, Vec<OsString>)>,
-        notes: Vec<String>,
     ) -> Result<JobSpec, String> {
         let is_alone = programs.len() == 1;
         let mut apps = Vec::new();
         for (options, mut command) in programs {
             let args = command.split_off(1);
             let program = command.pop().expect("clap requires at least one word");
-            let ranks = options.ranks().or_else(|| is_alone.then(default_ranks));
+            let ranks = options.ranks()?.or_else(|| is_alone.then(default_ranks));
             let ranks = ranks.ok_or_else(|| {
                 let name = program.to_string_lossy();
                 format!("of several programs each needs its number of ranks: -n N {name}")
@@ -150,10 +184,11 @@ impl WholeJob {
             apps.push(options.app(ranks, program, args));
         }
         total(apps.iter().map(|app| app.ranks))?;
-        Ok(self.spec(apps, notes))
+        Ok(self.spec(apps, Vec::new()))
     }
 
     fn spec(self, apps: Vec<App>, mut notes: Vec<String>) -> JobSpec {
+        notes.extend(self.needless.notes());
         let timeout = self.timeout.or_else(|| inherited_timeout(&mut notes));
         let spec = JobSpec {
             apps,

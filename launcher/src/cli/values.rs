@@ -32,26 +32,6 @@ pub(super) fn total(counts: impl Iterator<Item = usize>) -> Result<usize, String
     (total <= MAX_TASKS).then_some(total).ok_or_else(too_many)
 }
 
-/// The largest number of a `-soft` list: `a`, `a:b` or `a:b:step`, separated by commas.
-pub(super) fn largest_of(text: &str) -> Result<usize, String> {
-    let largest = text.split(',').map(largest_of_triplet).collect::<Option<Vec<usize>>>();
-    let largest = largest.and_then(|numbers| numbers.into_iter().max());
-    let legal = largest.filter(|count| (1..=MAX_TASKS).contains(count));
-    legal.ok_or_else(|| {
-        format!("numbers of ranks, as 2,4 or FIRST:LAST or FIRST:LAST:STEP; {}", limit_on_ranks())
-    })
-}
-
-fn largest_of_triplet(text: &str) -> Option<usize> {
-    let fields = text.split(':').map(|field| field.trim().parse().ok());
-    match *fields.collect::<Option<Vec<usize>>>()? {
-        [only] => Some(only),
-        [first, last] if first <= last => Some(last),
-        [first, last, step] if first <= last && step > 0 => Some(last - (last - first) % step),
-        _ => None,
-    }
-}
-
 pub(super) fn seconds(text: &str) -> Result<Duration, String> {
     let duration = text.parse().ok().and_then(|text| Duration::try_from_secs_f64(text).ok());
     let legal = duration.filter(|duration| !duration.is_zero() && duration.as_secs() < 1 << 32);
@@ -84,23 +64,6 @@ pub(super) fn backend_words() -> PossibleValuesParser {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_largest_of_a_soft_list_counts() {
-        for (list, largest) in
-            [("4", 4), ("2,8,4", 8), ("1:7", 7), ("1:8:3", 7), ("1,2:6:2,3", 6), ("3:3", 3)]
-        {
-            assert_eq!(largest_of(list), Ok(largest), "{list}");
-        }
-    }
-
-    #[test]
-    fn other_soft_lists_are_refused_with_their_shape() {
-        for list in ["", "x", "4:2", "1:4:0", "1:2:3:4", "0", "257", "1,", "-1"] {
-            let text = largest_of(list).expect_err(list);
-            assert!(text.contains("FIRST:LAST:STEP"), "{list}: {text}");
-        }
-    }
 
     #[test]
     fn a_rank_has_few_contexts() {
