@@ -31,7 +31,8 @@ pub use options::JobOptions;
 use options::ProgramOptions;
 pub(crate) use options::default_ranks;
 use sections::Section;
-pub(crate) use spelling::respelt;
+use spelling::respelt;
+pub(crate) use spelling::{Separated, separate};
 
 use crate::info::Asked;
 use crate::job::JobSpec;
@@ -118,6 +119,14 @@ pub fn parse_mpjrun(
             job(parsed, sections[1..].iter().map(|section| further_section(section, place)))
         }
     }
+}
+
+/// Parses options of `mpjrun`, one program and its arguments, in which a `:` is a word like any other.
+///
+/// # Errors
+/// clap's error.
+pub(crate) fn parse_program(words: Vec<OsString>) -> Result<Request, clap::Error> {
+    job(first_section(words)?, std::iter::empty())
 }
 
 /// The job of the programs in `file`, under the `options` of the command line.

@@ -62,3 +62,17 @@ pub mod tuning_file;
 mod watch;
 
 pub use error::LaunchError;
+
+/// Does what `mpjrun` was asked for, and answers its exit code.
+///
+/// # Errors
+/// [`LaunchError`] if no job was started, or not all of it.
+pub fn carry_out(request: cli::Request) -> Result<u8, LaunchError> {
+    match request {
+        cli::Request::Run(spec) if runner::is_listing(&spec) => Err(runner::become_program(&spec)),
+        cli::Request::Run(spec) => job::run(&spec),
+        cli::Request::DryRun(spec) => dry_run::tell(&spec),
+        cli::Request::Info(asked) => answer::tell(&info::text(&asked)?),
+        cli::Request::Completions(script) => answer::tell(&script),
+    }
+}

@@ -5,15 +5,14 @@
 use std::io::Write;
 use std::process::ExitCode;
 
-use mpj_launcher::cli::Request;
-use mpj_launcher::{LaunchError, answer, cli, dry_run, info, job, runner};
+use mpj_launcher::{carry_out, cli, info};
 
 fn main() -> ExitCode {
     if std::env::args_os().nth(1).is_some_and(|word| word == info::probe::WORD) {
         return probe();
     }
     let answer = match cli::parse_mpjrun(std::env::args_os()) {
-        Ok(request) => answered(request),
+        Ok(request) => carry_out(request),
         Err(error) => error.exit(),
     };
     match answer {
@@ -22,16 +21,6 @@ fn main() -> ExitCode {
             eprintln!("mpjrun: {error}");
             ExitCode::from(error.exit_code())
         }
-    }
-}
-
-fn answered(request: Request) -> Result<u8, LaunchError> {
-    match request {
-        Request::Run(spec) if runner::is_listing(&spec) => Err(runner::become_program(&spec)),
-        Request::Run(spec) => job::run(&spec),
-        Request::DryRun(spec) => dry_run::tell(&spec),
-        Request::Info(asked) => answer::tell(&info::text(&asked)?),
-        Request::Completions(script) => answer::tell(&script),
     }
 }
 

@@ -3,42 +3,27 @@
 
 #![allow(clippy::print_stderr, reason = "a program talks to its user")]
 
-use std::ffi::OsString;
-use std::os::unix::process::CommandExt;
-use std::path::Path;
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
 
-use mpj_launcher::cargo::{CargoError, Request, RunRequest};
-use mpj_launcher::{cargo, dry_run, job};
+use mpj_launcher::cargo::{self, Request};
+use mpj_launcher::carry_out;
 
 fn main() -> ExitCode {
-    let answer = match cargo::parse(std::env::args_os()) {
-        Ok(Request::Run(request)) => run(request),
-        Ok(Request::Bench(words)) => become_one("mpj-bench", &words),
-        Ok(Request::Tune(words)) => become_one("mpj-tune", &words),
+    let error = match cargo::parse(std::env::args_os()) {
+        Ok(Request::Run(request)) => request.become_cargo(),
+        Ok(Request::Bench(words)) => cargo::become_bench("mpj-bench", &words),
+        Ok(Request::Tune(words)) => cargo::become_bench("mpj-tune", &words),
+        Ok(Request::Mpjrun(request)) => {
+            return carry_out(request).map_or_else(
+                |error| {
+                    eprintln!("mpjrun: {error}");
+                    ExitCode::from(error.exit_code())
+                },
+                ExitCode::from,
+            );
+        }
         Err(error) => error.exit(),
     };
-    answer.unwrap_or_else(|error| {
-        eprintln!("cargo mpj: {error}");
-        ExitCode::from(error.exit_code())
-    })
-}
-
-fn run(request: RunRequest) -> Result<ExitCode, CargoError> {
-    let is_dry_run = request.is_dry_run();
-    let spec = request.build()?;
-    let answer = if is_dry_run { dry_run::tell(&spec) } else { job::run(&spec) };
-    Ok(match answer {
-        Ok(code) => ExitCode::from(code),
-        Err(error) => {
-            eprintln!("mpjrun: {error}");
-            ExitCode::from(error.exit_code())
-        }
-    })
-}
-
-/// Becomes this program of the benchmarks, so that signals reach it and its exit code is the user's.
-fn become_one(name: &str, words: &[OsString]) -> Result<ExitCode, CargoError> {
-    let program = cargo::build_bench(name, Path::new("."))?;
-    Err(CargoError::Bench(Command::new(program).args(words).exec()))
+    eprintln!("cargo mpj: {error}");
+    ExitCode::from(error.exit_code())
 }

@@ -1,6 +1,6 @@
 //! Parsing, and choosing among the targets of a workspace.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::*;
 
@@ -63,81 +63,49 @@ fn the_words_after_tune_are_passed_on() {
     assert_eq!(passed, words("--dry-run --help"));
 }
 
-#[test]
-fn the_command_line_of_cargo() {
-    let line = "cargo-mpj mpj run -np 3 --mca a b --release --example matmul --backend eager -l -- --size 9 -np";
-    let Request::Run(request) = parse(words(line)).expect("legal") else {
-        panic!("the subcommand is run");
-    };
-    let expected = Selection { release: true, ..named(None, Some("matmul"), None) };
-    assert_eq!(request.selection, expected);
-    assert_eq!(request.args, words("--size 9 -np"));
-    let spec = request.options.one_program("prog".into(), request.args, request.notes);
-    let spec = spec.expect("legal");
-    assert_eq!((spec.ranks(), spec.output.tag), (3, true));
-    assert_eq!(spec.notes, ["--mca a b is not needed"]);
-}
-
-#[test]
-fn options_of_cargo_build_are_passed_on() {
-    let line = "cargo-mpj mpj run -vv -q --offline --mca a b -F one --features two,three -n 2 -j 2 \
-                --profile small --manifest-path /w/two/Cargo.toml --bin=x -Z unstable -- --locked";
-    let Request::Run(request) = parse(words(line)).expect("legal") else {
-        panic!("the subcommand is run");
-    };
-    let to_build = "--features=one --features=two,three --profile=small --jobs=2 --verbose --verbose \
-                    --quiet --manifest-path=/w/two/Cargo.toml --offline -Zunstable";
-    let to_metadata = "--manifest-path=/w/two/Cargo.toml --offline -Zunstable";
-    let PassedOn { to_build: built, to_metadata: asked, .. } = &request.selection.passed_on;
-    assert_eq!((built, asked), (&words(to_build), &words(to_metadata)));
-    let folder = request.selection.passed_on.folder(Path::new("/elsewhere"));
-    assert_eq!((folder, request.args), (PathBuf::from("/w/two"), words("--locked")));
-}
-
-#[test]
-fn the_folder_is_that_of_the_manifest() {
-    let folder = |line: &str| {
-        let parsed = parse(words(&format!("cargo-mpj mpj run {line}")));
-        let Ok(Request::Run(request)) = parsed else { panic!("{line} is legal") };
-        request.selection.passed_on.folder(Path::new("/w"))
-    };
-    assert_eq!(folder("--release"), Path::new("/w"));
-    assert_eq!(folder("--manifest-path one/Cargo.toml"), Path::new("/w/one"));
-    assert_eq!(folder("--manifest-path Cargo.toml"), Path::new("/w"));
-    assert_eq!(folder("--manifest-path=/v/Cargo.toml"), Path::new("/v"));
-}
-
-#[test]
-fn a_misspelt_option_gets_a_hint() {
-    for (word, meant) in [("--ofline", "'--offline'"), ("--bakend", "'--backend'")] {
-        let line = format!("cargo-mpj mpj run {word}");
-        let text = parse(words(&line)).expect_err(word).to_string();
-        assert!(text.contains(meant), "{text}");
+fn run(line: &str) -> RunRequest {
+    match parse(words(&format!("cargo-mpj mpj run {line}"))) {
+        Ok(Request::Run(request)) => request,
+        other => panic!("{line}: {other:?}"),
     }
 }
 
 #[test]
-fn a_word_that_is_no_option_gets_another_hint() {
-    for (line, hint) in [
-        ("-n 2 --release hello", "its arguments follow `--`"),
-        ("-n 1 --bin x : -n 1 --bin y", "several programs in one job are for mpjrun"),
+fn options_of_the_job_are_told_from_those_of_cargo() {
+    let request = run(
+        "-np 3 -vv --mca a b -F one --features two,three -j 2 --release -ppn 4 --example matmul -q \
+                       --backend eager -l -Z unstable -genv A b -n4 -- --size 9 -np : --locked",
+    );
+    assert_eq!(request.selection, named(None, Some("matmul"), None));
+    let job = "--np 3 --mca a b --ppn 4 --backend eager -l --genv=A=b -n4";
+    let cargo = "-vv -F one --features two,three -j 2 --release -q -Z unstable";
+    assert_eq!((request.job, request.cargo), (words(job), words(cargo)));
+    assert_eq!(request.args, words("--size 9 -np : --locked"));
+}
+
+#[test]
+fn a_selection_may_be_spelt_in_many_ways() {
+    let expected = Selection {
+        manifest_path: Some("d/Cargo.toml".into()),
+        target: Some("t".to_owned()),
+        ..named(Some("x"), None, Some("two"))
+    };
+    for line in [
+        "--bin x -p two --manifest-path d/Cargo.toml --target t",
+        "--bin=x -ptwo --manifest-path=d/Cargo.toml --target=t",
     ] {
-        let error = parse(words(&format!("cargo-mpj mpj run {line}"))).expect_err(line);
-        let text = error.to_string();
-        assert!(text.contains(hint) && !text.contains("similar"), "{text}");
+        assert_eq!(run(line).selection, expected, "{line}");
     }
 }
 
 #[test]
-fn a_colon_among_the_arguments_is_noted() {
-    let notes = |line: &str| {
-        let parsed = parse(words(&format!("cargo-mpj mpj run {line}")));
-        let Ok(Request::Run(request)) = parsed else { panic!("{line} is legal") };
-        request.notes
+fn what_cargo_starts_is_mpjrun() {
+    let line = "cargo-mpj as-mpjrun --np 2 --label d/program a : -n 3 b";
+    let Ok(Request::Mpjrun(cli::Request::Run(spec))) = parse(words(line)) else {
+        panic!("it is a job")
     };
-    let noted = notes("-n 1 --bin x -- hello : -n 1 --bin x -- hello");
-    assert!(noted.len() == 1 && noted[0].contains("mpjrun -n N A : -n M B"), "{noted:?}");
-    assert_eq!(notes("-n 1 --bin x -- a:b"), [""; 0]);
+    assert_eq!((spec.ranks(), spec.output.tag, spec.apps.len()), (2, true, 1));
+    assert_eq!(spec.apps[0].args, words("a : -n 3 b"));
 }
 
 #[test]
@@ -148,7 +116,8 @@ fn wrong_command_lines_are_refused() {
         "cargo-mpj mpj walk",
         "cargo-mpj mpj run --bin a --example b",
         "cargo-mpj mpj run -n 0",
-        "cargo-mpj mpj run --exampel hello",
+        "cargo-mpj mpj run -n 4 -N 2",
+        "cargo-mpj mpj run -n 1 --bin x : -n 1 --bin y",
     ] {
         parse(words(line)).expect_err(line);
     }
@@ -195,33 +164,6 @@ fn what_is_not_there_is_answered_with_what_is() {
     let error = choice("/w", named(None, None, Some("four"))).expect_err("no package");
     assert_eq!(error.to_string(), "no package four in this workspace; there are: one, three, two");
     assert_eq!(error.exit_code(), 2);
-}
-
-#[test]
-fn the_executable_is_read_from_cargos_messages() {
-    let target = Target {
-        package: "one".to_owned(),
-        kind: Kind::Example,
-        name: "hello".to_owned(),
-        is_default: false,
-        is_here: false,
-    };
-    let line = |name, kind, executable: Value| {
-        let target = json!({ "name": name, "kind": [kind] });
-        json!({ "reason": "compiler-artifact", "target": target, "executable": executable })
-            .to_string()
-    };
-    let found = executable_in(&line("hello", "example", json!("/t/hello")), &target);
-    assert_eq!(found, Some(PathBuf::from("/t/hello")));
-    for other in [
-        line("hello", "bin", json!("/t/hello")),
-        line("other", "example", json!("/t/other")),
-        line("hello", "example", Value::Null),
-        "not json".to_owned(),
-        "{}".to_owned(),
-    ] {
-        assert_eq!(executable_in(&other, &target), None, "{other}");
-    }
 }
 
 #[test]

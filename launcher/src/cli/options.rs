@@ -118,21 +118,12 @@ pub(super) struct WholeJob {
 }
 
 impl JobOptions {
-    /// The job that runs `program` with `args` under these options. `notes` are passed on.
-    pub(crate) fn one_program(
-        self,
-        program: OsString,
-        args: Vec<OsString>,
-        notes: Vec<String>,
-    ) -> Result<JobSpec, String> {
-        let ranks = self.program.ranks()?.unwrap_or_else(default_ranks);
-        let app = self.program.app(ranks, program, args);
-        Ok(self.job.spec(vec![app], notes))
-    }
-
-    /// Whether to start nothing.
-    pub(crate) fn is_dry_run(&self) -> bool {
-        self.job.dry_run
+    /// Whether these options go together.
+    ///
+    /// # Errors
+    /// Names those that do not.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        self.program.ranks().map(drop)
     }
 
     /// What `--info` tells about.
@@ -184,11 +175,11 @@ impl WholeJob {
             apps.push(options.app(ranks, program, args));
         }
         total(apps.iter().map(|app| app.ranks))?;
-        Ok(self.spec(apps, Vec::new()))
+        Ok(self.spec(apps))
     }
 
-    fn spec(self, apps: Vec<App>, mut notes: Vec<String>) -> JobSpec {
-        notes.extend(self.needless.notes());
+    fn spec(self, apps: Vec<App>) -> JobSpec {
+        let mut notes = self.needless.notes();
         let timeout = self.timeout.or_else(|| inherited_timeout(&mut notes));
         let spec = JobSpec {
             apps,

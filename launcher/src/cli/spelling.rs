@@ -45,20 +45,50 @@ pub(crate) fn respelt(
             words.extend(rest);
             break;
         }
-        let option = dashed(own, word);
-        if VARIABLES.iter().any(|name| option == *name) {
-            words.push(joined(&option, &definition(own, &option, &mut rest)?));
-        } else {
-            let (at, values) = (words.len(), values_behind(own, &option));
-            words.push(option);
-            words.extend(rest.by_ref().take(values));
-            if let Some(ranks) = per_host(&words[at..]) {
-                words.truncate(at);
-                words.push(ranks);
-            }
-        }
+        words.extend(with_values(own, word, &mut rest)?);
     }
     Ok(words)
+}
+
+/// Words in two lists.
+#[derive(Debug, Default)]
+pub(crate) struct Separated {
+    /// The known options with their values, in words for clap.
+    pub(crate) known: Vec<OsString>,
+    /// All other words, as they were.
+    pub(crate) unknown: Vec<OsString>,
+}
+
+/// Separates the options that `own` has from all other words.
+///
+/// # Errors
+/// As [`respelt`].
+pub(crate) fn separate(own: &Command, words: Vec<OsString>) -> Result<Separated, String> {
+    let mut rest = words.into_iter();
+    let mut separated = Separated::default();
+    while let Some(word) = rest.next() {
+        if is_option(&word) && begins_known(own, &word) {
+            separated.known.extend(with_values(own, word, &mut rest)?);
+        } else {
+            separated.unknown.push(word);
+        }
+    }
+    Ok(separated)
+}
+
+/// An option in words for clap, with its values, which are the next words.
+fn with_values(
+    own: &Command,
+    word: OsString,
+    rest: &mut dyn Iterator<Item = OsString>,
+) -> Result<Vec<OsString>, String> {
+    let option = dashed(own, word);
+    if VARIABLES.iter().any(|name| option == *name) {
+        return Ok(vec![joined(&option, &definition(own, &option, rest)?)]);
+    }
+    let values = values_behind(own, &option);
+    let words: Vec<OsString> = std::iter::once(option).chain(rest.take(values)).collect();
+    Ok(per_host(&words).map_or(words, |ranks| vec![ranks]))
 }
 
 fn is_option(word: &OsStr) -> bool {
@@ -145,6 +175,13 @@ fn is_known(own: &Command, word: &OsStr) -> bool {
         None if is_number(&word.as_bytes()[2..]) => word.as_bytes()[1] == b'n',
         None => word.len() == 2 && of_letter(own, word.as_bytes()[1]).is_some(),
     }
+}
+
+/// Whether this is an option that clap knows, or letters of which it knows the first.
+fn begins_known(own: &Command, word: &OsStr) -> bool {
+    let word = dashed(own, word.to_owned());
+    is_known(own, &word)
+        || (word.as_bytes()[1] != b'-' && of_letter(own, word.as_bytes()[1]).is_some())
 }
 
 fn is_long(own: &Command, name: &[u8]) -> bool {
