@@ -11,7 +11,7 @@
 //! - J4: the ranks end with the thread that runs the job, even if that is killed. So do ranks behind a
 //!   wrapper script. What else a rank started ends with its group, of which a process of its own takes care
 //!   if the launcher is killed; that one ends before the ranks are reaped (K1 of `rank.rs`). What left the
-//!   group ends with the job (ST4 of `stragglers.rs`), unless it is a daemon.
+//!   group ends with the job (ST3 of `stragglers.rs`).
 
 mod flush;
 mod judge;
@@ -228,7 +228,11 @@ impl Job {
             self.turn()?;
         }
         self.input = None;
-        self.stragglers.end();
+        let daemons = self.stragglers.end();
+        if !daemons.is_empty() {
+            let daemons = daemons.join(", ");
+            self.printer.say(&format!("mpjrun: ended daemons that ranks had started: {daemons}\n"));
+        }
         self.judge_at_end();
         if self.tells_stats {
             self.printer.say(&report::stats(&self.ledger));

@@ -1,5 +1,5 @@
 //! What ranks start and what has left their groups: `timeout` in a script, a shell's job under `set -m`, an
-//! orphan in a group of its own. Owned by the job, which reaches the groups themselves by
+//! orphan in a group of its own, a daemon. Owned by the job, which reaches the groups themselves by
 //! [`crate::rank`].
 //!
 //! - ST1: while a job runs, the launcher adopts: a process that loses its parent below a rank becomes the
@@ -12,25 +12,20 @@
 //!   are known by their process group, which is a stranger's or the launcher's, where no rank is; they get no
 //!   signal, and are reaped when they have ended. Such a group keeps its number, since who was in it is not
 //!   reaped. What a stranger starts in yet another group counts as the job's once it is left.
-//! - ST3: what has lost its parent and is in another session has left on purpose: it is a daemon. It gets no
-//!   signal, but is reaped as every other. What hangs below a live process of the job is the job's in any
-//!   session. When the job is told to stop, the processes above it may end first, so from then on its session
-//!   is the job's; likewise while the job is suspended. The number of a session that has ended could at worst
-//!   be that of a daemon of the same job. What hangs in another session below a process that dies by itself,
-//!   or below the group of a rank that has ended, is left behind as a daemon.
-//! - ST4: at the end, what is left is killed and reaped until there is nothing. A process that has ended
-//!   has given its own children away before it can be reaped, and one that is being killed starts no more,
-//!   so nothing escapes. Two seconds are the limit, for what the kernel cannot end.
-//! - ST5: no signal meets a stranger. A child is signalled by its number, which is its own until this thread
+//! - ST3: at the end, what is left is killed and reaped until there is nothing, daemons too, of which the
+//!   launcher tells. A process that is killed gives its own children to the launcher before it can be reaped,
+//!   and one that is being killed starts no more, so nothing escapes. Two seconds are the limit, for what the
+//!   kernel cannot end.
+//! - ST4: no signal meets a stranger. A child is signalled by its number, which is its own until this thread
 //!   reaps it. Any other process is held by a descriptor, and is found to be below the launcher after that was
 //!   opened (PT1 of [`crate::process_table`]).
-//! - ST6: a process that is started while the others are being signalled may be missed; the end of the job
-//!   misses none (ST4). One whose parent passes the signal on, as `timeout` does, gets it twice.
-//! - ST7: where the system does not list children (PT2, `CONFIG_PROC_CHILDREN`), what has left the ranks' groups gets
+//! - ST5: a process that is started while the others are being signalled may be missed; the end of the job
+//!   misses none (ST3). One whose parent passes the signal on, as `timeout` does, gets it twice.
+//! - ST6: where the system does not list children (PT2, `CONFIG_PROC_CHILDREN`), what has left the ranks' groups gets
 //!   no signal and stays when the launcher ends. So it does after a SIGKILL to the launcher: the guard knows
 //!   groups only.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
@@ -48,6 +43,7 @@ use crate::process_table::{Entry, children, entry, own_children};
 const PAUSE: Duration = Duration::from_millis(1);
 /// At least this long passes between two looks for orphans that have ended.
 const REAP_INTERVAL: Duration = Duration::from_secs(1);
+
 /// Most walks for one signal: what starts processes faster than they are found is left to the end.
 const MOST_WALKS: usize = 8;
 
@@ -60,12 +56,8 @@ struct Adoption {
 /// See the module's head. Dropping it is [`Stragglers::end`].
 #[derive(Debug)]
 pub(crate) struct Stragglers {
-    /// The launcher's.
+    /// The launcher's session.
     session: Option<i32>,
-    /// Other sessions that are the job's now (ST3).
-    sessions: HashSet<i32>,
-    /// Whether the job was told to stop.
-    is_ending: bool,
     /// Leaders of the groups that get signals as groups.
     ranks: HashSet<Pid>,
     /// See ST2, as the next one.
@@ -88,8 +80,6 @@ impl Stragglers {
         let members = children.iter().filter_map(|child| entry(*child)).chain(own);
         Self {
             session,
-            sessions: HashSet::new(),
-            is_ending: false,
             ranks: HashSet::new(),
             strange_groups: members.map(|member| member.group).collect(),
             strangers: children.into_iter().collect(),
@@ -106,7 +96,7 @@ impl Stragglers {
 
     /// Sends `signal` to all processes of the job: `to_ranks` sends it to the ranks and their groups. A shell
     /// that sees its job stop or end goes on, so the shell comes first, and last when they are continued.
-    pub(crate) fn signal(&mut self, signal: Signal, to_ranks: impl FnOnce()) {
+    pub(crate) fn signal(&self, signal: Signal, to_ranks: impl FnOnce()) {
         let send = |processes: Vec<OwnedFd>| {
             for process in processes {
                 // It may have ended, or be another user's.
@@ -121,6 +111,7 @@ impl Stragglers {
             outside = self.outside_groups(&mut met);
         }
         to_ranks();
+        // What loses its parent meanwhile is found the next time.
         for _ in 1..MOST_WALKS {
             if outside.is_empty() {
                 break;
@@ -128,21 +119,17 @@ impl Stragglers {
             send(outside);
             outside = self.outside_groups(&mut met);
         }
-        self.is_ending |= matches!(signal, Signal::TERM | Signal::KILL);
-        if !self.is_ending && signal != Signal::STOP {
-            self.sessions.clear();
-        }
     }
 
     /// The processes of the job in no rank's group that are not in `met`, which they come into.
-    fn outside_groups(&mut self, met: &mut HashSet<Pid>) -> Vec<OwnedFd> {
+    fn outside_groups(&self, met: &mut HashSet<Pid>) -> Vec<OwnedFd> {
         let launcher = getpid();
         let mut outside = Vec::new();
         let mut seen = HashSet::new();
         let own = own_children().into_iter().filter(|child| !self.strangers.contains(child));
         let mut open: Vec<(Pid, Pid)> = own.map(|child| (launcher, child)).collect();
         while let Some((parent, pid)) = open.pop() {
-            // The order matters (ST5).
+            // The order matters (ST4).
             let Ok(process) = pidfd_open(pid, PidfdFlags::empty()) else { continue };
             let Some(entry) = entry(pid).filter(|entry| self.is_of_job(entry)) else { continue };
             let is_below = [parent, launcher].map(Pid::as_raw_pid).contains(&entry.parent);
@@ -152,7 +139,6 @@ impl Stragglers {
             let is_reached = Pid::from_raw(entry.group).is_some_and(|g| self.ranks.contains(&g));
             if !is_reached && met.insert(pid) {
                 outside.push(process);
-                self.sessions.insert(entry.session);
             }
             open.extend(children(pid).into_iter().map(|child| (pid, child)));
         }
@@ -170,17 +156,16 @@ impl Stragglers {
         }
     }
 
-    /// Ends what is left of the job (ST4), whose ranks are gone, and adopts no longer.
-    pub(crate) fn end(&mut self) {
+    /// Ends what is left of the job (ST3), whose ranks are gone, and adopts no longer. Answers which daemons
+    /// there were: processes in sessions of their own.
+    pub(crate) fn end(&mut self) -> Vec<String> {
         let until = Instant::now() + GIVE_UP;
-        if self.adoption.is_some() && self.orphans().next().is_some() {
-            // With what hangs below them in other sessions, while it does (ST3).
-            self.signal(Signal::KILL, || ());
-        }
-        while self.adoption.is_some() && self.end_orphans() && Instant::now() < until {
+        let mut daemons = BTreeSet::new();
+        while self.adoption.is_some() && self.end_orphans(&mut daemons) && Instant::now() < until {
             std::thread::sleep(PAUSE);
         }
         self.adoption = None;
+        daemons.into_iter().collect()
     }
 
     /// The children that are neither ranks nor strangers.
@@ -190,21 +175,25 @@ impl Stragglers {
             .filter(|child| !self.ranks.contains(child) && !self.strangers.contains(child))
     }
 
-    /// Whether a process below the launcher is neither a daemon (ST3) nor a stranger's (ST2).
+    /// Whether a process below the launcher is no stranger's (ST2).
     fn is_of_job(&self, process: &Entry) -> bool {
-        let is_known =
-            || self.session == Some(process.session) || self.sessions.contains(&process.session);
-        let is_daemon = process.parent == getpid().as_raw_pid() && !is_known();
-        !is_daemon && !self.strange_groups.contains(&process.group)
+        !self.strange_groups.contains(&process.group)
     }
 
     /// Kills and reaps orphans, and answers whether there may be more: there are none when nothing was left
-    /// to do (ST4).
-    fn end_orphans(&self) -> bool {
+    /// to do (ST3).
+    fn end_orphans(&self, daemons: &mut BTreeSet<String>) -> bool {
         let mut is_changed = false;
         for orphan in self.orphans() {
-            let is_ours = || entry(orphan).is_some_and(|entry| self.is_of_job(&entry));
-            is_changed |= reap(orphan) || (is_ours() && kill_process(orphan, Signal::KILL).is_ok());
+            let Some(process) = entry(orphan).filter(|process| self.is_of_job(process)) else {
+                is_changed |= reap(orphan);
+                continue;
+            };
+            if self.session != Some(process.session) && process.state != 'Z' {
+                let name = process.name.escape_debug();
+                daemons.insert(format!("{name} (process {orphan})"));
+            }
+            is_changed |= reap(orphan) || kill_process(orphan, Signal::KILL).is_ok();
         }
         is_changed
     }
