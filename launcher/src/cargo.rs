@@ -24,6 +24,7 @@ use transport_lapi::config;
 
 use crate::cli::{self, JobOptions, Separated, built, separate, with_tip};
 
+pub(crate) mod listing;
 mod runner;
 mod targets;
 

@@ -10,7 +10,10 @@
 //!           Request
 //! ```
 
+pub(crate) mod answer;
+pub(crate) mod dry_run;
 mod hosts;
+pub mod info;
 mod io;
 mod manual;
 mod options;
@@ -34,7 +37,7 @@ use sections::Section;
 use spelling::respelt;
 pub(crate) use spelling::{Separated, separate};
 
-use crate::info::Asked;
+use crate::cli::info::Asked;
 use crate::job::JobSpec;
 
 /// What `mpjrun` was asked for.

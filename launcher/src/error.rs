@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use transport_lapi::adapter::AdapterError;
 use transport_lapi::config::ConfigError;
 
-use crate::tuning_file::TuningFileError;
+use crate::host::tuning_file::TuningFileError;
 
 /// Why no rank was started, or not all of them.
 #[derive(Debug, thiserror::Error)]

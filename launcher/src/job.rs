@@ -10,12 +10,14 @@
 //! - J3: the report comes last, behind all output of the ranks.
 //! - J4: the ranks end with the thread that runs the job, even if that is killed. So do ranks behind a
 //!   wrapper script. What else a rank started ends with its group, of which a process of its own takes care
-//!   if the launcher is killed; that one ends before the ranks are reaped (K1 of `rank.rs`). What left the
-//!   group ends with the job (ST3 of `stragglers.rs`).
+//!   if the launcher is killed; that one ends before the ranks are reaped (K1 of [`crate::host::rank`]). What left the
+//!   group ends with the job (ST3 of [`crate::host::stragglers`]).
 
+pub(crate) mod exits;
 mod flush;
 mod judge;
 mod spec;
+mod suspend;
 
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
@@ -30,19 +32,18 @@ use transport_lapi::bootstrap::signals::{Signals, keep_children_waitable};
 use transport_lapi::bootstrap::spawn::DescriptorLimit;
 
 use crate::LaunchError;
-use crate::exits::{Ledger, Verdict};
-use crate::output::{Printer, Stream};
-use crate::oversight::{Occasion, Oversight};
-use crate::rank::Rank;
+use crate::job::exits::{Ledger, Verdict};
+use crate::io::output::{Printer, Stream};
+use crate::hang::oversight::{Occasion, Oversight};
+use crate::host::rank::Rank;
 use crate::report::{self, Snapshot};
-use crate::spawn::{self, Started};
-use crate::stdin::{FOREGROUND_CHECK, Forwarding, Interest};
-use crate::stragglers::Stragglers;
-use crate::suspend;
+use crate::host::spawn::{self, Started};
+use crate::io::stdin::{FOREGROUND_CHECK, Forwarding, Interest};
+use crate::host::stragglers::Stragglers;
 
-pub use crate::binding::{BindTo, Binding, MapBy};
-pub use crate::output::OutputChoice;
-pub use crate::stdin::InputChoice;
+pub use crate::host::binding::{BindTo, Binding, MapBy};
+pub use crate::io::output::OutputChoice;
+pub use crate::io::stdin::InputChoice;
 
 pub use spec::{App, Export, JobSpec, OnFailure, Vigilance};
 

@@ -38,7 +38,7 @@ mod words;
 
 use std::time::Duration;
 
-use crate::exits::{Failure, Fault, Ledger, Verdict};
+use crate::job::exits::{Failure, Fault, Ledger, Verdict};
 pub(crate) use snapshot::{Activity, Seen, Snapshot};
 use standing::Standing;
 

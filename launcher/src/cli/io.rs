@@ -7,10 +7,10 @@ use std::path::PathBuf;
 use clap::Args;
 use clap::builder::{OsStringValueParser, TypedValueParser};
 
-use crate::binding::{BindTo, Binding, MapBy};
+use crate::host::binding::{BindTo, Binding, MapBy};
 use crate::job::OnFailure;
-use crate::output::OutputChoice;
-use crate::stdin::InputChoice;
+use crate::io::output::OutputChoice;
+use crate::io::stdin::InputChoice;
 
 /// The options of this file.
 #[derive(Debug, Clone, Args)]

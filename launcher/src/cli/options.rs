@@ -14,7 +14,7 @@ use super::io::IoOptions;
 use super::values::{backend_words, context_count, export_parser, rank_count, seconds, total};
 use super::variables;
 use super::vigilance::VigilanceOptions;
-use crate::info::Asked;
+use crate::cli::info::Asked;
 use crate::job::{App, Export, JobSpec};
 
 /// How other launchers are told how long a job may run.

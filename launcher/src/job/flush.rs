@@ -11,7 +11,7 @@ use rustix::io::Errno;
 use rustix::process::Signal;
 
 use super::{ENDING, Event, Job, events};
-use crate::exits::Verdict;
+use crate::job::exits::Verdict;
 use crate::report::{self, Snapshot};
 
 /// How long a reader may take nothing once the job has to end.

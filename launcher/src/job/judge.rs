@@ -11,11 +11,11 @@ use std::time::{Duration, Instant};
 use transport_lapi::bootstrap::monotonic_nanos;
 
 use super::{Job, OnFailure, Phase};
-use crate::exits::{Decision, Verdict};
-use crate::oversight::Occasion;
-use crate::process_table::has_thread;
+use crate::job::exits::{Decision, Verdict};
+use crate::hang::oversight::Occasion;
+use crate::host::process_table::has_thread;
 use crate::report::{self, Snapshot};
-use crate::watch::Stage;
+use crate::hang::watch::Stage;
 
 /// How long ranks that are let go have to end. A deadlock is told within two seconds all the same.
 const FAREWELL: Duration = Duration::from_secs(1);

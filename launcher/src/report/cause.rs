@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::INDENT;
 use super::words::{ended_how, seconds_between, signal_words, tamed, tamed_line};
-use crate::exits::{Complaint, Ending, Failure, Fault, Ledger, Record, Verdict};
+use crate::job::exits::{Complaint, Ending, Failure, Fault, Ledger, Record, Verdict};
 
 /// Complaints told of ranks that are not the cause.
 const TOLD_COMPLAINTS: usize = 16;

@@ -2,7 +2,7 @@
 
 use transport_lapi::bootstrap::board::{Call, TaskState, Wait};
 
-use crate::watch::Doubt;
+use crate::hang::watch::Doubt;
 
 /// What was read of one rank.
 #[derive(Debug, Clone, PartialEq, Eq)]

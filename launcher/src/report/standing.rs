@@ -7,7 +7,7 @@ use transport_lapi::bootstrap::control::Queues;
 
 use super::snapshot::{Activity, Seen, Snapshot};
 use super::words::ended_how;
-use crate::exits::{Ending, Ledger, Record};
+use crate::job::exits::{Ending, Ledger, Record};
 
 /// How far a rank has come, in words that fit one rank and several.
 #[derive(Debug, Clone, Copy, Default)]
@@ -59,7 +59,7 @@ pub(super) struct Standing {
     pub(super) is_alive: bool,
     /// What its process did then, if that is known.
     activity: Option<Activity>,
-    /// Whether it was let go, and ended with code 0 (EX6 of [`crate::exits`]), which is not a script's.
+    /// Whether it was let go, and ended with code 0 (EX6 of [`crate::job::exits`]), which is not a script's.
     pub(super) ended_well: bool,
     /// Whether it has told that it communicates no more.
     has_left: bool,
@@ -185,7 +185,7 @@ fn one(rank: usize, record: &Record, snapshot: &Snapshot, stopped_at: Option<u64
     standing
 }
 
-/// Whether it ended of itself (EX4 of [`crate::exits`]).
+/// Whether it ended of itself (EX4 of [`crate::job::exits`]).
 fn ended_before(record: &Record, stopped_at: Option<u64>) -> bool {
     record.ended.is_some_and(|(_, at)| stopped_at.is_none_or(|stopped| at <= stopped))
 }

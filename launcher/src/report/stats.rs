@@ -2,7 +2,7 @@
 
 use transport_lapi::bootstrap::control::{MessageCounts, ProtocolCounts};
 
-use crate::exits::Ledger;
+use crate::job::exits::Ledger;
 
 const HEAD: [&str; 9] = [
     "rank",

@@ -17,7 +17,7 @@ use transport_lapi::bootstrap::control::{
 };
 
 use super::*;
-use crate::exits::{Decision, Ending, Failure, Fault};
+use crate::job::exits::{Decision, Ending, Failure, Fault};
 
 const START: u64 = 1_000_000_000;
 

@@ -1,5 +1,5 @@
 //! Why ranks that all wait were not found to be in deadlock: what the detector could not rule out, in the
-//! user's words. The rule itself is WD1 of [`crate::watch`].
+//! user's words. The rule itself is WD1 of [`crate::hang::watch`].
 
 use transport_lapi::bootstrap::board::TaskState;
 
@@ -7,7 +7,7 @@ use super::INDENT;
 use super::snapshot::{Activity, Snapshot};
 use super::standing::Standing;
 use super::words::ranks;
-use crate::watch::Doubt;
+use crate::hang::watch::Doubt;
 
 /// A line, where every rank that is left waits, and something speaks against a deadlock. Where nothing
 /// does, the detector has not looked often enough yet.

@@ -2,7 +2,7 @@
 
 use transport_lapi::bootstrap::board::{Call, Phase, Wait, parts_of_context};
 
-use crate::exits::Ending;
+use crate::job::exits::Ending;
 
 /// Lines told of one text that a rank has sent.
 const TOLD_LINES: usize = 20;

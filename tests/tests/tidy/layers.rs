@@ -122,7 +122,7 @@ pub const LAYERS: &[Layer] = &[
 const FENCED: &[(&str, &str)] = &[
     ("bincode", "transport-lapi/src/bootstrap/control"),
     ("ciborium", "mpjdev/src/buffer/object"),
-    ("toml", "launcher/src/tuning_file"),
+    ("toml", "launcher/src/"),
 ];
 
 /// A fenced crate is used inside its fence only.

@@ -1,7 +1,7 @@
 //! Why ranks that all wait were not found to be in deadlock.
 
 use super::*;
-use crate::watch::Doubt;
+use crate::hang::watch::Doubt;
 
 /// Two ranks that wait for each other, in doubt.
 fn doubted(doubts: [Option<Doubt>; 2]) -> Snapshot {

@@ -26,13 +26,13 @@ use transport_lapi::bootstrap::spawn::{DescriptorLimit, prepare};
 use transport_lapi::config::{self, Settings, TuningSource};
 
 use crate::LaunchError;
-use crate::binding::{BindTo, Binding, Placement, Topology};
-use crate::exits::Ending;
+use crate::host::binding::{BindTo, Binding, Placement, Topology};
+use crate::job::exits::Ending;
 use crate::job::{App, Export, JobSpec, OnFailure};
-use crate::output::Delivery;
-use crate::rank::Rank;
-use crate::stdin::{self, Forwarding, InputChoice};
-use crate::tuning_file::{self, Tuned};
+use crate::io::output::Delivery;
+use crate::host::rank::Rank;
+use crate::io::stdin::{self, Forwarding, InputChoice};
+use crate::host::tuning_file::{self, Tuned};
 
 /// A job that runs.
 pub(crate) struct Started {

@@ -67,7 +67,7 @@ use std::time::{Duration, Instant};
 
 use transport_lapi::bootstrap::board::{Blocked, Board, TaskState};
 
-use crate::process_table;
+use crate::host::process_table;
 
 /// From one look to the next.
 pub(crate) const INTERVAL: Duration = Duration::from_millis(250);

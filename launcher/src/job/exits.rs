@@ -29,7 +29,7 @@ use rustix::io::Errno;
 use transport_lapi::adapters::MAX_CONTEXTS;
 use transport_lapi::bootstrap::control::{ControlMessage, MessageCounts, Queues};
 
-use crate::output::Broken;
+use crate::io::output::Broken;
 
 /// Complaints kept per rank: the first, which may have caused the others, and the latest ones.
 const KEPT_COMPLAINTS: usize = 4;

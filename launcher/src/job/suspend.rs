@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, getpid, kill_process};
 
-use crate::process_table::{Entry, entry};
+use crate::host::process_table::{Entry, entry};
 
 /// Most processes of one group between the launcher and the one that watches over the group. It bounds
 /// the walk, since processes come and go while it lasts.

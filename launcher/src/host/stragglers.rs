@@ -1,6 +1,6 @@
 //! What ranks start and what has left their groups: `timeout` in a script, a shell's job under `set -m`, an
 //! orphan in a group of its own, a daemon. Owned by the job, which reaches the groups themselves by
-//! [`crate::rank`].
+//! [`crate::host::rank`].
 //!
 //! - ST1: while a job runs, the launcher adopts: a process that loses its parent below a rank becomes the
 //!   launcher's child, not that of the first process of the system. So all that is left of a job is found
@@ -18,7 +18,7 @@
 //!   kernel cannot end.
 //! - ST4: no signal meets a stranger. A child is signalled by its number, which is its own until this thread
 //!   reaps it. Any other process is held by a descriptor, and is found to be below the launcher after that was
-//!   opened (PT1 of [`crate::process_table`]).
+//!   opened (PT1 of [`crate::host::process_table`]).
 //! - ST5: a process that is started while the others are being signalled may be missed; the end of the job
 //!   misses none (ST3). One whose parent passes the signal on, as `timeout` does, gets it twice.
 //! - ST6: where the system does not list children (PT2, `CONFIG_PROC_CHILDREN`), what has left the ranks' groups gets
@@ -37,7 +37,7 @@ use rustix::process::{
 use rustix::thread::gettid;
 
 use crate::job::GIVE_UP;
-use crate::process_table::{Entry, children, entry, own_children};
+use crate::host::process_table::{Entry, children, entry, own_children};
 
 /// Between two looks at whether what is left at the end is gone.
 const PAUSE: Duration = Duration::from_millis(1);

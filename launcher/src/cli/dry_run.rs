@@ -6,9 +6,9 @@ use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
 
 use crate::LaunchError;
-use crate::answer;
+use crate::cli::answer;
 use crate::job::JobSpec;
-use crate::spawn::{self, Program};
+use crate::host::spawn::{self, Program};
 
 /// One line for each rank: `rank 0: cd FOLDER && env NAME=VALUE PROGRAM ARGS  # bound to processor 3`, with
 /// the folder, the variables and the processors where there are any, and the program as it was found.

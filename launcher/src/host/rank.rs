@@ -3,7 +3,7 @@
 //! - K1: the process is reaped when the rank is dropped, which is when the job is over. Until then its
 //!   number, which is also its group's, cannot be given to anybody else: neither a signal of ours nor a
 //!   get of another rank (PE2 of `transport_lapi::adapters::shm`) meets a stranger. A rank that a script
-//!   started is reaped by that, or as an orphan where the script is gone (ST2 of [`crate::stragglers`]); its
+//!   started is reaped by that, or as an orphan where the script is gone (ST2 of [`crate::host::stragglers`]); its
 //!   end is noticed by a descriptor of it.
 //! - K2: whatever happens to the launcher's own code, dropping a rank kills its group and reaps it.
 //! - K3: a process that left the group and holds the output open does not hold the launcher: what is
@@ -26,9 +26,9 @@ use rustix::process::{
 use transport_lapi::bootstrap::control::{ControlError, ControlReceiver, Incoming};
 use transport_lapi::bootstrap::monotonic_nanos;
 
-use crate::exits::Ending;
-use crate::output::{Delivery, LineBuffer, Prefix, Printer, Source, Stream, write_file};
-use crate::process_table::numbered;
+use crate::job::exits::Ending;
+use crate::io::output::{Delivery, LineBuffer, Prefix, Printer, Source, Stream, write_file};
+use crate::host::process_table::numbered;
 
 /// How long what a rank started may go on printing after the rank itself has ended, and is read.
 const LINGER: Duration = Duration::from_millis(100);

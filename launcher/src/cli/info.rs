@@ -16,9 +16,9 @@ use transport_lapi::config::{
 use crate::LaunchError;
 use crate::cli::default_ranks;
 use crate::job::Export;
-use crate::machine::Machine;
-use crate::spawn::tuning_source;
-use crate::tuning_file::{self, Tuned};
+use crate::host::machine::Machine;
+use crate::host::spawn::tuning_source;
+use crate::host::tuning_file::{self, Tuned};
 
 /// How a rank's report of its gets begins where they do not read memory.
 const BY_MESSAGES: &str = "active messages";

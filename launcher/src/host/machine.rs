@@ -1,8 +1,8 @@
 //! What a table of tuned values belongs to: the machine it was measured on.
 
 use std::fmt;
-use std::fs;
 
+use procfs::{CpuInfo, Current};
 use serde::{Deserialize, Serialize};
 
 /// A machine, as far as tuned values depend on it.
@@ -18,36 +18,17 @@ pub struct Machine {
 impl Machine {
     /// The one that this process runs on.
     pub fn here() -> Self {
-        let text = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+        let model = CpuInfo::current().ok().and_then(|info| info.model_name(0).map(str::to_owned));
+        // Where the kernel has no name for it.
+        let processor = model.unwrap_or_else(|| std::env::consts::ARCH.to_owned());
         let usable = std::thread::available_parallelism().map_or(1, usize::from);
-        Self { processor: model(&text), usable }
+        Self { processor, usable }
     }
-}
-
-/// The model that `/proc/cpuinfo` tells, or the architecture where the kernel has no name for it.
-fn model(text: &str) -> String {
-    let value = |line: &str| {
-        let (key, value) = line.split_once(':')?;
-        (key.trim() == "model name").then(|| value.trim().to_owned())
-    };
-    text.lines().find_map(value).unwrap_or_else(|| std::env::consts::ARCH.to_owned())
 }
 
 impl fmt::Display for Machine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} with {} usable", self.processor, self.usable)?;
         f.write_str(if self.usable == 1 { " processor" } else { " processors" })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_model_is_that_of_the_first_processor() {
-        let text = "processor\t: 0\nmodel name\t: Some CPU: fast\nmodel name\t: another\n";
-        assert_eq!(model(text), "Some CPU: fast");
-        assert_eq!(model("processor : 0\n"), std::env::consts::ARCH);
     }
 }

@@ -16,7 +16,7 @@ use transport_lapi::config::{
     self, Pieces, Protocol, Ranges, RangesError, Tuning, TuningError, TuningSource,
 };
 
-use crate::machine::Machine;
+use crate::host::machine::Machine;
 
 /// The format that this version reads and writes.
 const FORMAT: u32 = 1;

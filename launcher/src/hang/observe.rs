@@ -6,14 +6,14 @@
 //!   in a call.
 //! - OB2: the number of a process is the rank's claim. It only decides which file of `/proc` is read, and
 //!   nothing is said of a rank in another namespace of processes. A process that the launcher started keeps
-//!   its number until the job is over (K1 of [`crate::rank`]).
+//!   its number until the job is over (K1 of [`crate::host::rank`]).
 
 use transport_lapi::bootstrap::board::{Board, TaskState};
 use transport_lapi::bootstrap::monotonic_nanos;
 
-use crate::process_table::{numbered, threads};
+use crate::host::process_table::{numbered, threads};
 use crate::report::{Activity, Seen, Snapshot};
-use crate::watch::{self, Look};
+use crate::hang::watch::{self, Look};
 
 /// The snapshot that begins with this `look` at the board. Of a rank that has not joined yet, its process is
 /// the one of `children` that was started for it, as far as that is known.

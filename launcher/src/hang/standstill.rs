@@ -1,11 +1,11 @@
 //! Notes that a job seems to stand still: for a long time no rank has begun or ended a wait or taken in a
 //! message, at least one has a thread asleep in a call, and no rank has used its processors for more than
-//! such sleep costs. Owned by [`crate::oversight`], which gives it the time.
+//! such sleep costs. Owned by [`crate::hang::oversight`], which gives it the time.
 //!
 //! It is a hint, not a verdict, and ends nothing, since nothing in this says that the job cannot go on. A
 //! thread that is in no call may wait for the disk, the network, another process, a timer or the user,
 //! which costs no processor time, and communicate next. Where no thread can do that the job is in deadlock,
-//! and [`crate::watch`] says so. So this is for ranks in which some thread might, but most often does
+//! and [`crate::hang::watch`] says so. So this is for ranks in which some thread might, but most often does
 //! not: one of a pool, of a runtime, or one that waits for Ctrl-C; and for ranks that sleep outside of all
 //! calls while others wait for them: in a lock, for a channel or a child, or stopped by a signal. Where
 //! nobody waits in a call nobody is kept from anything, and a job that only sleeps is not told of.
@@ -23,8 +23,8 @@ use std::time::{Duration, Instant};
 
 use transport_lapi::bootstrap::board::Board;
 
-use crate::process_table::{entry, numbered};
-use crate::watch::{self, Look, Stage};
+use crate::host::process_table::{entry, numbered};
+use crate::hang::watch::{self, Look, Stage};
 
 /// How long nothing moves before that is told.
 pub(crate) const SPAN: Duration = Duration::from_secs(30);

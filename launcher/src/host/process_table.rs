@@ -1,17 +1,20 @@
 //! What the kernel's table says of processes: whose child one is, which children and threads it has, and what
-//! those do. Called where the launcher looks beyond its ranks, [`crate::suspend`] upwards and
-//! [`crate::stragglers`] downwards, and where it looks at the ranks themselves: [`crate::watch`],
-//! [`crate::standstill`], [`crate::observe`] and, for what a panic has left, `job/judge.rs`.
+//! those do. Called where the launcher looks beyond its ranks, [`crate::job::suspend`] upwards and
+//! [`crate::host::stragglers`] downwards, and where it looks at the ranks themselves: [`crate::hang::watch`],
+//! [`crate::hang::standstill`], [`crate::hang::observe`] and, for what a panic has left, `job/judge.rs`.
 //!
 //! - PT1: an answer is of a moment. A number may be another process's by the time it is used, so whoever acts
 //!   on one makes sure of it first.
 //! - PT2: the list of a thread's own children has the numbers that this process knows them by. Where `/proc` is
 //!   another namespace's it has none, as with a kernel that keeps no such lists.
-//! - PT3: no thread that was told is passed over: one that is gone when it is asked about is `None`.
+//! - PT3: no thread that was told is passed over: one that is gone when it is asked about is `None`. The
+//!   iterator over threads that `procfs` has leaves it out.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use procfs::FromRead;
+use procfs::process::Stat;
 use rustix::process::{Pid, getpid};
 use transport_lapi::bootstrap::board::bystander_name;
 
@@ -63,9 +66,18 @@ fn thread_folders(pid: Pid) -> Option<impl Iterator<Item = Option<PathBuf>>> {
     Some(folders.map(|folder| Some(folder.ok()?.path())))
 }
 
-/// What stands in the folder of a process or a thread. A name is cut off after 15 bytes, maybe inside a letter.
+/// What stands in the folder of a process or a thread.
 fn entry_in(folder: &Path) -> Option<Entry> {
-    parse(&String::from_utf8_lossy(&fs::read(folder.join("stat")).ok()?))
+    let stat = Stat::from_file(folder.join("stat")).ok()?;
+    Some(Entry {
+        number: stat.pid,
+        name: stat.comm,
+        state: stat.state,
+        parent: stat.ppid,
+        group: stat.pgrp,
+        session: stat.session,
+        ticks: stat.utime.saturating_add(stat.stime),
+    })
 }
 
 /// The children of this thread: what it has forked, and, for the first thread of a process that adopts, what
@@ -94,57 +106,11 @@ fn numbers(list: &str) -> Vec<Pid> {
     numbers.filter(|number| *number > 0).filter_map(Pid::from_raw).collect()
 }
 
-/// The line `NUMBER (NAME) STATE PARENT GROUP SESSION ...`, in which the name may have brackets. Eleven fields
-/// behind the state are the ticks of the program and those of the kernel for it.
-fn parse(line: &str) -> Option<Entry> {
-    let (number, rest) = line.split_once(" (")?;
-    let (name, rest) = rest.rsplit_once(") ")?;
-    let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
-    let field = |at: usize| fields.get(at)?.parse().ok();
-    let ticks = |at: usize| fields.get(at)?.parse::<u64>().ok();
-    Some(Entry {
-        number: number.parse().ok()?,
-        name: name.to_owned(),
-        state: fields.first()?.chars().next()?,
-        parent: field(1)?,
-        group: field(2)?,
-        session: field(3)?,
-        ticks: ticks(11)?.saturating_add(ticks(12)?),
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use rustix::thread::set_name;
 
     use super::*;
-
-    #[test]
-    fn a_name_may_contain_anything() {
-        let line = "20 (a) S (c) R 10 20 30 34816 20 4194304 99 0 0 0 70 8 1 2 20 0 1 0 5";
-        let entry = parse(line).expect("it is whole");
-        assert_eq!((entry.number, entry.name.as_str(), entry.state), (20, "a) S (c", 'R'));
-        assert_eq!((entry.parent, entry.group, entry.session), (10, 20, 30));
-        assert_eq!(entry.ticks, 78);
-    }
-
-    #[test]
-    fn a_damaged_line_is_none() {
-        let rest = "34816 20 4194304 99 0 0 0 70 8";
-        assert!(parse(&format!("20 (a) R 10 20 30 {rest}")).is_some());
-        let damaged = [
-            format!("20 (a) R x 20 30 {rest}"),
-            format!("x (a) R 10 20 30 {rest}"),
-            format!("20 (a R 10 20 30 {rest}"),
-            "20 (a) R 10 20 30 34816 20 4194304 99 0 0 0 70 x".into(),
-            "20 (a) R 10 20 30 34816 20 4194304 99 0 0 0 70".into(),
-            "20 (a) ".into(),
-            String::new(),
-        ];
-        for line in damaged {
-            assert_eq!(parse(&line), None, "{line:?}");
-        }
-    }
 
     #[test]
     fn a_bystander_has_its_own_number_in_its_name() {

@@ -8,7 +8,7 @@ use transport_lapi::config;
 
 use crate::LaunchError;
 use crate::job::{App, JobSpec};
-use crate::spawn;
+use crate::host::spawn;
 
 /// Digits of the number that cargo puts behind the name of a test program.
 const HASH_DIGITS: usize = 16;
