@@ -22,7 +22,7 @@ use clap::error::ErrorKind;
 use clap::{Args, Command as Parsing, CommandFactory, Parser, Subcommand};
 use transport_lapi::config;
 
-use crate::cli::{self, JobOptions, Separated, built, separate, with_tip};
+use crate::cli::{self, JobOptions, Separated, TIP, built, separate, with_tip};
 
 pub(crate) mod listing;
 mod runner;
@@ -145,7 +145,8 @@ pub fn parse(command_line: impl IntoIterator<Item = OsString>) -> Result<Request
     } else {
         line.extend(words);
     }
-    let CargoMpj::Mpj(parsed) = CargoMpj::try_parse_from(line).map_err(with_tip)?;
+    let CargoMpj::Mpj(parsed) =
+        CargoMpj::try_parse_from(line).map_err(|error| with_tip(error, TIP))?;
     Ok(match parsed {
         Mpj::Run { selection, options, args } => {
             options.check().map_err(refused)?;

@@ -26,8 +26,9 @@ mod vigilance;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{Arg, Args, Command, CommandFactory, Parser};
+use clap::{Command, CommandFactory, Parser};
 use clap_complete::Shell;
 
 pub use options::JobOptions;
@@ -183,46 +184,29 @@ fn job(
 
 fn first_section(section: Section) -> Result<Mpjrun, clap::Error> {
     let words = respelt(&built(Mpjrun::command()), section).map_err(refused)?;
-    Mpjrun::try_parse_from(named(words)).map_err(with_tip)
+    Mpjrun::try_parse_from(named(words)).map_err(|error| with_tip(error, TIP))
 }
 
 /// A program behind the first one. `place` is where the options of the whole job belong.
 fn further_section(section: &Section, place: &str) -> Result<Further, clap::Error> {
     let all = built(Mpjrun::command());
     let words = respelt(&all, section.iter().cloned()).map_err(refused)?;
-    Further::try_parse_from(named(words)).map_err(|error| match misplaced(&error) {
-        Some(option) => refused(format!("{option} is an option of the whole job; give it {place}")),
-        None => with_tip(error),
-    })
+    let tip = "of the options, only those of a program stand here; those of the whole job stand ";
+    Further::try_parse_from(named(words)).map_err(|error| with_tip(error, &[tip, place].concat()))
 }
+
+/// The tip about an option that nobody knows.
+pub(crate) const TIP: &str =
+    "--help lists all options, with those of other launchers that are taken";
 
 /// clap's error about an unknown option, with the one tip that helps: clap's own would pass it on as the
 /// name of a program.
-pub(crate) fn with_tip(mut error: clap::Error) -> clap::Error {
+pub(crate) fn with_tip(mut error: clap::Error, tip: &str) -> clap::Error {
     if error.kind() == ErrorKind::UnknownArgument {
-        error.remove(ContextKind::Suggested);
-        if error.get(ContextKind::SuggestedArg).is_none() {
-            let tip = "--help lists all options, with those of other launchers that are taken";
-            error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
-        }
+        let tip = ContextValue::StyledStrs(vec![StyledStr::from(tip.to_owned())]);
+        error.insert(ContextKind::Suggested, tip);
     }
     error
-}
-
-/// The option of the whole job that a further program cannot have.
-fn misplaced(error: &clap::Error) -> Option<&str> {
-    let Some(ContextValue::String(option)) = error.get(ContextKind::InvalidArg) else {
-        return None;
-    };
-    let name = option.trim_start_matches('-');
-    let whole_job = Mpjrun::augment_args(Command::new(""));
-    let is_it = |arg: &Arg| {
-        let aliases = arg.get_all_aliases().unwrap_or_default();
-        arg.get_long().into_iter().chain(aliases).any(|long| long == name)
-            || arg.get_short().is_some_and(|letter| name == letter.to_string())
-    };
-    (error.kind() == ErrorKind::UnknownArgument && whole_job.get_arguments().any(is_it))
-        .then_some(option)
 }
 
 /// The words with the name in front of them that clap expects.

@@ -32,14 +32,14 @@ use transport_lapi::bootstrap::signals::{Signals, keep_children_waitable};
 use transport_lapi::bootstrap::spawn::DescriptorLimit;
 
 use crate::LaunchError;
-use crate::job::exits::{Ledger, Verdict};
-use crate::io::output::{Printer, Stream};
 use crate::hang::oversight::{Occasion, Oversight};
 use crate::host::rank::Rank;
-use crate::report::{self, Snapshot};
 use crate::host::spawn::{self, Started};
-use crate::io::stdin::{FOREGROUND_CHECK, Forwarding, Interest};
 use crate::host::stragglers::Stragglers;
+use crate::io::output::{Printer, Stream};
+use crate::io::stdin::{FOREGROUND_CHECK, Forwarding, Interest};
+use crate::job::exits::{Ledger, Verdict};
+use crate::report::{self, Snapshot};
 
 pub use crate::host::binding::{BindTo, Binding, MapBy};
 pub use crate::io::output::OutputChoice;

@@ -39,7 +39,9 @@ pub use host::{machine, tuning_file};
 /// [`LaunchError`] if no job was started, or not all of it.
 pub fn carry_out(request: cli::Request) -> Result<u8, LaunchError> {
     match request {
-        cli::Request::Run(spec) if cargo::listing::is_listing(&spec) => Err(cargo::listing::become_program(&spec)),
+        cli::Request::Run(spec) if cargo::listing::is_listing(&spec) => {
+            Err(cargo::listing::become_program(&spec))
+        }
         cli::Request::Run(spec) => job::run(&spec),
         cli::Request::DryRun(spec) => cli::dry_run::tell(&spec),
         cli::Request::Info(asked) => cli::answer::tell(&cli::info::text(&asked)?),

@@ -5,8 +5,8 @@
 use std::io::Write;
 use std::process::ExitCode;
 
-use mpj_launcher::cli::{self, info};
 use mpj_launcher::carry_out;
+use mpj_launcher::cli::{self, info};
 
 fn main() -> ExitCode {
     if std::env::args_os().nth(1).is_some_and(|word| word == info::probe::WORD) {

@@ -15,7 +15,7 @@
 //!                                           └── queues     both queues of each rank
 //! ```
 //!
-//! [`stats()`] is the table of `--stats`.
+//! [`stats`] is the table of `--stats`.
 //!
 //! - RE1: everything read from the segment or told by a rank is a claim. Ranks and lengths in it index
 //!   nothing before they were compared; sums and differences saturate.
@@ -23,6 +23,7 @@
 //!   and each text one of bytes: what is left out is counted.
 
 mod cause;
+mod columns;
 mod gatherings;
 mod graph;
 mod misses;
@@ -38,9 +39,13 @@ mod words;
 
 use std::time::Duration;
 
+use crate::io::output::Broken;
 use crate::job::exits::{Failure, Fault, Ledger, Verdict};
+pub(crate) use cause::in_brief;
+pub(crate) use columns::aligned;
 pub(crate) use snapshot::{Activity, Seen, Snapshot};
 use standing::Standing;
+pub(crate) use stats::text as stats;
 
 /// Every line but the first of a report begins with this.
 const INDENT: &str = "mpjrun:   ";
@@ -56,8 +61,8 @@ pub(crate) fn of_verdict(
     let headline = cause::headline(ledger, verdict);
     let mut standings = standing::told(ledger, snapshot, Some(stopped_at));
     let what_follows = match verdict {
-        Verdict::OutputClosed => return String::new(),
-        Verdict::OutputRefused(_) | Verdict::FileRefused(_) => String::new(),
+        Verdict::Output(Broken::Closed) => return String::new(),
+        Verdict::Output(_) => String::new(),
         Verdict::Failed(failure) => {
             // The headline is about it.
             let said = cause::complaints_of(&ledger.records()[failure.rank]);
@@ -80,16 +85,6 @@ pub(crate) fn of_verdict(
 pub(crate) fn cause(ledger: &Ledger, failure: Failure) -> String {
     let headline = cause::headline(ledger, Verdict::Failed(failure));
     headline + &cause::complaints_of(&ledger.records()[failure.rank])
-}
-
-/// What the protocols did on each rank.
-pub(crate) fn stats(ledger: &Ledger) -> String {
-    stats::text(ledger)
-}
-
-/// Why the job ended, in a sentence, where its exit code does not say it all.
-pub(crate) fn in_brief(ledger: &Ledger, verdict: Verdict) -> Option<String> {
-    cause::in_brief(ledger, verdict)
 }
 
 /// The state of a job that goes on, for who asked for it by a signal.

@@ -7,8 +7,8 @@ use std::path::Path;
 use transport_lapi::config;
 
 use crate::LaunchError;
-use crate::job::{App, JobSpec};
 use crate::host::spawn;
+use crate::job::{App, JobSpec};
 
 /// Digits of the number that cargo puts behind the name of a test program.
 const HASH_DIGITS: usize = 16;

@@ -7,8 +7,8 @@ use std::os::unix::ffi::OsStrExt;
 
 use crate::LaunchError;
 use crate::cli::answer;
-use crate::job::JobSpec;
 use crate::host::spawn::{self, Program};
+use crate::job::JobSpec;
 
 /// One line for each rank: `rank 0: cd FOLDER && env NAME=VALUE PROGRAM ARGS  # bound to processor 3`, with
 /// the folder, the variables and the processors where there are any, and the program as it was found.

@@ -3,8 +3,6 @@
 
 pub mod probe;
 
-use std::fmt::Write;
-
 use transport_lapi::adapter::Caps;
 use transport_lapi::adapters::segment_bytes;
 use transport_lapi::adapters::shm::caps_of;
@@ -15,10 +13,11 @@ use transport_lapi::config::{
 
 use crate::LaunchError;
 use crate::cli::default_ranks;
-use crate::job::Export;
 use crate::host::machine::Machine;
 use crate::host::spawn::tuning_source;
 use crate::host::tuning_file::{self, Tuned};
+use crate::job::Export;
+use crate::report::aligned;
 
 /// How a rank's report of its gets begins where they do not read memory.
 const BY_MESSAGES: &str = "active messages";
@@ -44,13 +43,8 @@ impl Asked {
     }
 }
 
-/// A line of the table of settings.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Row {
-    name: String,
-    value: String,
-    origin: String,
-}
+/// A line of the table of settings: name, value and origin.
+type Row = Vec<String>;
 
 /// The text for what was `asked`, with the environment of this process.
 ///
@@ -71,7 +65,7 @@ pub fn text(asked: &Asked) -> Result<String, LaunchError> {
     let (caps, bytes) = (caps_of(ranks)?, segment_bytes(ranks, contexts)?);
     let mut text = format!("mpjrun {}\nmachine: {}\n", env!("CARGO_PKG_VERSION"), Machine::here());
     text += "\nsettings\n";
-    text += &table(&rows);
+    text += &aligned("  ", &rows, |_| false);
     text += &adapter(&caps, ranks, contexts, bytes);
     let said = probe::report(asked);
     text += &get(&said);
@@ -85,7 +79,7 @@ pub fn text(asked: &Asked) -> Result<String, LaunchError> {
 }
 
 fn row(name: &str, value: String, origin: &str) -> Row {
-    Row { name: name.to_owned(), value, origin: origin.to_owned() }
+    vec![name.to_owned(), value, origin.to_owned()]
 }
 
 /// The row of a number that `option` sets if it is `given`.
@@ -119,17 +113,6 @@ fn rows_of_tuning(tuned: &Tuned) -> Vec<Row> {
     let mut field = || fields.next().unwrap_or_default().replace(',', ", ");
     let names = ["protocols", "pieces.whole_up_to", "pieces", "wait.spin"];
     names.map(|name| row(name, field(), &origin)).into()
-}
-
-/// The rows, the columns aligned.
-fn table(rows: &[Row]) -> String {
-    let width = |text: fn(&Row) -> &str| rows.iter().map(|row| text(row).len()).max().unwrap_or(0);
-    let (names, values) = (width(|row| &row.name), width(|row| &row.value));
-    let mut text = String::new();
-    for Row { name, value, origin } in rows {
-        writeln!(text, "  {name:names$}  {value:values$}  {origin}").expect("strings grow");
-    }
-    text
 }
 
 fn adapter(caps: &Caps, ranks: usize, contexts: usize, bytes: usize) -> String {

@@ -8,9 +8,9 @@ use clap::Args;
 use clap::builder::{OsStringValueParser, TypedValueParser};
 
 use crate::host::binding::{BindTo, Binding, MapBy};
-use crate::job::OnFailure;
 use crate::io::output::OutputChoice;
 use crate::io::stdin::InputChoice;
+use crate::job::OnFailure;
 
 /// The options of this file.
 #[derive(Debug, Clone, Args)]

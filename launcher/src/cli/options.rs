@@ -17,9 +17,6 @@ use super::vigilance::VigilanceOptions;
 use crate::cli::info::Asked;
 use crate::job::{App, Export, JobSpec};
 
-/// How other launchers are told how long a job may run.
-const MPIEXEC_TIMEOUT: &str = "MPIEXEC_TIMEOUT";
-
 /// Options of a job with its first program.
 #[derive(Debug, Clone, Args)]
 pub struct JobOptions {
@@ -100,7 +97,7 @@ pub(super) struct WholeJob {
     /// Begin every line of output with its rank: `[3] `
     #[arg(short = 'l', long, aliases = ["prepend-rank", "tag-output"])]
     label: bool,
-    /// End the job after S seconds, with exit code 124; MPIEXEC_TIMEOUT if not given
+    /// End the job after S seconds, with exit code 124
     #[arg(long, value_name = "S", value_parser = seconds, allow_negative_numbers = true)]
     timeout: Option<Duration>,
     #[command(flatten)]
@@ -180,7 +177,6 @@ impl WholeJob {
 
     fn spec(self, apps: Vec<App>) -> JobSpec {
         let mut notes = self.needless.notes();
-        let timeout = self.timeout.or_else(|| inherited_timeout(&mut notes));
         let spec = JobSpec {
             apps,
             exports: self.genv,
@@ -190,7 +186,7 @@ impl WholeJob {
             input: self.io.input(),
             binding: self.io.binding(),
             on_failure: self.io.on_failure,
-            timeout,
+            timeout: self.timeout,
             vigilance: self.vigilance.vigilance(),
             stats: self.stats,
             notes: Vec::new(),
@@ -200,18 +196,6 @@ impl WholeJob {
         notes.extend(variables::notes(names.map(|name| name.to_string_lossy().into_owned())));
         JobSpec { notes, ..spec }
     }
-}
-
-/// The limit that the environment sets, as it does for other launchers: 0 and less mean none.
-fn inherited_timeout(notes: &mut Vec<String>) -> Option<Duration> {
-    let value = config::inherited(MPIEXEC_TIMEOUT)?;
-    let text = value.to_string_lossy();
-    let limit = seconds(text.trim());
-    let is_none = text.trim().parse::<f64>().is_ok_and(|number| number <= 0.0);
-    if let (Err(legal), false) = (&limit, is_none) {
-        notes.push(format!("{MPIEXEC_TIMEOUT}={text} is ignored: legal is {legal}"));
-    }
-    limit.ok()
 }
 
 /// As many as there are processors for this process.

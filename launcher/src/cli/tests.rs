@@ -87,7 +87,7 @@ fn what_is_wrong_with_several_programs_is_said() {
     let options = ["-l", "--timeout 3", "-timeout 3", "--genv A=1", "--backend eager", "--dry-run"];
     for option in options {
         let (_, text) = refusal(&format!("-n 1 a : -n 1 {option} b"));
-        assert!(text.contains("is an option of the whole job"), "{text}");
+        assert!(text.contains("those of the whole job stand before the first program"), "{text}");
         assert!(text.contains(option.split(' ').next().unwrap().trim_start_matches('-')), "{text}");
     }
     let (_, text) = refusal("-n 2 a : b");
@@ -122,11 +122,7 @@ fn a_file_names_the_programs() {
         ("a 'b\n", "", "line 1: a quote is not closed"),
         ("# a\n", "", "no line names a program"),
         ("--configfile other a\n", "", "cannot name another one"),
-        (
-            "a\n\n-n 1 -l b\n",
-            "",
-            "line 3: -l is an option of the whole job; give it on the first line",
-        ),
+        ("a\n\n-n 1 -l b\n", "", "line 3: unexpected argument '-l' found"),
         ("# a\n-n x a\n", "", "programs: line 2: invalid value 'x' for '--np <N>'"),
         ("a\n-genv b\n", "", "programs: line 2: --genv: a value is missing"),
         ("a\n-n 2\n", "", "line 2: the following required arguments were not provided"),
@@ -297,7 +293,7 @@ fn an_unknown_option_gets_a_suggestion() {
         ("-n 1 p : -n 1 --wdri /tmp q", "'--wdir'"),
         ("-gpu p", "--help lists all options"),
         ("-z prog", "--help lists all options"),
-        ("-n 1 p : -n 1 -z q", "--help lists all options"),
+        ("-n 1 p : -n 1 -z q", "before the first program"),
     ] {
         let (kind, text) = refusal(line);
         assert_eq!(kind, ErrorKind::UnknownArgument, "{line}");

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use transport_lapi::config::{self, PREFIX, SETTINGS};
+use transport_lapi::config;
 
 /// A note for each of these `names` of variables that is unknown.
 pub(super) fn notes(names: impl IntoIterator<Item = String>) -> Vec<String> {
@@ -12,23 +12,9 @@ pub(super) fn notes(names: impl IntoIterator<Item = String>) -> Vec<String> {
     unknown.iter().map(|name| note(name)).collect()
 }
 
-/// How alike two words have to be, from 0 to 1, by the measure that clap uses for options.
-const ALIKE: f64 = 0.8;
-
-/// The one of the `known` words that is most like `word`, if one is like it. A letter is like no word.
-fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let measured = known.into_iter().map(|known| (strsim::jaro(word, known), known));
-    let alike = measured.filter(|(alike, _)| *alike > ALIKE && word.len() > 1);
-    alike.max_by(|(a, _), (b, _)| a.total_cmp(b)).map(|(_, known)| known)
-}
-
 fn note(name: &str) -> String {
-    let known = SETTINGS.iter().filter_map(|row| row.name.strip_prefix(PREFIX));
-    let advice = match nearest(name.strip_prefix(PREFIX).unwrap_or(name), known) {
-        Some(meant) => format!("did you mean {PREFIX}{meant}?"),
-        None => "mpjrun --help lists those that ranks read".to_owned(),
-    };
-    format!("unknown variable {} is ignored; {advice}", name.escape_debug())
+    let name = name.escape_debug();
+    format!("unknown variable {name} is ignored; mpjrun --help lists those that ranks read")
 }
 
 #[cfg(test)]
@@ -39,8 +25,8 @@ mod tests {
     fn an_unknown_variable_is_noted_once() {
         let names = ["MPJ_WAT", "PATH", "MPJ_GET", "MPJ_X", "MPJ_WAT", "MPJ_BACKND"];
         let expected = [
-            "unknown variable MPJ_BACKND is ignored; did you mean MPJ_BACKEND?",
-            "unknown variable MPJ_WAT is ignored; did you mean MPJ_WAIT?",
+            "unknown variable MPJ_BACKND is ignored; mpjrun --help lists those that ranks read",
+            "unknown variable MPJ_WAT is ignored; mpjrun --help lists those that ranks read",
             "unknown variable MPJ_X is ignored; mpjrun --help lists those that ranks read",
         ];
         assert_eq!(notes(names.map(str::to_owned)), expected);

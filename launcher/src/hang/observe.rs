@@ -11,9 +11,9 @@
 use transport_lapi::bootstrap::board::{Board, TaskState};
 use transport_lapi::bootstrap::monotonic_nanos;
 
+use crate::hang::watch::{self, Look};
 use crate::host::process_table::{numbered, threads};
 use crate::report::{Activity, Seen, Snapshot};
-use crate::hang::watch::{self, Look};
 
 /// The snapshot that begins with this `look` at the board. Of a rank that has not joined yet, its process is
 /// the one of `children` that was started for it, as far as that is known.

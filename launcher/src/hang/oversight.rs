@@ -14,12 +14,12 @@ use transport_lapi::TaskId;
 use transport_lapi::adapter::AdapterError;
 use transport_lapi::bootstrap::board::{Board, TaskState, parts_of_context};
 
-use crate::job::exits::Verdict;
-use crate::job::Vigilance;
 use crate::hang::observe;
-use crate::report::Snapshot;
 use crate::hang::standstill::Standstill;
 use crate::hang::watch::{self, Finding, Look, Stage, Watch};
+use crate::job::Vigilance;
+use crate::job::exits::Verdict;
+use crate::report::Snapshot;
 
 /// How long ranks have to tell their queues. Those that wait or poll do it at once.
 const PATIENCE: Duration = Duration::from_millis(250);

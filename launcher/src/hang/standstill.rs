@@ -23,8 +23,8 @@ use std::time::{Duration, Instant};
 
 use transport_lapi::bootstrap::board::Board;
 
-use crate::host::process_table::{entry, numbered};
 use crate::hang::watch::{self, Look, Stage};
+use crate::host::process_table::{entry, numbered};
 
 /// How long nothing moves before that is told.
 pub(crate) const SPAN: Duration = Duration::from_secs(30);

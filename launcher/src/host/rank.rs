@@ -26,9 +26,9 @@ use rustix::process::{
 use transport_lapi::bootstrap::control::{ControlError, ControlReceiver, Incoming};
 use transport_lapi::bootstrap::monotonic_nanos;
 
-use crate::job::exits::Ending;
-use crate::io::output::{Delivery, LineBuffer, Prefix, Printer, Source, Stream, write_file};
 use crate::host::process_table::numbered;
+use crate::io::output::{Delivery, LineBuffer, Prefix, Printer, Source, Stream, write_file};
+use crate::job::exits::Ending;
 
 /// How long what a rank started may go on printing after the rank itself has ended, and is read.
 const LINGER: Duration = Duration::from_millis(100);

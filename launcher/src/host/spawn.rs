@@ -12,7 +12,6 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{Access, access};
 use rustix::io::Errno;
 use transport_lapi::TaskId;
@@ -27,12 +26,12 @@ use transport_lapi::config::{self, Settings, TuningSource};
 
 use crate::LaunchError;
 use crate::host::binding::{BindTo, Binding, Placement, Topology};
+use crate::host::rank::Rank;
+use crate::host::tuning_file::{self, Tuned};
+use crate::io::output::Delivery;
+use crate::io::stdin::{self, Forwarding, InputChoice};
 use crate::job::exits::Ending;
 use crate::job::{App, Export, JobSpec, OnFailure};
-use crate::io::output::Delivery;
-use crate::host::rank::Rank;
-use crate::io::stdin::{self, Forwarding, InputChoice};
-use crate::host::tuning_file::{self, Tuned};
 
 /// A job that runs.
 pub(crate) struct Started {
@@ -211,18 +210,8 @@ impl<'a> Prepared<'a> {
 /// Notices which ranks have ended while others were being started, so that the first failure in time
 /// is known, and answers whether one of them failed.
 fn has_failure(ranks: &mut [Rank]) -> bool {
-    let watched = ranks.iter().map(|rank| PollFd::from_borrowed_fd(rank.pidfd(), PollFlags::IN));
-    let mut watched: Vec<PollFd<'_>> = watched.collect();
-    let now = Timespec { tv_sec: 0, tv_nsec: 0 };
-    if !poll(&mut watched, Some(&now)).is_ok_and(|ready| ready > 0) {
-        return false;
-    }
-    let ready: Vec<bool> = watched.iter().map(|entry| !entry.revents().is_empty()).collect();
-    let mut failed = false;
-    for (rank, _) in ranks.iter_mut().zip(ready).filter(|(_, ready)| *ready) {
-        failed |= rank.notice_ending().is_some_and(|(ending, _)| ending != Ending::Code(0));
-    }
-    failed
+    let endings = ranks.iter_mut().filter_map(Rank::notice_ending);
+    endings.filter(|(ending, _)| *ending != Ending::Code(0)).count() > 0
 }
 
 fn exported(export: &Export) -> Result<(OsString, OsString), LaunchError> {

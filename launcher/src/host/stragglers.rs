@@ -36,8 +36,8 @@ use rustix::process::{
 };
 use rustix::thread::gettid;
 
-use crate::job::GIVE_UP;
 use crate::host::process_table::{Entry, children, entry, own_children};
+use crate::job::GIVE_UP;
 
 /// Between two looks at whether what is left at the end is gone.
 const PAUSE: Duration = Duration::from_millis(1);

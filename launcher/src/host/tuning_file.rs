@@ -7,7 +7,7 @@
 //!   somebody else's, found by a `HOME` that stayed when the user changed.
 
 use std::fs::{self, File};
-use std::io::{self, Read, Write};
+use std::io::{self, ErrorKind, Read, Write};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
@@ -155,35 +155,16 @@ pub fn load(source: &TuningSource) -> Result<Tuned, TuningFileError> {
     match read(&path, &Machine::here()) {
         Ok(tuning) => Ok(Tuned { tuning, file: Some(path), note: None }),
         Err(Problem::Read(error)) if *source == TuningSource::User => {
-            match Unread::of(error.kind(), is_link(&path)) {
-                Unread::Absent => Ok(built_in),
-                Unread::Foreign => Ok(Tuned { note: Some(passed_over(&path, &error)), ..built_in }),
-                Unread::Broken => Err(TuningFileError { path, problem: Problem::Read(error) }),
+            match error.kind() {
+                // A link that leads nowhere was made for a file that its maker misses.
+                ErrorKind::NotFound | ErrorKind::NotADirectory if !is_link(&path) => Ok(built_in),
+                ErrorKind::PermissionDenied => {
+                    Ok(Tuned { note: Some(passed_over(&path, &error)), ..built_in })
+                }
+                _ => Err(TuningFileError { path, problem: Problem::Read(error) }),
             }
         }
         Err(problem) => Err(TuningFileError { path, problem }),
-    }
-}
-
-/// What it means that the user's own file, which nobody named, was not read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Unread {
-    /// There is none.
-    Absent,
-    /// It is not for this user (TF2).
-    Foreign,
-    /// There is one, or what looks like one, and something is wrong with it.
-    Broken,
-}
-
-impl Unread {
-    /// A link that leads nowhere was made for a file that its maker misses.
-    fn of(kind: io::ErrorKind, is_link: bool) -> Self {
-        match kind {
-            io::ErrorKind::NotFound | io::ErrorKind::NotADirectory if !is_link => Self::Absent,
-            io::ErrorKind::PermissionDenied => Self::Foreign,
-            _ => Self::Broken,
-        }
     }
 }
 

@@ -19,6 +19,7 @@ use std::collections::VecDeque;
 use std::io::Write;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::PathBuf;
+use std::time::SystemTime;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::fstat;
@@ -28,12 +29,10 @@ use crate::LaunchError;
 
 mod folder;
 mod lines;
-mod prefix;
 mod sink;
 
 pub(crate) use folder::{Files, Folder, write_file};
 pub(crate) use lines::LineBuffer;
-pub(crate) use prefix::Prefix;
 use sink::{Kind, Sink};
 
 /// Bytes per write, which a writable pipe takes without blocking: PIPE_BUF of Linux.
@@ -81,6 +80,22 @@ pub struct OutputChoice {
     pub nocopy: bool,
 }
 
+/// What the lines of one rank begin with.
+#[derive(Debug, Clone)]
+pub(crate) struct Prefix {
+    label: String,
+    timestamp: bool,
+}
+
+impl Prefix {
+    /// The text for lines that come now. The time is that of the launcher, in UTC, so that lines of all
+    /// ranks can be sorted by it.
+    pub(crate) fn text(&self) -> String {
+        let now = self.timestamp.then(|| humantime::format_rfc3339_millis(SystemTime::now()));
+        now.map_or(String::new(), |now| format!("{now} ")) + &self.label
+    }
+}
+
 /// Where the output of one rank goes, and how.
 #[derive(Debug)]
 pub(crate) struct Delivery {
@@ -103,7 +118,9 @@ impl OutputChoice {
         let delivery = |rank| {
             let files = folder.map(|folder| folder.files_of(rank)).transpose()?;
             let is_shown = files.is_none() || !self.nocopy;
-            Ok(Delivery { prefix: Prefix::new(self, rank), files, is_shown })
+            let label = if self.tag { format!("[{rank}] ") } else { String::new() };
+            let prefix = Prefix { label, timestamp: self.timestamp };
+            Ok(Delivery { prefix, files, is_shown })
         };
         (0..ranks).map(delivery).collect()
     }
@@ -182,9 +199,9 @@ impl Queue {
 /// The launcher's two streams.
 #[derive(Debug)]
 pub(crate) struct Printer {
-    out: Queue,
-    /// `None` where both streams are the same file, which then has one queue (O1).
-    err: Option<Queue>,
+    /// That of standard output, and that of standard error, unless both streams are the same file, which then
+    /// has one queue (O1).
+    queues: Vec<Queue>,
     /// Whether no newline is added (O2).
     is_exact: bool,
     /// Why a file of `--output dir=` could not be written.
@@ -195,22 +212,21 @@ impl Printer {
     /// For a job whose bytes pass as they are, or not: [`OutputChoice::is_exact`].
     pub(crate) fn new(is_exact: bool) -> Self {
         let apart = !is_same_file(sink::own(Stream::Out), sink::own(Stream::Err));
-        let err = apart.then(|| Queue::new(Stream::Err));
-        Self { out: Queue::new(Stream::Out), err, is_exact, refused_file: None }
+        let queues = [Stream::Out, Stream::Err].map(Queue::new).into_iter();
+        Self { queues: queues.take(1 + usize::from(apart)).collect(), is_exact, refused_file: None }
+    }
+
+    fn place(&self, stream: Stream) -> usize {
+        usize::from(stream == Stream::Err).min(self.queues.len() - 1)
     }
 
     fn queue(&mut self, stream: Stream) -> &mut Queue {
-        match (stream, &mut self.err) {
-            (Stream::Err, Some(err)) => err,
-            _ => &mut self.out,
-        }
+        let place = self.place(stream);
+        &mut self.queues[place]
     }
 
     fn queue_of(&self, stream: Stream) -> &Queue {
-        match (stream, &self.err) {
-            (Stream::Err, Some(err)) => err,
-            _ => &self.out,
-        }
+        &self.queues[self.place(stream)]
     }
 
     /// Queues what comes from `source`, with `prefix` at the start of every line. The open line of another
@@ -273,7 +289,7 @@ impl Printer {
 
     /// The descriptors that something waits for.
     pub(crate) fn wanting(&self) -> impl Iterator<Item = (Stream, BorrowedFd<'_>)> {
-        let queues = std::iter::once(&self.out).chain(&self.err);
+        let queues = self.queues.iter();
         queues
             .filter(|queue| !queue.waiting.is_empty())
             .map(|queue| (queue.stream, queue.sink.as_fd()))
@@ -281,13 +297,13 @@ impl Printer {
 
     /// How many bytes wait.
     pub(crate) fn left(&self) -> usize {
-        std::iter::once(&self.out).chain(&self.err).map(|queue| queue.waiting.len()).sum()
+        self.queues.iter().map(|queue| queue.waiting.len()).sum()
     }
 
     /// Gives up what waits, and says so where that can be seen.
     pub(crate) fn drop_unread(&mut self) {
         let left = self.left();
-        for queue in std::iter::once(&mut self.out).chain(&mut self.err) {
+        for queue in &mut self.queues {
             if !queue.waiting.is_empty() {
                 // What was written of it may have ended in the middle of a line.
                 (queue.waiting, queue.line) = (VecDeque::new(), Line::Left);
@@ -313,7 +329,7 @@ impl Printer {
     /// Why standard output, or a file of `--output dir=`, takes no more, if so. A standard error that
     /// nobody reads is no reason to end a job.
     pub(crate) fn broken_output(&self) -> Option<Broken> {
-        self.out.broken.or(self.refused_file.map(Broken::File))
+        self.queues[0].broken.or(self.refused_file.map(Broken::File))
     }
 }
 

@@ -25,7 +25,6 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use rustix::io::Errno;
 use transport_lapi::adapters::MAX_CONTEXTS;
 use transport_lapi::bootstrap::control::{ControlMessage, MessageCounts, Queues};
 
@@ -101,22 +100,8 @@ pub(crate) enum Verdict {
     Deadlock,
     /// The launcher got this signal.
     Signalled(i32),
-    /// Nobody reads the launcher's standard output any more.
-    OutputClosed,
-    /// The launcher's standard output cannot be written.
-    OutputRefused(Errno),
-    /// A file of `--output dir=` cannot be written.
-    FileRefused(Errno),
-}
-
-impl From<Broken> for Verdict {
-    fn from(broken: Broken) -> Self {
-        match broken {
-            Broken::Closed => Self::OutputClosed,
-            Broken::Refused(errno) => Self::OutputRefused(errno),
-            Broken::File(errno) => Self::FileRefused(errno),
-        }
-    }
+    /// The launcher's output cannot be written.
+    Output(Broken),
 }
 
 impl Verdict {
@@ -139,8 +124,8 @@ impl Verdict {
             Self::Failed(_) => 1,
             Self::TimedOut(_) | Self::Stalled(_) => 124,
             Self::Signalled(signal) => after_signal(signal),
-            Self::OutputClosed => after_signal(libc::SIGPIPE),
-            Self::OutputRefused(_) | Self::FileRefused(_) | Self::Deadlock => 125,
+            Self::Output(Broken::Closed) => after_signal(libc::SIGPIPE),
+            Self::Output(_) | Self::Deadlock => 125,
         }
     }
 }

@@ -17,35 +17,18 @@ use crate::report::{self, Snapshot};
 /// How long a reader may take nothing once the job has to end.
 const GRACE_FOR_READER: Duration = Duration::from_millis(500);
 
-/// How long the reader is waited for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Patience {
-    /// As long as it is there.
-    Endless,
-    Until(Instant),
-    Over,
-}
-
-impl Patience {
-    fn short() -> Self {
-        Self::Until(Instant::now() + GRACE_FOR_READER)
-    }
-
-    fn is_over(self) -> bool {
-        match self {
-            Self::Endless => false,
-            Self::Until(at) => Instant::now() >= at,
-            Self::Over => true,
-        }
-    }
+/// Until when a reader has to take something, once the job has to end.
+fn soon() -> Option<Instant> {
+    Some(Instant::now() + GRACE_FOR_READER)
 }
 
 impl Job {
     /// Writes what is left, and the report.
     pub(super) fn flush(&mut self) -> Result<(), Errno> {
-        let mut patience = match self.verdict {
-            Some((Verdict::Signalled(_) | Verdict::TimedOut(_), _)) => Patience::short(),
-            _ => Patience::Endless,
+        // Where nothing ends it, the reader is waited for as long as it is there.
+        let mut until = match self.verdict {
+            Some((Verdict::Signalled(_) | Verdict::TimedOut(_), _)) => soon(),
+            _ => None,
         };
         let mut is_told = false;
         loop {
@@ -56,11 +39,11 @@ impl Job {
             if self.printer.is_flushed() {
                 return Ok(());
             }
-            if patience.is_over() {
+            if until.is_some_and(|at| Instant::now() >= at) {
                 self.printer.drop_unread();
                 return Ok(());
             }
-            patience = self.drain(patience)?;
+            until = self.drain(until)?;
         }
     }
 
@@ -70,53 +53,48 @@ impl Job {
         self.printer.say(&report::of_verdict(&self.ledger, verdict, stopped_at, &snapshot));
     }
 
-    /// Waits for the reader, a signal or the end of patience, and answers what patience is left.
-    fn drain(&mut self, mut patience: Patience) -> Result<Patience, Errno> {
-        let timeout = self.timeout.filter(|_| patience == Patience::Endless);
-        let deadline = match patience {
-            Patience::Until(at) => Some(at),
-            _ => timeout.map(|(_, at)| at),
-        };
+    /// Waits for the reader, a signal or the end of patience, and answers until when the reader is waited for.
+    fn drain(&mut self, mut until: Option<Instant>) -> Result<Option<Instant>, Errno> {
+        let timeout = self.timeout.filter(|_| until.is_none());
+        let deadline = until.or(timeout.map(|(_, at)| at));
         let left = self.printer.left();
         for event in events(&self.writing_interests(), deadline)? {
             match event {
                 Event::Printable(stream) => self.printer.write(stream),
-                _ => patience = self.take_late_signals(patience),
+                _ => until = self.take_late_signals(until),
             }
         }
         if let Some(broken) = self.printer.broken_output() {
-            self.end_late(broken.into());
+            self.end_late(Verdict::Output(broken));
         }
         if let Some((limit, _)) = timeout.filter(|(_, at)| Instant::now() >= *at) {
             self.end_late(Verdict::TimedOut(limit));
-            return Ok(Patience::short());
+            return Ok(soon());
         }
-        let has_read = self.printer.left() < left && matches!(patience, Patience::Until(_));
-        Ok(if has_read { Patience::short() } else { patience })
+        let has_read = self.printer.left() < left && until.is_some_and(|at| Instant::now() < at);
+        Ok(if has_read { soon() } else { until })
     }
 
-    fn take_late_signals(&mut self, mut patience: Patience) -> Patience {
+    fn take_late_signals(&mut self, mut until: Option<Instant>) -> Option<Instant> {
         while let Some(signal) = self.signals.next_pending() {
             match signal {
                 Signal::TSTP => {
                     self.suspend();
-                    if let Patience::Until(_) = patience {
-                        patience = Patience::short();
-                    }
+                    until = until.and_then(|_| soon());
                 }
                 Signal::QUIT => self.printer.say(&format!(
                     "mpjrun: all ranks have ended, and {} bytes of their output wait to be read\n",
                     self.printer.left()
                 )),
                 signal if !ENDING.contains(&signal) => {}
-                signal if patience == Patience::Endless => {
+                signal if until.is_none() => {
                     self.end_late(Verdict::Signalled(signal.as_raw()));
-                    patience = Patience::short();
+                    until = soon();
                 }
-                _ => patience = Patience::Over,
+                _ => until = Some(Instant::now()),
             }
         }
-        patience
+        until
     }
 
     /// Passes the verdict on a job that had none when its ranks had ended (J2).

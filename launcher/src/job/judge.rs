@@ -11,11 +11,11 @@ use std::time::{Duration, Instant};
 use transport_lapi::bootstrap::monotonic_nanos;
 
 use super::{Job, OnFailure, Phase};
-use crate::job::exits::{Decision, Verdict};
 use crate::hang::oversight::Occasion;
-use crate::host::process_table::has_thread;
-use crate::report::{self, Snapshot};
 use crate::hang::watch::Stage;
+use crate::host::process_table::has_thread;
+use crate::job::exits::{Decision, Verdict};
+use crate::report::{self, Snapshot};
 
 /// How long ranks that are let go have to end. A deadlock is told within two seconds all the same.
 const FAREWELL: Duration = Duration::from_secs(1);
@@ -27,7 +27,7 @@ impl Job {
             return;
         }
         if let Some(broken) = self.printer.broken_output() {
-            return self.stop(broken.into());
+            return self.stop(Verdict::Output(broken));
         }
         match self.phase {
             _ if self.on_failure == OnFailure::Keep => {

@@ -7,10 +7,10 @@ use std::time::Duration;
 use clap::ValueEnum;
 use transport_lapi::config::BackendChoice;
 
+use crate::hang::{standstill, watch};
 use crate::host::binding::Binding;
 use crate::io::output::OutputChoice;
 use crate::io::stdin::InputChoice;
-use crate::hang::{standstill, watch};
 
 /// A variable for the ranks' environment.
 #[derive(Debug, Clone, PartialEq, Eq)]

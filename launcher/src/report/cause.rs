@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use super::INDENT;
 use super::words::{ended_how, seconds_between, signal_words, tamed, tamed_line};
+use crate::io::output::Broken;
 use crate::job::exits::{Complaint, Ending, Failure, Fault, Ledger, Record, Verdict};
 
 /// Complaints told of ranks that are not the cause.
@@ -23,16 +24,20 @@ pub(super) fn headline(ledger: &Ledger, verdict: Verdict) -> String {
                               message is on its way"
             .to_owned(),
         Verdict::Signalled(signal) => format!("ended by {}", signal_words(signal)),
-        Verdict::OutputClosed => "nobody reads standard output any more".to_owned(),
-        Verdict::OutputRefused(errno) => format!("cannot write standard output: {errno}"),
-        Verdict::FileRefused(errno) => format!("cannot write a file of --output dir: {errno}"),
+        Verdict::Output(Broken::Closed) => "nobody reads standard output any more".to_owned(),
+        Verdict::Output(Broken::Refused(errno)) => {
+            format!("cannot write standard output: {errno}")
+        }
+        Verdict::Output(Broken::File(errno)) => {
+            format!("cannot write a file of --output dir: {errno}")
+        }
     };
     format!("mpjrun: {what}\n")
 }
 
 /// Why the job ended, in a sentence for a test that fails: of the rank that failed first what it said, or
 /// else what it did. `None` where the launcher's exit code says it all.
-pub(super) fn in_brief(ledger: &Ledger, verdict: Verdict) -> Option<String> {
+pub(crate) fn in_brief(ledger: &Ledger, verdict: Verdict) -> Option<String> {
     let Failure { rank, fault, .. } = match verdict {
         Verdict::Failed(failure) => failure,
         Verdict::Deadlock => return Some("deadlock: every rank waits for another one".to_owned()),

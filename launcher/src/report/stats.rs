@@ -2,6 +2,7 @@
 
 use transport_lapi::bootstrap::control::{MessageCounts, ProtocolCounts};
 
+use super::aligned;
 use crate::job::exits::Ledger;
 
 const HEAD: [&str; 9] = [
@@ -17,7 +18,7 @@ const HEAD: [&str; 9] = [
 ];
 
 /// The table. A rank that never left its job has told nothing.
-pub(super) fn text(ledger: &Ledger) -> String {
+pub(crate) fn text(ledger: &Ledger) -> String {
     let records = ledger.records().iter().enumerate();
     let told: Vec<(usize, MessageCounts)> =
         records.filter_map(|(rank, record)| Some((rank, record.counters?))).collect();
@@ -25,19 +26,12 @@ pub(super) fn text(ledger: &Ledger) -> String {
         return "mpjrun: --stats: no rank has come to its end, where it tells what its protocols did\n"
             .to_owned();
     }
-    let rows = told.iter().map(|(rank, counters)| row(rank.to_string(), counters));
     let sum = told.iter().map(|(_, counters)| *counters).fold(MessageCounts::default(), plus);
-    let rows: Vec<[String; 9]> = std::iter::once(HEAD.map(str::to_owned))
-        .chain(rows)
-        .chain((told.len() > 1).then(|| row("all".to_owned(), &sum)))
-        .collect();
-    let width = |column: usize| rows.iter().map(|row| row[column].len()).max().unwrap_or(0);
-    let line = |row: &[String; 9]| {
-        let cells = row.iter().enumerate().map(|(at, cell)| format!("{cell:>0$}", width(at)));
-        format!("mpjrun: {}\n", cells.collect::<Vec<_>>().join("  "))
-    };
+    let mut rows = vec![HEAD.map(str::to_owned).to_vec()];
+    rows.extend(told.iter().map(|(rank, counters)| row(rank.to_string(), counters)));
+    rows.extend((told.len() > 1).then(|| row("all".to_owned(), &sum)));
     let head = "mpjrun: messages sent, by protocol; early ones came before their receive\n";
-    let mut text = head.to_owned() + &rows.iter().map(line).collect::<String>();
+    let mut text = head.to_owned() + &aligned("mpjrun: ", &rows, |_| true);
     if sum.fallbacks > 0 {
         text += &format!(
             "mpjrun: {} messages went by rendezvous for want of early memory (MPJ_EARLY_LIMIT)\n",
@@ -50,20 +44,11 @@ pub(super) fn text(ledger: &Ledger) -> String {
     }
 }
 
-fn row(name: String, counters: &MessageCounts) -> [String; 9] {
+fn row(name: String, counters: &MessageCounts) -> Vec<String> {
     let MessageCounts { eager, rendezvous, received, early_bytes, .. } = counters;
-    let numbers = [
-        eager.messages,
-        eager.bytes,
-        eager.early,
-        rendezvous.messages,
-        rendezvous.bytes,
-        rendezvous.early,
-        *received,
-        *early_bytes,
-    ];
-    let mut cells = numbers.map(|number| number.to_string()).into_iter();
-    std::array::from_fn(|at| if at == 0 { name.clone() } else { cells.next().unwrap_or_default() })
+    let of = |counts: &ProtocolCounts| [counts.messages, counts.bytes, counts.early];
+    let numbers = [&of(eager)[..], &of(rendezvous), &[*received, *early_bytes]].concat();
+    std::iter::once(name).chain(numbers.iter().map(u64::to_string)).collect()
 }
 
 /// The sum; of the peaks the highest. What ranks claim may be anything, so sums saturate.

@@ -6,10 +6,10 @@ use std::fmt::Write;
 
 use transport_lapi::bootstrap::board::{Call, Phase, Wait};
 
-use super::INDENT;
 use super::gatherings::needs_all;
 use super::standing::Standing;
 use super::words::{call, communicator, is_collective, phase, ranges, ranks, seconds_between};
+use super::{INDENT, aligned};
 
 /// Most rows of the table, and most lines behind it.
 const MAX_ROWS: usize = 32;
@@ -17,7 +17,7 @@ const MAX_ROWS: usize = 32;
 const HEAD: [&str; 8] =
     ["ranks", "blocked in", "peer", "tag", "communicator", "bytes", "phase", "seconds"];
 /// Columns of numbers.
-const RIGHT: [bool; 8] = [false, false, false, true, false, true, false, false];
+const RIGHT: [usize; 2] = [3, 5];
 
 /// How the ranks stood at `at`, in a job started at `start`.
 pub(super) fn text(standings: &[Standing], start: u64, at: u64) -> String {
@@ -128,19 +128,19 @@ fn rows(standings: &[Standing], start: u64, at: u64) -> String {
     }
     let rank_lists: Vec<Vec<usize>> =
         groups.iter().map(|group| group.ranks.iter().copied().collect()).collect();
-    let head = HEAD.map(str::to_owned);
+    let head = HEAD.map(str::to_owned).to_vec();
     let shown = groups.iter().zip(&rank_lists).take(MAX_ROWS);
     let rows: Vec<_> =
         std::iter::once(head).chain(shown.map(|(group, of)| row(group, of, start, at))).collect();
-    aligned(&rows) + &rest(rank_lists.iter())
+    aligned(INDENT, &rows, |column| RIGHT.contains(&column)) + &rest(rank_lists.iter())
 }
 
-fn row(group: &Group, ranks: &[usize], start: u64, at: u64) -> [String; 8] {
+fn row(group: &Group, ranks: &[usize], start: u64, at: u64) -> Vec<String> {
     let first = &group.waits[0];
     let open = span(group.waits.iter().map(|wait| wait.open), |open| open.to_string());
     let phase =
         phase(first.phase).to_owned() + if group.key.failed { ", then an error" } else { "" };
-    [
+    vec![
         ranges(ranks),
         call(first, &open),
         peers(&group.waits),
@@ -203,21 +203,4 @@ fn span<T: Ord + Copy>(values: impl Iterator<Item = T>, word: impl Fn(T) -> Stri
         (Some(least), Some(most)) => format!("{least}-{most}"),
         _ => String::new(),
     }
-}
-
-/// The rows, one a line, in columns.
-fn aligned(rows: &[[String; 8]]) -> String {
-    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max();
-    let widths: Vec<usize> = (0..HEAD.len()).map(|column| width(column).unwrap_or(0)).collect();
-    let line = |row: &[String; 8]| {
-        let cells = row.iter().zip(&widths).zip(RIGHT);
-        let cells: Vec<String> = cells
-            .map(|((cell, &width), right)| match right {
-                true => format!("{cell:>width$}"),
-                false => format!("{cell:<width$}"),
-            })
-            .collect();
-        format!("{INDENT}{}\n", cells.join("  ").trim_end())
-    };
-    rows.iter().map(line).collect()
 }

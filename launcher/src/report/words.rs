@@ -1,5 +1,6 @@
 //! The words of reports: endings, signals, ranks, and what a wait is about.
 
+use signal_hook::low_level::signal_name;
 use transport_lapi::bootstrap::board::{Call, Phase, Wait, parts_of_context};
 
 use crate::job::exits::Ending;
@@ -19,28 +20,10 @@ pub(super) fn ended_how(ending: Ending) -> String {
 }
 
 pub(super) fn signal_words(signal: i32) -> String {
-    let name = match signal {
-        libc::SIGHUP => "SIGHUP",
-        libc::SIGINT => "SIGINT",
-        libc::SIGQUIT => "SIGQUIT",
-        libc::SIGILL => "SIGILL",
-        libc::SIGTRAP => "SIGTRAP",
-        libc::SIGABRT => "SIGABRT",
-        libc::SIGBUS => "SIGBUS",
-        libc::SIGFPE => "SIGFPE",
-        libc::SIGKILL => "SIGKILL",
-        libc::SIGUSR1 => "SIGUSR1",
-        libc::SIGSEGV => "SIGSEGV",
-        libc::SIGUSR2 => "SIGUSR2",
-        libc::SIGPIPE => "SIGPIPE",
-        libc::SIGALRM => "SIGALRM",
-        libc::SIGTERM => "SIGTERM",
-        libc::SIGXCPU => "SIGXCPU",
-        libc::SIGXFSZ => "SIGXFSZ",
-        libc::SIGSYS => "SIGSYS",
-        _ => return format!("signal {signal}"),
-    };
-    format!("signal {signal} ({name})")
+    match signal_name(signal) {
+        Some(name) => format!("signal {signal} ({name})"),
+        None => format!("signal {signal}"),
+    }
 }
 
 /// Ascending numbers as text: `0, 2-4`; of many runs the first ones, and a count of the rest.

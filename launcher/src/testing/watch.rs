@@ -4,16 +4,12 @@
 use std::fmt::Write;
 use std::fs::File;
 use std::io;
-use std::os::fd::OwnedFd;
 use std::os::unix::fs::FileExt;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{MemfdFlags, memfd_create};
-use rustix::io::Errno;
-use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use transport_lapi::{bootstrap, config};
 
 use super::Case;
@@ -21,8 +17,8 @@ use super::transcript::Transcript;
 
 /// How long after the timeout the launcher has to end: it gives the ranks a grace, and reports.
 const GRACE: Duration = Duration::from_secs(5);
-/// How often what came is printed.
-const TICK: Duration = Duration::from_millis(50);
+/// How often what came is printed, and whether the launcher has ended is asked.
+const TICK: Duration = Duration::from_millis(10);
 /// Exit code of a launcher whose timeout was over.
 const TIMED_OUT: i32 = 124;
 
@@ -41,7 +37,6 @@ pub(super) fn run(case: &Case, path: &str) -> Result<(), String> {
 /// The launcher's process; killed and reaped when dropped.
 struct Launcher {
     child: Child,
-    pidfd: OwnedFd,
     /// Where both its streams go. A file takes everything, however slowly this process reads, and keeps
     /// the order of the lines.
     output: File,
@@ -59,16 +54,7 @@ impl Launcher {
             command.env_remove(name);
         }
         command.stdin(Stdio::null()).stdout(output.try_clone()?).stderr(output.try_clone()?);
-        let mut child = command.spawn()?;
-        match pidfd_open(Pid::from_child(&child), PidfdFlags::empty()) {
-            Ok(pidfd) => Ok(Self { child, pidfd, output, read: 0 }),
-            Err(errno) => {
-                // No `Launcher` exists yet whose drop would do this.
-                child.kill()?;
-                child.wait()?;
-                Err(errno.into())
-            }
-        }
+        Ok(Self { child: command.spawn()?, output, read: 0 })
     }
 
     /// Prints what comes until the launcher has ended, and answers how; `None` if it had to be killed
@@ -86,7 +72,7 @@ impl Launcher {
             if status.is_some() || is_late {
                 return Ok(status);
             }
-            self.sleep()?;
+            std::thread::sleep(TICK);
         }
     }
 
@@ -100,15 +86,6 @@ impl Launcher {
                     print(&transcript.push(&bytes[..len]));
                 }
             }
-        }
-    }
-
-    /// Sleeps for a tick, or until the launcher has ended.
-    fn sleep(&self) -> io::Result<()> {
-        let tick = Timespec { tv_sec: 0, tv_nsec: TICK.subsec_nanos().into() };
-        match poll(&mut [PollFd::new(&self.pidfd, PollFlags::IN)], Some(&tick)) {
-            Ok(_) | Err(Errno::INTR) => Ok(()),
-            Err(errno) => Err(errno.into()),
         }
     }
 }

@@ -114,25 +114,6 @@ fn nothing_is_read_for_the_built_in_values() {
 }
 
 #[test]
-fn a_file_that_nobody_named_is_missed_only_where_it_is_broken() {
-    use io::ErrorKind::{
-        InvalidData, IsADirectory, NotADirectory, NotFound, Other, PermissionDenied,
-    };
-    for (kind, expected) in [
-        (NotFound, Unread::Absent),
-        (NotADirectory, Unread::Absent),
-        (PermissionDenied, Unread::Foreign),
-        (IsADirectory, Unread::Broken),
-        (InvalidData, Unread::Broken),
-        (Other, Unread::Broken),
-    ] {
-        assert_eq!(Unread::of(kind, false), expected, "{kind}");
-    }
-    assert_eq!(Unread::of(NotFound, true), Unread::Broken);
-    assert_eq!(Unread::of(PermissionDenied, true), Unread::Foreign);
-}
-
-#[test]
 fn a_note_is_one_line_that_says_what_is_used_instead() {
     let note = passed_over(Path::new("/a/tuning.toml"), &io::Error::from_raw_os_error(13));
     let expected = "tuning file /a/tuning.toml cannot be read: Permission denied (os error 13); \

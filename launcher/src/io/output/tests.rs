@@ -8,14 +8,14 @@ fn the_launchers_words_begin_a_line() {
     printer.push(ONE, "", b"unfinished");
     printer.say("mpjrun: one\n");
     printer.say("mpjrun: two\n");
-    let waiting: Vec<u8> = printer.out.waiting.iter().copied().collect();
+    let waiting: Vec<u8> = printer.queues[0].waiting.iter().copied().collect();
     assert_eq!(waiting, b"unfinished\nmpjrun: one\nmpjrun: two\n");
 }
 
 #[test]
 fn a_full_queue_makes_the_ranks_of_its_stream_wait() {
-    let err = Some(Queue::new(Stream::Err));
-    let mut printer = Printer { err, ..printer() };
+    let mut printer = printer();
+    printer.queues.push(Queue::new(Stream::Err));
     printer.push(Source { rank: 0, stream: Stream::Err }, "", &vec![0; CONGESTED + 1]);
     assert!(printer.is_congested(Stream::Err) && !printer.is_congested(Stream::Out));
     assert_eq!(printer.wanting().map(|(stream, _)| stream).collect::<Vec<_>>(), [Stream::Err]);
@@ -25,7 +25,7 @@ fn a_full_queue_makes_the_ranks_of_its_stream_wait() {
 }
 
 fn waiting(printer: &Printer) -> String {
-    String::from_utf8(printer.out.waiting.iter().copied().collect()).expect("text")
+    String::from_utf8(printer.queues[0].waiting.iter().copied().collect()).expect("text")
 }
 
 const ONE: Source = Source { rank: 1, stream: Stream::Out };
@@ -33,7 +33,8 @@ const TWO: Source = Source { rank: 2, stream: Stream::Out };
 
 /// A printer for both streams of several ranks.
 fn printer() -> Printer {
-    Printer { out: Queue::new(Stream::Out), err: None, is_exact: false, refused_file: None }
+    let queues = vec![Queue::new(Stream::Out)];
+    Printer { queues, is_exact: false, refused_file: None }
 }
 
 #[test]
@@ -71,7 +72,7 @@ fn a_line_whose_source_has_ended_is_ended_by_the_next() {
 
 #[test]
 fn nothing_is_added_in_a_job_of_one_rank() {
-    let mut printer = Printer { is_exact: true, err: None, ..printer() };
+    let mut printer = Printer { is_exact: true, ..printer() };
     printer.push(ONE, "", b"one");
     printer.push(Source { stream: Stream::Err, ..ONE }, "", b"error\n");
     assert_eq!(waiting(&printer), "oneerror\n");

@@ -291,8 +291,8 @@ fn exit_codes() {
     assert_eq!(Verdict::Deadlock.exit_code(), 125);
     assert_eq!(Verdict::Signalled(libc::SIGINT).exit_code(), 130);
     assert_eq!(Verdict::Signalled(libc::SIGTERM).exit_code(), 143);
-    assert_eq!(Verdict::OutputClosed.exit_code(), 141);
-    assert_eq!(Verdict::OutputRefused(Errno::NOSPC).exit_code(), 125);
+    assert_eq!(Verdict::Output(Broken::Closed).exit_code(), 141);
+    assert_eq!(Verdict::Output(Broken::Refused(rustix::io::Errno::NOSPC)).exit_code(), 125);
 }
 
 fn abort(ledger: &mut Ledger, rank: u32, at: u64, code: i32) {

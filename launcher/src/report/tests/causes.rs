@@ -168,7 +168,7 @@ mpjrun:   rank 0: not joined, still running; ended by mpjrun
 mpjrun:   rank 1: joined, still running, even after SIGKILL
 ";
     assert_eq!(report(&job, Verdict::Signalled(libc::SIGTERM), ms(1)), signalled);
-    assert_eq!(report(&job, Verdict::OutputClosed, ms(1)), "");
+    assert_eq!(report(&job, Verdict::Output(Broken::Closed), ms(1)), "");
 }
 
 #[test]
