@@ -10,7 +10,6 @@
 //!  segment: Snapshot ──┘   one per rank     ├── waits      the cycle, or the chain and its end
 //!                                           ├── gatherings who has not come to a barrier
 //!                                           ├── unjudged   why it was not found to be a deadlock
-//!                                           ├── unfetched  sends that wait for their receive
 //!                                           ├── misses     messages that nearly match
 //!                                           └── queues     both queues of each rank
 //! ```
@@ -32,7 +31,6 @@ mod snapshot;
 mod standing;
 mod stats;
 mod table;
-mod unfetched;
 mod unjudged;
 mod waits;
 mod words;
@@ -130,9 +128,8 @@ fn hang(ledger: &Ledger, snapshot: &Snapshot, standings: &[Standing], unjudged: 
 
 /// Why a job hangs, as far as that can be seen, and why it was not judged to.
 fn findings(standings: &[Standing], unjudged: &str) -> String {
-    let (waits, unfetched) = (waits::text(standings), unfetched::text(standings));
     let (misses, queues) = (misses::text(standings), queues::text(standings));
-    [&waits, unjudged, &unfetched, &misses, &queues].concat()
+    [&waits::text(standings), unjudged, &misses, &queues].concat()
 }
 
 #[cfg(test)]

@@ -3,7 +3,6 @@
 //! The ranks are `src/bin/rank.rs`. Every launcher has a watchdog: that of
 //! [`mpj_tests::launch`], or that of [`Running`] where a test acts while the job runs.
 
-use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -410,19 +409,17 @@ impl Running {
     /// Asks for reports, one after the other, until one has all of these words, and returns that.
     #[track_caller]
     fn report_with(&self, words: &[&str]) -> String {
-        let asked = Cell::new(0);
-        let last = || self.said().rsplit(REPORT).next().unwrap_or_default().to_owned();
-        eventually(&format!("a report has {words:?}"), || {
-            if self.said().matches(REPORT).count() == asked.get() {
-                if asked.get() > 0 && words.iter().all(|words| last().contains(words)) {
-                    return true;
-                }
-                self.signal(Signal::QUIT);
-                asked.set(asked.get() + 1);
+        let start = Instant::now();
+        for asked in 1.. {
+            self.signal(Signal::QUIT);
+            eventually("a report comes", || self.said().matches(REPORT).count() == asked);
+            let last = self.said().rsplit(REPORT).next().unwrap_or_default().to_owned();
+            if words.iter().all(|words| last.contains(words)) {
+                return last;
             }
-            false
-        });
-        last()
+            assert!(start.elapsed() < LIMIT, "watchdog: no report has {words:?}: {last}");
+        }
+        unreachable!("it is asked without end")
     }
 
     /// Waits for the end of a job whose ranks had all joined.

@@ -6,6 +6,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
+use cargo_platform::{Cfg, Platform};
 use toml::{Table, Value};
 use transport_lapi::config;
 
@@ -44,20 +45,23 @@ pub(super) fn refuse_others(triple: &str) -> Result<(), CargoError> {
     if config::inherited(&variable).is_some() {
         return Err(CargoError::Runner { place: variable });
     }
-    let is_cfg = |key: &String| key.starts_with("cfg(");
     for file in files() {
         let Ok(text) = fs::read_to_string(&file) else { continue };
         // Of what is wrong with it cargo tells.
         let keys = text.parse().map_or(Vec::new(), |table| with_runners(&table));
-        let cfgs = if keys.iter().any(is_cfg) { facts(triple)? } else { String::new() };
-        let facts: Vec<&str> = cfgs.lines().collect();
-        let is_ours = |key: &String| key == triple || (is_cfg(key) && holds(key, &facts));
-        if let Some(key) = keys.into_iter().find(is_ours) {
+        let is_condition = |key: &String| key.starts_with("cfg(");
+        let facts = if keys.iter().any(is_condition) { facts(triple)? } else { Vec::new() };
+        if let Some(key) = keys.into_iter().find(|key| is_for(key, triple, &facts)) {
             let place = format!("target.'{key}' in {}", file.display());
             return Err(CargoError::Runner { place });
         }
     }
     Ok(())
+}
+
+/// Whether a key of the configuration, a target or a condition, is for the target `triple` with these `facts`.
+fn is_for(key: &str, triple: &str, facts: &[Cfg]) -> bool {
+    key.parse().is_ok_and(|platform: Platform| platform.matches(triple, facts))
 }
 
 /// The files of cargo's configuration, as seen from the current folder.
@@ -76,44 +80,10 @@ fn with_runners(configuration: &Table) -> Vec<String> {
     targets.into_iter().flatten().filter_map(with_runner).collect()
 }
 
-/// What the compiler says of a target, one fact a line.
-fn facts(triple: &str) -> Result<String, CargoError> {
+/// What the compiler says of a target.
+fn facts(triple: &str) -> Result<Vec<Cfg>, CargoError> {
     let answer = succeeded("version", rustc().args(["--print", "cfg", "--target", triple]))?;
-    Ok(String::from_utf8_lossy(&answer).into_owned())
-}
-
-/// Whether a condition holds: `cfg`, `all`, `any` or `not` of others, or one of these facts.
-fn holds(condition: &str, facts: &[&str]) -> bool {
-    let condition = condition.trim();
-    let inner = |name| {
-        let list = condition.strip_prefix(name)?.trim_start().strip_prefix('(')?;
-        list.strip_suffix(')').map(parts)
-    };
-    let holds = |part: &&str| holds(part, facts);
-    if let Some(parts) = inner("all").or_else(|| inner("cfg")) {
-        parts.iter().all(|part| holds(part))
-    } else if let Some(parts) = inner("any") {
-        parts.iter().any(|part| holds(part))
-    } else if let Some(parts) = inner("not") {
-        !parts.iter().all(|part| holds(part))
-    } else {
-        let fact: String = condition.split_whitespace().collect();
-        facts.contains(&fact.as_str())
-    }
-}
-
-/// The conditions of a list, without those inside of them.
-fn parts(list: &str) -> Vec<&str> {
-    let mut depth = 0;
-    let parts = list.split(|char| {
-        depth += match char {
-            '(' => 1,
-            ')' => -1,
-            _ => 0,
-        };
-        depth == 0 && char == ','
-    });
-    parts.filter(|part| !part.trim().is_empty()).collect()
+    Ok(String::from_utf8_lossy(&answer).lines().flat_map(str::parse).collect())
 }
 
 #[cfg(test)]
@@ -121,21 +91,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn conditions_are_those_of_cargo() {
-        let facts = ["unix", "target_os=\"linux\"", "target_arch=\"x86_64\""];
-        for condition in [
-            "cfg(unix)",
-            "cfg(all())",
-            "cfg(target_os = \"linux\")",
-            "cfg(all(unix, any(windows, target_os=\"linux\"), not(windows)))",
-            "cfg(not(all(unix, windows)))",
-        ] {
-            assert!(holds(condition, &facts), "{condition}");
+    fn a_key_is_a_target_or_a_condition() {
+        let facts = ["unix", "target_os=\"linux\""].map(|fact| fact.parse().expect("a fact"));
+        for key in ["t", "cfg(unix)", "cfg(all(target_os = \"linux\", not(windows)))"] {
+            assert!(is_for(key, "t", &facts), "{key}");
         }
-        for condition in
-            ["cfg(windows)", "cfg(any())", "cfg(not(unix))", "cfg(all(unix, any(a, b)))"]
-        {
-            assert!(!holds(condition, &facts), "{condition}");
+        for key in ["u", "cfg(windows)", "cfg(target_os = \"none\")", "cfg("] {
+            assert!(!is_for(key, "t", &facts), "{key}");
         }
     }
 

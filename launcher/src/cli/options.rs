@@ -57,29 +57,15 @@ pub(super) struct ProgramOptions {
 /// Options of other launchers that have nothing to change here.
 #[derive(Debug, Clone, Args)]
 struct Needless {
-    #[arg(long, hide = true)]
+    #[arg(long, hide = true, aliases = ["allow-run-as-root", "genvall", "envall"])]
     oversubscribe: bool,
-    #[arg(long, hide = true)]
-    allow_run_as_root: bool,
-    #[arg(long, hide = true, alias = "envall")]
-    genvall: bool,
     #[arg(long, hide = true, num_args = 2)]
     mca: Vec<String>,
 }
 
-impl Needless {
-    /// That those which were given are not needed.
-    fn notes(&self) -> Vec<String> {
-        let options = [
-            ("--oversubscribe", self.oversubscribe),
-            ("--allow-run-as-root", self.allow_run_as_root),
-            ("--genvall", self.genvall),
-        ];
-        let given = options.iter().filter(|(_, given)| *given).map(|(name, _)| (*name).to_owned());
-        let mca = self.mca.chunks(2).map(|words| format!("--mca {}", words.join(" ")));
-        given.chain(mca).map(|option| format!("{option} is not needed")).collect()
-    }
-}
+/// What is said of those.
+const NEEDLESS: &str =
+    "--oversubscribe, --allow-run-as-root, --genvall and --mca change nothing here";
 
 /// Options of the job as a whole.
 #[derive(Debug, Clone, Args)]
@@ -176,7 +162,8 @@ impl WholeJob {
     }
 
     fn spec(self, apps: Vec<App>) -> JobSpec {
-        let mut notes = self.needless.notes();
+        let is_needless = self.needless.oversubscribe || !self.needless.mca.is_empty();
+        let mut notes: Vec<String> = is_needless.then(|| NEEDLESS.to_owned()).into_iter().collect();
         let spec = JobSpec {
             apps,
             exports: self.genv,

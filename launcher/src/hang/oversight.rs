@@ -129,16 +129,16 @@ impl Oversight {
 
     /// Rank `rank` has told its queues of one context.
     pub(crate) fn answered(&mut self, rank: usize) {
-        if let Some(open) = self.inquiry.as_mut().and_then(|inquiry| inquiry.open.get_mut(rank)) {
-            *open = open.saturating_sub(1);
-        }
+        self.open(rank).into_iter().for_each(|open| *open = open.saturating_sub(1));
     }
 
     /// Rank `rank` has ended, and tells nothing more.
     pub(crate) fn ended(&mut self, rank: usize) {
-        if let Some(open) = self.inquiry.as_mut().and_then(|inquiry| inquiry.open.get_mut(rank)) {
-            *open = 0;
-        }
+        self.open(rank).into_iter().for_each(|open| *open = 0);
+    }
+
+    fn open(&mut self, rank: usize) -> Option<&mut usize> {
+        self.inquiry.as_mut()?.open.get_mut(rank)
     }
 
     /// The occasion of an inquiry that has all its answers, or will get no more.

@@ -12,35 +12,14 @@ use crate::job::exits::{Ending, Ledger, Record};
 /// How far a rank has come, in words that fit one rank and several.
 #[derive(Debug, Clone, Copy, Default)]
 struct Stage {
-    /// Whether `joined` is said before it.
-    has_joined: bool,
-    /// What it does, or how far it has come.
+    words: &'static str,
+    /// Those of them that say why others wait for it.
     brief: &'static str,
-    /// What that may mean.
-    meaning: &'static str,
 }
 
 impl Stage {
-    /// These words.
-    fn only(brief: &'static str) -> Self {
-        Self { has_joined: false, brief, meaning: "" }
-    }
-
-    /// That of a rank of which no more is to be said.
-    fn joined() -> Self {
-        Self::only("joined")
-    }
-
-    /// That of a rank that is in no call.
-    fn joined_and(brief: &'static str) -> Self {
-        Self { has_joined: true, brief, meaning: "" }
-    }
-
-    fn words(self) -> String {
-        let Self { has_joined, brief, meaning } = self;
-        let joined = if has_joined { "joined, " } else { "" };
-        let colon = if meaning.is_empty() { "" } else { ": " };
-        [joined, brief, colon, meaning].concat()
+    fn brief(brief: &'static str) -> Self {
+        Self { words: brief, brief }
     }
 }
 
@@ -113,10 +92,10 @@ impl Standing {
 
     /// The line about it, beside what the table says of its waits.
     pub(super) fn line(&self) -> Option<String> {
-        let state = self.stage.words();
+        let state = self.stage.words;
         match &self.fate {
             Some(fate) => Some(format!("{state}, {fate}")),
-            None if self.waits.is_empty() && self.unlisted == 0 => Some(state),
+            None if self.waits.is_empty() && self.unlisted == 0 => Some(state.to_owned()),
             None => None,
         }
     }
@@ -178,7 +157,7 @@ fn one(rank: usize, record: &Record, snapshot: &Snapshot, stopped_at: Option<u64
     standing.stage = match stage(record) {
         Some(stage) => stage,
         None if is_outside => outside(rank, snapshot),
-        None => Stage::joined(),
+        None => Stage::brief("joined"),
     };
     let pid = pid(seen).filter(|pid| *pid != 0).or(record.pid);
     standing.fate = fate(record, stopped_at, &standing, pid);
@@ -199,35 +178,39 @@ fn stage(record: &Record) -> Option<Stage> {
         (.., true) => return None,
         _ => "not joined",
     };
-    Some(Stage::only(brief))
+    Some(Stage::brief(brief))
 }
 
 /// That of a rank that has joined and does not seem to be blocked. Nobody comes out of `mpj::init` before
 /// all are there.
 fn outside(rank: usize, snapshot: &Snapshot) -> Stage {
     let is_absent = |seen: &Seen| seen.state().is_some_and(|state| !state.is_there());
-    let brief = match snapshot.rank(rank) {
-        Seen::State(state) if !state.is_there() => return Stage::joined(),
+    let (words, brief) = match snapshot.rank(rank) {
+        Seen::State(state) if !state.is_there() => return Stage::brief("joined"),
         Seen::State(_) if snapshot.ranks.iter().any(is_absent) => {
-            "waiting in mpj::init for the others"
+            ("joined, waiting in mpj::init for the others", "waiting in mpj::init for the others")
         }
         Seen::State(_) => match snapshot.activity(rank) {
-            Some(Activity::Stopped | Activity::Traced) => return Stage::joined(),
-            Some(Activity::InKernel) => "in a system call that cannot be interrupted",
-            Some(Activity::Sleeping) => {
-                let meaning = "in a lock, a pipe or a timer";
-                return Stage { meaning, ..Stage::joined_and("asleep outside of MPI") };
-            }
+            Some(Activity::Stopped | Activity::Traced) => return Stage::brief("joined"),
+            Some(Activity::InKernel) => (
+                "joined, in a system call that cannot be interrupted",
+                "in a system call that cannot be interrupted",
+            ),
+            Some(Activity::Sleeping) => (
+                "joined, asleep outside of MPI: in a lock, a pipe or a timer",
+                "asleep outside of MPI",
+            ),
             // What runs may be in a call that has not lasted.
             Some(Activity::Computing) | None => {
-                let meaning = "computing, polling, or at the beginning of a call";
-                return Stage { meaning, ..Stage::joined_and("awake") };
+                ("joined, awake: computing, polling, or at the beginning of a call", "awake")
             }
         },
-        Seen::Unsteady => "in a state that cannot be read",
-        Seen::Unread => return Stage::joined(),
+        Seen::Unsteady => {
+            ("joined, in a state that cannot be read", "in a state that cannot be read")
+        }
+        Seen::Unread => return Stage::brief("joined"),
     };
-    Stage::joined_and(brief)
+    Stage { words, brief }
 }
 
 /// What became of its process. Of a rank that was blocked and ended by the launcher nothing needs to be

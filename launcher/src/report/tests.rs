@@ -6,7 +6,6 @@ mod collectives;
 mod findings;
 mod stats;
 mod tables;
-mod unfetched;
 mod unjudged;
 
 use std::time::Duration;

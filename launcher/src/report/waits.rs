@@ -15,12 +15,17 @@ use super::INDENT;
 use super::gatherings::{self, needs_all};
 use super::graph::{longest_chains, shortest_cycle};
 use super::standing::Standing;
-use super::words::{operation, source};
+use super::words::{is_collective, operation, source};
 
 /// Most steps of a cycle or chain that are told.
 const MAX_STEPS: usize = 16;
 /// Most chains that are told.
 const MAX_CHAINS: usize = 4;
+
+/// What is said where every rank of a cycle sends: why a program hangs with long messages that works with short
+/// ones.
+const SEND_FIRST: &str = "mpjrun:   all of them send first, and long messages wait for their receive: use sendrecv \
+                          or isend, or let one side receive first\n";
 
 /// For each rank those that it waits for, with the first wait that says so.
 type Targets<'a> = Vec<BTreeMap<usize, &'a Wait>>;
@@ -93,11 +98,18 @@ fn anybody(rank: usize, wait: &Wait, standings: &[Standing]) -> Vec<usize> {
 }
 
 fn cycle_line(cycle: &[usize], targets: &Targets<'_>) -> String {
-    let next = cycle.iter().cycle().skip(1);
-    let mut steps: Vec<String> =
-        cycle.iter().zip(next).map(|(&rank, &next)| step(rank, next, targets)).collect();
+    let pairs = || cycle.iter().zip(cycle.iter().cycle().skip(1));
+    let mut steps: Vec<String> = pairs().map(|(&rank, &next)| step(rank, next, targets)).collect();
     steps.push(cycle[0].to_string());
-    format!("{INDENT}cycle: {}\n", joined(steps))
+    let sends = |(&rank, next): (&usize, &usize)| {
+        let wait = targets[rank].get(next);
+        wait.is_some_and(|wait| wait.sends && !is_collective(wait.context))
+    };
+    let advice = match pairs().all(sends) {
+        true => SEND_FIRST,
+        false => "",
+    };
+    format!("{INDENT}cycle: {}\n{advice}", joined(steps))
 }
 
 fn chain_lines(chains: &[Vec<usize>], targets: &Targets<'_>, standings: &[Standing]) -> String {

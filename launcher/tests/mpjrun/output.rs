@@ -312,6 +312,6 @@ fn options_of_other_launchers_are_noted_and_done_without() {
     let done = mpjrun(words).assert_code(0);
     assert_eq!(done.text(), "--oversubscribe\n--oversubscribe\n");
     let notes =
-        "mpjrun: --oversubscribe is not needed\nmpjrun: --allow-run-as-root is not needed\n";
+        "mpjrun: --oversubscribe, --allow-run-as-root, --genvall and --mca change nothing here\n";
     assert_eq!(done.err, notes);
 }
