@@ -33,6 +33,7 @@ use transport_lapi::bootstrap::spawn::DescriptorLimit;
 
 use crate::LaunchError;
 use crate::hang::oversight::{Occasion, Oversight};
+use crate::host::machine::host_name;
 use crate::host::rank::Rank;
 use crate::host::spawn::{self, Started};
 use crate::host::stragglers::Stragglers;
@@ -144,10 +145,6 @@ pub fn outcome(spec: &JobSpec) -> Result<Outcome, LaunchError> {
     };
     job.run()
         .map_err(|errno| LaunchError::System { action: "wait for events", source: errno.into() })
-}
-
-fn host_name() -> String {
-    rustix::system::uname().nodename().to_string_lossy().into_owned()
 }
 
 /// Where the job is on its way to its end.

@@ -3,22 +3,20 @@
 
 use std::fs;
 
+use crate::host::machine::host_name;
+
 /// Names of every host for itself.
 const LOOPBACK: [&str; 4] = ["localhost", "localhost.localdomain", "127.0.0.1", "::1"];
 
 /// `--host`: names, each with `:slots` or not, separated by commas.
 pub(super) fn list(text: &str) -> Result<String, String> {
-    list_for(text, &own_name())
+    list_for(text, &host_name())
 }
 
 /// `--hostfile`: the file is read, and its names are checked.
 pub(super) fn file(path: &str) -> Result<String, String> {
     let text = fs::read_to_string(path).map_err(|error| error.to_string())?;
-    file_for(&text, &own_name())
-}
-
-fn own_name() -> String {
-    rustix::system::uname().nodename().to_string_lossy().into_owned()
+    file_for(&text, &host_name())
 }
 
 fn list_for(text: &str, own: &str) -> Result<String, String> {

@@ -67,7 +67,7 @@ pub(crate) fn separate(own: &Command, words: Vec<OsString>) -> Result<Separated,
     let mut rest = words.into_iter();
     let mut separated = Separated::default();
     while let Some(word) = rest.next() {
-        if is_option(&word) && begins_known(own, &word) {
+        if is_option(&word) && is_known(own, &word) {
             separated.known.extend(with_values(own, word, &mut rest)?);
         } else {
             separated.unknown.push(word);
@@ -167,21 +167,13 @@ fn values_behind(own: &Command, option: &OsStr) -> usize {
     }
 }
 
-/// Whether clap knows this option, with a value in the same word or without.
+/// Whether this is an option that clap knows, or letters of which it knows the first.
 fn is_known(own: &Command, word: &OsStr) -> bool {
     let word = dashed(own, word.to_owned());
     match word.as_bytes().strip_prefix(b"--") {
         Some(name) => is_long(own, name.split(|byte| *byte == b'=').next().unwrap_or_default()),
-        None if is_number(&word.as_bytes()[2..]) => word.as_bytes()[1] == b'n',
-        None => word.len() == 2 && of_letter(own, word.as_bytes()[1]).is_some(),
+        None => of_letter(own, word.as_bytes()[1]).is_some(),
     }
-}
-
-/// Whether this is an option that clap knows, or letters of which it knows the first.
-fn begins_known(own: &Command, word: &OsStr) -> bool {
-    let word = dashed(own, word.to_owned());
-    is_known(own, &word)
-        || (word.as_bytes()[1] != b'-' && of_letter(own, word.as_bytes()[1]).is_some())
 }
 
 fn is_long(own: &Command, name: &[u8]) -> bool {

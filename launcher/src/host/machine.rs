@@ -32,3 +32,8 @@ impl fmt::Display for Machine {
         f.write_str(if self.usable == 1 { " processor" } else { " processors" })
     }
 }
+
+/// The name of this host.
+pub(crate) fn host_name() -> String {
+    rustix::system::uname().nodename().to_string_lossy().into_owned()
+}

@@ -75,7 +75,7 @@ impl Rank {
         delivery: Delivery,
     ) -> io::Result<Self> {
         let Delivery { prefix, files, is_shown } = delivery;
-        let (out, err) = files.map_or((None, None), |files| (Some(files.out), Some(files.err)));
+        let [out, err] = files.map_or([None, None], |files| files.map(Some));
         let output = |stream, pipe: Option<OwnedFd>, file| Output {
             source: Source { rank, stream },
             pipe,

@@ -2,7 +2,7 @@
 //! orphan in a group of its own, a daemon. Owned by the job, which reaches the groups themselves by
 //! [`crate::host::rank`].
 //!
-//! - ST1: while a job runs, the launcher adopts: a process that loses its parent below a rank becomes the
+//! - ST1: from the start of a job on, the launcher adopts: a process that loses its parent below a rank becomes the
 //!   launcher's child, not that of the first process of the system. So all that is left of a job is found
 //!   among the launcher's children. The kernel gives them to the first thread of a process; a job that
 //!   another thread runs adopts nothing, since what it would find there may be others'.
@@ -31,8 +31,8 @@ use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
 use rustix::process::{
-    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, child_subreaper, getpid, kill_process,
-    pidfd_open, pidfd_send_signal, set_child_subreaper, waitid,
+    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, getpid, kill_process, pidfd_open,
+    pidfd_send_signal, set_child_subreaper, waitid,
 };
 use rustix::thread::gettid;
 
@@ -47,12 +47,6 @@ const REAP_INTERVAL: Duration = Duration::from_secs(1);
 /// Most walks for one signal: what starts processes faster than they are found is left to the end.
 const MOST_WALKS: usize = 8;
 
-/// What the process was before it adopted.
-#[derive(Debug)]
-struct Adoption {
-    before: Option<Pid>,
-}
-
 /// See the module's head. Dropping it is [`Stragglers::end`].
 #[derive(Debug)]
 pub(crate) struct Stragglers {
@@ -63,8 +57,8 @@ pub(crate) struct Stragglers {
     /// See ST2, as the next one.
     strangers: HashSet<Pid>,
     strange_groups: HashSet<i32>,
-    /// `None` on another thread than the first (ST1).
-    adoption: Option<Adoption>,
+    /// Not on another thread than the first (ST1), nor with a kernel that lets nobody adopt, nor when all has ended.
+    adopts: bool,
     next_reaping: Instant,
 }
 
@@ -83,7 +77,7 @@ impl Stragglers {
             ranks: HashSet::new(),
             strange_groups: members.map(|member| member.group).collect(),
             strangers: children.into_iter().collect(),
-            adoption: if gettid() == getpid() { Adoption::begin() } else { None },
+            adopts: gettid() == getpid() && set_child_subreaper(Some(getpid())).is_ok(),
             next_reaping: Instant::now() + REAP_INTERVAL,
         }
     }
@@ -148,7 +142,7 @@ impl Stragglers {
     /// Reaps orphans that have ended, if it is time: they would pile up in a job that runs for long. Called
     /// whenever the job's loop is awake.
     pub(crate) fn reap_at_times(&mut self, now: Instant) {
-        if self.adoption.is_some() && now >= self.next_reaping {
+        if self.adopts && now >= self.next_reaping {
             self.next_reaping = now + REAP_INTERVAL;
             for orphan in self.orphans() {
                 reap(orphan);
@@ -156,15 +150,15 @@ impl Stragglers {
         }
     }
 
-    /// Ends what is left of the job (ST3), whose ranks are gone, and adopts no longer. Answers which daemons
+    /// Ends what is left of the job (ST3), whose ranks are gone. Answers which daemons
     /// there were: processes in sessions of their own.
     pub(crate) fn end(&mut self) -> Vec<String> {
         let until = Instant::now() + GIVE_UP;
         let mut daemons = BTreeSet::new();
-        while self.adoption.is_some() && self.end_orphans(&mut daemons) && Instant::now() < until {
+        while self.adopts && self.end_orphans(&mut daemons) && Instant::now() < until {
             std::thread::sleep(PAUSE);
         }
-        self.adoption = None;
+        self.adopts = false;
         daemons.into_iter().collect()
     }
 
@@ -211,38 +205,13 @@ fn reap(child: Pid) -> bool {
     waitid(WaitId::Pid(child), options).is_ok_and(|status| status.is_some())
 }
 
-impl Adoption {
-    /// `None` from a kernel that lets nobody adopt.
-    fn begin() -> Option<Self> {
-        let before = child_subreaper().ok()?;
-        set_child_subreaper(Some(getpid())).ok()?;
-        Some(Self { before })
-    }
-}
-
-impl Drop for Adoption {
-    fn drop(&mut self) {
-        // It was possible to set.
-        let _ = set_child_subreaper(self.before);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn a_process_adopts_for_the_time_of_a_job_only() {
-        let before = child_subreaper().expect("it can be asked");
-        let adoption = Adoption::begin().expect("it can adopt");
-        assert!(child_subreaper().expect("it can be asked").is_some());
-        drop(adoption);
-        assert_eq!(child_subreaper().expect("it can be asked"), before);
-    }
-
-    #[test]
     fn a_thread_beside_the_first_adopts_nothing() {
-        let thread = std::thread::spawn(|| Stragglers::adopt().adoption.is_none());
+        let thread = std::thread::spawn(|| !Stragglers::adopt().adopts);
         assert!(thread.join().expect("it does not panic"));
     }
 }

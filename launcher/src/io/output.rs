@@ -1,7 +1,7 @@
 //! From the ranks' pipes to the launcher's own streams, in whole lines.
 //!
 //! [`LineBuffer`] is pure and there is one per rank and stream; [`Printer`] owns what waits to be
-//! written; [`Folder`] makes the files of `--output dir=`. Called by the job's poll loop only.
+//! written; [`folder`] makes the files of `--output dir=`. Called by the job's poll loop only.
 //!
 //! - O1: a line of at most [`lines::LONGEST_LINE`] bytes reaches the launcher's stream in one piece, whoever
 //!   else prints: everything for one file goes through one queue. What passes at once (O6) is the exception.
@@ -16,6 +16,7 @@
 //!   does all that the rank of a job of one writes, wherever it goes.
 
 use std::collections::VecDeque;
+use std::fs::File;
 use std::io::Write;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::PathBuf;
@@ -31,7 +32,7 @@ mod folder;
 mod lines;
 mod sink;
 
-pub(crate) use folder::{Files, Folder, write_file};
+pub(crate) use folder::write_file;
 pub(crate) use lines::LineBuffer;
 use sink::{Kind, Sink};
 
@@ -100,8 +101,8 @@ impl Prefix {
 #[derive(Debug)]
 pub(crate) struct Delivery {
     pub(crate) prefix: Prefix,
-    /// Get every byte, if there are any.
-    pub(crate) files: Option<Files>,
+    /// For its two streams; they get every byte, if there are any.
+    pub(crate) files: Option<[File; 2]>,
     /// Whether the launcher's own streams get the lines.
     pub(crate) is_shown: bool,
 }
@@ -114,9 +115,9 @@ impl OutputChoice {
 
     /// Makes the files for `ranks` ranks, and says for each where its output goes.
     pub(crate) fn deliveries(&self, ranks: usize) -> Result<Vec<Delivery>, LaunchError> {
-        let folder = self.folder.as_deref().map(Folder::make).transpose()?;
         let delivery = |rank| {
-            let files = folder.map(|folder| folder.files_of(rank)).transpose()?;
+            let folder = self.folder.as_deref();
+            let files = folder.map(|folder| folder::files_of(folder, rank)).transpose()?;
             let is_shown = files.is_none() || !self.nocopy;
             let label = if self.tag { format!("[{rank}] ") } else { String::new() };
             let prefix = Prefix { label, timestamp: self.timestamp };

@@ -13,7 +13,7 @@ use transport_lapi::bootstrap::control::{Communicator, Queues};
 
 use super::INDENT;
 use super::standing::Standing;
-use super::words::{is_of_world, on_communicator_called, operation_with_peer, ranks};
+use super::words::{is_of_world, on_named_communicator, operation_with_peer, ranks};
 
 /// Most gatherings that are told, and most groups of absent ranks of one.
 const MAX_GATHERINGS: usize = 4;
@@ -130,7 +130,7 @@ impl Gathering {
             Some(members) if members.len() < job => format!(" ({})", ranks(members)),
             _ => String::new(),
         };
-        [number, on_communicator_called(*context, name), members].concat()
+        [number, on_named_communicator(*context, name), members].concat()
     }
 }
 

@@ -147,7 +147,7 @@ fn words(rank: usize, pattern: &Pattern, message: &Message, differing: Differing
     let there = format!("rank {} with tag {}", message.source, message.tag);
     let (wanted_on, there_on) = match differing {
         Differing::Communicators => {
-            (on_named_communicator(pattern.context), on_named_communicator(message.context))
+            (on_named_communicator(pattern.context, ""), on_named_communicator(message.context, ""))
         }
         _ => (on_communicator(pattern.context), String::new()),
     };

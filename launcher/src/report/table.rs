@@ -61,34 +61,25 @@ fn rest<'a>(groups: impl Iterator<Item = &'a Vec<usize>>) -> String {
     }
 }
 
-/// What rows are told apart by. In a `coarse` one numbers do not count.
-#[derive(PartialEq)]
-struct Key {
-    call: Call,
-    operation: Call,
-    sends: bool,
-    context: u64,
-    phase: Phase,
-    failed: bool,
-    numbers: Option<(Option<u32>, Option<i32>, u64, u32)>,
-}
-
 /// Threads with equal rows.
 struct Group {
-    key: Key,
+    /// What they are told apart by, and whether the wait has failed.
+    key: (Wait, bool),
     ranks: BTreeSet<usize>,
     waits: Vec<Wait>,
 }
 
+/// The threads in groups. In `coarse` ones numbers do not count.
 fn groups(standings: &[Standing], coarse: bool) -> Vec<Group> {
     let mut groups: Vec<Group> = Vec::new();
     for (rank, standing) in told(standings) {
         for blocked in &standing.waits {
             let wait = as_of_all(blocked.wait);
-            let Wait { call, operation, sends, peer, tag, context, bytes, phase, open, .. } = wait;
-            let numbers = (!coarse).then_some((peer, tag, bytes, open));
-            let key =
-                Key { call, operation, sends, context, phase, failed: blocked.failed, numbers };
+            let mut key = Wait { since: 0, alone: false, unwinding: false, ..wait };
+            if coarse {
+                key = Wait { peer: None, tag: None, bytes: 0, open: 0, ..key };
+            }
+            let key = (key, blocked.failed);
             match groups.iter_mut().find(|group| group.key == key) {
                 Some(group) => {
                     group.ranks.insert(rank);
@@ -138,8 +129,7 @@ fn rows(standings: &[Standing], start: u64, at: u64) -> String {
 fn row(group: &Group, ranks: &[usize], start: u64, at: u64) -> Vec<String> {
     let first = &group.waits[0];
     let open = span(group.waits.iter().map(|wait| wait.open), |open| open.to_string());
-    let phase =
-        phase(first.phase).to_owned() + if group.key.failed { ", then an error" } else { "" };
+    let phase = phase(first.phase).to_owned() + if group.key.1 { ", then an error" } else { "" };
     vec![
         ranges(ranks),
         call(first, &open),

@@ -118,22 +118,15 @@ pub(super) fn is_collective(context: u64) -> bool {
     context % 2 == 1
 }
 
-/// `on world`, or `on communicator 2`.
-pub(super) fn on_named_communicator(context: u64) -> String {
+/// `on world`, or `on communicator 2`, with what the program calls it, if it does: `on communicator 2 "rows"`.
+pub(super) fn on_named_communicator(context: u64, name: &str) -> String {
     match number_and_context(context) {
         (0, of_task) => format!(" on world{}", in_context(of_task, " in")),
-        _ => on_communicator(context),
-    }
-}
-
-/// The same with what the program calls it: `on communicator 2 "rows"`.
-pub(super) fn on_communicator_called(context: u64, name: &str) -> String {
-    match number_and_context(context) {
-        (number @ 1.., of_task) if !name.is_empty() => {
+        (number, of_task) if !name.is_empty() => {
             let name = tamed_line(name);
             format!(" on communicator {number} \"{name}\"{}", in_context(of_task, " in"))
         }
-        _ => on_named_communicator(context),
+        _ => on_communicator(context),
     }
 }
 
@@ -256,7 +249,7 @@ mod tests {
             on,
             ["", " on communicator 3", " in context 1", " on communicator 5 in context 3"]
         );
-        assert_eq!(on_named_communicator(of(2, 0)), " on world in context 2");
+        assert_eq!(on_named_communicator(of(2, 0), ""), " on world in context 2");
         assert!(is_collective(context_of(2, 1)) && !is_collective(context_of(1, 2)));
     }
 

@@ -87,7 +87,7 @@ fn a_folder_that_cannot_be_used_is_an_error_before_any_rank_starts() {
     fs::create_dir(folder.path().join("rank.1.stderr")).expect("a folder");
     into_folder(folder.path(), "", "echo started")
         .assert_code(2)
-        .assert_says("rank.1.stderr: Is a directory");
+        .assert_says("rank.1.stderr: not a regular file");
 }
 
 #[test]
