@@ -61,10 +61,8 @@ pub struct Selection {
 pub enum Request {
     /// `cargo mpj run`.
     Run(RunRequest),
-    /// `cargo mpj bench`: the words that follow are for the benchmark program.
-    Bench(Vec<OsString>),
-    /// `cargo mpj tune`: likewise for the program that tunes.
-    Tune(Vec<OsString>),
+    /// `cargo mpj bench` or `tune`: to be this program of the benchmarks, with the words that follow.
+    Bench(&'static str, Vec<OsString>),
     /// What cargo starts: to be `mpjrun`.
     Mpjrun(cli::Request),
 }
@@ -152,8 +150,8 @@ pub fn parse(command_line: impl IntoIterator<Item = OsString>) -> Result<Request
             options.check().map_err(refused)?;
             Request::Run(RunRequest { selection, job, cargo, args })
         }
-        Mpj::Bench { args } => Request::Bench(args),
-        Mpj::Tune { args } => Request::Tune(args),
+        Mpj::Bench { args } => Request::Bench("mpj-bench", args),
+        Mpj::Tune { args } => Request::Bench("mpj-tune", args),
     })
 }
 

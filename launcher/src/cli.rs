@@ -14,14 +14,12 @@ pub(crate) mod answer;
 pub(crate) mod dry_run;
 mod hosts;
 pub mod info;
-mod io;
 mod manual;
 mod options;
 mod sections;
 mod spelling;
 mod values;
 mod variables;
-mod vigilance;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};

@@ -83,20 +83,12 @@ pub struct Outcome {
     pub cause: Option<String>,
 }
 
-/// Runs `spec` to its end, and returns the launcher's exit code. The calling thread must live until
-/// then (J4); its signal mask is used and restored.
+/// Runs `spec` to its end, and says how it ended. The calling thread must live until then (J4); its signal mask
+/// is used and restored.
 ///
 /// # Errors
 /// [`LaunchError`] if not all ranks could be started, or if polling fails; no rank is left then.
-pub fn run(spec: &JobSpec) -> Result<u8, LaunchError> {
-    outcome(spec).map(|outcome| outcome.code)
-}
-
-/// [`run`], which also says which rank's failure decided.
-///
-/// # Errors
-/// As [`run`].
-pub fn outcome(spec: &JobSpec) -> Result<Outcome, LaunchError> {
+pub fn run(spec: &JobSpec) -> Result<Outcome, LaunchError> {
     let prepared = spawn::check(spec)?;
     // Many files may be opened, and none while signals do not end the launcher.
     let limit = DescriptorLimit::raise();

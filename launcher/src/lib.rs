@@ -42,7 +42,7 @@ pub fn carry_out(request: cli::Request) -> Result<u8, LaunchError> {
         cli::Request::Run(spec) if cargo::listing::is_listing(&spec) => {
             Err(cargo::listing::become_program(&spec))
         }
-        cli::Request::Run(spec) => job::run(&spec),
+        cli::Request::Run(spec) => job::run(&spec).map(|outcome| outcome.code),
         cli::Request::DryRun(spec) => cli::dry_run::tell(&spec),
         cli::Request::Info(asked) => cli::answer::tell(&cli::info::text(&asked)?),
         cli::Request::Completions(script) => cli::answer::tell(&script),

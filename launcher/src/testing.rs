@@ -145,7 +145,7 @@ fn run_launcher(case: &Case, path: &str, test: Option<Pid>) -> i32 {
         return LAUNCHER_FAILED;
     }
     println!("{START}");
-    let outcome = job_of(case, path).and_then(|spec| job::outcome(&spec));
+    let outcome = job_of(case, path).and_then(|spec| job::run(&spec));
     let Outcome { code, cause } = outcome.unwrap_or_else(|error| Outcome {
         code: error.exit_code(),
         cause: Some(error.to_string()),

@@ -11,8 +11,7 @@ use mpj_launcher::carry_out;
 fn main() -> ExitCode {
     let error = match cargo::parse(std::env::args_os()) {
         Ok(Request::Run(request)) => request.become_cargo(),
-        Ok(Request::Bench(words)) => cargo::become_bench("mpj-bench", &words),
-        Ok(Request::Tune(words)) => cargo::become_bench("mpj-tune", &words),
+        Ok(Request::Bench(name, words)) => cargo::become_bench(name, &words),
         Ok(Request::Mpjrun(request)) => {
             return carry_out(request).map_or_else(
                 |error| {

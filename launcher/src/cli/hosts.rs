@@ -3,6 +3,7 @@
 
 use std::fs;
 
+use super::spelling::is_number;
 use crate::host::machine::host_name;
 
 /// Names of every host for itself.
@@ -47,12 +48,8 @@ fn is_here(host: &str, own: &str) -> bool {
         !host.is_empty()
             && [own, short].iter().chain(&LOOPBACK).any(|name| name.eq_ignore_ascii_case(host))
     };
-    let without_slots = host.rsplit_once(':').filter(|(_, slots)| is_number(slots));
+    let without_slots = host.rsplit_once(':').filter(|(_, slots)| is_number(slots.as_bytes()));
     is_name(host) || without_slots.is_some_and(|(name, _)| is_name(name))
-}
-
-fn is_number(text: &str) -> bool {
-    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 #[cfg(test)]

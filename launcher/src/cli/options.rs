@@ -1,5 +1,5 @@
-//! The options of a job, which `mpjrun` and `cargo mpj run` share, and what they come to. A group of
-//! options is a struct of its own; those of the job as a whole are flattened into [`WholeJob`].
+//! The options of a job, which `mpjrun` and `cargo mpj run` share, and what they come to: those of each program,
+//! and those of the job as a whole.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -10,12 +10,14 @@ use transport_lapi::adapters::MAX_TASKS;
 use transport_lapi::config::{self, BackendChoice, Keyword};
 
 use super::hosts;
-use super::io::IoOptions;
-use super::values::{backend_words, context_count, export_parser, rank_count, seconds, total};
+use super::values::{
+    backend_words, context_count, export_parser, input, output_parser, rank_count, seconds, total,
+};
 use super::variables;
-use super::vigilance::VigilanceOptions;
 use crate::cli::info::Asked;
-use crate::job::{App, Export, JobSpec};
+use crate::job::{
+    App, BindTo, Binding, Export, InputChoice, JobSpec, MapBy, OnFailure, OutputChoice, Vigilance,
+};
 
 /// Options of a job with its first program.
 #[derive(Debug, Clone, Args)]
@@ -54,16 +56,7 @@ pub(super) struct ProgramOptions {
     hostfile: Vec<String>,
 }
 
-/// Options of other launchers that have nothing to change here.
-#[derive(Debug, Clone, Args)]
-struct Needless {
-    #[arg(long, hide = true, aliases = ["allow-run-as-root", "genvall", "envall"])]
-    oversubscribe: bool,
-    #[arg(long, hide = true, num_args = 2)]
-    mca: Vec<String>,
-}
-
-/// What is said of those.
+/// What is said of options of other launchers that are taken for nothing.
 const NEEDLESS: &str =
     "--oversubscribe, --allow-run-as-root, --genvall and --mca change nothing here";
 
@@ -86,15 +79,53 @@ pub(super) struct WholeJob {
     /// End the job after S seconds, with exit code 124
     #[arg(long, value_name = "S", value_parser = seconds, allow_negative_numbers = true)]
     timeout: Option<Duration>,
-    #[command(flatten)]
-    io: IoOptions,
-    #[command(flatten)]
-    vigilance: VigilanceOptions,
+    /// What becomes of the ranks' output, a list of: `tag` begins every line with its rank, as -l;
+    /// `timestamp` with the time (UTC); `dir=D` writes D/rank.N.stdout and D/rank.N.stderr as well, or,
+    /// with `nocopy`, instead
+    #[arg(long, value_name = "LIST", value_parser = output_parser())]
+    output: Vec<OutputChoice>,
+    /// The folder of Open MPI's option of this name
+    #[arg(long, value_name = "D", hide = true)]
+    output_filename: Option<PathBuf>,
+    #[arg(long, hide = true)]
+    timestamp_output: bool,
+    /// Who gets the standard input: rank R, or `none`
+    #[arg(long, value_name = "R", default_value = "0", value_parser = input, allow_negative_numbers = true)]
+    stdin: InputChoice,
+    /// What each rank is bound to; `core` or `hwthread` if only --map-by is given, else `none`
+    #[arg(long, value_enum, value_name = "PLACE")]
+    bind_to: Option<BindTo>,
+    /// In which order ranks are bound: to one core after the other, to the sockets in turn, or to one
+    /// hardware thread after the other
+    #[arg(long, value_enum, value_name = "ORDER")]
+    map_by: Option<MapBy>,
+    /// Say where each rank runs
+    #[arg(long, alias = "display-map")]
+    report_bindings: bool,
+    /// What happens when a rank fails: `kill` ends the job; `keep` lets the others go on to their own end,
+    /// but their calls fail from the first one on that has to wait
+    #[arg(long, value_enum, value_name = "WHAT", default_value = "kill")]
+    on_failure: OnFailure,
+    /// End the job, with exit code 124, when no rank has made progress for S seconds
+    #[arg(long, value_name = "S", value_parser = seconds, allow_negative_numbers = true)]
+    stall: Option<Duration>,
+    /// What to do with a job that cannot go on, since all ranks wait for each other: end it, with exit
+    /// code 125, or ignore it
+    #[arg(long, value_name = "WHAT", default_value = "end", value_parser = ["end", "ignore"])]
+    deadlock: String,
+    /// Seconds between two looks at the ranks
+    #[arg(long, value_name = "S", value_parser = seconds, hide = true)]
+    look_every: Option<Duration>,
+    /// Seconds in which nothing moves before that is noted
+    #[arg(long, value_name = "S", value_parser = seconds, hide = true)]
+    note_after: Option<Duration>,
     /// Say at the end how many messages each protocol carried
     #[arg(long)]
     stats: bool,
-    #[command(flatten)]
-    needless: Needless,
+    #[arg(long, hide = true, aliases = ["allow-run-as-root", "genvall", "envall"])]
+    oversubscribe: bool,
+    #[arg(long, hide = true, num_args = 2)]
+    mca: Vec<String>,
     /// Check everything and print what each rank would be, but start nothing
     #[arg(long)]
     pub(super) dry_run: bool,
@@ -161,20 +192,44 @@ impl WholeJob {
         Ok(self.spec(apps))
     }
 
+    /// What becomes of output.
+    fn output(&self) -> OutputChoice {
+        let mut choice = OutputChoice {
+            tag: self.label,
+            timestamp: self.timestamp_output,
+            folder: self.output_filename.clone(),
+            nocopy: false,
+        };
+        for list in self.output.iter().cloned() {
+            choice.tag |= list.tag;
+            choice.timestamp |= list.timestamp;
+            choice.nocopy |= list.nocopy;
+            choice.folder = list.folder.or(choice.folder);
+        }
+        choice
+    }
+
     fn spec(self, apps: Vec<App>) -> JobSpec {
-        let is_needless = self.needless.oversubscribe || !self.needless.mca.is_empty();
+        let is_needless = self.oversubscribe || !self.mca.is_empty();
         let mut notes: Vec<String> = is_needless.then(|| NEEDLESS.to_owned()).into_iter().collect();
+        let usual = Vigilance::default();
+        let vigilance = Vigilance {
+            ends_deadlocks: self.deadlock == "end",
+            stall: self.stall,
+            interval: self.look_every.unwrap_or(usual.interval),
+            standstill: self.note_after.unwrap_or(usual.standstill),
+        };
         let spec = JobSpec {
+            output: self.output(),
             apps,
             exports: self.genv,
             contexts: self.contexts.unwrap_or(1),
             backend: self.backend.as_deref().and_then(BackendChoice::from_word),
-            output: self.io.output(self.label),
-            input: self.io.input(),
-            binding: self.io.binding(),
-            on_failure: self.io.on_failure,
+            input: self.stdin,
+            binding: Binding::new(self.bind_to, self.map_by, self.report_bindings),
+            on_failure: self.on_failure,
             timeout: self.timeout,
-            vigilance: self.vigilance.vigilance(),
+            vigilance,
             stats: self.stats,
             notes: Vec::new(),
         };

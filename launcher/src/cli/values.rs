@@ -8,7 +8,7 @@ use clap::builder::{OsStringValueParser, PossibleValuesParser, TypedValueParser}
 use transport_lapi::adapters::{MAX_CONTEXTS, MAX_TASKS};
 use transport_lapi::config::{BackendChoice, Keyword};
 
-use crate::job::Export;
+use crate::job::{Export, InputChoice, OutputChoice};
 
 /// Shown after a number of ranks that no job can have.
 fn limit_on_ranks() -> String {
@@ -59,6 +59,40 @@ pub(super) fn export_parser() -> impl TypedValueParser<Value = Export> {
 
 pub(super) fn backend_words() -> PossibleValuesParser {
     PossibleValuesParser::new(BackendChoice::WORDS.iter().map(|(word, _)| *word))
+}
+
+/// Reads one list of `--output`.
+fn output_list(list: OsString) -> Result<OutputChoice, String> {
+    let mut choice = OutputChoice::default();
+    for word in list.as_bytes().split(|byte| *byte == b',') {
+        let folder = word.strip_prefix(b"dir=").filter(|path| !path.is_empty());
+        match (word, folder) {
+            (b"tag", _) => choice.tag = true,
+            (b"timestamp", _) => choice.timestamp = true,
+            (b"nocopy", _) => choice.nocopy = true,
+            (_, Some(path)) => choice.folder = Some(OsString::from_vec(path.to_vec()).into()),
+            _ => return Err("a list of tag, timestamp, dir=FOLDER, nocopy".to_owned()),
+        }
+    }
+    if choice.nocopy && choice.folder.is_none() {
+        return Err("nocopy needs dir=FOLDER in the same list".to_owned());
+    }
+    Ok(choice)
+}
+
+pub(super) fn output_parser() -> impl TypedValueParser<Value = OutputChoice> {
+    OsStringValueParser::new().try_map(output_list)
+}
+
+/// Reads `--stdin`.
+pub(super) fn input(text: &str) -> Result<InputChoice, String> {
+    match text {
+        "none" => Ok(InputChoice::None),
+        rank => rank
+            .parse()
+            .map(InputChoice::Rank)
+            .map_err(|_| "the number of a rank, or none".to_owned()),
+    }
 }
 
 #[cfg(test)]

@@ -9,12 +9,11 @@ use transport_lapi::config;
 pub(super) fn notes(names: impl IntoIterator<Item = String>) -> Vec<String> {
     let unknown: BTreeSet<String> =
         names.into_iter().filter(|name| config::is_unknown(name)).collect();
-    unknown.iter().map(|name| note(name)).collect()
-}
-
-fn note(name: &str) -> String {
-    let name = name.escape_debug();
-    format!("unknown variable {name} is ignored; mpjrun --help lists those that ranks read")
+    let note = |name: &String| {
+        let name = name.escape_debug();
+        format!("unknown variable {name} is ignored; mpjrun --help lists those that ranks read")
+    };
+    unknown.iter().map(note).collect()
 }
 
 #[cfg(test)]

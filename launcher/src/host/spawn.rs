@@ -221,18 +221,14 @@ fn exported(export: &Export) -> Result<(OsString, OsString), LaunchError> {
 }
 
 /// `PATH`, behind the folders of `--path`.
-fn search_path(first: Option<&OsStr>) -> Option<OsString> {
-    let path = config::inherited("PATH");
-    let Some(first) = first else { return path };
-    let mut all = first.to_owned();
-    all.push(":");
-    all.push(path.unwrap_or_else(|| DEFAULT_PATH.into()));
-    Some(all)
+fn search_path(first: Option<&OsStr>) -> OsString {
+    let path = config::inherited("PATH").unwrap_or_else(|| DEFAULT_PATH.into());
+    first.map_or(path.clone(), |first| [first, ":".as_ref(), &path].join("".as_ref()))
 }
 
 /// The absolute path of `program`: as it is if it has a slash, else the first executable file of
 /// that name in `search_path`.
-fn find_program(program: &OsStr, search_path: Option<OsString>) -> Result<PathBuf, LaunchError> {
+fn find_program(program: &OsStr, search_path: OsString) -> Result<PathBuf, LaunchError> {
     if program.is_empty() {
         let hint = ", an empty word".to_owned();
         return Err(LaunchError::NotFound { program: "''".into(), hint });
@@ -240,7 +236,6 @@ fn find_program(program: &OsStr, search_path: Option<OsString>) -> Result<PathBu
     if program.as_bytes().contains(&b'/') {
         return absolute_program(Path::new(program));
     }
-    let search_path = search_path.unwrap_or_else(|| DEFAULT_PATH.into());
     let mut best = LaunchError::NotFound { program: program.into(), hint: hint(program) };
     for folder in std::env::split_paths(&search_path) {
         match absolute_program(&folder.join(program)) {
@@ -264,25 +259,19 @@ fn hint(program: &OsStr) -> String {
 }
 
 fn absolute_program(path: &Path) -> Result<PathBuf, LaunchError> {
-    let program = path.to_owned();
-    match path.metadata().map(|metadata| metadata.is_file()) {
-        Ok(true) => {}
-        Ok(false) => {
-            return Err(LaunchError::NotExecutable { program, reason: "not a file".to_owned() });
-        }
+    let program = || path.to_owned();
+    let unusable = |reason: String| LaunchError::NotExecutable { program: program(), reason };
+    match path.metadata() {
+        Ok(metadata) if metadata.is_file() => {}
+        Ok(_) => return Err(unusable("not a file".to_owned())),
         Err(error) if is_absence(&error) => {
-            return Err(LaunchError::NotFound { program, hint: String::new() });
+            return Err(LaunchError::NotFound { program: program(), hint: String::new() });
         }
-        Err(error) => {
-            return Err(LaunchError::NotExecutable { program, reason: error.to_string() });
-        }
+        Err(error) => return Err(unusable(error.to_string())),
     }
-    access(path, Access::EXEC_OK).map_err(|errno| LaunchError::NotExecutable {
-        program: program.clone(),
-        reason: match errno {
-            Errno::ACCESS => "permission denied; make it executable with chmod +x".to_owned(),
-            other => other.to_string(),
-        },
+    access(path, Access::EXEC_OK).map_err(|errno| match errno {
+        Errno::ACCESS => unusable("permission denied; make it executable with chmod +x".to_owned()),
+        other => unusable(other.to_string()),
     })?;
     std::path::absolute(path)
         .map_err(|source| LaunchError::System { action: "find the current folder", source })

@@ -130,12 +130,6 @@ struct Wait {
     spin: u32,
 }
 
-/// All that is read before the format is known.
-#[derive(Deserialize)]
-struct Version {
-    format: Option<i64>,
-}
-
 /// The values that `source` names. A user without a file has the built-in ones, and so has one who may
 /// not read it (TF2).
 ///
@@ -198,8 +192,8 @@ fn read(path: &Path, here: &Machine) -> Result<Tuning, Problem> {
 pub fn parse(text: &str, here: &Machine) -> Result<Tuning, Problem> {
     let at = |error: toml::de::Error| line_of(text, error.span(), error.message());
     // The number first: a file of another format may have other fields.
-    let version: Version = toml::from_str(text).map_err(at)?;
-    match version.format {
+    let fields: toml::Table = toml::from_str(text).map_err(at)?;
+    match fields.get("format").and_then(toml::Value::as_integer) {
         Some(format) if format != i64::from(FORMAT) => return Err(Problem::Format(format)),
         _ => {}
     }

@@ -20,7 +20,7 @@ fn folder() -> tempfile::TempDir {
 }
 
 fn find(program: &OsStr, path: &str) -> Result<PathBuf, LaunchError> {
-    find_program(program, Some(path.into()))
+    find_program(program, path.into())
 }
 
 #[test]
