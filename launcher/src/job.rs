@@ -492,7 +492,7 @@ impl Job {
     }
 
     fn kill(&mut self) {
-        if !self.has_killed() {
+        if !matches!(self.phase, Phase::Killing { .. }) {
             self.phase = Phase::Killing { give_up_at: Instant::now() + GIVE_UP };
             self.signal_all(Signal::KILL);
         }
@@ -500,10 +500,6 @@ impl Job {
 
     fn signal_all(&mut self, signal: Signal) {
         self.stragglers.signal(signal, || self.ranks.iter().for_each(|rank| rank.signal(signal)));
-    }
-
-    fn has_killed(&self) -> bool {
-        matches!(self.phase, Phase::Killing { .. })
     }
 
     fn has_given_up(&self) -> bool {

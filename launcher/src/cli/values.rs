@@ -1,6 +1,6 @@
 //! Values of options: what is legal, and what is said about what is not. Pure.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::time::Duration;
 
@@ -39,18 +39,12 @@ pub(super) fn seconds(text: &str) -> Result<Duration, String> {
 }
 
 fn export(text: OsString) -> Result<Export, String> {
-    let (name, value) = match text.as_bytes().iter().position(|byte| *byte == b'=') {
-        Some(at) => {
-            let mut name = text.into_vec();
-            let value = name.split_off(at)[1..].to_vec();
-            (OsString::from_vec(name), Some(OsString::from_vec(value)))
-        }
-        None => (text, None),
-    };
-    if name.is_empty() {
-        return Err("NAME or NAME=VALUE".to_owned());
+    let fields = text.as_bytes().splitn(2, |byte| *byte == b'=');
+    let mut fields = fields.map(|field| OsStr::from_bytes(field).to_owned());
+    match (fields.next().filter(|name| !name.is_empty()), fields.next()) {
+        (Some(name), value) => Ok(Export { name, value }),
+        (None, _) => Err("NAME or NAME=VALUE".to_owned()),
     }
-    Ok(Export { name, value })
 }
 
 pub(super) fn export_parser() -> impl TypedValueParser<Value = Export> {

@@ -151,7 +151,9 @@ pub fn load(source: &TuningSource) -> Result<Tuned, TuningFileError> {
         Err(Problem::Read(error)) if *source == TuningSource::User => {
             match error.kind() {
                 // A link that leads nowhere was made for a file that its maker misses.
-                ErrorKind::NotFound | ErrorKind::NotADirectory if !is_link(&path) => Ok(built_in),
+                ErrorKind::NotFound | ErrorKind::NotADirectory if !path.is_symlink() => {
+                    Ok(built_in)
+                }
                 ErrorKind::PermissionDenied => {
                     Ok(Tuned { note: Some(passed_over(&path, &error)), ..built_in })
                 }
@@ -160,10 +162,6 @@ pub fn load(source: &TuningSource) -> Result<Tuned, TuningFileError> {
         }
         Err(problem) => Err(TuningFileError { path, problem }),
     }
-}
-
-fn is_link(path: &Path) -> bool {
-    path.symlink_metadata().is_ok_and(|metadata| metadata.is_symlink())
 }
 
 fn passed_over(path: &Path, error: &io::Error) -> String {

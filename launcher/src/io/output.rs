@@ -322,11 +322,6 @@ impl Printer {
         self.queue(stream).write();
     }
 
-    /// Whether nothing waits any more.
-    pub(crate) fn is_flushed(&self) -> bool {
-        self.left() == 0
-    }
-
     /// Why standard output, or a file of `--output dir=`, takes no more, if so. A standard error that
     /// nobody reads is no reason to end a job.
     pub(crate) fn broken_output(&self) -> Option<Broken> {

@@ -104,30 +104,35 @@ pub(crate) enum Verdict {
     Output(Broken),
 }
 
+impl Fault {
+    fn exit_code(self) -> u8 {
+        match self {
+            Self::Code(code) => code as u8,
+            Self::Signal(signal) => after_signal(signal),
+            // Code 0 would call the end of the job a success.
+            Self::Aborted(code) => (code as u8).max(1),
+            Self::GaveUp { panicked: true } | Self::Gone { panicked: true } => 101,
+            Self::Deserted | Self::Unwinding => 101,
+            _ => 1,
+        }
+    }
+}
+
 impl Verdict {
     /// The launcher's exit code.
     pub(crate) fn exit_code(self) -> u8 {
-        let after_signal = |signal: i32| u8::try_from(128 + signal).unwrap_or(u8::MAX);
         match self {
-            Self::Failed(Failure { fault: Fault::Code(code), .. }) => code as u8,
-            Self::Failed(Failure { fault: Fault::Signal(signal), .. }) => after_signal(signal),
-            // Code 0 would call the end of the job a success.
-            Self::Failed(Failure { fault: Fault::Aborted(code), .. }) => (code as u8).max(1),
-            Self::Failed(Failure {
-                fault:
-                    Fault::GaveUp { panicked: true }
-                    | Fault::Gone { panicked: true }
-                    | Fault::Deserted
-                    | Fault::Unwinding,
-                ..
-            }) => 101,
-            Self::Failed(_) => 1,
+            Self::Failed(failure) => failure.fault.exit_code(),
             Self::TimedOut(_) | Self::Stalled(_) => 124,
             Self::Signalled(signal) => after_signal(signal),
             Self::Output(Broken::Closed) => after_signal(libc::SIGPIPE),
             Self::Output(_) | Self::Deadlock => 125,
         }
     }
+}
+
+fn after_signal(signal: i32) -> u8 {
+    u8::try_from(128 + signal).unwrap_or(u8::MAX)
 }
 
 /// What follows from what is known of the ranks.

@@ -36,7 +36,7 @@ impl Job {
                 self.tell(verdict, stopped_at);
                 is_told = true;
             }
-            if self.printer.is_flushed() {
+            if self.printer.left() == 0 {
                 return Ok(());
             }
             if until.is_some_and(|at| Instant::now() >= at) {

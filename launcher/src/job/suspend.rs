@@ -5,6 +5,7 @@
 //!   nobody would ever continue it. The kernel does not obey SIGTSTP there either.
 //! - SU2: how long it was stopped is measured, so that it does not count as time of the job.
 
+use std::iter::successors;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, getpid, kill_process};
@@ -32,15 +33,9 @@ pub(crate) fn stop_myself() -> Duration {
 /// ancestors are looked at, who are the members that a shell knows of.
 fn is_watched(pid: i32, entry: impl Fn(i32) -> Option<Entry>) -> bool {
     let Some(own) = entry(pid) else { return false };
-    let mut parent = own.parent;
-    for _ in 0..MOST_ANCESTORS {
-        let Some(ancestor) = entry(parent) else { return false };
-        if ancestor.group != own.group {
-            return ancestor.session == own.session;
-        }
-        parent = ancestor.parent;
-    }
-    false
+    let ancestors = successors(entry(own.parent), |ancestor| entry(ancestor.parent));
+    let outside = ancestors.take(MOST_ANCESTORS).find(|ancestor| ancestor.group != own.group);
+    outside.is_some_and(|ancestor| ancestor.session == own.session)
 }
 
 #[cfg(test)]

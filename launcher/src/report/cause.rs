@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::INDENT;
-use super::words::{ended_how, seconds_between, signal_words, tamed, tamed_line};
+use super::words::{and_more, ended_how, seconds_between, signal_words, tamed, tamed_line};
 use crate::io::output::Broken;
 use crate::job::exits::{Complaint, Ending, Failure, Fault, Ledger, Record, Verdict};
 
@@ -153,11 +153,7 @@ pub(super) fn complaints(ledger: &Ledger) -> String {
     for (rank, complaint) in said.iter().take(TOLD_COMPLAINTS) {
         tell(complaint, &format!("rank {rank}"), &mut text);
     }
-    if let Some(more @ 1..) = said.len().checked_sub(TOLD_COMPLAINTS) {
-        // Writing to a string does not fail.
-        let _ = writeln!(text, "{INDENT}and {more} more complaints");
-    }
-    text
+    text + &and_more(said.len(), TOLD_COMPLAINTS, "complaints")
 }
 
 /// Adds a complaint, as said by `who`.

@@ -6,14 +6,13 @@
 //! may have the same context.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Write;
 
 use transport_lapi::bootstrap::board::{Call, Wait, goes_before};
 use transport_lapi::bootstrap::control::{Communicator, Queues};
 
 use super::INDENT;
 use super::standing::Standing;
-use super::words::{is_of_world, on_named_communicator, operation_with_peer, ranks};
+use super::words::{and_more, is_of_world, on_named_communicator, operation_with_peer, ranks};
 
 /// Most gatherings that are told, and most groups of absent ranks of one.
 const MAX_GATHERINGS: usize = 4;
@@ -189,12 +188,8 @@ pub(super) fn text(standings: &[Standing], paths: &[Vec<usize>]) -> String {
         .collect();
     let lines: Vec<String> =
         gatherings.iter().filter_map(|gathering| line(gathering, standings, paths)).collect();
-    let mut text: String = lines.iter().take(MAX_GATHERINGS).map(String::as_str).collect();
-    if let Some(more @ 1..) = lines.len().checked_sub(MAX_GATHERINGS) {
-        // Writing to a string does not fail.
-        let _ = writeln!(text, "{INDENT}and {more} more collective calls that are not complete");
-    }
-    text
+    let text: String = lines.iter().take(MAX_GATHERINGS).map(String::as_str).collect();
+    text + &and_more(lines.len(), MAX_GATHERINGS, "collective calls that are not complete")
 }
 
 fn line(gathering: &Gathering, standings: &[Standing], paths: &[Vec<usize>]) -> Option<String> {
@@ -266,15 +261,9 @@ fn mismatch(
         0 => String::new(),
         more => format!(", and {more} more"),
     };
-    let elsewhere =
-        [(&places.gone_on, "gone on"), (&places.absent, "not come")].map(|(of, what)| {
-            if of.is_empty() {
-                String::new()
-            } else {
-                format!("; {} {} {what}", ranks(of), has(of))
-            }
-        });
-    others += &elsewhere.concat();
+    let elsewhere = [(&places.gone_on, "gone on"), (&places.absent, "not come")];
+    let elsewhere = elsewhere.iter().filter(|(of, _)| !of.is_empty());
+    others.extend(elsewhere.map(|(of, what)| format!("; {} {} {what}", ranks(of), has(of))));
     format!(
         "{INDENT}ranks call different collectives{}: {}{others}: all ranks of a communicator must make the same \
          collective calls in the same order\n",

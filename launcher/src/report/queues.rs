@@ -1,14 +1,12 @@
 //! Both queues of each rank: what was posted or has come, and found no partner. What a thread is blocked in
 //! stands in the table, and is left out here.
 
-use std::fmt::Write;
-
 use transport_lapi::bootstrap::board::{Call, Phase, Wait};
 use transport_lapi::bootstrap::control::{EarlyMessage, PostedReceive, Queues};
 
 use super::INDENT;
 use super::standing::Standing;
-use super::words::{self, is_collective, on_communicator, source, tag};
+use super::words::{self, and_more, is_collective, on_communicator, source, tag};
 
 /// Most lines, of all ranks and of one queue.
 const MAX_LINES: usize = 64;
@@ -22,13 +20,9 @@ pub(super) fn text(standings: &[Standing]) -> String {
         .filter_map(|(rank, standing)| Some((rank, standing, standing.queues.as_ref()?)))
         .flat_map(|(rank, standing, queues)| of_rank(rank, standing, queues))
         .collect();
-    let mut text: String =
+    let text: String =
         lines.iter().take(MAX_LINES).map(|line| format!("{INDENT}{line}\n")).collect();
-    if let Some(more @ 1..) = lines.len().checked_sub(MAX_LINES) {
-        // Writing to a string does not fail.
-        let _ = writeln!(text, "{INDENT}and {more} more lines of queues");
-    }
-    text
+    text + &and_more(lines.len(), MAX_LINES, "lines of queues")
 }
 
 fn of_rank(rank: usize, standing: &Standing, queues: &Queues) -> Vec<String> {

@@ -15,7 +15,7 @@ use super::INDENT;
 use super::gatherings::{self, needs_all};
 use super::graph::{longest_chains, shortest_cycle};
 use super::standing::Standing;
-use super::words::{is_collective, operation, source};
+use super::words::{and_more, is_collective, operation, source};
 
 /// Most steps of a cycle or chain that are told.
 const MAX_STEPS: usize = 16;
@@ -121,10 +121,7 @@ fn chain_lines(chains: &[Vec<usize>], targets: &Targets<'_>, standings: &[Standi
         // Writing to a string does not fail.
         let _ = writeln!(text, "{INDENT}chain: {}", joined(steps));
     }
-    if let Some(more @ 1..) = chains.len().checked_sub(MAX_CHAINS) {
-        let _ = writeln!(text, "{INDENT}and {more} more chains");
-    }
-    text
+    text + &and_more(chains.len(), MAX_CHAINS, "chains")
 }
 
 /// `0 waits for 1 (recv tag 7)`.

@@ -3,6 +3,7 @@
 use signal_hook::low_level::signal_name;
 use transport_lapi::bootstrap::board::{Call, Phase, Wait, parts_of_context};
 
+use super::INDENT;
 use crate::job::exits::Ending;
 
 /// Lines told of one text that a rank has sent.
@@ -39,9 +40,16 @@ pub(super) fn ranges(numbers: &[usize]) -> String {
 
 fn run(run: &[usize]) -> String {
     match run {
-        [only] => only.to_string(),
         [first, .., last] => format!("{first}-{last}"),
-        [] => unreachable!("a run has at least one number"),
+        _ => run[0].to_string(),
+    }
+}
+
+/// The line `and 3 more chains`, where there are more than `most`.
+pub(super) fn and_more(all: usize, most: usize, noun: &str) -> String {
+    match all.saturating_sub(most) {
+        0 => String::new(),
+        more => format!("{INDENT}and {more} more {noun}\n"),
     }
 }
 

@@ -1,11 +1,9 @@
 //! The process of the test: starts the launcher, prints what comes, and judges. Called by [`super`]
 //! on the thread of the test, so that libtest captures what is printed.
 
-use std::fmt::Write;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
-use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
@@ -110,29 +108,24 @@ fn judge(
     status: Option<ExitStatus>,
     transcript: &Transcript,
 ) -> Result<(), String> {
-    let code = status.and_then(|status| status.code());
-    if code == Some(0) && transcript.has_started() {
+    if status.is_some_and(|status| status.success()) && transcript.has_started() {
         return Ok(());
     }
-    let mut failure = match (transcript.cause(), code) {
+    let mut failure = match (transcript.cause(), status) {
         (Some(cause), _) => cause.to_owned(),
         _ if !transcript.has_started() => {
             let came = transcript.greeting().trim();
             format!("the test executable did not run {path} when asked to; it printed: {came}")
         }
-        (None, Some(TIMED_OUT)) => format!("not over after {:?}, the test's timeout", case.timeout),
-        (None, Some(code)) => format!("the job ended with code {code}"),
-        (None, None) => "the job did not come to its end".to_owned(),
-    };
-    // Writing to a string does not fail.
-    let _ = match status.map(|status| (status, status.signal())) {
-        None => write!(
-            failure,
-            "\nthe launcher still ran {GRACE:?} after the test's timeout of {:?}, and was killed",
+        (None, None) => format!(
+            "the launcher still ran {GRACE:?} after the test's timeout of {:?}, and was killed",
             case.timeout
         ),
-        Some((_, Some(signal))) => write!(failure, "\nthe launcher was killed by signal {signal}"),
-        Some((_, None)) => Ok(()),
+        (None, Some(status)) => match status.code() {
+            Some(TIMED_OUT) => format!("not over after {:?}, the test's timeout", case.timeout),
+            Some(code) => format!("the job ended with code {code}"),
+            None => format!("the job did not come to its end: the launcher ended by {status}"),
+        },
     };
     if !transcript.report().is_empty() {
         failure = failure + "\n\n" + transcript.report();
