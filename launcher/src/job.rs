@@ -10,8 +10,8 @@
 //! - J3: the report comes last, behind all output of the ranks.
 //! - J4: the ranks end with the thread that runs the job, even if that is killed. So do ranks behind a
 //!   wrapper script. What else a rank started ends with its group, of which a process of its own takes care
-//!   if the launcher is killed; that one ends before the ranks are reaped (K1 of [`crate::host::rank`]). What left the
-//!   group ends with the job (ST3 of [`crate::host::stragglers`]).
+//!   if the launcher is killed; that one ends before the ranks are reaped (K1 of `host/rank.rs`). What left the
+//!   group ends with the job (ST3 of `host/stragglers.rs`).
 
 pub(crate) mod exits;
 mod flush;

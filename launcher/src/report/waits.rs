@@ -22,10 +22,9 @@ const MAX_STEPS: usize = 16;
 /// Most chains that are told.
 const MAX_CHAINS: usize = 4;
 
-/// What is said where every rank of a cycle sends: why a program hangs with long messages that works with short
-/// ones.
-const SEND_FIRST: &str = "mpjrun:   all of them send first, and long messages wait for their receive: use sendrecv \
-                          or isend, or let one side receive first\n";
+/// What is said where a rank of a cycle sends: why a program hangs with long messages that works with short ones.
+const SENDS: &str = "mpjrun:   a send in the cycle waits for its receive, as long and synchronous ones do: use \
+                     sendrecv or isend, or receive first\n";
 
 /// For each rank those that it waits for, with the first wait that says so.
 type Targets<'a> = Vec<BTreeMap<usize, &'a Wait>>;
@@ -105,10 +104,7 @@ fn cycle_line(cycle: &[usize], targets: &Targets<'_>) -> String {
         let wait = targets[rank].get(next);
         wait.is_some_and(|wait| wait.sends && !is_collective(wait.context))
     };
-    let advice = match pairs().all(sends) {
-        true => SEND_FIRST,
-        false => "",
-    };
+    let advice = if pairs().any(sends) { SENDS } else { "" };
     format!("{INDENT}cycle: {}\n{advice}", joined(steps))
 }
 
