@@ -4,10 +4,6 @@
 //! order and close together in time, with the raw cache-line ping-pong before and after each launch. A
 //! runtime that fails a bundle twice is not tried on it again, so that one that hangs does not use up
 //! the time of all others.
-//!
-//! Figures compare only within one face of the machine. So a bundle gets more rounds than planned until
-//! there are as many pairs of one face as rounds were planned, or as an interval takes, and of the other
-//! face too if it was seen often; up to [`MOST_ROUNDS`] times the planned ones.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -21,8 +17,7 @@ use crate::cache_line::{self, LineFile};
 use crate::catalogue::{Benchmark, Configuration};
 use crate::contender::Contender;
 use crate::launch::{self, Outcome};
-use crate::model::{Header, Launch, MOST_ROUNDS, Run};
-use crate::views;
+use crate::model::Launch;
 
 /// What is told while it runs.
 pub trait Watcher {
@@ -99,12 +94,11 @@ impl Conduct {
 /// After so many failures a runtime is not tried again on a bundle.
 const MOST_FAILURES: usize = 2;
 
-/// Measures `bundles` with `contenders`, as many rounds as the header plans and the machine's
-/// changes of face make necessary, and returns what was measured until the end or until the user
-/// stopped it.
+/// Measures `bundles` with `contenders` for so many rounds, and returns what was measured until the end
+/// or until the user stopped it.
 pub fn run(
     conduct: &Conduct,
-    header: &Header,
+    rounds: usize,
     bundles: &[Bundle],
     contenders: &[Contender],
     seed: u64,
@@ -114,11 +108,8 @@ pub fn run(
     let mut lottery = Lottery::new(seed);
     let mut failures: HashMap<(usize, String), usize> = HashMap::new();
     let mut raw = conduct.raw();
-    for round in 0..header.rounds * MOST_ROUNDS {
+    for round in 0..rounds {
         for (place, bundle) in bundles.iter().enumerate() {
-            if round >= header.rounds && is_settled(header, bundle, &launches) {
-                continue;
-            }
             for contender in lottery.shuffled(contenders) {
                 let attempt = (place, contender.info.id.clone());
                 if failures.get(&attempt).is_some_and(|&failures| failures >= MOST_FAILURES) {
@@ -142,13 +133,6 @@ pub fn run(
         }
     }
     launches
-}
-
-/// Whether the launches of a bundle caught the faces of the machine often enough.
-fn is_settled(header: &Header, bundle: &Bundle, launches: &[Launch]) -> bool {
-    let name = bundle.name();
-    let own = launches.iter().filter(|it| it.benchmark == name && it.ranks == bundle.ranks());
-    views::is_settled(&Run { header: header.clone(), launches: own.cloned().collect() })
 }
 
 fn described(outcome: Outcome, round: usize, bundle: &Bundle, contender: &Contender) -> Launch {

@@ -6,8 +6,6 @@ use serde::{Deserialize, Serialize};
 
 /// The format of the files; a file with another number is refused.
 pub const FORMAT: u32 = 2;
-/// How many times the planned rounds there are at most.
-pub const MOST_ROUNDS: usize = 5;
 /// The name of the fact that is the model of the processor.
 pub const PROCESSOR: &str = "processor";
 /// [`RuntimeInfo::id`] of mpj as its own peer.
@@ -40,8 +38,7 @@ pub struct Header {
     pub runtimes: Vec<RuntimeInfo>,
     /// Message sizes at which a runtime changes its way.
     pub thresholds: Vec<Threshold>,
-    /// Rounds that were planned; each has one launch of every runtime and configuration. More are
-    /// added, up to [`MOST_ROUNDS`] times as many, where the machine changes its face too often.
+    /// How many rounds; each has one launch of every runtime and configuration.
     pub rounds: usize,
 }
 
@@ -106,7 +103,7 @@ pub struct Launch {
 }
 
 /// How close the two processors were.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Face {
     /// They share a cache.
     Near,

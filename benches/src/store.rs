@@ -17,7 +17,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::model::{FORMAT, Header, Launch, MOST_ROUNDS, Run};
+use crate::model::{FORMAT, Header, Launch, Run};
 
 /// The largest file that is read, in bytes.
 pub const MAX_FILE: u64 = 1 << 30;
@@ -101,14 +101,6 @@ pub enum Problem {
     /// Of a series that this version does not know.
     #[error("there is no series `{0}`")]
     UnknownSeries(String),
-    /// In none of the planned rounds.
-    #[error("round {round} of {rounds}, counted from 0")]
-    Round {
-        /// Of the launch.
-        round: usize,
-        /// Of the header.
-        rounds: usize,
-    },
     /// A job of nobody.
     #[error("a launch of 0 ranks")]
     NoRanks,
@@ -239,10 +231,6 @@ fn json<T: DeserializeOwned>(line: &str) -> Result<T, Problem> {
 }
 
 fn check_launch(launch: &Launch, header: &Header) -> Result<(), Problem> {
-    let (round, rounds) = (launch.round, header.rounds.saturating_mul(MOST_ROUNDS));
-    if round >= rounds {
-        return Err(Problem::Round { round, rounds });
-    }
     if launch.ranks == 0 {
         return Err(Problem::NoRanks);
     }

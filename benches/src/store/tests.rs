@@ -94,8 +94,6 @@ fn every_rule() {
     let text_of = |text: &str| Problem::UnknownSeries(text.to_owned());
     assert_eq!(broken("\"bibw\"", "\"warp\""), (2, text_of("warp")));
     assert_eq!(broken("\"rate\"", "\"race\""), (2, text_of("race")));
-    let rounds = Problem::Round { round: 15, rounds: 15 };
-    assert_eq!(broken("\"round\":2", "\"round\":15"), (2, rounds));
     assert_eq!(broken("\"ranks\":2", "\"ranks\":0"), (2, Problem::NoRanks));
     assert_eq!(broken("\"format\":2", "\"format\":7"), (1, Problem::Format(7)));
     let negative = Problem::Figure { what: "latency".to_owned(), value: -0.5 };

@@ -1,0 +1,181 @@
+//! The page of a run: one HTML file that needs nothing else. Texts of the run are escaped by maud.
+//!
+//! For each series two pictures, the figures of all runtimes and the ratio to the best peer, and below
+//! them the table. A runtime is switched off by its checkbox: the style sheet hides its lines.
+
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+
+use super::plot::{self, LOOKS, Line, Plot, Point};
+use super::table::{self, Grid};
+use super::{about, words};
+use crate::analysis::{self, Row, Table};
+use crate::model::{Header, Run};
+
+/// The looks of the page.
+const STYLE: &str = include_str!("page.css");
+
+/// The page of `run`, of which `tables` are [`crate::analysis::tables`].
+pub fn html(run: &Run, tables: &[Table]) -> String {
+    let header = &run.header;
+    let title = table::compared(header);
+    let same_series = |one: &Table, other: &Table| one.series == other.series;
+    let series: Vec<&[Table]> = tables.chunk_by(same_series).collect();
+    let page = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                title { (title) }
+                style { (PreEscaped(plot::STYLE)) (PreEscaped(STYLE)) (PreEscaped(switches(header))) }
+            }
+            body {
+                header {
+                    h1 { (title) }
+                    p { (header.processor()) ", " (header.started) ", " (words::count(header.rounds, "round", "rounds")) }
+                    pre { (header.command) }
+                }
+                (legend(header))
+                main {
+                    @for tables in &series { (section(tables, header)) }
+                    (explanations(run))
+                    @if series.len() > 1 {
+                        nav {
+                            h2 { "On this page" }
+                            ul { @for tables in &series {
+                                li { a href={ "#" (tables[0].series.id) } { (tables[0].series.title) } }
+                            } }
+                        }
+                    }
+                }
+            }
+        }
+    };
+    page.into_string() + "\n"
+}
+
+/// Hides the lines of a runtime whose checkbox is off.
+fn switches(header: &Header) -> String {
+    let rule = |place| {
+        format!("body:has(#show{place}:not(:checked)) .plot .s{place} {{ display: none; }}\n")
+    };
+    (0..header.runtimes.len()).map(rule).collect()
+}
+
+fn legend(header: &Header) -> Markup {
+    html! {
+        div class="legend" {
+            @for (place, runtime) in header.runtimes.iter().enumerate() {
+                label {
+                    input type="checkbox" id={ "show" (place) } checked;
+                    svg class="plot" viewBox="0 0 30 10" aria-hidden="true" {
+                        g class={ "r" (place % LOOKS) } { path class="line" d="M1 5H29" {} }
+                    }
+                    (runtime.label)
+                }
+            }
+        }
+    }
+}
+
+/// What was measured of one series.
+fn section(tables: &[Table], header: &Header) -> Markup {
+    let series = tables[0].series;
+    html! {
+        section id=(series.id) {
+            h2 { (series.title) }
+            @for table in tables {
+                @let grid = table::grid(table, header);
+                @if tables.len() > 1 { h3 { (grid.title) } } @else { p class="note" { (grid.title) } }
+                @if table.rows.len() > 1 { div class="pictures" {
+                    (figures(table, header))
+                    (ratios(table, header))
+                } }
+                @if table.rows.len() > 1 { details { summary { "Figures" } (listing(&grid)) } }
+                @else { (listing(&grid)) }
+            }
+        }
+    }
+}
+
+fn figures(table: &Table, header: &Header) -> Markup {
+    let series = table.series;
+    let lines = header.runtimes.iter().enumerate().map(|(place, runtime)| {
+        let point = |row: &Row| {
+            let of = row.cells[place].as_ref()?;
+            let at = words::point(series.x, row.x);
+            let interval = words::interval(of.interval, words::figure);
+            let title = format!("{at}: {} {} {interval}", words::figure(of.median), series.unit);
+            Some(Point { x: row.x, y: of.median, band: of.interval, title })
+        };
+        let points = table.rows.iter().filter_map(point).collect();
+        Line { look: place % LOOKS, switch: Some(place), label: runtime.label.clone(), points }
+    });
+    let plot = Plot { x: series.x, unit: Some(series.unit), lines: lines.collect() };
+    figure(&plot, &format!("{} ({})", series.title, series.unit))
+}
+
+fn ratios(table: &Table, header: &Header) -> Markup {
+    let series = table.series;
+    let point = |row: &Row| {
+        let ratio = row.ratio.as_ref()?;
+        let (at, peer) = (words::point(series.x, row.x), &header.runtimes[ratio.peer].label);
+        let interval = words::interval(ratio.interval, words::ratio);
+        let title = format!("{at}: {} {interval} of {peer}", words::ratio(ratio.median));
+        Some(Point { x: row.x, y: ratio.median, band: ratio.interval, title })
+    };
+    let points: Vec<Point> = table.rows.iter().filter_map(point).collect();
+    let head = table::ratio_head(header);
+    let look = analysis::principal(header).unwrap_or(0) % LOOKS;
+    html! {
+        @if !points.is_empty() {
+            @let line = Line { look, switch: None, label: head.clone(), points };
+            (figure(&Plot { x: series.x, unit: None, lines: vec![line] }, &format!("{head}, ratio of times: below 1 is faster")))
+        }
+    }
+}
+
+fn figure(plot: &Plot, caption: &str) -> Markup {
+    html! { figure { figcaption { (caption) } (plot.svg(caption)) } }
+}
+
+fn listing(grid: &Grid) -> Markup {
+    html! {
+        div class="scroll" {
+            table {
+                thead { tr { @for head in &grid.heads { th { (head) } } } }
+                tbody {
+                    @for line in &grid.lines {
+                        tr {
+                            th { (line.point) }
+                            @for cell in &line.cells {
+                                td { (cell.text) @if !cell.interval.is_empty() { small { (cell.interval) } } }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn explanations(run: &Run) -> Markup {
+    let failures = about::failures(run);
+    html! {
+        section {
+            h2 { "The run" }
+            @if !failures.is_empty() {
+                details open { summary { "What failed" } ul { @for line in failures { li { (line) } } } }
+            }
+            details { summary { "How figures are made" }
+                @for text in about::METHOD { p { (text) } }
+                @if let Some(faces) = about::faces(run) { p { (faces) } }
+            }
+            details { summary { "Machine and libraries" }
+                div class="scroll" { table class="facts" { tbody {
+                    @for (name, value) in about::facts(&run.header) { tr { th { (name) } td { (value) } } }
+                } } }
+            }
+        }
+    }
+}
