@@ -232,9 +232,4 @@ impl Series {
     pub fn named(id: &str) -> Option<&'static Series> {
         SERIES.iter().find(|series| series.id == id)
     }
-
-    /// Whether it says which part of another series was spent on communication.
-    pub fn share_of(&self) -> Option<&'static Series> {
-        Self::named(self.id.strip_suffix("-share")?)
-    }
 }

@@ -4,6 +4,7 @@
 //! them the table. A runtime is switched off by its checkbox: the style sheet hides its lines.
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
+use mpj_bench_programs::Better;
 
 use super::plot::{self, LOOKS, Line, Plot, Point};
 use super::table::{self, Grid};
@@ -112,7 +113,11 @@ fn figures(table: &Table, header: &Header) -> Markup {
         Line { look: place % LOOKS, switch: Some(place), label: runtime.label.clone(), points }
     });
     let plot = Plot { x: series.x, unit: Some(series.unit), lines: lines.collect() };
-    figure(&plot, &format!("{} ({})", series.title, series.unit))
+    let better = match series.better {
+        Better::Lower => "lower is better",
+        Better::Higher => "higher is better",
+    };
+    figure(&plot, &format!("{}, {better}", series.unit))
 }
 
 fn ratios(table: &Table, header: &Header) -> Markup {

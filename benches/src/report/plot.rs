@@ -12,7 +12,7 @@ pub const LOOKS: usize = 8;
 
 const WIDTH: f64 = 440.0;
 const HEIGHT: f64 = 290.0;
-const LEFT: f64 = 58.0;
+const LEFT: f64 = 70.0;
 const RIGHT: f64 = 428.0;
 const TOP: f64 = 14.0;
 const BOTTOM: f64 = 246.0;

@@ -113,9 +113,9 @@ fn introduce(
         let id = &contender.info.id;
         match conduct.introduce(&contender, ranks) {
             Ok(library) => {
-                for (bytes, above) in library.thresholds {
-                    add(&mut thresholds, bytes, id, &above);
-                }
+                let steps = library.thresholds.into_iter();
+                let step = |(bytes, above)| Threshold { bytes, what: format!("{id}: {above}") };
+                thresholds.extend(steps.map(step));
                 facts.extend(library.facts);
                 if !contender.info.ours && id != SELF {
                     contender.info.label = library.name;
@@ -142,17 +142,6 @@ fn introduce(
         rounds: options.rounds(),
     };
     Ok((contenders, header))
-}
-
-/// Notes that messages of `id` travel `above` this many bytes in another way.
-fn add(thresholds: &mut Vec<Threshold>, bytes: usize, id: &str, above: &str) {
-    let same = |known: &&mut Threshold| {
-        known.bytes == bytes && known.what.rsplit(": ").next() == Some(above)
-    };
-    match thresholds.iter_mut().find(same) {
-        Some(known) => known.what = format!("{id}, {}", known.what),
-        None => thresholds.push(Threshold { bytes, what: format!("{id}: {above}") }),
-    }
 }
 
 /// How it is measured, for the header.
@@ -205,16 +194,9 @@ fn candidates(
             Err(error) => tell(error.to_string()),
         }
     }
-    let mut all: Vec<Contender> = Vec::new();
-    for candidate in candidates {
-        if all.contains(&candidate) {
-            tell(format!("{} is named twice: it takes part once", candidate.info.id));
-        } else {
-            all.push(candidate);
-        }
-    }
-    contender::number(all.iter_mut().map(|it| &mut it.info.id), |id, nth| format!("{id}-{nth}"));
-    Ok(all)
+    let ids = candidates.iter_mut().map(|it| &mut it.info.id);
+    contender::number(ids, |id, nth| format!("{id}-{nth}"));
+    Ok(candidates)
 }
 
 /// Finds a peer and builds its worker.
