@@ -286,6 +286,14 @@ pub fn apart(better: Better, ours: Option<(f64, f64)>, peer: Option<(f64, f64)>)
     }
 }
 
+impl Row {
+    /// How many pairs there are, or without a ratio, how many launches of a runtime at most.
+    pub fn launches(&self) -> usize {
+        let most = self.cells.iter().flatten().map(|cell| cell.launches).max();
+        self.ratio.as_ref().map_or(most.unwrap_or(0), |ratio| ratio.pairs)
+    }
+}
+
 impl Table {
     fn figures(&self) -> usize {
         let cells = self.rows.iter().flat_map(|row| &row.cells).flatten();

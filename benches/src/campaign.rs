@@ -4,6 +4,9 @@
 //! order and close together in time, with the raw cache-line ping-pong before and after each launch. A
 //! runtime that fails a bundle twice is not tried on it again, so that one that hangs does not use up
 //! the time of all others.
+//!
+//! Figures compare only within one face of the machine. So a bundle gets more rounds than planned, up to
+//! [`MOST_ROUNDS`] times as many, until there are enough pairs for every face that was seen often.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,7 +20,8 @@ use crate::cache_line::{self, LineFile};
 use crate::catalogue::{Benchmark, Configuration};
 use crate::contender::Contender;
 use crate::launch::{self, Outcome};
-use crate::model::Launch;
+use crate::model::{Header, Launch, Run};
+use crate::{analysis, stats};
 
 /// What is told while it runs.
 pub trait Watcher {
@@ -94,11 +98,15 @@ impl Conduct {
 /// After so many failures a runtime is not tried again on a bundle.
 const MOST_FAILURES: usize = 2;
 
-/// Measures `bundles` with `contenders` for so many rounds, and returns what was measured until the end
-/// or until the user stopped it.
+/// How many times the planned rounds there are at most.
+const MOST_ROUNDS: usize = 5;
+
+/// Measures `bundles` with `contenders`, as many rounds as the header plans and the machine's
+/// changes of face make necessary, and returns what was measured until the end or until the user
+/// stopped it.
 pub fn run(
     conduct: &Conduct,
-    rounds: usize,
+    header: &Header,
     bundles: &[Bundle],
     contenders: &[Contender],
     seed: u64,
@@ -108,8 +116,11 @@ pub fn run(
     let mut lottery = Lottery::new(seed);
     let mut failures: HashMap<(usize, String), usize> = HashMap::new();
     let mut raw = conduct.raw();
-    for round in 0..rounds {
+    for round in 0..header.rounds * MOST_ROUNDS {
         for (place, bundle) in bundles.iter().enumerate() {
+            if round >= header.rounds && is_settled(header, bundle, &launches) {
+                continue;
+            }
             for contender in lottery.shuffled(contenders) {
                 let attempt = (place, contender.info.id.clone());
                 if failures.get(&attempt).is_some_and(|&failures| failures >= MOST_FAILURES) {
@@ -133,6 +144,19 @@ pub fn run(
         }
     }
     launches
+}
+
+/// Whether the launches of a bundle have enough pairs of every face that they saw often: those that an
+/// interval takes, if so many rounds were planned. How large the figures are does not count.
+fn is_settled(header: &Header, bundle: &Bundle, launches: &[Launch]) -> bool {
+    let name = bundle.name();
+    let own = launches.iter().filter(|it| it.benchmark == name && it.ranks == bundle.ranks());
+    let run = Run { header: header.clone(), launches: own.cloned().collect() };
+    let enough = header.rounds.min(stats::FEWEST);
+    analysis::tables(&run).iter().filter(|table| table.face.is_some()).all(|table| {
+        let has_enough = |row: &&analysis::Row| row.launches() >= enough;
+        2 * table.rows.iter().filter(has_enough).count() >= table.rows.len()
+    })
 }
 
 fn described(outcome: Outcome, round: usize, bundle: &Bundle, contender: &Contender) -> Launch {
@@ -185,6 +209,54 @@ impl Lottery {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Launches of latency that saw the near face in so many rounds, then the far one.
+    fn seen(header: &Header, near: usize, far: usize) -> Vec<Launch> {
+        let rounds =
+            (0..near + far).flat_map(|round| header.runtimes.iter().map(move |it| (round, it)));
+        let launch = |(round, runtime): (usize, &crate::model::RuntimeInfo)| Launch {
+            round,
+            runtime: runtime.id.clone(),
+            benchmark: "latency".to_owned(),
+            ranks: 2,
+            oversubscribed: false,
+            raw: Some(if round < near { (50.0, 50.0) } else { (250.0, 250.0) }),
+            seconds: 1.0,
+            failure: None,
+            samples: vec![Sample {
+                series: "latency".to_owned(),
+                x: 8,
+                values: vec![1.0],
+                raw: None,
+            }],
+            unclear: Vec::new(),
+        };
+        rounds.map(launch).collect()
+    }
+
+    #[test]
+    fn rounds_are_added_until_every_face_that_was_seen_often_has_enough() {
+        let info = |id: &str, ours| crate::model::RuntimeInfo {
+            id: id.to_owned(),
+            label: id.to_owned(),
+            ours,
+        };
+        let header = Header {
+            format: crate::model::FORMAT,
+            command: String::new(),
+            started: String::new(),
+            machine: Vec::new(),
+            runtimes: vec![info("auto", true), info("mpich", false)],
+            thresholds: Vec::new(),
+            rounds: 20,
+        };
+        let order = Order { programs: vec![Program::Latency], ..Order::default() };
+        let bundle = Configuration { benchmark: Benchmark::Latency, ranks: 2, order }.into();
+        let settled = |near, far| is_settled(&header, &bundle, &seen(&header, near, far));
+        assert!(settled(6, 0) && settled(0, 6) && settled(6, 7));
+        assert!(!settled(5, 0) && !settled(15, 5));
+        assert!(settled(15, 4), "a face that was seen rarely is not waited for");
+    }
 
     #[test]
     fn every_order_comes_about_as_often() {

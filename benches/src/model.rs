@@ -38,7 +38,8 @@ pub struct Header {
     pub runtimes: Vec<RuntimeInfo>,
     /// Message sizes at which a runtime changes its way.
     pub thresholds: Vec<Threshold>,
-    /// How many rounds; each has one launch of every runtime and configuration.
+    /// Rounds that were planned; each has one launch of every runtime and configuration. More are added
+    /// where the machine changes its face too often.
     pub rounds: usize,
 }
 

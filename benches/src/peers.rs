@@ -96,13 +96,11 @@ pub enum PeerError {
         /// The system's answer.
         source: io::Error,
     },
-    /// The bindings to C need libclang.
-    #[error(
-        "libclang is missing, with which the worker's bindings are made: apt-get install libclang-dev"
-    )]
-    NoLibclang,
     /// Cargo gave up; it has said why.
-    #[error("the worker for {label} cannot be built: cargo's messages say why")]
+    #[error(
+        "the worker for {label} cannot be built, cargo's messages say why; without libclang: apt-get \
+         install libclang-dev"
+    )]
     Build {
         /// [`Peer::label`].
         label: String,

@@ -44,8 +44,9 @@ fn both_backends_without_a_peer() {
     assert!(read("all.md").contains("| Message rate, rewritten"));
     assert!(read("few.md").contains("(few.svg)") && read("few.svg").starts_with("<svg"));
     assert!(outcome.stdout.contains("# computation of overlap: 8 "), "{}", outcome.stdout);
-    // A header, and three backends: all benchmarks in one launch.
-    assert_eq!(read("run.json").lines().count(), 1 + 3);
+    // A header, and three backends, once to five times: all benchmarks in one launch.
+    let launches = read("run.json").lines().count() - 1;
+    assert!((3..=15).contains(&launches) && launches % 3 == 0, "{launches}");
 
     let again = bench(folder.path(), &["--from", "run.json", "--baseline", "run.json"]);
     assert_eq!(again.code, 0, "{again:?}");

@@ -34,7 +34,6 @@ pub fn html(run: &Run, tables: &[Table]) -> String {
                 header {
                     h1 { (title) }
                     p { (header.processor()) ", " (header.started) ", " (words::count(header.rounds, "round", "rounds")) }
-                    pre { (header.command) }
                 }
                 (legend(header))
                 main {
@@ -87,7 +86,8 @@ fn section(tables: &[Table], header: &Header) -> Markup {
             h2 { (series.title) }
             @for table in tables {
                 @let grid = table::grid(table, header);
-                @if tables.len() > 1 { h3 { (grid.title) } } @else { p class="note" { (grid.title) } }
+                @let place = grid.title.strip_prefix(series.title).unwrap_or(&grid.title);
+                p class="place" { (place.trim_start_matches([',', ' '])) }
                 @if table.rows.len() > 1 { div class="pictures" {
                     (figures(table, header))
                     (ratios(table, header))
@@ -176,6 +176,7 @@ fn explanations(run: &Run) -> Markup {
                 @for text in about::METHOD { p { (text) } }
                 @if let Some(faces) = about::faces(run) { p { (faces) } }
             }
+            details { summary { "Command" } pre { (run.header.command) } }
             details { summary { "Machine and libraries" }
                 div class="scroll" { table class="facts" { tbody {
                     @for (name, value) in about::facts(&run.header) { tr { th { (name) } td { (value) } } }

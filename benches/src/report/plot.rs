@@ -1,5 +1,7 @@
 //! Pictures with lines over points, both axes logarithmic, as SVG.
 
+use std::collections::BTreeSet;
+
 use maud::{Markup, PreEscaped, html};
 use mpj_bench_programs::{Unit, X};
 
@@ -104,7 +106,7 @@ impl Plot {
 
     fn contents(&self) -> Markup {
         let (x, y) = (self.across(), self.upward());
-        let x_labels = thinned(self.x_ticks(), &x, LABEL[0]);
+        let x_labels = thinned(self.x_ticks(&x), &x, LABEL[0]);
         let y_labels = thinned(ticks(&y), &y, LABEL[1]);
         html! {
             g class="axis" {
@@ -153,12 +155,25 @@ impl Plot {
         Scale { low: low / 1.1, high: high * 1.1, from: BOTTOM, to: TOP }
     }
 
-    /// Where the points are; of sizes, 0 and powers of two.
-    fn x_ticks(&self) -> Vec<f64> {
+    /// Where the points are; of sizes, 0 and powers of two at equal distances.
+    fn x_ticks(&self, scale: &Scale) -> Vec<f64> {
         let points = self.lines.iter().flat_map(|line| &line.points).map(|point| point.x);
-        let round = points.filter(|x| self.x != X::Bytes || *x == 0 || x.is_power_of_two());
-        let round: std::collections::BTreeSet<u64> = round.collect();
-        round.into_iter().map(position).collect()
+        let points: BTreeSet<u64> = points.collect();
+        if self.x != X::Bytes {
+            return points.into_iter().map(position).collect();
+        }
+        let room = ((scale.to - scale.from) / LABEL[0]) as usize;
+        let powers = |step: usize| (0..63).step_by(step).map(|power| 2f64.powi(power));
+        let inside = |step| powers(step).filter(|x| (scale.low..=scale.high).contains(x));
+        let step =
+            [1, 2, 4, 8].into_iter().find(|step| inside(*step).count() <= room).unwrap_or(16);
+        points
+            .first()
+            .filter(|x| **x == 0)
+            .map(|x| position(*x))
+            .into_iter()
+            .chain(inside(step))
+            .collect()
     }
 }
 

@@ -57,16 +57,12 @@ pub fn grid(table: &Table, header: &Header) -> Grid {
     let title = format!("{} ({}), {launches}", name(table), table.series.unit);
     let mut heads = vec![table.series.x.head().to_owned()];
     heads.extend(header.runtimes.iter().map(|runtime| runtime.label.clone()));
+    let several = analysis::others(header).len() > 1;
     let has_ratios = table.rows.iter().any(|row| row.ratio.is_some());
     if has_ratios {
-        heads.extend([
-            ratio_head(header),
-            "95 % interval".to_owned(),
-            String::new(),
-            String::new(),
-        ]);
+        let beside = if several { "beside" } else { "" };
+        heads.extend([&*ratio_head(header), "95 % interval", "", beside].map(str::to_owned));
     }
-    let several = analysis::others(header).len() > 1;
     let lines = table.rows.iter().map(|row| {
         let mut cells: Vec<Cell> = row.cells.iter().map(|cell| figure(cell.as_ref())).collect();
         if has_ratios {

@@ -129,7 +129,7 @@ fn the_text() {
 # runtime mpich: MPICH
 
 # Latency, rewritten, 2 ranks, near (us), 6 launches
-# Size       mpj auto   Open MPI   MPICH   auto/best peer    95 % interval
+# Size       mpj auto   Open MPI   MPICH   auto/best peer    95 % interval             beside
 0               0.501       1.00    2.00            0.500   [0.500, 0.500]   faster   openmpi
 4096             4.01       2.00    4.01            2.000   [2.000, 2.000]   slower   openmpi
 

@@ -42,6 +42,10 @@ impl Watcher for Progress {
         let name = bundle.name();
         self.now = format!("round {}: {name}, {}", round + 1, contender.info.label);
         self.bar.set_message(self.now.clone());
+        // More rounds than planned may be needed.
+        if self.bar.length() == Some(self.bar.position()) {
+            self.bar.inc_length(1);
+        }
     }
 
     fn record(&mut self, record: &Record) {

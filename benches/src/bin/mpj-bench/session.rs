@@ -92,8 +92,7 @@ fn measure(options: &Options, stop: &Arc<AtomicBool>) -> Result<(Run, usize), St
     let launches = header.rounds * bundles.len() * contenders.len();
     let mut progress = Progress::new(launches, writer);
     let seed = options.seed;
-    let launches =
-        campaign::run(&conduct, header.rounds, &bundles, &contenders, seed, &mut progress);
+    let launches = campaign::run(&conduct, &header, &bundles, &contenders, seed, &mut progress);
     progress.finish();
     Ok((Run { header, launches }, troubles + progress.complaints.len()))
 }
