@@ -10,13 +10,14 @@ use crate::model::{Face, Header, Run};
 
 /// What a summary shows, as far as it was measured: series and points.
 const SUMMARY: &[(&str, &[u64])] = &[
-    ("latency", &[8, 1 << 10, 16 << 10, 64 << 10, 1 << 20]),
+    ("latency", &[8, 4 << 10, 64 << 10, 1 << 20]),
     ("bandwidth", &[8, 64 << 10, 1 << 20]),
     ("bibw", &[64 << 10]),
     ("rate", &[8]),
+    ("wakeup", &[4000]),
+    ("startup", &[2]),
     ("barrier", &[2]),
     ("allreduce", &[8]),
-    ("startup", &[2]),
 ];
 /// The series whose ratios are in the picture of a summary.
 const PICTURE: &[&str] = &["latency", "bandwidth", "bibw"];
@@ -89,7 +90,7 @@ pub fn picture(run: &Run, tables: &[Table]) -> String {
         Line { look: place % LOOKS, switch: None, label, points: points.collect() }
     });
     let plot = Plot { x: X::Bytes, unit: None, lines: lines.collect() };
-    plot.file(&format!("Time of {}", table::ratio_head(header).replace('/', " by that of the ")))
+    plot.file(&format!("{}, ratio of times: below 1 is faster", table::ratio_head(header)))
 }
 
 /// Model, commit, date and command.
