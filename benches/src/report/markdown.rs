@@ -2,10 +2,10 @@
 
 use mpj_bench_programs::X;
 
-use super::plot::{LOOKS, Line, Plot, Point};
+use super::plot::{LOOKS, Line, Plot};
 use super::table::{self, Cell};
 use super::words::{self, NOTHING};
-use crate::analysis::{self, Table};
+use crate::analysis::{self, Row, Table};
 use crate::model::{Face, Header, Run};
 
 /// What a summary shows, as far as it was measured: series and points.
@@ -19,6 +19,7 @@ const SUMMARY: &[(&str, &[u64])] = &[
     ("barrier", &[2]),
     ("allreduce", &[8]),
 ];
+
 /// The series whose ratios are in the picture of a summary.
 const PICTURE: &[&str] = &["latency", "bandwidth", "bibw"];
 
@@ -47,30 +48,29 @@ pub fn summary(run: &Run, tables: &[Table], picture: &str) -> String {
     let mut out = about(header);
     let ours = analysis::principal(header).map_or("", |place| &header.runtimes[place].label);
     out += &head(&["What", ours, "Best peer", &table::ratio_head(header)]);
-    let ratio_at = header.runtimes.len();
     for (id, points) in SUMMARY {
-        for table in
-            tables.iter().filter(|it| it.series.id == *id && it.ranks.is_none_or(|it| it == 2))
-        {
-            let grid = table::grid(table, header);
-            let lines = grid.lines.iter().zip(&table.rows);
-            for (line, of) in lines.filter(|(line, _)| points.contains(&line.x)) {
-                let cell = |place: Option<usize>| {
-                    place.map_or(NOTHING.to_owned(), |at| text(&line.cells[at]))
-                };
-                let peer = of.ratio.as_ref().map(|ratio| ratio.peer);
-                let best = peer.map_or(NOTHING, |peer| &header.runtimes[peer].label);
-                let ratio = of.ratio.as_ref().map_or(NOTHING.to_owned(), |_| {
-                    let [median, interval] = [0, 1].map(|next| &*line.cells[ratio_at + next].text);
-                    format!("{median} {interval}").trim_end().to_owned()
-                });
-                let what = what(table, &line.point);
-                let best = format!("{} {}", escaped(best), cell(peer));
-                out += &row([what, cell(analysis::principal(header)), best, ratio]);
-            }
+        let on_two = |it: &&Table| it.series.id == *id && it.ranks.is_none_or(|ranks| ranks == 2);
+        for table in tables.iter().filter(on_two) {
+            let rows = table.rows.iter().filter(|row| points.contains(&row.x));
+            out.extend(rows.map(|row| beside_best(table, row, header)));
         }
     }
-    out + &format!("\n![Time by that of the best peer over the size of messages]({picture})\n")
+    out + &format!("\n![{}]({picture})\n", escaped(&table::ratio_caption(header)))
+}
+
+/// One row of a summary: ours, the best peer, and the ratio.
+fn beside_best(table: &Table, of: &Row, header: &Header) -> String {
+    let figure = |place: usize| text(&table::figure(of.cells[place].as_ref()));
+    let ours = analysis::principal(header).map_or(NOTHING.to_owned(), figure);
+    let (best, ratio) = match &of.ratio {
+        Some(ratio) => {
+            let best = escaped(&header.runtimes[ratio.peer].label);
+            let [median, interval, _] = table::ratio(Some(ratio)).map(|cell| cell.text);
+            (format!("{best} {}", figure(ratio.peer)), format!("{median} {interval}"))
+        }
+        None => (NOTHING.to_owned(), NOTHING.to_owned()),
+    };
+    row([what(table, &table::point(table, of)), ours, best, ratio.trim_end().to_owned()])
 }
 
 /// The picture of a summary: our time by that of the best peer over the size of messages.
@@ -81,16 +81,11 @@ pub fn picture(run: &Run, tables: &[Table]) -> String {
     let chosen = tables.iter().filter(|it| PICTURE.contains(&it.series.id) && it.rows.len() > 1);
     let lines = chosen.enumerate().map(|(place, table)| {
         let face = table.face.filter(|_| several).map_or("", Face::name);
-        let points = table.rows.iter().filter_map(|row| {
-            let ratio = row.ratio.as_ref()?;
-            let title = format!("{} {}", words::point(X::Bytes, row.x), words::ratio(ratio.median));
-            Some(Point { x: row.x, y: ratio.median, band: ratio.interval, title })
-        });
         let label = format!("{} {face}", table.series.title).trim_end().to_owned();
-        Line { look: place % LOOKS, switch: None, label, points: points.collect() }
+        Line::of_ratios(table, header, place % LOOKS, label)
     });
     let plot = Plot { x: X::Bytes, unit: None, lines: lines.collect() };
-    plot.file(&format!("{}, ratio of times: below 1 is faster", table::ratio_head(header)))
+    plot.file(&table::ratio_caption(header))
 }
 
 /// Model, commit, date and command.

@@ -21,6 +21,7 @@ pub fn html(run: &Run, tables: &[Table]) -> String {
     let title = table::compared(header);
     let same_series = |one: &Table, other: &Table| one.series == other.series;
     let series: Vec<&[Table]> = tables.chunk_by(same_series).collect();
+    let rounds = words::count(header.rounds, "round", "rounds");
     let page = html! {
         (DOCTYPE)
         html lang="en" {
@@ -28,25 +29,24 @@ pub fn html(run: &Run, tables: &[Table]) -> String {
                 meta charset="utf-8";
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 title { (title) }
-                style { (PreEscaped(plot::STYLE)) (PreEscaped(STYLE)) (PreEscaped(switches(header))) }
+                style { (PreEscaped(plot::STYLE)) (PreEscaped(STYLE)) (switches(header)) }
             }
             body {
                 header {
                     h1 { (title) }
-                    p { (header.processor()) ", " (header.started) ", " (words::count(header.rounds, "round", "rounds")) }
+                    p { (header.processor()) ", " (header.started) ", " (rounds) }
+                }
+                @if series.len() > 1 {
+                    details { summary { "Contents" }
+                        ul class="contents" { @for tables in &series {
+                            li { a href={ "#" (tables[0].series.id) } { (tables[0].series.title) } }
+                        } }
+                    }
                 }
                 (legend(header))
                 main {
                     @for tables in &series { (section(tables, header)) }
                     (explanations(run))
-                    @if series.len() > 1 {
-                        nav {
-                            h2 { "On this page" }
-                            ul { @for tables in &series {
-                                li { a href={ "#" (tables[0].series.id) } { (tables[0].series.title) } }
-                            } }
-                        }
-                    }
                 }
             }
         }
@@ -55,11 +55,11 @@ pub fn html(run: &Run, tables: &[Table]) -> String {
 }
 
 /// Hides the lines of a runtime whose checkbox is off.
-fn switches(header: &Header) -> String {
+fn switches(header: &Header) -> PreEscaped<String> {
     let rule = |place| {
         format!("body:has(#show{place}:not(:checked)) .plot .s{place} {{ display: none; }}\n")
     };
-    (0..header.runtimes.len()).map(rule).collect()
+    PreEscaped((0..header.runtimes.len()).map(rule).collect())
 }
 
 fn legend(header: &Header) -> Markup {
@@ -86,13 +86,14 @@ fn section(tables: &[Table], header: &Header) -> Markup {
             h2 { (series.title) }
             @for table in tables {
                 @let grid = table::grid(table, header);
+                @let has_pictures = table.rows.len() > 2;
                 @let place = grid.title.strip_prefix(series.title).unwrap_or(&grid.title);
                 p class="place" { (place.trim_start_matches([',', ' '])) }
-                @if table.rows.len() > 1 { div class="pictures" {
+                @if has_pictures { div class="pictures" {
                     (figures(table, header))
                     (ratios(table, header))
                 } }
-                @if table.rows.len() > 1 { details { summary { "Figures" } (listing(&grid)) } }
+                @if has_pictures { details { summary { "Figures" } (listing(&grid)) } }
                 @else { (listing(&grid)) }
             }
         }
@@ -121,22 +122,11 @@ fn figures(table: &Table, header: &Header) -> Markup {
 }
 
 fn ratios(table: &Table, header: &Header) -> Markup {
-    let series = table.series;
-    let point = |row: &Row| {
-        let ratio = row.ratio.as_ref()?;
-        let (at, peer) = (words::point(series.x, row.x), &header.runtimes[ratio.peer].label);
-        let interval = words::interval(ratio.interval, words::ratio);
-        let title = format!("{at}: {} {interval} of {peer}", words::ratio(ratio.median));
-        Some(Point { x: row.x, y: ratio.median, band: ratio.interval, title })
-    };
-    let points: Vec<Point> = table.rows.iter().filter_map(point).collect();
-    let head = table::ratio_head(header);
     let look = analysis::principal(header).unwrap_or(0) % LOOKS;
+    let line = Line::of_ratios(table, header, look, table::ratio_head(header));
+    let plot = Plot { x: table.series.x, unit: None, lines: vec![line] };
     html! {
-        @if !points.is_empty() {
-            @let line = Line { look, switch: None, label: head.clone(), points };
-            (figure(&Plot { x: series.x, unit: None, lines: vec![line] }, &format!("{head}, ratio of times: below 1 is faster")))
-        }
+        @if !plot.lines[0].points.is_empty() { (figure(&plot, &table::ratio_caption(header))) }
     }
 }
 
@@ -154,7 +144,10 @@ fn listing(grid: &Grid) -> Markup {
                         tr {
                             th { (line.point) }
                             @for cell in &line.cells {
-                                td { (cell.text) @if !cell.interval.is_empty() { small { (cell.interval) } } }
+                                td {
+                                    (cell.text)
+                                    @if !cell.interval.is_empty() { small { (cell.interval) } }
+                                }
                             }
                         }
                     }
@@ -170,7 +163,9 @@ fn explanations(run: &Run) -> Markup {
         section {
             h2 { "The run" }
             @if !failures.is_empty() {
-                details open { summary { "What failed" } ul { @for line in failures { li { (line) } } } }
+                details open { summary { "What failed" }
+                    ul { @for line in failures { li { (line) } } }
+                }
             }
             details { summary { "How figures are made" }
                 @for text in about::METHOD { p { (text) } }
@@ -179,7 +174,9 @@ fn explanations(run: &Run) -> Markup {
             details { summary { "Command" } pre { (run.header.command) } }
             details { summary { "Machine and libraries" }
                 div class="scroll" { table class="facts" { tbody {
-                    @for (name, value) in about::facts(&run.header) { tr { th { (name) } td { (value) } } }
+                    @for (name, value) in about::facts(&run.header) {
+                        tr { th { (name) } td { (value) } }
+                    }
                 } } }
             }
         }

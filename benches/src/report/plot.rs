@@ -6,6 +6,8 @@ use maud::{Markup, PreEscaped, html};
 use mpj_bench_programs::{Unit, X};
 
 use super::words;
+use crate::analysis::{Row, Table};
+use crate::model::Header;
 
 /// Colours and strokes of lines and axes, for pages and for pictures that stand alone.
 pub const STYLE: &str = include_str!("plot.css");
@@ -193,6 +195,20 @@ fn axis(x: X) -> &'static str {
 }
 
 impl Line {
+    /// The ratios of a table.
+    pub fn of_ratios(table: &Table, header: &Header, look: usize, label: String) -> Self {
+        let point = |row: &Row| {
+            let ratio = row.ratio.as_ref()?;
+            let (at, peer) =
+                (words::point(table.series.x, row.x), &header.runtimes[ratio.peer].label);
+            let interval = words::interval(ratio.interval, words::ratio);
+            let title = format!("{at}: {} {interval} of {peer}", words::ratio(ratio.median));
+            Some(Point { x: row.x, y: ratio.median, band: ratio.interval, title })
+        };
+        let points = table.rows.iter().filter_map(point).collect();
+        Self { look, switch: None, label, points }
+    }
+
     fn markup(&self, x: &Scale, y: &Scale) -> Markup {
         let points: Vec<&Point> = self.points.iter().filter(|point| point.y > 0.0).collect();
         let path = |corners: &mut dyn Iterator<Item = (u64, f64)>| {

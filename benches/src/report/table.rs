@@ -1,6 +1,6 @@
 //! A table of figures as texts: what the terminal, Markdown and the page show of it.
 
-use crate::analysis::{self, Estimate, Ratio, Table, Verdict};
+use crate::analysis::{self, Estimate, Ratio, Row, Table, Verdict};
 use crate::model::{Header, SELF};
 use crate::report::words::{self, NOTHING};
 
@@ -20,7 +20,7 @@ pub struct Grid {
 pub struct Line {
     /// The point as a number.
     pub x: u64,
-    /// The point for readers, with a star where there were more ranks than processors.
+    /// As [`point`].
     pub point: String,
     /// One for each head but the first.
     pub cells: Vec<Cell>,
@@ -70,9 +70,7 @@ pub fn grid(table: &Table, header: &Header) -> Grid {
             let peer = row.ratio.as_ref().filter(|_| several);
             cells.push(peer.map_or("", |ratio| &*header.runtimes[ratio.peer].id).into());
         }
-        let star = if row.oversubscribed { "*" } else { "" };
-        let point = words::point(table.series.x, row.x);
-        Line { x: row.x, point: format!("{point}{star}"), cells }
+        Line { x: row.x, point: point(table, row), cells }
     });
     Grid { title, heads, lines: lines.collect() }
 }
@@ -90,13 +88,25 @@ pub fn ratio_head(header: &Header) -> String {
     }
 }
 
-fn figure(cell: Option<&Estimate>) -> Cell {
+/// What a picture of the ratio shows.
+pub fn ratio_caption(header: &Header) -> String {
+    format!("{}, ratio of times: below 1 is faster", ratio_head(header))
+}
+
+/// A point for readers, with a star where there were more ranks than processors.
+pub fn point(table: &Table, row: &Row) -> String {
+    let star = if row.oversubscribed { "*" } else { "" };
+    words::point(table.series.x, row.x) + star
+}
+
+/// A figure and its interval.
+pub fn figure(cell: Option<&Estimate>) -> Cell {
     let Some(of) = cell else { return NOTHING.into() };
     Cell { text: words::figure(of.median), interval: words::interval(of.interval, words::figure) }
 }
 
 /// Ratio, interval and what may be said.
-fn ratio(ratio: Option<&Ratio>) -> [Cell; 3] {
+pub fn ratio(ratio: Option<&Ratio>) -> [Cell; 3] {
     let Some(ratio) = ratio else { return [NOTHING, "", ""].map(Cell::from) };
     let (median, interval) =
         (words::ratio(ratio.median), words::interval(ratio.interval, words::ratio));
