@@ -80,8 +80,8 @@ pub fn picture(run: &Run, tables: &[Table]) -> String {
         && tables.iter().any(|it| it.face == Some(Face::Far));
     let chosen = tables.iter().filter(|it| PICTURE.contains(&it.series.id) && it.rows.len() > 1);
     let lines = chosen.enumerate().map(|(place, table)| {
-        let face = table.face.filter(|_| several).map_or("", Face::name);
-        let label = format!("{} {face}", table.series.title).trim_end().to_owned();
+        let face = table.face.filter(|_| several).map(|face| format!(", {}", face.name()));
+        let label = table.series.title.to_owned() + &face.unwrap_or_default();
         Line::of_ratios(table, header, place % LOOKS, label)
     });
     let plot = Plot { x: X::Bytes, unit: None, lines: lines.collect() };
