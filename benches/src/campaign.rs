@@ -6,7 +6,7 @@
 //! the time of all others.
 //!
 //! Figures compare only within one face of the machine. So a bundle gets more rounds than planned, up to
-//! [`MOST_ROUNDS`] times as many, until there are enough pairs for every face that was seen often.
+//! `MOST_ROUNDS` times as many, until there are enough pairs for every face that was seen often.
 
 use std::collections::HashMap;
 use std::sync::Arc;
