@@ -75,6 +75,7 @@ fn wrong_calls_are_refused_before_anything_is_measured() {
         (&["latencie"][..], "latency"),
         (&["rate", "--json", "missing/run.json"], "missing/run.json"),
         (&["rate", "--html", "missing/page.html"], "missing/page.html"),
+        (&["rate", "--summary", "few.svg"], "few.svg is named twice"),
         (&["rate", "--baseline", "damaged.json"], "line 1"),
         (&["--from", "none.json"], "none.json"),
         (&["--from", "earlier.json"], "format 1; this program reads 2"),

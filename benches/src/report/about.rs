@@ -25,12 +25,16 @@ pub const METHOD: &[&str] = &[
 
 /// Machine, libraries and thresholds as pairs of name and value.
 pub fn facts(header: &Header) -> Vec<(String, String)> {
-    let rounds = ("rounds".to_owned(), header.rounds.to_string());
-    let steps = header
-        .thresholds
-        .iter()
-        .map(|step| (format!("above {}", words::size(step.bytes as u64)), step.what.clone()));
-    header.machine.iter().cloned().chain([rounds]).chain(steps).collect()
+    let mut facts = header.machine.clone();
+    facts.push(("rounds".to_owned(), header.rounds.to_string()));
+    for step in &header.thresholds {
+        let above = format!("above {}", words::size(step.bytes as u64));
+        match facts.last_mut().filter(|(name, _)| *name == above) {
+            Some((_, what)) => *what += &format!("; {}", step.what),
+            None => facts.push((above, step.what.clone())),
+        }
+    }
+    facts
 }
 
 /// How often each face of the machine was seen; `None` where no launch saw two processors.

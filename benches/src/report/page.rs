@@ -3,6 +3,8 @@
 //! For each series two pictures, the figures of all runtimes and the ratio to the best peer, and below
 //! them the table. A runtime is switched off by its checkbox: the style sheet hides its lines.
 
+use std::cmp::Ordering;
+
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use mpj_bench_programs::Better;
 
@@ -69,13 +71,24 @@ fn legend(header: &Header) -> Markup {
                 label {
                     input type="checkbox" id={ "show" (place) } checked;
                     svg class="plot" viewBox="0 0 30 10" aria-hidden="true" {
-                        g class={ "r" (place % LOOKS) } { path class="line" d="M1 5H29" {} }
+                        g class={ "r" (look(header, place)) } { path class="line" d="M1 5H29" {} }
                     }
                     (runtime.label)
                 }
             }
         }
     }
+}
+
+/// The look of a runtime's lines: the first one is for the principal.
+fn look(header: &Header, place: usize) -> usize {
+    let principal = analysis::principal(header).unwrap_or(0);
+    let order = match place.cmp(&principal) {
+        Ordering::Less => place + 1,
+        Ordering::Equal => 0,
+        Ordering::Greater => place,
+    };
+    order % LOOKS
 }
 
 /// What was measured of one series.
@@ -111,7 +124,12 @@ fn figures(table: &Table, header: &Header) -> Markup {
             Some(Point { x: row.x, y: of.median, band: of.interval, title })
         };
         let points = table.rows.iter().filter_map(point).collect();
-        Line { look: place % LOOKS, switch: Some(place), label: runtime.label.clone(), points }
+        Line {
+            look: look(header, place),
+            switch: Some(place),
+            label: runtime.label.clone(),
+            points,
+        }
     });
     let plot = Plot { x: series.x, unit: Some(series.unit), lines: lines.collect() };
     let better = match series.better {
@@ -122,8 +140,7 @@ fn figures(table: &Table, header: &Header) -> Markup {
 }
 
 fn ratios(table: &Table, header: &Header) -> Markup {
-    let look = analysis::principal(header).unwrap_or(0) % LOOKS;
-    let line = Line::of_ratios(table, header, look, table::ratio_head(header));
+    let line = Line::of_ratios(table, header, 0, table::ratio_head(header));
     let plot = Plot { x: table.series.x, unit: None, lines: vec![line] };
     html! {
         @if !plot.lines[0].points.is_empty() { (figure(&plot, &table::ratio_caption(header))) }

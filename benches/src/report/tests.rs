@@ -22,7 +22,9 @@ fn run_of(runtimes: &[(&str, &str)], rounds: usize) -> Run {
         started: "2026-01-02T03:04:05Z".to_owned(),
         machine: vec![("kernel".to_owned(), "Linux 6".to_owned())],
         runtimes: runtimes.iter().map(info).collect(),
-        thresholds: vec![Threshold { bytes: 4096, what: "auto: rendezvous".to_owned() }],
+        thresholds: ["auto: rendezvous", "self: rendezvous"]
+            .map(|what| Threshold { bytes: 4096, what: what.to_owned() })
+            .to_vec(),
         rounds,
     };
     Run { header, launches: Vec::new() }
@@ -123,7 +125,7 @@ fn the_text() {
 # started 2026-01-02T03:04:05Z
 # kernel: Linux 6
 # rounds: 6
-# above 4K: auto: rendezvous
+# above 4K: auto: rendezvous; self: rendezvous
 # runtime auto: mpj auto
 # runtime openmpi: Open MPI
 # runtime mpich: MPICH

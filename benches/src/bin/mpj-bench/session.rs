@@ -266,11 +266,11 @@ fn show(options: &Options, run: &Run, then: Option<&Run>) -> Result<(), String> 
 /// Refuses, before anything is measured for them, outputs that cannot be written, that are the same
 /// file, or that are an input.
 fn check_outputs(options: &Options) -> Result<(), String> {
-    let outputs = [&options.json, &options.html, &options.markdown, &options.summary];
-    let outputs: Vec<_> = outputs.into_iter().flatten().collect();
+    let picture = options.summary.as_ref().map(|path| path.with_extension("svg"));
+    let outputs = [&options.json, &options.html, &options.markdown, &options.summary, &picture];
     let inputs = options.baseline.iter().chain(&options.from);
     let mut taken: Vec<PathBuf> = inputs.filter_map(|path| path.canonicalize().ok()).collect();
-    for path in outputs {
+    for path in outputs.into_iter().flatten() {
         writable(path)?;
         let place = path.canonicalize().unwrap_or_else(|_| path.clone());
         if taken.contains(&place) {
