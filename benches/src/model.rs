@@ -139,7 +139,8 @@ pub enum Sight {
 }
 
 impl Sight {
-    fn of(raw: Option<(f64, f64)>) -> Self {
+    /// What raw cache-line times before and after something say.
+    pub fn of(raw: Option<(f64, f64)>) -> Self {
         let faces = raw.map(|(before, after)| (Face::of(before), Face::of(after)));
         match faces {
             Some((before, after)) if before == after => Self::One(before),
@@ -150,14 +151,6 @@ impl Sight {
 }
 
 impl Launch {
-    /// The face of the machine, if it was the same before and after.
-    pub fn face(&self) -> Option<Face> {
-        match Sight::of(self.raw) {
-            Sight::One(face) => Some(face),
-            _ => None,
-        }
-    }
-
     /// What one of its samples saw: by its own raw times, or else by those of the launch.
     pub fn sight(&self, sample: &Sample) -> Sight {
         let matters = self.ranks > 1 && !self.oversubscribed && sample.series != "startup";

@@ -21,7 +21,7 @@ impl Peer {
         let built = self.cargo(&target).stderr(Stdio::inherit()).output().map_err(start)?;
         let worker = String::from_utf8_lossy(&built.stdout).lines().find_map(executable);
         let worker = worker.filter(|_| built.status.success());
-        worker.ok_or_else(|| PeerError::Build { label: self.label.clone() })
+        worker.ok_or_else(|| PeerError::Build(self.label.clone()))
     }
 
     fn cargo(&self, target: &Path) -> Command {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::words;
-use crate::model::{Face, Header, NEAR_BELOW, Run};
+use crate::model::{Face, Header, NEAR_BELOW, Run, Sight};
 
 /// How figures are made, in paragraphs.
 pub const METHOD: &[&str] = &[
@@ -39,12 +39,11 @@ pub fn facts(header: &Header) -> Vec<(String, String)> {
 
 /// How often each face of the machine was seen; `None` where no launch saw two processors.
 pub fn faces(run: &Run) -> Option<String> {
-    let count = |face| run.launches.iter().filter(|launch| launch.face() == Some(face)).count();
-    let (near, far) = (count(Face::Near), count(Face::Far));
-    let all = run.launches.iter().filter(|launch| launch.raw.is_some()).count();
-    let changed = all - near - far;
+    let count = |sight| run.launches.iter().filter(|it| Sight::of(it.raw) == sight).count();
+    let sights = [Sight::One(Face::Near), Sight::One(Face::Far), Sight::Both];
+    let [near, far, changed] = sights.map(count);
     let launches = words::count(near, "launch", "launches");
-    (all > 0).then(|| {
+    (near + far + changed > 0).then(|| {
         format!(
             "The processors of ranks 0 and 1 were near in {launches} (a cache line takes less than \
              {NEAR_BELOW} ns one way), far in {far}, and changed during {changed}."
