@@ -89,7 +89,7 @@ impl Plot {
     pub fn file(&self, title: &str) -> String {
         let names = NAMES * (self.lines.len() + 1) as f64;
         let picture = html! {
-            svg xmlns="http://www.w3.org/2000/svg" class="plot alone"
+            svg xmlns="http://www.w3.org/2000/svg" class="plot"
                 viewBox={ "0 0 " (WIDTH) " " (HEIGHT + names) } width=(WIDTH * 1.5) role="img" {
                 style { (PreEscaped(STYLE)) }
                 rect class="paper" width=(WIDTH) height=(HEIGHT + names) {}
