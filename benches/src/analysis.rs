@@ -1,34 +1,42 @@
-//! From launches to tables: per point and runtime an estimate, per point and pair a ratio. Pure.
+//! From launches to tables: per point and runtime an estimate, per point one ratio. Pure.
 //!
 //! - A launch counts as one value, the median of its raw figures; several such values of one launch
-//!   would not be independent. Estimates are made of these values, over all launches.
-//! - A ratio is made of two launches that are neighbours in time and saw the same face of the machine
-//!   (`pairing`), and is one of times: below 1 means that the first one is faster, also where the
-//!   figures are rates. Launches without such a neighbour are left out and counted. A pair of which a
-//!   figure is zero has no ratio.
-//! - To say *faster* takes two things: the interval of the ratio lies wholly on one side of 1, and the
-//!   intervals of the two figures do not overlap. For the latter only the launches that are part of
-//!   pairs count, so that both saw the same faces equally often.
+//!   would not be independent.
+//! - Where it matters whether the two processors were near or far ([`Face`]), there is one table for
+//!   each; a figure during which that changed belongs to neither, and is left out. A face that less
+//!   than a quarter of the figures saw has no table. Series over ranks are not split.
+//! - A ratio compares times, also where figures are rates: below 1 means that [`principal`] is faster
+//!   than the best of the others. It is made of pairs of launches that are neighbours in time
+//!   (`pairing`). A pair of which a figure is zero has no ratio.
+//! - *Faster* takes two things: the interval of the ratio lies wholly on one side of 1, and the
+//!   intervals of the two figures, over the paired launches, do not overlap.
 //! - Launches that failed count with what they measured until then.
 
 mod pairing;
-mod points;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeMap;
+
+use mpj_bench_programs::series::SERIES;
 use mpj_bench_programs::{Better, Series, X};
 
-use crate::model::{Face, Header, Launch, Run, RuntimeInfo, SELF, Sight};
+use crate::model::{Face, Header, Run, RuntimeInfo, SELF, Sight};
 use crate::stats;
-use points::Point;
+use pairing::Moment;
 
-/// The figures of one series for one number of ranks.
+/// A face has a table of its own from this part of the figures on.
+const OFTEN: f64 = 0.25;
+
+/// The figures of one series for one number of ranks and one face of the machine.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Table {
     /// What is measured.
     pub series: &'static Series,
     /// The number of ranks, `None` where that is what the series is over.
     pub ranks: Option<usize>,
+    /// The face, `None` where it does not matter.
+    pub face: Option<Face>,
     /// The points, ascending.
     pub rows: Vec<Row>,
 }
@@ -42,8 +50,8 @@ pub struct Row {
     pub oversubscribed: bool,
     /// The figures, in the order of the header's runtimes; `None` for one that was not measured.
     pub cells: Vec<Option<Estimate>>,
-    /// The [`pairs`] that were measured together.
-    pub ratios: Vec<Ratio>,
+    /// How the principal runtime compares with the best of the others.
+    pub ratio: Option<Ratio>,
 }
 
 /// A figure with its uncertainty.
@@ -54,24 +62,14 @@ pub struct Estimate {
     /// The interval that holds the true median with at least 95 %, by order statistics; `None` for
     /// less than six launches, which cannot give one.
     pub interval: Option<(f64, f64)>,
-    /// Smallest raw figure.
-    pub min: f64,
-    /// The raw figure that 99 % are not above.
-    pub p99: f64,
-    /// Mean of all raw figures.
-    pub mean: f64,
-    /// How many raw figures.
-    pub n: usize,
     /// How many launches.
     pub launches: usize,
 }
 
-/// The time of one runtime by that of another.
+/// The time of the principal runtime by that of another.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Ratio {
-    /// The first one, by its place in the header.
-    pub ours: usize,
-    /// The second one.
+    /// The other one, by its place in the header.
     pub peer: usize,
     /// Median over the pairs.
     pub median: f64,
@@ -79,14 +77,11 @@ pub struct Ratio {
     pub interval: Option<(f64, f64)>,
     /// How many pairs.
     pub pairs: usize,
-    /// How many launches of the first one were left out, since the other has none that was close in
-    /// time and saw the same face of the machine.
-    pub alone: usize,
     /// What may be said.
     pub verdict: Verdict,
 }
 
-/// What a ratio allows to say.
+/// What two figures allow to say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
     /// The first is faster.
@@ -97,64 +92,168 @@ pub enum Verdict {
     Open,
 }
 
-/// All tables of a run: in the order of the list of series, then by ranks.
-pub fn tables(run: &Run) -> Vec<Table> {
-    tables_with(run, &pairs(&run.header))
+/// Where a figure belongs. Ordered as tables and rows are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Place {
+    series: usize,
+    ranks: Option<usize>,
+    face: Option<Face>,
+    x: u64,
 }
 
-/// As [`tables`], with the ratios of these pairs, each by place in the header.
-pub fn tables_with(run: &Run, all_pairs: &[(usize, usize)]) -> Vec<Table> {
-    let mut tables: Vec<Table> = Vec::new();
-    for (place, point) in points::of(run, |_| true) {
-        // A share is no time, and nothing is made of a ratio of shares.
-        let is_relative = place.series().unit.is_relative();
-        let row = row(&place, &point, if is_relative { &[] } else { all_pairs });
-        match tables.last_mut() {
-            Some(table) if place.is_in(table) => table.rows.push(row),
-            _ => {
-                let (series, ranks) = (place.series(), place.ranks);
-                tables.push(Table { series, ranks, rows: vec![row] });
+/// All figures of a place.
+#[derive(Debug, Default)]
+struct Point {
+    /// Per runtime of the header, in the order of the launches.
+    figures: Vec<Vec<Figure>>,
+    oversubscribed: bool,
+}
+
+/// What one launch says of a point.
+#[derive(Debug, Clone)]
+struct Figure {
+    launch: usize,
+    moment: Moment,
+    value: f64,
+}
+
+/// All tables of a run: in the order of the list of series, then by ranks, then near before far.
+pub fn tables(run: &Run) -> Vec<Table> {
+    let points: Vec<(Place, Point)> = points(run).into_iter().collect();
+    let same_table = |(one, _): &(Place, Point), (other, _): &(Place, Point)| {
+        (one.series, one.ranks, one.face) == (other.series, other.ranks, other.face)
+    };
+    let tables = points.chunk_by(same_table).map(|points| Table {
+        series: &SERIES[points[0].0.series],
+        ranks: points[0].0.ranks,
+        face: points[0].0.face,
+        rows: points.iter().map(|(place, point)| row(*place, point, &run.header)).collect(),
+    });
+    let tables: Vec<Table> = tables.collect();
+    let is_shown = |table: &&Table| {
+        let beside = |it: &&Table| it.series == table.series && it.ranks == table.ranks;
+        let all: usize = tables.iter().filter(beside).map(Table::figures).sum();
+        table.figures() as f64 >= OFTEN * all as f64
+    };
+    tables.iter().filter(is_shown).cloned().collect()
+}
+
+/// Every figure of a run at its place. Samples of a series or a runtime that nobody knows, or without
+/// values, are left out.
+fn points(run: &Run) -> BTreeMap<Place, Point> {
+    let runtimes = &run.header.runtimes;
+    let mut points = BTreeMap::<Place, Point>::new();
+    // One launch follows the other.
+    let mut next = 0.0;
+    for (number, launch) in run.launches.iter().enumerate() {
+        let moment = Moment { round: launch.round, at: next };
+        next += launch.seconds;
+        let Some(runtime) = runtimes.iter().position(|it| it.id == launch.runtime) else {
+            continue;
+        };
+        for sample in &launch.samples {
+            let Some(series) = SERIES.iter().position(|it| it.id == sample.series) else {
+                continue;
+            };
+            let Some(value) = stats::median(&sample.values) else { continue };
+            let over_ranks = SERIES[series].x == X::Ranks;
+            let face = match launch.sight(sample) {
+                _ if over_ranks => None,
+                Sight::One(face) => Some(face),
+                Sight::Any => None,
+                Sight::Both => continue,
+            };
+            let ranks = (!over_ranks).then_some(launch.ranks);
+            let point = points.entry(Place { series, ranks, face, x: sample.x }).or_default();
+            point.figures.resize(runtimes.len(), Vec::new());
+            point.oversubscribed |= launch.oversubscribed;
+            let figures = &mut point.figures[runtime];
+            // A launch that measures a point twice is one launch: what it says first counts.
+            if figures.last().is_none_or(|last| last.launch != number) {
+                figures.push(Figure { launch: number, moment, value });
             }
         }
     }
-    tables
+    points
 }
 
-fn row(place: &points::Place, point: &Point<'_>, pairs: &[(usize, usize)]) -> Row {
-    let better = place.series().better;
-    let ratio = |&(ours, peer): &(usize, usize)| point.ratio(better, ours, peer);
-    Row {
-        x: place.x,
-        oversubscribed: point.oversubscribed,
-        cells: point.figures.iter().map(|figures| points::estimate(figures)).collect(),
-        ratios: pairs.iter().filter_map(ratio).collect(),
-    }
+fn row(place: Place, point: &Point, header: &Header) -> Row {
+    let series = &SERIES[place.series];
+    let cells: Vec<_> = point.figures.iter().map(|figures| estimate(figures)).collect();
+    // A share is no time, and nothing is made of a ratio of shares.
+    let contest = principal(header).filter(|_| !series.unit.is_relative());
+    let ratio = contest.and_then(|ours| {
+        let peer = best_peer(&cells, series.better, header)?;
+        point.ratio(series.better, ours, peer)
+    });
+    Row { x: place.x, oversubscribed: point.oversubscribed, cells, ratio }
 }
 
-/// The pairs that are compared, by place in the header: each of ours with each peer; without peers the
-/// backends with one another, as far as they take part.
-pub fn pairs(header: &Header) -> Vec<(usize, usize)> {
-    let places = |ours: bool| {
-        let all = header.runtimes.iter().enumerate();
-        all.filter(move |(_, runtime)| runtime.ours == ours).map(|(place, _)| place)
-    };
-    if places(false).next().is_some() {
-        return places(true).flat_map(|one| places(false).map(move |peer| (one, peer))).collect();
-    }
-    let backends = [("eager", "rendezvous"), ("auto", "rendezvous"), ("auto", "eager")];
-    let place = |(one, other)| Some((place_of(header, one)?, place_of(header, other)?));
-    backends.into_iter().filter_map(place).collect()
-}
-
-/// The place of the runtime of this id in the header.
-pub fn place_of(header: &Header, id: &str) -> Option<usize> {
-    header.runtimes.iter().position(|runtime| runtime.id == id)
+fn estimate(figures: &[Figure]) -> Option<Estimate> {
+    let values: Vec<f64> = figures.iter().map(|figure| figure.value).collect();
+    let (interval, launches) = (stats::interval(&values), figures.len());
+    Some(Estimate { median: stats::median(&values)?, interval, launches })
 }
 
 /// The one of ours that users get if they ask for nothing.
 pub fn principal(header: &Header) -> Option<usize> {
-    let first = || header.runtimes.iter().position(|runtime| runtime.ours);
-    place_of(header, "auto").or_else(first)
+    let auto = header.runtimes.iter().position(|runtime| runtime.id == "auto" && runtime.ours);
+    auto.or_else(|| header.runtimes.iter().position(|runtime| runtime.ours))
+}
+
+/// Those that the principal runtime is compared with: the system MPIs; without any, itself once more;
+/// without that, the other backends.
+pub fn others(header: &Header) -> Vec<usize> {
+    let places = |is: &dyn Fn(usize, &RuntimeInfo) -> bool| {
+        let all = header.runtimes.iter().enumerate();
+        all.filter(|(place, it)| is(*place, it)).map(|(place, _)| place).collect::<Vec<_>>()
+    };
+    let principal = principal(header);
+    let sets = [
+        places(&|_, it| !it.ours && it.id != SELF),
+        places(&|_, it| !it.ours),
+        places(&|place, _| Some(place) != principal),
+    ];
+    sets.into_iter().find(|set| !set.is_empty()).unwrap_or_default()
+}
+
+fn best_peer(cells: &[Option<Estimate>], better: Better, header: &Header) -> Option<usize> {
+    let medians = others(header).into_iter();
+    let medians = medians.filter_map(|place| Some((place, cells[place].as_ref()?.median)));
+    let beats = |one: f64, other: f64| match better {
+        Better::Lower => one < other,
+        Better::Higher => one > other,
+    };
+    let best = medians.reduce(|best, next| if beats(next.1, best.1) { next } else { best });
+    best.map(|(place, _)| place)
+}
+
+impl Point {
+    /// The ratio of a pair of runtimes; `None` if no two of their launches may be compared.
+    fn ratio(&self, better: Better, ours: usize, peer: usize) -> Option<Ratio> {
+        let moments = |place: usize| self.figures[place].iter().map(|figure| figure.moment);
+        let [own, other] = [ours, peer].map(|place| moments(place).collect::<Vec<_>>());
+        let (mut ratios, mut figures) = (Vec::new(), [Vec::new(), Vec::new()]);
+        for (one, mate) in pairing::pairs(&own, &other) {
+            let (one, mate) = (self.figures[ours][one].value, self.figures[peer][mate].value);
+            if let Some(ratio) = ratio_of_times(better, one, mate) {
+                ratios.push(ratio);
+                figures[0].push(one);
+                figures[1].push(mate);
+            }
+        }
+        let interval = stats::interval(&ratios);
+        let [own, other] = figures.map(|values| stats::interval(&values));
+        let (side, figures) = (side_of_1(interval), apart(better, own, other));
+        let verdict = if side == figures { side } else { Verdict::Open };
+        Some(Ratio {
+            peer,
+            median: stats::median(&ratios)?,
+            interval,
+            pairs: ratios.len(),
+            verdict,
+        })
+    }
 }
 
 /// The ratio of times of two figures: below 1 if `ours` is the better one. `None` if it is no number
@@ -165,6 +264,15 @@ pub fn ratio_of_times(better: Better, ours: f64, peer: f64) -> Option<f64> {
         Better::Higher => peer / ours,
     };
     (ratio.is_finite() && ratio > 0.0).then_some(ratio)
+}
+
+/// What the interval of a ratio allows to say.
+fn side_of_1(interval: Option<(f64, f64)>) -> Verdict {
+    match interval {
+        Some((_, high)) if high < 1.0 => Verdict::Faster,
+        Some((low, _)) if low > 1.0 => Verdict::Slower,
+        _ => Verdict::Open,
+    }
 }
 
 /// What two figures allow to say of the first one: something only if both have intervals that do not
@@ -179,140 +287,16 @@ pub fn apart(better: Better, ours: Option<(f64, f64)>, peer: Option<(f64, f64)>)
 }
 
 impl Row {
-    /// The peer with the best median at this point, if there is one; `better` is that of the series.
-    pub fn best_peer(&self, better: Better, header: &Header) -> Option<usize> {
-        // Our own second self is a peer only where there is no other.
-        let others = header.runtimes.iter().any(|it| !it.ours && it.id != SELF);
-        let is_peer = |it: &RuntimeInfo| !it.ours && (!others || it.id != SELF);
-        let runtimes = header.runtimes.iter().enumerate();
-        let peers = runtimes.filter(|(_, runtime)| is_peer(runtime)).map(|(place, _)| place);
-        let medians = peers.filter_map(|place| Some((place, self.median(place)?)));
-        let best =
-            medians.reduce(|best, next| if beats(better, next.1, best.1) { next } else { best });
-        best.map(|(place, _)| place)
-    }
-
-    /// The one of two runtimes with the better median at this point; `None` if one was not measured.
-    pub fn better(&self, better: Better, [one, other]: [usize; 2]) -> Option<usize> {
-        let other_wins = beats(better, self.median(other)?, self.median(one)?);
-        Some(if other_wins { other } else { one })
-    }
-
-    /// The ratio of this pair, if it was measured.
-    pub fn ratio(&self, ours: usize, peer: usize) -> Option<&Ratio> {
-        self.ratios.iter().find(|ratio| ratio.ours == ours && ratio.peer == peer)
-    }
-
-    fn median(&self, place: usize) -> Option<f64> {
-        Some(self.cells.get(place)?.as_ref()?.median)
+    /// How many pairs there are, or without a ratio, how many launches of a runtime at most.
+    pub fn launches(&self) -> usize {
+        let most = self.cells.iter().flatten().map(|cell| cell.launches).max();
+        self.ratio.as_ref().map_or(most.unwrap_or(0), |ratio| ratio.pairs)
     }
 }
 
-fn beats(better: Better, one: f64, other: f64) -> bool {
-    match better {
-        Better::Lower => one < other,
-        Better::Higher => one > other,
-    }
-}
-
-/// The smallest point from which on the median of rendezvous is at least as good as that of eager, at
-/// it and at all larger ones; `None` if there is none. Points that lack one of the two do not count.
-pub fn crossover(table: &Table, header: &Header) -> Option<u64> {
-    let (eager, rendezvous) = (place_of(header, "eager")?, place_of(header, "rendezvous")?);
-    let both = |row: &Row| Some((row.x, row.median(eager)?, row.median(rendezvous)?));
-    let points = table.rows.iter().rev().filter_map(both);
-    let good = points.take_while(|&(_, eager, other)| !beats(table.series.better, eager, other));
-    good.last().map(|(x, ..)| x)
-}
-
-/// For a rate over ranks: per runtime the points (ranks, how many times the rate of one rank). Nothing
-/// for other series; no points for a runtime that was not measured on one rank.
-pub fn speedups(table: &Table, header: &Header) -> Vec<Vec<(u64, f64)>> {
-    if table.series.x != X::Ranks || table.series.better != Better::Higher {
-        return Vec::new();
-    }
-    let of_runtime = |place: usize| {
-        let points = table.rows.iter().filter_map(move |row| Some((row.x, row.median(place)?)));
-        let one = points.clone().find(|&(x, rate)| x == 1 && rate > 0.0);
-        let speedup = |one: (u64, f64)| points.map(|(x, rate)| (x, rate / one.1)).collect();
-        one.map(speedup).unwrap_or_default()
-    };
-    (0..header.runtimes.len()).map(of_runtime).collect()
-}
-
-/// The launches with those of their samples that saw this face of the machine, before and after.
-pub fn by_face(run: &Run, face: Face) -> Run {
-    by_sight(run, Sight::One(face))
-}
-
-/// The launches with those of their samples that saw this of the machine. Launches without any stay,
-/// since they took their time.
-pub fn by_sight(run: &Run, sight: Sight) -> Run {
-    let of_sight = |launch: &Launch| {
-        let seen = launch.samples.iter().filter(|it| launch.sight(it) == sight);
-        let samples = seen.cloned().collect();
-        let (runtime, benchmark) = (launch.runtime.clone(), launch.benchmark.clone());
-        let (failure, unclear) = (None, Vec::new());
-        Launch { runtime, benchmark, samples, failure, unclear, ..*launch }
-    };
-    Run { header: run.header.clone(), launches: run.launches.iter().map(of_sight).collect() }
-}
-
-/// How well the machine's faces were caught by the launches of a table, each near, then far.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Catch {
-    /// How many pairs the principal runtime has with every other one, in the median of the points.
-    pub pairs: [usize; 2],
-    /// How many figures there are.
-    pub figures: [usize; 2],
-}
-
-/// For each table, by its place in [`tables`], what was caught of either face; `None` where faces do
-/// not matter.
-pub fn catches(run: &Run) -> Vec<Option<Catch>> {
-    const FACES: [Face; 2] = [Face::Near, Face::Far];
-    let principal = principal(&run.header).unwrap_or(0);
-    let points: Vec<_> = points::of(run, |_| true).into_iter().collect();
-    let of_table = |points: &[(points::Place, Point<'_>)]| {
-        let median = |face| {
-            let counts = points.iter().map(|(_, point)| point.pairs_of(face, principal));
-            let mut counts: Vec<usize> = counts.collect();
-            counts.sort_unstable();
-            counts[counts.len() / 2]
-        };
-        let figures = |face| points.iter().map(|(_, point)| point.seen(face)).sum();
-        let has_faces = points.iter().any(|(_, point)| point.has_faces());
-        has_faces.then(|| Catch { pairs: FACES.map(median), figures: FACES.map(figures) })
-    };
-    points.chunk_by(|one, other| one.0.is_beside(&other.0)).map(of_table).collect()
-}
-
-/// One ratio for all points of a table: per round the geometric mean of the ratios of the points, of
-/// those the median and its interval; [`Ratio::pairs`] counts rounds. `None` without any pair.
-///
-/// The verdict rests on this interval alone, as there is no figure over all points to compare.
-pub fn overall(run: &Run, table: &Table, ours: usize, peer: usize) -> Option<Ratio> {
-    let mut rounds = std::collections::BTreeMap::<usize, Vec<f64>>::new();
-    let mut alone = 0;
-    for (place, point) in points::of(run, |place| place.is_in(table)) {
-        let paired = point.paired(place.series().better, ours, peer);
-        alone += paired.alone;
-        for pair in paired.pairs {
-            rounds.entry(pair.round).or_default().push(pair.ratio);
-        }
-    }
-    let means: Vec<f64> = rounds.values().filter_map(|it| stats::geometric_mean(it)).collect();
-    let interval = stats::interval(&means);
-    let verdict = side_of_1(interval);
-    let (median, pairs) = (stats::median(&means)?, means.len());
-    Some(Ratio { ours, peer, median, interval, pairs, alone, verdict })
-}
-
-/// What the interval of a ratio allows to say.
-pub fn side_of_1(interval: Option<(f64, f64)>) -> Verdict {
-    match interval {
-        Some((_, high)) if high < 1.0 => Verdict::Faster,
-        Some((low, _)) if low > 1.0 => Verdict::Slower,
-        _ => Verdict::Open,
+impl Table {
+    fn figures(&self) -> usize {
+        let cells = self.rows.iter().flat_map(|row| &row.cells).flatten();
+        cells.map(|cell| cell.launches).sum()
     }
 }

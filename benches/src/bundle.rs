@@ -12,17 +12,6 @@ use crate::catalogue::{Benchmark, Configuration};
 #[derive(Debug, Clone, PartialEq)]
 pub struct Bundle(Vec<Configuration>);
 
-/// The benchmarks that share launches.
-const SHARING: &[Benchmark] = &[
-    Benchmark::Latency,
-    Benchmark::Bandwidth,
-    Benchmark::Bibw,
-    Benchmark::Rate,
-    Benchmark::Overlap,
-    Benchmark::Wakeup,
-    Benchmark::Collectives,
-];
-
 /// The launches that measure all `configurations`, in the order in which they were asked for.
 pub fn bundles(configurations: Vec<Configuration>) -> Vec<Bundle> {
     let mut bundles: Vec<Bundle> = Vec::new();
@@ -43,7 +32,8 @@ impl From<Configuration> for Bundle {
 
 impl Bundle {
     fn takes(&self, other: &Configuration) -> bool {
-        let shares = |benchmark| SHARING.contains(&benchmark);
+        use Benchmark::{Matching, Matrix, Startup};
+        let shares = |benchmark| !matches!(benchmark, Startup | Matching | Matrix);
         let is_new = |it: &Configuration| it.name() != other.name() && it.ranks == other.ranks;
         shares(other.benchmark) && self.0.iter().all(|it| shares(it.benchmark) && is_new(it))
     }

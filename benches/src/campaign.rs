@@ -5,9 +5,11 @@
 //! runtime that fails a bundle twice is not tried on it again, so that one that hangs does not use up
 //! the time of all others.
 //!
-//! Figures compare only within one face of the machine. So a bundle gets more rounds than planned until
-//! there are as many pairs of one face as rounds were planned, or as an interval takes, and of the other
-//! face too if it was seen often; up to [`MOST_ROUNDS`] times the planned ones.
+//! Figures compare only within one face of the machine. So a bundle gets more rounds than planned, up to
+//! `MOST_ROUNDS` times as many, until there are enough pairs for every face that was seen often.
+
+#[cfg(test)]
+mod tests;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -21,8 +23,8 @@ use crate::cache_line::{self, LineFile};
 use crate::catalogue::{Benchmark, Configuration};
 use crate::contender::Contender;
 use crate::launch::{self, Outcome};
-use crate::model::{Header, Launch, MOST_ROUNDS, Run};
-use crate::views;
+use crate::model::{Header, Launch, Run};
+use crate::{analysis, stats};
 
 /// What is told while it runs.
 pub trait Watcher {
@@ -99,6 +101,9 @@ impl Conduct {
 /// After so many failures a runtime is not tried again on a bundle.
 const MOST_FAILURES: usize = 2;
 
+/// How many times the planned rounds there are at most.
+const MOST_ROUNDS: usize = 5;
+
 /// Measures `bundles` with `contenders`, as many rounds as the header plans and the machine's
 /// changes of face make necessary, and returns what was measured until the end or until the user
 /// stopped it.
@@ -144,11 +149,17 @@ pub fn run(
     launches
 }
 
-/// Whether the launches of a bundle caught the faces of the machine often enough.
+/// Whether the launches of a bundle have enough pairs of every face that they saw often: those that an
+/// interval takes, if so many rounds were planned. How large the figures are does not count.
 fn is_settled(header: &Header, bundle: &Bundle, launches: &[Launch]) -> bool {
     let name = bundle.name();
     let own = launches.iter().filter(|it| it.benchmark == name && it.ranks == bundle.ranks());
-    views::is_settled(&Run { header: header.clone(), launches: own.cloned().collect() })
+    let run = Run { header: header.clone(), launches: own.cloned().collect() };
+    let enough = header.rounds.min(stats::FEWEST);
+    analysis::tables(&run).iter().filter(|table| table.face.is_some()).all(|table| {
+        let has_enough = |row: &&analysis::Row| row.launches() >= enough;
+        2 * table.rows.iter().filter(has_enough).count() >= table.rows.len()
+    })
 }
 
 fn described(outcome: Outcome, round: usize, bundle: &Bundle, contender: &Contender) -> Launch {
@@ -195,33 +206,5 @@ impl Lottery {
             order.swap(last, self.below(last + 1));
         }
         order
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_order_comes_about_as_often() {
-        let mut lottery = Lottery::new(7);
-        let mut counts = std::collections::HashMap::new();
-        for _ in 0..6000 {
-            *counts.entry(lottery.shuffled(&[1, 2, 3])).or_insert(0) += 1;
-        }
-        assert_eq!(counts.len(), 6);
-        assert!(counts.values().all(|count| (850..1150).contains(count)), "{counts:?}");
-    }
-
-    #[test]
-    fn the_same_seed_gives_the_same_order() {
-        let orders = |seed| {
-            let mut lottery = Lottery::new(seed);
-            (0..20)
-                .map(|_| lottery.shuffled(&[1, 2, 3, 4]).into_iter().copied().collect())
-                .collect::<Vec<Vec<i32>>>()
-        };
-        assert_eq!(orders(3), orders(3));
-        assert_ne!(orders(3), orders(4));
     }
 }

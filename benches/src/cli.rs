@@ -58,19 +58,18 @@ pub struct Options {
     /// Write a page with charts
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
-    /// Write a summary in Markdown
+    /// Write all rows as one table in Markdown
     #[arg(long, value_name = "FILE")]
     pub markdown: Option<PathBuf>,
+    /// Write about ten rows in Markdown, and a picture beside them: FILE.md and FILE.svg
+    #[arg(long, value_name = "FILE.md")]
+    pub summary: Option<PathBuf>,
     /// Compare with an earlier run, a file of --json
     #[arg(long, value_name = "FILE")]
     pub baseline: Option<PathBuf>,
-    /// Measure nothing; show this earlier run, a file of --json. Several stand beside each other, each
-    /// with the processor that it was measured on
+    /// Measure nothing; show this earlier run, a file of --json
     #[arg(long, value_name = "FILE", conflicts_with_all = ["what", "peer", "json", "np", "backend", "launches", "memory", "buffers", "sizes", "orders", "quick"])]
-    pub from: Vec<PathBuf>,
-    /// Also print minimum, 99th percentile, mean and number of raw figures
-    #[arg(long)]
-    pub details: bool,
+    pub from: Option<PathBuf>,
     /// End a launch that gives no figure for S seconds
     #[arg(long, value_name = "S", default_value = "60", value_parser = seconds)]
     pub patience: Duration,

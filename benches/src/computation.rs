@@ -13,7 +13,7 @@ use crate::campaign::Conduct;
 use crate::catalogue::Configuration;
 use crate::contender::Contender;
 use crate::model::{RuntimeInfo, SELF};
-use crate::results::wording;
+use crate::report::words;
 use crate::stats;
 
 /// Gives every configuration of overlap its computations, by `rounds` launches of each contender.
@@ -46,7 +46,7 @@ pub fn fix(
         };
         let sizes = configuration.order.sizes.iter().zip(&compute).filter(|(size, _)| **size > 0);
         let times = sizes.map(|(size, microseconds)| {
-            format!("{} {} us", wording::size(*size as u64), wording::figure(*microseconds))
+            format!("{} {} us", words::size(*size as u64), words::figure(*microseconds))
         });
         let times = times.collect::<Vec<_>>().join(", ");
         facts.push((format!("computation of {name}"), times));

@@ -47,7 +47,7 @@ impl Contender {
     pub fn mpj_again(programs: &Programs, backend: BackendChoice) -> Self {
         let label = format!("mpj {} again", name_of(backend));
         let info = RuntimeInfo { id: SELF.to_owned(), label, ours: false };
-        Self { info, kind: Kind::Mpj { programs: programs.clone(), backend } }
+        Self { info, ..Self::mpj(programs, backend) }
     }
 
     /// A peer, with the worker that was built for it.

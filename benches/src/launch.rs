@@ -226,16 +226,6 @@ fn end_descendants() {
 
 /// The processes whose parent is `parent`, zombies included.
 fn children_of(parent: Pid) -> Vec<Pid> {
-    let tasks = fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
-    let lists = tasks.filter_map(|task| fs::read_to_string(task.path().join("children")).ok());
-    let listed: Vec<Pid> = lists
-        .flat_map(|list| list.split_whitespace().map(str::to_owned).collect::<Vec<_>>())
-        .filter_map(|number| Pid::from_raw(number.parse().ok()?))
-        .collect();
-    if !listed.is_empty() {
-        return listed;
-    }
-    // A kernel without such lists: every process says who its parent is.
     let all = fs::read_dir("/proc").into_iter().flatten().flatten();
     let numbers = all.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
     numbers.filter(|number| parent_of(*number) == Some(parent)).filter_map(Pid::from_raw).collect()

@@ -1,5 +1,5 @@
 //! The benchmark harness: starts jobs over mpj and over system MPIs, compares what they measured, and
-//! shows it as tables, lines of JSON, a page, and a summary.
+//! shows it as a table of text, lines of JSON, and a page.
 //!
 //! ```text
 //!  cli          what was asked for
@@ -15,9 +15,7 @@
 //!   │
 //!  analysis     estimates and ratios (stats), pure
 //!   │
-//!  views        one table for each face of the machine       goals    what this project wants
-//!   │
-//!  text, page, results, baseline, beside              what a reader sees
+//!  report       what a reader sees: text, Markdown, a page
 //! ```
 //!
 //! [`tune`] finds the values that suit the machine, with launches of the same kind.
@@ -27,8 +25,6 @@
 #![forbid(unsafe_code)]
 
 pub mod analysis;
-pub mod baseline;
-pub mod beside;
 pub mod bundle;
 pub mod cache_line;
 pub mod campaign;
@@ -36,16 +32,12 @@ pub mod catalogue;
 pub mod cli;
 pub mod computation;
 pub mod contender;
-pub mod goals;
 pub mod launch;
 pub mod machine;
 pub mod model;
 pub mod over_mpj;
-pub mod page;
 pub mod peers;
-pub mod results;
+pub mod report;
 pub mod stats;
 pub mod store;
-pub mod text;
 pub mod tune;
-pub mod views;

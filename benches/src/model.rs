@@ -6,8 +6,6 @@ use serde::{Deserialize, Serialize};
 
 /// The format of the files; a file with another number is refused.
 pub const FORMAT: u32 = 2;
-/// How many times the planned rounds there are at most.
-pub const MOST_ROUNDS: usize = 5;
 /// The name of the fact that is the model of the processor.
 pub const PROCESSOR: &str = "processor";
 /// [`RuntimeInfo::id`] of mpj as its own peer.
@@ -40,8 +38,8 @@ pub struct Header {
     pub runtimes: Vec<RuntimeInfo>,
     /// Message sizes at which a runtime changes its way.
     pub thresholds: Vec<Threshold>,
-    /// Rounds that were planned; each has one launch of every runtime and configuration. More are
-    /// added, up to [`MOST_ROUNDS`] times as many, where the machine changes its face too often.
+    /// Rounds that were planned; each has one launch of every runtime and configuration. More are added
+    /// where the machine changes its face too often.
     pub rounds: usize,
 }
 
@@ -106,7 +104,7 @@ pub struct Launch {
 }
 
 /// How close the two processors were.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Face {
     /// They share a cache.
     Near,
@@ -141,7 +139,8 @@ pub enum Sight {
 }
 
 impl Sight {
-    fn of(raw: Option<(f64, f64)>) -> Self {
+    /// What raw cache-line times before and after something say.
+    pub fn of(raw: Option<(f64, f64)>) -> Self {
         let faces = raw.map(|(before, after)| (Face::of(before), Face::of(after)));
         match faces {
             Some((before, after)) if before == after => Self::One(before),
@@ -152,14 +151,6 @@ impl Sight {
 }
 
 impl Launch {
-    /// The face of the machine, if it was the same before and after.
-    pub fn face(&self) -> Option<Face> {
-        match Sight::of(self.raw) {
-            Sight::One(face) => Some(face),
-            _ => None,
-        }
-    }
-
     /// What one of its samples saw: by its own raw times, or else by those of the launch.
     pub fn sight(&self, sample: &Sample) -> Sight {
         let matters = self.ranks > 1 && !self.oversubscribed && sample.series != "startup";

@@ -49,34 +49,18 @@ pub enum Flavour {
 pub enum PeerError {
     /// Neither a known name nor a place.
     #[error(
-        "no MPI '{name}': give openmpi, mpich, impi, a folder that has bin/mpicc, or the path of an \
-         mpicc"
+        "no MPI '{0}': give openmpi, mpich, impi, a folder that has bin/mpicc, or the path of an mpicc"
     )]
-    Unknown {
-        /// What was asked for.
-        name: String,
-    },
+    Unknown(String),
     /// A known name, but it is not on PATH.
-    #[error(
-        "{} is not on PATH, neither as mpicc.{} nor as mpicc: {}",
-        flavour.title(), flavour.id(), flavour.remedy()
-    )]
-    NotInstalled {
-        /// What was asked for.
-        flavour: Flavour,
-    },
+    #[error("{} is not on PATH, neither as mpicc.{} nor as mpicc: {}", .0.title(), .0.id(), .0.remedy())]
+    NotInstalled(Flavour),
     /// A folder without a compiler.
-    #[error("no mpicc in {} or its bin: an MPI's development files are needed", folder.display())]
-    NoMpicc {
-        /// The folder that was given.
-        folder: PathBuf,
-    },
+    #[error("no mpicc in {} or its bin: an MPI's development files are needed", .0.display())]
+    NoMpicc(PathBuf),
     /// A compiler without a launcher.
-    #[error("no mpiexec and no mpirun beside {}: install the MPI's launcher", mpicc.display())]
-    NoLauncher {
-        /// The compiler.
-        mpicc: PathBuf,
-    },
+    #[error("no mpiexec and no mpirun beside {}: install the MPI's launcher", .0.display())]
+    NoLauncher(PathBuf),
     /// A launcher that belongs to none of the flavours.
     #[error(
         "{} is not from Open MPI, MPICH or Intel MPI: it calls itself '{said}'",
@@ -96,17 +80,12 @@ pub enum PeerError {
         /// The system's answer.
         source: io::Error,
     },
-    /// The bindings to C need libclang.
+    /// Cargo gave up, on the worker for the MPI of this name; it has said why.
     #[error(
-        "libclang is missing, with which the worker's bindings are made: apt-get install libclang-dev"
+        "the worker for {0} cannot be built, cargo's messages say why; without libclang: apt-get \
+         install libclang-dev"
     )]
-    NoLibclang,
-    /// Cargo gave up; it has said why.
-    #[error("the worker for {label} cannot be built: cargo's messages say why")]
-    Build {
-        /// [`Peer::label`].
-        label: String,
-    },
+    Build(String),
 }
 
 impl Flavour {
@@ -157,31 +136,31 @@ fn installed(flavour: Flavour) -> Result<Peer, PeerError> {
     let found = names.into_iter().flat_map(|name| which::which_all(name).into_iter().flatten());
     let mut peers = found.filter_map(|mpicc| of_compiler(mpicc).ok());
     let peer = peers.find(|peer| peer.flavour == flavour);
-    let peer = peer.ok_or(PeerError::NotInstalled { flavour })?;
+    let peer = peer.ok_or(PeerError::NotInstalled(flavour))?;
     Ok(Peer { id: flavour.id().to_owned(), ..peer })
 }
 
 /// The peer at a place.
 fn at(name: &str) -> Result<Peer, PeerError> {
-    let unknown = |_| PeerError::Unknown { name: name.to_owned() };
+    let unknown = |_| PeerError::Unknown(name.to_owned());
     let place = path::absolute(name).map_err(unknown)?;
     if place.is_file() {
         return of_compiler(place);
     }
     if !place.is_dir() {
-        return Err(PeerError::Unknown { name: name.to_owned() });
+        return Err(PeerError::Unknown(name.to_owned()));
     }
     let places = [place.join("bin/mpicc"), place.join("mpicc")];
     match places.into_iter().find(|place| place.is_file()) {
         Some(mpicc) => of_compiler(mpicc),
-        None => Err(PeerError::NoMpicc { folder: place }),
+        None => Err(PeerError::NoMpicc(place)),
     }
 }
 
 /// The peer that a compiler belongs to. Its launcher is beside it, and says what it is.
 fn of_compiler(mpicc: PathBuf) -> Result<Peer, PeerError> {
     let Some(mpiexec) = launchers(&mpicc).into_iter().find(|launcher| launcher.is_file()) else {
-        return Err(PeerError::NoLauncher { mpicc });
+        return Err(PeerError::NoLauncher(mpicc));
     };
     let mut command = Command::new(&mpiexec);
     let output = command.arg("--version").stdin(Stdio::null()).output();

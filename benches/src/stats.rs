@@ -19,15 +19,6 @@ pub fn median(values: &[f64]) -> Option<f64> {
     Some(lower + (upper - lower) / 2.0)
 }
 
-/// The smallest of the values that at least the part `p` (0 to 1) of them are not above: the nearest
-/// rank. `None` without values.
-pub fn quantile(values: &[f64], p: f64) -> Option<f64> {
-    // The product of a decimal fraction may come out a little above the whole number that is meant.
-    let rank = (p * values.len() as f64 - 1e-9).ceil() as usize;
-    let last = values.len().checked_sub(1)?;
-    Some(sorted(values)[rank.saturating_sub(1).min(last)])
-}
-
 /// The narrowest pair of values, equally many from either end, that encloses the true median with a
 /// probability of at least [`CONFIDENCE`], whatever the distribution. `None` for less than six values:
 /// even the smallest and the largest of five enclose it with 93.75 % only.
@@ -62,12 +53,6 @@ fn cut(n: usize) -> Option<usize> {
 pub fn geometric_mean(values: &[f64]) -> Option<f64> {
     let sum: f64 = values.iter().map(|value| value.ln()).sum();
     (!values.is_empty()).then(|| (sum / values.len() as f64).exp())
-}
-
-/// The arithmetic mean; `None` without values.
-pub fn mean(values: &[f64]) -> Option<f64> {
-    let sum: f64 = values.iter().sum();
-    (!values.is_empty()).then(|| sum / values.len() as f64)
 }
 
 fn sorted(values: &[f64]) -> Vec<f64> {

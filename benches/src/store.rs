@@ -7,9 +7,8 @@
 #[cfg(test)]
 mod tests;
 
-use std::collections::HashSet;
 use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use mpj_bench_programs::{Sample, Series};
@@ -17,10 +16,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::model::{FORMAT, Header, Launch, MOST_ROUNDS, Run};
+use crate::model::{FORMAT, Header, Launch, Run};
 
-/// The largest file that is read, in bytes.
-pub const MAX_FILE: u64 = 1 << 30;
 /// The largest figure that is accepted, in any unit.
 pub const MAX_FIGURE: f64 = 1e18;
 
@@ -43,9 +40,6 @@ pub enum StoreError {
         /// The system's reason.
         source: io::Error,
     },
-    /// It has more than [`MAX_FILE`] bytes.
-    #[error("{} has more than {MAX_FILE} bytes, the limit for a file of figures", .0.display())]
-    TooLarge(PathBuf),
     /// A launch that could not be read again. Nothing was written.
     #[error("a launch of {runtime} was not written to {}: {problem}", path.display())]
     Refused {
@@ -92,29 +86,11 @@ pub enum Problem {
     /// Of another version.
     #[error("format {0}; this program reads {FORMAT}, since buffers are rewritten: measure again")]
     Format(u64),
-    /// Two runtimes cannot be told apart.
-    #[error("two runtimes are called `{0}`")]
-    DuplicateRuntime(String),
-    /// Of a runtime that the header lacks.
-    #[error("the header names no runtime `{0}`")]
-    UnknownRuntime(String),
-    /// Of a series that this version does not know.
-    #[error("there is no series `{0}`")]
-    UnknownSeries(String),
-    /// In none of the planned rounds.
-    #[error("round {round} of {rounds}, counted from 0")]
-    Round {
-        /// Of the launch.
-        round: usize,
-        /// Of the header.
-        rounds: usize,
-    },
-    /// A job of nobody.
-    #[error("a launch of 0 ranks")]
-    NoRanks,
-    /// A sample without figures.
-    #[error("no figures for series `{0}`")]
-    NoFigures(String),
+    /// A runtime that the header lacks, or a series that this version does not know.
+    #[error(
+        "nothing is called `{0}`: neither a runtime of the header nor a series of this version"
+    )]
+    Unknown(String),
     /// A number that no measurement gives.
     #[error("{what} is {value}; it has to be from 0 to {MAX_FIGURE:e}")]
     Figure {
@@ -171,20 +147,10 @@ impl Writer {
 /// Reads a file.
 ///
 /// # Errors
-/// [`StoreError::Read`], [`StoreError::TooLarge`], [`StoreError::Line`].
+/// [`StoreError::Read`], [`StoreError::Line`].
 pub fn read(path: &Path) -> Result<Run, StoreError> {
-    read_up_to(path, MAX_FILE)
-}
-
-fn read_up_to(path: &Path, limit: u64) -> Result<Run, StoreError> {
     let failed = |source| StoreError::Read { path: path.to_owned(), source };
-    let mut text = String::new();
-    // The length that the system tells may change; what is read counts.
-    let read = File::open(path).and_then(|file| file.take(limit + 1).read_to_string(&mut text));
-    if text.len() as u64 > limit {
-        return Err(StoreError::TooLarge(path.to_owned()));
-    }
-    read.map_err(failed)?;
+    let text = std::fs::read_to_string(path).map_err(failed)?;
     parse(&text).map_err(|source| StoreError::Line { path: path.to_owned(), source })
 }
 
@@ -202,10 +168,8 @@ pub fn parse(text: &str) -> Result<Run, LineError> {
         LineError { line: index + 1, problem }
     };
     let header = header(first).map_err(|problem| at(0, problem))?;
-    let launches = lines.map(|(index, line)| {
-        let launch = launch(line, &header);
-        launch.map_err(|problem| at(index, problem))
-    });
+    let launches =
+        lines.map(|(index, line)| launch(line, &header).map_err(|problem| at(index, problem)));
     let launches = launches.collect::<Result<_, _>>()?;
     Ok(Run { header, launches })
 }
@@ -217,12 +181,7 @@ fn header(line: &str) -> Result<Header, Problem> {
         Some(number) if number != u64::from(FORMAT) => return Err(Problem::Format(number)),
         _ => {}
     }
-    let header: Header = json(line)?;
-    let mut seen = HashSet::new();
-    match header.runtimes.iter().find(|runtime| !seen.insert(&runtime.id)) {
-        Some(twice) => Err(Problem::DuplicateRuntime(twice.id.clone())),
-        None => Ok(header),
-    }
+    json(line)
 }
 
 fn launch(line: &str, header: &Header) -> Result<Launch, Problem> {
@@ -239,15 +198,8 @@ fn json<T: DeserializeOwned>(line: &str) -> Result<T, Problem> {
 }
 
 fn check_launch(launch: &Launch, header: &Header) -> Result<(), Problem> {
-    let (round, rounds) = (launch.round, header.rounds.saturating_mul(MOST_ROUNDS));
-    if round >= rounds {
-        return Err(Problem::Round { round, rounds });
-    }
-    if launch.ranks == 0 {
-        return Err(Problem::NoRanks);
-    }
     if !header.runtimes.iter().any(|runtime| runtime.id == launch.runtime) {
-        return Err(Problem::UnknownRuntime(launch.runtime.clone()));
+        return Err(Problem::Unknown(launch.runtime.clone()));
     }
     check_figure("seconds", launch.seconds)?;
     if let Some((before, after)) = launch.raw {
@@ -261,14 +213,11 @@ fn check_launch(launch: &Launch, header: &Header) -> Result<(), Problem> {
 fn check_sample(sample: &Sample) -> Result<(), Problem> {
     let id = &sample.series;
     check_series(id)?;
-    if sample.values.is_empty() {
-        return Err(Problem::NoFigures(id.clone()));
-    }
     sample.values.iter().try_for_each(|&value| check_figure(id, value))
 }
 
 fn check_series(id: &str) -> Result<(), Problem> {
-    Series::named(id).map(|_| ()).ok_or_else(|| Problem::UnknownSeries(id.to_owned()))
+    Series::named(id).map(|_| ()).ok_or_else(|| Problem::Unknown(id.to_owned()))
 }
 
 fn check_figure(what: &str, value: f64) -> Result<(), Problem> {

@@ -123,6 +123,21 @@ const fn matrix(id: &'static str, title: &'static str) -> Series {
     row(id, title, X::Order, Unit::Microseconds, Better::Lower)
 }
 
+/// A time behind queues of other messages.
+const fn depth(id: &'static str, title: &'static str) -> Series {
+    row(id, title, X::Depth, Unit::Microseconds, Better::Lower)
+}
+
+/// The speed of a computation.
+const fn gflops(id: &'static str, title: &'static str, x: X) -> Series {
+    row(id, title, x, Unit::Gflops, Better::Higher)
+}
+
+/// The share of time that was not spent on computing.
+const fn share(id: &'static str, title: &'static str, x: X) -> Series {
+    row(id, title, x, Unit::Percent, Better::Lower)
+}
+
 /// All series, in the order in which they are shown. Those of rewritten buffers, which claims rest on,
 /// come before those of others.
 pub const SERIES: &[Series] = &[
@@ -165,34 +180,10 @@ pub const SERIES: &[Series] = &[
     ),
     row("wakeup", "Send to a blocked rank", X::Blocked, Unit::Microseconds, Better::Lower),
     row("wakeup-cpu", "Processor time while blocked", X::Blocked, Unit::Percent, Better::Lower),
-    row(
-        "matching-posted",
-        "Match behind posted receives",
-        X::Depth,
-        Unit::Microseconds,
-        Better::Lower,
-    ),
-    row(
-        "matching-posted-any",
-        "Match behind posted wildcard receives",
-        X::Depth,
-        Unit::Microseconds,
-        Better::Lower,
-    ),
-    row(
-        "matching-early",
-        "Match behind early messages",
-        X::Depth,
-        Unit::Microseconds,
-        Better::Lower,
-    ),
-    row(
-        "matching-early-any",
-        "Wildcard match behind early messages",
-        X::Depth,
-        Unit::Microseconds,
-        Better::Lower,
-    ),
+    depth("matching-posted", "Match behind posted receives"),
+    depth("matching-posted-any", "Match behind posted wildcard receives"),
+    depth("matching-early", "Match behind early messages"),
+    depth("matching-early-any", "Wildcard match behind early messages"),
     row("startup", "Job start, empty program, end", X::Ranks, Unit::Milliseconds, Better::Lower),
     row("barrier", "Barrier", X::Ranks, Unit::Microseconds, Better::Lower),
     time("bcast", "Broadcast"),
@@ -208,33 +199,22 @@ pub const SERIES: &[Series] = &[
     matrix("matrix-f64-unchanged", "Ping-pong of N x N f64, unchanged"),
     matrix("matrix-f32-cold", "Ping-pong of N x N f32, cold"),
     matrix("matrix-f64-cold", "Ping-pong of N x N f64, cold"),
-    row("cannon", "Cannon's multiplication", X::Order, Unit::Gflops, Better::Higher),
-    row("cannon-share", "Cannon: share of communication", X::Order, Unit::Percent, Better::Lower),
-    row("summa", "SUMMA multiplication", X::Order, Unit::Gflops, Better::Higher),
-    row("summa-share", "SUMMA: share of communication", X::Order, Unit::Percent, Better::Lower),
+    gflops("cannon", "Cannon's multiplication", X::Order),
+    share("cannon-share", "Cannon: share of communication", X::Order),
+    gflops("summa", "SUMMA multiplication", X::Order),
+    share("summa-share", "SUMMA: share of communication", X::Order),
     row("transpose", "Transpose of N x N f64", X::Order, Unit::Microseconds, Better::Lower),
-    row("laplace", "Laplace 512 x 512, red-black", X::Ranks, Unit::Gflops, Better::Higher),
-    row("laplace-share", "Laplace: share of communication", X::Ranks, Unit::Percent, Better::Lower),
-    row("diffusion", "Diffusion 64 x 64 x 64", X::Ranks, Unit::Gflops, Better::Higher),
-    row(
-        "diffusion-share",
-        "Diffusion: share of communication",
-        X::Ranks,
-        Unit::Percent,
-        Better::Lower,
-    ),
-    row("flow", "Inviscid flow 256 x 256", X::Ranks, Unit::Gflops, Better::Higher),
-    row("flow-share", "Flow: share of communication", X::Ranks, Unit::Percent, Better::Lower),
+    gflops("laplace", "Laplace 512 x 512, red-black", X::Ranks),
+    share("laplace-share", "Laplace: share of communication", X::Ranks),
+    gflops("diffusion", "Diffusion 64 x 64 x 64", X::Ranks),
+    share("diffusion-share", "Diffusion: share of communication", X::Ranks),
+    gflops("flow", "Inviscid flow 256 x 256", X::Ranks),
+    share("flow-share", "Flow: share of communication", X::Ranks),
 ];
 
 impl Series {
     /// The series of this name.
     pub fn named(id: &str) -> Option<&'static Series> {
         SERIES.iter().find(|series| series.id == id)
-    }
-
-    /// Whether it says which part of another series was spent on communication.
-    pub fn share_of(&self) -> Option<&'static Series> {
-        Self::named(self.id.strip_suffix("-share")?)
     }
 }

@@ -1,38 +1,27 @@
-//! Which launches of two runtimes are compared with one another: neighbours in time that saw the same
-//! of the machine. Pure; called by `points`.
+//! Which launches of two runtimes are compared with one another: neighbours in time. Pure; called by
+//! `analysis`.
 //!
 //! A machine that drifts is the same to two launches only if they are close together. So pairs are made
-//! one-to-one, those of one round first, then the closest ones, none further apart than [`REACH`] rounds. No figure is
-//! looked at: if both runtimes are the same, either is the faster one of a pair equally often, which
-//! the tests simulate.
+//! one-to-one, those of one round first, then the closest ones, none further apart than [`REACH`] rounds.
+//! No figure is looked at: if both runtimes are the same, either is the faster one of a pair equally
+//! often, which the tests simulate.
 
 #[cfg(test)]
 mod tests;
 
-use crate::model::Sight;
-
 /// How many rounds apart the launches of a pair are at most.
 pub const REACH: usize = 2;
 
-/// When a figure was taken, and what of the machine it saw.
+/// When a figure was taken.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Moment {
     /// The round.
     pub round: usize,
     /// Seconds from the start of the run to the start of the launch.
     pub at: f64,
-    /// What it saw.
-    pub sight: Sight,
 }
 
 impl Moment {
-    /// Whether figures of both moments may be compared: close enough, and the machine showed one face,
-    /// the same to both, or it does not matter.
-    fn fits(&self, other: &Self) -> bool {
-        let same = self.sight == other.sight && self.sight != Sight::Both;
-        same && self.round.abs_diff(other.round) <= REACH
-    }
-
     /// How far they are apart: in rounds, then in seconds. Rounds come first so that no chain of
     /// neighbours of neighbours costs a pair.
     fn distance(&self, other: &Self) -> (usize, f64) {
@@ -44,7 +33,8 @@ impl Moment {
 pub fn pairs(ours: &[Moment], peer: &[Moment]) -> Vec<(usize, usize)> {
     let mut candidates: Vec<((usize, f64), usize, usize)> = Vec::new();
     for (place, one) in ours.iter().enumerate() {
-        let fitting = peer.iter().enumerate().filter(|(_, other)| one.fits(other));
+        let fitting =
+            peer.iter().enumerate().filter(|(_, it)| one.round.abs_diff(it.round) <= REACH);
         candidates.extend(fitting.map(|(mate, other)| (one.distance(other), place, mate)));
     }
     candidates

@@ -1,6 +1,5 @@
 //! Builds the worker for a peer: the package `system-mpi`, which is no member of the workspace.
 
-use std::io;
 use std::path::{self, Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -10,9 +9,6 @@ use super::{Peer, PeerError};
 
 /// Where the package is.
 const PACKAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/system-mpi");
-/// What the bindings' generator says.
-const NO_LIBCLANG: &str = "Unable to find libclang";
-
 impl Peer {
     /// Builds the worker in a folder below `target` that is this peer's alone, and returns its path.
     /// Cargo says on standard error what it does.
@@ -24,14 +20,8 @@ impl Peer {
         let target = path::absolute(target).map_err(start)?.join(self.folder());
         let built = self.cargo(&target).stderr(Stdio::inherit()).output().map_err(start)?;
         let worker = String::from_utf8_lossy(&built.stdout).lines().find_map(executable);
-        match worker.filter(|_| built.status.success()) {
-            Some(worker) => Ok(worker),
-            // Ended from outside, as by Ctrl-C: there is nothing to ask cargo.
-            None if built.status.code().is_none() => {
-                Err(PeerError::Build { label: self.label.clone() })
-            }
-            None => Err(self.reason(&target).unwrap_or_else(start)),
-        }
+        let worker = worker.filter(|_| built.status.success());
+        worker.ok_or_else(|| PeerError::Build(self.label.clone()))
     }
 
     fn cargo(&self, target: &Path) -> Command {
@@ -43,17 +33,6 @@ impl Peer {
         cargo.env_remove("MPI_PKG_CONFIG").env_remove("CRAY_MPICH_DIR");
         cargo.envs(self.settings()).env("MPICC", &self.mpicc);
         cargo
-    }
-
-    /// Why the build failed. Cargo's words have gone to the user; so it is asked once more, which is
-    /// quick, since only what failed is repeated.
-    fn reason(&self, target: &Path) -> io::Result<PeerError> {
-        let output = self.cargo(target).output()?;
-        Ok(if String::from_utf8_lossy(&output.stderr).contains(NO_LIBCLANG) {
-            PeerError::NoLibclang
-        } else {
-            PeerError::Build { label: self.label.clone() }
-        })
     }
 
     /// A name of one folder for this MPI, of this version, at this place: what was built for another

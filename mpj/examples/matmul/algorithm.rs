@@ -5,9 +5,10 @@
 use std::fmt;
 
 use mpj::{Communicator, Error};
+use ndarray::ArrayView2;
 
 use super::grid::{self, Block, Grid, Placement, Shape};
-use super::local::{self, Element, View};
+use super::local::{self, Element};
 use super::matrix::Matrix;
 use super::{cannon, ring, summa};
 
@@ -79,7 +80,7 @@ impl<T: Element> Product<T> {
     }
 
     /// Adds a product of blocks.
-    pub fn add(&mut self, a: View<'_, T>, b: View<'_, T>) {
+    pub fn add(&mut self, a: ArrayView2<'_, T>, b: ArrayView2<'_, T>) {
         let start = mpj::wtime();
         local::multiply_add(a, b, &mut self.block);
         self.seconds += mpj::wtime() - start;

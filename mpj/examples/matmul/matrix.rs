@@ -6,8 +6,10 @@
 
 use std::ops::Range;
 
+use ndarray::{ArrayView2, ArrayViewMut2, s};
+
 use super::grid::Block;
-use super::local::{Element, View};
+use super::local::Element;
 use super::random::uniform;
 
 /// A dense matrix (MX1).
@@ -29,7 +31,7 @@ impl<T: Element> Matrix<T> {
     ///
     /// When MX1 would not hold.
     pub fn from_rows(rows: usize, cols: usize, values: Vec<T>) -> Self {
-        assert_eq!(rows * cols, values.len(), "M1");
+        assert_eq!(rows * cols, values.len(), "MX1");
         Self { rows, cols, values }
     }
 
@@ -39,7 +41,7 @@ impl<T: Element> Matrix<T> {
     ///
     /// When MX1 would not hold.
     pub fn from_columns(rows: usize, cols: usize, values: &[T]) -> Self {
-        assert_eq!(rows * cols, values.len(), "M1");
+        assert_eq!(rows * cols, values.len(), "MX1");
         let row = |row: usize| values.iter().skip(row).step_by(rows).copied();
         Self { rows, cols, values: (0..rows).flat_map(row).collect() }
     }
@@ -67,16 +69,18 @@ impl<T: Element> Matrix<T> {
     }
 
     /// The whole matrix as a factor.
-    pub fn view(&self) -> View<'_, T> {
-        View::new(&self.values, self.rows, self.cols, self.cols)
+    pub fn view(&self) -> ArrayView2<'_, T> {
+        ArrayView2::from_shape((self.rows, self.cols), &self.values).expect("MX1")
+    }
+
+    /// The whole matrix as a sum.
+    pub fn view_mut(&mut self) -> ArrayViewMut2<'_, T> {
+        ArrayViewMut2::from_shape((self.rows, self.cols), &mut self.values).expect("MX1")
     }
 
     /// Some columns, in place, as a factor.
-    pub fn columns(&self, cols: Range<usize>) -> View<'_, T> {
-        assert!(cols.start <= cols.end && cols.end <= self.cols, "columns {cols:?}");
-        // A matrix without values has no row that the columns could start in.
-        let first = cols.start.min(self.values.len());
-        View::new(&self.values[first..], self.rows, cols.len(), self.cols)
+    pub fn columns(&self, cols: Range<usize>) -> ArrayView2<'_, T> {
+        self.view().slice_move(s![.., cols])
     }
 
     /// The values of some consecutive rows.

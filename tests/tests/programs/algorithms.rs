@@ -1,8 +1,7 @@
 //! The distributed algorithms of `matmul` with ranks as threads of this process, on every kind of
 //! shape, and the arithmetic of their blocks.
 //!
-//! Plain loops stand in for the local kernels. The values are small integers, so that every order
-//! of the sums gives the same bits.
+//! The values are small integers, so that every order of the sums gives the same bits.
 
 use proptest::prelude::*;
 
@@ -21,6 +20,8 @@ mod blocks;
 mod cannon;
 #[path = "../../../mpj/examples/matmul/grid.rs"]
 mod grid;
+#[path = "../../../mpj/examples/matmul/local.rs"]
+mod local;
 #[path = "../../../mpj/examples/matmul/matrix.rs"]
 mod matrix;
 #[path = "../../../mpj/examples/support/partition.rs"]
@@ -33,58 +34,6 @@ mod ring;
 mod summa;
 #[path = "../../../mpj/examples/matmul/verify.rs"]
 mod verify;
-
-mod local {
-    use super::matrix::Matrix;
-    use super::npy::Scalar;
-
-    pub trait Element: Scalar + mpj::Datatype {
-        const ROUNDOFF: f64;
-
-        fn from_f64(value: f64) -> Self;
-        fn to_f64(self) -> f64;
-    }
-
-    impl Element for f64 {
-        const ROUNDOFF: f64 = f64::EPSILON / 2.0;
-
-        fn from_f64(value: f64) -> Self {
-            value
-        }
-
-        fn to_f64(self) -> f64 {
-            self
-        }
-    }
-
-    pub struct View<'a, T> {
-        values: &'a [T],
-        rows: usize,
-        cols: usize,
-        stride: usize,
-    }
-
-    impl<'a, T: Element> View<'a, T> {
-        pub fn new(values: &'a [T], rows: usize, cols: usize, stride: usize) -> Self {
-            Self { values, rows, cols, stride }
-        }
-
-        fn at(&self, row: usize, col: usize) -> f64 {
-            self.values[row * self.stride + col].to_f64()
-        }
-    }
-
-    pub fn multiply_add<T: Element>(a: View<'_, T>, b: View<'_, T>, c: &mut Matrix<T>) {
-        assert_eq!((a.rows, a.cols, b.cols), (c.rows(), b.rows, c.cols()));
-        for row in 0..a.rows {
-            for col in 0..b.cols {
-                let sum: f64 = (0..a.cols).map(|inner| a.at(row, inner) * b.at(inner, col)).sum();
-                let value = &mut c.values_mut()[row * b.cols + col];
-                *value = T::from_f64(value.to_f64() + sum);
-            }
-        }
-    }
-}
 
 /// Integers between -8 and 8.
 fn integers(rows: usize, cols: usize, seed: u64) -> Matrix<f64> {

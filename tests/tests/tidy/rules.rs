@@ -21,7 +21,6 @@ pub const UNSAFE_FILES: &[&str] = &[
     "benches/programs/src/cache_line.rs",
     "mpicore/src/memory.rs",
     "mpicore/src/op/long_double.rs",
-    "mpj/examples/matmul/local.rs",
     "mpj-macros/src/datatype.rs",
     "mpj/src/buffer.rs",
     "mpj/src/datatype.rs",

@@ -31,15 +31,7 @@ const ANSWER: i32 = 2;
 /// # Errors
 /// A job of one rank, a wrong payload, the library's.
 pub fn one_way<R: Runtime>(runtime: &R, order: &Order, sink: &mut Sink<'_>) -> Result<(), Failure> {
-    needs_two(runtime, "bandwidth")?;
-    let mut stream = Stream::new(runtime, order, order.memory, Flow::OneWay)?;
-    let series = order.buffers.series(&order.memory.series("bandwidth"));
-    for &size in order.sizes.iter().filter(|&&size| size > 0) {
-        let seconds = stream.measure(size)?;
-        let bytes = (size * stream.window) as f64;
-        sink.sample_if_clear(&series, size, rates(seconds, bytes / 1e6));
-    }
-    Ok(())
+    bandwidth(runtime, order, sink, "bandwidth", Flow::OneWay)
 }
 
 /// Sum of the bandwidths from rank 0 to rank 1 and back, at the same time.
@@ -51,12 +43,23 @@ pub fn both_ways<R: Runtime>(
     order: &Order,
     sink: &mut Sink<'_>,
 ) -> Result<(), Failure> {
-    needs_two(runtime, "bibw")?;
-    let mut stream = Stream::new(runtime, order, order.memory, Flow::BothWays)?;
-    let series = order.buffers.series(&order.memory.series("bibw"));
+    bandwidth(runtime, order, sink, "bibw", Flow::BothWays)
+}
+
+fn bandwidth<R: Runtime>(
+    runtime: &R,
+    order: &Order,
+    sink: &mut Sink<'_>,
+    name: &str,
+    flow: Flow,
+) -> Result<(), Failure> {
+    needs_two(runtime, name)?;
+    let mut stream = Stream::new(runtime, order, order.memory, flow)?;
+    let series = order.buffers.series(&order.memory.series(name));
+    let ways = if flow == Flow::OneWay { 1 } else { 2 };
     for &size in order.sizes.iter().filter(|&&size| size > 0) {
         let seconds = stream.measure(size)?;
-        let bytes = (2 * size * stream.window) as f64;
+        let bytes = (ways * size * stream.window) as f64;
         sink.sample_if_clear(&series, size, rates(seconds, bytes / 1e6));
     }
     Ok(())

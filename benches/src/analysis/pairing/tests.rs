@@ -8,31 +8,24 @@ use crate::analysis::{self, Verdict};
 use crate::model::{FORMAT, Face, Header, Launch, Run, RuntimeInfo};
 use crate::stats;
 
-const NEAR: Sight = Sight::One(Face::Near);
-const FAR: Sight = Sight::One(Face::Far);
-
-fn moments(of: &[(usize, f64, Sight)]) -> Vec<Moment> {
-    of.iter().map(|&(round, at, sight)| Moment { round, at, sight }).collect()
+fn moments(of: &[(usize, f64)]) -> Vec<Moment> {
+    of.iter().map(|&(round, at)| Moment { round, at }).collect()
 }
 
 #[test]
 fn the_closest_ones_are_paired_first() {
-    let ours = moments(&[(0, 0.0, NEAR), (0, 5.0, NEAR), (1, 9.0, NEAR)]);
-    let peer = moments(&[(0, 4.0, NEAR), (1, 8.0, NEAR)]);
+    let ours = moments(&[(0, 0.0), (0, 5.0), (1, 9.0)]);
+    let peer = moments(&[(0, 4.0), (1, 8.0)]);
     assert_eq!(pairs(&ours, &peer), [(1, 0), (2, 1)]);
     assert_eq!(pairs(&peer, &ours), [(0, 1), (1, 2)]);
     assert_eq!(pairs(&ours, &[]), []);
 }
 
 #[test]
-fn what_saw_something_else_or_is_too_far_away_is_not_paired() {
-    let ours =
-        moments(&[(0, 0.0, NEAR), (1, 1.0, FAR), (1, 2.0, Sight::Both), (2, 3.0, Sight::Any)]);
-    let peer =
-        moments(&[(0, 0.1, FAR), (1, 2.1, Sight::Both), (3, 9.0, NEAR), (2, 3.1, Sight::Any)]);
-    assert_eq!(pairs(&ours, &peer), [(1, 0), (3, 3)]);
-    let late = moments(&[(REACH, 9.0, NEAR)]);
-    assert_eq!(pairs(&ours, &late), [(0, 0)]);
+fn what_is_too_far_away_is_not_paired() {
+    let ours = moments(&[(0, 0.0)]);
+    assert_eq!(pairs(&ours, &moments(&[(REACH, 9.0)])), [(0, 0)]);
+    assert_eq!(pairs(&ours, &moments(&[(REACH + 1, 9.0)])), []);
 }
 
 /// Numbers that look random, the same in every run of the test.
@@ -136,9 +129,8 @@ fn outcomes(factor: f64, truth: f64) -> [f64; 3] {
     let mut counts = [0.0; 3];
     for seed in 1..=600 {
         let run = campaign(seed, 14, factor);
-        for face in [Face::Near, Face::Far] {
-            let tables = analysis::tables(&analysis::by_face(&run, face));
-            let ratio = tables.first().and_then(|table| table.rows[0].ratios.first().cloned());
+        for table in analysis::tables(&run) {
+            let ratio = table.rows[0].ratio.as_ref();
             let Some(ratio) = ratio.filter(|ratio| ratio.interval.is_some()) else { continue };
             assert!(ratio.pairs >= stats::FEWEST);
             let (low, high) = ratio.interval.expect("it was looked for");

@@ -14,11 +14,9 @@ use mpj_bench::cli::{Backend, Options};
 use mpj_bench::contender::{self, Contender, Programs};
 use mpj_bench::model::{FORMAT, Header, Run, SELF, Threshold};
 use mpj_bench::peers::{self, Peer};
+use mpj_bench::report::{baseline, markdown, page, text};
 use mpj_bench::store::Writer;
-use mpj_bench::{
-    analysis, baseline, beside, bundle, computation, launch, machine, page, results, store, text,
-    views,
-};
+use mpj_bench::{analysis, bundle, computation, launch, machine, store};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::progress::Progress;
@@ -38,10 +36,9 @@ pub fn run(options: &Options) -> Result<ExitCode, String> {
     let then = options.baseline.as_deref().map(store::read).transpose();
     let then = then.map_err(|error| error.to_string())?;
     check_outputs(options)?;
-    if !options.from.is_empty() {
-        let runs = options.from.iter().map(|path| store::read(path)).collect::<Result<Vec<_>, _>>();
-        let runs = runs.map_err(|error| error.to_string())?;
-        show(options, &runs, then.as_ref())?;
+    if let Some(path) = &options.from {
+        let run = store::read(path).map_err(|error| error.to_string())?;
+        show(options, &run, then.as_ref())?;
         return Ok(ExitCode::SUCCESS);
     }
     let stop = Arc::new(AtomicBool::new(false));
@@ -52,7 +49,7 @@ pub fn run(options: &Options) -> Result<ExitCode, String> {
         Err(_) if is_stopped => return Ok(ExitCode::from(INTERRUPTED)),
         measured => measured?,
     };
-    show(options, &[run], then.as_ref())?;
+    show(options, &run, then.as_ref())?;
     Ok(match (is_stopped, complaints) {
         (true, _) => ExitCode::from(INTERRUPTED),
         (false, 0) => ExitCode::SUCCESS,
@@ -115,9 +112,9 @@ fn introduce(
         let id = &contender.info.id;
         match conduct.introduce(&contender, ranks) {
             Ok(library) => {
-                for (bytes, above) in library.thresholds {
-                    add(&mut thresholds, bytes, id, &above);
-                }
+                let steps = library.thresholds.into_iter();
+                let step = |(bytes, above)| Threshold { bytes, what: format!("{id}: {above}") };
+                thresholds.extend(steps.map(step));
                 facts.extend(library.facts);
                 if !contender.info.ours && id != SELF {
                     contender.info.label = library.name;
@@ -144,17 +141,6 @@ fn introduce(
         rounds: options.rounds(),
     };
     Ok((contenders, header))
-}
-
-/// Notes that messages of `id` travel `above` this many bytes in another way.
-fn add(thresholds: &mut Vec<Threshold>, bytes: usize, id: &str, above: &str) {
-    let same = |known: &&mut Threshold| {
-        known.bytes == bytes && known.what.rsplit(": ").next() == Some(above)
-    };
-    match thresholds.iter_mut().find(same) {
-        Some(known) => known.what = format!("{id}, {}", known.what),
-        None => thresholds.push(Threshold { bytes, what: format!("{id}: {above}") }),
-    }
 }
 
 /// How it is measured, for the header.
@@ -207,16 +193,9 @@ fn candidates(
             Err(error) => tell(error.to_string()),
         }
     }
-    let mut all: Vec<Contender> = Vec::new();
-    for candidate in candidates {
-        if all.contains(&candidate) {
-            tell(format!("{} is named twice: it takes part once", candidate.info.id));
-        } else {
-            all.push(candidate);
-        }
-    }
-    contender::number(all.iter_mut().map(|it| &mut it.info.id), |id, nth| format!("{id}-{nth}"));
-    Ok(all)
+    let ids = candidates.iter_mut().map(|it| &mut it.info.id);
+    contender::number(ids, |id, nth| format!("{id}-{nth}"));
+    Ok(candidates)
 }
 
 /// Finds a peer and builds its worker.
@@ -261,54 +240,37 @@ fn configurations(
     all
 }
 
-/// Writes the files, then prints the tables of one run, or of several one after the other.
-fn show(options: &Options, runs: &[Run], then: Option<&Run>) -> Result<(), String> {
-    let (mut out, mut html) = (String::new(), Ok(()));
-    if let [run] = runs {
-        out += &tables(options, run);
-        out += &then.map(|then| baseline::text(run, then)).unwrap_or_default();
-        let page = || page::html(run, &analysis::tables(run));
-        html = options.html.as_deref().map_or(Ok(()), |path| write(path, &page()));
-    } else {
-        for (run, machine) in runs.iter().zip(beside::machines(runs)) {
-            out += &format!("# On {machine}\n{}\n", tables(options, run));
-        }
-        out += &beside::text(runs);
-    }
-    let markdown = || match runs {
-        [run] => results::markdown(run),
-        _ => beside::markdown(runs),
-    };
-    let markdown = options.markdown.as_deref().map_or(Ok(()), |path| write(path, &markdown()));
+/// Prints the tables, and writes the files.
+fn show(options: &Options, run: &Run, then: Option<&Run>) -> Result<(), String> {
+    let tables = analysis::tables(run);
+    let compared = then.map(|then| baseline::text(run, then)).unwrap_or_default();
+    let out = text::all(run, &tables) + &compared;
     // A reader that goes early, as `head` does, has read enough.
     let _ = io::stdout().write_all(out.as_bytes());
-    html.and(markdown)
-}
-
-/// All that is said of one run.
-fn tables(options: &Options, run: &Run) -> String {
-    let tables = analysis::tables(run);
-    let mut out = format!("{}\n", text::header(run));
-    for view in &views::of(run, &tables) {
-        out += &format!("{}\n", text::table(view, &run.header));
-        if options.details {
-            out += &format!("{}\n", text::details(view, &run.header));
-        }
+    let mut files = Vec::new();
+    files.extend(options.html.as_ref().map(|path| (path.clone(), page::html(run, &tables))));
+    files.extend(options.markdown.as_ref().map(|path| (path.clone(), markdown::all(run, &tables))));
+    if let Some(path) = &options.summary {
+        let picture = path.with_extension("svg");
+        let name = picture.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        files.push((path.clone(), markdown::summary(run, &tables, &name)));
+        files.push((picture, markdown::picture(run, &tables)));
     }
-    out + &text::goals(run) + &text::launches_note(run)
+    let write = |(path, contents): &(PathBuf, String)| {
+        fs::write(path, contents)
+            .map_err(|error| format!("cannot write {}: {error}", path.display()))
+    };
+    files.iter().map(write).fold(Ok(()), Result::and)
 }
 
 /// Refuses, before anything is measured for them, outputs that cannot be written, that are the same
 /// file, or that are an input.
 fn check_outputs(options: &Options) -> Result<(), String> {
-    if options.from.len() > 1 && (options.html.is_some() || options.baseline.is_some()) {
-        return Err("--html and --baseline are for one run, so for one --from".to_owned());
-    }
-    let outputs = [&options.json, &options.html, &options.markdown];
-    let outputs: Vec<_> = outputs.into_iter().flatten().collect();
+    let picture = options.summary.as_ref().map(|path| path.with_extension("svg"));
+    let outputs = [&options.json, &options.html, &options.markdown, &options.summary, &picture];
     let inputs = options.baseline.iter().chain(&options.from);
     let mut taken: Vec<PathBuf> = inputs.filter_map(|path| path.canonicalize().ok()).collect();
-    for path in outputs {
+    for path in outputs.into_iter().flatten() {
         writable(path)?;
         let place = path.canonicalize().unwrap_or_else(|_| path.clone());
         if taken.contains(&place) {
@@ -329,8 +291,4 @@ fn writable(path: &Path) -> Result<(), String> {
         let _ = fs::remove_file(path);
     }
     Ok(())
-}
-
-fn write(path: &Path, contents: &str) -> Result<(), String> {
-    fs::write(path, contents).map_err(|error| format!("cannot write {}: {error}", path.display()))
 }

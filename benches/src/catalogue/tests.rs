@@ -1,0 +1,99 @@
+//! Tests of what names mean: sizes, ranks, memory, buffers, and the command line of a worker.
+
+use clap::Parser;
+
+use super::*;
+
+fn of(benchmark: Benchmark, extent: &Extent) -> Vec<Configuration> {
+    benchmark.configurations(extent).0
+}
+
+#[test]
+fn sizes_stand_around_every_threshold() {
+    let extent = Extent { thresholds: vec![300, 8192], ..Extent::default() };
+    let sizes = &of(Benchmark::Latency, &extent)[0].order.sizes;
+    for expected in [0, 1, 8, 300, 301, 8192, 8193, 16 << 20] {
+        assert!(sizes.contains(&expected), "{expected} in {sizes:?}");
+    }
+    assert!(sizes.is_sorted());
+}
+
+#[test]
+fn sizes_that_were_asked_for_are_taken_as_they_are() {
+    let extent = Extent { thresholds: vec![300], sizes: vec![5, 7], ..Extent::default() };
+    assert_eq!(of(Benchmark::Latency, &extent)[0].order.sizes, [5, 7]);
+}
+
+#[test]
+fn collective_calls_have_the_same_sizes_on_all_numbers_of_ranks() {
+    for (quick, sizes) in [(false, &[8, 1 << 10, 1 << 16, 1 << 20][..]), (true, &[8, 1 << 16])] {
+        let all = of(Benchmark::Collectives, &Extent { quick, ..Extent::default() });
+        let ranks: Vec<_> = all.iter().map(|configuration| configuration.ranks).collect();
+        assert_eq!(ranks, [2, 4, 8]);
+        assert!(all.iter().all(|configuration| configuration.order.sizes == sizes));
+    }
+}
+
+#[test]
+fn too_few_ranks_are_refused_by_name() {
+    let extent = Extent { ranks: vec![1, 3], ..Extent::default() };
+    let (configurations, refused) = Benchmark::Latency.configurations(&extent);
+    assert_eq!(refused, ["latency needs at least 2 ranks, not --np 1"]);
+    assert_eq!(configurations.len(), 1);
+    assert_eq!(configurations[0].ranks, 3);
+}
+
+#[test]
+fn allocated_memory_is_a_configuration_of_its_own() {
+    let memory = vec![Memory::Allocated, Memory::Ordinary];
+    let extent = Extent { memory, ..Extent::default() };
+    let names = |benchmark| {
+        let all: Vec<Configuration> = of(benchmark, &extent);
+        all.iter().map(Configuration::name).collect::<Vec<_>>()
+    };
+    assert_eq!(names(Benchmark::Latency), ["latency-allocated", "latency"]);
+    assert_eq!(names(Benchmark::Rate), ["rate"]);
+    let (_, refused) = Benchmark::Matrix.configurations(&extent);
+    assert_eq!(refused, ["matrix has no --memory allocated"]);
+}
+
+#[test]
+fn every_kind_of_buffers_is_a_configuration_of_what_has_messages() {
+    let buffers = vec![Buffers::Cold, Buffers::Rewritten];
+    let extent = Extent { ranks: vec![2], buffers, ..Extent::default() };
+    let of = |benchmark: Benchmark| {
+        let all = benchmark.configurations(&extent).0;
+        let names = all.iter().map(|it| (it.name(), it.order.programs.len()));
+        names.collect::<Vec<_>>()
+    };
+    let name = |name: &str, programs: usize| (name.to_owned(), programs);
+    assert_eq!(of(Benchmark::Latency), [name("latency-cold", 1), name("latency", 1)]);
+    assert_eq!(of(Benchmark::Matrix), [name("matrix-cold", 6), name("matrix", 1)]);
+    assert_eq!(of(Benchmark::Wakeup), [name("wakeup", 1)]);
+}
+
+#[test]
+fn matrices_by_number_of_ranks() {
+    let own: Vec<_> = of(Benchmark::Matrix, &Extent::default())
+        .into_iter()
+        .map(|configuration| (configuration.ranks, configuration.order.programs.len()))
+        .collect();
+    assert_eq!(own, [(1, 3), (2, 6), (4, 1)]);
+    let asked = Extent { ranks: vec![4], ..Extent::default() };
+    assert!(of(Benchmark::Matrix, &asked)[0].order.programs.contains(&Program::Cannon));
+}
+
+#[test]
+fn a_worker_reads_the_order_that_was_written() {
+    let memory = vec![Memory::Ordinary, Memory::Allocated];
+    let buffers = Buffers::value_variants().to_vec();
+    let extent = Extent { memory, buffers, ..Extent::default() };
+    for benchmark in Benchmark::value_variants() {
+        for mut configuration in of(*benchmark, &extent) {
+            configuration.order.compute = vec![0.125, 300.0];
+            let words = arguments(&configuration.order);
+            let read = Order::try_parse_from(std::iter::once("worker".to_owned()).chain(words));
+            assert_eq!(read.expect("legal"), configuration.order);
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! What a reader has to know of a run besides its figures.
+
+use std::collections::BTreeMap;
+
+use super::words;
+use crate::model::{Face, Header, NEAR_BELOW, Run, Sight};
+
+/// How figures are made, in paragraphs.
+pub const METHOD: &[&str] = &[
+    "Every round starts each runtime once per configuration, in random order. A launch counts as one \
+     value: the median of its batches, each about 1 ms of operations. A figure is the median of the \
+     launches, its interval holds the true median with at least 95 % (order statistics; it takes six \
+     launches).",
+    "A ratio compares times, also where figures are rates: below 1 is faster. It is made of pairs of \
+     launches that are neighbours in time. Faster or slower is said only if the interval of the ratio \
+     does not hold 1 and those of the two figures do not overlap; ~ is open.",
+    "Rewritten: the sender stores every word of a message before each send, the receiver reads every word \
+     after it, and what storing and reading take alone is subtracted. Unchanged: one buffer is sent again \
+     and again. Cold: every message has another buffer, out of a pool that no cache holds.",
+    "Near and far: a cache line goes from one processor to the other in less than 120 ns, or not. Where \
+     both were seen there is a table for each.",
+    "A * marks more ranks than processors. A rank that spins while it waits is awake at once, and costs a \
+     whole processor: read the send to a blocked rank together with the processor time while blocked.",
+];
+
+/// Machine, libraries and thresholds as pairs of name and value.
+pub fn facts(header: &Header) -> Vec<(String, String)> {
+    let mut facts = header.machine.clone();
+    facts.push(("rounds".to_owned(), header.rounds.to_string()));
+    for step in &header.thresholds {
+        let above = format!("above {}", words::size(step.bytes as u64));
+        match facts.last_mut().filter(|(name, _)| *name == above) {
+            Some((_, what)) => *what += &format!("; {}", step.what),
+            None => facts.push((above, step.what.clone())),
+        }
+    }
+    facts
+}
+
+/// How often each face of the machine was seen; `None` where no launch saw two processors.
+pub fn faces(run: &Run) -> Option<String> {
+    let count = |sight| run.launches.iter().filter(|it| Sight::of(it.raw) == sight).count();
+    let sights = [Sight::One(Face::Near), Sight::One(Face::Far), Sight::Both];
+    let [near, far, changed] = sights.map(count);
+    let launches = words::count(near, "launch", "launches");
+    (near + far + changed > 0).then(|| {
+        format!(
+            "The processors of ranks 0 and 1 were near in {launches} (a cache line takes less than \
+             {NEAR_BELOW} ns one way), far in {far}, and changed during {changed}."
+        )
+    })
+}
+
+/// One line for each launch that did not come to its end, and one for each point without figures.
+pub fn failures(run: &Run) -> Vec<String> {
+    let mut unclear = BTreeMap::<_, usize>::new();
+    let mut lines = Vec::new();
+    for launch in &run.launches {
+        if let Some(why) = &launch.failure {
+            let ranks = words::count(launch.ranks, "rank", "ranks");
+            let (round, runtime, benchmark) =
+                (launch.round + 1, &launch.runtime, &launch.benchmark);
+            lines.push(format!("round {round}, {runtime}, {benchmark} on {ranks}: {why}"));
+        }
+        for (series, x) in &launch.unclear {
+            *unclear.entry((series, *x, &launch.runtime)).or_default() += 1;
+        }
+    }
+    lines.extend(unclear.into_iter().map(|((series, x, runtime), launches)| {
+        let launches = words::count(launches, "launch", "launches");
+        format!("{runtime}, {series} at {x}, {launches}: too noisy to subtract storing and reading")
+    }));
+    lines
+}

@@ -1,0 +1,60 @@
+//! A run for the terminal: columns that programs can read, and the facts around them as lines that
+//! begin with `# `.
+
+use super::about;
+use super::table::{self, Grid};
+use crate::analysis::Table;
+use crate::model::Run;
+
+/// Least width of the first column.
+const FIRST: usize = 10;
+/// Blanks before each of the others.
+const GAP: usize = 3;
+
+/// All that is said of a run, of which `tables` are [`crate::analysis::tables`].
+pub fn all(run: &Run, tables: &[Table]) -> String {
+    let header = &run.header;
+    let mut head = vec![header.command.clone(), format!("started {}", header.started)];
+    head.extend(about::facts(header).into_iter().map(|(name, value)| format!("{name}: {value}")));
+    head.extend(header.runtimes.iter().map(|it| format!("runtime {}: {}", it.id, it.label)));
+    let mut out = remarks(&head);
+    for table in tables {
+        out += "\n";
+        out += &grid(&table::grid(table, header));
+    }
+    if tables.iter().flat_map(|table| &table.rows).any(|row| row.oversubscribed) {
+        out += "\n# * more ranks than processors: not to be compared with other rows\n";
+    }
+    let failures = about::failures(run).into_iter().map(|failure| format!("failed: {failure}"));
+    let foot: Vec<String> = about::faces(run).into_iter().chain(failures).collect();
+    out + "\n" + &remarks(&foot)
+}
+
+/// Lines that parsers skip. Texts come from files and programs: what would break a line is a blank.
+pub(super) fn remarks(lines: &[String]) -> String {
+    let line = |text: &String| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    lines.iter().map(|text| format!("# {}\n", line(text))).collect()
+}
+
+/// A table in columns that are as wide as their longest word needs.
+pub(super) fn grid(grid: &Grid) -> String {
+    let mut lines = vec![grid.heads.clone()];
+    lines[0][0].insert_str(0, "# ");
+    lines.extend(grid.lines.iter().map(|line| {
+        let star = if line.point.ends_with('*') { "*" } else { "" };
+        let cells = line.cells.iter().map(|cell| cell.text.clone());
+        std::iter::once(format!("{}{star}", line.x)).chain(cells).collect()
+    }));
+    let longest = |column: usize| lines.iter().map(|line| line[column].chars().count()).max();
+    let widths: Vec<usize> = (0..grid.heads.len()).filter_map(longest).collect();
+    let mut out = remarks(std::slice::from_ref(&grid.title));
+    for line in lines {
+        let mut text = format!("{:<1$}", line[0], FIRST.max(widths[0]));
+        for (word, width) in line.iter().zip(&widths).skip(1).filter(|(_, width)| **width > 0) {
+            text += &format!("{word:>0$}", width + GAP);
+        }
+        out += text.trim_end();
+        out += "\n";
+    }
+    out
+}
