@@ -44,7 +44,7 @@ pub(crate) fn typed(entries: u64) -> mpicore::collective::Blocks<'static> {
 }
 
 impl Communicator {
-    /// Waits until every rank has called it (MPI_Barrier).
+    /// Waits until every rank has called the barrier (MPI_Barrier).
     ///
     /// # Errors
     /// As [`PointToPoint::recv`](crate::PointToPoint::recv).

@@ -1,5 +1,5 @@
-//! Whom a call sends to or receives from: ranks of communicators, and nobody, which is MPI_PROC_NULL (MPI-4.1 section
-//! 3.10). All point-to-point calls go through here, on their way to the device and back.
+//! The peers of point-to-point calls: ranks of communicators, and MPI_PROC_NULL, which is no rank (MPI-4.1 section
+//! 3.10). All point-to-point calls pass through here on their way to the device and back.
 //!
 //! Where the ranks of a communicator are those of the world, nothing is translated. Nobody costs the path of messages
 //! nothing: the device refuses [`PROC_NULL`] as it refuses any number that is no rank, and only then a call looks
@@ -35,7 +35,7 @@ use crate::status::Status;
 // The ranks of the device are `u32`, so no job has this one, and a status of the device can have it.
 pub const PROC_NULL: usize = u32::MAX as usize;
 
-/// What the device tells of a message from nobody.
+/// The status that the device would return for a message from MPI_PROC_NULL.
 fn of_nobody() -> mpjdev::Status {
     mpjdev::Status::new(u32::MAX, -1, 0)
 }
@@ -97,8 +97,7 @@ impl PointToPoint {
         }
     }
 
-    /// The request of a call that was refused: one that is complete, where it was for nobody. Boxed for the same
-    /// reason.
+    /// The request of a refused call: a complete one if it was for MPI_PROC_NULL. Boxed for the same reason.
     #[cold]
     #[inline(never)]
     fn not_started(
@@ -129,7 +128,7 @@ impl PointToPoint {
         self.answer(self.unless_for_nobody(error, tag))
     }
 
-    /// The error of a call that the device has refused. It is none if the call was for nobody, and the tag is one.
+    /// The error of a call that the device refused; none if the call was for MPI_PROC_NULL and its tag is legal.
     #[cold]
     #[inline(never)]
     fn unless_for_nobody(

@@ -1,4 +1,4 @@
-//! A rank's place in its job: its process, with the device, and what the last calls of its threads had to complain of.
+//! A rank's place in its job: its process, its device, and the errors of the last calls of its threads.
 //!
 //! A program that meets an error usually leaves by `?`, and its [`crate::World`] is dropped before
 //! anything is printed. Waiting for the other ranks then would hang the job, since they wait for this

@@ -15,7 +15,8 @@ use crate::communicator::Communicator;
 use crate::error::Error;
 use crate::rank_device::RankDevice;
 
-/// All ranks of the job: MPI_COMM_WORLD, in context 0. Dropping it ends this rank's part, in all contexts.
+/// The communicator of all ranks of the job: MPI_COMM_WORLD, in context 0. Dropping it ends this rank's part in the
+/// job, in all contexts.
 ///
 /// ```
 /// let ranks = mpj::local::run(2, |world: mpj::World| {
@@ -42,9 +43,8 @@ pub struct World {
 /// How often a communicator holds its device: by itself, and in its core.
 const HELD_BY_COMMUNICATOR: usize = 2;
 
-/// Joins the job that this process was started for and waits until all its ranks have come
-/// (MPI_Init). A program that was started alone, without a launcher, is a job of one rank. Once per
-/// process.
+/// Joins the job of this process and waits until all ranks have joined (MPI_Init). A program that starts without a
+/// launcher is a job of one rank. Call it once per process.
 ///
 /// # Errors
 /// A setting that is not legal; a process that the launcher of another MPI has started; a second
@@ -66,7 +66,7 @@ pub fn init() -> Result<World, Error> {
     World::new(devices, control, &get_report, Arc::default())
 }
 
-/// Seconds since an arbitrary moment in the past of this process (MPI_Wtime).
+/// Returns the seconds since an arbitrary moment in the past of this process (MPI_Wtime).
 ///
 /// ```
 /// let start = mpj::wtime();
@@ -99,7 +99,7 @@ impl World {
         Ok(Self { communicator, further, own, control, first_gone, left: false })
     }
 
-    /// How many contexts each rank has: 1, or as many as `mpjrun --contexts` says.
+    /// Returns the number of contexts of each rank, which `mpjrun --contexts` sets; 1 by default.
     ///
     /// ```
     /// assert_eq!(mpj::local::run(2, |world| world.contexts())?, [1, 1]);
@@ -109,7 +109,7 @@ impl World {
         1 + self.further.len()
     }
 
-    /// The same ranks by their context number `context`; 0 is that of the world itself.
+    /// Returns a communicator of the same ranks in context `context`. The world itself is in context 0.
     ///
     /// A context has memory, a lock and queues of its own: what is sent in one is received in the same context of
     /// the other rank and nowhere else, and threads that use different contexts never wait for each other's lock.
@@ -146,7 +146,7 @@ impl World {
         found.ok_or(Error::Context { asked: context, contexts: self.contexts() })
     }
 
-    /// This rank alone (MPI_COMM_SELF), in context 0.
+    /// Returns the communicator of this rank alone (MPI_COMM_SELF), in context 0.
     ///
     /// Its attributes are the first that are deleted when the world ends, while the rank can still communicate: a
     /// library attaches there what is to be done at the end, in a key's delete callback or the value's `Drop`
@@ -180,9 +180,9 @@ impl World {
         self.all_contexts().map(|communicator| &communicator.device)
     }
 
-    /// Ends this rank's part, in all contexts: deletes the attributes of [`World::own`], then those of the world, and
-    /// waits until all that it sent is in place and every rank has come here (MPI_Finalize). Dropping the world does
-    /// the same, but cannot say what went wrong. Communicators that are still there are of no use behind it.
+    /// Ends this rank's part in the job, in all contexts (MPI_Finalize). Deletes the attributes of [`World::own`],
+    /// then those of the world, and waits until all its messages are in place and every rank has called this.
+    /// Dropping the world does the same, but cannot return an error. Other communicators cannot be used afterwards.
     ///
     /// # Errors
     /// The device has failed, for example since a rank died; a delete callback of an attribute has failed, which does

@@ -1,10 +1,10 @@
-//! What the kernel says of memory: on which pages a mapping lies, and how much is left.
+//! What the kernel reports about memory: which pages a mapping lies on, and how much memory is left.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::ops::Range;
 
-/// What memory lies on.
+/// The kind of pages that memory lies on.
 ///
 /// ```
 /// match mpj::alloc_buffer::<f64>(1 << 17)?.pages() {
@@ -16,12 +16,12 @@ use std::ops::Range;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Pages {
-    /// All of it on huge pages, which rendezvous reads fast.
+    /// All of it lies on huge pages, which rendezvous reads fast.
     Huge,
-    /// At least a part of it on ordinary pages: it is short, or the kernel has no huge pages left, or
-    /// was told to give none (`/sys/kernel/mm/transparent_hugepage/enabled`).
+    /// At least a part of it lies on ordinary pages: it is short, or the kernel has no huge pages left, or is
+    /// configured to give none (`/sys/kernel/mm/transparent_hugepage/enabled`).
     Ordinary,
-    /// The kernel does not tell.
+    /// The kernel does not say.
     Unknown,
 }
 

@@ -1,4 +1,4 @@
-//! Buffers as collective calls of the core take them: memory, and how its elements lie there.
+//! Buffers in the form that collective calls of the core take: memory, and the layout of its elements.
 
 #![allow(unsafe_code, reason = "hands borrowed buffers to collective calls")]
 
