@@ -1,10 +1,10 @@
 //! Memory for messages: zeroed elements in a mapping of their own, on huge pages where the kernel offers them (MPI-4
 //! section 9.2).
 //!
-//! A buffer of at least [`HUGE_FROM`] bytes begins on a huge page and takes whole ones. All of it is
-//! touched when it is made: only pages that are there are huge or not, and the first message is as
-//! fast as the next ones. Behind the memory lies a page that nobody may touch; it also keeps the
-//! kernel from joining the mappings of two buffers, of which it tells pages only together.
+//! A buffer of at least [`HUGE_FROM`] bytes begins on a huge page and takes whole ones. All of it is touched when it
+//! is made, since the kernel decides about pages then; so the first message is as fast as the next ones. A guard page
+//! follows the memory. It also keeps the kernel from joining the mappings of two buffers, whose pages it would report
+//! only together.
 //!
 //! - AB1: a [`Mapping`] covers address space that this module has mapped and nobody else uses, from
 //!   the making to the drop, which unmaps it.
@@ -160,8 +160,8 @@ struct Mapping {
 }
 
 impl Mapping {
-    /// Address space for `room` bytes, aligned, and for the page behind them. Nothing of it may be
-    /// touched yet.
+    /// Reserves address space for `room` bytes, aligned, and for the page behind them. Nothing of it may be touched
+    /// yet.
     fn reserve(room: usize, page: usize, align: usize) -> rustix::io::Result<Self> {
         let kept = room.checked_add(page).ok_or(Errno::NOMEM)?;
         let len = kept.checked_add(align - page).ok_or(Errno::NOMEM)?;
@@ -191,7 +191,7 @@ impl Mapping {
         Ok(())
     }
 
-    /// Has the kernel put a page behind every address of the first `room` bytes, which are open.
+    /// Makes the kernel provide every page of the first `room` bytes, which are open.
     fn touch(&mut self, room: usize, page: usize) {
         for offset in (0..room).step_by(page) {
             // SAFETY: AB1, and the bytes are open; they are zero and stay so.

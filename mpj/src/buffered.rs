@@ -42,7 +42,7 @@ struct Sends {
 }
 
 impl Sends {
-    /// Drops the copies of sends that have ended, and answers how many bytes they had.
+    /// Drops the copies of sends that have ended, and returns how many bytes they had.
     fn drop_ended(&mut self) -> usize {
         let Self { requests, copies } = self;
         let mut ended = requests.iter().map(Option::is_none);
@@ -97,7 +97,7 @@ impl Drop for Taken<'_> {
 }
 
 impl RankDevice {
-    /// Takes so many bytes of the attached buffer.
+    /// Takes `bytes` bytes of the attached buffer.
     fn reserve(&self, bytes: usize) -> Result<(), Error> {
         let take = |state: &mut State| {
             let attached = state.attached.unwrap_or(0);

@@ -248,7 +248,7 @@ fn made(core: Result<group::Group, GroupError>) -> Result<Group, Error> {
     core.map(Group::from).map_err(Error::from)
 }
 
-/// A number as the core has them. The highest one stands for all that are higher; no rank has it.
+/// A number in the core's type. The highest one stands for all that are higher; no rank has it.
 pub(crate) fn narrowed(number: usize) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
 }

@@ -36,8 +36,8 @@ pub enum LocalError {
 /// Runs `body` on `ranks` ranks, each a thread with its own [`World`], and returns the results in the order of the
 /// ranks. When a rank panics, the blocking calls of the others fail.
 ///
-/// Nobody watches over such a job: ranks that wait for each other do so for ever, without a word. Under
-/// `mpjrun`, and in a `#[mpj::test]`, they are found and reported.
+/// No launcher watches such a job, so a deadlock hangs silently. Under `mpjrun`, and in a `#[mpj::test]`, deadlocks
+/// are reported.
 ///
 /// # Errors
 /// [`LocalError::Setup`] for no ranks or more than the limit; [`LocalError::Panicked`].

@@ -7,10 +7,10 @@
 //!   allocated, for as long as the buffer is borrowed as it was for the view, also if that borrow is kept as an
 //!   address only. Its elements are initialised.
 //! - BF2: the view of a [`RecvBuffer`] names bytes that may be written: any bytes are valid elements there (DT1), and
-//!   nobody else uses those bytes for as long as the buffer is borrowed exclusively. Others may use what lies
-//!   between them; neither sending nor receiving touches that.
-//! - BF3: `memory` and `memory_mut` answer with the buffer itself or a part of it, which has the same elements in the
-//!   same order, and the borrow of which lasts as long.
+//!   there is no other use of those bytes for as long as the buffer is borrowed exclusively. The bytes between them
+//!   may be in use elsewhere; neither sending nor receiving touches them.
+//! - BF3: `memory` and `memory_mut` return the buffer itself or a part of it that has the same elements in the same
+//!   order, and whose borrow lasts as long.
 
 #![allow(unsafe_code, reason = "finds the bytes of borrowed buffers")]
 
@@ -127,10 +127,10 @@ impl<P> View<P> {
 /// ```
 ///
 /// # Safety
-/// [`describe`](Self::describe) names bytes of memory that the buffer borrows or owns: `len` bytes from `start` on, inside
-/// which all units lie. They stay where they are, and allocated, for as long as the buffer is borrowed, and all bytes
-/// that units name are initialised and not written meanwhile. The units have the elements in order.
-/// [`memory`](Self::memory) answers with the buffer itself or with a part of it that has the same elements.
+/// [`describe`](Self::describe) names bytes of memory that the buffer borrows or owns: `len` bytes from `start` on,
+/// inside which all units lie. They stay where they are, and allocated, for as long as the buffer is borrowed, and
+/// all bytes that units name are initialised and not written meanwhile. The units have the elements in order.
+/// [`memory`](Self::memory) returns the buffer itself or a part of it that has the same elements.
 pub unsafe trait SendBuffer {
     /// The type of the elements.
     type Element: Datatype;
@@ -191,9 +191,9 @@ pub unsafe trait SendBuffer {
 /// ```
 ///
 /// # Safety
-/// As [`SendBuffer`], for [`describe_mut`](Self::describe_mut) and [`memory_mut`](Self::memory_mut); further, the bytes that
-/// units name may be written, and are used by nobody else, for as long as the buffer is borrowed exclusively. A byte
-/// may be named twice: calls refuse such a view.
+/// As [`SendBuffer`], for [`describe_mut`](Self::describe_mut) and [`memory_mut`](Self::memory_mut). Besides, the
+/// bytes that units name may be written, and have no other user, for as long as the buffer is borrowed exclusively. A
+/// byte may be named twice: calls refuse such a view.
 pub unsafe trait RecvBuffer: SendBuffer {
     /// The type that is used while elements are received: a slice where the memory is one, otherwise `Self`.
     type MemoryMut: RecvBuffer<Element = Self::Element> + ?Sized;
@@ -231,8 +231,8 @@ pub unsafe trait RecvBuffer: SendBuffer {
     fn describe_mut(&mut self) -> Result<View<*mut u8>, Error>;
 }
 
-/// The bytes of the elements, if they are one span: known when the call is compiled, for slices and what is used as
-/// one.
+/// The bytes of the elements, if they are one span. For slices, and types used as slices, this is known at compile
+/// time.
 #[inline(always)]
 pub(crate) fn bytes<B: SendBuffer + ?Sized>(buffer: &B) -> Option<&[u8]> {
     // SAFETY: the elements are plain.

@@ -13,7 +13,7 @@ use crate::status::Status;
 
 /// A message that [`PointToPoint::mprobe`] found; no other receive or probe can get it (MPI_Message).
 ///
-/// It has to be received: one that is dropped is lost, and its sender goes on waiting if it waits for the receive.
+/// It must be received: a dropped one is lost, and a sender that waits for the receive keeps waiting.
 ///
 /// ```
 /// mpj::local::run(1, |world| {
@@ -28,7 +28,7 @@ use crate::status::Status;
 #[must_use = "the message is lost, and its sender may wait for ever, unless it is received"]
 pub struct Message {
     communicator: PointToPoint,
-    /// `None` for a message from nobody.
+    /// `None` for a message from MPI_PROC_NULL.
     found: Option<mpjdev::Message>,
     status: Status,
 }

@@ -12,8 +12,8 @@ use crate::status::Status;
 /// A send or receive that can be started many times, with its buffer. [`start`](Self::start) starts it and
 /// [`wait`](Self::wait) completes it; in between starts the program reads and writes the buffer.
 ///
-/// Dropping one that is under way waits for nobody: a receive that has not met its message is cancelled, anything else
-/// goes on, and the buffer is freed when it is done.
+/// Dropping one that is under way does not wait: a receive that has not matched a message is cancelled, anything else
+/// continues, and the buffer is freed when it is complete.
 ///
 /// ```
 /// mpj::local::run(2, |world| {
@@ -228,7 +228,7 @@ impl<T: Datatype> Drop for PersistentRequest<T> {
 /// Starts all these requests, in order (MPI_Startall).
 ///
 /// # Errors
-/// The first error of [`PersistentRequest::start`]; those behind it are not started.
+/// The first error of [`PersistentRequest::start`]; the requests after it are not started.
 ///
 /// ```
 /// mpj::local::run(2, |world| {

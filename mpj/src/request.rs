@@ -23,8 +23,8 @@ pub use lists::{
 
 /// A send or receive under way, with its buffer.
 ///
-/// Dropping it does not block: a receive that has not met its message is cancelled, anything else
-/// goes on, and the buffer is freed when it is done.
+/// Dropping it does not block: a receive that has not matched a message is cancelled, anything else continues, and
+/// the buffer is freed when it is complete.
 ///
 /// ```
 /// mpj::local::run(1, |world| {
@@ -149,7 +149,7 @@ impl<T: Datatype> Request<T> {
         Self { communicator, open: Some(request), buffer }
     }
 
-    /// What is given back of an operation that has ended.
+    /// The result of an operation that has ended.
     fn ended(&mut self, status: mpjdev::Status) -> (Vec<T>, Status) {
         (std::mem::take(&mut self.buffer), self.communicator.status(status))
     }

@@ -1,8 +1,8 @@
 //! Non-blocking calls that borrow their buffers: all are complete when the scope ends.
 //!
-//! - Z1: the requests of a scope are kept by the scope, never by what the user holds, so leaking a
-//!   handle leaks no borrow. [`Communicator::scope`] returns only when each has ended, or the device has failed or was
-//!   given up, and neither it (V1) nor a local step of a collective call (PL3 of the core) uses a buffer any more.
+//! - Z1: the scope keeps its requests, not the handles of the user, so leaking a handle leaks no borrow.
+//!   [`Communicator::scope`] returns only when each request has ended, or the device has failed or was abandoned, and
+//!   neither the device (V1) nor a local step of a collective call (PL3 of the core) uses a buffer any more.
 //! - Z2: `'env`, the lifetime of the borrows, outlives the call of `scope`, and it cannot be
 //!   shortened since it stands invariantly in [`ScopeOn`], which is all that a [`Scope`] has.
 //! - Z3: a buffer that is written is held as an address until [`ScopedRequest::wait`] has seen its operation
@@ -90,7 +90,7 @@ pub struct ScopeOn<'scope, 'env: 'scope> {
 
 /// A send or receive under way in a scope. Waiting for it is optional: the scope waits for all.
 ///
-/// `B` is the borrow that [`ScopedRequest::wait`] gives back: of a slice, for all buffers that are one
+/// `B` is the borrow that [`ScopedRequest::wait`] returns: of a slice, for all buffers that are one
 /// ([`SendBuffer::Memory`]).
 ///
 /// ```
@@ -157,9 +157,8 @@ impl Communicator {
     /// it started (as `std::thread::scope` does for threads). The scope has the calls of this communicator;
     /// [`Scope::on`] and [`Scope::between`] give those of others.
     ///
-    /// A scope is for the thread that opened it; threads that share a communicator each open their
-    /// own. A panic of `body` does not wait: what is still under way then makes the whole device
-    /// unusable.
+    /// A scope is for the thread that opened it; threads that share a communicator each open their own. If `body`
+    /// panics, the scope does not wait; operations that are still under way then make the whole device unusable.
     ///
     /// # Errors
     /// The error of `body`; else the first error of a request that `body` did not wait for itself, which names ranks of

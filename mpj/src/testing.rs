@@ -43,8 +43,8 @@ pub fn run_owning_world(case: &Case, body: fn(World)) {
     mpj_launcher::testing::run(case, || body(join()));
 }
 
-/// Runs a body that borrows the world. A body that ends well has dealt with the errors that it met, so
-/// the world is finished then, and not only dropped.
+/// Runs a body that borrows the world. A body that succeeds has handled the errors that it met, so the world is
+/// finished then, not only dropped.
 #[track_caller]
 pub fn run_with_world(case: &Case, body: fn(&World)) {
     mpj_launcher::testing::run(case, || {

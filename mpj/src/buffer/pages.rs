@@ -33,8 +33,8 @@ pub(super) fn of(range: &Range<u64>) -> Pages {
     }
 }
 
-/// The pages of `range`, by the text of `/proc/self/smaps`. The kernel tells of whole mappings, to
-/// which neighbours may have been joined; only what is huge throughout counts as huge.
+/// The pages of `range`, by the text of `/proc/self/smaps`. The kernel reports whole mappings, which it may have
+/// joined with their neighbours; only a mapping that is huge throughout counts as huge.
 fn told(smaps: impl BufRead, range: &Range<u64>) -> Pages {
     let mut mapping = None;
     // Names of files are no texts in general.
@@ -57,7 +57,7 @@ fn mapping_of(line: &str) -> Option<Range<u64>> {
     Some(address(start)?..address(end)?)
 }
 
-/// How many bytes this machine can still give, if the kernel tells.
+/// How many bytes this machine has left, if the kernel says so.
 pub(super) fn available() -> Option<u64> {
     left(BufReader::new(File::open("/proc/meminfo").ok()?))
 }

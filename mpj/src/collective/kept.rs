@@ -12,7 +12,7 @@ use crate::op::Operation;
 /// A collective call that can be started many times, with its buffers. [`start`](Self::start) starts it and
 /// [`wait`](Self::wait) completes it; in between starts the program reads and writes the buffers.
 ///
-/// Dropping one that is under way waits for nobody: the buffers are freed when it is done.
+/// Dropping one that is under way does not wait: its buffers are freed when it is complete.
 ///
 /// ```
 /// use mpj::Op;
@@ -41,7 +41,7 @@ impl<T: Datatype> PersistentCollective<T> {
     /// Starts the call (MPI_Start).
     ///
     /// # Errors
-    /// A call that was started and not waited for; the device has failed.
+    /// The call was started and not waited for; the device has failed.
     ///
     /// ```
     /// mpj::local::run(2, |world| {

@@ -8,7 +8,7 @@ use crate::error::Error;
 use crate::memory::core::{input, inputs, output, outputs};
 use crate::memory::{RecvBuffer, SendBuffer};
 
-/// What is planned; the caller keeps the borrows until the plan has run.
+/// The plans. The caller keeps the borrows until a plan has run.
 impl Communicator {
     pub(super) fn plan_broadcast(
         &self,

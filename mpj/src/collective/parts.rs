@@ -1,9 +1,9 @@
 //! MPI_Alltoallw on memory that a started or persistent call owns: which parts of it go to the ranks, and which parts
 //! receive from them.
 //!
-//! The program says so by functions that divide the memory into views, as it would for a call that borrows them. So no
-//! two views that are received into share an element. The call notes where they lie, and drops them: what it has of the
-//! memory is one address.
+//! The program gives functions that divide the memory into views, as it would for a call that borrows them. So no two
+//! views to receive into share an element. The call notes where the views lie and drops them; it keeps one address of
+//! the memory.
 
 use std::ops::Range;
 

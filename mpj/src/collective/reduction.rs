@@ -9,7 +9,7 @@ use crate::memory::core::output;
 use crate::memory::{RecvBuffer, SendBuffer};
 use crate::op::Operation;
 
-/// What is planned; the caller keeps the borrows until the plan has run.
+/// The plans. The caller keeps the borrows until a plan has run.
 impl Communicator {
     pub(super) fn plan_all_reduce(
         &self,
@@ -208,7 +208,8 @@ impl Communicator {
     /// Combines the elements of all ranks and gives part `r` of the results to rank `r` (MPI_Reduce_scatter_block).
     ///
     /// # Errors
-    /// As [`Communicator::all_reduce`]; [`Error::Lengths`] if `data` has not as many elements as `into` for each rank.
+    /// As [`Communicator::all_reduce`]; [`Error::Lengths`] if `data` does not have, for each rank, as many elements
+    /// as `into`.
     ///
     /// ```
     /// use mpj::Op;

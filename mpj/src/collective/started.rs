@@ -15,10 +15,10 @@ use crate::op::Operation;
 /// A collective call under way, with its buffers. It makes progress whenever a thread of the rank waits or tests, on
 /// any communicator.
 ///
-/// All ranks start it: a call that is started does not match one that waits (MPI-4.1 section 6.12).
+/// All ranks start it: a non-blocking call does not match a blocking one (MPI-4.1 section 6.12).
 ///
-/// Dropping it does not block: the call goes on, since other ranks need it, and the buffers are freed when it is
-/// done.
+/// Dropping it does not block: the call continues, since other ranks need it, and its buffers are freed when it is
+/// complete.
 ///
 /// ```
 /// mpj::local::run(3, |world| {
@@ -162,7 +162,7 @@ impl Communicator {
         self.answer_look(ended)
     }
 
-    /// Leaves a collective call that nobody waits for any more with its buffers (CQ1).
+    /// Lets a dropped collective call continue with its buffers (CQ1).
     pub(super) fn leave(
         &self,
         request: mpjdev::Request,

@@ -68,11 +68,11 @@ impl<T: Send + Sync + 'static> Key<T> {
     /// Makes a key with callbacks for copying and deleting. They may communicate, and use the attributes of the
     /// communicator that they get.
     ///
-    /// `copy` is called when a communicator is duplicated, for its values in the order in which they were attached;
-    /// it answers what the duplicate gets. If it fails, so does the duplication, on this rank alone: the others have
-    /// a duplicate in which this rank takes no part, so tell them. `delete` is called before a value is replaced or
+    /// `copy` runs when a communicator is duplicated, for its values in the order in which they were attached, and
+    /// returns what the duplicate gets. If it fails, the duplication fails on this rank only. The other ranks then
+    /// have a duplicate without this rank; the program must inform them. `delete` runs before a value is replaced or
     /// deleted, and when the last copy of the communicator is dropped, for the values in the opposite order. If it
-    /// fails, the value stays; where the communicator is gone, the error handler is told.
+    /// fails, the value stays; if the communicator is gone, the error handler gets the error.
     ///
     /// ```
     /// use std::sync::Arc;

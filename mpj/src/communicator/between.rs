@@ -18,7 +18,7 @@ mod started;
 pub use root::Root;
 pub use scoped::ScopeBetween;
 
-/// What is planned; the caller keeps the borrows until the plan has run.
+/// The plans. The caller keeps the borrows until a plan has run.
 impl InterCommunicator {
     /// Blocks of the same length for each rank of the other group.
     fn share(&self, units: u64) -> Result<mpicore::collective::Blocks<'static>, Error> {

@@ -62,7 +62,7 @@ impl PendingCommunicator {
         let parent = self.parent;
         match self.creating.test() {
             Ok(Ok(core)) => parent.made(Ok(core)).map(Ok),
-            // Nothing has come, which shows nothing of the program: no answer.
+            // The communicator is not there yet; this neither keeps nor settles an error of the thread.
             Ok(Err(creating)) => Ok(Err(Self { parent, creating })),
             Err(error) => parent.answer(Err(error)),
         }

@@ -48,13 +48,13 @@ impl PointToPoint {
         Self { device, context: core.context(), is_whole, core }
     }
 
-    /// Passes on what a call of the user on this communicator answers; the error handler gets an error before.
+    /// Passes on the result of a user's call on this communicator; the error handler sees an error first.
     #[inline(always)]
     pub(crate) fn answer<T>(&self, result: Result<T, impl Into<Error>>) -> Result<T, Error> {
         if result.is_ok() && none_kept() { result.map_err(Into::into) } else { self.note(result) }
     }
 
-    /// [`PointToPoint::answer`] where there is an error, or has been one.
+    /// [`PointToPoint::answer`] if there is an error, or was one before.
     #[cold]
     #[inline(never)]
     fn note<T>(&self, result: Result<T, impl Into<Error>>) -> Result<T, Error> {
@@ -64,7 +64,7 @@ impl PointToPoint {
         }
     }
 
-    /// [`PointToPoint::answer`] for an error that is told as it is, since its ranks may be those of another
+    /// [`PointToPoint::answer`] for an error that is returned unchanged, since its ranks may be those of another
     /// communicator.
     #[cold]
     #[inline(never)]

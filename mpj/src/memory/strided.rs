@@ -19,7 +19,7 @@ use crate::error::Error;
 /// Blocks of elements at equal distances in a slice, to be sent: a column or a block of a matrix, every second
 /// element, a reversed slice.
 ///
-/// They travel as they lie, in one message, and arrive in any buffer of as many elements.
+/// One message carries them without a copy of the whole. Any buffer with as many elements can receive them.
 ///
 /// ```
 /// use mpj::Strided;

@@ -69,7 +69,7 @@ pub fn wait_any<T: Datatype>(
 /// Returns nothing for an empty list.
 ///
 /// # Errors
-/// [`Error::Mixed`]; the device has failed. Those of the requests are in the answer.
+/// [`Error::Mixed`]; the device has failed. Errors of the requests are in the result.
 ///
 /// ```
 /// mpj::local::run(2, |world| {
@@ -219,7 +219,7 @@ fn call<T: Datatype>(
         .answer_look(outcome.map(|ended| Some(ended).filter(|ended| !ended.is_empty())))?;
     let complete = ended.unwrap_or_default().into_iter().map(|(place, outcome)| {
         let request = &mut requests[place];
-        // An error that comes first is the last call's, whatever comes behind it.
+        // The first error counts as that of the last call, whatever follows.
         let outcome = match outcome {
             Ok(status) => Ok(request.ended(status)),
             Err(error) => request.communicator.answer(Err(error)),

@@ -13,7 +13,7 @@ use crate::memory::core::output;
 
 /// A collective call under way in a scope. Waiting for it is optional: the scope waits for all.
 ///
-/// `B` is the borrow of the results, which [`ScopedCollective::wait`] gives back.
+/// `B` is the borrow of the results, which [`ScopedCollective::wait`] returns.
 ///
 /// ```
 /// mpj::local::run(2, |world| {
