@@ -1,5 +1,5 @@
 //! Why a call on a group was refused, and the MPI error class of each reason. Made by `group.rs` and
-//! `range.rs`; faces report it.
+//! `range.rs`; callers report it.
 
 use super::RankRange;
 use crate::ErrorClass;
@@ -11,7 +11,7 @@ pub enum GroupError {
     /// No member has this rank.
     #[error("rank {rank} is out of range: {}", legal_ranks(*.size))]
     Rank {
-        /// The rank that was given; a face may have been given a negative one.
+        /// The rank that was given; it may be negative.
         rank: i64,
         /// How many members the group has.
         size: u32,
