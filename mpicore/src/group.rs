@@ -171,13 +171,13 @@ impl Group {
         Self::of_distinct(self.iter().filter(|&member| other.has(member)))
     }
 
-    /// The members of this group that are not in `other`, in the order of this group:
-    /// MPI_Group_difference.
+    /// Makes a group of the members that are not in `other`, in the order of this group: MPI_Group_difference.
     pub fn difference(&self, other: &Self) -> Self {
         Self::of_distinct(self.iter().filter(|&member| !other.has(member)))
     }
 
-    /// The members with `ranks`, in the order of `ranks`: MPI_Group_incl. No ranks give the empty group.
+    /// Makes a group of the members with `ranks`, in the order of `ranks`: MPI_Group_incl. No ranks give the empty
+    /// group.
     ///
     /// # Errors
     /// [`GroupError::Rank`] if no member has one of the ranks, [`GroupError::RankTwice`] if one is named
@@ -186,7 +186,7 @@ impl Group {
         Ok(self.with(&self.select(ranks)?))
     }
 
-    /// The members without those that have `ranks`, in the order of this group: MPI_Group_excl. No ranks
+    /// Makes a group of all members except those with `ranks`, in the order of this group: MPI_Group_excl. No ranks
     /// give the group itself.
     ///
     /// # Errors
@@ -195,7 +195,7 @@ impl Group {
         Ok(self.without(&self.select(ranks)?))
     }
 
-    /// The members that the ranges name, in the order of naming: MPI_Group_range_incl.
+    /// Makes a group of the members that the ranges name, in that order: MPI_Group_range_incl.
     ///
     /// # Errors
     /// [`GroupError::StrideZero`] or [`GroupError::StrideAway`] if a range does not lead from its first
@@ -205,7 +205,7 @@ impl Group {
         Ok(self.with(&self.select_ranges(ranges)?))
     }
 
-    /// The members without those that the ranges name, in the order of this group:
+    /// Makes a group of all members except those that the ranges name, in the order of this group:
     /// MPI_Group_range_excl.
     ///
     /// # Errors

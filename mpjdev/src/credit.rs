@@ -1,21 +1,20 @@
-//! Flow control of early messages: how many bytes a rank may have on their way to another one
-//! without knowing of a posted receive.
+//! Flow control of early messages: it limits the bytes that a rank may have on their way to another one without
+//! knowing of a posted receive.
 //!
-//! Every eager message spends credit at its sender: its length, and what the receiver's memory of an
-//! early message takes besides, so that early messages take no more memory than the limit says. The
-//! receiver gives the credit back when the message has left its early memory or never entered it, a
-//! quarter of the limit at a time. A message that there is no credit for, also after a look at what has
-//! come, or that costs more than half the limit, goes by rendezvous, which needs no memory at the
-//! receiver but the envelope; nothing is lost and nothing overtakes.
+//! Every eager message spends credit at its sender: its length, and the receiver's bookkeeping for an early message,
+//! so that early messages take no more memory than the limit. The receiver returns the credit when the message has
+//! left its early memory or never entered it, a quarter of the limit at a time. If there is no credit for a message,
+//! even after a look at new arrivals, or if it costs more than half the limit, it goes by rendezvous, which needs
+//! only the envelope at the receiver. Nothing is lost, and no message overtakes another.
 //!
-//! From the first loss of a rank on, all credit is *reserved*: the short way of sends, which asks for nothing else,
-//! finds none, and the general way looks who is lost before it spends what is reserved.
+//! From the first loss of a rank on, all credit is *reserved*: the fast path of sends, which checks nothing else,
+//! finds none, and the general path checks which ranks are lost before it spends reserved credit.
 //!
-//! - CR1: at the sender, `available + reserved <= limit`; what is missing was spent and has not come back.
-//! - CR2: at the receiver, what came and was not given back is at most the limit for every origin that
-//!   keeps the rule: `room` does not become negative; what goes beyond is refused as a violation.
-//! - CR3: at most a quarter of the limit waits at the receiver to be given back, so a sender with
-//!   nothing on its way has at least three quarters: more than any eager message costs.
+//! - CR1: at the sender, `available + reserved <= limit`; the difference was spent and has not come back.
+//! - CR2: at the receiver, the credit of arrived messages that was not returned is at most the limit, for every
+//!   origin that keeps the rule: `room` does not become negative. A message beyond that is refused as a violation.
+//! - CR3: at most a quarter of the limit waits at the receiver to be returned, so a sender with nothing on its way
+//!   has at least three quarters: more than any eager message costs.
 
 use crate::early;
 use crate::error::PeerError;

@@ -83,7 +83,7 @@ pub struct Contents {
     pub addresses: Vec<isize>,
     /// The contents of both other lists, if the constructor is one for large counts (its name ends in `_c`).
     pub counts: Vec<i64>,
-    /// The datatypes it is made of.
+    /// The datatypes that it is made of.
     pub datatypes: Vec<Datatype>,
 }
 
@@ -140,7 +140,7 @@ impl Arguments {
         }
     }
 
-    /// The datatypes it is made of.
+    /// The datatypes that it is made of.
     pub(super) fn datatypes(&self) -> &[Datatype] {
         match self {
             Self::Named { .. } => &[],
