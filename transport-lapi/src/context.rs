@@ -87,8 +87,8 @@ impl<'a, A: Adapter, S> SessionGuard<'a, A, S> {
         if session.terminated { Err(LapiError::HndlInvalid) } else { Ok(Self(session)) }
     }
 
-    /// Gives up everything that is under way and terminates the context. After a failure, this and
-    /// [`Context::settle`] make the buffers of unfinished operations safe to free (C5).
+    /// Abandons everything under way and terminates the context. After a failure, this and [`Context::settle`] make
+    /// the buffers of unfinished operations safe to free (C5).
     pub fn abandon(mut self) {
         self.give_up();
     }
@@ -108,7 +108,7 @@ impl<'a, A: Adapter, S> SessionGuard<'a, A, S> {
     }
 }
 
-/// How a context behaves.
+/// Options of a context.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
     /// How many processors the tasks of the job share; those that this process may use if not given.
@@ -119,7 +119,7 @@ pub struct Options {
     pub tuning: Tuning,
 }
 
-/// One task's window on the job; LAPI calls it a handle. Shared by all threads of the task.
+/// One task's access to the job, shared by all its threads; LAPI calls it a handle.
 ///
 /// `S` is the client's state, which header and completion handlers get.
 pub struct Context<A: Adapter, S> {
@@ -136,7 +136,7 @@ pub struct Context<A: Adapter, S> {
 type Answer<A, S> = Box<dyn Fn(&Session<A, S>) -> Box<dyn FnOnce()> + Send + Sync>;
 
 impl<A: Adapter, S> Context<A, S> {
-    /// Opens the window (LAPI_Init). The adapter is already connected to its peers.
+    /// Makes a context over an adapter that is already connected to its peers (LAPI_Init).
     pub fn init(mut adapter: A, state: S, options: Options) -> Self {
         let (task, number, num_tasks) = (adapter.task(), adapter.context(), adapter.num_tasks());
         let (bell, board) = (adapter.doorbell(), adapter.wait_board());
@@ -164,37 +164,37 @@ impl<A: Adapter, S> Context<A, S> {
         Self { session, bell, pace, task, number, num_tasks, inquiry }
     }
 
-    /// This task's number.
+    /// Returns this task's number.
     #[inline]
     pub fn task(&self) -> TaskId {
         self.task
     }
 
-    /// Which of the task's contexts this is: it talks to those of the same number.
+    /// Returns the number of this context; it communicates with contexts of the same number.
     pub fn number(&self) -> usize {
         self.number
     }
 
-    /// How many tasks the job has.
+    /// Returns the number of tasks of the job.
     #[inline]
     pub fn num_tasks(&self) -> usize {
         self.num_tasks
     }
 
-    /// How often a thread that wanted the session has waited for another one that had it.
+    /// Returns how often a thread has waited for the session while another thread had it.
     pub fn contended(&self) -> u64 {
         self.session.contended()
     }
 
-    /// Whether this process is a fork of the one that opened the window: then every call that communicates
-    /// fails with [`LapiError::Forked`], and nothing of the job is touched when the context is dropped.
+    /// Returns whether this process is a fork of the one that made the context. In a fork every call that
+    /// communicates fails with [`LapiError::Forked`], and dropping the context touches nothing of the job.
     #[inline]
     pub fn is_fork(&self) -> bool {
         self.session.is_fork()
     }
 
-    /// Takes the lock. Calls on the session never block, so it is held shortly. A thread that uses
-    /// the context alone pays hardly anything for the lock.
+    /// Takes the lock. Calls on the session never block, so it is held only briefly. A thread that uses the context
+    /// alone pays hardly anything for the lock.
     ///
     /// # Errors
     /// [`LapiError::HndlInvalid`] after [`Context::term`]; [`LapiError::InHandler`] from inside a
