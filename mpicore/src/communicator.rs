@@ -139,7 +139,7 @@ impl Communicator {
             handler,
             workspace,
         };
-        // Made before anything can fail: its end gives the id back.
+        // Made before anything can fail: dropping it releases the id.
         let made = Self(Arc::new(inner));
         made.device().set_members(made.collective_context(), made.members())?;
         Ok(made)

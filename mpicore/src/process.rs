@@ -67,7 +67,7 @@ impl Process {
         &self.device
     }
 
-    /// Works on the ids, of which those that have become free are given back before.
+    /// Works on the ids, after those that have become free are released.
     pub(crate) fn with_free_ids<R>(&self, work: impl FnOnce(&mut ContextIds) -> R) -> R {
         let mut guard = self.lock();
         let Ids { ids, leaving } = &mut *guard;

@@ -21,8 +21,8 @@ use crate::error::PeerError;
 
 /// What a message costs beside its bytes; alike on all ranks, since they run one version of this.
 const OVERHEAD: usize = early::OVERHEAD;
-/// How often a sender looks for credit from a rank that has given some back since the last look in vain.
-/// All these looks together take about as long as the round trip that a rendezvous needs at least.
+/// How often a sender looks for credit from a rank that has returned some since the last unsuccessful look. All these
+/// looks together take about as long as the round trip of a rendezvous.
 const LOOKS: u32 = 128;
 /// The smallest limit: with it, messages that are as long as the overhead still go eagerly.
 const LEAST: usize = 4 * OVERHEAD;
@@ -33,7 +33,7 @@ pub(crate) struct Credits {
     limit: usize,
     /// Length of the longest eager message: what it costs is half the limit.
     longest: usize,
-    /// A quarter of the limit: what may wait to be given back.
+    /// A quarter of the limit: the most credit that may wait to be returned.
     quarter: usize,
     accounts: Vec<Account>,
     /// Whether a rank was lost.
@@ -46,11 +46,11 @@ struct Account {
     available: usize,
     /// The same, if we look first who is lost.
     reserved: usize,
-    /// What may still come from there before something is given back.
+    /// The bytes that may still come from there before credit is returned.
     room: usize,
-    /// What is to be given back.
+    /// The credit to return.
     owed: usize,
-    /// Whether credit has come from there since it was last looked for in vain.
+    /// Whether credit has come from there since the last unsuccessful look.
     keeps_up: bool,
 }
 
@@ -157,7 +157,7 @@ impl Credits {
         account.owed >= self.quarter
     }
 
-    /// What is to be given back to `source` now, in bytes.
+    /// Returns the credit to return to `source` now, in bytes.
     pub fn settle(&mut self, source: u32) -> u64 {
         let account = &mut self.accounts[source as usize];
         let owed = std::mem::take(&mut account.owed);

@@ -35,8 +35,8 @@ impl<A: Adapter> Device<A> {
         Ok(cancelled)
     }
 
-    /// Gives an operation up for good, for a call that fails since a rank is lost that it needs, whichever rank this
-    /// operation needs. The request is to be waited for:
+    /// Withdraws an operation, for a call that fails because a rank that it needs is lost, whichever rank this
+    /// operation itself needs. Wait for the request afterwards:
     ///
     /// - A receive that has not met a message yet is cancelled.
     /// - A send whose receiver has to answer, by rendezvous or in synchronous mode, fails with `because` if its message

@@ -144,7 +144,7 @@ impl State {
         self.post(outbox, rank, DONE, request);
     }
 
-    /// Sends a rank one word. Nothing is told a rank that is lost.
+    /// Sends a rank one word. A lost rank gets nothing.
     pub(crate) fn post(&mut self, outbox: &mut Outbox<Self>, rank: u32, handler: u8, value: u64) {
         if self.losses.contain(rank) {
             return;

@@ -72,7 +72,7 @@ impl From<ProtocolStats> for ProtocolCounts {
 }
 
 impl From<Stats> for MessageCounts {
-    /// What the launcher is told.
+    /// The counters in the form that the launcher gets.
     fn from(stats: Stats) -> Self {
         Self {
             eager: stats.eager.into(),

@@ -19,8 +19,8 @@
 //!   [`Post::Leaving`], as long as the sender polls.
 //! - A5: a task that announced on its [`Doorbell`] and then polled without finding anything is
 //!   woken by every frame that reaches it later.
-//! - A6: a task whose last `try_send` to a target answered [`Post::Full`] after it had announced is
-//!   woken when there is room: room is given back as the target polls.
+//! - A6: a task whose last `try_send` to a target returned [`Post::Full`] after it had announced is woken when there
+//!   is room: polls of the target free room.
 //! - A7: a shared get lasts from [`SharedGets::begin`] until [`SharedGets::advance`] answered
 //!   [`Advance::Complete`] or an error, or [`SharedGets::end`] that it has ended. Outside of that time
 //!   nobody writes into its region, and the target reads its own memory inside of [`SharedGets::help`] only.

@@ -143,8 +143,8 @@ pub fn detect(settings: &Settings) -> Result<Start, BootstrapError> {
     Ok(Start::Launched(Box::new(place)))
 }
 
-/// Takes the descriptors of `place`, unless they have been `taken` (BS2). A refusal leaves them where
-/// they are, so that another call is told the same cause.
+/// Takes the descriptors of `place`, unless they have been `taken` (BS2). A refusal leaves them where they are, so
+/// that another call fails with the same cause.
 fn take_once(taken: &AtomicBool, place: &RankPlace) -> Result<(OwnedFd, OwnedFd), BootstrapError> {
     if taken.swap(true, Ordering::SeqCst) {
         return Err(BootstrapError::AlreadyTaken);

@@ -100,8 +100,8 @@ pub const TEST: &str = "MPJ_TEST";
 
 /// The prefix of this project's variables.
 pub const PREFIX: &str = "MPJ_";
-/// Variables that nobody has to be told about: those that make the project's own tests longer or
-/// repeat them, and the folder of MPJ Express.
+/// Known variables that are no settings for users: those that make the project's own tests longer or repeat them, and
+/// the folder of MPJ Express.
 const NO_SETTINGS: [&str; 7] = [
     "MPJ_FAULT_ROUNDS",
     "MPJ_FAULT_SEED",

@@ -9,9 +9,9 @@
 //!   [`crate::LapiError::InHandler`].
 //! - H2: an inline completion handler runs in the dispatcher when the last byte has been stored, or at the end of the
 //!   call of the session in which its operation has ended. It may start communication through the [`Outbox`], which
-//!   never blocks, and must not wait. What follows the operations that it starts does not run inside of it, but
-//!   later in the same round or call: handlers never call each other, however long the chain. Only a handler that
-//!   [`Outbox::deregister`] gives back is its caller's to run.
+//!   never blocks, and must not wait. What follows the operations that it starts does not run inside of it, but later
+//!   in the same round or call: handlers never call each other, however long the chain. Only a handler that
+//!   [`Outbox::deregister`] returns must be run by its caller.
 //! - H3: a completion handler on the completion thread may do anything, including waiting; handlers
 //!   run there one after another, so one that blocks delays the next ones.
 //! - H4: a continuation runs in the next thread that makes progress in a call of the context, or waits in one,
@@ -48,8 +48,8 @@ pub type ShortHandler<S> = fn(
 /// argument is what was given along with the handler: LAPI's `user_info`.
 pub type InlineHandler<S> = fn(state: &mut S, outbox: &mut Outbox<S>, info: u64);
 
-/// An inline handler (H2) that is told how the operation has ended. The others do not happen where one fails: its
-/// error is an asynchronous one then.
+/// An inline handler (H2) that gets the outcome of the operation. Other handlers do not run when an operation fails;
+/// its error is then an asynchronous one.
 pub type OutcomeHandler<S> =
     fn(state: &mut S, outbox: &mut Outbox<S>, info: u64, outcome: Result<(), LapiError>);
 

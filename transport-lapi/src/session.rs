@@ -350,10 +350,10 @@ impl<A: Adapter, S> Session<A, S> {
         self.adapter.withdraw()
     }
 
-    /// Acts on the loss of tasks: what is under way to a task that was declared lost, and from it, ends, and so do
-    /// gets of its memory, with an error that names it. Calls that name it fail from then on. Waits do this
-    /// themselves; callers that poll with [`Session::progress`] do it when nothing comes, since what has arrived
-    /// from a task before its loss still counts. Answers whether something was done: then it is to be looked again.
+    /// Acts on the loss of tasks: operations to and from a lost task end, and so do gets of its memory, with an error
+    /// that names it. Calls that name it fail from then on. Waits do this themselves. Callers that poll with
+    /// [`Session::progress`] do it when no frames come, since frames that arrived before the loss still count.
+    /// Returns whether anything was done; then the caller looks again.
     ///
     /// # Errors
     /// [`AdapterError::PeerLost`] when this task itself was declared lost: the others go on without it.

@@ -152,7 +152,7 @@ impl Arguments {
         }
     }
 
-    /// As the constructor gives them back, or as its form for large counts does.
+    /// In the form of the constructor, or of its variant for large counts.
     pub(super) fn contents(&self, is_large: bool) -> Contents {
         let datatypes = self.datatypes().to_vec();
         let (numbers, addresses, integers) = match self {

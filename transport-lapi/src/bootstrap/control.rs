@@ -13,7 +13,7 @@
 //! - L5: whose process joins is not taken from the packet, but from the kernel, which names the sender in
 //!   the receiver's namespace of processes.
 //! - L6: a fork of the rank says nothing: what it does is not done by the rank.
-//! - L7: the first loss that a rank meets is told once: however often its calls fail, they do not fill the line.
+//! - L7: a rank reports only the first loss that it meets, once, so that failing calls do not fill the line.
 
 mod counters;
 mod queues;
@@ -210,7 +210,7 @@ struct ControlSocket {
     socket: OwnedFd,
     /// Of the rank (L6).
     process: ProcessMark,
-    /// Runs when a loss is told (L7).
+    /// Runs when a loss is reported (L7).
     first_loss: Once,
 }
 
