@@ -1,5 +1,5 @@
-//! Collectives as schedules (MPI-4.1 chapter 6): what one rank does in a collective call, as a value that
-//! is built before anything runs. The faces' calls build schedules here; an executor runs them.
+//! Collectives as schedules (MPI-4.1 chapter 6). A schedule is what one rank does in a collective call, as a value
+//! that is built before anything runs. Collective calls build schedules here; an executor runs them.
 //!
 //! - A [`Schedule`] is a sequence of rounds. It names ranks and [places](Place) in buffers; it knows no
 //!   addresses, datatypes or operations. Nothing here communicates.
@@ -51,14 +51,14 @@ pub use scatter::{scatter, scatterv};
 pub(crate) use schedule::Reach;
 pub use schedule::{Local, Message, Round, Schedule, Scratch};
 
-/// Whose schedule is built: one rank of an intracommunicator.
+/// One rank of an intracommunicator, whose schedule is built.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Member {
     rank: u32,
     size: u32,
 }
 
-/// Where the operands of a reduction of this rank are.
+/// The buffer that contains a rank's operands of a reduction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Operands {
     /// In the send buffer.
@@ -68,7 +68,7 @@ pub enum Operands {
 }
 
 impl Member {
-    /// The member with this rank in a communicator of `size` ranks.
+    /// Makes the member with this rank in a communicator of `size` ranks.
     ///
     /// # Errors
     /// [`CollectiveError::Rank`] if there is no such rank.
@@ -79,12 +79,12 @@ impl Member {
         Ok(Self { rank, size })
     }
 
-    /// The rank whose schedule is built.
+    /// Returns the rank whose schedule is built.
     pub fn rank(self) -> u32 {
         self.rank
     }
 
-    /// How many ranks the communicator has.
+    /// Returns the number of ranks of the communicator.
     pub fn size(self) -> u32 {
         self.size
     }

@@ -1,4 +1,4 @@
-//! Communicators: groups of ranks whose messages are kept apart from all others (MPI-4.1 chapter 7).
+//! Communicators: groups of ranks whose messages are separate from all others (MPI-4.1 chapter 7).
 //!
 //! A communicator has an id on which its members have agreed (`context_ids.rs`). The device's contexts `2 * id` and
 //! `2 * id + 1` are those of its point-to-point messages and of its collective ones, whose tag is the number of
@@ -8,7 +8,7 @@
 //! a local matter: members may drop theirs at different times.
 //!
 //! - `create.rs`: how communicators are made.
-//! - `calls.rs`, `inter_calls.rs`: collective calls, as plans that the faces run.
+//! - `calls.rs`, `inter_calls.rs`: collective calls, as plans that callers run.
 //! - `attribute.rs`, `handler.rs`: what users attach to communicators, and want to be done about errors.
 //! - `workspace.rs`: what collective calls work with, and leave for the next ones.
 //! - `cartesian.rs`: communicators with a grid.
@@ -50,8 +50,8 @@ use handler::Handler;
 use workspace::Workspace;
 pub(crate) use workspace::{InUse, Parts};
 
-/// A communicator, intra or inter. All methods can be called by several threads at once, but for the
-/// rules of MPI: collective calls on one communicator are made in the same order by all members.
+/// An intra- or intercommunicator. Several threads may call its methods at once. As MPI demands, all members make the
+/// collective calls on one communicator in the same order.
 #[derive(Clone)]
 pub struct Communicator(Arc<Inner>);
 
@@ -81,7 +81,7 @@ struct Origin {
     handler: Handler,
 }
 
-/// How two communicators relate: the results of MPI_Comm_compare.
+/// The relation of two communicators, the result of MPI_Comm_compare.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Relation {
     /// The same communicator: MPI_IDENT.
@@ -103,7 +103,7 @@ impl Origin {
 }
 
 impl Communicator {
-    /// All ranks of the job: MPI_COMM_WORLD. Once per process.
+    /// Makes the communicator of all ranks of the job: MPI_COMM_WORLD. Once per process.
     ///
     /// # Errors
     /// What made the device unusable.
@@ -113,7 +113,7 @@ impl Communicator {
         Self::new(host, WORLD, Origin::of(group, rank), "world")
     }
 
-    /// This rank alone: MPI_COMM_SELF. Once per process.
+    /// Makes the communicator of this rank alone: MPI_COMM_SELF. Once per process.
     ///
     /// # Errors
     /// What made the device unusable.
@@ -139,7 +139,7 @@ impl Communicator {
             handler,
             workspace,
         };
-        // Made before anything can fail: its end gives the id back.
+        // Made before anything can fail: dropping it releases the id.
         let made = Self(Arc::new(inner));
         made.device().set_members(made.collective_context(), made.members())?;
         Ok(made)
@@ -151,64 +151,64 @@ impl Communicator {
         Self::new(self.host().clone(), id, Origin { handler, ..origin }, "")
     }
 
-    /// This rank in its group: MPI_Comm_rank.
+    /// Returns the rank of this process in its group: MPI_Comm_rank.
     #[inline]
     pub fn rank(&self) -> u32 {
         self.0.rank
     }
 
-    /// How many ranks its group has: MPI_Comm_size.
+    /// Returns the number of ranks of its group: MPI_Comm_size.
     #[inline]
     pub fn size(&self) -> u32 {
         self.0.group.size()
     }
 
-    /// This rank's group: MPI_Comm_group.
+    /// Returns this rank's group: MPI_Comm_group.
     #[inline]
     pub fn group(&self) -> &Group {
         &self.0.group
     }
 
-    /// The other group of an intercommunicator: MPI_Comm_remote_group.
+    /// Returns the other group of an intercommunicator: MPI_Comm_remote_group.
     pub fn remote_group(&self) -> Option<&Group> {
         self.0.remote.as_ref()
     }
 
-    /// Whether it has two groups: MPI_Comm_test_inter.
+    /// Returns whether it is an intercommunicator: MPI_Comm_test_inter.
     pub fn is_inter(&self) -> bool {
         self.0.remote.is_some()
     }
 
-    /// The group whose ranks messages are sent to and received from: that of an intracommunicator, the remote one of
-    /// an intercommunicator.
+    /// Returns the group of the peers of messages: the group of an intracommunicator, the remote group of an
+    /// intercommunicator.
     #[inline]
     pub fn peers(&self) -> &Group {
         self.0.remote.as_ref().unwrap_or(&self.0.group)
     }
 
-    /// The device's context of point-to-point messages.
+    /// Returns the device's context of point-to-point messages.
     #[inline]
     pub fn context(&self) -> u32 {
         2 * self.0.id
     }
 
-    /// The device's context of collective messages.
+    /// Returns the device's context of collective messages.
     pub fn collective_context(&self) -> u32 {
         2 * self.0.id + 1
     }
 
-    /// The device that carries its messages.
+    /// Returns the device that carries its messages.
     #[inline]
     pub fn device(&self) -> &Device<Native> {
         (*self.0.host).as_ref().device()
     }
 
-    /// What the face has for this rank.
+    /// Returns the value that the layer above keeps for this rank.
     pub fn host(&self) -> &Host {
         &self.0.host
     }
 
-    /// How it relates to another one: MPI_Comm_compare.
+    /// Compares it with another one: MPI_Comm_compare.
     pub fn compare(&self, other: &Self) -> Relation {
         if Arc::ptr_eq(&self.0, &other.0) {
             return Relation::Identical;
@@ -226,12 +226,12 @@ impl Communicator {
         }
     }
 
-    /// The name, by which reports call it: MPI_Comm_get_name. Empty if it was given none.
+    /// Returns the name that reports use: MPI_Comm_get_name. It is empty if none was set.
     pub fn name(&self) -> String {
         self.0.name.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Gives it a name, on this rank: MPI_Comm_set_name.
+    /// Sets its name, on this rank: MPI_Comm_set_name.
     pub fn set_name(&self, name: impl Into<String>) {
         *self.0.name.lock().unwrap_or_else(PoisonError::into_inner) = name.into();
     }

@@ -1,5 +1,5 @@
-//! Context ids: the numbers that keep the messages of communicators apart (MPI-4.1 section 7.1.2), and how the
-//! members of a new communicator agree on one. Pure: `communicator/create.rs` carries the words between ranks.
+//! Context ids: the numbers that separate the messages of communicators (MPI-4.1 section 7.1.2), and the agreement of
+//! a new communicator's members on one. Pure: `communicator/create.rs` carries the words between ranks.
 //!
 //! Every rank keeps the ids that it uses. The members of a new communicator look for a low id that is free on
 //! all of them, in rounds: each member reserves the lowest id that it has free from a bound on, and proposes it;
@@ -94,7 +94,7 @@ pub(crate) enum Round {
 }
 
 impl Agreement {
-    /// How many words a member tells the others in a round. The highest of each is what all learn.
+    /// The number of words that a member sends the others in a round. All learn the highest of each.
     pub const WORDS: usize = 2;
 
     /// Begins with the lowest id that is free here. The `salt` is the same for all members, and another one for
@@ -104,7 +104,7 @@ impl Agreement {
         Self { proposal, salt, rounds: 0, chances: CHANCES }
     }
 
-    /// What this member tells in the round.
+    /// The words of this member in the round.
     pub fn words(&self) -> [u32; Self::WORDS] {
         [self.proposal, !self.proposal]
     }
@@ -141,7 +141,7 @@ impl Agreement {
         (mixed ^ mixed >> 15).wrapping_mul(0x85eb_ca6b) >> 8 & (limit - 1)
     }
 
-    /// Gives the reservation back, since the agreement has failed.
+    /// Releases the reservation, since the agreement has failed.
     pub fn give_up(&mut self, ids: &mut ContextIds) {
         let proposal = std::mem::replace(&mut self.proposal, NONE);
         if proposal != NONE {

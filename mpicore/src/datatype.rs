@@ -1,4 +1,4 @@
-//! Datatypes: what the elements of a message are and where they lie in memory (MPI-4.1 chapter 5).
+//! Datatypes: the types of a message's elements, and their places in memory (MPI-4.1 chapter 5).
 //!
 //! Faces make them for their callers. Communicators, windows and files take the layout of so many elements to send
 //! and to receive, and compare signatures. All of it are values: nothing is committed or freed, and a datatype
@@ -75,10 +75,10 @@ struct Inner {
 }
 
 impl Datatype {
-    /// How many levels of datatypes a datatype may be made of. Each constructor adds one, `dup` too.
+    /// The most levels of datatypes that a datatype may be made of. Each constructor adds one, `dup` too.
     pub const MAX_DEPTH: usize = 1024;
 
-    /// A predefined datatype, by what its elements are.
+    /// Makes the predefined datatype of a basic type.
     ///
     /// ```
     /// use mpicore::datatype::Datatype;
@@ -92,8 +92,8 @@ impl Datatype {
         Self::named(basic, basic.name())
     }
 
-    /// A predefined datatype under a name of its own, as a face has several for one basic type (`MPI_INT` and
-    /// `MPI_INTEGER`). [`name`](Self::name) finds it again in the contents of what is made of it.
+    /// Makes a predefined datatype with a name of its own, since MPI has several for one basic type (`MPI_INT` and
+    /// `MPI_INTEGER`). [`name`](Self::name) returns the name, also from the contents of datatypes made from it.
     pub fn named(basic: impl Into<Basic>, name: &'static str) -> Self {
         let map = TypeMap::basic(basic.into());
         Self::new(map, Arguments::Named { name }).expect("basic types are small and not nested")
@@ -110,51 +110,51 @@ impl Datatype {
         Ok(Self { inner: Arc::new(inner), is_large: false })
     }
 
-    /// The same datatype, made by the form of its constructor for large counts (whose name ends in `_c`): its
-    /// contents are divided accordingly.
+    /// Marks the datatype as made by the large-count form of its constructor (whose name ends in `_c`), which
+    /// determines how its contents are divided.
     pub fn with_large_counts(self) -> Self {
         Self { is_large: true, ..self }
     }
 
-    /// Bytes of data in one element: MPI_Type_size (MPI-4.1 section 5.1.5).
+    /// Returns the bytes of data in one element: MPI_Type_size (MPI-4.1 section 5.1.5).
     pub fn size(&self) -> usize {
         self.inner.map.layout.size()
     }
 
-    /// Where an element begins, in bytes from its address: the lower bound of MPI_Type_get_extent (MPI-4.1
+    /// Returns where an element begins, in bytes from its address: the lower bound of MPI_Type_get_extent (MPI-4.1
     /// section 5.1.7).
     pub fn lower_bound(&self) -> isize {
         self.inner.lower_bound
     }
 
-    /// Bytes from one element to the next, which may be negative: MPI_Type_get_extent.
+    /// Returns the bytes from one element to the next, which may be negative: MPI_Type_get_extent.
     pub fn extent(&self) -> isize {
         self.inner.extent
     }
 
-    /// Where the lowest byte of data lies: the lower bound of MPI_Type_get_true_extent (MPI-4.1 section
+    /// Returns where the lowest byte of data lies: the lower bound of MPI_Type_get_true_extent (MPI-4.1 section
     /// 5.1.8). 0 if there is none.
     pub fn true_lower_bound(&self) -> isize {
         self.inner.map.layout.bounds().0
     }
 
-    /// Bytes from the lowest to the highest byte of data: MPI_Type_get_true_extent.
+    /// Returns the bytes from the lowest to the highest byte of data: MPI_Type_get_true_extent.
     pub fn true_extent(&self) -> isize {
         let (low, high) = self.inner.map.layout.bounds();
         high - low
     }
 
-    /// The strictest alignment that C asks for among the basic types, in bytes: what extents are rounded to.
+    /// Returns the strictest alignment of the basic types in C, in bytes; extents are rounded up to it.
     pub fn align(&self) -> usize {
         self.inner.map.align
     }
 
-    /// Which basic types an element consists of.
+    /// Returns the signature: the basic types of an element.
     pub fn signature(&self) -> &Signature {
         &self.inner.map.signature
     }
 
-    /// Where the bytes of `count` elements lie, in the order of the type map, by displacements from the
+    /// Returns where the bytes of `count` elements lie, in the order of the type map, as displacements from the
     /// address of the first element. For one element nothing is computed.
     ///
     /// # Errors
@@ -167,9 +167,9 @@ impl Datatype {
         }
     }
 
-    /// Displacement and length in bytes of `count` elements, if they lie together in one span and in order, so
-    /// that they need no layout; both are 0 if there are no bytes. `None` also for counts that
-    /// [`layout`](Self::layout) refuses, and where blocks that meet were not recognised as one.
+    /// Returns displacement and length in bytes of `count` elements, if they lie in one span and in order, so that
+    /// they need no layout. Both are 0 if there are no bytes. `None` also for counts that [`layout`](Self::layout)
+    /// refuses, and for adjacent blocks that were not recognised as one.
     pub fn span(&self, count: i64) -> Option<(isize, usize)> {
         let count = usize::try_from(count).ok()?;
         if count == 0 || self.size() == 0 {
@@ -181,12 +181,12 @@ impl Datatype {
         goes_on.then_some((at, whole))
     }
 
-    /// Whether `count` elements lie together, in order and without gaps.
+    /// Returns whether `count` elements lie together, in order and without gaps.
     pub fn is_contiguous(&self, count: i64) -> bool {
         self.span(count).is_some()
     }
 
-    /// The name of a predefined datatype; `None` if it is derived.
+    /// Returns the name of a predefined datatype; `None` for a derived one.
     pub fn name(&self) -> Option<&'static str> {
         match self.inner.arguments {
             Arguments::Named { name } => Some(name),
@@ -194,8 +194,8 @@ impl Datatype {
         }
     }
 
-    /// Which constructor made it, and how many arguments that had: MPI_Type_get_envelope (MPI-4.1 section
-    /// 5.1.13).
+    /// Returns the constructor of the datatype and the number of its arguments: MPI_Type_get_envelope (MPI-4.1
+    /// section 5.1.13).
     pub fn envelope(&self) -> Envelope {
         let Contents { integers, addresses, counts, datatypes } = self.contents();
         Envelope {
@@ -207,8 +207,8 @@ impl Datatype {
         }
     }
 
-    /// The arguments of its constructor: MPI_Type_get_contents (MPI-4.1 section 5.1.13). A predefined datatype
-    /// has none, and MPI does not allow to ask.
+    /// Returns the arguments of the datatype's constructor: MPI_Type_get_contents (MPI-4.1 section 5.1.13). A
+    /// predefined datatype has none, and MPI forbids the call for it.
     pub fn contents(&self) -> Contents {
         self.inner.arguments.contents(self.is_large)
     }

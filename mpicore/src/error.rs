@@ -1,4 +1,4 @@
-//! Why a call of this crate failed, whatever part of it refused.
+//! The error type of this crate.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -12,17 +12,17 @@ use crate::group::GroupError;
 use crate::op::{OpError, Predefined};
 use crate::topology::TopologyError;
 
-/// Why a call failed; [`Error::class`] is MPI's class of it.
+/// The reason why a call failed; [`Error::class`] is MPI's class of it.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The device below refused or failed.
+    /// The device below refused the call, or failed.
     #[error(transparent)]
     Device(mpjdev::Error),
     /// The arguments of a collective are wrong. Nothing was sent.
     #[error(transparent)]
     Collective(#[from] CollectiveError),
-    /// A group cannot be what it was to be, or has no such rank.
+    /// A group cannot be made, or has no such rank.
     #[error(transparent)]
     Group(#[from] GroupError),
     /// An operation is not defined on the elements. Nothing was sent.
@@ -31,7 +31,7 @@ pub enum Error {
     /// A datatype cannot be made or used.
     #[error(transparent)]
     Datatype(#[from] DatatypeError),
-    /// A topology cannot be what it was to be.
+    /// A topology cannot be made or used.
     #[error(transparent)]
     Topology(#[from] TopologyError),
     /// The elements of a call lie outside of the memory of its buffer. Nothing was sent.
@@ -50,7 +50,7 @@ pub enum Error {
         /// Length of the buffer's memory in bytes.
         len: usize,
     },
-    /// The part that a rank has for itself differs in length from the place that it has for it. Nothing was sent.
+    /// The part that a rank sends to itself differs in length from its place in the output. Nothing was sent.
     #[error(
         "this rank's own part has {from} bytes, and the place for it {into} bytes; give buffers with the same number \
          of elements for each rank"
@@ -61,7 +61,7 @@ pub enum Error {
         /// How long its place is.
         into: usize,
     },
-    /// A message of a collective is shorter than what this rank is to get.
+    /// A message of a collective is shorter than this rank expects.
     #[error(
         "{bytes} bytes came from job rank {rank} where {expected} were to come: the ranks give different \
          numbers of elements, or make different collective calls; all have to make the same ones in the same order"
@@ -74,25 +74,25 @@ pub enum Error {
         /// How long it was to be.
         expected: usize,
     },
-    /// There is no memory for what a collective needs beside its buffers. Nothing was sent.
+    /// There is no memory for the temporary data of a collective. Nothing was sent.
     #[error("no memory for {bytes} bytes that this call needs beside its buffers")]
     Memory {
         /// How many bytes.
         bytes: usize,
     },
-    /// MPI_REPLACE and MPI_NO_OP are for windows.
+    /// A reduction got MPI_REPLACE or MPI_NO_OP, which are for windows.
     #[error("{op} is for accumulate calls of windows only; collectives cannot use it")]
     NotForReductions {
         /// The operation.
         op: Predefined,
     },
-    /// A predefined operation on elements that it does not know.
+    /// A predefined operation is not defined for these elements.
     #[error("{op} is not defined on a derived datatype; make an operation of your own")]
     NoKind {
         /// The operation.
         op: Predefined,
     },
-    /// A function of the user panicked in a collective that nobody was waiting in.
+    /// A user's function panicked in a collective outside of a blocking call.
     #[error("the operation of a non-blocking reduction panicked: {message}")]
     Panicked {
         /// What the panic says.
@@ -107,7 +107,7 @@ pub enum Error {
         /// How many communicators a rank can have at a time.
         most: u32,
     },
-    /// A collective call that intercommunicators do not have, or that needs one.
+    /// Intercommunicators do not have this collective call, or only they have it.
     #[error("{call} is not defined on an {kind}")]
     Kind {
         /// The call.
@@ -121,7 +121,7 @@ pub enum Error {
         /// A job rank that is in both.
         rank: u32,
     },
-    /// The leader of a group has not brought word of the other one.
+    /// The leader of a group got no message from the leader of the other one.
     #[error(
         "rank {leader}, the leader, could not exchange the groups of an intercommunicator with the other \
          leader; see what the call says there"
@@ -138,10 +138,10 @@ pub enum Error {
         /// What it says.
         cause: Arc<dyn std::error::Error + Send + Sync>,
     },
-    /// A call on the grid of a communicator that has none.
+    /// A communicator without a grid got a call that needs one.
     #[error("the communicator has no grid; make one of it that has, by MPI_Cart_create")]
     NoGrid,
-    /// Ranks of a group have given other groups, in a call in which all its members give the same.
+    /// Ranks gave different groups, in a call in which all members of a group give the same.
     #[error(
         "rank {rank} is in the group that this rank gives, but gives another one; the groups of a call \
          are equal or have no rank in common"
@@ -159,7 +159,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// The class that MPI gives to this error (MPI-4.1 section 9.4).
+    /// Returns MPI's class of this error (MPI-4.1 section 9.4).
     pub fn class(&self) -> ErrorClass {
         match self {
             Self::Device(error) => error.class().into(),
@@ -196,7 +196,7 @@ impl Error {
         }
     }
 
-    /// The job rank whose loss this is, if it is one.
+    /// Returns the job rank that was lost, if this error is about a loss.
     pub fn lost_rank(&self) -> Option<u32> {
         match self {
             Self::Device(error) => error.lost_rank(),

@@ -1,6 +1,6 @@
-//! MPI's classes of errors (MPI-4.1 section 9.4). The errors of all modules answer with one; faces pass it on.
+//! MPI's classes of errors (MPI-4.1 section 9.4). The error types of all modules return one.
 
-/// The class of an error: what `MPI_Error_class` tells of it.
+/// The class of an error: the result of `MPI_Error_class`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorClass {

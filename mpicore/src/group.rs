@@ -1,5 +1,4 @@
-//! Groups: which tasks of the job belong together, and in which order (MPI-4.1 section 7.3).
-//! Communicators translate ranks with them; the faces pass users' calls on.
+//! Groups: ordered sets of the job's tasks (MPI-4.1 section 7.3). Communicators translate ranks with them.
 //!
 //! A group is a value that never changes. A *job rank* is the rank of a task in the job, which the
 //! device uses; a *rank* is the position of a task in the group. Groups whose job ranks have equal
@@ -35,7 +34,7 @@ pub struct Group {
     members: Members,
 }
 
-/// How two groups relate: the results of `MPI_Group_compare`.
+/// The relation of two groups, the result of `MPI_Group_compare`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Comparison {
     /// The same members in the same order: MPI_IDENT.
@@ -47,18 +46,17 @@ pub enum Comparison {
 }
 
 impl Group {
-    /// The group of all tasks of a job of `size`: job rank and rank are the same. This is the group of
-    /// MPI_COMM_WORLD.
+    /// Makes the group of all tasks of a job of `size`, the group of MPI_COMM_WORLD: job rank and rank are the same.
     pub fn world(size: u32) -> Self {
         Self { members: Members::first(size) }
     }
 
-    /// The group without members: MPI_GROUP_EMPTY.
+    /// Makes the group without members: MPI_GROUP_EMPTY.
     pub fn empty() -> Self {
         Self::world(0)
     }
 
-    /// The group of these job ranks in this order.
+    /// Makes the group of these job ranks in this order.
     ///
     /// # Errors
     /// [`GroupError::JobRankTwice`] if a job rank comes more than once, [`GroupError::JobRank`] if one is
@@ -91,30 +89,30 @@ impl Group {
         Self { members }
     }
 
-    /// How many members there are: MPI_Group_size.
+    /// Returns the number of members: MPI_Group_size.
     #[inline]
     pub fn size(&self) -> u32 {
         self.members.len()
     }
 
-    /// Whether this is MPI_GROUP_EMPTY.
+    /// Returns whether this is MPI_GROUP_EMPTY.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.size() == 0
     }
 
-    /// The job ranks in the order of their ranks.
+    /// Iterates over the job ranks in the order of their ranks.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = u32> + DoubleEndedIterator {
         self.members.iter()
     }
 
-    /// The rank of a task, as MPI_Group_rank tells a task its own; `None` is MPI_UNDEFINED.
+    /// Returns the rank of a task in the group: MPI_Group_rank for the task's own; `None` is MPI_UNDEFINED.
     #[inline]
     pub fn rank_of(&self, job_rank: u32) -> Option<u32> {
         self.members.position(job_rank)
     }
 
-    /// Which task has a rank.
+    /// Returns the job rank of the task with this rank.
     ///
     /// # Errors
     /// [`GroupError::Rank`] if no member has this rank.
@@ -124,9 +122,8 @@ impl Group {
         Ok(self.members.value(rank))
     }
 
-    /// The ranks that the tasks with `ranks` have in `other`; `None` is MPI_UNDEFINED:
-    /// MPI_Group_translate_ranks. MPI_PROC_NULL, which MPI translates to itself, is no rank here and does
-    /// not come this far.
+    /// Translates `ranks` of this group into ranks of `other`; `None` is MPI_UNDEFINED: MPI_Group_translate_ranks.
+    /// MPI_PROC_NULL, which MPI translates to itself, is no rank here; callers handle it.
     ///
     /// # Errors
     /// [`GroupError::Rank`] if no member of this group has one of the ranks.
@@ -145,7 +142,7 @@ impl Group {
         ranks.iter().map(|&rank| Ok(other.rank_of(self.job_rank(rank)?))).collect()
     }
 
-    /// How this group and `other` relate: MPI_Group_compare.
+    /// Compares this group with `other`: MPI_Group_compare.
     pub fn compare(&self, other: &Self) -> Comparison {
         if self == other {
             Comparison::Identical
@@ -156,7 +153,7 @@ impl Group {
         }
     }
 
-    /// The members of this group in their order, then those of `other` that are not in this one, in
+    /// Makes a group of the members of this one in their order, then those of `other` that are not in this one, in
     /// theirs: MPI_Group_union.
     ///
     /// ```
@@ -169,19 +166,18 @@ impl Group {
         Self::of_distinct(self.iter().chain(other.iter().filter(|&member| !self.has(member))))
     }
 
-    /// The members of this group that are in `other` too, in the order of this group:
-    /// MPI_Group_intersection.
+    /// Makes a group of the members that are also in `other`, in the order of this group: MPI_Group_intersection.
     pub fn intersection(&self, other: &Self) -> Self {
         Self::of_distinct(self.iter().filter(|&member| other.has(member)))
     }
 
-    /// The members of this group that are not in `other`, in the order of this group:
-    /// MPI_Group_difference.
+    /// Makes a group of the members that are not in `other`, in the order of this group: MPI_Group_difference.
     pub fn difference(&self, other: &Self) -> Self {
         Self::of_distinct(self.iter().filter(|&member| !other.has(member)))
     }
 
-    /// The members with `ranks`, in the order of `ranks`: MPI_Group_incl. No ranks give the empty group.
+    /// Makes a group of the members with `ranks`, in the order of `ranks`: MPI_Group_incl. No ranks give the empty
+    /// group.
     ///
     /// # Errors
     /// [`GroupError::Rank`] if no member has one of the ranks, [`GroupError::RankTwice`] if one is named
@@ -190,7 +186,7 @@ impl Group {
         Ok(self.with(&self.select(ranks)?))
     }
 
-    /// The members without those that have `ranks`, in the order of this group: MPI_Group_excl. No ranks
+    /// Makes a group of all members except those with `ranks`, in the order of this group: MPI_Group_excl. No ranks
     /// give the group itself.
     ///
     /// # Errors
@@ -199,7 +195,7 @@ impl Group {
         Ok(self.without(&self.select(ranks)?))
     }
 
-    /// The members that the ranges name, in the order of naming: MPI_Group_range_incl.
+    /// Makes a group of the members that the ranges name, in that order: MPI_Group_range_incl.
     ///
     /// # Errors
     /// [`GroupError::StrideZero`] or [`GroupError::StrideAway`] if a range does not lead from its first
@@ -209,7 +205,7 @@ impl Group {
         Ok(self.with(&self.select_ranges(ranges)?))
     }
 
-    /// The members without those that the ranges name, in the order of this group:
+    /// Makes a group of all members except those that the ranges name, in the order of this group:
     /// MPI_Group_range_excl.
     ///
     /// # Errors

@@ -1,8 +1,8 @@
-//! What MPI means, without Rust types and without C handles.
+//! The meaning of MPI's calls, without Rust types and without C handles: groups, communicators, topologies,
+//! datatypes, operations, collectives.
 //!
-//! The faces of the project (the typed one for Rust, the one for C) translate their callers' words
-//! into those of this crate and hold no algorithms of their own. This crate speaks MPI's words (rank,
-//! group, datatype, operation) and works on bytes: a face says which kind of elements they are. Job ranks
+//! The interfaces for users (`mpj` for Rust) translate their callers' types into those of this crate, and contain no
+//! algorithms of their own. This crate works on bytes; its caller says which kind of elements they are. *Job ranks*
 //! are the ranks of the device below.
 
 #![deny(unsafe_code)]

@@ -1,7 +1,7 @@
 //! Reduction operations: what MPI computes from two buffers of elements (MPI-4.1 section 6.9).
 //!
-//! Collectives and the accumulate calls of windows call this; so do faces, to refuse a wrong operation
-//! before anything is sent. Everything here is pure: bytes in, bytes out.
+//! Collectives and the accumulate calls of windows call this; so do callers of collectives, to refuse a wrong
+//! operation before anything is sent. Everything here is pure: bytes in, bytes out.
 //!
 //! The first operand is the input, the second the buffer that gets the result, as in MPI:
 //! `inout[i] = input[i] op inout[i]`. So a reduction that goes through the ranks in ascending order
@@ -55,7 +55,7 @@ pub enum Predefined {
     MinLoc,
     /// `MPI_REPLACE`: the input. For windows only, see [`reduces`](Self::reduces).
     Replace,
-    /// `MPI_NO_OP`: what is in the inout buffer. For windows only.
+    /// `MPI_NO_OP`: the inout buffer stays. For windows only.
     NoOp,
 }
 
@@ -78,7 +78,7 @@ impl Predefined {
         Self::NoOp,
     ];
 
-    /// The name in MPI, which is also how it is displayed.
+    /// Returns the name in MPI, which is also the displayed form.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Max => "MPI_MAX",
@@ -98,12 +98,11 @@ impl Predefined {
         }
     }
 
-    /// On which elements the operation is defined: MPI's table of allowed combinations (MPI-4.1
-    /// section 6.9.2, for pairs 6.9.4, for windows 12.3.4).
+    /// Returns the classes of elements on which the operation is defined: MPI's table of allowed combinations
+    /// (MPI-4.1 section 6.9.2, for pairs 6.9.4, for windows 12.3.4).
     ///
-    /// MPI's table has no logical operations on integers of Fortran nor on `MPI_AINT`, `MPI_COUNT` and
-    /// `MPI_OFFSET`. Their kinds are those of integers of C, so a face that wants to refuse them
-    /// does so by datatype.
+    /// MPI's table has no logical operations on integers of Fortran nor on `MPI_AINT`, `MPI_COUNT` and `MPI_OFFSET`.
+    /// Their kinds are those of integers of C, so a caller that wants to refuse them does so by datatype.
     pub const fn classes(self) -> &'static [Class] {
         match self {
             Self::Max | Self::Min => &[Class::Integer, Class::FloatingPoint],
@@ -122,13 +121,13 @@ impl Predefined {
         }
     }
 
-    /// Whether collective reductions and `MPI_Reduce_local` may use it. [`Replace`](Self::Replace) and
+    /// Returns whether collective reductions and `MPI_Reduce_local` may use it. [`Replace`](Self::Replace) and
     /// [`NoOp`](Self::NoOp) are for the accumulate calls of windows alone.
     pub const fn reduces(self) -> bool {
         !matches!(self, Self::Replace | Self::NoOp)
     }
 
-    /// What `MPI_Op_commutative` says (MPI-4.1 section 6.9.7): whether operands may change places.
+    /// Returns whether operands may change places: `MPI_Op_commutative` (MPI-4.1 section 6.9.7).
     pub const fn commutes(self) -> bool {
         self.reduces()
     }
@@ -140,11 +139,11 @@ impl fmt::Display for Predefined {
     }
 }
 
-/// A user's function: the input, the buffer that gets the result, how many elements each has, and what
-/// describes their type.
+/// A user's function; its arguments are the input, the buffer that gets the result, the number of elements of each,
+/// and a description of their type.
 ///
-/// It computes `inout[i] = input[i] op inout[i]` for each element. The type is described in the words
-/// of the face that made the operation: a handle for one, nothing of interest for another.
+/// It computes `inout[i] = input[i] op inout[i]` for each element. The maker of the operation chooses how the type is
+/// described: by a handle, for example, or not at all.
 pub type UserFunction = dyn Fn(&[u8], &mut [u8], usize, &dyn Any) + Send + Sync;
 
 /// An operation that a user has made (MPI-4.1 section 6.9.5, `MPI_Op_create`).
@@ -157,7 +156,7 @@ pub struct UserOp {
 }
 
 impl UserOp {
-    /// An operation by `function`, which is associative, and which `commutes` or does not.
+    /// Makes an operation from `function`, which is associative; `commutes` says whether it is commutative.
     ///
     /// ```
     /// use mpicore::op::{ElementKind, Op, UserOp, reduce_local};
@@ -174,13 +173,13 @@ impl UserOp {
         Self { function: Arc::new(function), commutes }
     }
 
-    /// Whether operands may change places.
+    /// Returns whether operands may change places.
     pub fn commutes(&self) -> bool {
         self.commutes
     }
 
-    /// Runs the user's function on `count` elements of whatever type `datatype` describes. A panic of
-    /// the function passes through.
+    /// Runs the user's function on `count` elements of the type that `datatype` describes. A panic of the function
+    /// passes through.
     pub fn apply(&self, input: &[u8], inout: &mut [u8], count: usize, datatype: &dyn Any) {
         (self.function)(input, inout, count, datatype);
     }
@@ -214,7 +213,7 @@ impl From<UserOp> for Op {
 }
 
 impl Op {
-    /// Whether operands may change places, as `MPI_Op_commutative` says (MPI-4.1 section 6.9.7).
+    /// Returns whether operands may change places: `MPI_Op_commutative` (MPI-4.1 section 6.9.7).
     pub fn commutes(&self) -> bool {
         match self {
             Self::Predefined(op) => op.commutes(),
@@ -222,7 +221,7 @@ impl Op {
         }
     }
 
-    /// Whether the operation can be applied to elements of a kind. A user's can to all.
+    /// Checks whether the operation can be applied to elements of a kind. A user's operation can be applied to all.
     ///
     /// ```
     /// use mpicore::ErrorClass;

@@ -1,4 +1,4 @@
-//! A rank's part in its job, as this crate needs it: the device, and the context ids of its communicators.
+//! The state of a rank that its communicators share: the device and the context ids.
 
 use std::any::Any;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,19 +8,19 @@ use mpjdev::wireup::Native;
 
 use crate::context_ids::ContextIds;
 
-/// A rank in one of its job's contexts: what its communicators share. Faces keep it inside of what they know of a
-/// rank themselves, see [`Host`].
+/// The state that a rank's communicators share, in one of its contexts. The layer above keeps it inside of its own
+/// state of a rank, see [`Host`].
 pub struct Process {
     device: Device<Native>,
     ids: Mutex<Ids>,
 }
 
-/// What a face has for a rank: a [`Process`], and what is its own around it.
+/// The state that the layer above keeps for a rank: a [`Process`], and its own data around it.
 pub type Host = Arc<dyn Hosting>;
 
-/// What can be a [`Host`]: whatever has a [`Process`].
+/// A type that can be a [`Host`], since it contains a [`Process`].
 pub trait Hosting: AsRef<Process> + Any + Send + Sync {
-    /// The same as a value of any type, of which a face makes its own again in functions that get a communicator of
+    /// Returns `self` as a value of any type. The layer above downcasts it in functions that get a communicator of
     /// this crate.
     fn into_any(self: Arc<Self>) -> Arc<dyn Any + Send + Sync>;
 }
@@ -49,25 +49,25 @@ const RESERVED: u32 = 3;
 const MOST: u32 = 1 << 30;
 
 impl Process {
-    /// A rank whose device is connected.
+    /// Makes the state of a rank whose device is connected.
     pub fn new(device: Device<Native>) -> Self {
         Self::with_ids(device, MOST)
     }
 
-    /// A rank that can have `most` communicators at a time, at least 3 and at most 2^30: alike on all ranks. Tests
-    /// run out of ids with it.
+    /// Makes the state of a rank that can have `most` communicators at a time, from 3 to 2^30; all ranks give the
+    /// same. Tests use it to run out of ids.
     pub fn with_ids(device: Device<Native>, most: u32) -> Self {
         let ids = ContextIds::new(most.clamp(RESERVED, MOST), RESERVED);
         Self { device, ids: Mutex::new(Ids { ids, leaving: Vec::new() }) }
     }
 
-    /// The device.
+    /// Returns the device.
     #[inline(always)]
     pub fn device(&self) -> &Device<Native> {
         &self.device
     }
 
-    /// Works on the ids, of which those that have become free are given back before.
+    /// Works on the ids, after those that have become free are released.
     pub(crate) fn with_free_ids<R>(&self, work: impl FnOnce(&mut ContextIds) -> R) -> R {
         let mut guard = self.lock();
         let Ids { ids, leaving } = &mut *guard;

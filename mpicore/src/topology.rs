@@ -1,5 +1,4 @@
-//! Cartesian topologies: which rank is where in a grid (MPI-4.1 chapter 8). Communicators carry them; the
-//! faces pass users' calls on.
+//! Cartesian topologies: the positions of ranks in a grid (MPI-4.1 chapter 8). Communicators carry them.
 //!
 //! A grid has dimensions, counted from 0, each with a length and either periodic or not. Ranks go
 //! through it row by row: the last coordinate changes fastest. A grid of no dimensions is legal and has
@@ -29,31 +28,31 @@ pub struct Cartesian {
     size: u32,
 }
 
-/// Whom a rank receives from and sends to when all data move along one dimension; `None` is
-/// MPI_PROC_NULL: the result of [`Cartesian::shift`].
+/// The ranks to receive from and to send to when all data move along one dimension, the result of
+/// [`Cartesian::shift`]. `None` is MPI_PROC_NULL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Shift {
-    /// The rank whose data come here.
+    /// The rank to receive from.
     pub source: Option<u32>,
-    /// The rank to which this one's data go.
+    /// The rank to send to.
     pub destination: Option<u32>,
 }
 
-/// The part of a grid that one rank belongs to: the result of [`Cartesian::sub`].
+/// The part of a grid that a rank belongs to, the result of [`Cartesian::sub`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SubGrid {
     /// The grid of the remaining dimensions, the same for all parts.
     pub grid: Cartesian,
-    /// Which part it is, counted row by row along the dropped dimensions: ranks with the same color are
-    /// in the same part.
+    /// The number of the part, counted row by row along the dropped dimensions: ranks with the same color are in the
+    /// same part.
     pub color: u32,
     /// The rank inside of the part.
     pub key: u32,
 }
 
 impl Cartesian {
-    /// A grid with these lengths along its dimensions; `periods` says which dimensions are periodic:
-    /// what MPI_Cart_create is given (MPI-4.1 section 8.5.1).
+    /// Makes a grid with these lengths along its dimensions; `periods` says which dimensions are periodic: the
+    /// arguments of MPI_Cart_create (MPI-4.1 section 8.5.1).
     ///
     /// # Errors
     /// [`TopologyError::Entries`] unless both lists have the same length, [`TopologyError::LengthZero`]
@@ -73,23 +72,22 @@ impl Cartesian {
         Ok(Self { dims: dims.into(), periods: periods.into(), size })
     }
 
-    /// The length of each dimension, in nodes: MPI_Cart_get and, by its own length, MPI_Cartdim_get.
+    /// Returns the length of each dimension, in nodes: MPI_Cart_get and, by its own length, MPI_Cartdim_get.
     pub fn dims(&self) -> &[u32] {
         &self.dims
     }
 
-    /// Which dimensions are periodic: MPI_Cart_get.
+    /// Returns whether each dimension is periodic: MPI_Cart_get.
     pub fn periods(&self) -> &[bool] {
         &self.periods
     }
 
-    /// How many nodes there are.
+    /// Returns the number of nodes.
     pub fn size(&self) -> u32 {
         self.size
     }
 
-    /// The coordinates of a rank, one for each dimension, from 0: MPI_Cart_coords (MPI-4.1 section
-    /// 8.5.5).
+    /// Returns the coordinates of a rank, one for each dimension, from 0: MPI_Cart_coords (MPI-4.1 section 8.5.5).
     ///
     /// # Errors
     /// [`TopologyError::Rank`] if no node has this rank.
@@ -99,8 +97,8 @@ impl Cartesian {
         Ok((0..self.dims.len()).map(|dimension| self.coordinate(rank, dimension) as i32).collect())
     }
 
-    /// The rank at these coordinates, one for each dimension: MPI_Cart_rank (MPI-4.1 section 8.5.5). In
-    /// a periodic dimension a coordinate outside of the grid is taken modulo the length.
+    /// Returns the rank at these coordinates, one for each dimension: MPI_Cart_rank (MPI-4.1 section 8.5.5). In a
+    /// periodic dimension a coordinate outside of the grid is taken modulo the length.
     ///
     /// # Errors
     /// [`TopologyError::Entries`] unless there are as many coordinates as dimensions,
@@ -117,9 +115,9 @@ impl Cartesian {
         Ok(rank)
     }
 
-    /// Whom `rank` receives from and sends to when all data move by `displacement` along the dimension
-    /// `direction`: MPI_Cart_shift (MPI-4.1 section 8.5.6). Where a dimension that is not periodic ends,
-    /// there is nobody.
+    /// Returns the ranks that `rank` receives from and sends to when all data move by `displacement` along the
+    /// dimension `direction`: MPI_Cart_shift (MPI-4.1 section 8.5.6). At the end of a dimension that is not periodic
+    /// there is none.
     ///
     /// # Errors
     /// [`TopologyError::Rank`] if no node has this rank, [`TopologyError::Direction`] if there is no such
@@ -151,8 +149,8 @@ impl Cartesian {
         })
     }
 
-    /// The part of the grid that `rank` belongs to when only the dimensions that `remain` stay together:
-    /// MPI_Cart_sub (MPI-4.1 section 8.5.7).
+    /// Returns the part of the grid that `rank` belongs to when the grid is divided along all dimensions but those
+    /// that `remain`: MPI_Cart_sub (MPI-4.1 section 8.5.7).
     ///
     /// # Errors
     /// [`TopologyError::Rank`] if no node has this rank, [`TopologyError::Entries`] unless `remain` has
@@ -184,10 +182,9 @@ impl Cartesian {
         Ok(part)
     }
 
-    /// The neighbours of a rank in the order of the buffers of neighbourhood collectives (MPI-4.1
-    /// section 8.6): for each dimension the one before and the one behind. `None` is MPI_PROC_NULL, where
-    /// a dimension that is not periodic ends. A rank receives from its neighbours and sends to them in
-    /// this order.
+    /// Returns the neighbours of a rank in the order of the buffers of neighbourhood collectives (MPI-4.1 section
+    /// 8.6): for each dimension the one before and the one after. `None` is MPI_PROC_NULL, where a dimension that is
+    /// not periodic ends. A rank receives from its neighbours and sends to them in this order.
     ///
     /// # Errors
     /// [`TopologyError::Rank`] if no node has this rank.

@@ -1,4 +1,4 @@
-//! The end of a job at the program's own wish: MPI_Abort. The one place where the library ends a process.
+//! Ends a job at the program's request: MPI_Abort. This is the only place where the library ends a process.
 
 use std::sync::OnceLock;
 
@@ -12,9 +12,9 @@ pub(crate) fn joined(control: &Control) {
     LAUNCHER.get_or_init(|| control.clone());
 }
 
-/// Ends the whole job at once with `code` (MPI_Abort): for a program that has met something that it
-/// cannot go on with. The launcher reports which rank called it, and exits with the low 8 bits of
-/// `code`, or with 1 if these are 0, since a job that was aborted has not succeeded.
+/// Ends the whole job at once with exit code `code` (MPI_Abort), for a program that cannot continue. The launcher
+/// reports which rank called it, and exits with the low 8 bits of `code`, or with 1 if these are 0, since a job that
+/// was aborted has not succeeded.
 ///
 /// May be called by any thread, before or without [`crate::init`] too; a rank that was started alone, or by
 /// [`crate::local::run`], ends its own process. Nothing is dropped, and no buffered output of the program is

@@ -1,10 +1,10 @@
-//! Memory for messages: zeroed elements in a mapping of their own, on huge pages where the kernel has
-//! them (MPI-4 section 9.2).
+//! Memory for messages: zeroed elements in a mapping of their own, on huge pages where the kernel offers them (MPI-4
+//! section 9.2).
 //!
-//! A buffer of at least [`HUGE_FROM`] bytes begins on a huge page and takes whole ones. All of it is
-//! touched when it is made: only pages that are there are huge or not, and the first message is as
-//! fast as the next ones. Behind the memory lies a page that nobody may touch; it also keeps the
-//! kernel from joining the mappings of two buffers, of which it tells pages only together.
+//! A buffer of at least [`HUGE_FROM`] bytes begins on a huge page and takes whole ones. All of it is touched when it
+//! is made, since the kernel decides about pages then; so the first message is as fast as the next ones. A guard page
+//! follows the memory. It also keeps the kernel from joining the mappings of two buffers, whose pages it would report
+//! only together.
 //!
 //! - AB1: a [`Mapping`] covers address space that this module has mapped and nobody else uses, from
 //!   the making to the drop, which unmaps it.
@@ -30,13 +30,13 @@ pub use self::pages::Pages;
 use crate::datatype::Datatype;
 use crate::error::Error;
 
-/// Length of a huge page. Where it is another one, buffers are on ordinary pages.
+/// Length of a huge page. On machines with another length, buffers are on ordinary pages.
 const HUGE_PAGE: usize = 2 << 20;
 /// From this many bytes on a buffer takes huge pages: shorter messages gain nothing by them.
 const HUGE_FROM: usize = 128 << 10;
 
-/// Elements in memory that is good for messages; made by [`alloc_buffer`], freed when dropped. It is
-/// used as the slice that it dereferences to, by any call that borrows its buffer.
+/// Elements in memory that suits long messages. [`alloc_buffer`] makes it; dropping it frees the memory. It
+/// dereferences to a slice, which any call that borrows its buffer takes.
 ///
 /// ```
 /// let mut field = mpj::alloc_buffer::<f32>(3)?;
@@ -60,7 +60,7 @@ unsafe impl<T: Datatype> Send for Buffer<T> {}
 // SAFETY: as above; a shared buffer gives shared elements only.
 unsafe impl<T: Datatype> Sync for Buffer<T> {}
 
-/// Memory for `len` zeroed elements (MPI_Alloc_mem), on huge pages where the kernel has them.
+/// Allocates memory for `len` zeroed elements (MPI_Alloc_mem), on huge pages where the kernel offers them.
 ///
 /// Rendezvous reads huge pages several times faster than ordinary ones: `auto` sends long messages
 /// that lie in such a buffer in that way. A buffer of 128 KiB or more takes whole huge pages of 2 MiB:
@@ -115,7 +115,7 @@ fn allocate<T: Datatype>(len: usize, bytes: usize) -> rustix::io::Result<Buffer<
 }
 
 impl<T: Datatype> Buffer<T> {
-    /// What the buffer lies on, as the kernel said when it was made.
+    /// Returns the kind of pages that the buffer lies on, which the kernel reported when it was made.
     ///
     /// ```
     /// use mpj::Pages;
@@ -160,8 +160,8 @@ struct Mapping {
 }
 
 impl Mapping {
-    /// Address space for `room` bytes, aligned, and for the page behind them. Nothing of it may be
-    /// touched yet.
+    /// Reserves address space for `room` bytes, aligned, and for the page behind them. Nothing of it may be touched
+    /// yet.
     fn reserve(room: usize, page: usize, align: usize) -> rustix::io::Result<Self> {
         let kept = room.checked_add(page).ok_or(Errno::NOMEM)?;
         let len = kept.checked_add(align - page).ok_or(Errno::NOMEM)?;
@@ -191,7 +191,7 @@ impl Mapping {
         Ok(())
     }
 
-    /// Has the kernel put a page behind every address of the first `room` bytes, which are open.
+    /// Makes the kernel provide every page of the first `room` bytes, which are open.
     fn touch(&mut self, room: usize, page: usize) {
         for offset in (0..room).step_by(page) {
             // SAFETY: AB1, and the bytes are open; they are zero and stay so.
@@ -210,8 +210,8 @@ impl Drop for Mapping {
     }
 }
 
-/// Gives back address space of [`Mapping`] that nobody uses any more. The kernel may have no memory
-/// to note that; the space stays taken then.
+/// Unmaps address space of [`Mapping`] that is no longer used. The kernel may have no memory to note that; then the
+/// space stays taken.
 fn unmap(start: *mut u8, len: usize) {
     if len > 0 {
         // SAFETY: AB1: the space is this module's, and its last borrow has ended, or there was none.

@@ -1,4 +1,4 @@
-//! Buffered sends (MPI-4.1 section 3.6): they copy what they send, and are complete at once.
+//! Buffered sends (MPI-4.1 section 3.6): they copy their data and are complete at once.
 //!
 //! How many bytes may be copied, and not yet have left, is what the program attaches: one buffer for each context of the
 //! rank. It is a limit and no memory: copies are made one by one, and freed when their message has left.
@@ -42,7 +42,7 @@ struct Sends {
 }
 
 impl Sends {
-    /// Drops the copies of sends that have ended, and answers how many bytes they had.
+    /// Drops the copies of sends that have ended, and returns how many bytes they had.
     fn drop_ended(&mut self) -> usize {
         let Self { requests, copies } = self;
         let mut ended = requests.iter().map(Option::is_none);
@@ -97,7 +97,7 @@ impl Drop for Taken<'_> {
 }
 
 impl RankDevice {
-    /// Takes so many bytes of the attached buffer.
+    /// Takes `bytes` bytes of the attached buffer.
     fn reserve(&self, bytes: usize) -> Result<(), Error> {
         let take = |state: &mut State| {
             let attached = state.attached.unwrap_or(0);
@@ -119,9 +119,9 @@ impl RankDevice {
 }
 
 impl PointToPoint {
-    /// Sends like [`PointToPoint::send`], but copies the data first and does not wait for the receiver, whatever it does
-    /// (MPI_Bsend). The copy takes its length of the attached buffer: see [`Communicator::attach_buffer`]. It goes on
-    /// its way whenever the rank is in a call that makes progress.
+    /// Sends like [`PointToPoint::send`], but copies the data first and never waits for the receiver (MPI_Bsend). The
+    /// copy uses as many bytes of the attached buffer as it is long: see [`Communicator::attach_buffer`]. It is sent
+    /// whenever the rank is in a call that makes progress.
     ///
     /// # Errors
     /// [`Error::AttachedBuffer`] if there is not enough room, or no buffer; as [`PointToPoint::send`].
@@ -163,8 +163,8 @@ impl PointToPoint {
         Ok(())
     }
 
-    /// [`PointToPoint::bsend`] in the shape of a call that is started (MPI_Ibsend): it is complete at once, and gives
-    /// its buffer back from [`Request::wait`], [`Request::test`] and the calls for lists.
+    /// Starts a [`PointToPoint::bsend`] (MPI_Ibsend). The request is complete at once; [`Request::wait`],
+    /// [`Request::test`] and the calls for lists return its buffer.
     ///
     /// # Errors
     /// As [`PointToPoint::bsend`]; `data` is dropped then.
@@ -207,8 +207,9 @@ impl PointToPoint {
 }
 
 impl Communicator {
-    /// Lets buffered sends of this rank, on all communicators of the same context, have copies of so many bytes together
-    /// under way (MPI_Buffer_attach). A message needs its length and nothing more.
+    /// Allows buffered sends of this rank, with at most `bytes` bytes of copies under way at a time
+    /// (MPI_Buffer_attach). The limit is for all communicators of the same context together. A message counts as its
+    /// length and nothing more.
     ///
     /// # Errors
     /// [`Error::Attached`] if there is a buffer already.
@@ -238,8 +239,8 @@ impl Communicator {
         self.answer(outcome)
     }
 
-    /// Waits until all buffered sends have left, and allows no further ones (MPI_Buffer_detach). Returns how long the
-    /// buffer was that was attached, 0 if there was none.
+    /// Waits until all buffered sends have left, and allows no further ones (MPI_Buffer_detach). Returns the length
+    /// of the buffer that was attached, 0 if there was none.
     ///
     /// # Errors
     /// The device has failed. That a message could not be sent since its receiver is gone is none.

@@ -1,15 +1,13 @@
 //! Collective calls (MPI-4.1 chapter 6): the core plans and runs them, for the caller's buffers.
 //!
-//! All ranks of a communicator make the same collective calls on it in the same order. A buffer is anything that is a
-//! [`SendBuffer`](crate::SendBuffer) or a [`RecvBuffer`](crate::RecvBuffer), and where a call divides one among the ranks, it is divided
-//! into as many parts as there are ranks, in their order. Buffers that matter at the root alone may be empty
-//! elsewhere: `&mut []`.
+//! All ranks of a communicator make the same collective calls on it in the same order. A buffer is any
+//! [`SendBuffer`](crate::SendBuffer) or [`RecvBuffer`](crate::RecvBuffer). A call that divides a buffer among the
+//! ranks makes one part for each, in their order. Buffers that only the root uses may be empty elsewhere: `&mut []`.
 //!
-//! Each call has these forms: one that waits, one that is started and owns its buffers meanwhile (`i...`, see
-//! `started.rs`), or borrows them in a scope (`scoped.rs`), and one that is kept to be started often (`..._init`, see
-//! `kept.rs`). Those of MPI_Alltoallw that own their memory are in `parts.rs`. All ranks use the same form: one that
-//! waits does not match one that is started (MPI-4.1 section 6.12). All forms of a call run what one function here plans
-//! of where its data lie.
+//! Each call has these forms: blocking; non-blocking with buffers of its own (`i...`, see `started.rs`); non-blocking
+//! in a scope, which borrows (`scoped.rs`); and persistent (`..._init`, see `kept.rs`). The forms of MPI_Alltoallw
+//! that own their memory are in `parts.rs`. All ranks use the same form: a blocking call does not match a
+//! non-blocking one (MPI-4.1 section 6.12). For all forms of a call, one function here makes the plan that they run.
 
 use mpicore::{Input, Output, Plan};
 
@@ -44,7 +42,7 @@ pub(crate) fn typed(entries: u64) -> mpicore::collective::Blocks<'static> {
 }
 
 impl Communicator {
-    /// Waits until every rank has called it (MPI_Barrier).
+    /// Waits until every rank has called the barrier (MPI_Barrier).
     ///
     /// # Errors
     /// As [`PointToPoint::recv`](crate::PointToPoint::recv).
@@ -62,7 +60,7 @@ impl Communicator {
         self.answer(plan.and_then(|plan| Ok(plan.run()?)))
     }
 
-    /// Runs what is planned for these buffers.
+    /// Runs the plan for these buffers.
     pub(crate) fn run_with<'c, S: SendBuffer + ?Sized, R: RecvBuffer + ?Sized>(
         &'c self,
         data: &S,
@@ -91,7 +89,7 @@ impl Communicator {
 
     /// A root as the core counts ranks.
     fn root(root: usize) -> u32 {
-        // What is too large is no rank, which the core says.
+        // A number that is too large is no rank; the core reports that.
         u32::try_from(root).unwrap_or(u32::MAX)
     }
 }

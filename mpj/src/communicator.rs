@@ -1,5 +1,5 @@
-//! Communicators: a group of ranks, and a context that keeps their messages apart from all others (MPI-4.1 chapter
-//! 7). What is told here of ranks is told in those of the communicator; the device knows those of the world.
+//! Communicators: a group of ranks, and a context that separates their messages from all others (MPI-4.1 chapter 7).
+//! Ranks in this module are those of the communicator; the device uses those of the world.
 //!
 //! - `create.rs`, `inter.rs`, `cartesian.rs`: how they are made, with another group or with a grid.
 //! - `messages.rs`: what carries messages, of communicators and intercommunicators alike.
@@ -33,8 +33,8 @@ pub use create::PendingCommunicator;
 pub use inter::{InterCommunicator, OtherGroup};
 pub use messages::PointToPoint;
 
-/// Ranks that talk to each other in a context of their own (MPI-4 chapter 7). All methods can be
-/// called by several threads at once; collective ones on one communicator in the same order on all its ranks.
+/// A group of ranks whose messages are separate from those of all other communicators (MPI-4 chapter 7). Several
+/// threads may call its methods at once. All ranks call the collective methods of one communicator in the same order.
 ///
 /// A copy is the same communicator. When all are dropped, it is gone on this rank, which waits for no other.
 ///
@@ -97,7 +97,7 @@ impl Communicator {
         self.answer(self.core.delete_attributes())
     }
 
-    /// This process's rank: `0..size` (MPI_Comm_rank).
+    /// Returns the rank of this process, `0..size` (MPI_Comm_rank).
     ///
     /// ```
     /// let ranks = mpj::local::run(3, |world| world.rank())?;
@@ -108,7 +108,7 @@ impl Communicator {
         self.core.rank() as usize
     }
 
-    /// How many ranks there are (MPI_Comm_size).
+    /// Returns the number of ranks (MPI_Comm_size).
     ///
     /// ```
     /// assert_eq!(mpj::local::run(2, |world| world.size())?, [2, 2]);
@@ -118,7 +118,7 @@ impl Communicator {
         self.core.size() as usize
     }
 
-    /// The group of its ranks (MPI_Comm_group).
+    /// Returns the group of the communicator's ranks (MPI_Comm_group).
     ///
     /// ```
     /// mpj::local::run(3, |world| {
@@ -130,7 +130,7 @@ impl Communicator {
         self.core.group().clone().into()
     }
 
-    /// How it relates to another one (MPI_Comm_compare).
+    /// Compares this communicator with another one (MPI_Comm_compare).
     ///
     /// ```
     /// use mpj::Relation;
@@ -146,8 +146,8 @@ impl Communicator {
         self.core.compare(&other.core)
     }
 
-    /// The name by which reports call it (MPI_Comm_get_name): `world`, `self`, or what it was given; otherwise it is
-    /// empty.
+    /// Returns the name that reports use for the communicator (MPI_Comm_get_name): `world`, `self`, or the one that
+    /// was set, otherwise an empty one.
     ///
     /// ```
     /// mpj::local::run(1, |world| {
@@ -160,7 +160,7 @@ impl Communicator {
         self.core.name()
     }
 
-    /// Gives it a name, on this rank (MPI_Comm_set_name).
+    /// Sets the communicator's name, on this rank (MPI_Comm_set_name).
     ///
     /// ```
     /// mpj::local::run(2, |world| {
@@ -174,10 +174,10 @@ impl Communicator {
         self.core.set_name(name);
     }
 
-    /// Sets a function that is called with each error of a call on this communicator, in the thread of the call,
-    /// before the call returns the error: for logs and counts (MPI_Comm_set_errhandler). No error ends the program.
-    /// The function may communicate. Communicators that are made of this one have the same function; of an
-    /// intercommunicator it gets the side of this rank.
+    /// Sets a function that sees each error of a call on this communicator, for logs and counts
+    /// (MPI_Comm_set_errhandler). It runs in the thread of the call, before the call returns the error. No error ends
+    /// the program. The function may communicate. Communicators made from this one inherit it; for an
+    /// intercommunicator it gets the communicator of this rank's side.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -202,7 +202,7 @@ impl Communicator {
         self.core.set_handler(ErrorHandler::User(Arc::new(tell)));
     }
 
-    /// What the protocols did on this rank so far.
+    /// Returns how much the protocols have done on this rank so far.
     ///
     /// # Errors
     /// What made the device unusable.
@@ -218,7 +218,7 @@ impl Communicator {
         self.answer(self.device.stats())
     }
 
-    /// Both queues and the open requests of this rank as text.
+    /// Returns the queues and the open requests of this rank as text.
     ///
     /// # Errors
     /// What made the device unusable.
@@ -235,8 +235,8 @@ impl Communicator {
         self.answer(self.device.dump())
     }
 
-    /// How the rendezvous protocol reads another rank's memory: `process_vm_readv`, or another way
-    /// and the reason for it. `MPJ_GET` chooses.
+    /// Says how the rendezvous protocol reads another rank's memory: by `process_vm_readv`, or in another way and
+    /// why. `MPJ_GET` chooses.
     ///
     /// ```
     /// mpj::local::run(1, |world| {
@@ -248,9 +248,8 @@ impl Communicator {
         &self.device.get_report
     }
 
-    /// The message sizes in bytes, ascending, above which a message travels in another way: where
-    /// the latency over the size may step. Where it does under a circumstance only is not among them:
-    /// see [`mpjdev::Table::exceptions`].
+    /// Returns the message sizes in bytes, ascending, above which a message travels in another way, so that the
+    /// latency may jump. Sizes that depend on circumstances are not among them: see [`mpjdev::Table::exceptions`].
     ///
     /// # Errors
     /// What made the device unusable.
@@ -266,7 +265,7 @@ impl Communicator {
         self.answer(self.device.thresholds())
     }
 
-    /// The protocol table: which protocol carries a message of which size.
+    /// Returns the table that chooses the protocol of a message by its size.
     ///
     /// ```
     /// mpj::local::run(2, |world| {

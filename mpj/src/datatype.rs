@@ -1,4 +1,4 @@
-//! What the elements of a message are: plain old data, and structures whose fields are (MPI-4 section 5.1).
+//! Types of the elements of messages: plain old data, and structures of it (MPI-4 section 5.1).
 //!
 //! - DT1: the promise of [`Datatype`]. What [`Datatype::datatype`] describes are bytes of a value, each once, which
 //!   are initialised in every value; with any contents of theirs, and padding left as it was, the value is valid.
@@ -15,10 +15,10 @@ use mpicore::op::ElementKind;
 use crate::error::Error;
 use crate::op::Known;
 
-/// A datatype in MPI's sense: a type map with bounds. What [`Datatype::datatype`] answers with.
+/// A datatype in MPI's sense, a type map with bounds; [`Datatype::datatype`] returns one.
 pub type TypeMap = mpicore::datatype::Datatype;
 
-/// An element of a message: a type whose values are numbers, side by side.
+/// A type whose values can be elements of messages: numbers, and structures of numbers.
 ///
 /// All primitive numbers are elements, arrays of them, and whatever is [`Pod`](crate::Pod). So is a structure of
 /// elements with `#[derive(mpj::Datatype)]`, also one with padding: its fields are sent and received, its padding
@@ -65,7 +65,7 @@ pub type TypeMap = mpicore::datatype::Datatype;
 /// initialised in every value. A value stays valid when they change to anything while the bytes between them stay.
 /// The extent is `size_of::<Self>()`, the lower bound 0, and the size [`SIZE`](Self::SIZE). The derive sees to it.
 pub unsafe trait Datatype: bytemuck::Zeroable + Copy + Send + Sync + 'static {
-    /// Bytes that an element has in a message: its size without padding (MPI_Type_size).
+    /// The size of an element in a message, in bytes, without padding (MPI_Type_size).
     ///
     /// ```
     /// use mpj::Datatype;
@@ -73,7 +73,7 @@ pub unsafe trait Datatype: bytemuck::Zeroable + Copy + Send + Sync + 'static {
     /// ```
     const SIZE: usize;
 
-    /// Which bytes of an element are sent, in the order that they have in memory.
+    /// Describes which bytes of an element are sent, in the order of memory.
     ///
     /// ```
     /// use mpj::Datatype;

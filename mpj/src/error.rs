@@ -17,10 +17,10 @@ use mpicore::ErrorClass;
 #[derive(Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The device below refused or failed; see [`Error::class`] for MPI's class.
+    /// The device below refused the call, or failed; see [`Error::class`] for MPI's class.
     #[error(transparent)]
     Device(#[from] mpjdev::Error),
-    /// What MPI means was not kept to: the arguments of a call, a communicator, an operation.
+    /// A rule of MPI was broken: by the arguments of a call, for a communicator, or by an operation.
     #[error(transparent)]
     Core(mpicore::Error),
     /// The length of a message is not a whole number of elements.
@@ -89,7 +89,7 @@ pub enum Error {
         /// How long it is.
         attached: usize,
     },
-    /// A scope was given a communicator of another job or context than its own.
+    /// A scope got a communicator of another job or context than its own.
     #[error(
         "the communicator belongs to another job or context of the rank than the scope; open a scope of its own on it"
     )]
@@ -122,7 +122,7 @@ pub enum Error {
         /// Elements that the results have room for.
         results: usize,
     },
-    /// Blocks of a slice are not inside of it.
+    /// Blocks of a slice do not lie inside it.
     #[error(
         "{count} blocks of {block} elements, every {step} elements from number {start} on, do not lie inside of a \
          slice of {len}; take fewer blocks, or another step or start"
@@ -139,13 +139,13 @@ pub enum Error {
         /// Elements of the slice.
         len: usize,
     },
-    /// A part that a call was to have of its own buffer lies in other memory.
+    /// A function that divides a call's own buffer returned a part of other memory.
     #[error(
         "a part that is sent or received lies in other memory than the buffer of the call; give parts of the slice that \
          the function gets"
     )]
     Elsewhere,
-    /// A slice is no such matrix, or the matrix has no such part.
+    /// The length of a slice does not fit the matrix, or the matrix does not have the part.
     #[error(
         "a slice of {len} elements has {rows} whole rows of {columns}, and not the part that was asked for; give a \
          slice of whole rows, and rows and columns that it has"
@@ -158,7 +158,7 @@ pub enum Error {
         /// Whole rows of the slice.
         rows: usize,
     },
-    /// Parts into which a matrix was to be divided have an element in common.
+    /// Two parts of a matrix share an element.
     #[error(
         "parts {first} and {second} of the matrix share an element; give parts that share none"
     )]
@@ -168,7 +168,7 @@ pub enum Error {
         /// The other one.
         second: usize,
     },
-    /// Where the elements lie cannot be described.
+    /// The layout of the elements cannot be described as a datatype.
     #[error("the buffer cannot be described as a datatype: {0}")]
     Datatype(#[from] mpicore::datatype::DatatypeError),
     /// Requests of several jobs, or of several contexts of the rank, were mixed in one call.
@@ -192,7 +192,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// MPI's class of this error (MPI-4 section 9.4).
+    /// Returns MPI's class of this error (MPI-4 section 9.4).
     ///
     /// ```
     /// let error = mpj::column(&[1, 2, 3], 2, 0).unwrap_err();
@@ -232,7 +232,7 @@ impl Error {
         }
     }
 
-    /// The rank whose loss this is, by its number in the world, if it is one.
+    /// Returns the rank of the world that was lost, if this error is about a loss.
     ///
     /// ```
     /// mpj::local::run(2, |world| {
@@ -255,7 +255,7 @@ impl Error {
 }
 
 impl From<mpicore::Error> for Error {
-    /// An error of the core or of the device, or one of this face that a handler of the core got.
+    /// Takes an error of the core or of the device, or one of this crate that went through a handler of the core.
     fn from(error: mpicore::Error) -> Self {
         match error {
             mpicore::Error::Device(mpjdev::Error::Client(own)) => {

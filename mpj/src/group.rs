@@ -1,4 +1,4 @@
-//! Groups of ranks (MPI-4.1 section 7.3): the core's, in the words of this face.
+//! Groups of ranks (MPI-4.1 section 7.3): a typed layer over those of the core.
 
 pub use mpicore::group::Comparison;
 use mpicore::group::{self, GroupError, RankRange};
@@ -22,7 +22,7 @@ pub struct Group {
 }
 
 impl Group {
-    /// The group without members: MPI_GROUP_EMPTY.
+    /// Makes the group without members: MPI_GROUP_EMPTY.
     ///
     /// ```
     /// assert!(mpj::Group::empty().is_empty());
@@ -32,7 +32,7 @@ impl Group {
         group::Group::empty().into()
     }
 
-    /// The group of these world ranks in this order.
+    /// Makes the group of these world ranks, in this order.
     ///
     /// # Errors
     /// A world rank that comes more than once.
@@ -48,7 +48,7 @@ impl Group {
         core.map(Self::from).map_err(Error::from)
     }
 
-    /// How many members there are (MPI_Group_size).
+    /// Returns the number of members (MPI_Group_size).
     ///
     /// ```
     /// let group = mpj::Group::of_ranks([5, 0, 3])?;
@@ -59,7 +59,7 @@ impl Group {
         self.core.size() as usize
     }
 
-    /// Whether there are none.
+    /// Returns whether the group has no members.
     ///
     /// ```
     /// let group = mpj::Group::of_ranks([5, 0, 3])?;
@@ -70,7 +70,7 @@ impl Group {
         self.core.is_empty()
     }
 
-    /// The world ranks, in the order of the ranks.
+    /// Iterates over the world ranks of the members, in the order of their ranks.
     ///
     /// ```
     /// let group = mpj::Group::of_ranks([5, 0, 3])?;
@@ -81,7 +81,7 @@ impl Group {
         self.core.iter().map(|rank| rank as usize)
     }
 
-    /// The rank of a process of the world, if it is a member (MPI_Group_rank).
+    /// Returns the rank of a process of the world, if it is a member (MPI_Group_rank).
     ///
     /// ```
     /// let group = mpj::Group::of_ranks([5, 0, 3])?;
@@ -93,7 +93,7 @@ impl Group {
         rank.map(|rank| rank as usize)
     }
 
-    /// Which process of the world has a rank.
+    /// Returns the world rank of the member with this rank.
     ///
     /// # Errors
     /// No member has this rank.
@@ -109,7 +109,7 @@ impl Group {
         found.map(|rank| rank as usize).ok_or_else(|| no_rank(&self.core, rank))
     }
 
-    /// The ranks that the members with `ranks` have in `other`; `None` for those that are not there
+    /// Translates `ranks` of this group into ranks of `other`; `None` for members that are not there
     /// (MPI_Group_translate_ranks).
     ///
     /// # Errors
@@ -129,7 +129,7 @@ impl Group {
         ranks.into_iter().map(|rank| Ok(other.rank_of(self.world_rank(rank)?))).collect()
     }
 
-    /// How this group and `other` relate (MPI_Group_compare).
+    /// Compares this group with `other` (MPI_Group_compare).
     ///
     /// ```
     /// use mpj::{Comparison, Group};
@@ -141,7 +141,7 @@ impl Group {
         self.core.compare(&other.core)
     }
 
-    /// The members of this group, then those of `other` that are not in this one (MPI_Group_union).
+    /// Makes a group of the members of this one, then those of `other` that are not in this one (MPI_Group_union).
     ///
     /// ```
     /// let group = mpj::Group::of_ranks([5, 0, 3])?;
@@ -153,7 +153,7 @@ impl Group {
         self.core.union(&other.core).into()
     }
 
-    /// The members of this group that are in `other` too, in the order of this group (MPI_Group_intersection).
+    /// Makes a group of the members that are also in `other`, in the order of this group (MPI_Group_intersection).
     ///
     /// ```
     /// let group = mpj::Group::of_ranks([5, 0, 3])?;
@@ -165,7 +165,7 @@ impl Group {
         self.core.intersection(&other.core).into()
     }
 
-    /// The members of this group that are not in `other`, in the order of this group (MPI_Group_difference).
+    /// Makes a group of the members that are not in `other`, in the order of this group (MPI_Group_difference).
     ///
     /// ```
     /// let group = mpj::Group::of_ranks([5, 0, 3])?;
@@ -177,7 +177,7 @@ impl Group {
         self.core.difference(&other.core).into()
     }
 
-    /// The members with `ranks`, in the order of `ranks` (MPI_Group_incl).
+    /// Makes a group of the members with `ranks`, in the order of `ranks` (MPI_Group_incl).
     ///
     /// # Errors
     /// No member has one of the ranks; one is named more than once.
@@ -194,7 +194,7 @@ impl Group {
         made(self.core.incl(&self.narrow(ranks)?))
     }
 
-    /// The members without those that have `ranks` (MPI_Group_excl).
+    /// Makes a group of all members except those with `ranks` (MPI_Group_excl).
     ///
     /// # Errors
     /// As [`Group::incl`].
@@ -208,7 +208,7 @@ impl Group {
         made(self.core.excl(&self.narrow(ranks)?))
     }
 
-    /// The members that the ranges name, in the order of naming (MPI_Group_range_incl).
+    /// Makes a group of the members that the ranges name, in that order (MPI_Group_range_incl).
     ///
     /// # Errors
     /// A range that does not lead from its first to its last rank; as [`Group::incl`].
@@ -223,7 +223,7 @@ impl Group {
         made(self.core.range_incl(ranges))
     }
 
-    /// The members without those that the ranges name (MPI_Group_range_excl).
+    /// Makes a group of all members except those that the ranges name (MPI_Group_range_excl).
     ///
     /// # Errors
     /// As [`Group::range_incl`].
@@ -248,7 +248,7 @@ fn made(core: Result<group::Group, GroupError>) -> Result<Group, Error> {
     core.map(Group::from).map_err(Error::from)
 }
 
-/// A number as the core has them. The highest one stands for all that are higher; no rank has it.
+/// A number in the core's type. The highest one stands for all that are higher; no rank has it.
 pub(crate) fn narrowed(number: usize) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
 }

@@ -1,13 +1,13 @@
 //! Borrowed buffers that operations of the device use after the call that started them has returned.
 //!
-//! What is only read is held as the reference that it was. What is written is held as an address: beside
-//! the pointer through which the device writes there is no reference then, which would say, wherever it is
-//! moved, that nobody else writes there. [`crate::Scope`] makes these, [`crate::ScopedRequest`] holds them.
+//! A buffer that is only read is held as a reference. A buffer that is written is held as an address: a reference
+//! beside the pointer through which the device writes would assert, wherever it is moved, that there is no other
+//! writer. [`crate::Scope`] makes these, [`crate::ScopedRequest`] holds them.
 //!
-//! - LE1: a [`Lent`] was made of an exclusive borrow that lasts for `'env`, and is all that is left of it:
-//!   nobody but the one operation that has its region or sink uses the elements. What an operation has is made of
-//!   the address, not of a reference beside it (BF1, BF2 of `memory.rs`).
-//! - LE2: who takes the borrow back has seen the operation end, so nobody writes any more.
+//! - LE1: a [`Lent`] is made from an exclusive borrow that lasts for `'env`, and replaces it: only the one operation
+//!   that has its region or sink uses the elements. That region or sink is made from the address, not from a
+//!   reference beside it (BF1, BF2 of `memory.rs`).
+//! - LE2: a caller takes the borrow back only after it has seen the operation end, so there are no further writes.
 
 #![allow(unsafe_code, reason = "makes a reference of an address again")]
 
@@ -21,12 +21,12 @@ use crate::datatype::Datatype;
 use crate::error::Error;
 use crate::memory::{self, RecvBuffer};
 
-/// A borrow that a request gives back: of a buffer that is sent, or that is received into.
+/// A borrow that a request returns at its end: of a buffer that is sent, or that is received into.
 pub trait Borrow {
-    /// The buffer while the operation has it.
+    /// The form in which the operation holds the buffer.
     type Held;
 
-    /// The borrow again, after the operation has ended (LE2).
+    /// Returns the borrow, after the operation has ended (LE2).
     fn take_back(held: Self::Held) -> Self;
 }
 
@@ -48,7 +48,7 @@ impl<'env, B: ?Sized> Borrow for &'env mut B {
     }
 }
 
-/// What a call without results gives back.
+/// A call without results returns no borrow.
 impl Borrow for () {
     type Held = ();
 
@@ -94,8 +94,8 @@ impl<B: RecvBuffer + ?Sized> Lent<'_, B> {
 
 /// Elements that belong to a call which is started again and again, and which the program uses in between.
 ///
-/// - LE3: they are reached through one address, which operations have as well. A reference to them lasts no longer
-///   than the borrow of this, and who has one has seen that no operation is under way.
+/// - LE3: the elements are reached through one address, which operations use as well. A reference to them lasts no
+///   longer than the borrow of this, and is made only while no operation is under way.
 pub struct Kept<T> {
     start: NonNull<T>,
     len: usize,
@@ -128,7 +128,7 @@ impl<T> Kept<T> {
 }
 
 impl<T: Datatype> Kept<T> {
-    /// What is sent, for the operations of one plan.
+    /// The input of the operations of one plan.
     pub(crate) fn input(&self) -> Result<(Input, u64), Error> {
         // SAFETY: LE3, for as long as the plan runs: who has it keeps this.
         let memory = unsafe { SendRegion::new(self.start.as_ptr().cast(), self.bytes()) };

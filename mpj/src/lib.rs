@@ -1,7 +1,7 @@
-//! Message passing between ranks in the manner of MPI: typed, thread-safe, pure Rust.
+//! Message passing in the manner of MPI: typed, thread-safe, without an installed MPI.
 //!
-//! A program is started several times by `mpjrun -n N PROGRAM`; every process calls [`init`] and
-//! gets its [`World`]: the communicator of all ranks.
+//! `mpjrun -n N PROGRAM` starts a program N times. Each process calls [`init`] and gets its [`World`], the
+//! communicator of all ranks.
 //!
 //! ```no_run
 //! fn main() -> Result<(), mpj::Error> {
@@ -19,27 +19,26 @@
 //! }
 //! ```
 //!
-//! The same program can run its ranks as threads of one process, without a launcher, which is what
-//! tests and examples in documentation do: see [`local::run`].
+//! [`local::run`] runs ranks as threads of one process, without a launcher, for tests and for examples in
+//! documentation.
 //!
 //! # Buffers
 //!
-//! Blocking calls borrow their buffer. Non-blocking ones come in two shapes, neither of which lets
-//! a buffer be touched or freed while it is in use: *owning* ones take a `Vec` and give it back from
-//! [`Request::wait`]; *scoped* ones ([`Communicator::scope`]) borrow, and are complete when the
-//! scope ends. Elements are numbers and structures of them: see [`trait@Datatype`]. Any slice will do, a single number,
-//! and data that do not lie together: [`column`](fn@column) and [`block`] of a matrix, parts of one that was divided
-//! ([`split_columns_mut`], [`split_blocks_mut`]), [`Strided`] elements of a slice, and with the feature `ndarray` the
-//! arrays and views of that crate; see [`SendBuffer`]. Long messages are fastest from memory of [`alloc_buffer`].
+//! Blocking calls borrow their buffer. Non-blocking calls come in two forms, and neither lets a buffer be touched or
+//! freed while it is in use. *Owning* calls take a `Vec` and return it from [`Request::wait`]. *Scoped* calls
+//! ([`Communicator::scope`]) borrow, and are complete when the scope ends. Elements are numbers and structures of
+//! them: see [`trait@Datatype`]. A buffer is a slice, a single number, or data that do not lie together: a
+//! [`column`](fn@column) or [`block`] of a matrix, the parts of a divided one ([`split_columns_mut`],
+//! [`split_blocks_mut`]), [`Strided`] elements of a slice, and with the feature `ndarray` arrays and views of that
+//! crate; see [`SendBuffer`]. Long messages are fastest from memory of [`alloc_buffer`].
 //!
 //! # Ends
 //!
-//! Dropping the [`World`] ends the rank's part: it waits for all other ranks to come there, as
-//! MPI_Finalize does. If the thread is panicking, or its last call on the world had an error, it tells
-//! the job and waits for nobody: this is how `main` leaves by `?`. So it does where the last call of
-//! another thread had an error, also of one that has ended, and no call of the dropping thread has
-//! succeeded since. A program that has dealt with an error and then communicates no more ends with
-//! [`World::finish`].
+//! Dropping the [`World`] ends the rank's part in the job: it waits until all other ranks do the same, as
+//! MPI_Finalize does. It does not wait if the thread is panicking or if its last call on the world failed; it then
+//! reports the failure to the launcher. So `main` can return an error with `?`. A failed last call of another thread,
+//! even of one that has ended, has the same effect, unless a call of the dropping thread has succeeded since. A
+//! program that has handled an error and communicates no more calls [`World::finish`].
 
 #![deny(unsafe_code)]
 
@@ -89,12 +88,12 @@ pub use message::Message;
 pub use mpicore::ErrorClass;
 pub use mpicore::group::RankRange;
 pub use mpicore::{Cause, Relation};
-/// Makes a structure an element of messages: see the trait [`trait@Datatype`].
+/// Derives [`trait@Datatype`], so that values of a structure can be elements of messages.
 ///
-/// Every field has to be an element: a number, a [`Pod`], another structure with this derive, or an array of these.
-/// The structure has to be [`Copy`]; it becomes [`Zeroable`] by this derive, too. Only fields are sent and written,
-/// with their private ones, so let no field have values that are illegal to the rest of the program. A structure that
-/// is [`Pod`] is an element without this derive.
+/// Every field must be an element: a number, a [`Pod`], another structure with this derive, or an array of these. The
+/// structure must be [`Copy`]; the derive also makes it [`Zeroable`]. Messages contain all fields, private ones too,
+/// and no padding, so no field may have values that are illegal for the rest of the program. A structure that is
+/// [`Pod`] needs no derive.
 ///
 /// ```
 /// #[derive(Clone, Copy, Debug, PartialEq, mpj::Datatype)]
@@ -115,8 +114,8 @@ pub use mpicore::{Cause, Relation};
 /// # Ok::<(), mpj::local::LocalError>(())
 /// ```
 ///
-/// Enumerations and unions are refused, since not all of their bytes make a value; so are fields of the types `bool`
-/// and `char`, and references, which mean nothing on another rank:
+/// The derive refuses enumerations and unions, since not all bytes are a value of them. It also refuses fields of the
+/// types `bool` and `char`, and references, which mean nothing on another rank:
 ///
 /// ```compile_fail
 /// #[derive(Clone, Copy, mpj::Datatype)]
@@ -138,8 +137,8 @@ pub use mpicore::{Cause, Relation};
 /// struct Nested { direction: std::cmp::Ordering }
 /// ```
 pub use mpj_macros::Datatype;
-/// Makes a function a test that runs on the ranks of a job, each a process of its own. With the feature
-/// `test`, which belongs in `dev-dependencies`:
+/// Makes a function a test that runs on the ranks of a job, each a process of its own. It needs the feature `test`,
+/// which belongs in `dev-dependencies`:
 ///
 /// ```toml
 /// [dev-dependencies]
@@ -159,23 +158,23 @@ pub use mpj_macros::Datatype;
 /// }
 /// ```
 ///
-/// `cargo test`, `cargo nextest` and IDEs run it as any other test, without a launcher and without
-/// settings: the test starts its own executable again, as launcher and as ranks. What the ranks print
-/// comes out in whole lines that begin with `[rank] `. The test fails when a rank panics, returns an
-/// error, exits with another code than 0 or is killed, and says what the rank that failed first said,
-/// where, and what the others were doing. Nothing is left when it ends, also when it is killed.
+/// `cargo test`, `cargo nextest` and IDEs run it like any other test, without a launcher or settings: the test starts
+/// its own executable again, as launcher and as ranks. Output of the ranks appears in whole lines that begin with
+/// `[rank] `. The test fails when a rank panics, returns an error, exits with a code other than 0 or is killed. The
+/// message contains what the first failing rank said, where, and what the others were doing. When the test ends, or
+/// is killed, no process remains.
 ///
 /// # Options
-/// * `ranks`: how many, from 1 to 256; has to be given.
-/// * `timeout`: a text such as `"500ms"`, `"10s"` or `"2m"`; `"60s"` if not given. A test that takes
-///   longer is ended and fails with the report of what every rank was doing.
-/// * `backend`: `"auto"`, `"eager"` or `"rendezvous"`; that of the environment if not given.
+/// * `ranks`: the number of ranks, from 1 to 256; required.
+/// * `timeout`: a text such as `"500ms"`, `"10s"` or `"2m"`; `"60s"` by default. A test that takes longer is ended,
+///   and fails with a report of what every rank was doing.
+/// * `backend`: `"auto"`, `"eager"` or `"rendezvous"`; that of the environment by default.
 ///
 /// # The function
-/// It takes its world as `&mpj::World` or `mpj::World`, or nothing; then it calls [`init`] itself. It
-/// returns nothing, or a `Result<(), E>` whose error can be written with [`Debug`]. Prefer `&mpj::World`:
-/// a body that owns its world drops it before anybody sees which error it returns, and the drop waits
-/// for the other ranks. `#[ignore]`, `#[should_panic]` and other attributes of tests work as usual.
+/// It takes `&mpj::World`, `mpj::World`, or nothing; in the last case it calls [`init`] itself. It returns nothing,
+/// or a `Result<(), E>` whose error implements [`Debug`]. Prefer `&mpj::World`: a body that owns its world drops it
+/// before its error is seen, and the drop waits for the other ranks. `#[ignore]`, `#[should_panic]` and other
+/// attributes of tests work as usual.
 #[cfg(feature = "test")]
 pub use mpj_macros::test;
 pub use mpjdev::{

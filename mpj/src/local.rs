@@ -1,4 +1,5 @@
-//! Ranks as threads of one process, over the same rings: for tests, documentation and small tools.
+//! Runs ranks as threads of one process, for tests, documentation and small tools. Messages take the same rings as
+//! between processes.
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -22,7 +23,7 @@ pub enum LocalError {
     /// The job could not be set up.
     #[error(transparent)]
     Setup(#[from] Error),
-    /// A rank panicked; the first one in time.
+    /// A rank panicked; this was the first one.
     #[error("rank {rank} panicked: {message}")]
     Panicked {
         /// The rank.
@@ -32,11 +33,11 @@ pub enum LocalError {
     },
 }
 
-/// Runs `body` on `ranks` ranks, each a thread with a [`World`] of its own, and returns their
-/// answers in the order of the ranks. When a rank panics, the blocking calls of the others fail.
+/// Runs `body` on `ranks` ranks, each a thread with its own [`World`], and returns the results in the order of the
+/// ranks. When a rank panics, the blocking calls of the others fail.
 ///
-/// Nobody watches over such a job: ranks that wait for each other do so for ever, without a word. Under
-/// `mpjrun`, and in a `#[mpj::test]`, they are found and reported.
+/// No launcher watches such a job, so a deadlock hangs silently. Under `mpjrun`, and in a `#[mpj::test]`, deadlocks
+/// are reported.
 ///
 /// # Errors
 /// [`LocalError::Setup`] for no ranks or more than the limit; [`LocalError::Panicked`].
@@ -62,7 +63,7 @@ pub fn run<R: Send>(ranks: usize, body: impl Fn(World) -> R + Sync) -> Result<Ve
     run_with(&Options::default(), ranks, body)
 }
 
-/// [`run`] with options: backend or protocol table, early memory, wait mode, contexts.
+/// Does what [`run`] does, with options: backend or protocol table, early memory, wait mode, contexts.
 ///
 /// # Errors
 /// As [`run`]; [`LocalError::Setup`] for a number of contexts that is not possible.

@@ -7,10 +7,10 @@
 //!   allocated, for as long as the buffer is borrowed as it was for the view, also if that borrow is kept as an
 //!   address only. Its elements are initialised.
 //! - BF2: the view of a [`RecvBuffer`] names bytes that may be written: any bytes are valid elements there (DT1), and
-//!   nobody else uses those bytes for as long as the buffer is borrowed exclusively. Others may use what lies
-//!   between them; neither sending nor receiving touches that.
-//! - BF3: `memory` and `memory_mut` answer with the buffer itself or a part of it, which has the same elements in the
-//!   same order, and the borrow of which lasts as long.
+//!   there is no other use of those bytes for as long as the buffer is borrowed exclusively. The bytes between them
+//!   may be in use elsewhere; neither sending nor receiving touches them.
+//! - BF3: `memory` and `memory_mut` return the buffer itself or a part of it that has the same elements in the same
+//!   order, and whose borrow lasts as long.
 
 #![allow(unsafe_code, reason = "finds the bytes of borrowed buffers")]
 
@@ -28,7 +28,7 @@ mod strided;
 pub use self::strided::{Strided, StridedMut, block, block_mut, column, column_mut};
 pub use self::strided::{split_blocks_mut, split_columns_mut};
 
-/// Where the elements of a buffer lie: a number of units in one piece of memory (MPI-4 section 5.1).
+/// Describes where the elements of a buffer lie: a number of units in one piece of memory (MPI-4 section 5.1).
 ///
 /// Unit `i` begins `origin + i * extent` bytes behind `start`. Implementations of [`SendBuffer`] make views with
 /// `P = *const u8`, those of [`RecvBuffer`] with `P = *mut u8`.
@@ -47,19 +47,19 @@ pub use self::strided::{split_blocks_mut, split_columns_mut};
 pub struct View<P> {
     /// The lowest byte of the memory; dangling if there are no bytes.
     pub start: P,
-    /// Bytes of the memory.
+    /// Length of the memory in bytes.
     pub len: usize,
-    /// Where the first element begins, in bytes behind `start`. Where strides are negative it is not the lowest.
+    /// Offset of the first element from `start`, in bytes. With negative strides it is not the lowest element.
     pub origin: usize,
-    /// Units along the outermost axis: what a collective call divides among ranks.
+    /// Number of units along the outermost axis; collective calls divide these among ranks.
     pub units: usize,
-    /// Elements that a unit has.
+    /// Number of elements of a unit.
     pub elements_per_unit: usize,
-    /// What a unit is.
+    /// The layout of a unit.
     pub unit: Unit,
 }
 
-/// What a unit of a [`View`] is.
+/// The layout of one unit of a [`View`].
 ///
 /// ```
 /// use mpj::{SendBuffer, Unit};
@@ -70,12 +70,12 @@ pub struct View<P> {
 /// ```
 #[derive(Debug, Clone)]
 pub enum Unit {
-    /// Plain bytes. The units lie one behind the other.
+    /// Plain bytes; the units lie one after the other.
     Plain {
         /// Bytes of a unit.
         size: usize,
     },
-    /// As a datatype says, whose extent is the distance in bytes from one unit to the next.
+    /// A datatype, whose extent is the distance in bytes from one unit to the next.
     Typed(TypeMap),
 }
 
@@ -127,18 +127,18 @@ impl<P> View<P> {
 /// ```
 ///
 /// # Safety
-/// [`describe`](Self::describe) names bytes of memory that the buffer borrows or owns: `len` bytes from `start` on, inside
-/// which all units lie. They stay where they are, and allocated, for as long as the buffer is borrowed, and all bytes
-/// that units name are initialised and not written meanwhile. The units have the elements in order.
-/// [`memory`](Self::memory) answers with the buffer itself or with a part of it that has the same elements.
+/// [`describe`](Self::describe) names bytes of memory that the buffer borrows or owns: `len` bytes from `start` on,
+/// inside which all units lie. They stay where they are, and allocated, for as long as the buffer is borrowed, and
+/// all bytes that units name are initialised and not written meanwhile. The units have the elements in order.
+/// [`memory`](Self::memory) returns the buffer itself or a part of it that has the same elements.
 pub unsafe trait SendBuffer {
-    /// What the elements are.
+    /// The type of the elements.
     type Element: Datatype;
 
-    /// What is used while the elements are sent: a slice for all memory that is one, otherwise the type itself.
+    /// The type that is used while the elements are sent: a slice where the memory is one, otherwise `Self`.
     type Memory: SendBuffer<Element = Self::Element> + ?Sized;
 
-    /// The memory that has the elements.
+    /// Returns the memory that contains the elements.
     ///
     /// ```
     /// use mpj::SendBuffer;
@@ -148,7 +148,7 @@ pub unsafe trait SendBuffer {
     /// ```
     fn memory(&self) -> &Self::Memory;
 
-    /// The elements as a slice, if they lie side by side and in order.
+    /// Returns the elements as a slice, if they lie side by side and in order.
     ///
     /// ```
     /// use mpj::SendBuffer;
@@ -159,7 +159,7 @@ pub unsafe trait SendBuffer {
     /// ```
     fn as_elements(&self) -> Option<&[Self::Element]>;
 
-    /// Where the elements lie.
+    /// Describes where the elements lie.
     ///
     /// ```
     /// use mpj::SendBuffer;
@@ -174,8 +174,8 @@ pub unsafe trait SendBuffer {
     fn describe(&self) -> Result<View<*const u8>, Error>;
 }
 
-/// Memory into which elements can be received. The types are those of [`SendBuffer`], borrowed exclusively, and
-/// [`StridedMut`] for strided data.
+/// Memory into which elements can be received: the types of [`SendBuffer`], borrowed exclusively, and [`StridedMut`]
+/// for strided data.
 ///
 /// ```
 /// mpj::local::run(2, |world| {
@@ -191,14 +191,14 @@ pub unsafe trait SendBuffer {
 /// ```
 ///
 /// # Safety
-/// As [`SendBuffer`], for [`describe_mut`](Self::describe_mut) and [`memory_mut`](Self::memory_mut); further, the bytes that
-/// units name may be written, and are used by nobody else, for as long as the buffer is borrowed exclusively. A byte
-/// may be named twice: calls refuse such a view.
+/// As [`SendBuffer`], for [`describe_mut`](Self::describe_mut) and [`memory_mut`](Self::memory_mut). Besides, the
+/// bytes that units name may be written, and have no other user, for as long as the buffer is borrowed exclusively. A
+/// byte may be named twice: calls refuse such a view.
 pub unsafe trait RecvBuffer: SendBuffer {
-    /// What is used while elements are received: a slice for all memory that is one, otherwise the type itself.
+    /// The type that is used while elements are received: a slice where the memory is one, otherwise `Self`.
     type MemoryMut: RecvBuffer<Element = Self::Element> + ?Sized;
 
-    /// The memory that has the elements.
+    /// Returns the memory that contains the elements.
     ///
     /// ```
     /// use mpj::RecvBuffer;
@@ -208,7 +208,7 @@ pub unsafe trait RecvBuffer: SendBuffer {
     /// ```
     fn memory_mut(&mut self) -> &mut Self::MemoryMut;
 
-    /// The elements as a slice, if they lie side by side and in order.
+    /// Returns the elements as a slice, if they lie side by side and in order.
     ///
     /// ```
     /// use mpj::RecvBuffer;
@@ -218,7 +218,7 @@ pub unsafe trait RecvBuffer: SendBuffer {
     /// ```
     fn as_elements_mut(&mut self) -> Option<&mut [Self::Element]>;
 
-    /// Where the elements lie.
+    /// Describes where the elements lie.
     ///
     /// ```
     /// use mpj::RecvBuffer;
@@ -231,8 +231,8 @@ pub unsafe trait RecvBuffer: SendBuffer {
     fn describe_mut(&mut self) -> Result<View<*mut u8>, Error>;
 }
 
-/// The bytes of the elements, if they are one span: known when the call is compiled, for slices and what is used as
-/// one.
+/// The bytes of the elements, if they are one span. For slices, and types used as slices, this is known at compile
+/// time.
 #[inline(always)]
 pub(crate) fn bytes<B: SendBuffer + ?Sized>(buffer: &B) -> Option<&[u8]> {
     // SAFETY: the elements are plain.

@@ -1,4 +1,4 @@
-//! Messages that were found by a matched probe, and belong to who has found them (MPI-4.1 section 3.8.2).
+//! Messages found by a matched probe, which only the finder can receive (MPI-4.1 section 3.8.2).
 
 use mpjdev::Sink;
 
@@ -11,10 +11,9 @@ use crate::request::Request;
 use crate::selector::{Source, Tag};
 use crate::status::Status;
 
-/// A message that [`PointToPoint::mprobe`] has found, and which no other receive or probe can get any more
-/// (MPI_Message).
+/// A message that [`PointToPoint::mprobe`] found; no other receive or probe can get it (MPI_Message).
 ///
-/// It has to be received: one that is dropped is lost, and its sender goes on waiting if it waits for the receive.
+/// It must be received: a dropped one is lost, and a sender that waits for the receive keeps waiting.
 ///
 /// ```
 /// mpj::local::run(1, |world| {
@@ -29,13 +28,13 @@ use crate::status::Status;
 #[must_use = "the message is lost, and its sender may wait for ever, unless it is received"]
 pub struct Message {
     communicator: PointToPoint,
-    /// `None` for a message from nobody.
+    /// `None` for a message from MPI_PROC_NULL.
     found: Option<mpjdev::Message>,
     status: Status,
 }
 
 impl Message {
-    /// Source, tag and length.
+    /// Returns source, tag and length of the message.
     ///
     /// ```
     /// mpj::local::run(1, |world| {
@@ -51,7 +50,7 @@ impl Message {
         self.status
     }
 
-    /// Receives it into `buffer` (MPI_Mrecv).
+    /// Receives the message into `buffer` (MPI_Mrecv).
     ///
     /// # Errors
     /// A message longer than the buffer; [`Error::Overlap`]; the device has failed. The message is consumed.
@@ -84,7 +83,7 @@ impl Message {
         }
     }
 
-    /// Receives it into a vector of its length.
+    /// Receives the message into a vector of its length.
     ///
     /// # Errors
     /// No memory for the message; a length that is not a whole number of elements; the device has failed. The message
@@ -120,7 +119,7 @@ impl Message {
         Ok((buffer, status))
     }
 
-    /// Starts to receive it into `buffer` (MPI_Imrecv).
+    /// Starts to receive the message into `buffer` (MPI_Imrecv).
     ///
     /// # Errors
     /// [`Error::Overlap`]; the device has failed. The message is consumed, and `buffer` dropped.
@@ -150,7 +149,7 @@ impl Message {
         Ok(Request::new(communicator, request, buffer))
     }
 
-    /// Starts to receive it. A message that was found is consumed, whatever `into` is, which is told beside.
+    /// Starts to receive the message. It is consumed even if `into` is an error, which is returned beside.
     fn start(
         self,
         into: Result<Sink, Error>,
@@ -167,8 +166,8 @@ impl Message {
 }
 
 impl PointToPoint {
-    /// Waits for a message, and takes it: only by what is returned it can be received (MPI_Mprobe). So several threads
-    /// can each ask for the length of a message and then receive that one.
+    /// Waits for a message and takes it, so that only the returned [`Message`] can receive it (MPI_Mprobe). So each
+    /// of several threads can ask for the length of a message and then receive that message.
     ///
     /// # Errors
     /// As [`PointToPoint::probe`].

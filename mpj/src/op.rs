@@ -1,4 +1,4 @@
-//! Operations of reductions (MPI-4.1 section 6.9): those that MPI defines, and those of programs.
+//! Operations of reductions (MPI-4.1 section 6.9): those that MPI defines, and those that programs define.
 //!
 //! - OP1: a function of the program gets elements: the bytes that it is called with are those of as many values as
 //!   the core counts, initialised, and any bytes are legal values (DT1).
@@ -15,8 +15,8 @@ use mpicore::{Operand, Reduction};
 use crate::datatype::{Datatype, TypeMap};
 use crate::error::Error;
 
-/// An operation that MPI defines, on numbers. All are associative and commutative, but for the rounding of
-/// floating-point numbers; results never depend on what comes first.
+/// A reduction operation that MPI defines, on numbers. All are associative and commutative, apart from the rounding
+/// of floating-point numbers. Results never depend on the order in which messages arrive.
 ///
 /// ```
 /// use mpj::Op;
@@ -56,7 +56,7 @@ pub enum Op {
     MinLoc,
 }
 
-/// A number that the operations of MPI know: the primitive ones, and [`ValueIndex`].
+/// A number that MPI's operations take: the primitive ones, and [`ValueIndex`].
 ///
 /// Which operations are defined on which numbers says MPI: on floating-point numbers no logical and bitwise ones, on
 /// pairs [`Op::MaxLoc`] and [`Op::MinLoc`] alone. Calls refuse others with an error of the class
@@ -76,7 +76,7 @@ pub trait Number: Datatype + Known {}
 mod private {
     use mpicore::op::ElementKind;
 
-    /// What the core knows a number as. Nobody else implements this.
+    /// The kind of a number in the core. Only this crate implements it.
     pub trait Known {
         const KIND: ElementKind;
     }
@@ -123,7 +123,7 @@ numbers! { isize => I32, usize => U32 }
 pub struct ValueIndex<V> {
     /// The value.
     pub value: V,
-    /// Where it was found.
+    /// The place where the value was found.
     pub index: i32,
 }
 
@@ -148,7 +148,7 @@ macro_rules! pairs {
 
 pairs! { i16 => ShortInt, i32 => TwoInt, i64 => LongInt, f32 => FloatInt, f64 => DoubleInt }
 
-/// An operation of the program, on elements of any kind (MPI_Op_create).
+/// A reduction operation that the program defines, on elements of any kind (MPI_Op_create).
 ///
 /// ```
 /// use mpj::UserOp;
@@ -172,8 +172,8 @@ pub struct UserOp<T> {
 }
 
 impl<T: Datatype> UserOp<T> {
-    /// An operation that is associative and commutative. The function runs on any rank and in any thread that is in
-    /// a call, and may call MPI itself.
+    /// Makes an operation that is associative and commutative. The function runs on any rank, in any thread that is
+    /// in a call, and may call mpj itself.
     ///
     /// ```
     /// mpj::local::run(3, |world| {
@@ -190,7 +190,8 @@ impl<T: Datatype> UserOp<T> {
         Self::with(true, function)
     }
 
-    /// An operation that is associative only: operands are combined in the order of ranks, the lower one on the left.
+    /// Makes an operation that is only associative: it combines operands in the order of ranks, the lower one on the
+    /// left.
     ///
     /// ```
     /// mpj::local::run(3, |world| {
@@ -239,8 +240,8 @@ impl<T> fmt::Debug for UserOp<T> {
     }
 }
 
-/// What reductions combine elements of type `T` with: an [`Op`], if they are numbers, or a [`UserOp`] or a reference to
-/// one.
+/// An operation that reductions take for elements of type `T`: an [`Op`], if they are numbers, or a [`UserOp`] or a
+/// reference to one.
 ///
 /// ```
 /// use mpj::Operation;
@@ -261,7 +262,7 @@ impl<T> fmt::Debug for UserOp<T> {
     note = "an `mpj::Op` combines numbers (see `mpj::Number`), an `mpj::UserOp<{T}>` any elements of its type"
 )]
 pub trait Operation<T> {
-    /// The operation as the core knows it.
+    /// Returns the operation in the form of the core.
     #[doc(hidden)]
     fn reduction(self) -> Reduction;
 }

@@ -1,9 +1,9 @@
-//! Whom a call sends to or receives from: ranks of communicators, and nobody, which is MPI_PROC_NULL (MPI-4.1 section
-//! 3.10). All point-to-point calls go through here, on their way to the device and back.
+//! The peers of point-to-point calls: ranks of communicators, and MPI_PROC_NULL, which is no rank (MPI-4.1 section
+//! 3.10). All point-to-point calls pass through here on their way to the device and back.
 //!
-//! Where the ranks of a communicator are those of the world, nothing is translated. Nobody costs the path of messages
-//! nothing: the device refuses [`PROC_NULL`] as it refuses any number that is no rank, and only then a call looks
-//! whether that was meant.
+//! Where the ranks of a communicator are those of the world, nothing is translated. [`PROC_NULL`] costs the path of
+//! messages nothing: the device refuses it like any number that is no rank, and only then a call checks whether it
+//! was meant.
 
 use mpjdev::Call;
 
@@ -12,8 +12,8 @@ use crate::error::Error;
 use crate::selector::Source;
 use crate::status::Status;
 
-/// Nobody: MPI_PROC_NULL. A send to it, or a receive from it, is complete at once, and moves no data. The status of a
-/// receive then has this source, the tag -1, and no bytes.
+/// The rank that stands for no process: MPI_PROC_NULL. A send to it, or a receive from it, is complete at once and
+/// moves no data. The status of such a receive has this source, the tag -1, and no bytes.
 ///
 /// The ends of a grid have no neighbour, and so need no case of their own:
 ///
@@ -35,13 +35,14 @@ use crate::status::Status;
 // The ranks of the device are `u32`, so no job has this one, and a status of the device can have it.
 pub const PROC_NULL: usize = u32::MAX as usize;
 
-/// What the device tells of a message from nobody.
+/// The status that the device would return for a message from MPI_PROC_NULL.
 fn of_nobody() -> mpjdev::Status {
     mpjdev::Status::new(u32::MAX, -1, 0)
 }
 
 impl PointToPoint {
-    /// The world rank to which something is sent; nobody stays nobody. An error has been answered.
+    /// The world rank of a destination; [`PROC_NULL`] stays as it is. An error has been passed to
+    /// [`PointToPoint::answer`].
     #[inline(always)]
     pub(crate) fn peer(&self, dest: usize) -> Result<usize, Error> {
         if self.is_whole { Ok(dest) } else { self.peer_among_some(dest) }
@@ -80,7 +81,7 @@ impl PointToPoint {
         self.answer(received.or_else(nothing)).map(|status| self.status(status))
     }
 
-    /// Answers a call that starts an operation with this tag.
+    /// Passes on the result of a call that starts an operation with this tag.
     #[inline(always)]
     pub(crate) fn started(
         &self,
@@ -88,7 +89,7 @@ impl PointToPoint {
         tag: Option<i32>,
     ) -> Result<mpjdev::Request, Error> {
         match started {
-            // What is answered is nothing, so that the request stays in registers.
+            // It returns nothing, so that the request stays in registers.
             Ok(request) => self.answer(Ok::<_, Error>(())).map(|()| request),
             Err(error) => match self.not_started(error, tag) {
                 Ok(request) => Ok(*request),
@@ -97,8 +98,7 @@ impl PointToPoint {
         }
     }
 
-    /// The request of a call that was refused: one that is complete, where it was for nobody. Boxed for the same
-    /// reason.
+    /// The request of a refused call: a complete one if it was for MPI_PROC_NULL. Boxed for the same reason.
     #[cold]
     #[inline(never)]
     fn not_started(
@@ -110,7 +110,7 @@ impl PointToPoint {
         Ok(Box::new(self.started_for_nobody()?))
     }
 
-    /// A request that is complete, for nobody.
+    /// A complete request, for MPI_PROC_NULL.
     #[cold]
     pub(crate) fn started_for_nobody(&self) -> Result<mpjdev::Request, Error> {
         self.complete(of_nobody())
@@ -123,13 +123,13 @@ impl PointToPoint {
         Ok(request)
     }
 
-    /// Answers a call that the device has refused.
+    /// Passes on the result of a call that the device has refused.
     #[cold]
     pub(crate) fn refused(&self, error: mpjdev::Error, tag: Option<i32>) -> Result<(), Error> {
         self.answer(self.unless_for_nobody(error, tag))
     }
 
-    /// The error of a call that the device has refused. It is none if the call was for nobody, and the tag is one.
+    /// The error of a call that the device refused; none if the call was for MPI_PROC_NULL and its tag is legal.
     #[cold]
     #[inline(never)]
     fn unless_for_nobody(
@@ -146,13 +146,13 @@ impl PointToPoint {
         }
     }
 
-    /// The status of a receive from nobody.
+    /// The status of a receive from MPI_PROC_NULL.
     pub(crate) fn nobody(&self) -> Status {
         self.status(of_nobody())
     }
 
-    /// [`PointToPoint::answer`] for a call that looks whether something has come. If nothing has, that shows nothing of
-    /// the program: it may look again and again, also while it is about to leave for an error.
+    /// [`PointToPoint::answer`] for a call that polls. Finding nothing neither keeps nor settles an error of the
+    /// thread, since a program may poll repeatedly, even while it is about to leave because of an error.
     #[inline(always)]
     pub(crate) fn answer_look<T>(
         &self,

@@ -1,4 +1,4 @@
-//! Sends and receives that are kept, to be started as often as is wanted (MPI-4.1 section 3.9).
+//! Persistent sends and receives (MPI-4.1 section 3.9): made once, started any number of times.
 
 use mpjdev::Mode;
 
@@ -9,11 +9,11 @@ use crate::lent::Kept;
 use crate::selector::{Source, Tag};
 use crate::status::Status;
 
-/// A send or receive with its buffer, which is started by [`start`](Self::start) and complete after
-/// [`wait`](Self::wait), again and again. In between the program reads and writes the buffer.
+/// A send or receive that can be started many times, with its buffer. [`start`](Self::start) starts it and
+/// [`wait`](Self::wait) completes it; in between starts the program reads and writes the buffer.
 ///
-/// Dropping one that is under way waits for nobody: a receive that has not met its message is cancelled, anything else
-/// goes on, and the buffer is freed when it is done.
+/// Dropping one that is under way does not wait: a receive that has not matched a message is cancelled, anything else
+/// continues, and the buffer is freed when it is complete.
 ///
 /// ```
 /// mpj::local::run(2, |world| {
@@ -48,7 +48,7 @@ enum Transfer {
 }
 
 impl<T: Datatype> PersistentRequest<T> {
-    /// Starts it (MPI_Start).
+    /// Starts the operation (MPI_Start).
     ///
     /// # Errors
     /// [`Error::UnderWay`] if it was started and not waited for; as [`PointToPoint::isend`],
@@ -82,7 +82,7 @@ impl<T: Datatype> PersistentRequest<T> {
         Ok(())
     }
 
-    /// Waits until it is complete (MPI_Wait): its status, or `None` if it is not under way.
+    /// Waits until the operation is complete and returns its status (MPI_Wait), or `None` if it is not under way.
     ///
     /// # Errors
     /// As [`crate::Request::wait`].
@@ -104,7 +104,7 @@ impl<T: Datatype> PersistentRequest<T> {
         Ok(self.last)
     }
 
-    /// Whether it is complete (MPI_Test). One that is not under way is.
+    /// Tests whether the operation is complete (MPI_Test). One that is not under way is complete.
     ///
     /// # Errors
     /// As [`crate::Request::wait`].
@@ -130,7 +130,7 @@ impl<T: Datatype> PersistentRequest<T> {
         Ok(true)
     }
 
-    /// The status of when it was complete last, if it ever was.
+    /// Returns the status of the last completion, if there was one.
     ///
     /// ```
     /// mpj::local::run(1, |world| {
@@ -146,8 +146,8 @@ impl<T: Datatype> PersistentRequest<T> {
         self.last
     }
 
-    /// Cancels a receive that has not met its message yet (MPI_Cancel); returns whether it did. It is to be waited for
-    /// in either case. A send is never cancelled.
+    /// Cancels a receive that has not matched a message (MPI_Cancel); returns whether it did. Wait for the request in
+    /// either case. A send is never cancelled.
     ///
     /// # Errors
     /// The device has failed.
@@ -168,7 +168,7 @@ impl<T: Datatype> PersistentRequest<T> {
         }
     }
 
-    /// The elements.
+    /// Returns the elements of the buffer.
     ///
     /// # Errors
     /// [`Error::UnderWay`].
@@ -188,7 +188,7 @@ impl<T: Datatype> PersistentRequest<T> {
         Ok(self.buffer.elements())
     }
 
-    /// The elements, to be changed.
+    /// Returns the elements of the buffer, to be changed.
     ///
     /// # Errors
     /// [`Error::UnderWay`].
@@ -225,10 +225,10 @@ impl<T: Datatype> Drop for PersistentRequest<T> {
     }
 }
 
-/// Starts all of them, in their order (MPI_Startall).
+/// Starts all these requests, in order (MPI_Startall).
 ///
 /// # Errors
-/// The first error of [`PersistentRequest::start`]; those behind it are not started.
+/// The first error of [`PersistentRequest::start`]; the requests after it are not started.
 ///
 /// ```
 /// mpj::local::run(2, |world| {
@@ -249,7 +249,7 @@ pub fn start_all<'a, T: Datatype>(
 }
 
 impl PointToPoint {
-    /// A send to be started often (MPI_Send_init). See [`PersistentRequest`].
+    /// Makes a persistent send (MPI_Send_init). See [`PersistentRequest`].
     ///
     /// # Errors
     /// No such rank, a negative tag.
@@ -274,7 +274,7 @@ impl PointToPoint {
         self.keep_send(Transfer::Send { dest, tag, mode: Mode::Standard }, data, (dest, tag))
     }
 
-    /// A send in synchronous mode to be started often (MPI_Ssend_init).
+    /// Makes a persistent send in synchronous mode (MPI_Ssend_init).
     ///
     /// # Errors
     /// As [`PointToPoint::send_init`].
@@ -299,8 +299,8 @@ impl PointToPoint {
         self.keep_send(Transfer::Send { dest, tag, mode: Mode::Synchronous }, data, (dest, tag))
     }
 
-    /// A buffered send to be started often (MPI_Bsend_init). Each start copies what the buffer has then, as
-    /// [`PointToPoint::bsend`], so it is complete at once.
+    /// Makes a persistent buffered send (MPI_Bsend_init). Each start copies the buffer as [`PointToPoint::bsend`]
+    /// does, so it is complete at once.
     ///
     /// # Errors
     /// As [`PointToPoint::send_init`]. That the attached buffer has no room is said by
@@ -342,7 +342,7 @@ impl PointToPoint {
         Ok(self.kept(what, data))
     }
 
-    /// A receive to be started often (MPI_Recv_init). See [`PersistentRequest`].
+    /// Makes a persistent receive (MPI_Recv_init). See [`PersistentRequest`].
     ///
     /// # Errors
     /// As [`PointToPoint::send_init`].

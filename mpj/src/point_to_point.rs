@@ -1,4 +1,4 @@
-//! Blocking calls: they borrow their buffer and return when it is theirs again.
+//! Blocking calls: they borrow their buffer, and return when the caller may use it again.
 //!
 //! - PP1: a region made here is given to one operation of the device, and the function that made it
 //!   returns only when that operation has ended, or the device has failed and uses no buffer any
@@ -31,9 +31,9 @@ pub(crate) fn recv_region<T: bytemuck::Pod>(buffer: &mut [T]) -> RecvRegion {
 }
 
 impl PointToPoint {
-    /// Sends `data` to rank `dest` (MPI_Send). Returns when the slice may be changed again, which
-    /// may be before the message is received. Whether it waits for the receiver depends on the
-    /// protocol and on the receiver's early memory: a correct program does not rely on either.
+    /// Sends `data` to rank `dest` (MPI_Send). Returns when the slice may be changed again, possibly before the
+    /// message is received. Whether it waits for the receiver depends on the protocol and on the receiver's early
+    /// memory; a correct program does not rely on either.
     ///
     /// # Errors
     /// No such rank, a negative tag; the device has failed, for example since a rank died.
@@ -111,8 +111,8 @@ impl PointToPoint {
         }
     }
 
-    /// Sends like [`PointToPoint::send`] to a rank that has posted its receive before (MPI_Rsend). The promise makes
-    /// nothing faster here, and a program that breaks it gets a send as any other.
+    /// Sends like [`PointToPoint::send`], to a rank that has already posted its receive (MPI_Rsend). This is no
+    /// faster than `send`, and works like it if no receive is posted.
     ///
     /// # Errors
     /// As [`PointToPoint::send`].
@@ -139,8 +139,8 @@ impl PointToPoint {
         self.send(data, dest, tag)
     }
 
-    /// Receives a message into `buffer` (MPI_Recv). It may be shorter than the buffer, whose rest is
-    /// then left alone: see [`Status::count`].
+    /// Receives a message into `buffer` (MPI_Recv). A shorter message leaves the rest of the buffer unchanged: see
+    /// [`Status::count`].
     ///
     /// # Errors
     /// No such rank, a negative tag; a message longer than the buffer (its beginning is in the
@@ -216,8 +216,7 @@ impl PointToPoint {
         self.mprobe(source, tag)?.recv_vec()
     }
 
-    /// Sends and receives at once (MPI_Sendrecv): two ranks that call it towards each other do not
-    /// block each other.
+    /// Sends and receives at the same time (MPI_Sendrecv): two ranks that call it for each other do not block.
     ///
     /// # Errors
     /// As [`PointToPoint::send`] and [`PointToPoint::recv`].
@@ -268,8 +267,8 @@ impl PointToPoint {
         self.received(self.device.iwait(receive), recv_tag)
     }
 
-    /// Sends what is in `buffer`, and replaces it by what is received (MPI_Sendrecv_replace). What is sent is copied
-    /// before.
+    /// Sends the contents of `buffer` and replaces them by the received message (MPI_Sendrecv_replace). It copies the
+    /// contents first.
     ///
     /// # Errors
     /// As [`PointToPoint::sendrecv`]; no memory for the copy.
@@ -297,9 +296,8 @@ impl PointToPoint {
         self.sendrecv(&copy, dest, send_tag, into, source, recv_tag)
     }
 
-    /// Waits for a message and says what is known of it, without receiving it (MPI_Probe). With
-    /// several receiving threads, [`PointToPoint::mprobe`] and [`PointToPoint::recv_vec`] are the safe ways to learn a
-    /// length.
+    /// Waits for a message and returns its status without receiving it (MPI_Probe). With several receiving threads,
+    /// use [`PointToPoint::mprobe`] or [`PointToPoint::recv_vec`] to learn a length.
     ///
     /// # Errors
     /// No such rank, a negative tag; the device has failed.

@@ -1,20 +1,20 @@
-//! A rank's place in its job: its process, with the device, and what the last calls of its threads had to complain of.
+//! A rank's place in its job: its process, its device, and the errors of the last calls of its threads.
 //!
-//! A program that meets an error usually leaves by `?`, and its [`crate::World`] is dropped before
-//! anything is printed. Waiting for the other ranks then would hang the job, since they wait for this
-//! one. So the error of a thread's last call is kept, also when the thread ends, and a world that is
-//! dropped while an error counts does not wait. For the thread that drops the world these count:
+//! A program that meets an error usually returns it with `?`, and its [`crate::World`] is dropped before anything is
+//! printed. Waiting for the other ranks then would hang the job, since they wait for this one. So the error of a
+//! thread's last call is kept, even when the thread ends, and a world that is dropped while an error counts does not
+//! wait. For the thread that drops the world these errors count:
 //!
-//! * the error of its own last call, in whatever context. A later call of its own that succeeds shows that the
-//!   program has dealt with it; the calls of other threads, one that polls for example, show nothing.
+//! * the error of its own last call, in any context. A later successful call of its own shows that the program has
+//!   handled it; calls of other threads, which may poll for example, do not.
 //! * the error of another thread's last call, unless a call of the dropping thread has succeeded since.
 //!   The other thread may have handed its error over, as a thread that is joined does, and this may be
 //!   the error that `main` returns; but a thread that has gone on without complaint is not leaving for it.
 //!
 //! A look that found nothing, of `iprobe` or `test`, is no such success: it shows nothing of the program.
 //!
-//! A program that has dealt with an error, but whose thread that drops the world has not gone on in this
-//! way, ends with [`crate::World::finish`].
+//! A program that has handled an error, but makes no further call in the thread that drops the world, ends with
+//! [`crate::World::finish`].
 
 use std::cell::Cell;
 use std::ops::Deref;
@@ -51,7 +51,7 @@ impl RankDevice {
         })
     }
 
-    /// Passes on what a call of the user answers, and keeps or forgets its error.
+    /// Passes on the result of a user's call, and keeps or forgets its error.
     pub fn answer<T>(&self, outcome: Result<T, impl Into<Error>>) -> Result<T, Error> {
         match outcome {
             Ok(value) => {
@@ -102,8 +102,8 @@ pub(crate) fn none_kept() -> bool {
     KEPT.load(Ordering::Relaxed) == 0
 }
 
-/// Errors of last calls that are kept at most. Only of more threads than this that have ended by an error
-/// the earliest ones are forgotten.
+/// The most errors of last calls that are kept. If more threads than this have ended with an error, the earliest ones
+/// are forgotten.
 const MOST_KEPT: usize = 64;
 
 /// The errors of last calls: of each thread one at most.
@@ -161,7 +161,7 @@ impl Complaints {
         });
     }
 
-    /// Changes the list, and answers the number of the latest one that is kept then.
+    /// Changes the list, and returns the number of the latest error that is kept then.
     fn change(&self, change: impl FnOnce(&mut Vec<Complaint>)) -> u64 {
         let mut kept = self.kept();
         let before = kept.len();

@@ -1,4 +1,4 @@
-//! Non-blocking calls that own their buffer, and waiting for them (MPI-4 section 3.7).
+//! Non-blocking calls that own their buffer, and waits for them (MPI-4 section 3.7).
 //!
 //! - Q1: a request keeps its buffer untouched until its operation has ended or the device has
 //!   failed; moving a `Vec` does not move its elements, and no reference to them is made meanwhile: the `Vec`
@@ -21,10 +21,10 @@ pub use lists::{
     Completed, Completion, test_all, test_any, test_some, wait_all, wait_any, wait_some,
 };
 
-/// A send or receive under way, together with its buffer.
+/// A send or receive under way, with its buffer.
 ///
-/// Dropping it does not block: a receive that has not met its message is cancelled, anything else
-/// goes on, and the buffer is freed when it is done.
+/// Dropping it does not block: a receive that has not matched a message is cancelled, anything else continues, and
+/// the buffer is freed when it is complete.
 ///
 /// ```
 /// mpj::local::run(1, |world| {
@@ -44,8 +44,8 @@ pub struct Request<T: Datatype> {
 }
 
 impl<T: Datatype> Request<T> {
-    /// Waits until the operation is complete and gives the buffer back (MPI_Wait). For a receive,
-    /// the status says how much of the buffer was filled.
+    /// Waits until the operation is complete and returns the buffer (MPI_Wait). For a receive, the status says how
+    /// much of the buffer was filled.
     ///
     /// # Errors
     /// A message longer than the buffer; the device has failed.
@@ -65,7 +65,7 @@ impl<T: Datatype> Request<T> {
         Ok(self.ended(status))
     }
 
-    /// Tests whether the operation is complete (MPI_Test): gives the buffer back, or the request.
+    /// Tests whether the operation is complete (MPI_Test): returns the buffer if it is, otherwise the request.
     ///
     /// # Errors
     /// As [`Request::wait`].
@@ -92,8 +92,8 @@ impl<T: Datatype> Request<T> {
         }
     }
 
-    /// Looks whether the operation is complete, and leaves it as it is (MPI_Request_get_status): its status, or `None`.
-    /// The buffer comes back from [`Request::wait`].
+    /// Returns the status of the operation if it is complete, and leaves the request unchanged
+    /// (MPI_Request_get_status). [`Request::wait`] returns the buffer.
     ///
     /// # Errors
     /// As [`Request::wait`], which then says the same.
@@ -119,8 +119,8 @@ impl<T: Datatype> Request<T> {
         Ok(status.map(|status| self.communicator.status(status)))
     }
 
-    /// Cancels a receive that has not met its message yet (MPI_Cancel); returns whether it did. The
-    /// request is to be waited for in either case. A send is never cancelled.
+    /// Cancels a receive that has not matched a message (MPI_Cancel); returns whether it did. Wait for the request in
+    /// either case. A send is never cancelled.
     ///
     /// # Errors
     /// The device has failed.
@@ -149,7 +149,7 @@ impl<T: Datatype> Request<T> {
         Self { communicator, open: Some(request), buffer }
     }
 
-    /// What is given back of an operation that has ended.
+    /// The result of an operation that has ended.
     fn ended(&mut self, status: mpjdev::Status) -> (Vec<T>, Status) {
         (std::mem::take(&mut self.buffer), self.communicator.status(status))
     }
@@ -190,7 +190,7 @@ impl PointToPoint {
         self.start_send(data, dest, tag, Mode::Standard)
     }
 
-    /// Starts to send `data`; complete only when the receive has begun (MPI_Issend).
+    /// Starts to send `data`; the send is complete only when the receive has begun (MPI_Issend).
     ///
     /// # Errors
     /// As [`PointToPoint::isend`].
@@ -224,7 +224,7 @@ impl PointToPoint {
         Ok(Request::new(self.clone(), request, buffer))
     }
 
-    /// Starts to send `data` to a rank that has posted its receive before (MPI_Irsend): as [`PointToPoint::rsend`].
+    /// Starts to send `data` to a rank that has already posted its receive (MPI_Irsend), see [`PointToPoint::rsend`].
     ///
     /// # Errors
     /// As [`PointToPoint::isend`].
@@ -247,7 +247,7 @@ impl PointToPoint {
         self.isend(data, dest, tag)
     }
 
-    /// Starts to receive into `buffer`, as many elements as it has (MPI_Irecv).
+    /// Starts to receive into `buffer`, at most as many elements as it has (MPI_Irecv).
     ///
     /// # Errors
     /// No such rank, a negative tag; the device has failed.

@@ -1,8 +1,8 @@
-//! Non-blocking calls that borrow their buffer: everything is complete when the scope ends.
+//! Non-blocking calls that borrow their buffers: all are complete when the scope ends.
 //!
-//! - Z1: the requests of a scope are kept by the scope, never by what the user holds, so leaking a
-//!   handle leaks no borrow. [`Communicator::scope`] returns only when each has ended, or the device has failed or was
-//!   given up, and neither it (V1) nor a local step of a collective call (PL3 of the core) uses a buffer any more.
+//! - Z1: the scope keeps its requests, not the handles of the user, so leaking a handle leaks no borrow.
+//!   [`Communicator::scope`] returns only when each request has ended, or the device has failed or was abandoned, and
+//!   neither the device (V1) nor a local step of a collective call (PL3 of the core) uses a buffer any more.
 //! - Z2: `'env`, the lifetime of the borrows, outlives the call of `scope`, and it cannot be
 //!   shortened since it stands invariantly in [`ScopeOn`], which is all that a [`Scope`] has.
 //! - Z3: a buffer that is written is held as an address until [`ScopedRequest::wait`] has seen its operation
@@ -29,7 +29,8 @@ mod collective;
 
 pub use collective::ScopedCollective;
 
-/// Where borrowing requests live, for the thread that opened it. See [`Communicator::scope`].
+/// A scope in which non-blocking calls may borrow their buffers, for the thread that opened it. See
+/// [`Communicator::scope`].
 ///
 /// Collective calls on the communicator of the scope are those of [`ScopeOn`].
 ///
@@ -87,9 +88,9 @@ pub struct ScopeOn<'scope, 'env: 'scope> {
     environment: PhantomData<&'env mut &'env ()>,
 }
 
-/// A send or receive under way in a scope. It may be waited for, and need not be: the scope does.
+/// A send or receive under way in a scope. Waiting for it is optional: the scope waits for all.
 ///
-/// `B` is the borrow that [`ScopedRequest::wait`] gives back: of a slice, for all buffers that are one
+/// `B` is the borrow that [`ScopedRequest::wait`] returns: of a slice, for all buffers that are one
 /// ([`SendBuffer::Memory`]).
 ///
 /// ```
@@ -122,7 +123,7 @@ enum Started {
 }
 
 impl<B: Borrow> ScopedRequest<'_, '_, B> {
-    /// Waits until the operation is complete and gives the borrow back (MPI_Wait).
+    /// Waits until the operation is complete and returns the borrow (MPI_Wait).
     ///
     /// # Errors
     /// A message longer than the buffer; the device has failed.
@@ -152,13 +153,12 @@ impl<B: Borrow> ScopedRequest<'_, '_, B> {
 }
 
 impl Communicator {
-    /// Runs `body` with a scope in which non-blocking calls may borrow (as `std::thread::scope`
-    /// does for threads), then waits for all that it started. The scope is for calls on this communicator, and with
-    /// [`Scope::on`] and [`Scope::between`] for those on others.
+    /// Runs `body` with a scope in which non-blocking calls may borrow their buffers, then waits for all calls that
+    /// it started (as `std::thread::scope` does for threads). The scope has the calls of this communicator;
+    /// [`Scope::on`] and [`Scope::between`] give those of others.
     ///
-    /// A scope is for the thread that opened it; threads that share a communicator each open their
-    /// own. A panic of `body` does not wait: what is still under way then makes the whole device
-    /// unusable.
+    /// A scope is for the thread that opened it; threads that share a communicator each open their own. If `body`
+    /// panics, the scope does not wait; operations that are still under way then make the whole device unusable.
     ///
     /// # Errors
     /// The error of `body`; else the first error of a request that `body` did not wait for itself, which names ranks of
@@ -212,8 +212,8 @@ impl Drop for ReleaseOnPanic<'_> {
 }
 
 impl<'scope, 'env> Scope<'scope, 'env> {
-    /// The calls of this scope on another communicator. It belongs to the same context of the rank as that of the
-    /// scope; on any other, all calls fail with [`Error::OtherContext`].
+    /// Returns the calls of this scope on another communicator. It must belong to the same context of the rank as
+    /// that of the scope; otherwise all calls fail with [`Error::OtherContext`].
     ///
     /// ```
     /// mpj::local::run(4, |world| {
@@ -260,7 +260,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         self.on.start_send(data, dest, tag, Mode::Standard)
     }
 
-    /// Starts to send `data`; complete only when the receive has begun (MPI_Issend).
+    /// Starts to send `data`; the send is complete only when the receive has begun (MPI_Issend).
     ///
     /// # Errors
     /// As [`PointToPoint::send`].
@@ -375,7 +375,7 @@ impl State<'_> {
 }
 
 impl<'scope, 'env> ScopeOn<'scope, 'env> {
-    /// As [`Scope::isend`], on this communicator.
+    /// Starts a send as [`Scope::isend`] does, on this communicator.
     ///
     /// # Errors
     /// As [`PointToPoint::send`]; [`Error::OtherContext`].
@@ -401,7 +401,7 @@ impl<'scope, 'env> ScopeOn<'scope, 'env> {
         self.check()?.start_send(data, dest, tag, Mode::Standard)
     }
 
-    /// As [`Scope::issend`], on this communicator.
+    /// Starts a synchronous send as [`Scope::issend`] does, on this communicator.
     ///
     /// # Errors
     /// As [`PointToPoint::send`]; [`Error::OtherContext`].
@@ -427,7 +427,7 @@ impl<'scope, 'env> ScopeOn<'scope, 'env> {
         self.check()?.start_send(data, dest, tag, Mode::Synchronous)
     }
 
-    /// As [`Scope::irecv`], on this communicator.
+    /// Starts a receive as [`Scope::irecv`] does, on this communicator.
     ///
     /// # Errors
     /// As [`PointToPoint::recv`], but for the length; [`Error::OtherContext`].

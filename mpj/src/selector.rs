@@ -1,6 +1,6 @@
-//! Which messages a receive or probe wants.
+//! Sources and tags that a receive or probe accepts.
 
-/// The rank a message must come from.
+/// The source that a receive or probe accepts.
 ///
 /// ```
 /// use mpj::{ANY_SOURCE, Source};
@@ -15,7 +15,7 @@ pub enum Source {
     Rank(usize),
 }
 
-/// The tag a message must have.
+/// The tag that a receive or probe accepts.
 ///
 /// ```
 /// use mpj::{ANY_TAG, Tag};

@@ -1,9 +1,9 @@
-//! What is known of a received or probed message (MPI-4 section 3.2.5).
+//! The status of a received or probed message (MPI-4 section 3.2.5).
 
 use crate::datatype::Datatype;
 use crate::error::Error;
 
-/// Who sent a message, under which tag, and how long it is.
+/// Source, tag and length of a message.
 ///
 /// ```
 /// mpj::local::run(1, |world| {
@@ -15,18 +15,18 @@ use crate::error::Error;
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Status {
-    /// Rank of the sender. For a send: the destination.
+    /// Rank of the sender; for a send, of the receiver.
     pub source: usize,
     /// Tag of the message.
     pub tag: i32,
     /// Length in bytes.
     pub bytes: usize,
-    /// Whether the receive was cancelled; then nothing was received.
+    /// Whether the receive was cancelled, so that nothing was received.
     pub cancelled: bool,
 }
 
 impl Status {
-    /// How many elements of type `T` the message has (MPI_Get_count).
+    /// Returns the number of elements of type `T` in the message (MPI_Get_count).
     ///
     /// # Errors
     /// [`Error::Count`] if the length is not a whole number of elements.

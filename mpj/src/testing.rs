@@ -1,4 +1,4 @@
-//! What `#[mpj::test]` expands to: a body that gets its world, run by the launcher's `testing`.
+//! The functions that the expansion of `#[mpj::test]` calls; the launcher's `testing` runs the body.
 
 use std::fmt::Debug;
 
@@ -6,13 +6,13 @@ use crate::world::{World, init};
 
 pub use mpj_launcher::testing::Case;
 
-/// What the body of a test may return.
+/// A value that the body of a test may return.
 #[diagnostic::on_unimplemented(
     message = "a test returns nothing, or a `Result<(), E>` whose error can be written with `Debug`",
     label = "a test cannot return `{Self}`"
 )]
 pub trait Answer {
-    /// The error in it, in words.
+    /// Returns the error as text, if the value is one.
     fn error(self) -> Option<String>;
 }
 
@@ -37,14 +37,14 @@ pub fn run(case: &Case, body: fn()) {
     mpj_launcher::testing::run(case, body);
 }
 
-/// Runs a body that is given the world and drops it.
+/// Runs a body that gets the world and drops it.
 #[track_caller]
 pub fn run_owning_world(case: &Case, body: fn(World)) {
     mpj_launcher::testing::run(case, || body(join()));
 }
 
-/// Runs a body that borrows the world. A body that ends well has dealt with the errors that it met, so
-/// the world is finished then, and not only dropped.
+/// Runs a body that borrows the world. A body that succeeds has handled the errors that it met, so the world is
+/// finished then, not only dropped.
 #[track_caller]
 pub fn run_with_world(case: &Case, body: fn(&World)) {
     mpj_launcher::testing::run(case, || {

@@ -15,7 +15,8 @@ use crate::communicator::Communicator;
 use crate::error::Error;
 use crate::rank_device::RankDevice;
 
-/// All ranks of the job: MPI_COMM_WORLD, in context 0. Dropping it ends this rank's part, in all contexts.
+/// The communicator of all ranks of the job: MPI_COMM_WORLD, in context 0. Dropping it ends this rank's part in the
+/// job, in all contexts.
 ///
 /// ```
 /// let ranks = mpj::local::run(2, |world: mpj::World| {
@@ -42,9 +43,8 @@ pub struct World {
 /// How often a communicator holds its device: by itself, and in its core.
 const HELD_BY_COMMUNICATOR: usize = 2;
 
-/// Joins the job that this process was started for and waits until all its ranks have come
-/// (MPI_Init). A program that was started alone, without a launcher, is a job of one rank. Once per
-/// process.
+/// Joins the job of this process and waits until all ranks have joined (MPI_Init). A program that starts without a
+/// launcher is a job of one rank. Call it once per process.
 ///
 /// # Errors
 /// A setting that is not legal; a process that the launcher of another MPI has started; a second
@@ -66,7 +66,7 @@ pub fn init() -> Result<World, Error> {
     World::new(devices, control, &get_report, Arc::default())
 }
 
-/// Seconds since an arbitrary moment in the past of this process (MPI_Wtime).
+/// Returns the seconds since an arbitrary moment in the past of this process (MPI_Wtime).
 ///
 /// ```
 /// let start = mpj::wtime();
@@ -99,7 +99,7 @@ impl World {
         Ok(Self { communicator, further, own, control, first_gone, left: false })
     }
 
-    /// How many contexts each rank has: 1, or as many as `mpjrun --contexts` says.
+    /// Returns the number of contexts of each rank, which `mpjrun --contexts` sets; 1 by default.
     ///
     /// ```
     /// assert_eq!(mpj::local::run(2, |world| world.contexts())?, [1, 1]);
@@ -109,14 +109,13 @@ impl World {
         1 + self.further.len()
     }
 
-    /// The same ranks by their context number `context`; 0 is that of the world itself.
+    /// Returns a communicator of the same ranks in context `context`. The world itself is in context 0.
     ///
-    /// A context has memory, a lock and queues of its own: what is sent in one is received in the same context of
-    /// the other rank and nowhere else, and threads that use different contexts never wait for each other's lock.
-    /// So each of several threads that communicate a lot has its own one. Progress is a context's own, too: **a
-    /// thread that waits in one context makes no progress in the others**. What is under way there goes on when
-    /// some thread waits or polls there, or when the world ends. Requests of different contexts cannot be waited
-    /// for in one call.
+    /// A context has memory, a lock and queues of its own. A message sent in one is received only in the same context
+    /// of the other rank, and threads that use different contexts never wait for each other's lock. So give each of
+    /// several threads that communicate a lot its own context. Progress belongs to a context, too: **a thread that
+    /// waits in one context makes no progress in the others**. Operations there continue when some thread waits or
+    /// polls there, or when the world ends. Requests of different contexts cannot be waited for in one call.
     ///
     /// # Errors
     /// [`Error::Context`] when there is no such context.
@@ -146,11 +145,11 @@ impl World {
         found.ok_or(Error::Context { asked: context, contexts: self.contexts() })
     }
 
-    /// This rank alone (MPI_COMM_SELF), in context 0.
+    /// Returns the communicator of this rank alone (MPI_COMM_SELF), in context 0.
     ///
-    /// Its attributes are the first that are deleted when the world ends, while the rank can still communicate: a
-    /// library attaches there what is to be done at the end, in a key's delete callback or the value's `Drop`
-    /// (MPI-4.1 section 11.2.4).
+    /// Its attributes are deleted first when the world ends, while the rank can still communicate. So a library can
+    /// attach work for the end of the job here, in a key's delete callback or the value's `Drop` (MPI-4.1 section
+    /// 11.2.4).
     ///
     /// # Errors
     /// What made the device unusable.
@@ -180,9 +179,9 @@ impl World {
         self.all_contexts().map(|communicator| &communicator.device)
     }
 
-    /// Ends this rank's part, in all contexts: deletes the attributes of [`World::own`], then those of the world, and
-    /// waits until all that it sent is in place and every rank has come here (MPI_Finalize). Dropping the world does
-    /// the same, but cannot say what went wrong. Communicators that are still there are of no use behind it.
+    /// Ends this rank's part in the job, in all contexts (MPI_Finalize). Deletes the attributes of [`World::own`],
+    /// then those of the world, and waits until all its messages are in place and every rank has called this.
+    /// Dropping the world does the same, but cannot return an error. Other communicators cannot be used afterwards.
     ///
     /// # Errors
     /// The device has failed, for example since a rank died; a delete callback of an attribute has failed, which does
@@ -206,7 +205,7 @@ impl World {
     /// Deletes what was attached to this rank alone, and to the world: callbacks can communicate for the last time.
     fn delete_attributes(&self) -> Result<(), Error> {
         let all = self.own.get().into_iter().chain(self.all_contexts());
-        // All are deleted, and the first error is told.
+        // All are deleted, and the first error is returned.
         all.map(Communicator::delete_attributes).fold(Ok(()), Result::and)
     }
 
@@ -221,7 +220,7 @@ impl World {
         })
     }
 
-    /// Leaves the job after `finish`, which answers whether the others have come to their end too.
+    /// Leaves the job after `finish`, which returns whether the other ranks have also reached their end.
     fn leave(
         &self,
         finish: impl Fn(&mpjdev::Device<wireup::Native>) -> Result<bool, mpjdev::Error> + Sync,
@@ -260,7 +259,7 @@ impl World {
         first.answer(have_come)
     }
 
-    /// Goes without waiting for the others, who learn that this rank is gone, as the launcher does.
+    /// Leaves without waiting. The other ranks and the launcher learn that this rank is gone.
     fn abandon(&self) {
         self.first_gone.get_or_init(|| self.rank());
         self.devices().for_each(|device| device.abort());
@@ -289,7 +288,7 @@ impl Drop for World {
         }
         let complaint = self.communicator.device.complaint();
         let leave = || {
-            // What fails here the error handler was told; it keeps no rank from leaving.
+            // The error handler has seen a failure here; it keeps no rank from leaving.
             let _ = self.delete_attributes();
             // Dropped by a `main` that returns an error, which is printed after this: where the job hangs by
             // that, it must get there. Attributes may have held communicators.
@@ -307,10 +306,10 @@ impl Drop for World {
     }
 }
 
-/// Whether the hook of `tell_panics` has told of a panic.
+/// Whether the hook of `tell_panics` has reported a panic.
 static TOLD: AtomicBool = AtomicBool::new(false);
 
-/// Adds to the panic hook a note of what the panic says, for the launcher's report. That alone ends
+/// Extends the panic hook so that it records the message of a panic for the launcher's report. That alone ends
 /// nothing: a panic may be caught.
 fn tell_panics(control: Control) {
     static ONCE: Once = Once::new();
@@ -325,8 +324,8 @@ fn tell_panics(control: Control) {
     });
 }
 
-/// Says of a panic that goes on, and that the hook of `tell_panics` was not asked about, that there is
-/// one. After another panic nothing is said: it may be the same one, resumed in this thread.
+/// Reports a panic that is under way if the hook of `tell_panics` did not see it. After another panic it reports
+/// nothing: it may be the same one, resumed in this thread.
 fn tell_hushed_panic(control: &Control) {
     if !TOLD.load(Ordering::Relaxed) {
         let why = "its panic hook was set after mpj::init, which keeps the text from this report";

@@ -1,5 +1,5 @@
-//! The two ways of carrying a message, behind one trait. Both use the same matching; a receive meets
-//! messages of either kind, so every rank serves both whatever its own choice is.
+//! The two protocols, behind one trait. Both use the same matching. A receive may match a message of either protocol,
+//! so every rank serves both, whatever it uses itself.
 
 pub(crate) mod eager;
 pub(crate) mod rendezvous;

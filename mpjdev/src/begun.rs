@@ -1,5 +1,5 @@
-//! Operations that no message ends: a client of the device begins them and reports their end (generalized requests,
-//! MPI-4.1 section 13.2; collectives, which are made of several messages).
+//! Operations that a client of the device begins and ends itself: generalized requests (MPI-4.1 section 13.2), and
+//! collectives, which consist of several messages.
 //!
 //! To waits, tests and [`Device::then`] such an operation is like any other one, also in a list with others.
 
@@ -26,9 +26,9 @@ pub struct Ending {
 }
 
 impl<A: Adapter> Device<A> {
-    /// Begins an operation that its client ends with [`Device::end`] (MPI_Grequest_start). Call, context and tag say
-    /// what it is where somebody asks what the rank waits for. It uses no buffer, [`Device::cancel`] leaves it alone,
-    /// and it does not fail with the loss of a rank: its client knows which ranks it needs.
+    /// Begins an operation that its client ends with [`Device::end`] (MPI_Grequest_start). Call, context and tag
+    /// describe it in reports. It uses no buffer, [`Device::cancel`] does not cancel it, and the loss of a rank does
+    /// not end it: its client knows which ranks it needs.
     ///
     /// # Errors
     /// [`Error::Finished`]; what made the device unusable.
@@ -40,9 +40,9 @@ impl<A: Adapter> Device<A> {
     }
 
     /// Ends an operation that [`Device::begin`] began (MPI_Grequest_complete): its waits and tests get `outcome`, and
-    /// threads that sleep in a wait for it are woken. Any thread may call this, also inside of a function that was
-    /// given to [`Device::then`]; it does not wait. Where the device has failed or was finished, nothing is left to be
-    /// ended, and nothing happens; nor does it for an operation of another device, which stays under way.
+    /// threads that sleep in a wait for it wake up. Any thread may call this, even inside a function given to
+    /// [`Device::then`]; it does not wait. It does nothing if the device has failed or was finished, or if the
+    /// operation belongs to another device.
     pub fn end(&self, ending: Ending, outcome: Result<Status, Error>) {
         let Ending { key, device } = ending;
         let Ok(mut session) = self.context.session() else { return };

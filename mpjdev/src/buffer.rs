@@ -1,9 +1,9 @@
-//! The buffer: a message of typed sections, as mpjdev's `Buffer` is one.
+//! The buffer: a message of typed sections, like mpjdev's `Buffer`.
 //!
 //! A program writes sections into a [`Buffer`], commits it and sends it; the receiver reads the sections in the same
-//! order. A section has elements of one type. A *static* one has them in memory of a fixed capacity, a *dynamic*
-//! one, which is also where objects go, in memory that grows. Byte orders may differ: a buffer travels in the order
-//! of its sender, and is read in the order of the machine that reads it.
+//! order. A section has elements of one type. A *static* section stores them in memory of a fixed capacity, a
+//! *dynamic* one, which objects need, in memory that grows. A buffer travels in the byte order of its sender and is
+//! converted when it is read.
 //!
 //! ```text
 //!             put_section_header, write,          get_section_header, read,
@@ -13,8 +13,7 @@
 //!                └──────────────── clear ───────────────┘
 //! ```
 //!
-//! mpjdev's state *freed* is the end of the buffer's life here: dropping a buffer frees it, and the compiler refuses
-//! what would use it after that.
+//! There is no state *freed* as in mpjdev: dropping a buffer frees it, and the compiler refuses later uses.
 //!
 //! # The bytes
 //!
@@ -28,10 +27,10 @@
 //!   16+p  the elements of all dynamic sections in the order of the sections, one behind the other
 //! ```
 //!
-//! Numbers, also those of headers, are in the order that the encoding tells. Unused bytes are zero in what is sent, and
-//! not looked at in what is received. An object is its length in bytes (4 bytes) and the value in CBOR (RFC 8949), which
-//! needs no swapping. CBOR tells of each value what it is, so an object that is read as another type than it was
-//! written as is an error and no wrong value; nested values that would exhaust the stack are refused.
+//! Numbers, also those of headers, have the byte order that the encoding says. Unused bytes are zero in sent buffers,
+//! and ignored in received ones. An object is its length in bytes (4 bytes) and the value in CBOR (RFC 8949), which
+//! needs no swapping. CBOR marks each value with its type, so reading an object as another type gives an error
+//! instead of a wrong value. Nesting that would exhaust the stack is refused.
 
 use std::sync::Arc;
 
@@ -110,7 +109,7 @@ struct Section {
 }
 
 impl Buffer {
-    /// An empty, writable buffer whose sections may have `capacity` bytes, rounded up to a multiple of 8. Each
+    /// Makes an empty, writable buffer whose sections may have `capacity` bytes, rounded up to a multiple of 8. Each
     /// section takes 8 bytes of them for its header, and those of its elements if it is static, rounded up to a
     /// multiple of 8.
     ///
@@ -127,9 +126,9 @@ impl Buffer {
         Ok(Self::of(parts, capacity, Encoding::NATIVE, false))
     }
 
-    /// The buffer whose bytes these are, readable from its first section on. Its capacity is the length of its
-    /// primary payload. All lengths, types and counts are checked first, so that [`Buffer::section_size`] never tells
-    /// of more elements than the message has bytes, and memory may be taken for them.
+    /// Makes a buffer of the bytes of a message, readable from its first section on. Its capacity is the length of
+    /// its primary payload. All lengths, types and counts are checked first. So [`Buffer::section_size`] never
+    /// returns more elements than the message has bytes, and callers may allocate memory for them.
     ///
     /// # Errors
     /// What is wrong with the bytes.
@@ -151,7 +150,7 @@ impl Buffer {
         }
     }
 
-    /// A copy of the bytes that travel, in the layout that the module describes.
+    /// Returns a copy of the bytes that travel, in the layout that the module describes.
     ///
     /// # Errors
     /// [`WrongState::Writable`].
@@ -184,22 +183,22 @@ impl Buffer {
         self.section = None;
     }
 
-    /// Whether sections can be read, not written.
+    /// Returns whether the buffer is readable, not writable.
     pub fn is_readable(&self) -> bool {
         self.is_readable
     }
 
-    /// Bytes that sections may have in all.
+    /// Returns the number of bytes that all sections together may have.
     pub fn capacity(&self) -> usize {
         self.capacity
     }
 
-    /// Bytes that sections have so far, with their headers, without elements of dynamic ones.
+    /// Returns the number of bytes of all sections so far, with headers, without elements of dynamic ones.
     pub fn size(&self) -> usize {
         self.parts.primary.len() - HEADER
     }
 
-    /// The byte order of what is in the buffer: of this machine, or of the sender.
+    /// Returns the byte order of the contents: that of this machine, or of the sender.
     pub fn encoding(&self) -> Encoding {
         self.encoding
     }
@@ -224,7 +223,7 @@ impl Buffer {
         Ok(())
     }
 
-    /// Goes on to the next section, or to the first one, and returns its type.
+    /// Moves to the next section, or to the first one, and returns its type.
     ///
     /// # Errors
     /// [`WrongState::Writable`]; [`BufferError::SectionSizeMismatch`] while elements of the current section are
@@ -246,7 +245,7 @@ impl Buffer {
         Ok(element)
     }
 
-    /// How many elements the current section has; while it is written, how many there are so far.
+    /// Returns the number of elements of the current section; while it is written, the number so far.
     ///
     /// # Errors
     /// [`WrongState::NoSection`].
@@ -254,7 +253,7 @@ impl Buffer {
         Ok(self.section.ok_or(WrongState::NoSection)?.count)
     }
 
-    /// How many elements of the current section are unread: none before the first section.
+    /// Returns the number of unread elements of the current section; 0 before the first section.
     ///
     /// # Errors
     /// [`WrongState::Writable`].

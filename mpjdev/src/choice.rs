@@ -1,4 +1,4 @@
-//! Which way a message takes: what the table says of its length, and what is known when it is sent.
+//! The choice of a protocol for a message: by the table, and by circumstances that are known when it is sent.
 
 use transport_lapi::adapter::Adapter;
 use transport_lapi::config::{Circumstance, Protocol};
@@ -37,14 +37,13 @@ impl<A: Adapter> Device<A> {
         self.table().choose(data.len(), |circumstance| reads && holds(circumstance))
     }
 
-    /// The protocol table.
+    /// Returns the protocol table.
     pub fn table(&self) -> &Table {
         &self.options.table
     }
 
-    /// The message sizes, ascending, above which a message travels in another way: the bounds of the
-    /// table, and below what goes eagerly, those of the transport. The exceptions of the table are not
-    /// among them.
+    /// Returns the message sizes, ascending, above which a message travels in another way: the bounds of the table,
+    /// and within the eager range those of the transport. The exceptions of the table are not among them.
     ///
     /// # Errors
     /// [`Error::Finished`], what made the device unusable.

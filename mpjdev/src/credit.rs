@@ -1,29 +1,28 @@
-//! Flow control of early messages: how many bytes a rank may have on their way to another one
-//! without knowing of a posted receive.
+//! Flow control of early messages: it limits the bytes that a rank may have on their way to another one without
+//! knowing of a posted receive.
 //!
-//! Every eager message spends credit at its sender: its length, and what the receiver's memory of an
-//! early message takes besides, so that early messages take no more memory than the limit says. The
-//! receiver gives the credit back when the message has left its early memory or never entered it, a
-//! quarter of the limit at a time. A message that there is no credit for, also after a look at what has
-//! come, or that costs more than half the limit, goes by rendezvous, which needs no memory at the
-//! receiver but the envelope; nothing is lost and nothing overtakes.
+//! Every eager message spends credit at its sender: its length, and the receiver's bookkeeping for an early message,
+//! so that early messages take no more memory than the limit. The receiver returns the credit when the message has
+//! left its early memory or never entered it, a quarter of the limit at a time. If there is no credit for a message,
+//! even after a look at new arrivals, or if it costs more than half the limit, it goes by rendezvous, which needs
+//! only the envelope at the receiver. Nothing is lost, and no message overtakes another.
 //!
-//! From the first loss of a rank on, all credit is *reserved*: the short way of sends, which asks for nothing else,
-//! finds none, and the general way looks who is lost before it spends what is reserved.
+//! From the first loss of a rank on, all credit is *reserved*: the fast path of sends, which checks nothing else,
+//! finds none, and the general path checks which ranks are lost before it spends reserved credit.
 //!
-//! - CR1: at the sender, `available + reserved <= limit`; what is missing was spent and has not come back.
-//! - CR2: at the receiver, what came and was not given back is at most the limit for every origin that
-//!   keeps the rule: `room` does not become negative; what goes beyond is refused as a violation.
-//! - CR3: at most a quarter of the limit waits at the receiver to be given back, so a sender with
-//!   nothing on its way has at least three quarters: more than any eager message costs.
+//! - CR1: at the sender, `available + reserved <= limit`; the difference was spent and has not come back.
+//! - CR2: at the receiver, the credit of arrived messages that was not returned is at most the limit, for every
+//!   origin that keeps the rule: `room` does not become negative. A message beyond that is refused as a violation.
+//! - CR3: at most a quarter of the limit waits at the receiver to be returned, so a sender with nothing on its way
+//!   has at least three quarters: more than any eager message costs.
 
 use crate::early;
 use crate::error::PeerError;
 
 /// What a message costs beside its bytes; alike on all ranks, since they run one version of this.
 const OVERHEAD: usize = early::OVERHEAD;
-/// How often a sender looks for credit from a rank that has given some back since the last look in vain.
-/// All these looks together take about as long as the round trip that a rendezvous needs at least.
+/// How often a sender looks for credit from a rank that has returned some since the last unsuccessful look. All these
+/// looks together take about as long as the round trip of a rendezvous.
 const LOOKS: u32 = 128;
 /// The smallest limit: with it, messages that are as long as the overhead still go eagerly.
 const LEAST: usize = 4 * OVERHEAD;
@@ -34,7 +33,7 @@ pub(crate) struct Credits {
     limit: usize,
     /// Length of the longest eager message: what it costs is half the limit.
     longest: usize,
-    /// A quarter of the limit: what may wait to be given back.
+    /// A quarter of the limit: the most credit that may wait to be returned.
     quarter: usize,
     accounts: Vec<Account>,
     /// Whether a rank was lost.
@@ -47,11 +46,11 @@ struct Account {
     available: usize,
     /// The same, if we look first who is lost.
     reserved: usize,
-    /// What may still come from there before something is given back.
+    /// The bytes that may still come from there before credit is returned.
     room: usize,
-    /// What is to be given back.
+    /// The credit to return.
     owed: usize,
-    /// Whether credit has come from there since it was last looked for in vain.
+    /// Whether credit has come from there since the last unsuccessful look.
     keeps_up: bool,
 }
 
@@ -158,7 +157,7 @@ impl Credits {
         account.owed >= self.quarter
     }
 
-    /// What is to be given back to `source` now, in bytes.
+    /// Returns the credit to return to `source` now, in bytes.
     pub fn settle(&mut self, source: u32) -> u64 {
         let account = &mut self.accounts[source as usize];
         let owed = std::mem::take(&mut account.owed);

@@ -1,4 +1,4 @@
-//! The device: one rank's access to the others, by messages that are matched by source, tag and context.
+//! The device: sends and receives messages for one rank, matched by source, tag and context.
 //!
 //! It is a context of the transport, whose client state is the matching queues, the requests and the credit
 //! ([`State`]). Posting a receive and taking in an arrival both happen under the context's lock, so they cannot miss
@@ -33,27 +33,27 @@ use crate::select::Table;
 use crate::state::State;
 use crate::stats::Stats;
 
-/// How a device behaves; alike on all ranks of a job.
+/// Options of a device; all ranks of a job give the same.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// Which protocol carries which message.
+    /// The table that chooses the protocol of a message.
     pub table: Table,
-    /// Bytes of early messages that one rank may have at another one. Alike on all ranks.
+    /// Bytes of early messages that one rank may have at another one. The same on all ranks.
     pub early_limit: usize,
     /// How waiting threads spend their time.
     pub wait: WaitMode,
-    /// How many contexts each rank has: looked at when they are made ([`crate::wireup`]), not by the device of one.
+    /// Number of contexts of each rank. [`crate::wireup`] uses it; the device of one context does not.
     pub contexts: usize,
-    /// How many processors the ranks share; those that this process may use if not given.
+    /// Number of processors that the ranks share; by default those that this process may use.
     pub processors: Option<usize>,
-    /// Whether this is a job of one rank since no launcher has started the program.
+    /// Whether the program started without a launcher, and so is a job of one rank.
     pub is_alone: bool,
-    /// How long eager messages are cut, and how long a wait spins. Its protocols are in the table.
+    /// Tuned values: the pieces of eager messages, and the spin of a wait. The table has its protocols.
     pub tuning: Tuning,
 }
 
 impl Options {
-    /// The options that settings and tuned values describe.
+    /// Makes the options that settings and tuned values describe.
     pub fn new(settings: &Settings, tuning: Tuning) -> Self {
         Self {
             table: Table::of(settings.backend, &tuning),
@@ -66,7 +66,7 @@ impl Options {
         }
     }
 
-    /// The default options with this backend.
+    /// Makes the default options with this backend.
     pub fn with_backend(backend: BackendChoice) -> Self {
         Self::new(&Settings { backend, ..Settings::default() }, Tuning::default())
     }
@@ -78,7 +78,7 @@ impl Default for Options {
     }
 }
 
-/// One rank's access to the others. Shared by all threads of the rank.
+/// The device of one rank, shared by all its threads: it sends, receives and matches messages.
 pub struct Device<A: Adapter> {
     pub(crate) context: Context<A, State>,
     pub(crate) options: Options,
@@ -99,7 +99,7 @@ pub struct Device<A: Adapter> {
 static DEVICES: AtomicU32 = AtomicU32::new(0);
 
 impl<A: Adapter> Device<A> {
-    /// A device over a connected adapter.
+    /// Makes a device over a connected adapter.
     ///
     /// # Errors
     /// None that depend on the arguments; [`Error::Transport`] if the transport refuses its own
@@ -128,19 +128,19 @@ impl<A: Adapter> Device<A> {
         })
     }
 
-    /// This rank.
+    /// Returns the number of this rank.
     #[inline]
     pub fn rank(&self) -> u32 {
         self.context.task()
     }
 
-    /// Whether this process is a fork of the rank: it has no part in the job, and every call that
-    /// communicates fails.
+    /// Returns whether this process is a fork of the rank. A fork has no part in the job, and every call that
+    /// communicates fails in it.
     pub fn is_fork(&self) -> bool {
         self.context.is_fork()
     }
 
-    /// How many ranks the job has.
+    /// Returns the number of ranks of the job.
     #[inline]
     pub fn size(&self) -> usize {
         self.context.num_tasks()
@@ -158,8 +158,8 @@ impl<A: Adapter> Device<A> {
         request.handle(self.number)
     }
 
-    /// Ends this rank's part (collective, the heart of MPI_Finalize): waits until everything this
-    /// rank has sent is in place and every rank has come here.
+    /// Ends this rank's part in the job (collective, the core of MPI_Finalize): waits until all its messages are in
+    /// place and every rank has called this.
     ///
     /// # Errors
     /// As [`Device::iwait`]; [`Error::Finished`] the second time.
@@ -167,9 +167,9 @@ impl<A: Adapter> Device<A> {
         self.finish_after(false, |context| context.gfence().map(|()| true)).map(drop)
     }
 
-    /// [`Device::finish`] for a rank that does nothing else behind it. Answers whether every rank has come
-    /// here: not where the launcher has found that the others never will, and has let this rank go. `alone`
-    /// says that no other thread has access to this device; it helps to find that sooner.
+    /// Does what [`Device::finish`] does, for a rank that does nothing afterwards. Returns whether every rank has
+    /// called it; `false` means that the launcher found that the others never will, and released this rank. `alone`
+    /// says that no other thread has access to this device, which lets the launcher find that sooner.
     ///
     /// # Errors
     /// As [`Device::finish`].
@@ -195,10 +195,9 @@ impl<A: Adapter> Device<A> {
         Ok(have_come)
     }
 
-    /// Tells the job that this rank will not go on: the launcher, if this device reports to one
-    /// ([`Device::report_to`]), which ends the job; else the other ranks, so that those which wait for it
-    /// fail with an error that names it instead of waiting for ever. Waits for no rank. Does nothing in a
-    /// fork of the process.
+    /// Reports that this rank gives up. If the device reports to a launcher ([`Device::report_to`]), the launcher
+    /// ends the job. Otherwise the other ranks learn of it, and those that wait for this rank fail with an error that
+    /// names it. Waits for no rank, and does nothing in a fork of the process.
     pub fn abort(&self) {
         let session = self.context.session();
         let met = session.ok().and_then(|session| session.state.losses.met);
@@ -206,7 +205,7 @@ impl<A: Adapter> Device<A> {
         self.end_part();
     }
 
-    /// Tells the job that this rank goes on no more, unless it was told that it has ended its part.
+    /// Reports that this rank gives up, unless its regular end was reported.
     fn end_part(&self) {
         if self.is_fork() || self.ended.swap(true, Ordering::Relaxed) {
             return;
@@ -216,22 +215,22 @@ impl<A: Adapter> Device<A> {
         }
     }
 
-    /// Tells the launcher, if there is one, that a call fails since rank `lost` is gone: to be called before the
-    /// program learns of it, so that what it does then does not look like the cause.
+    /// Tells the launcher, if there is one, that a call fails because rank `lost` is gone. Call it before the program
+    /// learns of the loss, so that the program's reaction does not look like the cause.
     pub fn met_loss(&self, lost: u32) {
         if let Some(launcher) = self.launcher.get() {
             launcher.met_loss(lost);
         }
     }
 
-    /// Makes the device unusable without waiting for anything: every later call, also of other
-    /// threads, fails with [`Error::Finished`]. No buffer is in use afterwards. To the other ranks
-    /// this one is gone, since it can never come to the collective end.
+    /// Makes the device unusable without waiting: every later call, also of other threads, fails with
+    /// [`Error::Finished`], and no buffer is in use. For the other ranks this one is gone, since it can never reach
+    /// the collective end.
     pub fn give_up(&self) {
         self.fail(Error::Finished);
     }
 
-    /// What the protocols did on this rank so far.
+    /// Returns how much the protocols have done on this rank so far.
     ///
     /// # Errors
     /// [`Error::Finished`], what made the device unusable.
@@ -240,7 +239,7 @@ impl<A: Adapter> Device<A> {
         Ok(Stats { contended: self.context.contended(), ..stats })
     }
 
-    /// How Get reads another rank's memory; `None` means over active messages.
+    /// Returns how Get reads another rank's memory; `None` means by active messages.
     ///
     /// # Errors
     /// [`Error::Finished`], what made the device unusable.
@@ -286,7 +285,7 @@ impl<A: Adapter> Device<A> {
         error
     }
 
-    /// One round of progress.
+    /// Makes one round of progress.
     ///
     /// # Errors
     /// As [`Device::iwait`].
@@ -314,7 +313,7 @@ impl<A: Adapter> Device<A> {
         outcome.map_err(|error| self.fail(error))
     }
 
-    /// Checks what a send needs, without sending.
+    /// Checks the arguments of a send, without sending.
     ///
     /// # Errors
     /// [`Error::Rank`], [`Error::Tag`].

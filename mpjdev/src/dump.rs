@@ -1,4 +1,4 @@
-//! Queues and open requests as text, for a person who asks why nothing moves.
+//! Queues and open requests as text, for people who search for the cause of a hang.
 
 use std::fmt::Write;
 
@@ -12,7 +12,7 @@ use crate::request::{self, Matched, Operation, Sending, Taking};
 use crate::state::State;
 
 impl<A: Adapter> Device<A> {
-    /// Both queues and the open requests, one line each, in the order in which they would match.
+    /// Returns both queues and the open requests as text, one line each, in the order in which they would match.
     ///
     /// # Errors
     /// [`Error::Finished`], what made the device unusable.

@@ -1,4 +1,4 @@
-//! Messages that came before their receive: what the early-send queue holds.
+//! Early messages, which arrived before their receive was posted: the entries of the early-send queue.
 
 use transport_lapi::RemoteRegion;
 

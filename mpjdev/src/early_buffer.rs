@@ -1,4 +1,4 @@
-//! Early buffers: memory of exactly a message's size for data that comes before its receive.
+//! Early buffers: memory of exactly a message's size for data that arrive before the receive is posted.
 //!
 //! - BU1: a buffer's allocation never moves or shrinks while the buffer lives, whoever moves the
 //!   buffer itself; so a region of it stays valid until then.

@@ -1,4 +1,4 @@
-//! Errors of the device, and the only place where MPI's error classes are given to them.
+//! Errors of the device, and MPI's class of each.
 
 use std::sync::Arc;
 
@@ -8,11 +8,11 @@ use transport_lapi::wireup::WireupError;
 
 use crate::buffer::{BufferError, ParseError};
 
-/// Why an operation failed.
+/// The reason why an operation failed.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// No such rank.
+    /// The job has no such rank.
     #[error(
         "rank {rank} is out of range: the job has ranks 0 to {last}{}",
         why_alone(*.is_alone),
@@ -26,7 +26,7 @@ pub enum Error {
         /// Whether there is but one since no launcher has started the program.
         is_alone: bool,
     },
-    /// Not a tag.
+    /// The number is not a tag.
     #[error("tag {tag} is out of range: tags are 0 to {max}", max = i32::MAX)]
     Tag {
         /// The tag that was given.
@@ -51,7 +51,7 @@ pub enum Error {
     /// A buffer cannot be sent as it is. Nothing was sent.
     #[error(transparent)]
     Buffer(Arc<BufferError>),
-    /// A message was received as a buffer and is none. It is consumed, and the connection stays usable.
+    /// A message that was received as a buffer is not one. It is consumed, and the connection stays usable.
     #[error(
         "the message from rank {source_rank} with tag {tag} is no buffer: {violation}; receive it \
          as what was sent"
@@ -64,16 +64,16 @@ pub enum Error {
         /// What is wrong with it.
         violation: Arc<ParseError>,
     },
-    /// The request is not one of this device, or was completed before.
+    /// The request belongs to another device, or was completed before.
     #[error("the request was completed before, or belongs to another device")]
     Request,
     /// An operation that a client of the device began has ended with an error of the client's own.
     #[error(transparent)]
     Client(Arc<dyn std::error::Error + Send + Sync>),
-    /// The device was finished; no communication is possible any more.
+    /// The device was finished, so no further communication is possible.
     #[error("the device was finished; communicate before that")]
     Finished,
-    /// A peer sent something that the protocols do not allow. The device is unusable afterwards.
+    /// A peer broke the protocol. The device is unusable afterwards.
     #[error("rank {rank} broke the protocol: {violation}")]
     Peer {
         /// Who sent it.
@@ -116,8 +116,7 @@ impl From<WireupError> for Error {
     }
 }
 
-/// What a peer did that the device's protocols do not allow; one variant each, each provoked by a
-/// test.
+/// A violation of the device's protocols by a peer: one variant for each, and a test for each variant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PeerError {
@@ -129,31 +128,31 @@ pub enum PeerError {
         /// Bytes that are needed.
         needed: usize,
     },
-    /// More early messages than there were credits for.
+    /// The peer sent more early messages than it had credit for.
     #[error("early messages beyond the agreed {limit} bytes; set MPJ_EARLY_LIMIT alike everywhere")]
     Credit {
         /// What was agreed.
         limit: usize,
     },
-    /// More credits than were ever spent.
+    /// The peer returned more credit than was ever spent.
     #[error("{bytes} bytes of credit, more than were spent")]
     CreditReturn {
         /// What was returned.
         bytes: u64,
     },
-    /// Data where the message has none.
+    /// A message carries data that must not have any.
     #[error("{len} bytes of data with a message that has none")]
     Data {
         /// How many there were.
         len: u64,
     },
-    /// The end of a send that is not under way to that rank.
+    /// The peer ended a send that is not under way to it.
     #[error("the end of a send that is not under way")]
     StrayDone,
-    /// The withdrawal of a send that this rank has not withdrawn.
+    /// The peer confirmed a withdrawal that this rank did not ask for.
     #[error("the withdrawal of a send that was not withdrawn")]
     StrayWithdrawn,
-    /// A length that no memory has.
+    /// A length exceeds the address space.
     #[error("a message of {len} bytes, for which there is no memory")]
     Length {
         /// The length that was claimed.
@@ -184,7 +183,7 @@ pub enum ErrorClass {
 }
 
 impl Error {
-    /// The rank whose loss this is, if it is one.
+    /// Returns the rank that was lost, if this error is about a loss.
     pub fn lost_rank(&self) -> Option<u32> {
         match self {
             Self::Transport(error) => match **error {
@@ -195,7 +194,7 @@ impl Error {
         }
     }
 
-    /// The class that MPI gives to this error.
+    /// Returns MPI's class of this error.
     pub fn class(&self) -> ErrorClass {
         match self {
             Self::Rank { .. } => ErrorClass::Rank,

@@ -1,5 +1,5 @@
-//! Requests that nobody waits for any more as they are: they are cancelled, withdrawn, followed by something, or given
-//! up with their buffers.
+//! Ways to end or leave a request without a wait: it is cancelled, withdrawn, continued by a function, or detached
+//! with its buffer.
 
 use std::any::Any;
 
@@ -13,9 +13,9 @@ use crate::state::State;
 use crate::status::Status;
 
 impl<A: Adapter> Device<A> {
-    /// Cancels a receive that has not met a message yet (MPI_Cancel). Returns whether it was
-    /// cancelled; the request is to be waited for in either case, and its status says so too. Sends
-    /// and receives that have met a message are left alone.
+    /// Cancels a receive that has not matched a message (MPI_Cancel). Returns whether it was cancelled. Wait for the
+    /// request in either case; its status says so too. Sends, and receives that have matched a message, are not
+    /// cancelled.
     ///
     /// # Errors
     /// [`Error::Request`] for a request of another device; [`Error::Finished`], what made the device
@@ -35,8 +35,8 @@ impl<A: Adapter> Device<A> {
         Ok(cancelled)
     }
 
-    /// Gives an operation up for good, for a call that fails since a rank is lost that it needs, whichever rank this
-    /// operation needs. The request is to be waited for:
+    /// Withdraws an operation, for a call that fails because a rank that it needs is lost, whichever rank this
+    /// operation itself needs. Wait for the request afterwards:
     ///
     /// - A receive that has not met a message yet is cancelled.
     /// - A send whose receiver has to answer, by rendezvous or in synchronous mode, fails with `because` if its message
@@ -60,11 +60,11 @@ impl<A: Adapter> Device<A> {
         Ok(())
     }
 
-    /// Gives a request up: nobody waits for it any more, and `next` runs when the operation has ended, with its
-    /// outcome. It runs in a thread that is in a call of this device which makes progress, when the device's lock
-    /// is free, and may call the device; when the operation has ended already, in the next such call. A device
-    /// that ends, or fails, drops what has not run. A panic of `next` unwinds out of the call that runs it; if that
-    /// is a wait, the device is given up, as by every panic in a wait.
+    /// Consumes a request: `next` runs with the outcome when the operation has ended. It runs in a thread that is in
+    /// a call of this device which makes progress, when the device's lock is free, and may call the device; when the
+    /// operation has ended already, in the next such call. A device that ends, or fails, drops what has not run. A
+    /// panic of `next` unwinds out of the call that runs it; if that is a wait, the device is given up, as by every
+    /// panic in a wait.
     ///
     /// # Errors
     /// [`Error::Request`] for a request of another device; [`Error::Finished`], what made the device unusable.
@@ -89,8 +89,8 @@ impl<A: Adapter> Device<A> {
         Ok(())
     }
 
-    /// Gives a request up together with its buffer, which stays alive until the operation has
-    /// ended. A receive that has not met a message yet is cancelled.
+    /// Consumes a request together with its buffer, which stays alive until the operation has ended. A receive that
+    /// has not matched a message is cancelled.
     pub fn detach(&self, request: Request, buffer: Box<dyn Any + Send>) {
         let key = match self.handle(&request) {
             Ok(Handle::Pending(key)) => key,

@@ -1,8 +1,8 @@
-//! Where in this process's memory huge pages lie: Get reads those several times faster than ordinary
-//! ones, so the choice of a protocol may depend on it.
+//! The ranges of this process's memory that lie on huge pages. Get reads these several times faster than ordinary
+//! pages, so the choice of a protocol may depend on them.
 //!
-//! Whoever allocates such memory declares it; the device asks for long messages only. A wrong
-//! declaration costs time and nothing else.
+//! The allocator of such memory declares it. The device looks it up for long messages only. A wrong declaration costs
+//! only time.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -11,15 +11,14 @@ use std::sync::{PoisonError, RwLock};
 /// The declared ranges, end by start. They do not overlap, since allocations do not.
 static RANGES: RwLock<BTreeMap<u64, u64>> = RwLock::new(BTreeMap::new());
 
-/// Says, while it lives, that a range of addresses lies in huge pages.
+/// Declares, while it lives, that a range of addresses lies on huge pages.
 #[derive(Debug)]
 pub struct HugeRange {
     start: u64,
 }
 
 impl HugeRange {
-    /// Declares a range. To be dropped before the memory is freed, so that nobody else's is taken
-    /// for it.
+    /// Declares a range. Drop it before the memory is freed, since the addresses may be used again.
     pub fn declare(range: Range<u64>) -> Self {
         let mut ranges = RANGES.write().unwrap_or_else(PoisonError::into_inner);
         ranges.insert(range.start, range.end);

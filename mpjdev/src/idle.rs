@@ -1,4 +1,4 @@
-//! Whether anything is left of a context: what must be known before its number is used again.
+//! A check whether anything of a context remains, before its number is used again.
 
 use transport_lapi::adapter::Adapter;
 
@@ -8,9 +8,9 @@ use crate::request::{self, Operation};
 use crate::state::State;
 
 impl<A: Adapter> Device<A> {
-    /// Whether this rank has no operation of `context` under way, and no early message of it, also none that a matched
-    /// probe has taken. Messages that have not come yet are not seen: the ranks agree before that
-    /// nobody sends in the context any more. Takes time for each operation and early message of the device.
+    /// Returns whether this rank has no operation of `context` under way, and no early message of it, not even one
+    /// that a matched probe has taken. It does not see messages that have not arrived: the ranks must agree before
+    /// that none sends in the context any more. The time grows with the operations and early messages of the device.
     ///
     /// # Errors
     /// [`Error::Finished`]; what made the device unusable.

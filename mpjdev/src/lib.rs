@@ -1,5 +1,5 @@
-//! The device layer: point-to-point messages between ranks, matched by context, source and tag, in
-//! the design of HPJava's *mpjdev over LAPI*.
+//! The device layer: point-to-point messages between ranks, matched by context, source and tag. The design follows
+//! HPJava's *mpjdev over LAPI*.
 //!
 //! ```text
 //!    clients (mpj)
@@ -13,10 +13,10 @@
 //!    transport_lapi::Context<A, State>
 //! ```
 //!
-//! The device speaks MPI's words: rank, source, tag, context, envelope, request, status. It moves
-//! bytes; element types are the business of the layer above. A program that uses the device itself, as
-//! programs of mpjdev do, puts its messages together in a [`Buffer`], which says what is in it.
-//! The device knows transport-lapi's public interface and never an adapter.
+//! The device uses MPI's words: rank, source, tag, context, envelope, request, status. It moves bytes; the layer
+//! above adds element types. A program that uses the device directly, as programs of mpjdev do, composes its messages
+//! in a [`Buffer`], which describes its contents. The device uses transport-lapi's public interface and never an
+//! adapter.
 
 #![deny(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! What ends when a rank is lost: the operations that need it, and no others.
+//! The loss of a rank ends the operations that need it, and no others.
 //!
 //! - LO1: an operation fails with an error that names the lost rank, once: a send to it, a receive or probe from it, and
 //!   in a context without members a receive from any source that is posted when the loss is noticed. In a context

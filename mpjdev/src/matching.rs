@@ -42,10 +42,10 @@ mod posted;
 #[cfg(test)]
 mod tests;
 
-/// Number that keeps the messages of one communicator apart from those of all others.
+/// Number that separates the messages of one communicator from those of all others.
 pub type ContextId = u32;
 
-/// What arrives with a message: everything that matching may look at.
+/// The envelope of a message: everything that matching uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Envelope {
     /// Communicator that the message was sent on.
@@ -56,7 +56,7 @@ pub struct Envelope {
     pub tag: i32,
 }
 
-/// What a receive or a probe asks for.
+/// The messages that a receive or a probe accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pattern {
     /// Communicator to receive on; there is no wildcard for it.
@@ -68,7 +68,7 @@ pub struct Pattern {
 }
 
 impl Pattern {
-    /// Whether a message with this envelope fits.
+    /// Returns whether a message with this envelope fits.
     #[inline]
     pub fn matches(&self, envelope: &Envelope) -> bool {
         self.context == envelope.context
@@ -77,8 +77,7 @@ impl Pattern {
     }
 }
 
-/// Names one early message of a [`Matcher`]. It goes stale when the message leaves, and then names
-/// nothing.
+/// Names one early message of a [`Matcher`]. When the message leaves, the ticket is stale and names nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct EarlyTicket {
     slot: u32,
@@ -113,12 +112,12 @@ pub struct Matcher<E> {
 }
 
 impl<E: Copy> Matcher<E> {
-    /// Both queues empty.
+    /// Makes a matcher with empty queues.
     pub fn new() -> Self {
         Self { posted: PostedQueue::new(), early: EarlyQueue::new() }
     }
 
-    /// Whether no early message waits.
+    /// Returns whether no early message waits.
     #[inline]
     pub fn is_early_empty(&self) -> bool {
         self.early.entries.is_empty()
@@ -133,7 +132,7 @@ impl<E: Copy> Matcher<E> {
         self.early.take(pattern)
     }
 
-    /// The earliest early message that fits `pattern`, left where it is (`MPI_Iprobe`).
+    /// Returns the earliest early message that fits `pattern`, without removing it (`MPI_Iprobe`).
     ///
     /// Takes `&mut self` because the first use of a class of wildcards fills its index.
     pub fn peek_early(&mut self, pattern: &Pattern) -> Option<(Envelope, &E)> {
@@ -143,13 +142,13 @@ impl<E: Copy> Matcher<E> {
         self.early.peek(pattern)
     }
 
-    /// The early message that `ticket` names, if it still waits.
+    /// Returns the early message that `ticket` names, if it still waits.
     pub fn early_mut(&mut self, ticket: EarlyTicket) -> Option<&mut E> {
         self.early.entries.get_mut(ticket).map(|(_, early)| early)
     }
 
-    /// Queues a receive behind all others. The caller has found no early message for it, and gives it
-    /// a number that no waiting receive has; memory is kept for the largest number.
+    /// Queues a receive after all others. The caller has found no early message for it, and gives it a number that no
+    /// waiting receive has. Memory is kept for the largest number.
     #[inline(always)]
     pub fn push_posted(&mut self, pattern: Pattern, number: u32) {
         self.posted.push(pattern, number);
@@ -161,13 +160,13 @@ impl<E: Copy> Matcher<E> {
         self.posted.take(envelope)
     }
 
-    /// Queues an arrived message behind all others. The caller has found no receive for it.
+    /// Queues an arrived message after all others. The caller has found no receive for it.
     #[inline]
     pub fn push_early(&mut self, envelope: Envelope, early: E) -> EarlyTicket {
         self.early.push(envelope, early)
     }
 
-    /// The pattern of the posted receive with this number, which still waits.
+    /// Returns the pattern of the posted receive with this number, which still waits.
     pub fn pattern_of(&self, number: u32) -> Option<Pattern> {
         self.posted.pattern_of(number)
     }
@@ -177,12 +176,12 @@ impl<E: Copy> Matcher<E> {
         self.posted.cancel(number)
     }
 
-    /// How many receives wait.
+    /// Returns the number of receives that wait.
     pub fn posted_len(&self) -> usize {
         self.posted.len()
     }
 
-    /// How many early messages wait.
+    /// Returns the number of early messages that wait.
     pub fn early_len(&self) -> usize {
         self.early.entries.len()
     }
@@ -193,13 +192,12 @@ impl<E: Copy> Matcher<E> {
         self.early.entries.bytes() + self.early.indexes.iter().map(Index::bytes).sum::<usize>()
     }
 
-    /// The waiting receives in the order they were posted. Sorts them: for reports, not for use
-    /// while messages flow.
+    /// Iterates over the waiting receives in the order they were posted. It sorts them, so it is for reports only.
     pub fn posted(&self) -> impl Iterator<Item = (Pattern, u32)> {
         self.posted.in_order().map(|(number, pattern)| (pattern, number))
     }
 
-    /// The waiting early messages in the order they arrived. Sorts them, as [`Matcher::posted`].
+    /// Iterates over the waiting early messages in the order they arrived. It sorts them, like [`Matcher::posted`].
     pub fn early(&self) -> impl Iterator<Item = (&Envelope, &E)> {
         self.early.entries.in_order().map(|(_, (envelope, early))| (envelope, early))
     }

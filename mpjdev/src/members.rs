@@ -1,9 +1,8 @@
-//! Who the members of a context are: the ranks that its operations need, all of them.
+//! The members of a context: all ranks that its operations need.
 //!
-//! A client registers the members of a context in which it runs collective operations, and takes them back when the
-//! context is not used any more. A context without members is one of messages between two ranks: its operations need
-//! their other end alone. What the loss of a member ends is in `loss.rs`; the launcher is told who the members are, for
-//! its reports.
+//! A client registers the members of a context in which it runs collective operations, and removes them when the
+//! context is no longer used. A context without members is for messages between two ranks: an operation there needs
+//! only its peer. `loss.rs` says what the loss of a member ends. The launcher gets the members for its reports.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -15,17 +14,17 @@ use transport_lapi::adapter::Adapter;
 use crate::device::Device;
 use crate::error::Error;
 
-/// The ranks that operations in a context need, all of them: those of a communicator, of an intercommunicator those of
-/// both sides. The device asks under its lock, so no method may call the device.
+/// All ranks that operations in a context need: those of a communicator, or of both sides of an intercommunicator.
+/// The device calls the methods under its lock, so they must not call the device.
 pub trait Members: Send + Sync {
-    /// Whether `rank` of the job is one of them.
+    /// Returns whether `rank` of the job is a member.
     fn contains(&self, rank: u32) -> bool;
 
-    /// All of them, as ranks of the job, in any order. Asked for reports.
+    /// Returns all members, as ranks of the job, in any order. Reports use it.
     fn ranks(&self) -> Vec<u32>;
 
-    /// What the program calls them (MPI_Comm_get_name, MPI-4.1 section 7.8); empty if it does not. Asked for reports,
-    /// which cut what is longer than 64 bytes.
+    /// Returns the name that the program gave them (MPI_Comm_get_name, MPI-4.1 section 7.8), or an empty one. Reports
+    /// use it, cut to 64 bytes.
     fn name(&self) -> String;
 }
 
@@ -66,9 +65,9 @@ impl fmt::Debug for Registry {
 }
 
 impl<A: Adapter> Device<A> {
-    /// Says who the members of `context` are, in place of what was said before. From now on its operations fail when
-    /// one of the members is lost, and do not when others are (LO1 of `loss.rs`). To be called before the first
-    /// operation in the context; every member calls it. Takes no part in the communication itself.
+    /// Sets the members of `context`. From now on its operations fail when a member is lost, and not when other ranks
+    /// are (LO1 of `loss.rs`). Every member calls it before the first operation in the context. It does not
+    /// communicate.
     ///
     /// # Errors
     /// [`Error::Finished`], what made the device unusable.
@@ -104,7 +103,8 @@ impl<A: Adapter> Device<A> {
         Ok(())
     }
 
-    /// The context has no members any more: nobody communicates in it. A device that has failed has forgotten them.
+    /// Removes the members of `context`, in which there is no further communication. A device that has failed has
+    /// removed them already.
     pub fn clear_members(&self, context: u32) {
         let Ok(mut session) = self.session() else { return };
         let before = session.state.losses.members.set(context, None);

@@ -1,5 +1,5 @@
-//! What threads wait for, what both queues hold, and who belongs to the communicators of both, in the words that the
-//! launcher reports.
+//! Descriptions for the launcher's reports: what threads wait for, the contents of both queues, and the members of
+//! their communicators.
 //!
 //! Called when a wait has lasted so long that its thread goes to sleep, and when the launcher asks.
 
@@ -22,9 +22,9 @@ use crate::state::State;
 const LOOKED_AT: usize = 1024;
 
 impl<A: Adapter> Device<A> {
-    /// From now on tells the launcher at the other end of `control` both queues of this rank whenever it
-    /// asks, as soon as a thread waits or polls; and tells it, in place of the other ranks, if this rank
-    /// does not go on.
+    /// Connects the device with the launcher at the other end of `control`. When the launcher asks, it gets both
+    /// queues of this rank, as soon as a thread waits or polls. If this rank gives up, the launcher learns it instead
+    /// of the other ranks.
     pub fn report_to(&self, control: Control) {
         let launcher = self.launcher.get_or_init(|| control).clone();
         let of_task = self.context.number();

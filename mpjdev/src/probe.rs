@@ -15,9 +15,8 @@ use crate::request::Request;
 use crate::state::State;
 use crate::status::Status;
 
-/// A message that a matched probe took out of the early-send queue (MPI_Message): only the holder
-/// can receive it, whatever other threads do. It must be received; until then its sender, if it
-/// waits for the match, goes on waiting.
+/// A message that a matched probe took out of the early-send queue (MPI_Message), so that only the holder can receive
+/// it. It must be received; until then a sender that waits for the match keeps waiting.
 #[derive(Debug)]
 #[must_use = "the message is out of the queue: nobody but the holder can receive it"]
 pub struct Message {
@@ -28,7 +27,7 @@ pub struct Message {
 }
 
 impl Message {
-    /// Source, tag and length.
+    /// Returns source, tag and length of the message.
     pub fn status(&self) -> Status {
         self.status
     }

@@ -11,7 +11,7 @@ use crate::error::Error;
 use crate::slab::Slab;
 use crate::status::Status;
 
-/// An operation that was started. Hand it to one of the wait or test calls of its device.
+/// An operation that was started. Pass it to one of the wait or test calls of its device.
 ///
 /// A request that is dropped keeps its buffer in use until the operation ends by itself: wait for it,
 /// cancel it, or [`crate::Device::detach`] it together with the buffer.
@@ -46,8 +46,8 @@ impl Request {
         Self { key, device, dest, tag, bytes }
     }
 
-    /// The outcome, if the operation was complete when it was started: then there is nothing to wait
-    /// for, and the buffer is not in use.
+    /// Returns the outcome if the operation was complete when it was started. Then there is nothing to wait for, and
+    /// the buffer is not in use.
     #[inline(always)]
     pub fn completed(&self) -> Option<Status> {
         let Self { key, dest, tag, bytes, .. } = *self;

@@ -1,4 +1,4 @@
-//! Which protocol carries a message: a table of size ranges, as PAMI selects algorithms.
+//! The table that chooses the protocol of a message by its size, as PAMI selects algorithms.
 //!
 //! The table has ascending upper bounds; the range of a message is the number of bounds that are
 //! smaller than its size (the bound itself belongs to its range). The last range has no bound. Beside
@@ -8,7 +8,7 @@ use transport_lapi::config::{
     BackendChoice, Circumstance, Protocol, RENDEZVOUS_FROM, Ranges, RangesError, Tuning,
 };
 
-/// Protocols by message size.
+/// A table of protocols by message size.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Table {
     ranges: Ranges<Protocol>,
@@ -17,7 +17,7 @@ pub struct Table {
 }
 
 impl Table {
-    /// A table of `bounds` (bytes, inclusive) and one protocol more.
+    /// Makes a table of `bounds` (bytes, inclusive) and one protocol more than bounds.
     ///
     /// # Errors
     /// [`RangesError`] if the counts do not fit or the bounds are not strictly ascending.
@@ -32,8 +32,7 @@ impl Table {
         Ranges::new(bounds, protocols).map(Self::from)
     }
 
-    /// This table, but messages of at least `bytes` bytes (at least 1) go by rendezvous under a
-    /// circumstance.
+    /// Adds an exception: messages of at least `bytes` bytes (at least 1) go by rendezvous under a circumstance.
     ///
     /// ```
     /// use mpjdev::{Circumstance::HugePages, Protocol::Eager, Table};
@@ -47,8 +46,8 @@ impl Table {
         self
     }
 
-    /// The table of a backend choice; where it is by size, that of the tuning. That of a forced backend
-    /// knows no exceptions.
+    /// Makes the table of a backend choice: for `auto`, the one of the tuning. The table of a forced backend has no
+    /// exceptions.
     pub fn of(choice: BackendChoice, tuning: &Tuning) -> Self {
         match choice {
             BackendChoice::Eager => Ranges::all(Protocol::Eager).into(),
@@ -59,8 +58,8 @@ impl Table {
         }
     }
 
-    /// From how many bytes on messages go by rendezvous, under which circumstance, whatever the ranges
-    /// say.
+    /// Returns the exceptions: the number of bytes from which on messages go by rendezvous under a circumstance,
+    /// whatever the ranges say.
     pub fn exceptions(&self) -> &[(usize, Circumstance)] {
         &self.exceptions
     }
@@ -78,19 +77,19 @@ impl Table {
         if is_exception { Protocol::Rendezvous } else { protocol }
     }
 
-    /// The protocol for a message of `len` bytes.
+    /// Returns the protocol for a message of `len` bytes, by the ranges.
     #[inline]
     pub fn protocol(&self, len: usize) -> Protocol {
         self.ranges.of(len)
     }
 
-    /// The ranges: upper bound (`None` for the last) and protocol.
+    /// Iterates over the ranges: upper bound (`None` for the last) and protocol.
     pub fn ranges(&self) -> impl Iterator<Item = (Option<usize>, Protocol)> {
         self.ranges.iter()
     }
 
-    /// The length below which every message goes eagerly under all circumstances; 0 if the shortest ones
-    /// do not.
+    /// Returns the length below which every message goes eagerly under all circumstances; 0 if the shortest ones do
+    /// not.
     pub fn eager_below(&self) -> usize {
         let rendezvous = self.ranges().position(|(_, protocol)| protocol == Protocol::Rendezvous);
         let below = match rendezvous {

@@ -1,4 +1,4 @@
-//! What the handlers of the device work on: queues, requests, credits, counters.
+//! The state that the handlers of the device change: queues, requests, credits, counters.
 //!
 //! - DS1: a number in the posted-receive queue is the slot of a posted receive in [`Requests`], and each
 //!   posted receive is there; leaving the queue and changing the receive happen in one handler or
@@ -20,7 +20,7 @@ use crate::request::{Matched, Operation, Requests, Taking, received};
 use crate::slab::Slab;
 use crate::stats::Stats;
 
-/// The state of one rank's device; opaque outside.
+/// The state of one rank's device, for its transport context; opaque outside.
 pub struct State {
     pub(crate) matcher: Matcher<u64>,
     pub(crate) requests: Requests,
@@ -144,7 +144,7 @@ impl State {
         self.post(outbox, rank, DONE, request);
     }
 
-    /// Sends a rank one word. Nothing is told a rank that is lost.
+    /// Sends a rank one word. A lost rank gets nothing.
     pub(crate) fn post(&mut self, outbox: &mut Outbox<Self>, rank: u32, handler: u8, value: u64) {
         if self.losses.contain(rank) {
             return;

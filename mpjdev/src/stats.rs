@@ -1,11 +1,11 @@
-//! Counters of what the protocols did: plain numbers, read at any time.
+//! Counters of the protocols: plain numbers, readable at any time.
 
 use std::iter::Sum;
 use std::ops::Add;
 
 use transport_lapi::bootstrap::control::{MessageCounts, ProtocolCounts};
 
-/// What one protocol did on this rank.
+/// Counters of one protocol on this rank.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ProtocolStats {
     /// Messages sent.
@@ -25,16 +25,15 @@ pub struct Stats {
     pub eager: ProtocolStats,
     /// The rendezvous backend.
     pub rendezvous: ProtocolStats,
-    /// Messages that were to go eagerly and went by rendezvous, since the receiver's early memory
-    /// was used up.
+    /// Messages that went by rendezvous instead of eagerly, since the receiver's early memory was used up.
     pub credit_fallbacks: u64,
     /// Messages received.
     pub received: u64,
-    /// Bytes held for early messages now.
+    /// Bytes of memory that early messages take now.
     pub early_bytes: u64,
-    /// Most bytes that were ever held for early messages at once.
+    /// The most bytes of memory that early messages ever took at once.
     pub early_bytes_peak: u64,
-    /// How often a thread has waited for the lock of the device, since another one had it.
+    /// Number of waits of a thread for the lock of the device, while another thread had it.
     pub contended: u64,
 }
 
@@ -73,7 +72,7 @@ impl From<ProtocolStats> for ProtocolCounts {
 }
 
 impl From<Stats> for MessageCounts {
-    /// What the launcher is told.
+    /// The counters in the form that the launcher gets.
     fn from(stats: Stats) -> Self {
         Self {
             eager: stats.eager.into(),

@@ -1,21 +1,21 @@
-//! What is known of a message that was received, probed or cancelled (MPI-4 section 3.2.5).
+//! The status of a message that was received, probed or cancelled (MPI-4 section 3.2.5).
 
-/// Who sent a message, under which tag, and how long it is.
+/// Source, tag and length of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Status {
-    /// Rank of the sender. For a send: the destination.
+    /// Rank of the sender; for a send, of the receiver.
     pub source: u32,
     /// Tag of the message.
     pub tag: i32,
     /// Length in bytes.
     pub bytes: usize,
-    /// Whether the receive was cancelled; the other fields then say nothing.
+    /// Whether the receive was cancelled; then the other fields have no meaning.
     pub cancelled: bool,
 }
 
 impl Status {
-    /// The status of an operation that was not cancelled. A client of the device makes one for an operation that it
-    /// ends itself ([`crate::Device::end`]).
+    /// Makes the status of an operation that was not cancelled. A client of the device needs it for an operation that
+    /// it ends itself ([`crate::Device::end`]).
     ///
     /// ```
     /// use mpjdev::Status;

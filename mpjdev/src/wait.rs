@@ -1,7 +1,7 @@
 //! Waiting for requests and testing them (MPI-4 section 3.7.3 and 3.7.5).
 //!
-//! The lists of the calls on several requests hold `Option<Request>`: a request that is complete is
-//! taken out of its place, and empty places are skipped, like MPI_REQUEST_NULL.
+//! Calls on several requests take a list of `Option<Request>`. They take a complete request out of its place, and
+//! skip empty places, like MPI_REQUEST_NULL.
 
 use transport_lapi::adapter::Adapter;
 use transport_lapi::bootstrap::board::{Call, Wait};
@@ -43,8 +43,8 @@ impl<A: Adapter> Device<A> {
         }
     }
 
-    /// Looks whether the operation is complete, and leaves the request as it is (MPI_Request_get_status, MPI-4
-    /// section 3.7.6): `None` if it is not. May be repeated, and the request is still to be waited for.
+    /// Returns the outcome if the operation is complete, and leaves the request unchanged (MPI_Request_get_status,
+    /// MPI-4 section 3.7.6). It may be repeated, and the request must still be waited for.
     ///
     /// # Errors
     /// [`Error::Request`] for a request of another device; what made the device unusable. An error of the operation

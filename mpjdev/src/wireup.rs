@@ -1,7 +1,8 @@
-//! Joining a job: the devices over the adapters that this process's environment calls for.
+//! Joins a job and makes its devices, over the adapters that this process's environment selects.
 //!
-//! A rank has a device for each of its contexts. Device `c` meets the messages of the others' devices `c` alone, and
-//! shares nothing with the rank's own ones but the memory for early messages: each has its part of the limit.
+//! A rank has a device for each of its contexts. Device `c` exchanges messages only with the devices `c` of other
+//! ranks. It shares nothing with the other devices of its own rank but the limit on early memory, of which each has
+//! its part.
 
 use transport_lapi::config::Settings;
 use transport_lapi::wireup::{self, Joined, WireupError};
@@ -14,16 +15,15 @@ pub use transport_lapi::wireup::Native;
 
 /// A rank that has joined its job.
 pub struct Job {
-    /// The devices: one for each of the rank's contexts, in order.
+    /// The devices, one for each of the rank's contexts, in order.
     pub devices: Vec<Device<Native>>,
     /// The line to the launcher, if one started this process.
     pub control: Option<Control>,
-    /// How Get reads memory, in words.
+    /// A text that says how Get reads memory.
     pub get_report: String,
 }
 
-/// Reads the settings and joins the job that the environment describes; blocks until all its ranks
-/// have come.
+/// Reads the settings and joins the job that the environment describes; blocks until all its ranks have joined.
 ///
 /// # Errors
 /// [`Error::Wireup`] for a setting that is not legal, a foreign launcher, or a segment that cannot
@@ -36,7 +36,7 @@ pub fn join() -> Result<Job, Error> {
     Ok(Job { devices: devices(contexts, &options)?, control, get_report })
 }
 
-/// A job whose ranks are threads of this process: for each rank, in order, the devices of its contexts.
+/// Makes a job whose ranks are threads of this process. Returns, for each rank in order, the devices of its contexts.
 ///
 /// # Errors
 /// [`Error::Wireup`] for a number of ranks, or of contexts, that is not possible.

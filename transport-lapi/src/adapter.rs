@@ -1,13 +1,12 @@
-//! The seam below the transport: what moves frames between tasks, and nothing else.
+//! The interface to adapters, which move frames between tasks and do nothing else.
 //!
-//! An adapter is called only by [`crate::Context`], which holds it under its lock. Adapters know
-//! nothing of handlers, counters or tags. Everything a peer wrote that comes up through
-//! [`Frame`] is a claim: the adapter has copied the head out of shared memory once, and hands the
-//! body up as [`ForeignBytes`], which can be copied but not borrowed as a slice.
+//! Only [`crate::Context`] calls an adapter, under its lock. Adapters know nothing of handlers, counters or tags. The
+//! contents of a [`Frame`] are untrusted: the adapter has copied the head out of shared memory once, and passes the
+//! body as [`ForeignBytes`], which can be copied but not borrowed as a slice.
 //!
-//! An adapter is a core, [`Adapter`], which every adapter has: it moves frames and has a bell to sleep on.
-//! What else it can do are capabilities, each a trait of its own for which the core is asked:
-//! [`OneSided`], [`SharedGets`], [`WaitBoard`]. What an adapter lacks, the transport builds from frames.
+//! Every adapter has the core, [`Adapter`]: it moves frames and has a bell to sleep on. Further capabilities are
+//! traits of their own, which the core returns if it has them: [`OneSided`], [`SharedGets`], [`WaitBoard`]. The
+//! transport builds missing ones from frames.
 //!
 //! The conformance suite in `tests/src/conformance/adapter.rs` checks this contract:
 //!
@@ -20,8 +19,8 @@
 //!   [`Post::Leaving`], as long as the sender polls.
 //! - A5: a task that announced on its [`Doorbell`] and then polled without finding anything is
 //!   woken by every frame that reaches it later.
-//! - A6: a task whose last `try_send` to a target answered [`Post::Full`] after it had announced is
-//!   woken when there is room: room is given back as the target polls.
+//! - A6: a task whose last `try_send` to a target returned [`Post::Full`] after it had announced is woken when there
+//!   is room: polls of the target free room.
 //! - A7: a shared get lasts from [`SharedGets::begin`] until [`SharedGets::advance`] answered
 //!   [`Advance::Complete`] or an error, or [`SharedGets::end`] that it has ended. Outside of that time
 //!   nobody writes into its region, and the target reads its own memory inside of [`SharedGets::help`] only.
@@ -49,7 +48,7 @@ use crate::region::{ForeignBytes, RecvPart, RecvRegion, RemoteRegion, SendRegion
 /// Number of a task in its job: `0..num_tasks`. MPI calls it the rank.
 pub type TaskId = u32;
 
-/// What an adapter can do; fixed for its lifetime, so callers choose protocols once.
+/// The capabilities of an adapter; fixed for its lifetime, so callers choose protocols once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Caps {
     /// Short name of the adapter, for reports: `threads`, `shm`.
@@ -73,7 +72,7 @@ pub enum GetKind {
     CrossMemoryAttach,
 }
 
-/// Answer of [`Adapter::try_send`]: full is a value, not an error.
+/// Result of [`Adapter::try_send`]: full is a value, not an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
 pub enum Post {
@@ -86,15 +85,15 @@ pub enum Post {
     Full,
 }
 
-/// Names an operation of its caller, which an event reports later. A value of the caller's choice.
+/// Names an operation whose end an event reports later. The caller chooses the value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Ticket(pub u32);
 
-/// Answer of [`OneSided::get`].
+/// Result of [`OneSided::get`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
 pub enum Transfer {
-    /// The bytes are there.
+    /// The bytes have arrived.
     Done,
     /// They are under way: [`Events::got`] tells when they are there (A9).
     Started,
@@ -102,7 +101,7 @@ pub enum Transfer {
     Full,
 }
 
-/// Answer of [`SharedGets::begin`].
+/// Result of [`SharedGets::begin`].
 #[derive(Debug)]
 #[must_use]
 pub enum Begun {
@@ -114,14 +113,14 @@ pub enum Begun {
     Alone(RecvRegion),
 }
 
-/// Answer of [`SharedGets::advance`].
+/// Result of [`SharedGets::advance`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
 pub enum Advance {
     /// A slice was copied.
     Copied,
-    /// Nothing is left to do here, but the target is still copying: what is left of the get, or the slice
-    /// that a get which has failed has to wait for.
+    /// Nothing is left to do here, but the target is still copying: the rest of the get, or the slice that a failed
+    /// get must wait for.
     Waiting,
     /// All bytes are there.
     Complete,
@@ -130,16 +129,16 @@ pub enum Advance {
 /// One frame as it arrives.
 #[derive(Debug)]
 pub struct Frame<'a> {
-    /// Who sent it. The adapter vouches for this: it is the ring that it came through.
+    /// The sender. It is certain, since it follows from the ring that the frame came through.
     pub origin: TaskId,
-    /// The head, already copied out of shared memory; contents are the peer's claim.
+    /// The head, already copied out of shared memory; its contents are untrusted.
     pub head: &'a [u8],
     /// The body, still where the peer wrote it.
     pub body: ForeignBytes<'a>,
 }
 
-/// What takes in what [`Adapter::poll`] delivers. Closures over frames are such takers too, for adapters that
-/// report nothing else.
+/// Receives the frames and events that [`Adapter::poll`] delivers. Closures over frames implement it, for adapters
+/// that report nothing else.
 pub trait Events {
     /// Takes in one frame.
     fn frame(&mut self, frame: Frame<'_>);
@@ -172,7 +171,7 @@ impl<F: FnMut(Frame<'_>)> Events for F {
 /// Length of a short head: that of the frames that most messages are.
 pub const SHORT_HEAD: usize = 16;
 
-/// Why an adapter refused.
+/// The reason why an adapter failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AdapterError {
@@ -253,8 +252,7 @@ pub enum AdapterError {
 }
 
 impl AdapterError {
-    /// What to change after this refusal of the system, where the answer is always the same; empty or
-    /// beginning with `;`.
+    /// Returns advice for an error of the system that always has the same remedy; empty, or beginning with `;`.
     pub fn remedy(refusal: &std::io::Error) -> &'static str {
         match refusal.raw_os_error().map(Errno::from_raw_os_error) {
             Some(Errno::MFILE) => {
@@ -293,19 +291,19 @@ impl AdapterError {
 /// ```
 #[allow(unsafe_code, reason = "what an implementation promises, no compiler can check")]
 pub unsafe trait Adapter: Send + 'static {
-    /// What this adapter can do.
+    /// Returns the capabilities of this adapter.
     fn caps(&self) -> Caps;
 
-    /// This task's number.
+    /// Returns this task's number.
     fn task(&self) -> TaskId;
 
-    /// Which of the task's contexts this is. Its frames come from, and go to, the contexts of the same number
-    /// alone: what carries them is the address, so none is in a frame.
+    /// Returns the number of this context. Frames travel only between contexts of the same number, so a frame does
+    /// not contain it.
     fn context(&self) -> usize {
         0
     }
 
-    /// How many tasks the job has.
+    /// Returns the number of tasks of the job.
     fn num_tasks(&self) -> usize;
 
     /// Offers one frame to `target` (which may be this task itself): `head`, at most
@@ -330,43 +328,44 @@ pub unsafe trait Adapter: Send + 'static {
         events: &mut E,
     ) -> Result<usize, AdapterError>;
 
-    /// A thread waits, and some polls have found nothing: what the next frame will be read from may be asked for, so
-    /// that it is here sooner.
+    /// Prefetches the memory of the next frame. A thread that waits calls it after some polls without success.
     fn fetch_awaited(&self) {}
 
-    /// This task gives up: what it has exposed may change from now on, and no get of it succeeds any more (A8).
-    /// Begins nothing new, and drops what is under way, but for frames that were taken (A4). Answers whether no memory of this task is read or
-    /// written any more; `false` means not yet, and the caller asks again.
+    /// Withdraws this task: its exposed memory may change from now on, and no get of it succeeds any more (A8). It
+    /// begins nothing new, and drops everything under way but frames that were taken (A4). Returns whether no memory
+    /// of this task is read or written any more; on `false` the caller asks again.
     #[must_use]
     fn withdraw(&mut self) -> bool;
 
-    /// The handle on which threads of this task sleep, and which peers ring.
+    /// Returns the bell on which threads of this task sleep, and which peers ring.
     fn doorbell(&self) -> Arc<dyn Doorbell>;
 
-    /// Changes whenever a task is declared lost, and is 0 before. Cheap enough for a spin loop's slow turn.
+    /// Returns a number that is 0 at first and changes whenever a task is declared lost. It is cheap enough for a
+    /// spin loop's slow turn.
     fn losses(&self) -> usize;
 
-    /// Whether `task` was declared lost.
+    /// Returns whether `task` was declared lost.
     fn is_lost(&self, task: TaskId) -> bool;
 
-    /// Whether long bodies for `target` are stored past the caches, as far as the adapter knows by now: a
-    /// hint for who chooses how to send a long message. May change from call to call.
+    /// Returns whether long bodies for `target` are stored past the caches, as far as the adapter knows: a hint for
+    /// the choice of a protocol. It may change from call to call.
     fn stores_past_caches(&mut self, target: TaskId) -> bool {
         let _ = target;
         false
     }
 
-    /// Reading other tasks' memory, if the adapter can. The same answer for its lifetime, here and below.
+    /// Returns the capability to read other tasks' memory, if the adapter has it. The result never changes, here and
+    /// below.
     fn one_sided(&mut self) -> Option<&mut dyn OneSided> {
         None
     }
 
-    /// Gets that both of their ends carry out, if the adapter can share any.
+    /// Returns the capability to share gets between both ends, if the adapter has it.
     fn shared_gets(&mut self) -> Option<&mut dyn SharedGets> {
         None
     }
 
-    /// Where waits are published, if somebody watches.
+    /// Returns the board on which waits are published, if there is one.
     fn wait_board(&self) -> Option<Arc<dyn WaitBoard>> {
         None
     }
@@ -374,7 +373,7 @@ pub unsafe trait Adapter: Send + 'static {
 
 /// The capability to read another task's memory without its help.
 pub trait OneSided {
-    /// How it is done.
+    /// Returns how the memory is read.
     fn kind(&mut self) -> GetKind;
 
     /// Makes `region` readable for the other tasks' [`OneSided::get`] under `key`, until
@@ -431,8 +430,8 @@ pub trait SharedGets {
     fn help(&mut self, origin: TaskId, number: u32, from: SendRegion) -> bool;
 }
 
-/// Where the threads of one task sleep until a frame comes, or until a thread of the same task
-/// completes something for another one. An event count: announce, look once more, sleep.
+/// The bell on which threads of one task sleep until a frame arrives, or until another thread of the task completes
+/// something for them. It is an event count: announce, look once more, sleep.
 pub trait Doorbell: Send + Sync {
     /// Says that a thread is about to sleep, and returns the ticket to sleep with. After this call
     /// the thread must look once more for work, then call [`Doorbell::sleep`] or
@@ -443,7 +442,7 @@ pub trait Doorbell: Send + Sync {
     /// it has rung. Spurious returns are allowed.
     fn sleep(&self, ticket: u32, timeout: Option<Duration>) -> bool;
 
-    /// Takes an announcement back without sleeping.
+    /// Cancels an announcement without sleeping.
     fn retract(&self);
 
     /// Wakes every thread that sleeps or is about to. Costs one load when none does.
@@ -460,7 +459,7 @@ pub trait Doorbell: Send + Sync {
     fn declare_lost(&self);
 }
 
-/// The capability to tell whoever watches over the job what this task's threads wait for.
+/// The capability to publish what this task's threads wait for, for the watcher of the job.
 pub trait WaitBoard: Send + Sync {
     /// Publishes what a thread waits for, at a place that no other thread of the task has, for whoever
     /// asks why nothing moves. One thread at a time publishes and withdraws; nothing is published at a place
@@ -473,15 +472,15 @@ pub trait WaitBoard: Send + Sync {
     /// Takes back what was published at `place`.
     fn withdraw(&self, place: usize);
 
-    /// How often somebody outside has asked for this task's queues.
+    /// Returns how often the watcher has asked for this task's queues.
     fn inquiries(&self) -> u32;
 
-    /// Whether somebody outside has found that it is in vain for this task to wait for the others at its
-    /// end.
+    /// Returns whether the watcher has found that this task waits for the others at its end without success, and has
+    /// released it.
     fn is_dismissed(&self) -> bool;
 }
 
-/// How a thread stands in a wait that is published.
+/// The state of a thread in a published wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Standing {
     /// It sleeps on the bell, after it has looked for work and found none.
@@ -491,6 +490,6 @@ pub enum Standing {
     },
     /// It polls, and never sleeps.
     Awake,
-    /// The wait has ended by an error; this is what it was.
+    /// The wait has ended with an error; the published wait is the one that failed.
     Failed,
 }

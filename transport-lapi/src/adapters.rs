@@ -1,4 +1,4 @@
-//! The adapters: what moves frames between the tasks of a job.
+//! The adapters, which move frames between the tasks of a job.
 //!
 //! | adapter | tasks are | memory | one-sided read |
 //! |---|---|---|---|

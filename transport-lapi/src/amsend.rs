@@ -1,4 +1,4 @@
-//! LAPI_Amsend: checks, the one-frame fast path, and the pieces that a long message is cut into.
+//! LAPI_Amsend: checks, the fast path of one frame, and the pieces of long messages.
 //!
 //! A message whose frame the adapter takes at once costs one encode and one `try_send`. Everything
 //! else becomes an [`Outgoing`] in the lane of its target. A lane is a FIFO, and a frame is offered
@@ -23,11 +23,11 @@ pub struct Amsend<'a, S> {
     pub target: TaskId,
     /// Index of the header handler in the target's table.
     pub handler: u8,
-    /// User header: a multiple of 8 bytes, at most [`crate::Query::MaxUhdrSz`]; copied.
+    /// User header, which is copied: a multiple of 8 bytes, at most [`crate::Query::MaxUhdrSz`].
     pub uhdr: &'a [u8],
-    /// The bulk; not copied, see [`Sent`].
+    /// The data; not copied, see [`Sent`].
     pub udata: Source,
-    /// What happens when the origin's buffer is reusable: LAPI's `org_cntr` or send completion handler.
+    /// The action when the origin's buffer is reusable: LAPI's `org_cntr` or send completion handler.
     pub on_origin: Next<S>,
     /// Counter *of the target* that goes up when the message is complete there.
     pub tgt_cntr: Option<CounterId>,
@@ -36,7 +36,7 @@ pub struct Amsend<'a, S> {
 }
 
 impl<'a, S> Amsend<'a, S> {
-    /// A message without counters.
+    /// Makes the parameters of a message without counters.
     #[inline]
     pub fn new(target: TaskId, handler: u8, uhdr: &'a [u8], udata: impl Into<Source>) -> Self {
         let (udata, on_origin) = (udata.into(), Next::Nothing);

@@ -1,4 +1,4 @@
-//! What a message body is made of, and where one lands.
+//! Sources and sinks of message bodies.
 //!
 //! A [`Source`] or a [`Sink`] is one span of memory, which is the common and fast case, or a layout: anything
 //! that can copy a part of its bytes, from any offset on, out of its memory or into it. Frames, the bulk area
@@ -13,25 +13,25 @@ use std::sync::Arc;
 
 use crate::region::{ForeignBytes, RecvPart, RecvRegion, SendRegion};
 
-/// A layout to be read: the bytes of a message, wherever they lie.
+/// A layout to read from: it packs the bytes of a message, wherever they lie.
 pub trait Pack: Send + Sync {
-    /// How many bytes there are.
+    /// Returns the number of bytes.
     fn size(&self) -> usize;
 
     /// Copies the bytes from `offset` on into `into`, and fills it. Callers ask for no more than there are.
     fn pack(&self, offset: usize, into: RecvPart<'_>);
 }
 
-/// A layout to be written: where the bytes of a message go.
+/// A layout to write to: it unpacks the bytes of a message to their places.
 pub trait Unpack: Send + Sync {
-    /// How many bytes fit.
+    /// Returns the number of bytes that fit.
     fn size(&self) -> usize;
 
     /// Copies `from` to the bytes from `offset` on. Callers give no more than fit.
     fn unpack(&mut self, offset: usize, from: ForeignBytes<'_>);
 }
 
-/// The bytes of a message.
+/// The source of a message: the bytes to send.
 #[derive(Clone)]
 pub enum Source {
     /// They lie together.
@@ -44,7 +44,7 @@ impl Source {
     /// No bytes.
     pub const EMPTY: Self = Self::Span(SendRegion::EMPTY);
 
-    /// Length in bytes.
+    /// Returns the length in bytes.
     #[inline(always)]
     pub fn len(&self) -> usize {
         match self {
@@ -53,19 +53,19 @@ impl Source {
         }
     }
 
-    /// Whether there are no bytes.
+    /// Returns whether there are no bytes.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Whether this is a null address with a length: LAPI's ORG_ADDR_NULL.
+    /// Returns whether this is a null address with a length: LAPI's ORG_ADDR_NULL.
     #[inline(always)]
     pub fn is_null(&self) -> bool {
         matches!(self, Self::Span(region) if region.is_null())
     }
 
-    /// The span, if it is one.
+    /// Returns the span, if the source is one.
     #[inline(always)]
     pub fn span(&self) -> Option<SendRegion> {
         match self {
@@ -74,7 +74,7 @@ impl Source {
         }
     }
 
-    /// The part `offset..offset + len`, which lies inside.
+    /// Returns the part `offset..offset + len`, which lies inside.
     #[inline(always)]
     pub fn piece(&self, offset: usize, len: usize) -> Piece<'_> {
         match self {
@@ -162,7 +162,7 @@ impl Piece<'_> {
     /// No bytes.
     pub const EMPTY: Self = Self::Span(SendRegion::EMPTY);
 
-    /// Length in bytes.
+    /// Returns the length in bytes.
     #[inline(always)]
     pub fn len(&self) -> usize {
         match *self {
@@ -171,7 +171,7 @@ impl Piece<'_> {
         }
     }
 
-    /// Whether there are no bytes.
+    /// Returns whether there are no bytes.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -208,7 +208,7 @@ impl Piece<'_> {
     }
 }
 
-/// Where a message lands.
+/// The destination of a message.
 pub enum Sink {
     /// In one place.
     Span(RecvRegion),
@@ -225,13 +225,13 @@ impl Sink {
     /// No bytes.
     pub const EMPTY: Self = Self::Span(RecvRegion::EMPTY);
 
-    /// Where `layout` says.
+    /// Makes a sink whose places `layout` determines.
     pub fn layout(layout: impl Unpack + 'static) -> Self {
         let len = layout.size();
         Self::Layout { layout: Box::new(layout), len }
     }
 
-    /// Length in bytes.
+    /// Returns the length in bytes.
     #[inline(always)]
     pub fn len(&self) -> usize {
         match self {
@@ -240,24 +240,24 @@ impl Sink {
         }
     }
 
-    /// Whether there are no bytes.
+    /// Returns whether there are no bytes.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Whether this is a null address with a length.
+    /// Returns whether this is a null address with a length.
     pub fn is_null(&self) -> bool {
         matches!(self, Self::Span(region) if region.is_null())
     }
 
-    /// Leaves nothing here and gives what was here.
+    /// Replaces the sink by an empty one and returns it.
     #[inline]
     pub fn take(&mut self) -> Self {
         std::mem::replace(self, Self::EMPTY)
     }
 
-    /// The first `len` bytes, or all if it is shorter.
+    /// Shortens the sink to its first `len` bytes.
     #[inline]
     pub fn truncated(self, len: usize) -> Self {
         match self {
@@ -298,8 +298,7 @@ impl std::fmt::Debug for Sink {
     }
 }
 
-/// Spans one behind the other, as LAPI's vectors and writev have them: `R` is [`SendRegion`] for a source,
-/// [`RecvRegion`] for a sink.
+/// A list of spans, as in LAPI's vectors and writev: `R` is [`SendRegion`] for a source, [`RecvRegion`] for a sink.
 ///
 /// This is no [`Layout`](crate::Layout): a layout is made once and knows displacements in one memory, while every
 /// span is a memory of its own that one message borrows. No pointer may reach from one to another.
@@ -329,7 +328,7 @@ impl<R> Spans<R> {
 }
 
 impl Spans<SendRegion> {
-    /// The bytes of these spans; `None` if one of them is at no address and not empty.
+    /// Makes a source of these spans; `None` if one of them has a null address and is not empty.
     pub fn to_send(spans: impl IntoIterator<Item = SendRegion>) -> Option<Source> {
         let spans = Self::new(spans, SendRegion::len);
         let is_null = spans.spans.iter().any(|(_, span)| span.is_null());
@@ -338,7 +337,7 @@ impl Spans<SendRegion> {
 }
 
 impl Spans<RecvRegion> {
-    /// These spans; `None` if one of them is at no address and not empty.
+    /// Makes a sink of these spans; `None` if one of them has a null address and is not empty.
     pub fn to_receive(spans: impl IntoIterator<Item = RecvRegion>) -> Option<Sink> {
         let spans = Self::new(spans, RecvRegion::len);
         let is_null = spans.spans.iter().any(|(_, span)| span.is_null());

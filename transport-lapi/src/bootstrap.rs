@@ -28,12 +28,12 @@ use crate::config::{self, ForeignLauncher, JobVariables, Settings, Tuning};
 
 pub use control::Control;
 
-/// How this process was started.
+/// The way in which this process was started.
 #[derive(Debug)]
 pub enum Start {
-    /// By `mpjrun`, as one rank of a job.
+    /// `mpjrun` started it, as one rank of a job.
     Launched(Box<Membership>),
-    /// Alone: it is a job of one rank.
+    /// It was started alone, and is a job of one rank.
     Singleton,
 }
 
@@ -56,7 +56,7 @@ pub struct Membership {
     pub tuning: Tuning,
 }
 
-/// Why a process could not find its job.
+/// The reason why a process could not find its job.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BootstrapError {
@@ -143,8 +143,8 @@ pub fn detect(settings: &Settings) -> Result<Start, BootstrapError> {
     Ok(Start::Launched(Box::new(place)))
 }
 
-/// Takes the descriptors of `place`, unless they have been `taken` (BS2). A refusal leaves them where
-/// they are, so that another call is told the same cause.
+/// Takes the descriptors of `place`, unless they have been `taken` (BS2). A refusal leaves them where they are, so
+/// that another call fails with the same cause.
 fn take_once(taken: &AtomicBool, place: &RankPlace) -> Result<(OwnedFd, OwnedFd), BootstrapError> {
     if taken.swap(true, Ordering::SeqCst) {
         return Err(BootstrapError::AlreadyTaken);
@@ -154,16 +154,17 @@ fn take_once(taken: &AtomicBool, place: &RankPlace) -> Result<(OwnedFd, OwnedFd)
     descriptors
 }
 
-/// Keeps the descriptors of this process's job from what it starts, if it is a rank that has not taken
-/// them: what it starts may be of a job of its own.
+/// Makes the job's descriptors close-on-exec, if this process is a rank that has not taken them, since a program that
+/// it starts may belong to a job of its own.
 pub fn withhold_descriptors() {
     if let Ok(place) = RankPlace::parse(&JobVariables::from_env()) {
         inherit::withhold(place.segment, place.control);
     }
 }
 
-/// The environment of rank `task` of the job called `job`, whose tasks have so many `contexts` and whose inherited
-/// descriptors are `segment` and `control`; its tuned values are the same on every rank. See [`spawn::prepare`] for passing the descriptors themselves.
+/// Returns the environment of rank `task` of the job called `job`, whose tasks have `contexts` contexts and whose
+/// inherited descriptors are `segment` and `control`. Its tuned values are the same on every rank. [`spawn::prepare`]
+/// passes the descriptors themselves.
 pub fn rank_environment(
     task: TaskId,
     num_tasks: usize,
@@ -185,8 +186,7 @@ pub fn rank_environment(
     ]
 }
 
-/// Nanoseconds of the clock that launcher and ranks share, so that the order of failures in
-/// different processes can be told.
+/// Returns the nanoseconds of the clock that launcher and ranks share, which orders failures in different processes.
 pub fn monotonic_nanos() -> u64 {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
     let seconds = u64::try_from(now.tv_sec).unwrap_or(0);

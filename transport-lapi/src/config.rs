@@ -91,18 +91,17 @@ pub(crate) const CTRL_FD: &str = "MPJ_CTRL_FD";
 /// The tuned values of the job as one word, set by the launcher.
 pub(crate) const TUNED: &str = "MPJ_TUNED";
 
-/// Everything that the launcher sets for a rank. What a rank starts that is no rank of its job does
-/// without them.
+/// All variables that the launcher sets for a rank. Programs that a rank starts outside of its job do not get them.
 pub const JOB_VARIABLES: [&str; 8] =
     [RANK, SIZE, LOCAL_RANK, CONTEXTS, JOB, SHM_FD, CTRL_FD, TUNED];
 /// Which test of several ranks a process was started for, and by which process: set by a test for its
 /// launcher, and so for its ranks.
 pub const TEST: &str = "MPJ_TEST";
 
-/// What the names of this project's variables begin with.
+/// The prefix of this project's variables.
 pub const PREFIX: &str = "MPJ_";
-/// Variables that nobody has to be told about: those that make the project's own tests longer or
-/// repeat them, and the folder of MPJ Express.
+/// Known variables that are no settings for users: those that make the project's own tests longer or repeat them, and
+/// the folder of MPJ Express.
 const NO_SETTINGS: [&str; 7] = [
     "MPJ_FAULT_ROUNDS",
     "MPJ_FAULT_SEED",
@@ -113,7 +112,7 @@ const NO_SETTINGS: [&str; 7] = [
     "MPJ_HOME",
 ];
 
-/// Whether a variable is called as those of this project are, and is none of them.
+/// Returns whether a variable has this project's prefix but is none of its variables.
 pub fn is_unknown(name: &str) -> bool {
     let is_known = SETTINGS.iter().any(|row| row.name == name)
         || JOB_VARIABLES.contains(&name)
@@ -128,7 +127,7 @@ pub fn inherited_names() -> impl Iterator<Item = OsString> {
     std::env::vars_os().filter(|(_, value)| !value.is_empty()).map(|(name, _)| name)
 }
 
-/// Whether a launcher started this process as a rank.
+/// Returns whether a launcher started this process as a rank.
 pub fn is_rank() -> bool {
     inherited(CTRL_FD).is_some()
 }
@@ -201,7 +200,7 @@ impl Keyword for WaitMode {
         &[("spin", Self::Spin), ("adaptive", Self::Adaptive), ("block", Self::Block)];
 }
 
-/// `MPJ_TUNING`: where the launcher finds the tuned values.
+/// `MPJ_TUNING`: the place of the tuned values.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum TuningSource {
     /// The file of the user, if it is there.
@@ -273,7 +272,7 @@ impl Default for Settings {
     }
 }
 
-/// Why the settings were refused.
+/// The reason why the settings were refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConfigError {

@@ -1,8 +1,8 @@
-//! A context: one task's window on the job. It is a lock around a [`Session`], and the calls that wait.
+//! A context: one task's access to the job. It consists of a lock around a [`Session`], and the calls that wait.
 //!
-//! What a task knows of the job is in the session: its adapter, what it has under way, its client's state. One thread
-//! at a time has it. A call that does not wait takes the lock, does its work and gives the lock back. A call that
-//! waits makes progress in turns until what it waits for is there ([`Context::wait_from`]):
+//! The session contains the task's adapter, its operations under way and its client's state. One thread at a time has
+//! it. A call that does not wait takes the lock, does its work and releases the lock. A call that waits makes
+//! progress in turns until its event has happened ([`Context::wait_from`]):
 //!
 //! 1. *Poll*: take in what has arrived, and look. Most waits end here.
 //! 2. *Yield*: the same, and now and then give the processor to another thread, and act on tasks that were lost.
@@ -19,14 +19,14 @@
 //!   it took in may be what they wait for.
 //! - C4: nobody waits with the lock held: what has to be waited for is looked at again and again, and the
 //!   lock is free in between. Only the drop of a context, which nobody else has, waits.
-//! - C5: a context that has failed is terminated before the error is told. A wait that finds it terminated
-//!   returns when no peer writes into memory of this task any more, and who meets that otherwise calls
-//!   [`Context::settle`]: so the task's buffers are free.
+//! - C5: a context that has failed is terminated before the error is reported. A wait that finds it terminated
+//!   returns only when no peer writes into memory of this task any more; other callers that find it so call
+//!   [`Context::settle`]. So the task's buffers are free.
 //! - C6: continuations (H4 of [`crate::handler`]) run with the lock free, one at a time in each thread, each taken
 //!   from the queue before it runs. The wait that runs one has nothing published meanwhile (AW1), and looks
 //!   afterwards whether the context was terminated.
-//! - C7: a handler that calls the context of its own dispatcher is told so instead of waiting for a
-//!   lock that its own thread holds (X5 of [`crate::lock`]).
+//! - C7: a handler that calls the context of its own dispatcher gets an error, instead of waiting for a lock that its
+//!   own thread holds (X5 of [`crate::lock`]).
 
 use std::ops::{Deref, DerefMut};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -87,8 +87,8 @@ impl<'a, A: Adapter, S> SessionGuard<'a, A, S> {
         if session.terminated { Err(LapiError::HndlInvalid) } else { Ok(Self(session)) }
     }
 
-    /// Gives up everything that is under way and terminates the context. After a failure, this and
-    /// [`Context::settle`] make the buffers of unfinished operations safe to free (C5).
+    /// Abandons everything under way and terminates the context. After a failure, this and [`Context::settle`] make
+    /// the buffers of unfinished operations safe to free (C5).
     pub fn abandon(mut self) {
         self.give_up();
     }
@@ -108,7 +108,7 @@ impl<'a, A: Adapter, S> SessionGuard<'a, A, S> {
     }
 }
 
-/// How a context behaves.
+/// Options of a context.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
     /// How many processors the tasks of the job share; those that this process may use if not given.
@@ -119,7 +119,7 @@ pub struct Options {
     pub tuning: Tuning,
 }
 
-/// One task's window on the job; LAPI calls it a handle. Shared by all threads of the task.
+/// One task's access to the job, shared by all its threads; LAPI calls it a handle.
 ///
 /// `S` is the client's state, which header and completion handlers get.
 pub struct Context<A: Adapter, S> {
@@ -136,7 +136,7 @@ pub struct Context<A: Adapter, S> {
 type Answer<A, S> = Box<dyn Fn(&Session<A, S>) -> Box<dyn FnOnce()> + Send + Sync>;
 
 impl<A: Adapter, S> Context<A, S> {
-    /// Opens the window (LAPI_Init). The adapter is already connected to its peers.
+    /// Makes a context over an adapter that is already connected to its peers (LAPI_Init).
     pub fn init(mut adapter: A, state: S, options: Options) -> Self {
         let (task, number, num_tasks) = (adapter.task(), adapter.context(), adapter.num_tasks());
         let (bell, board) = (adapter.doorbell(), adapter.wait_board());
@@ -164,37 +164,37 @@ impl<A: Adapter, S> Context<A, S> {
         Self { session, bell, pace, task, number, num_tasks, inquiry }
     }
 
-    /// This task's number.
+    /// Returns this task's number.
     #[inline]
     pub fn task(&self) -> TaskId {
         self.task
     }
 
-    /// Which of the task's contexts this is: it talks to those of the same number.
+    /// Returns the number of this context; it communicates with contexts of the same number.
     pub fn number(&self) -> usize {
         self.number
     }
 
-    /// How many tasks the job has.
+    /// Returns the number of tasks of the job.
     #[inline]
     pub fn num_tasks(&self) -> usize {
         self.num_tasks
     }
 
-    /// How often a thread that wanted the session has waited for another one that had it.
+    /// Returns how often a thread has waited for the session while another thread had it.
     pub fn contended(&self) -> u64 {
         self.session.contended()
     }
 
-    /// Whether this process is a fork of the one that opened the window: then every call that communicates
-    /// fails with [`LapiError::Forked`], and nothing of the job is touched when the context is dropped.
+    /// Returns whether this process is a fork of the one that made the context. In a fork every call that
+    /// communicates fails with [`LapiError::Forked`], and dropping the context touches nothing of the job.
     #[inline]
     pub fn is_fork(&self) -> bool {
         self.session.is_fork()
     }
 
-    /// Takes the lock. Calls on the session never block, so it is held shortly. A thread that uses
-    /// the context alone pays hardly anything for the lock.
+    /// Takes the lock. Calls on the session never block, so it is held only briefly. A thread that uses the context
+    /// alone pays hardly anything for the lock.
     ///
     /// # Errors
     /// [`LapiError::HndlInvalid`] after [`Context::term`]; [`LapiError::InHandler`] from inside a
@@ -305,7 +305,8 @@ impl<A: Adapter, S> Context<A, S> {
         self.run_continuations(&mut session);
     }
 
-    /// Runs the continuations that are due (C6). The lock is given away: the context may be terminated afterwards.
+    /// Runs the continuations that are due (C6). It releases the lock meanwhile, so the context may be terminated
+    /// afterwards.
     fn run_continuations(&self, session: &mut SessionGuard<'_, A, S>) {
         // Not those that these add, so that a wait looks in between whether what it waits for is there.
         for _ in 0..session.engine.outbox.continuations.len() {
@@ -320,7 +321,7 @@ impl<A: Adapter, S> Context<A, S> {
         }
     }
 
-    /// Answers if somebody has asked. The lock is given away: the context may be terminated afterwards.
+    /// Answers if somebody has asked. It releases the lock meanwhile, so the context may be terminated afterwards.
     fn answer(&self, session: &mut SessionGuard<'_, A, S>) {
         let asked = session.inquiries();
         if asked != session.answered {
@@ -356,8 +357,8 @@ impl<A: Adapter, S> Context<A, S> {
         outcome
     }
 
-    /// The context may be terminated whenever the lock was given away; what is posted must not be
-    /// touched then, so no round is made before that was looked at.
+    /// The context may be terminated whenever the lock was released. Posted waits must not be touched then, so this
+    /// is checked before each round.
     fn wait_noticed<W: Awaited<A, S>>(
         &self,
         mut idle: u32,
@@ -488,7 +489,7 @@ impl<A: Adapter, S> Context<A, S> {
 /// Acts on losses. Answers whether something was done by that.
 ///
 /// # Errors
-/// That the wait is in vain.
+/// The wait cannot succeed.
 fn notice_losses<A: Adapter, S, W: Awaited<A, S>>(
     session: &mut Session<A, S>,
     awaited: &W,

@@ -5,7 +5,7 @@
 
 use crate::error::LapiError;
 
-/// Names a counter of one task.
+/// The name of a counter of one task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct CounterId(pub u32);
 

@@ -1,4 +1,4 @@
-//! Why a call was refused, in LAPI's names and under LAPI's conditions.
+//! Errors of the transport, with LAPI's names and conditions.
 //!
 //! Synchronous errors come from the call that was wrong. Asynchronous ones (LAPI hands them to the
 //! error handler) come from [`crate::Session::progress`] and the calls that run it.
@@ -6,7 +6,7 @@
 use crate::adapter::{AdapterError, TaskId};
 use crate::wire::WireError;
 
-/// Why a transport call was refused. The LAPI name of each condition stands in its description.
+/// The reason why a transport call failed. Each description names LAPI's condition.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LapiError {
@@ -107,7 +107,7 @@ pub enum LapiError {
     /// The completion thread could not be started.
     #[error("cannot start the completion thread: {0}")]
     CompletionThread(#[source] std::io::Error),
-    /// A peer sent something that the protocol does not allow.
+    /// A peer broke the protocol.
     #[error("rank {origin} broke the protocol: {violation}")]
     Peer {
         /// Who sent it.
@@ -120,7 +120,7 @@ pub enum LapiError {
     Adapter(#[from] AdapterError),
 }
 
-/// What a peer did that the protocol does not allow; one variant each, each provoked by a test.
+/// A violation of the protocol by a peer: one variant for each, and a test for each variant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Violation {

@@ -5,8 +5,8 @@
 //! - *Direct*: where the adapter reads another task's memory itself ([`OneSided`]), progress reads slice after
 //!   slice, so that a long get does not keep the task from its other messages.
 //! - *Shared*: a long direct one, where the adapter can share it ([`SharedGets`], A7 of [`crate::adapter`]). The
-//!   target is told; if it makes progress meanwhile, and has no get of its own to copy, both ends copy slices until
-//!   none is left.
+//!   target gets a message; if it makes progress meanwhile, and has no get of its own to copy, both ends copy slices
+//!   until none is left.
 //! - *Messages*: elsewhere the transport builds a get from frames: a request, and data packets that the target
 //!   fills from the registered source. So are gets of sources that do not lie in one span, which only their
 //!   owner can pack.

@@ -1,4 +1,4 @@
-//! Header and completion handlers: what they see, what they answer, what they may not do.
+//! Header and completion handlers: their arguments, their results, and their restrictions.
 //!
 //! A handler's answer says what happens next, as a value ([`Next`]); so does whoever starts an operation, for its
 //! end.
@@ -9,9 +9,9 @@
 //!   [`crate::LapiError::InHandler`].
 //! - H2: an inline completion handler runs in the dispatcher when the last byte has been stored, or at the end of the
 //!   call of the session in which its operation has ended. It may start communication through the [`Outbox`], which
-//!   never blocks, and must not wait. What follows the operations that it starts does not run inside of it, but
-//!   later in the same round or call: handlers never call each other, however long the chain. Only a handler that
-//!   [`Outbox::deregister`] gives back is its caller's to run.
+//!   never blocks, and must not wait. What follows the operations that it starts does not run inside of it, but later
+//!   in the same round or call: handlers never call each other, however long the chain. Only a handler that
+//!   [`Outbox::deregister`] returns must be run by its caller.
 //! - H3: a completion handler on the completion thread may do anything, including waiting; handlers
 //!   run there one after another, so one that blocks delays the next ones.
 //! - H4: a continuation runs in the next thread that makes progress in a call of the context, or waits in one,
@@ -30,7 +30,7 @@ use crate::region::ForeignBytes;
 /// Size of the handler table: LAPI's LOC_ADDRTBL_SZ. Index 0 is not used.
 pub const MAX_HANDLERS: usize = 256;
 
-/// A header handler: sees the beginning of a message, says what becomes of it (H1).
+/// A header handler: it sees the beginning of a message and decides what to do with it (H1).
 pub type HeaderHandler<S> = fn(state: &mut S, message: Arrival<'_>) -> HeaderAction<S>;
 
 /// A header handler for messages that came whole in one packet, with one word of user header (eight bytes, little
@@ -48,8 +48,8 @@ pub type ShortHandler<S> = fn(
 /// argument is what was given along with the handler: LAPI's `user_info`.
 pub type InlineHandler<S> = fn(state: &mut S, outbox: &mut Outbox<S>, info: u64);
 
-/// An inline handler (H2) that is told how the operation has ended. The others do not happen where one fails: its
-/// error is an asynchronous one then.
+/// An inline handler (H2) that gets the outcome of the operation. Other handlers do not run when an operation fails;
+/// its error is then an asynchronous one.
 pub type OutcomeHandler<S> =
     fn(state: &mut S, outbox: &mut Outbox<S>, info: u64, outcome: Result<(), LapiError>);
 
@@ -67,21 +67,20 @@ pub struct Arrival<'a> {
     pub data: Option<ForeignBytes<'a>>,
 }
 
-/// What a header handler answers: LAPI's `lapi_return_info_t`.
+/// The decision of a header handler about its message: LAPI's `lapi_return_info_t`.
 pub enum HeaderAction<S> {
-    /// The message is dealt with: the handler took what it wanted from [`Arrival::data`]. What has
-    /// not arrived yet is thrown away.
+    /// The handler has taken what it needs from [`Arrival::data`]. Bytes that have not arrived yet are discarded.
     Consumed,
     /// The same, and this happens next, when all of it has arrived.
     Then(Next<S>),
-    /// Store the bytes, as many as fit. Bytes beyond them are thrown away.
+    /// Store the bytes, as many as fit, and discard the rest.
     Deliver {
         /// Where the bytes go.
         into: Sink,
         /// What happens when they are there.
         next: Next<S>,
     },
-    /// Throw the message away: LAPI_BURY_MSG.
+    /// Discard the message: LAPI_BURY_MSG.
     Drop,
 }
 
@@ -123,5 +122,5 @@ impl<S> Next<S> {
     }
 }
 
-/// What runs in a thread that is in a call of the context, when the lock is free (H4).
+/// A function that runs in a thread that is in a call of the context, when the lock is free (H4).
 pub type Continuation = Box<dyn FnOnce() + Send>;

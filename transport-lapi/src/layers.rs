@@ -1,3 +1,3 @@
-//! Adapters around an adapter: they change what passes through, for tests.
+//! Adapters around another adapter, which change what passes through, for tests.
 
 pub mod fault;

@@ -1,4 +1,4 @@
-//! Where the bytes of a message lie in memory, if they do not lie together: the one interpreter of layouts.
+//! Layouts: descriptions of where the bytes of a message lie in memory, and the interpreter that copies them.
 //!
 //! Clients build a [`Layout`] from blocks, strides, repetitions and lists, once, and use it for as many messages
 //! as they like: [`Layout::to_send`] and [`Layout::to_receive`] join it with memory to a [`Source`] or a
@@ -31,7 +31,7 @@ mod overlap;
 mod show;
 mod walk;
 
-/// Where the bytes of a message lie, by displacements from an origin that each message chooses.
+/// Describes where the bytes of a message lie, by displacements from an origin that each message chooses.
 ///
 /// The order of the bytes in the message is the order of the parts, as in a type map of MPI (MPI-4.1 chapter 5).
 /// Displacements and strides are in bytes and may be negative; memory between the blocks is not touched. A layout

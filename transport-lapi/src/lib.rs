@@ -1,6 +1,5 @@
-//! A LAPI-like active-message layer: tasks send each other messages that name a *header handler* at
-//! the target; the header handler says where the bytes go; a *completion handler* runs when they
-//! are there. Counters, one-sided get and fences complete it.
+//! Active messages in the manner of IBM's LAPI. A message names a *header handler* at its target, which says where
+//! the bytes go; a *completion handler* runs when they are there. There are also counters, one-sided get and fences.
 //!
 //! ```text
 //!        clients (mpjdev)
@@ -15,9 +14,9 @@
 //!    adapters::shm           ranks are processes; rings in one memfd
 //! ```
 //!
-//! Words are LAPI's: *task*, *origin* (who calls), *target* (the other one), `uhdr` (the small user
-//! header that travels in the first packet), `udata` (the bulk). LAPI_Probe is called
-//! [`Session::progress`], because *probe* belongs to MPI.
+//! The words are LAPI's: *task*, *origin* (the caller's task), *target* (the other task), `uhdr` (the small user
+//! header in the first packet), `udata` (the data). LAPI_Probe is called [`Session::progress`], because *probe*
+//! belongs to MPI.
 //!
 //! ```
 //! use transport_lapi::{Amsend, Arrival, Context, HeaderAction, SendRegion, adapters};
@@ -38,8 +37,8 @@
 //!
 //! # Ordering
 //!
-//! Header handlers of messages from one origin to one target run in the order in which they were
-//! sent. Completion may be out of order. This is stronger than LAPI, which orders nothing.
+//! Header handlers of messages from one origin to one target run in the order of sending. Messages may complete out
+//! of order. LAPI guarantees no order at all.
 
 #![deny(unsafe_code)]
 

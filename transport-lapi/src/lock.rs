@@ -30,8 +30,8 @@
 //!   meanwhile: no bias is given while somebody is away.
 //! - X7: the mark of a thread that has ended may belong to a new one, which then owns its bias. It
 //!   acquires `held` as the ended one released it.
-//! - X8: in a fork of the process the bias is nobody's, since its word is wiped, so everybody comes to the gate,
-//!   and is told there before anything is locked: whoever held a lock in the parent does not exist. Where
+//! - X8: in a fork of the process no thread has the bias, since its word is wiped. So every thread goes to the gate,
+//!   which refuses it before anything is locked: a thread that held a lock in the parent does not exist here. Where
 //!   words cannot be wiped, there is no bias from the start.
 
 #![allow(unsafe_code, reason = "a lock lends its value to whoever holds it")]

@@ -35,7 +35,7 @@ pub struct Outbox<S> {
     pub(crate) counters: Counters,
     pub(crate) gets: Gets<S>,
     pub(crate) regions: Regions<S>,
-    /// Keys whose end the adapter has still to be told.
+    /// Keys whose end has still to be passed to the adapter.
     pub(crate) concealed: Vec<u64>,
     /// What follows operations that have ended, to be done in this round.
     pub(crate) ready: VecDeque<Ready<S>>,
@@ -133,10 +133,10 @@ impl<S> Outbox<S> {
         RemoteRegion { addr, len, key }
     }
 
-    /// Ends a registration: [`crate::Session::deregister`] for handlers. It takes effect before the
-    /// dispatcher's round ends, so nobody outside it sees the source's owner go on earlier. `next` happens when
-    /// nobody reads the source any more, but for a handler that is due at once: that is given back, for the caller
-    /// to run. For a region that is not registered, or not any more, nothing happens, and nothing is given back.
+    /// Ends a registration: [`crate::Session::deregister`] for handlers. It takes effect before the dispatcher's
+    /// round ends, so no other thread sees the source's owner continue earlier. `next` happens when the source is not
+    /// read any more; a handler that is due at once is returned instead, for the caller to run. For a region that is
+    /// not registered nothing happens, and nothing is returned.
     #[must_use = "what is given back does not happen by itself"]
     pub fn deregister(&mut self, region: RemoteRegion, next: Next<S>) -> Option<Next<S>> {
         self.concealed.push(region.key);
@@ -164,7 +164,7 @@ impl<S> Outbox<S> {
         }
     }
 
-    /// An operation has failed: who is to be told is told in this round, as with [`Outbox::follow`].
+    /// An operation has failed: its handler learns of it in this round, as with [`Outbox::follow`].
     #[cold]
     pub(crate) fn fail(&mut self, next: Next<S>, error: LapiError) {
         self.ready.push_back((next, Err(Box::new(error))));

@@ -360,7 +360,7 @@ fn blocks(len: usize, step: usize, block: usize) -> usize {
     }
 }
 
-/// Bytes in memory that a peer can write: they can be copied, not borrowed (G3).
+/// Bytes in memory that a peer can write, so they can be copied but not borrowed (G3).
 #[derive(Debug, Clone, Copy)]
 pub struct ForeignBytes<'a> {
     ptr: *const u8,
@@ -426,7 +426,8 @@ impl<'a> ForeignBytes<'a> {
     }
 }
 
-/// Memory of another task, as that task described it: the peer's claim, checked when it is read.
+/// Memory of another task, as that task described it. The description is untrusted, and checked when the memory is
+/// read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RemoteRegion {
     /// Address in the owner's memory; the highest number where only the owner can find the bytes.

@@ -1,4 +1,4 @@
-//! The locked view of a context: every call that communicates is made on it.
+//! The session: a context whose lock is held. Every call that communicates is made on it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,7 +25,7 @@ pub(crate) const BETWEEN_LOOKS: Duration = Duration::from_micros(50);
 
 /// A context whose lock is held: adapter, dispatcher and the client's state together.
 pub struct Session<A: Adapter, S> {
-    /// The client's state: what handlers get.
+    /// The client's state, which handlers get.
     pub state: S,
     pub(crate) adapter: A,
     pub(crate) engine: Engine<S>,
@@ -85,9 +85,9 @@ impl<A: Adapter, S> Session<A, S> {
         Ok(())
     }
 
-    /// Sends an active message (LAPI_Amsend). Never blocks: what the adapter has no room for waits
-    /// in a queue that progress empties. `udata` is not copied; it must stay as it is until the
-    /// call answered [`Sent::Now`], or the counter or handler told.
+    /// Sends an active message (LAPI_Amsend). Never blocks: frames for which the adapter has no room wait in a queue
+    /// that progress empties. `udata` is not copied; it must stay unchanged until the call returns [`Sent::Now`], or
+    /// the counter or handler reports that it may change.
     ///
     /// # Errors
     /// [`LapiError::DataLen`], [`LapiError::AddrHndlRange`] for handler 0,
@@ -106,10 +106,10 @@ impl<A: Adapter, S> Session<A, S> {
         self.enqueue(call)
     }
 
-    /// Sends an active message with one word of user header and no counters, if that is possible at
-    /// once and in one packet: nothing waits before it, it is short, no null pointer, and the adapter has room.
-    /// Returns whether it was sent; then the buffer is reusable. `false` says nothing about the reason, which
-    /// [`Session::amsend`] then finds, or has a way around.
+    /// Sends an active message with one word of user header and no counters, if that is possible at once and in one
+    /// packet: no message waits before it, it is short, its pointer is not null, and the adapter has room. Returns
+    /// whether it was sent; then the buffer is reusable. On `false` nothing has happened, and [`Session::amsend`]
+    /// sends the message or reports why not.
     #[inline(always)]
     pub fn try_amsend(
         &mut self,
@@ -190,8 +190,8 @@ impl<A: Adapter, S> Session<A, S> {
         self.end_round();
     }
 
-    /// Starts a one-sided read (LAPI_Get); see [`Outbox::get`] for parameters and errors. The bytes
-    /// are there when `next` happens.
+    /// Starts a one-sided read (LAPI_Get); see [`Outbox::get`] for parameters and errors. When `next` happens, the
+    /// bytes have arrived.
     ///
     /// # Errors
     /// As [`Outbox::get`].
@@ -228,8 +228,8 @@ impl<A: Adapter, S> Session<A, S> {
         self.end_call(due.unwrap_or(Next::Nothing));
     }
 
-    /// One round of the dispatcher (LAPI_Probe): takes in what has arrived, sends what waits,
-    /// carries out gets. Never blocks. Returns how many things were done.
+    /// Makes one round of progress (LAPI_Probe): dispatches arrived frames, sends waiting ones, and carries out gets.
+    /// Never blocks. Returns the number of things done.
     ///
     /// # Errors
     /// Asynchronous conditions, the first that was met since the last call: [`LapiError::Peer`],
@@ -350,10 +350,10 @@ impl<A: Adapter, S> Session<A, S> {
         self.adapter.withdraw()
     }
 
-    /// Acts on the loss of tasks: what is under way to a task that was declared lost, and from it, ends, and so do
-    /// gets of its memory, with an error that names it. Calls that name it fail from then on. Waits do this
-    /// themselves; callers that poll with [`Session::progress`] do it when nothing comes, since what has arrived
-    /// from a task before its loss still counts. Answers whether something was done: then it is to be looked again.
+    /// Acts on the loss of tasks: operations to and from a lost task end, and so do gets of its memory, with an error
+    /// that names it. Calls that name it fail from then on. Waits do this themselves. Callers that poll with
+    /// [`Session::progress`] do it when no frames come, since frames that arrived before the loss still count.
+    /// Returns whether anything was done; then the caller looks again.
     ///
     /// # Errors
     /// [`AdapterError::PeerLost`] when this task itself was declared lost: the others go on without it.
@@ -392,7 +392,7 @@ impl<A: Adapter, S> Session<A, S> {
         self.engine.on_loss = Some(hook);
     }
 
-    /// Whether every task of the job is still there, as far as its loss was noticed.
+    /// Fails if the loss of a task of the job has been noticed.
     ///
     /// # Errors
     /// [`AdapterError::PeerLost`] for the task whose loss was noticed first.
@@ -422,12 +422,12 @@ impl<A: Adapter, S> Session<A, S> {
         !self.engine.outbox.continuations.is_empty()
     }
 
-    /// State and outbox together, for clients that run handler code outside the dispatcher.
+    /// Returns state and outbox together, for clients that run handler code outside the dispatcher.
     pub fn parts(&mut self) -> (&mut S, &mut Outbox<S>) {
         (&mut self.state, &mut self.engine.outbox)
     }
 
-    /// A new counter, at 0. Tasks that make their counters in the same order know each other's.
+    /// Makes a counter, at 0. Tasks that make their counters in the same order know each other's.
     pub fn counter(&mut self) -> CounterId {
         self.engine.outbox.counters.add()
     }

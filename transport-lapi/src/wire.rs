@@ -39,7 +39,7 @@ const FENCE_ACK: u8 = 9;
 const BARRIER: u8 = 10;
 const GET_SHARE: u8 = 11;
 
-/// Why a packet was refused. One variant per violation; each has a test that provokes exactly it.
+/// The reason why a packet was refused: one variant for each violation, and a test for each variant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum WireError {

@@ -1,4 +1,4 @@
-//! Connection set-up: from what the environment says to a connected adapter.
+//! Set-up of connections: makes a connected adapter from the environment.
 //!
 //! A process that `mpjrun` started attaches to the job's segment; one that was started alone is a
 //! job of one task on the heap; threads of one process share a heap segment.
@@ -79,7 +79,7 @@ mod over_channels {
     }
 }
 
-/// Why a task could not join its job.
+/// The reason why a task could not join its job.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum WireupError {
@@ -100,17 +100,16 @@ pub struct Joined {
     pub contexts: Vec<Native>,
     /// The line to the launcher, if one started us.
     pub control: Option<Control>,
-    /// How gets are done, in words, for reports.
+    /// A text that says how gets are done, for reports.
     pub get_report: String,
-    /// How many processors the tasks of the job share, if the launcher says.
+    /// Number of processors that the tasks of the job share, if the launcher says so.
     pub processors: Option<usize>,
-    /// The tuned values of the job. A job of one task, which talks to itself alone, has those that are
-    /// built in.
+    /// The tuned values of the job. A job of one task has the built-in ones.
     pub tuning: Tuning,
 }
 
-/// Joins the job that the environment describes, or makes a job of one task with one context. Blocks until every
-/// task of the job has come here.
+/// Joins the job that the environment describes, or makes a job of one task with one context. Blocks until every task
+/// of the job has joined.
 ///
 /// # Errors
 /// [`WireupError`]; nothing is left behind.
@@ -133,7 +132,7 @@ pub fn connect(settings: &Settings) -> Result<Joined, WireupError> {
     }
 }
 
-/// The tasks of a job whose ranks are threads of this process, in order; of each, its `contexts`.
+/// Makes a job whose ranks are threads of this process. Returns, for each task in order, its `contexts`.
 ///
 /// # Errors
 /// [`AdapterError::TaskCount`]; [`AdapterError::ContextCount`]; [`AdapterError::System`] when there is no memory.

@@ -1,13 +1,12 @@
-//! Gathering blocks at all ranks of an intracommunicator. The faces' calls come here through
-//! `collective.rs`.
+//! Gathering blocks at all ranks of an intracommunicator. `collective.rs` exports it.
 
 use super::place::check_total;
 use super::schedule::Draft;
 use super::{Blocks, Buffer, CollectiveError, Member, Place, Schedule, doublings};
 
-/// Brings one block of each rank to all, in the order of ranks: MPI_Allgather (MPI-4.1 section 6.7). If
-/// the number of ranks is a power of two, each rank exchanges all that it has with one at distance 1, 2, 4
-/// and so on; otherwise blocks go around a ring.
+/// Collects one block of each rank at all ranks, in the order of ranks: MPI_Allgather (MPI-4.1 section 6.7). If the
+/// number of ranks is a power of two, each rank exchanges all that it has with one at distance 1, 2, 4 and so on;
+/// otherwise blocks go around a ring.
 ///
 /// `send` is how many elements the input has; `None` is MPI_IN_PLACE: each rank's own block is in its
 /// place in the output already. `receive` is how many elements each block of the output has.
@@ -37,7 +36,7 @@ pub fn allgather(
     Ok(draft.finish())
 }
 
-/// Brings one block of each rank to a place of its own at all: MPI_Allgatherv (MPI-4.1 section 6.7). The
+/// Collects one block of each rank at all ranks, each at its own place: MPI_Allgatherv (MPI-4.1 section 6.7). The
 /// blocks go around a ring. `send` is as for [`allgather`]; `receive` describes the blocks of the output.
 ///
 /// # Errors

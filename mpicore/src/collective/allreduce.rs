@@ -1,18 +1,17 @@
-//! Reduction whose results all ranks of an intracommunicator get. The faces' calls come here through
-//! `collective.rs`.
+//! Reduction whose results all ranks of an intracommunicator get. `collective.rs` exports it.
 
 use super::partial::Partial;
 use super::place::check_total;
 use super::schedule::Draft;
 use super::{Buffer, CollectiveError, Member, Operands, Place, Schedule, Scratch, doublings};
 
-/// What pairs of ranks exchange.
+/// The part of their data that pairs of ranks exchange in an allreduce.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Exchange {
-    /// All that they have: the fewest messages.
+    /// All of it: the fewest messages.
     Whole,
-    /// Half of what they have, until each rank has the results of one part; then the parts. Twice the messages, and a
-    /// multiple of the data that does not grow with the number of ranks.
+    /// Half of it, until each rank has the results of one part; then the parts. Twice the messages, but the amount of
+    /// data does not grow with the number of ranks.
     Halves,
     /// The same on a rank whose elements are several operands each, or do not lie side by side: they are copied before
     /// and after, so that it divides them where the others do.
@@ -24,10 +23,9 @@ pub enum Exchange {
     },
 }
 
-/// Combines `count` elements of all ranks and brings the results to all: MPI_Allreduce (MPI-4.1 section
-/// 6.9.6), by recursive doubling, or by recursive halving and doubling. Where the number of ranks is no power of
-/// two, as many of the first ranks as are too many hand their operands to the next rank before, and get the
-/// results from it after.
+/// Combines `count` elements of all ranks and brings the results to all: MPI_Allreduce (MPI-4.1 section 6.9.6), by
+/// recursive doubling, or by recursive halving and doubling. If the number of ranks is no power of two, each surplus
+/// rank, among the first ones, first hands its operands to the next rank, and in the end gets the results from it.
 ///
 /// Operands are combined in the order of ranks and associated in the same way for all elements, whatever is
 /// exchanged, so all ranks get the same bits. All ranks exchange the same, whether packed or not, and either all work

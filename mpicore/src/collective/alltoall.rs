@@ -1,5 +1,4 @@
-//! Exchanging blocks between all ranks of an intracommunicator. The faces' calls come here through
-//! `collective.rs`.
+//! Exchanging blocks between all ranks of an intracommunicator. `collective.rs` exports it.
 
 use super::schedule::Draft;
 use super::{Blocks, Buffer, CollectiveError, Member, Place, Schedule, wrapped};
@@ -8,8 +7,8 @@ use super::{Blocks, Buffer, CollectiveError, Member, Place, Schedule, wrapped};
 /// process, so few waits are better; and the more are under way, the longer the queues that are searched.
 const TOGETHER: usize = 32;
 
-/// Brings one block of each rank's input to each rank: MPI_Alltoall, MPI_Alltoallv or MPI_Alltoallw
-/// (MPI-4.1 section 6.8), as the blocks are equal, listed or typed. Ranks exchange in pairs, many at a time.
+/// Sends one block of each rank's input to each rank: MPI_Alltoall, MPI_Alltoallv or MPI_Alltoallw (MPI-4.1 section
+/// 6.8) for equal, listed or typed blocks. Ranks exchange in pairs, many at a time.
 ///
 /// `send` describes the blocks of the input; `None` is MPI_IN_PLACE: each block of the output is sent,
 /// and replaced by what comes from the same rank, one after another through a scratch area with room for one block.

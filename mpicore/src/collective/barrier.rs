@@ -1,19 +1,19 @@
-//! Barrier of an intracommunicator. The faces' calls come here through `collective.rs`.
+//! Barrier of an intracommunicator. `collective.rs` exports it.
 
 use super::schedule::Draft;
 use super::{Member, Place, Schedule, doublings};
 
-/// Largest communicator whose barrier is a dissemination. That is the shortest way where every rank has a
-/// processor; where they share them, each round may cost a change of process on all of them, and a barrier by
-/// groups has two of those per rank whatever the number of ranks.
+/// Largest communicator whose barrier is a dissemination. That is fastest when every rank has a processor. When ranks
+/// share processors, each round may cost all of them a change of process; a barrier by groups costs two per rank, for
+/// any number of ranks.
 const MOST_DISSEMINATING: u32 = 4;
 /// Ranks of a group in a barrier by groups.
 const GROUP: u32 = 16;
 
-/// Ends on no rank before it has begun on all: MPI_Barrier (MPI-4.1 section 6.3). Among few ranks by
-/// dissemination: in round `k` a rank signals the one `2^k` ahead and waits for the one `2^k` behind.
-/// Otherwise by groups: the first rank of each hears from the others, the first ranks do the same among
-/// themselves, up to rank 0, and back the same way.
+/// Waits until every rank has called it: MPI_Barrier (MPI-4.1 section 6.3). Few ranks use dissemination: in round `k`
+/// a rank signals the one `2^k` ahead and waits for the one `2^k` behind. More ranks form groups: the first rank of
+/// each group collects signals from the others, the first ranks do the same among themselves, up to rank 0, and the
+/// release takes the same way back.
 pub fn barrier(member: Member) -> Schedule {
     let Some(rounds) = dissemination(member) else { return by_groups(member) };
     let mut draft = Draft::new("barrier by dissemination");

@@ -1,13 +1,13 @@
-//! The broadcast of an intracommunicator. The faces' calls come here through `collective.rs`.
+//! The broadcast of an intracommunicator. `collective.rs` exports it.
 
 use super::place::check_total;
 use super::schedule::Draft;
 use super::tree::Tree;
 use super::{Buffer, CollectiveError, Member, Place, Schedule};
 
-/// Brings `count` elements of the root's output to the output of all: MPI_Bcast (MPI-4.1 section 6.4), by
-/// a binomial tree. The only buffer is the output; `count` is the caller's own, and may differ from other
-/// ranks' where datatypes do.
+/// Copies `count` elements of the root's output to the output of all ranks: MPI_Bcast (MPI-4.1 section 6.4), by a
+/// binomial tree. The only buffer is the output. `count` belongs to the caller's datatype, and may differ between
+/// ranks whose datatypes differ.
 ///
 /// # Errors
 /// [`CollectiveError::Root`] if the root is no rank, [`CollectiveError::Count`] if `count` is more than

@@ -1,16 +1,16 @@
 //! Why a collective was refused, and the MPI error class of each reason. Made by the builders of
-//! schedules; faces report it.
+//! schedules; callers report it.
 
 use crate::ErrorClass;
 
-/// Why no schedule was built. Nothing has been sent.
+/// The reason why a collective was refused. Nothing has been sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CollectiveError {
     /// The communicator has no such rank.
     #[error("rank {rank} is out of range: the communicator has {size} ranks, counted from 0")]
     Rank {
-        /// The rank that was given; a face may have been given a negative one.
+        /// The rank that was given; it may be negative.
         rank: i64,
         /// How many ranks there are.
         size: u32,
@@ -18,12 +18,12 @@ pub enum CollectiveError {
     /// The root is no rank of the communicator, or of the remote group.
     #[error("root {root} is out of range: the group of the root has {size} ranks, counted from 0")]
     Root {
-        /// The root that was given; a face may have been given a negative one.
+        /// The root that was given; it may be negative.
         root: i64,
         /// How many ranks the group has.
         size: u32,
     },
-    /// A rank that is not the root wants to work in place, where only the root can.
+    /// A rank other than the root asks to work in place, where only the root may.
     #[error("rank {rank} cannot work in place: only the root, rank {root}, can; give it a buffer")]
     InPlace {
         /// The rank whose schedule was to be built.
@@ -74,7 +74,7 @@ pub enum CollectiveError {
 }
 
 impl CollectiveError {
-    /// The class that MPI gives to this error.
+    /// Returns MPI's class of this error.
     pub fn class(&self) -> ErrorClass {
         match self {
             Self::Rank { .. } => ErrorClass::Rank,

@@ -1,13 +1,12 @@
-//! Gathering blocks at a root, in an intracommunicator. The faces' calls come here through
-//! `collective.rs`.
+//! Gathering blocks at a root, in an intracommunicator. `collective.rs` exports it.
 
 use super::place::check_total;
 use super::schedule::Draft;
 use super::tree::{Branch, Tree};
 use super::{Blocks, Buffer, CollectiveError, Member, Place, Schedule, Scratch};
 
-/// Brings one block of each rank to the root, in the order of ranks: MPI_Gather (MPI-4.1 section 6.5), by
-/// a binomial tree; ranks that have others below them collect blocks in the scratch area.
+/// Collects one block of each rank at the root, in the order of ranks: MPI_Gather (MPI-4.1 section 6.5), by a
+/// binomial tree. Inner ranks of the tree collect blocks in the scratch area.
 ///
 /// `send` is how many elements the input has; `None` is MPI_IN_PLACE: the root's own block is in its
 /// place already. `receive` is how many elements each block of the output has, and matters at the root
@@ -58,7 +57,7 @@ pub fn gather(
     Ok(draft.finish())
 }
 
-/// What a rank does that is not the root.
+/// The part of a rank that is not the root.
 fn pass_up(draft: &mut Draft, tree: &Tree, parent: u32, count: u64) {
     let (own, input) = (tree.own(), Place::first(Buffer::Input, count));
     if own.ranks == 1 {
@@ -88,8 +87,8 @@ pub(super) fn in_scratch(own: Branch, child: Branch, count: u64) -> Place {
     Place::blocks(Buffer::Scratch, child.position - own.position, child.ranks, count)
 }
 
-/// Brings one block of each rank to a place of its own at the root: MPI_Gatherv (MPI-4.1 section 6.5).
-/// Each rank sends to the root, which receives all blocks at once.
+/// Collects one block of each rank at the root, each at its own place: MPI_Gatherv (MPI-4.1 section 6.5). Each rank
+/// sends to the root, which receives all blocks at once.
 ///
 /// `send` is as for [`gather`]; `receive` describes the blocks of the output and matters at the root
 /// alone.

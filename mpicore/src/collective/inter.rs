@@ -1,5 +1,4 @@
-//! Collectives between the two groups of an intercommunicator (MPI-4.1 section 6.2.3), as schedules. The
-//! faces' calls on intercommunicators come here.
+//! Collectives between the two groups of an intercommunicator (MPI-4.1 section 6.2.3), as schedules.
 //!
 //! Peers are the ranks of the other group, the *remote* one; behind them, from the size of that group on, come
 //! those of the own group, to which [`reduce_scatter`] alone sends. There is no working in place and no scan here.
@@ -9,7 +8,7 @@ use super::place::{check_entries, check_total};
 use super::schedule::Draft;
 use super::{Blocks, Buffer, CollectiveError, Place, Schedule, Scratch};
 
-/// Whose schedule is built: one rank of an intercommunicator.
+/// One rank of an intercommunicator, whose schedule is built.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct InterMember {
     rank: u32,
@@ -17,19 +16,19 @@ pub struct InterMember {
     remote: u32,
 }
 
-/// The root of a collective, as a rank sees it.
+/// Says where the root of a collective is, from the view of one rank.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Root {
-    /// This rank: MPI_ROOT.
+    /// This rank is the root: MPI_ROOT.
     Here,
-    /// Another rank of this group, so nothing happens here: MPI_PROC_NULL.
+    /// The root is another rank of this group, so nothing happens here: MPI_PROC_NULL.
     Beside,
-    /// This rank of the remote group.
+    /// The root is this rank of the remote group.
     Remote(u32),
 }
 
 impl InterMember {
-    /// The member with this rank in a group of `size` ranks, whose remote group has `remote` ranks.
+    /// Makes the member with this rank in a group of `size` ranks, whose remote group has `remote` ranks.
     ///
     /// # Errors
     /// [`CollectiveError::Rank`] if there is no such rank.
@@ -50,8 +49,9 @@ impl InterMember {
     }
 }
 
-/// Ends on no rank before it has begun on all: MPI_Barrier (MPI-4.1 section 6.3). The first rank of each
-/// group hears from all ranks of the other, tells the first rank there, and passes on what that one says.
+/// Waits until every rank of both groups has called it: MPI_Barrier (MPI-4.1 section 6.3). The first rank of each
+/// group collects signals from all ranks of the other, exchanges one with the first rank there, and releases the
+/// others.
 pub fn barrier(member: InterMember) -> Schedule {
     let mut draft = Draft::new("barrier between groups by their first ranks");
     if member.rank > 0 {
@@ -69,8 +69,8 @@ pub fn barrier(member: InterMember) -> Schedule {
     draft.finish()
 }
 
-/// Brings `count` elements of the root's output to the outputs of the remote group: MPI_Bcast (MPI-4.1
-/// section 6.4). The root sends to each. The only buffer is the output.
+/// Copies `count` elements of the root's output to the outputs of the remote group: MPI_Bcast (MPI-4.1 section 6.4).
+/// The root sends to each. The only buffer is the output.
 ///
 /// # Errors
 /// [`CollectiveError::Root`] if the root is no rank, [`CollectiveError::Count`] if `count` is more than
@@ -96,9 +96,9 @@ pub fn bcast(member: InterMember, root: Root, count: u64) -> Result<Schedule, Co
     Ok(draft.finish())
 }
 
-/// Brings one block of each rank of the remote group to the root: MPI_Gather or MPI_Gatherv (MPI-4.1
-/// section 6.5). `send` is how many elements the input of those ranks has; `receive` describes the blocks
-/// of the root's output. Each matters where there is such a buffer.
+/// Collects one block of each rank of the remote group at the root: MPI_Gather or MPI_Gatherv (MPI-4.1 section 6.5).
+/// `send` is the number of elements of those ranks' input; `receive` describes the blocks of the root's output. Each
+/// is used only where that buffer exists.
 ///
 /// # Errors
 /// [`CollectiveError::Root`] if the root is no rank, [`CollectiveError::Entries`] unless there is one block
@@ -127,9 +127,9 @@ pub fn gather(
     Ok(draft.finish())
 }
 
-/// Brings one block of the root's input to each rank of the remote group: MPI_Scatter or MPI_Scatterv
-/// (MPI-4.1 section 6.6). `send` describes the blocks of the root's input; `receive` is how many elements
-/// the output of the others has. Each matters where there is such a buffer.
+/// Sends one block of the root's input to each rank of the remote group: MPI_Scatter or MPI_Scatterv (MPI-4.1 section
+/// 6.6). `send` describes the blocks of the root's input; `receive` is the number of elements of the others' output.
+/// Each is used only where that buffer exists.
 ///
 /// # Errors
 /// As [`gather`].
@@ -155,9 +155,9 @@ pub fn scatter(
     Ok(draft.finish())
 }
 
-/// Brings one block of each rank to all ranks of the remote group: MPI_Allgather or MPI_Allgatherv
-/// (MPI-4.1 section 6.7). `send` is how many elements the input has; `receive` describes the blocks of the
-/// output, one for each rank of the remote group. Ranks exchange in pairs as in [`alltoall`].
+/// Sends one block of each rank to all ranks of the remote group: MPI_Allgather or MPI_Allgatherv (MPI-4.1 section
+/// 6.7). `send` is the number of elements of the input; `receive` describes the blocks of the output, one for each
+/// rank of the remote group. Ranks exchange in pairs as in [`alltoall`].
 ///
 /// # Errors
 /// [`CollectiveError::Entries`] unless there is one block for each rank of the remote group,
@@ -173,9 +173,8 @@ pub fn allgather(
     Ok(exchange(draft, member, receive, |_| Place::first(Buffer::Input, send)))
 }
 
-/// Brings one block of each rank's input to each rank of the remote group: MPI_Alltoall, MPI_Alltoallv or
-/// MPI_Alltoallw (MPI-4.1 section 6.8), as the blocks are equal, listed or typed. Ranks exchange in
-/// pairs, many at a time.
+/// Sends one block of each rank's input to each rank of the remote group: MPI_Alltoall, MPI_Alltoallv or
+/// MPI_Alltoallw (MPI-4.1 section 6.8) for equal, listed or typed blocks. Ranks exchange in pairs, many at a time.
 ///
 /// # Errors
 /// [`CollectiveError::Entries`] unless there are blocks for each rank of the remote group,
@@ -205,9 +204,8 @@ fn exchange(
     draft.finish()
 }
 
-/// Combines `count` elements of all ranks of the remote group and brings the results to the root:
-/// MPI_Reduce (MPI-4.1 section 6.9.1). The root receives from one after the other, the last rank first, so
-/// the order of ranks is kept.
+/// Combines `count` elements of all ranks of the remote group and gives the results to the root: MPI_Reduce (MPI-4.1
+/// section 6.9.1). The root receives from one after the other, the last rank first, so the order of ranks is kept.
 ///
 /// # Errors
 /// [`CollectiveError::Root`] if the root is no rank, [`CollectiveError::Count`] if `count` is more than
@@ -224,10 +222,10 @@ pub fn reduce(member: InterMember, root: Root, count: u64) -> Result<Schedule, C
     Ok(draft.finish())
 }
 
-/// Combines `count` elements of all ranks of each group and brings the results to all ranks of the other:
-/// MPI_Allreduce (MPI-4.1 section 6.9.6). The first rank of each group combines the operands of the other
-/// group in the order of ranks and sends the results to the first rank there, which passes them on; so all
-/// ranks of a group get the same bits.
+/// Combines `count` elements of all ranks of each group and gives the results to all ranks of the other:
+/// MPI_Allreduce (MPI-4.1 section 6.9.6). The first rank of each group combines the operands of the other group in
+/// the order of ranks and sends the results to the first rank there, which passes them on; so all ranks of a group
+/// get the same bits.
 ///
 /// # Errors
 /// [`CollectiveError::Count`] if `count` is more than `i64::MAX`.

@@ -1,5 +1,5 @@
-//! The running result of a reduction on one rank, and the places between which it moves. Builders of
-//! reductions receive operands with it.
+//! The running result of a reduction on one rank, and the places between which it moves. Builders of reductions use
+//! it.
 //!
 //! An operation replaces its right operand. So what comes from lower ranks is combined into what is held;
 //! what comes from higher ranks takes the result, and the place of the old one becomes free.

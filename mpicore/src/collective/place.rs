@@ -1,5 +1,5 @@
-//! Where data of a collective are: which buffer, and which part of it. Builders of schedules make places;
-//! the executor turns each into a layout.
+//! Places of data in a collective: a buffer, and a part of it. Builders of schedules make places; the executor turns
+//! each into a layout.
 
 use std::fmt;
 
@@ -19,15 +19,15 @@ pub enum Buffer {
 /// A part of a buffer, in elements of the buffer's datatype.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Part {
-    /// Elements one behind another.
+    /// Elements one after another.
     Elements {
         /// The index of the first. A caller's displacements may make it negative.
         first: i64,
         /// How many.
         count: u64,
     },
-    /// The block of this rank in a buffer whose blocks have datatypes of their own, as the caller of
-    /// MPI_Alltoallw described it: count, displacement in bytes, datatype.
+    /// The block of this rank in a buffer whose blocks have their own datatypes, as the caller of MPI_Alltoallw
+    /// described it: count, displacement in bytes, datatype.
     Entry(u32),
 }
 
@@ -36,11 +36,11 @@ pub enum Part {
 pub struct Place {
     /// The buffer.
     pub buffer: Buffer,
-    /// Which of its data.
+    /// The part of the buffer.
     pub part: Part,
 }
 
-/// How a buffer is divided into blocks, one for each rank.
+/// The division of a buffer into blocks, one for each rank.
 ///
 /// ```
 /// use mpicore::collective::{Blocks, Member, alltoall};
@@ -52,7 +52,7 @@ pub struct Place {
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Blocks<'a> {
-    /// Blocks of the same length, one behind another.
+    /// Blocks of the same length, one after another.
     Equal {
         /// Elements in each.
         count: u64,

@@ -1,4 +1,4 @@
-//! Reduction to a root, in an intracommunicator. The faces' calls come here through `collective.rs`.
+//! Reduction to a root, in an intracommunicator. `collective.rs` exports it.
 
 use super::partial::Partial;
 use super::place::check_total;
@@ -6,18 +6,18 @@ use super::schedule::Draft;
 use super::tree::Tree;
 use super::{Buffer, CollectiveError, Member, Operands, Place, Schedule, Scratch};
 
-/// In which order operands may be combined.
+/// The order in which operands may be combined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Order {
-    /// In any: the operation is commutative.
+    /// Any order: the operation is commutative.
     Free,
-    /// In the order of ranks.
+    /// The order of ranks.
     Ranks,
 }
 
-/// Combines `count` elements of all ranks and brings the results to the root: MPI_Reduce (MPI-4.1 section
-/// 6.9.1), by a binomial tree. The tree has the root of the collective at its own root if the order is
-/// free; otherwise it has rank 0 there, which sends the results to the root.
+/// Combines `count` elements of all ranks and gives the results to the root: MPI_Reduce (MPI-4.1 section 6.9.1), by a
+/// binomial tree. If the order is free, the root of the collective is the root of the tree; otherwise rank 0 is, and
+/// sends the results to the root.
 ///
 /// The root alone can work in place. All ranks give the same order.
 ///

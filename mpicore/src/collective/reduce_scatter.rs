@@ -1,12 +1,12 @@
-//! Reduction whose results are divided among the ranks of an intracommunicator. The faces' calls come
-//! here through `collective.rs`.
+//! Reduction whose results are divided among the ranks of an intracommunicator. `collective.rs` exports
+//! it.
 
 use super::place::{check_entries, check_total};
 use super::schedule::Draft;
 use super::{Buffer, CollectiveError, Member, Operands, Place, Schedule, Scratch};
 
-/// Combines one block of `count` elements for each rank, and brings to each rank the results of its
-/// block: MPI_Reduce_scatter_block (MPI-4.1 section 6.10.1). See [`reduce_scatter`].
+/// Combines one block of `count` elements for each rank, and gives each rank the results of its block:
+/// MPI_Reduce_scatter_block (MPI-4.1 section 6.10.1). See [`reduce_scatter`].
 ///
 /// # Errors
 /// [`CollectiveError::Count`] if the blocks together have more than `i64::MAX` elements, or three times
@@ -27,8 +27,8 @@ pub fn reduce_scatter_block(
     )
 }
 
-/// Combines one block of `counts[rank]` elements for each rank, and brings to each rank the results of
-/// its block: MPI_Reduce_scatter (MPI-4.1 section 6.10.2).
+/// Combines one block of `counts[rank]` elements for each rank, and gives each rank the results of its block:
+/// MPI_Reduce_scatter (MPI-4.1 section 6.10.2).
 ///
 /// Each rank sends every other one its operands, to the rank at distance 1 first, and combines what it
 /// gets: first its own operands with those of lower ranks downwards, then those of higher ranks

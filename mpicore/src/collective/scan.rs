@@ -1,13 +1,13 @@
-//! Reductions over each rank and those before it, in an intracommunicator. The faces' calls come here
-//! through `collective.rs`.
+//! Reductions over each rank and those before it, in an intracommunicator. `collective.rs`
+//! exports it.
 
 use super::place::check_total;
 use super::schedule::Draft;
 use super::{Buffer, CollectiveError, Member, Operands, Place, Schedule, Scratch, doublings};
 
-/// Brings to each rank the combination of the operands of rank 0 to itself: MPI_Scan (MPI-4.1 section
-/// 6.11.1). In the round with distance 1, 2, 4 and so on, each rank sends the combination of as many
-/// ranks up to itself to the one so far ahead. The order of ranks is kept.
+/// Combines, for each rank, the operands of rank 0 to that rank: MPI_Scan (MPI-4.1 section 6.11.1). In the rounds
+/// with distance 1, 2, 4 and so on, each rank sends the combination of that many ranks, up to itself, to the rank at
+/// that distance ahead. The order of ranks is kept.
 ///
 /// # Errors
 /// [`CollectiveError::Count`] if `count` is more than `i64::MAX`.
@@ -23,9 +23,8 @@ pub fn scan(member: Member, count: u64, operands: Operands) -> Result<Schedule, 
     Ok(draft.finish())
 }
 
-/// Brings to each rank but 0 the combination of the operands of rank 0 to the one before: MPI_Exscan
-/// (MPI-4.1 section 6.11.2). All operands go one rank ahead, and are combined as by [`scan`] there. The
-/// output of rank 0 stays as it is.
+/// Combines, for each rank but 0, the operands of rank 0 to the rank before: MPI_Exscan (MPI-4.1 section 6.11.2). All
+/// operands move one rank ahead and are combined there as in [`scan`]. The output of rank 0 stays unchanged.
 ///
 /// # Errors
 /// [`CollectiveError::Count`] if `count` is more than `i64::MAX`.

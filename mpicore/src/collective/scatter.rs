@@ -1,5 +1,5 @@
-//! Scattering blocks from a root, in an intracommunicator: gathering, backwards. The faces' calls come
-//! here through `collective.rs`.
+//! Scattering blocks from a root, in an intracommunicator: gathering, backwards. `collective.rs` exports
+//! it.
 
 use super::gather::in_scratch;
 use super::place::check_total;
@@ -7,8 +7,8 @@ use super::schedule::Draft;
 use super::tree::Tree;
 use super::{Blocks, Buffer, CollectiveError, Member, Place, Schedule, Scratch};
 
-/// Brings one block of the root's input to each rank, in the order of ranks: MPI_Scatter (MPI-4.1 section
-/// 6.6), by a binomial tree; ranks that have others below them keep blocks in the scratch area.
+/// Sends one block of the root's input to each rank, in the order of ranks: MPI_Scatter (MPI-4.1 section 6.6), by a
+/// binomial tree. Inner ranks of the tree keep blocks in the scratch area.
 ///
 /// `send` is how many elements each block of the input has, and matters at the root alone. `receive` is
 /// how many elements the output has; `None` is MPI_IN_PLACE: the root's own block stays in its input, and
@@ -50,7 +50,7 @@ pub fn scatter(
     Ok(draft.finish())
 }
 
-/// What a rank does that is not the root.
+/// The part of a rank that is not the root.
 fn pass_down(draft: &mut Draft, tree: &Tree, parent: u32, count: u64) {
     let (own, output) = (tree.own(), Place::first(Buffer::Output, count));
     if own.ranks == 1 {
@@ -75,8 +75,8 @@ fn pass_down(draft: &mut Draft, tree: &Tree, parent: u32, count: u64) {
     draft.copy(Place::first(Buffer::Scratch, count), output);
 }
 
-/// Brings one block of the root's input, which has a place of its own, to each rank: MPI_Scatterv
-/// (MPI-4.1 section 6.6). The root sends all blocks at once.
+/// Sends one block of the root's input to each rank, each from its own place: MPI_Scatterv (MPI-4.1 section 6.6). The
+/// root sends all blocks at once.
 ///
 /// `send` describes the blocks of the input and matters at the root alone; `receive` is as for
 /// [`scatter`].

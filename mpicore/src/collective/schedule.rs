@@ -1,5 +1,5 @@
-//! The schedule of one rank: rounds of messages and of local steps. The algorithms beside this file build
-//! it with a [`Draft`]; an executor runs it.
+//! The schedule of one rank: rounds of messages and local steps. The algorithms beside this file build it with a
+//! [`Draft`]; an executor runs it.
 //!
 //! What an executor does for each round, in this order:
 //!
@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 use super::{Buffer, Part, Place};
 
-/// A step that needs a peer. All messages of a round are under way together.
+/// A step that needs a peer. All messages of a round are under way at the same time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Message {
     /// Send to a peer.
@@ -36,10 +36,10 @@ pub enum Message {
     },
 }
 
-/// A step that needs nobody else.
+/// A step that needs no peer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Local {
-    /// Copies data. Their datatypes may differ, their signatures do not.
+    /// Copies data. The datatypes may differ, but not their signatures.
     Copy {
         /// What is copied.
         from: Place,
@@ -56,7 +56,7 @@ pub enum Local {
     },
 }
 
-/// What happens between two moments at which a rank waits.
+/// The steps of a rank between two waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Round<'a> {
     /// Start together.
@@ -65,7 +65,7 @@ pub struct Round<'a> {
     pub local: &'a [Local],
 }
 
-/// The temporary area that a schedule needs.
+/// The temporary memory that a schedule needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Scratch {
     /// Room for elements of a caller's datatype.
@@ -88,7 +88,7 @@ pub enum Scratch {
     LargestEntry,
 }
 
-/// What one rank does in a collective. Copies share it.
+/// All steps of one rank in a collective. Copies share them.
 ///
 /// ```
 /// use mpicore::collective::{Member, bcast};
@@ -133,17 +133,17 @@ struct End {
 }
 
 impl Schedule {
-    /// Which collective this is, and by which algorithm.
+    /// Returns the name of the collective and its algorithm.
     pub fn name(&self) -> &'static str {
         self.0.name
     }
 
-    /// The rounds, in order.
+    /// Iterates over the rounds, in order.
     pub fn rounds(&self) -> impl Iterator<Item = Round<'_>> {
         (0..self.0.ends.len()).filter_map(|index| self.round(index))
     }
 
-    /// The round with this number, from 0; `None` when the schedule has ended.
+    /// Returns the round with this number, from 0; `None` after the last one.
     pub fn round(&self, index: usize) -> Option<Round<'_>> {
         let Built { messages, local, ends, .. } = &*self.0;
         let end = ends.get(index)?;
@@ -154,7 +154,7 @@ impl Schedule {
         })
     }
 
-    /// How many messages are sent and received in all rounds.
+    /// Returns the number of messages that all rounds send and receive.
     pub fn messages(&self) -> usize {
         self.0.messages.len()
     }
@@ -169,7 +169,7 @@ impl Schedule {
         self.0.is_even
     }
 
-    /// The temporary area that the schedule needs.
+    /// Returns the temporary memory that the schedule needs.
     pub fn scratch(&self) -> Scratch {
         self.0.scratch
     }

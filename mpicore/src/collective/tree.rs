@@ -1,5 +1,4 @@
-//! Binomial trees of ranks: who is whose parent, and which ranks are below whom. Builders of rooted
-//! collectives walk them.
+//! Binomial trees of ranks: the parent and the children of each rank. Builders of rooted collectives use them.
 //!
 //! A *position* is a rank counted from the root of the tree: the root has 0, the rank after it 1, and so
 //! on around. A parent's position is its child's without the lowest bit that is set, so the positions

@@ -1,5 +1,5 @@
-//! Attributes: values that users attach to communicators under keys of theirs (MPI-4.1 section 7.7). Libraries keep
-//! there what they know of a communicator; the keys' callbacks say what becomes of it.
+//! Attributes: values that users attach to communicators under keys of their own (MPI-4.1 section 7.7). Callbacks of
+//! the keys run when values are copied and deleted.
 //!
 //! - AT1: callbacks run with no lock of this crate held. They may call MPI, on the same communicator too, and
 //!   attach and delete attributes.
@@ -20,16 +20,16 @@ use crate::error::Error;
 /// The value of an attribute.
 pub type Value = Arc<dyn Any + Send + Sync>;
 
-/// Why a callback of an attribute failed.
+/// The error of an attribute's callback.
 pub type Cause = Box<dyn std::error::Error + Send + Sync>;
 
-/// What becomes of a value when its communicator is duplicated.
+/// Runs when a communicator with a value is duplicated; returns the duplicate's value.
 type CopyCallback = dyn Fn(&Communicator, &Value) -> Result<Option<Value>, Cause> + Send + Sync;
-/// What is to be done before a value goes.
+/// Runs before a value is deleted.
 type DeleteCallback = dyn Fn(&Communicator, &Value) -> Result<(), Cause> + Send + Sync;
 
-/// A key of attributes: MPI_Comm_create_keyval. Copies are the same key. Attributes keep their key, so it may be
-/// dropped (MPI_Comm_free_keyval) while some communicator has one.
+/// A key for attributes: MPI_Comm_create_keyval. Copies are the same key. Attributes keep their key, so the caller
+/// may drop it (MPI_Comm_free_keyval) while a communicator has such an attribute.
 #[derive(Clone)]
 pub struct Key(Arc<Callbacks>);
 
@@ -39,7 +39,7 @@ struct Callbacks {
 }
 
 impl Key {
-    /// A key with its callbacks, which run with no lock held and may call MPI.
+    /// Makes a key with its callbacks, which run without any lock held and may call MPI.
     ///
     /// `copy` is called for a value of the communicator that is duplicated, and answers the value that the new one
     /// gets: `None` if it gets none (MPI_COMM_NULL_COPY_FN), the same for a value that both have (MPI_COMM_DUP_FN).
@@ -106,14 +106,14 @@ impl Attributes {
 }
 
 impl Communicator {
-    /// What is attached under a key: MPI_Comm_get_attr.
+    /// Returns the value that is attached under a key: MPI_Comm_get_attr.
     pub fn attribute(&self, key: &Key) -> Option<Value> {
         let attributes = self.0.attributes.lock();
         let found = attributes.iter().find(|attribute| attribute.key == *key);
         found.map(|attribute| attribute.value.clone())
     }
 
-    /// Attaches a value, on this rank: MPI_Comm_set_attr. What was there under the key is deleted before.
+    /// Attaches a value under a key, on this rank: MPI_Comm_set_attr. A value that is there already is deleted first.
     ///
     /// # Errors
     /// [`Error::Callback`] if the delete callback of the value that was there fails; that one stays then.
@@ -129,7 +129,7 @@ impl Communicator {
         }
     }
 
-    /// Deletes what is attached under a key: MPI_Comm_delete_attr. Answers whether there was something.
+    /// Deletes the value that is attached under a key: MPI_Comm_delete_attr. Returns whether there was one.
     ///
     /// # Errors
     /// [`Error::Callback`] if the delete callback fails; the value stays then.
@@ -142,9 +142,8 @@ impl Communicator {
         self.delete_or_put_back(taken, place).map(|()| true)
     }
 
-    /// Deletes all attributes, the last one first: what MPI_Comm_free does before the communicator is gone, and
-    /// MPI_Finalize to MPI_COMM_SELF. A communicator whose handles are all dropped does it by itself, and tells its
-    /// error handler what fails.
+    /// Deletes all attributes, the last one first, as MPI_Comm_free does, and MPI_Finalize for MPI_COMM_SELF. When
+    /// the last handle of a communicator is dropped, this happens by itself, and its error handler gets the errors.
     ///
     /// # Errors
     /// [`Error::Callback`] if a delete callback fails; its value and those attached before it stay then.
@@ -210,8 +209,8 @@ impl Drop for Copied {
     }
 }
 
-/// Deletes attributes where no call can say what fails: the error handler is told. All are deleted, also
-/// if a callback panics; the panic goes on then.
+/// Deletes attributes where no call can return an error: the error handler gets it. All are deleted even if a
+/// callback panics; the panic continues afterwards.
 fn delete_last_first(on: &Communicator, mut next: impl FnMut() -> Option<Attribute>) {
     let mut panicked = None;
     while let Some(attribute) = next() {

@@ -1,4 +1,4 @@
-//! Communicators with a grid (MPI-4.1 section 8.5). What is where in the grid, `topology.rs` knows.
+//! Communicators with a grid (MPI-4.1 section 8.5). `topology.rs` computes positions in the grid.
 
 use mpjdev::Call;
 
@@ -7,14 +7,14 @@ use crate::error::Error;
 use crate::topology::{Cartesian, TopologyError};
 
 impl Communicator {
-    /// The grid in which its ranks are: MPI_Cart_get, and MPI_Topo_test if it is only asked whether there is one.
+    /// Returns the grid of its ranks, if it has one: MPI_Cart_get, MPI_Topo_test.
     pub fn grid(&self) -> Option<&Cartesian> {
         self.0.grid.as_ref()
     }
 
-    /// A communicator of the first ranks, those that have a place in the grid: MPI_Cart_create. Collective; all ranks
-    /// give the same grid. `None` on ranks that have no place. Ranks keep their order: all are on one host, so no
-    /// order of them is better than another.
+    /// Makes a communicator of the first ranks, which fill the grid: MPI_Cart_create. Collective; all ranks give the
+    /// same grid. Ranks without a place get `None`. Ranks keep their order, since on one host no order is better than
+    /// another.
     ///
     /// # Errors
     /// [`TopologyError::Ranks`] if the grid has more nodes than this communicator ranks; as [`Communicator::split`].
@@ -30,8 +30,8 @@ impl Communicator {
         self.part(Call::Create, group, Some(grid))
     }
 
-    /// Divides a communicator with a grid into the parts along the dimensions that `remain`: MPI_Cart_sub.
-    /// Collective; all ranks give the same dimensions.
+    /// Divides a communicator with a grid into grids of the dimensions that `remain`: MPI_Cart_sub. Collective; all
+    /// ranks give the same dimensions.
     ///
     /// # Errors
     /// [`Error::NoGrid`] without a grid; those of [`Cartesian::sub`]; as [`Communicator::split`].

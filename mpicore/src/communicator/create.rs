@@ -1,4 +1,4 @@
-//! How communicators are made (MPI-4.1 sections 7.4 and 7.6): their members agree on an id.
+//! Makes communicators (MPI-4.1 sections 7.4 and 7.6): their members agree on an id.
 //!
 //! What ranks tell each other here goes through collective calls on a communicator that there is, or, where those
 //! who call are but some of its members, through schedules on their group. Between two groups that have no
@@ -21,29 +21,29 @@ use crate::plan::{Plan, Route, Tag};
 use crate::process::{GATHERING, Host};
 use crate::topology::Cartesian;
 
-/// Where a rank goes in [`Communicator::split`].
+/// Determines which communicator a rank gets from [`Communicator::split`], and its order there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SplitKey {
-    /// Ranks of the same color get a communicator in common; those of none get none: MPI_UNDEFINED.
+    /// Ranks of the same color share a communicator; ranks without a color get none: MPI_UNDEFINED.
     pub color: Option<u32>,
-    /// Ranks are ordered by it, and among equal ones as they were.
+    /// Ranks are ordered by it; ranks with equal keys keep their order.
     pub key: i32,
 }
 
-/// The other group, as the leader of this one finds it in [`Communicator::create_inter`].
+/// Says where the leader of the other group is, for [`Communicator::create_inter`].
 #[derive(Debug, Clone, Copy)]
 pub struct OtherGroup<'a> {
-    /// A communicator that both leaders are in.
+    /// A communicator that contains both leaders.
     pub peers: &'a Communicator,
-    /// The rank of the other leader there.
+    /// The rank of the other leader in `peers`.
     pub leader: u32,
-    /// The tag of what they tell each other there.
+    /// The tag of the messages that the leaders exchange in `peers`.
     pub tag: i32,
 }
 
 impl Communicator {
-    /// A communicator with the same groups, grid, error handler, and what the keys copy of the attributes:
-    /// MPI_Comm_dup. Collective.
+    /// Makes a communicator with the same groups, grid and error handler, and with the attributes that their keys
+    /// copy: MPI_Comm_dup. Collective.
     ///
     /// A copy callback that fails is this rank's alone: other ranks get their duplicate, in which this rank does not
     /// take part, so calls there that need it do not end. Whoever lets one fail tells the others.
@@ -103,8 +103,8 @@ impl Communicator {
         self.split(SplitKey { color: Some(0), key })
     }
 
-    /// A communicator of the members of `group`: MPI_Comm_create. Collective over this one; the groups that
-    /// different ranks give are equal or disjoint. `None` on ranks that are not in theirs.
+    /// Makes a communicator of the members of `group`: MPI_Comm_create. Collective over this one; the groups that
+    /// different ranks give are equal or disjoint. Ranks outside of their group get `None`.
     ///
     /// # Errors
     /// As [`Communicator::split`]; [`Error::NotMember`] if the group has a rank that this one does not have;
@@ -145,8 +145,8 @@ impl Communicator {
         self.child(id, Origin { grid, ..Origin::of(group, rank) }).map(Some)
     }
 
-    /// A communicator of the members of `group`, who alone call it: MPI_Comm_create_group. Calls with
-    /// different tags, by several threads, are kept apart. Tags of its messages are above all numbers of calls.
+    /// Makes a communicator of the members of `group`; only they call it: MPI_Comm_create_group. Threads that call it
+    /// at the same time give different tags. Tags of its messages are above all numbers of calls.
     ///
     /// # Errors
     /// As [`Communicator::create`]; [`Error::NotMember`] also if this rank is not in the group.
@@ -157,8 +157,8 @@ impl Communicator {
         self.agree_among(group, self.collective_context(), tag)
     }
 
-    /// A communicator of the members of `group`, who alone call it, and who need none in common:
-    /// MPI_Comm_create_from_group. Calls with different texts are kept apart.
+    /// Makes a communicator of the members of `group`, which need no common communicator; only they call it:
+    /// MPI_Comm_create_from_group. Threads that call it at the same time give different texts.
     ///
     /// The loss of a member during the call fails it on the ranks that have messages for that member. Others may wait
     /// for these, which have given up: the launcher reports it.
@@ -188,8 +188,8 @@ impl Communicator {
         self.child(id, Origin::of(group.clone(), rank))
     }
 
-    /// An intercommunicator of the group of this communicator and another one: MPI_Intercomm_create. Collective over
-    /// this one; the rank `leader` speaks for it, and only there `other` matters.
+    /// Makes an intercommunicator of this communicator's group and another one: MPI_Intercomm_create. Collective over
+    /// this one; only the rank `leader` uses `other`.
     ///
     /// # Errors
     /// [`Error::Overlap`] if the groups are not disjoint, on all ranks of both; [`Error::Leader`] where the leader
@@ -212,8 +212,9 @@ impl Communicator {
         self.child(id, Origin { remote: Some(remote), ..origin })
     }
 
-    /// Both groups of an intercommunicator as one: MPI_Intercomm_merge. Those who say `high` come behind the others; if
-    /// both groups say the same, the one with the lower first job rank comes first. Collective.
+    /// Makes one communicator of both groups of an intercommunicator: MPI_Intercomm_merge. The group with `high`
+    /// comes after the other one; if both give the same, the one with the lower first job rank comes first.
+    /// Collective.
     ///
     /// # Errors
     /// [`Error::Kind`] on an intracommunicator; as [`Communicator::dup`].
@@ -381,7 +382,7 @@ impl Communicator {
 }
 
 impl OtherGroup<'_> {
-    /// Tells the other leader these words, and answers what that one tells.
+    /// Sends the other leader these words, and returns its words.
     fn tell(&self, words: Vec<u64>) -> Result<Vec<u64>, Error> {
         let len = self.swap(vec![words.len() as u64], 1)?[0];
         let len = usize::try_from(len).ok().filter(|len| *len <= self.peers.device().size());
@@ -389,7 +390,7 @@ impl OtherGroup<'_> {
         self.swap(words, len)
     }
 
-    /// The same where it is known how many come.
+    /// The same with a known number of words in return.
     fn swap(&self, words: Vec<u64>, expected: usize) -> Result<Vec<u64>, Error> {
         let job_rank = self.peers.peers().job_rank(self.leader)?;
         let (peers, context) = (Some(Box::new(Group::of_ranks([job_rank])?)), self.peers.context());

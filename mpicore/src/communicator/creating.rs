@@ -1,5 +1,5 @@
-//! Duplication without waiting: MPI_Comm_idup (MPI-4.1 section 7.4.2). The rounds of the agreement follow each other
-//! in whatever call makes progress.
+//! Duplication without waiting: MPI_Comm_idup (MPI-4.1 section 7.4.2). Any call that makes progress advances the
+//! rounds of the agreement.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -30,7 +30,7 @@ impl Made {
 }
 
 impl Creating {
-    /// Waits for the communicator.
+    /// Waits until the communicator is made and returns it.
     ///
     /// # Errors
     /// As [`Communicator::dup`].
@@ -41,7 +41,7 @@ impl Creating {
         self.outcome()
     }
 
-    /// The communicator, if it is there, or what is being made.
+    /// Returns the communicator if it is made, otherwise `self`.
     ///
     /// # Errors
     /// As [`Communicator::dup`].
@@ -68,8 +68,8 @@ impl Drop for Creating {
 }
 
 impl Communicator {
-    /// [`Communicator::dup`] without waiting: MPI_Comm_idup. The copy callbacks of attributes run in this call; if
-    /// one fails, that is the outcome.
+    /// Starts [`Communicator::dup`] without waiting: MPI_Comm_idup. The copy callbacks of attributes run in this
+    /// call; if one fails, its error is the outcome.
     ///
     /// # Errors
     /// What made the device unusable; the rest is the outcome.
@@ -112,7 +112,7 @@ impl Duplication {
         }
     }
 
-    /// Goes on with what this rank's group has told.
+    /// Continues with the words of this rank's group.
     fn tell_remote(self, here: Result<Vec<u64>, Error>) {
         match here {
             Err(error) => self.fail(error),

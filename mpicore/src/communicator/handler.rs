@@ -1,5 +1,5 @@
-//! What is done about errors of calls on a communicator (MPI-4.1 section 9.3). A face gives each error to
-//! [`Communicator::handle`] before it returns it to its caller, and does what the answer says.
+//! Error handlers of communicators (MPI-4.1 section 9.3). The layer above gives each error to
+//! [`Communicator::handle`] before it returns it to its caller, and acts on the returned handler.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -7,19 +7,18 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::Communicator;
 use crate::error::Error;
 
-/// What is done about an error. Which handlers there are is MPI's; this crate calls functions of users, and leaves
-/// the rest to the face.
+/// MPI's error handlers. This crate calls functions of users, and leaves the rest to the layer above.
 #[derive(Clone, Default)]
 pub enum ErrorHandler {
-    /// The call returns it: MPI_ERRORS_RETURN. So it is if nothing else was set.
+    /// The call returns the error: MPI_ERRORS_RETURN. This is the default.
     #[default]
     Return,
-    /// The face ends the whole job: MPI_ERRORS_ARE_FATAL.
+    /// The layer above ends the whole job: MPI_ERRORS_ARE_FATAL.
     Fatal,
-    /// The face ends the ranks of the communicator: MPI_ERRORS_ABORT.
+    /// The layer above ends the ranks of the communicator: MPI_ERRORS_ABORT.
     Abort,
-    /// The function gets it, then the call returns it: MPI_Comm_create_errhandler. It runs with no lock of this crate
-    /// held and may call MPI.
+    /// The function gets the error, then the call returns it: MPI_Comm_create_errhandler. The function runs without
+    /// any lock of this crate held and may call MPI.
     User(Arc<UserHandler>),
 }
 
@@ -48,13 +47,12 @@ impl Handler {
 }
 
 impl Communicator {
-    /// What is done about errors: MPI_Comm_get_errhandler. A communicator has at first what the one had of which it was
-    /// made.
+    /// Returns the error handler: MPI_Comm_get_errhandler. A communicator inherits that of the one it was made from.
     pub fn handler(&self) -> ErrorHandler {
         self.0.handler.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Sets it, on this rank: MPI_Comm_set_errhandler. Communicators that were made of this one keep theirs.
+    /// Sets the error handler, on this rank: MPI_Comm_set_errhandler. Communicators made from this one keep theirs.
     pub fn set_handler(&self, handler: ErrorHandler) {
         let mut place = self.0.handler.0.lock().unwrap_or_else(PoisonError::into_inner);
         let before = std::mem::replace(&mut *place, handler);
@@ -63,8 +61,8 @@ impl Communicator {
         drop(before);
     }
 
-    /// Handles the error of a call on this communicator: MPI_Comm_call_errhandler. A function of the user has run when
-    /// this returns; what is left to do is the face's, by the handler that this answers.
+    /// Handles the error of a call on this communicator: MPI_Comm_call_errhandler. It runs a user's function; the
+    /// layer above does the rest, according to the returned handler.
     pub fn handle(&self, error: &Error) -> ErrorHandler {
         let handler = self.handler();
         if let ErrorHandler::User(function) = &handler {

@@ -21,7 +21,7 @@ impl Communicator {
         }
     }
 
-    /// Ends on no rank of either group before it has begun on all: MPI_Barrier.
+    /// Waits until every rank of both groups has called it: MPI_Barrier.
     ///
     /// # Errors
     /// See the head of the file.
@@ -30,7 +30,7 @@ impl Communicator {
         self.plan_once(Call::Barrier, schedule, (Input::none(), Output::none()), None)
     }
 
-    /// Brings `count` elements of the root's buffer to the other group: MPI_Bcast.
+    /// Copies `count` elements of the root's buffer to the other group: MPI_Bcast.
     ///
     /// # Errors
     /// See the head of the file.
@@ -39,8 +39,8 @@ impl Communicator {
         self.plan_once(Call::Bcast, schedule, (Input::none(), buffer), None)
     }
 
-    /// Brings one block of each rank of the other group to the root: MPI_Gather or MPI_Gatherv, as the blocks are equal
-    /// or listed. They matter at the root alone, the input in the other group.
+    /// Collects one block of each rank of the other group at the root: MPI_Gather or MPI_Gatherv for equal or listed
+    /// blocks. Only the root uses the blocks, and only the other group the input.
     ///
     /// # Errors
     /// See the head of the file.
@@ -56,8 +56,8 @@ impl Communicator {
         self.plan_once(call, schedule, (input, output), None)
     }
 
-    /// Brings one block of the root's input to each rank of the other group: MPI_Scatter or MPI_Scatterv, as the
-    /// blocks are equal or listed. They matter at the root alone, the output in the other group.
+    /// Sends one block of the root's input to each rank of the other group: MPI_Scatter or MPI_Scatterv for equal or
+    /// listed blocks. Only the root uses the blocks, and only the other group the output.
     ///
     /// # Errors
     /// See the head of the file.
@@ -73,8 +73,8 @@ impl Communicator {
         self.plan_once(call, schedule, (input, output), None)
     }
 
-    /// Brings one block of each rank to all ranks of the other group: MPI_Allgather or MPI_Allgatherv, as the blocks
-    /// are equal or listed; one for each rank of the other group.
+    /// Sends one block of each rank to all ranks of the other group: MPI_Allgather or MPI_Allgatherv for equal or
+    /// listed blocks, one for each rank of the other group.
     ///
     /// # Errors
     /// See the head of the file.
@@ -89,8 +89,8 @@ impl Communicator {
         self.plan_once(call, schedule, (input, output), None)
     }
 
-    /// Brings one block of each rank's input to each rank of the other group: MPI_Alltoall, MPI_Alltoallv or
-    /// MPI_Alltoallw, as the blocks are equal, listed or typed.
+    /// Sends one block of each rank's input to each rank of the other group: MPI_Alltoall, MPI_Alltoallv or
+    /// MPI_Alltoallw for equal, listed or typed blocks.
     ///
     /// # Errors
     /// See the head of the file.
@@ -103,8 +103,8 @@ impl Communicator {
         self.plan_once(alltoall_call(received), schedule, (input, output), None)
     }
 
-    /// Combines `count` elements of the other group at the root: MPI_Reduce. The output matters at the root alone, the
-    /// input in the other group.
+    /// Combines `count` elements of the other group at the root: MPI_Reduce. Only the root uses the output, and only
+    /// the other group the input.
     ///
     /// # Errors
     /// See the head of the file.

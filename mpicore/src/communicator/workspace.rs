@@ -1,5 +1,5 @@
-//! What collective calls on a communicator work with, kept from call to call, since programs repeat theirs: the last
-//! schedules, where the buffers are, a scratch area, a list of requests.
+//! The workspace of collective calls on a communicator, kept from call to call since programs repeat their calls: the
+//! last schedules, the places of buffers, a scratch area, a list of requests.
 //!
 //! A call has all of it for itself until it has ended. Collective calls on one communicator follow each other, so
 //! nobody waits for it: a call that comes in between makes its own.
@@ -16,7 +16,7 @@ use crate::memory::{Input, Memory, Output, Reduction};
 /// What tells schedules of one communicator apart: the call, and all that the function that builds it is given.
 pub(super) type Key = (Call, [Option<u64>; 4]);
 
-/// How many schedules are kept. A loop of more different calls builds all of them anew.
+/// The number of schedules that are kept. A loop of more different calls builds all of them again each time.
 const MOST: usize = 8;
 
 /// That of one communicator.
@@ -139,7 +139,7 @@ impl Work {
 }
 
 impl Drop for InUse<'_> {
-    /// Whatever has become of the call: what users have in it, functions and datatypes, is theirs alone again.
+    /// Whatever the outcome of the call, users' functions and datatypes in it are released.
     #[inline]
     fn drop(&mut self) {
         self.release();

@@ -8,7 +8,7 @@ use super::contents::{Arguments, Darray};
 use super::map::{TypeMap, fits};
 use super::{Datatype, DatatypeError};
 
-/// Which dimension of an array has its elements together in memory.
+/// The order of an array's dimensions in memory: which one has adjacent elements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Order {
     /// The last one: MPI_ORDER_C.
@@ -18,7 +18,7 @@ pub enum Order {
 }
 
 impl Order {
-    /// Its number in MPI's ABI.
+    /// Returns its number in MPI's ABI.
     pub const fn code(self) -> i64 {
         match self {
             Self::C => 12,
@@ -35,21 +35,21 @@ impl Order {
     }
 }
 
-/// How one dimension of an array is distributed among the processes along it.
+/// The distribution of one dimension of an array among the processes along it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Distribution {
-    /// Not at all: MPI_DISTRIBUTE_NONE. The grid has one process along the dimension.
+    /// No distribution: MPI_DISTRIBUTE_NONE. The grid has one process along the dimension.
     Whole,
-    /// One block for each process: MPI_DISTRIBUTE_BLOCK. Blocks have so many elements; `None` is
-    /// MPI_DISTRIBUTE_DFLT_DARG: the fewest that suffice.
+    /// One block for each process, of this number of elements: MPI_DISTRIBUTE_BLOCK. `None` is
+    /// MPI_DISTRIBUTE_DFLT_DARG: the fewest elements that suffice.
     Block(Option<i64>),
-    /// Blocks of so many elements, dealt to the processes in turn: MPI_DISTRIBUTE_CYCLIC. `None` is
+    /// Blocks of this number of elements, dealt to the processes in turn: MPI_DISTRIBUTE_CYCLIC. `None` is
     /// MPI_DISTRIBUTE_DFLT_DARG: one element.
     Cyclic(Option<i64>),
 }
 
 impl Distribution {
-    /// Its number in MPI's ABI.
+    /// Returns its number in MPI's ABI.
     pub const fn code(self) -> i64 {
         match self {
             Self::Whole => 16,
@@ -58,7 +58,7 @@ impl Distribution {
         }
     }
 
-    /// Its argument, as in `array_of_dargs`; MPI_DISTRIBUTE_DFLT_DARG by its number in MPI's ABI.
+    /// Returns its argument, as in `array_of_dargs`; MPI_DISTRIBUTE_DFLT_DARG by its number in MPI's ABI.
     pub const fn argument(self) -> i64 {
         match self {
             Self::Block(Some(argument)) | Self::Cyclic(Some(argument)) => argument,
@@ -126,8 +126,8 @@ impl Share {
 }
 
 impl Datatype {
-    /// The part of an array that begins at `starts` and has `subsizes` elements along each dimension:
-    /// MPI_Type_create_subarray (MPI-4.1 section 5.1.3). Its bounds are those of the whole array.
+    /// Makes the datatype of the part of an array that begins at `starts` and has `subsizes` elements along each
+    /// dimension: MPI_Type_create_subarray (MPI-4.1 section 5.1.3). Its bounds are those of the whole array.
     ///
     /// ```
     /// use mpicore::datatype::{Datatype, Order};
@@ -171,10 +171,10 @@ impl Datatype {
         Self::new(map, Arguments::Subarray { lists, order, old: old.clone() })
     }
 
-    /// The part of an array of `sizes` elements that the process `rank` of `size` has, if each dimension is
-    /// distributed as it says among the processes of the grid `psizes`: MPI_Type_create_darray (MPI-4.1 section
-    /// 5.1.4). Ranks go through the grid row by row in both orders. A part may be empty. Its bounds are those of
-    /// the whole array.
+    /// Makes the datatype of the part of an array of `sizes` elements that process `rank` of `size` has, when each
+    /// dimension is distributed among the processes of the grid `psizes`: MPI_Type_create_darray (MPI-4.1 section
+    /// 5.1.4). Ranks go through the grid row by row in both orders. A part may be empty. Its bounds are those of the
+    /// whole array.
     ///
     /// ```
     /// use mpicore::datatype::{Datatype, Distribution, Order};

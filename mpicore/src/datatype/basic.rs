@@ -1,4 +1,4 @@
-//! Basic datatypes: what the entries of a type map are, in memory and in the representation `external32`.
+//! Basic datatypes: the entries of type maps, in memory and in the representation `external32`.
 //!
 //! Signatures are sequences of them; `external.rs` asks how many bytes each has in a file.
 
@@ -28,7 +28,7 @@ pub enum Basic {
 }
 
 impl Basic {
-    /// Bytes of data in one, without padding.
+    /// Returns the bytes of data in one value, without padding.
     pub const fn size(self) -> usize {
         match self {
             Self::Element(kind) => kind.size(),
@@ -38,7 +38,7 @@ impl Basic {
         }
     }
 
-    /// Bytes to a multiple of which C aligns it.
+    /// Returns the alignment in C, in bytes.
     pub const fn align(self) -> usize {
         match self {
             Self::Element(kind) => kind.align(),
@@ -46,7 +46,7 @@ impl Basic {
         }
     }
 
-    /// What it is called, in C or in MPI.
+    /// Returns its name in C or in MPI.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Element(kind) => kind.name(),
@@ -58,7 +58,7 @@ impl Basic {
         }
     }
 
-    /// The kind of element that reductions work on, if there is one.
+    /// Returns the kind of element that reductions work on, if there is one.
     pub const fn kind(self) -> Option<ElementKind> {
         match self {
             Self::Element(kind) => Some(kind),
@@ -94,7 +94,7 @@ impl Basic {
         }
     }
 
-    /// Bytes of one in `external32` (MPI-4.1 section 14.5.2, table 14.2).
+    /// Returns the bytes of one value in `external32` (MPI-4.1 section 14.5.2, table 14.2).
     pub const fn external_size(self) -> usize {
         match self {
             Self::Long | Self::UnsignedLong => 4,

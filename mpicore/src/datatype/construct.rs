@@ -10,7 +10,7 @@ use super::map::{TypeMap, fits};
 use super::{Combiner, Datatype, DatatypeError, not_negative};
 
 impl Datatype {
-    /// The same datatype again: MPI_Type_dup (MPI-4.1 section 5.1.10).
+    /// Duplicates the datatype: MPI_Type_dup (MPI-4.1 section 5.1.10).
     ///
     /// # Errors
     /// [`DatatypeError::TooDeep`].
@@ -18,7 +18,7 @@ impl Datatype {
         Self::new(self.inner.map.clone(), Arguments::Dup { old: self.clone() })
     }
 
-    /// `count` elements one behind the other: MPI_Type_contiguous (MPI-4.1 section 5.1.2).
+    /// Makes a datatype of `count` elements one after the other: MPI_Type_contiguous (MPI-4.1 section 5.1.2).
     ///
     /// # Errors
     /// [`DatatypeError::Negative`]; as in all constructors, [`DatatypeError::Layout`] if the datatype would be
@@ -28,8 +28,8 @@ impl Datatype {
         old.derived(Combiner::Contiguous, map, vec![count], vec![])
     }
 
-    /// `count` blocks of `blocklength` elements, each beginning `stride` elements after the one before it:
-    /// MPI_Type_vector (MPI-4.1 section 5.1.2).
+    /// Makes a datatype of `count` blocks of `blocklength` elements, each beginning `stride` elements after the one
+    /// before it: MPI_Type_vector (MPI-4.1 section 5.1.2).
     ///
     /// ```
     /// use mpicore::datatype::Datatype;
@@ -53,7 +53,7 @@ impl Datatype {
         old.derived(Combiner::Vector, map, vec![count, blocklength, stride], vec![])
     }
 
-    /// As [`vector`](Self::vector), with the stride in bytes: MPI_Type_create_hvector.
+    /// Does what [`vector`](Self::vector) does, with the stride in bytes: MPI_Type_create_hvector.
     ///
     /// # Errors
     /// Those of [`vector`](Self::vector).
@@ -67,8 +67,8 @@ impl Datatype {
         old.derived(Combiner::Hvector, map, vec![count, blocklength], vec![stride])
     }
 
-    /// Blocks of these numbers of elements, which begin at these displacements in elements: MPI_Type_indexed
-    /// (MPI-4.1 section 5.1.2).
+    /// Makes a datatype of blocks with these numbers of elements, at these displacements in elements:
+    /// MPI_Type_indexed (MPI-4.1 section 5.1.2).
     ///
     /// # Errors
     /// [`DatatypeError::Entries`] unless both lists have the same length, [`DatatypeError::Entry`] if a length is
@@ -83,7 +83,7 @@ impl Datatype {
         old.derived(Combiner::Indexed, map, numbers, vec![])
     }
 
-    /// As [`indexed`](Self::indexed), with the displacements in bytes: MPI_Type_create_hindexed.
+    /// Does what [`indexed`](Self::indexed) does, with the displacements in bytes: MPI_Type_create_hindexed.
     ///
     /// # Errors
     /// Those of [`indexed`](Self::indexed).
@@ -96,7 +96,7 @@ impl Datatype {
         old.derived(Combiner::Hindexed, map, counted(blocklengths), displacements.to_vec())
     }
 
-    /// Blocks of `blocklength` elements, which begin at these displacements in elements:
+    /// Makes a datatype of blocks of `blocklength` elements, at these displacements in elements:
     /// MPI_Type_create_indexed_block (MPI-4.1 section 5.1.2).
     ///
     /// # Errors
@@ -111,7 +111,7 @@ impl Datatype {
         old.derived(Combiner::IndexedBlock, map, numbers, vec![])
     }
 
-    /// As [`indexed_block`](Self::indexed_block), with the displacements in bytes:
+    /// Does what [`indexed_block`](Self::indexed_block) does, with the displacements in bytes:
     /// MPI_Type_create_hindexed_block.
     ///
     /// # Errors
@@ -126,7 +126,7 @@ impl Datatype {
         old.derived(Combiner::HindexedBlock, map, numbers, displacements.to_vec())
     }
 
-    /// Blocks of these numbers of elements of these datatypes, which begin at these displacements in bytes:
+    /// Makes a datatype of blocks with these numbers of elements of these datatypes, at these displacements in bytes:
     /// MPI_Type_create_struct (MPI-4.1 section 5.1.2).
     ///
     /// Behind the last byte there is as much padding as rounds the extent up to the strictest alignment among
@@ -157,8 +157,8 @@ impl Datatype {
         Self::new(TypeMap::list(parts)?, arguments)
     }
 
-    /// The same type map with this lower bound and extent, in bytes: MPI_Type_create_resized (MPI-4.1 section
-    /// 5.1.9). Datatypes that are made of it keep these bounds as markers.
+    /// Makes a datatype with the same type map and this lower bound and extent, in bytes: MPI_Type_create_resized
+    /// (MPI-4.1 section 5.1.9). Datatypes made from it keep these bounds as markers.
     ///
     /// # Errors
     /// [`DatatypeError::Layout`] if the upper bound is no displacement; [`DatatypeError::TooDeep`].

@@ -1,11 +1,11 @@
-//! How a datatype was made: the arguments of its constructor, as `MPI_Type_get_envelope` and
-//! `MPI_Type_get_contents` give them back (MPI-4.1 section 5.1.13).
+//! The constructor of a datatype and its arguments, as `MPI_Type_get_envelope` and `MPI_Type_get_contents` return
+//! them (MPI-4.1 section 5.1.13).
 //!
-//! Made by the constructors; read by faces, through the methods of `Datatype`.
+//! The constructors make them; methods of `Datatype` return them.
 
 use super::{Datatype, Distribution, Order};
 
-/// Which constructor made a datatype: MPI's combiners.
+/// The constructor that made a datatype: MPI's combiners.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Combiner {
@@ -38,7 +38,7 @@ pub enum Combiner {
 }
 
 impl Combiner {
-    /// The name in MPI.
+    /// Returns the name in MPI.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Named => "MPI_COMBINER_NAMED",
@@ -58,32 +58,32 @@ impl Combiner {
     }
 }
 
-/// How many arguments of each sort the constructor was given: what `MPI_Type_get_envelope` says.
+/// The number of arguments of each sort that the constructor got: the result of `MPI_Type_get_envelope`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Envelope {
     /// The constructor.
     pub combiner: Combiner,
-    /// How many integers [`Contents`] has.
+    /// Number of integers in [`Contents`].
     pub integers: usize,
-    /// How many addresses.
+    /// Number of addresses.
     pub addresses: usize,
-    /// How many large counts.
+    /// Number of large counts.
     pub counts: usize,
-    /// How many datatypes.
+    /// Number of datatypes.
     pub datatypes: usize,
 }
 
-/// The arguments that the constructor was given, in the order of MPI-4.1 section 5.1.13: what
-/// `MPI_Type_get_contents` says.
+/// The arguments that the constructor got, in the order of MPI-4.1 section 5.1.13: the result of
+/// `MPI_Type_get_contents`.
 #[derive(Debug, Clone, Default)]
 pub struct Contents {
     /// Counts, lengths and strides in elements; orders and distributions by their numbers in MPI's ABI.
     pub integers: Vec<i64>,
     /// Displacements, strides and bounds in bytes.
     pub addresses: Vec<isize>,
-    /// What stands in both others, if the constructor is one for large counts (its name ends in `_c`).
+    /// The contents of both other lists, if the constructor is one for large counts (its name ends in `_c`).
     pub counts: Vec<i64>,
-    /// The datatypes it is made of.
+    /// The datatypes that it is made of.
     pub datatypes: Vec<Datatype>,
 }
 
@@ -140,7 +140,7 @@ impl Arguments {
         }
     }
 
-    /// The datatypes it is made of.
+    /// The datatypes that it is made of.
     pub(super) fn datatypes(&self) -> &[Datatype] {
         match self {
             Self::Named { .. } => &[],
@@ -152,7 +152,7 @@ impl Arguments {
         }
     }
 
-    /// As the constructor gives them back, or as its form for large counts does.
+    /// In the form of the constructor, or of its variant for large counts.
     pub(super) fn contents(&self, is_large: bool) -> Contents {
         let datatypes = self.datatypes().to_vec();
         let (numbers, addresses, integers) = match self {

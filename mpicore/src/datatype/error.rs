@@ -1,12 +1,12 @@
 //! Why a call on datatypes was refused, and the MPI error class of each reason. Made by the files of
-//! `datatype/`; faces report it.
+//! `datatype/`; callers report it.
 
 use transport_lapi::LayoutError;
 
 use super::Basic;
 use crate::ErrorClass;
 
-/// Why a call on datatypes was refused. No output has changed, except as the call says.
+/// The reason why a call on datatypes was refused. No output has changed, except as the call says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum DatatypeError {
@@ -65,8 +65,8 @@ pub enum DatatypeError {
         /// How many processes there are.
         size: i64,
     },
-    /// The datatype would be larger than memory, or nested too deep; or it does not fit the memory it is used
-    /// with, or names a byte twice where it is received into.
+    /// The datatype would be larger than memory, or nested too deep; or it does not fit its memory, or names a byte
+    /// twice in a receive.
     #[error(transparent)]
     Layout(#[from] LayoutError),
     /// The datatype would be made of datatypes in more levels than [`Datatype::MAX_DEPTH`].
@@ -84,7 +84,7 @@ pub enum DatatypeError {
         /// How many are needed.
         needed: usize,
     },
-    /// The position lies behind the end of the packed buffer.
+    /// The position lies after the end of the packed buffer.
     #[error("position is {position}; give 0 to {len}, the size of the packed buffer in bytes")]
     Position {
         /// What was given.
@@ -103,7 +103,7 @@ pub enum DatatypeError {
 }
 
 impl DatatypeError {
-    /// The class that MPI gives to this error.
+    /// Returns MPI's class of this error.
     pub fn class(&self) -> ErrorClass {
         match self {
             Self::Negative { argument: "count", .. } => ErrorClass::Count,

@@ -1,4 +1,4 @@
-//! The representation `external32`, in which all machines read the same values: MPI_Pack_external and its
+//! Packing in the representation `external32`, which is the same on all machines: MPI_Pack_external and its
 //! companions (MPI-4.1 sections 5.3 and 14.5.2).
 //!
 //! Numbers are big-endian, integers in two's complement, floating-point numbers those of IEEE 754; `long double`
@@ -18,7 +18,7 @@ const SPECIAL: u16 = 0x7fff;
 const EXTRA_BITS: u32 = 49;
 
 impl Datatype {
-    /// Bytes that `count` elements take in `external32`: MPI_Pack_external_size. Exact.
+    /// Returns the exact number of bytes of `count` elements in `external32`: MPI_Pack_external_size.
     ///
     /// # Errors
     /// [`DatatypeError::Negative`], [`DatatypeError::Layout`] if it is no number of bytes in memory.
@@ -28,8 +28,8 @@ impl Datatype {
         Ok(size.ok_or(LayoutError::TooLarge)?.unsigned_abs())
     }
 
-    /// Converts `count` elements to `external32` at `position` of a packed buffer, and moves the position behind
-    /// them: MPI_Pack_external (MPI-4.1 section 5.3). Arguments are as in [`pack`](Self::pack).
+    /// Converts `count` elements to `external32` at `position` of a packed buffer, and advances the position:
+    /// MPI_Pack_external (MPI-4.1 section 5.3). Arguments are as in [`pack`](Self::pack).
     ///
     /// ```
     /// use mpicore::datatype::Datatype;
@@ -73,8 +73,8 @@ impl Datatype {
         Ok(())
     }
 
-    /// Converts `count` elements from `external32` at `position` of a packed buffer to where they lie in
-    /// `memory`, and moves the position behind them: MPI_Unpack_external (MPI-4.1 section 5.3). Arguments are as in
+    /// Converts `count` elements from `external32` at `position` of a packed buffer to their places in `memory`, and
+    /// advances the position: MPI_Unpack_external (MPI-4.1 section 5.3). Arguments are as in
     /// [`unpack`](Self::unpack). A `long double` is rounded to the nearest that the x87 unit has.
     ///
     /// # Errors

@@ -1,4 +1,4 @@
-//! Packing by call: MPI_Pack, MPI_Unpack and MPI_Pack_size (MPI-4.1 section 5.2), on slices.
+//! Packing and unpacking of slices: MPI_Pack, MPI_Unpack and MPI_Pack_size (MPI-4.1 section 5.2).
 //!
 //! Messages do not come here: they take the layout, and the transport packs piece by piece. Packed bytes are the
 //! bytes of the elements in the order of the type map, with nothing in front of them.
@@ -6,7 +6,7 @@
 use super::{Datatype, DatatypeError, not_negative};
 
 impl Datatype {
-    /// Bytes that `count` elements take in a packed buffer: MPI_Pack_size. Exact.
+    /// Returns the exact number of bytes of `count` elements in a packed buffer: MPI_Pack_size.
     ///
     /// # Errors
     /// [`DatatypeError::Negative`], [`DatatypeError::Layout`] if it is no number of bytes in memory.
@@ -14,8 +14,8 @@ impl Datatype {
         Ok(self.layout(count)?.size())
     }
 
-    /// Copies `count` elements to `position` of a packed buffer, and moves the position behind them: MPI_Pack
-    /// (MPI-4.1 section 5.2).
+    /// Copies `count` elements to `position` of a packed buffer, and advances the position: MPI_Pack (MPI-4.1 section
+    /// 5.2).
     ///
     /// The elements lie in `memory`, whose byte `origin` is the address that MPI calls `inbuf`. It may lie outside
     /// of the memory, as long as no byte of the elements does.
@@ -52,9 +52,9 @@ impl Datatype {
         Ok(())
     }
 
-    /// Copies `count` elements from `position` of a packed buffer to where they lie in `memory`, and moves the
-    /// position behind them: MPI_Unpack (MPI-4.1 section 5.2). Bytes between the elements keep their values.
-    /// `memory` and `origin` are as in [`pack`](Self::pack).
+    /// Copies `count` elements from `position` of a packed buffer to their places in `memory`, and advances the
+    /// position: MPI_Unpack (MPI-4.1 section 5.2). Bytes between the elements keep their values. `memory` and
+    /// `origin` are as in [`pack`](Self::pack).
     ///
     /// # Errors
     /// Those of [`pack`](Self::pack), and [`DatatypeError::Layout`] if a byte would be written twice. Nothing

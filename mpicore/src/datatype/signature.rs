@@ -1,4 +1,4 @@
-//! Type signatures: which basic types a message consists of, in order, without where they lie.
+//! Type signatures: the basic types of a message in order, without their places.
 //!
 //! Every datatype has one. Receives compare theirs with the sender's, `MPI_Get_elements` counts in them, and
 //! `external.rs` converts run by run. A signature takes memory for how its type was put together, not for
@@ -60,7 +60,7 @@ impl Signature {
         Self(Arc::new(Sequence { shape: Shape::Run(basic), elements, size, fingerprint }))
     }
 
-    /// This sequence `count` times: that of `count` elements of its type.
+    /// Repeats the sequence `count` times, as for `count` elements of its type.
     ///
     /// It may have any number of elements; no more than 2^64 - 1 are counted.
     pub fn repeat(&self, count: u64) -> Self {
@@ -126,26 +126,26 @@ impl Signature {
         }
     }
 
-    /// How many basic types there are, pairs counted as two.
+    /// Returns the number of basic types, with pairs counted as two.
     pub fn elements(&self) -> u64 {
         self.0.elements
     }
 
-    /// Bytes of data in them.
+    /// Returns the bytes of data in them.
     pub fn size(&self) -> u64 {
         self.0.size
     }
 
-    /// A number that is the same for equal sequences, so that ranks can compare theirs without sending
-    /// them. Two sequences of `n` elements that differ have the same one with a probability of about `n` in 2^61.
+    /// Returns a number that is the same for equal sequences, so that ranks can compare theirs without sending them.
+    /// Two different sequences of `n` elements have the same fingerprint with a probability of about `n` in 2^61.
     pub fn fingerprint(&self) -> u64 {
         self.0.fingerprint
     }
 
-    /// Whether a message of these elements may be received as those of `receive`: if it has the same
-    /// elements or the first of them, or if one of both consists of packed bytes only and the message fits
-    /// (MPI-4.1 section 3.3.1). Takes time for how both were put together, not for their elements, and may err
-    /// as rarely as [`fingerprint`](Self::fingerprint).
+    /// Returns whether a message of these elements may be received as those of `receive`: it must have the same
+    /// elements or the first of them, or one of both must consist of packed bytes only and the message must fit
+    /// (MPI-4.1 section 3.3.1). The time depends on how both were composed, not on the number of elements. It errs as
+    /// rarely as [`fingerprint`](Self::fingerprint).
     ///
     /// C's `long` matches an integer of 64 bits here, which is more than MPI asks for.
     pub fn is_received_by(&self, receive: &Self) -> bool {
@@ -185,8 +185,8 @@ impl Signature {
         }
     }
 
-    /// How many basic types `bytes` of data hold: `MPI_Get_elements` (MPI-4.1 section 5.1.11). `None` if they
-    /// end inside of one, or if there are more bytes than the sequence has.
+    /// Returns the number of basic types in `bytes` bytes of data: `MPI_Get_elements` (MPI-4.1 section 5.1.11).
+    /// `None` if the bytes end inside of one, or are more than the sequence has.
     pub fn elements_in(&self, bytes: u64) -> Option<u64> {
         if bytes == self.0.size {
             return Some(self.0.elements);

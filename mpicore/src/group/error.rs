@@ -1,17 +1,17 @@
 //! Why a call on a group was refused, and the MPI error class of each reason. Made by `group.rs` and
-//! `range.rs`; faces report it.
+//! `range.rs`; callers report it.
 
 use super::RankRange;
 use crate::ErrorClass;
 
-/// Why a call on a group was refused. The group is as before.
+/// The reason why a call on a group was refused. The group is unchanged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum GroupError {
     /// No member has this rank.
     #[error("rank {rank} is out of range: {}", legal_ranks(*.size))]
     Rank {
-        /// The rank that was given; a face may have been given a negative one.
+        /// The rank that was given; it may be negative.
         rank: i64,
         /// How many members the group has.
         size: u32,
@@ -32,7 +32,7 @@ pub enum GroupError {
         /// How many members the group has.
         size: u32,
     },
-    /// A range does not step.
+    /// A range has the stride 0.
     #[error("range {0} has stride 0; give a stride of at least 1, or of at most -1")]
     StrideZero(RankRange),
     /// A range steps away from its end.
@@ -53,7 +53,7 @@ pub enum GroupError {
 }
 
 impl GroupError {
-    /// The class that MPI gives to this error.
+    /// Returns MPI's class of this error.
     pub fn class(&self) -> ErrorClass {
         match self {
             Self::Rank { .. } | Self::RankTwice { .. } | Self::RangeRank { .. } => ErrorClass::Rank,

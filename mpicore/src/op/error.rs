@@ -1,11 +1,11 @@
-//! Why an operation refuses its operands, and MPI's error class for each reason.
+//! Errors of operations that refuse their operands, with MPI's class of each.
 //!
 //! Returned by `op.rs`.
 
 use super::{ElementKind, Predefined};
 use crate::ErrorClass;
 
-/// Why nothing was computed. The buffers are unchanged.
+/// The reason why an operation refused its operands. The buffers are unchanged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum OpError {
@@ -54,7 +54,7 @@ fn legal(op: Predefined) -> String {
 }
 
 impl OpError {
-    /// The class that MPI gives to this error.
+    /// Returns MPI's class of this error.
     pub const fn class(&self) -> ErrorClass {
         match self {
             Self::Undefined { .. } => ErrorClass::Op,

@@ -23,7 +23,7 @@ pub enum Class {
 }
 
 impl Class {
-    /// What elements of the class are called, in the plural.
+    /// Returns the name of the class's elements, in the plural.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Integer => "integers",
@@ -36,7 +36,7 @@ impl Class {
     }
 }
 
-/// What one element of a buffer is.
+/// The kind of one element of a buffer.
 ///
 /// A kind is a meaning and a layout, not a name: `MPI_INT`, `MPI_INT32_T` and `MPI_INTEGER` are all
 /// [`I32`](Self::I32). `MPI_CHAR`, `MPI_WCHAR` and `MPI_CHARACTER` hold characters and have no kind,
@@ -201,36 +201,35 @@ impl ElementKind {
         }
     }
 
-    /// Bytes of data in an element, as `MPI_Type_size` counts them (MPI-4.1 section 5.1.5): without
-    /// the padding between and behind the members of a pair. The 16 bytes of a `long double` count in
-    /// full.
+    /// Returns the bytes of data in an element, as `MPI_Type_size` counts them (MPI-4.1 section 5.1.5): without the
+    /// padding of pairs. The 16 bytes of a `long double` count in full.
     pub const fn size(self) -> usize {
         self.row().size
     }
 
-    /// Bytes from one element of a buffer to the next (MPI-4.1 section 5.1.6).
+    /// Returns the bytes from one element of a buffer to the next (MPI-4.1 section 5.1.6).
     pub const fn extent(self) -> usize {
         self.row().extent
     }
 
-    /// Bytes to a multiple of which C aligns an element. [`reduce_local`](super::reduce_local) needs
-    /// no alignment.
+    /// Returns the alignment of an element in C, in bytes. [`reduce_local`](super::reduce_local) needs no alignment.
     pub const fn align(self) -> usize {
         self.row().align
     }
 
-    /// What errors call the kind: its type in C or Fortran, or its name in MPI.
+    /// Returns the name for error messages: the type in C or Fortran, or the name in MPI.
     pub const fn name(self) -> &'static str {
         self.row().name
     }
 
-    /// Which operations MPI allows: its row in the table of section 6.9.2 of MPI-4.1.
+    /// Returns the class, which determines the operations that MPI allows: the row in the table of MPI-4.1 section
+    /// 6.9.2.
     pub const fn class(self) -> Class {
         self.row().class
     }
 
-    /// Whether predefined operations can compute with it here: `long double` and what is made of it
-    /// need the x87 unit of x86-64.
+    /// Returns whether predefined operations can compute with it here: `long double`, and kinds that contain it, need
+    /// the x87 unit of x86-64.
     pub const fn is_available(self) -> bool {
         let needs_x87 =
             matches!(self, Self::LongDouble | Self::ComplexLongDouble | Self::LongDoubleInt);

@@ -275,7 +275,7 @@ fn a_user_operation_is_told_the_count_and_the_type() {
         let input = inout.clone();
         reduce_local(&op.clone().into(), kind, &input, &mut inout).expect("users may do all");
     }
-    op.apply(&[], &mut [], 5, &"a type of the face");
+    op.apply(&[], &mut [], 5, &"a type of the caller");
     let mut expected = ElementKind::ALL.map(|kind| (2, Some(kind))).to_vec();
     expected.push((5, None));
     assert_eq!(*told.lock().expect("no panic"), expected);

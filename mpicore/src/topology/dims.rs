@@ -1,5 +1,4 @@
-//! How many nodes a grid has along each dimension so that it is as even as possible. Called through
-//! `topology.rs` by whoever creates a grid.
+//! The numbers of nodes along each dimension that make a grid as even as possible. `topology.rs` exports it.
 //!
 //! Of all ways to write the nodes as a product of so many factors, the best has the smallest largest
 //! factor; of those with the same largest factor, the one with the smallest second factor, and so on. The

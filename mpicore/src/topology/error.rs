@@ -1,16 +1,16 @@
 //! Why a call on a topology was refused, and the MPI error class of each reason. Made by `topology.rs`
-//! and `dims.rs`; faces report it.
+//! and `dims.rs`; callers report it.
 
 use crate::ErrorClass;
 
-/// Why a call on a topology was refused. Nothing has changed.
+/// The reason why a call on a topology was refused. Nothing has changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TopologyError {
     /// A grid of no nodes was to be divided.
     #[error("0 nodes cannot be arranged in a grid; give at least 1")]
     NoNodes,
-    /// An entry that is kept does not divide what the entries before it leave of the nodes.
+    /// A given entry does not divide the number of nodes that the entries before it leave.
     #[error(
         "dimension {dimension} is {length}, which does not divide the {left} of {nodes} nodes that the \
          dimensions before it leave; give 0 for those to be chosen"
@@ -25,7 +25,7 @@ pub enum TopologyError {
         /// How many nodes there are.
         nodes: u32,
     },
-    /// All entries are kept, but there are more nodes than their product.
+    /// All entries are given, but there are more nodes than their product.
     #[error("the dimensions have room for {room} of {nodes} nodes; give 0 for those to be chosen")]
     NoFreeDimension {
         /// The product of the entries.
@@ -69,7 +69,7 @@ pub enum TopologyError {
     /// No node has this rank.
     #[error("rank {rank} is out of range: the grid has ranks 0 to {last}", last = .size - 1)]
     Rank {
-        /// The rank that was given; a face may have been given a negative one.
+        /// The rank that was given; it may be negative.
         rank: i64,
         /// How many nodes there are.
         size: u32,
@@ -93,7 +93,7 @@ pub enum TopologyError {
         "direction {direction} is out of range: the grid has {dimensions} dimensions, counted from 0"
     )]
     Direction {
-        /// The number that was given; a face may have been given a negative one.
+        /// The number that was given; it may be negative.
         direction: i64,
         /// How many dimensions there are.
         dimensions: usize,
@@ -101,7 +101,7 @@ pub enum TopologyError {
 }
 
 impl TopologyError {
-    /// The class that MPI gives to this error.
+    /// Returns MPI's class of this error.
     pub fn class(&self) -> ErrorClass {
         match self {
             Self::KeptDimension { .. }

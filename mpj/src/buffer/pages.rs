@@ -1,10 +1,10 @@
-//! What the kernel says of memory: on which pages a mapping lies, and how much is left.
+//! What the kernel reports about memory: which pages a mapping lies on, and how much memory is left.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::ops::Range;
 
-/// What memory lies on.
+/// The kind of pages that memory lies on.
 ///
 /// ```
 /// match mpj::alloc_buffer::<f64>(1 << 17)?.pages() {
@@ -16,12 +16,12 @@ use std::ops::Range;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Pages {
-    /// All of it on huge pages, which rendezvous reads fast.
+    /// All of it lies on huge pages, which rendezvous reads fast.
     Huge,
-    /// At least a part of it on ordinary pages: it is short, or the kernel has no huge pages left, or
-    /// was told to give none (`/sys/kernel/mm/transparent_hugepage/enabled`).
+    /// At least a part of it lies on ordinary pages: it is short, or the kernel has no huge pages left, or is
+    /// configured to give none (`/sys/kernel/mm/transparent_hugepage/enabled`).
     Ordinary,
-    /// The kernel does not tell.
+    /// The kernel does not say.
     Unknown,
 }
 
@@ -33,8 +33,8 @@ pub(super) fn of(range: &Range<u64>) -> Pages {
     }
 }
 
-/// The pages of `range`, by the text of `/proc/self/smaps`. The kernel tells of whole mappings, to
-/// which neighbours may have been joined; only what is huge throughout counts as huge.
+/// The pages of `range`, by the text of `/proc/self/smaps`. The kernel reports whole mappings, which it may have
+/// joined with their neighbours; only a mapping that is huge throughout counts as huge.
 fn told(smaps: impl BufRead, range: &Range<u64>) -> Pages {
     let mut mapping = None;
     // Names of files are no texts in general.
@@ -57,7 +57,7 @@ fn mapping_of(line: &str) -> Option<Range<u64>> {
     Some(address(start)?..address(end)?)
 }
 
-/// How many bytes this machine can still give, if the kernel tells.
+/// How many bytes this machine has left, if the kernel says so.
 pub(super) fn available() -> Option<u64> {
     left(BufReader::new(File::open("/proc/meminfo").ok()?))
 }

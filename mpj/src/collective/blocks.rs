@@ -1,7 +1,7 @@
-//! How a buffer is divided among ranks where their parts have different lengths.
+//! Division of a buffer among ranks into blocks of different lengths.
 
-/// One block of a buffer for each rank: a number of elements, and where they begin. The calls whose names end with
-/// `v` take it.
+/// Describes one block of a buffer for each rank: where it begins, and its number of elements. The calls whose names
+/// end with `v` take it.
 ///
 /// ```
 /// use mpj::Blocks;
@@ -22,7 +22,7 @@ pub struct Blocks {
 }
 
 impl Blocks {
-    /// Blocks of so many elements, one behind the other in the order of ranks.
+    /// Makes blocks with these numbers of elements, one after the other in the order of ranks.
     ///
     /// ```
     /// let blocks = mpj::Blocks::packed([2, 0, 3]);
@@ -37,7 +37,7 @@ impl Blocks {
         }))
     }
 
-    /// Blocks that begin at these elements and have so many: `(start, count)` for each rank.
+    /// Makes blocks from a pair `(start, count)` for each rank: the first element and the number of elements.
     ///
     /// ```
     /// // All ranks get the same two elements.
@@ -52,7 +52,7 @@ impl Blocks {
         Self { counts, displacements }
     }
 
-    /// How many blocks there are.
+    /// Returns the number of blocks.
     ///
     /// ```
     /// assert_eq!(mpj::Blocks::packed([2, 0, 3]).len(), 3);
@@ -61,7 +61,7 @@ impl Blocks {
         self.counts.len()
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no blocks.
     ///
     /// ```
     /// assert!(mpj::Blocks::packed([]).is_empty());
@@ -71,7 +71,7 @@ impl Blocks {
         self.counts.is_empty()
     }
 
-    /// The elements of a rank's block; none if there is no such block.
+    /// Returns the number of elements of a rank's block, 0 if there is no such block.
     ///
     /// ```
     /// let blocks = mpj::Blocks::packed([2, 0, 3]);
@@ -81,7 +81,7 @@ impl Blocks {
         self.counts.get(rank).map_or(0, |count| *count as usize)
     }
 
-    /// How long a buffer has to be at least to have all blocks.
+    /// Returns the length that a buffer needs to contain all blocks.
     ///
     /// ```
     /// let blocks = mpj::Blocks::at([(4, 3), (0, 2)]);

@@ -1,4 +1,4 @@
-//! Collective calls that are kept, to be started as often as is wanted (MPI-4.1 section 6.13).
+//! Persistent collective calls (MPI-4.1 section 6.13): made once, started any number of times.
 
 use mpicore::{Persistent, Plan};
 
@@ -9,10 +9,10 @@ use crate::error::Error;
 use crate::lent::Kept;
 use crate::op::Operation;
 
-/// A collective call with its buffers, which is started by [`start`](Self::start) and complete after
-/// [`wait`](Self::wait), again and again. In between the program reads and writes the buffers.
+/// A collective call that can be started many times, with its buffers. [`start`](Self::start) starts it and
+/// [`wait`](Self::wait) completes it; in between starts the program reads and writes the buffers.
 ///
-/// Dropping one that is under way waits for nobody: the buffers are freed when it is done.
+/// Dropping one that is under way does not wait: its buffers are freed when it is complete.
 ///
 /// ```
 /// use mpj::Op;
@@ -38,10 +38,10 @@ pub struct PersistentCollective<T: Datatype> {
 }
 
 impl<T: Datatype> PersistentCollective<T> {
-    /// Starts it (MPI_Start).
+    /// Starts the call (MPI_Start).
     ///
     /// # Errors
-    /// A call that was started and not waited for; the device has failed.
+    /// The call was started and not waited for; the device has failed.
     ///
     /// ```
     /// mpj::local::run(2, |world| {
@@ -59,7 +59,7 @@ impl<T: Datatype> PersistentCollective<T> {
         Ok(())
     }
 
-    /// Waits until it is complete (MPI_Wait). One that was not started is.
+    /// Waits until the call is complete (MPI_Wait). A call that was not started is complete.
     ///
     /// # Errors
     /// What the blocking form of the call says.
@@ -81,7 +81,7 @@ impl<T: Datatype> PersistentCollective<T> {
         }
     }
 
-    /// Whether it is complete (MPI_Test). One that was not started is.
+    /// Tests whether the call is complete (MPI_Test). A call that was not started is complete.
     ///
     /// # Errors
     /// As [`PersistentCollective::wait`].
@@ -104,7 +104,7 @@ impl<T: Datatype> PersistentCollective<T> {
         Ok(ended.is_some())
     }
 
-    /// What is sent; empty for calls with one buffer.
+    /// Returns the buffer that is sent; it is empty for calls with one buffer.
     ///
     /// # Errors
     /// While it is under way.
@@ -125,7 +125,7 @@ impl<T: Datatype> PersistentCollective<T> {
         Ok(self.data.elements_mut())
     }
 
-    /// The buffer of the results.
+    /// Returns the buffer of the results.
     ///
     /// # Errors
     /// While it is under way.
@@ -145,7 +145,7 @@ impl<T: Datatype> PersistentCollective<T> {
         Ok(self.into.elements())
     }
 
-    /// The same, to be changed: for calls with one buffer this is what is sent, too.
+    /// Returns the buffer of the results, to be changed. Calls with one buffer send it, too.
     ///
     /// # Errors
     /// While it is under way.
@@ -198,7 +198,7 @@ impl Communicator {
         Ok(PersistentCollective { communicator: self.clone(), plan, open: None, data, into })
     }
 
-    /// A barrier to be started often (MPI_Barrier_init).
+    /// Makes a persistent request for [`Communicator::barrier`] (MPI_Barrier_init).
     ///
     /// # Errors
     /// As [`Communicator::barrier`].
@@ -217,7 +217,7 @@ impl Communicator {
         self.keep(Vec::new(), Vec::new(), |_, _| Ok(self.core.barrier()?))
     }
 
-    /// A broadcast to be started often (MPI_Bcast_init).
+    /// Makes a persistent request for [`Communicator::broadcast`] (MPI_Bcast_init).
     ///
     /// # Errors
     /// As [`Communicator::broadcast`].
@@ -239,7 +239,7 @@ impl Communicator {
         self.keep(Vec::new(), buffer, |_, buffer| self.plan_broadcast(buffer, root))
     }
 
-    /// [`Communicator::gather`] to be started often (MPI_Gather_init). `into` matters at the root alone.
+    /// Makes a persistent request for [`Communicator::gather`] (MPI_Gather_init). Only the root's `into` is used.
     ///
     /// # Errors
     /// As [`Communicator::gather`].
@@ -262,7 +262,7 @@ impl Communicator {
         self.keep(data, into, |data, into| self.plan_gather(data, into, root))
     }
 
-    /// [`Communicator::gatherv`] to be started often (MPI_Gatherv_init). `into` and `blocks` matter at the root alone.
+    /// Makes a persistent request for [`Communicator::gatherv`] (MPI_Gatherv_init). Only the root's `into` and `blocks` are used.
     ///
     /// # Errors
     /// As [`Communicator::gatherv`].
@@ -288,7 +288,7 @@ impl Communicator {
         self.keep(data, into, |data, into| self.plan_gatherv(data, into, blocks, root))
     }
 
-    /// [`Communicator::scatter`] to be started often (MPI_Scatter_init). `data` matters at the root alone.
+    /// Makes a persistent request for [`Communicator::scatter`] (MPI_Scatter_init). Only the root's `data` is used.
     ///
     /// # Errors
     /// As [`Communicator::scatter`].
@@ -311,7 +311,7 @@ impl Communicator {
         self.keep(data, into, |data, into| self.plan_scatter(data, into, root))
     }
 
-    /// [`Communicator::scatterv`] to be started often (MPI_Scatterv_init). `data` and `blocks` matter at the root
+    /// Makes a persistent request for [`Communicator::scatterv`] (MPI_Scatterv_init). `data` and `blocks` matter at the root
     /// alone.
     ///
     /// # Errors
@@ -338,7 +338,7 @@ impl Communicator {
         self.keep(data, into, |data, into| self.plan_scatterv(data, blocks, into, root))
     }
 
-    /// [`Communicator::all_gather`] to be started often (MPI_Allgather_init).
+    /// Makes a persistent request for [`Communicator::all_gather`] (MPI_Allgather_init).
     ///
     /// # Errors
     /// As [`Communicator::all_gather`].
@@ -360,7 +360,7 @@ impl Communicator {
         self.keep(data, into, |data, into| self.plan_all_gather(data, into))
     }
 
-    /// [`Communicator::all_gatherv`] to be started often (MPI_Allgatherv_init).
+    /// Makes a persistent request for [`Communicator::all_gatherv`] (MPI_Allgatherv_init).
     ///
     /// # Errors
     /// As [`Communicator::all_gatherv`].
@@ -385,7 +385,7 @@ impl Communicator {
         self.keep(data, into, |data, into| self.plan_all_gatherv(data, into, blocks))
     }
 
-    /// [`Communicator::all_to_all`] to be started often (MPI_Alltoall_init).
+    /// Makes a persistent request for [`Communicator::all_to_all`] (MPI_Alltoall_init).
     ///
     /// # Errors
     /// As [`Communicator::all_to_all`].
@@ -407,7 +407,7 @@ impl Communicator {
         self.keep(data, into, |data, into| self.plan_all_to_all(data, into))
     }
 
-    /// [`Communicator::all_to_allv`] to be started often (MPI_Alltoallv_init).
+    /// Makes a persistent request for [`Communicator::all_to_allv`] (MPI_Alltoallv_init).
     ///
     /// # Errors
     /// As [`Communicator::all_to_allv`].
@@ -435,7 +435,7 @@ impl Communicator {
         self.keep(data, into, |data, into| self.plan_all_to_allv(data, sent, into, received))
     }
 
-    /// [`Communicator::reduce`] to be started often (MPI_Reduce_init). `into` matters at the root alone.
+    /// Makes a persistent request for [`Communicator::reduce`] (MPI_Reduce_init). Only the root's `into` is used.
     ///
     /// # Errors
     /// As [`Communicator::reduce`].
@@ -459,7 +459,7 @@ impl Communicator {
         self.keep(data, into, |data, into| self.plan_reduce(data, into, op.reduction(), root))
     }
 
-    /// [`Communicator::all_reduce`] to be started often (MPI_Allreduce_init). See [`PersistentCollective`].
+    /// Makes a persistent request for [`Communicator::all_reduce`] (MPI_Allreduce_init). See [`PersistentCollective`].
     ///
     /// # Errors
     /// As [`Communicator::all_reduce`].
@@ -481,7 +481,7 @@ impl Communicator {
         self.keep(Vec::new(), buffer, |_, buffer| self.plan_all_reduce(buffer, op.reduction()))
     }
 
-    /// [`Communicator::reduce_scatter_block`] to be started often (MPI_Reduce_scatter_block_init).
+    /// Makes a persistent request for [`Communicator::reduce_scatter_block`] (MPI_Reduce_scatter_block_init).
     ///
     /// # Errors
     /// As [`Communicator::reduce_scatter_block`].
@@ -507,7 +507,7 @@ impl Communicator {
         })
     }
 
-    /// [`Communicator::reduce_scatter`] to be started often (MPI_Reduce_scatter_init).
+    /// Makes a persistent request for [`Communicator::reduce_scatter`] (MPI_Reduce_scatter_init).
     ///
     /// # Errors
     /// As [`Communicator::reduce_scatter`].
@@ -534,7 +534,7 @@ impl Communicator {
         })
     }
 
-    /// [`Communicator::scan`] to be started often (MPI_Scan_init).
+    /// Makes a persistent request for [`Communicator::scan`] (MPI_Scan_init).
     ///
     /// # Errors
     /// As [`Communicator::scan`].
@@ -556,7 +556,7 @@ impl Communicator {
         self.keep(Vec::new(), buffer, |_, buffer| self.plan_scan(buffer, op.reduction()))
     }
 
-    /// [`Communicator::exscan`] to be started often (MPI_Exscan_init).
+    /// Makes a persistent request for [`Communicator::exscan`] (MPI_Exscan_init).
     ///
     /// # Errors
     /// As [`Communicator::exscan`].

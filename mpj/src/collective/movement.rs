@@ -1,4 +1,4 @@
-//! Collective calls that move data (MPI-4.1 sections 6.4 to 6.8): what they plan, and their blocking forms.
+//! Collective calls that move data (MPI-4.1 sections 6.4 to 6.8): their plans, and their blocking forms.
 
 use mpicore::Plan;
 
@@ -8,7 +8,7 @@ use crate::error::Error;
 use crate::memory::core::{input, inputs, output, outputs};
 use crate::memory::{RecvBuffer, SendBuffer};
 
-/// What is planned; the caller keeps the borrows until the plan has run.
+/// The plans. The caller keeps the borrows until a plan has run.
 impl Communicator {
     pub(super) fn plan_broadcast(
         &self,
@@ -104,7 +104,7 @@ impl Communicator {
 }
 
 impl Communicator {
-    /// Brings the elements of the root's buffer to the buffers of all ranks, which have as many (MPI_Bcast).
+    /// Copies the elements of the root's buffer to all ranks, whose buffers have as many elements (MPI_Bcast).
     ///
     /// # Errors
     /// No such root; on a rank with fewer elements, that the message does not fit; the loss of a rank; the device
@@ -126,7 +126,8 @@ impl Communicator {
         self.run(output(buffer).and_then(|buffer| self.plan_broadcast(buffer, root)))
     }
 
-    /// Brings the elements of all ranks, who have as many each, to the root, in the order of ranks (MPI_Gather).
+    /// Collects the elements of all ranks at the root, in the order of ranks (MPI_Gather). Each rank gives the same
+    /// number.
     ///
     /// # Errors
     /// As [`Communicator::broadcast`]; at the root [`Error::Division`] if `into` has not the same number of elements
@@ -152,8 +153,8 @@ impl Communicator {
         self.run_with(data, into, |data, into| self.plan_gather(data, into, root))
     }
 
-    /// [`Communicator::gather`] for the root, whose own part is in its place in `all` already; the others call
-    /// `gather` (MPI_Gather with MPI_IN_PLACE).
+    /// Does what [`Communicator::gather`] does, for a root whose own part is in its place in `all` already
+    /// (MPI_Gather with MPI_IN_PLACE). The other ranks call `gather`.
     ///
     /// # Errors
     /// As [`Communicator::gather`]; on a rank that is not the root.
@@ -181,8 +182,8 @@ impl Communicator {
         self.run(plan)
     }
 
-    /// [`Communicator::gather`] of parts of different lengths, to blocks of the root's buffer (MPI_Gatherv). The
-    /// blocks matter at the root alone. See [`Blocks`] for an example.
+    /// Collects parts of different lengths in blocks of the root's buffer (MPI_Gatherv). Only the root's `blocks` are
+    /// used. See [`Blocks`] for an example.
     ///
     /// # Errors
     /// As [`Communicator::gather`]; at the root, blocks that are not inside of `into`, or not one for each rank.
@@ -209,7 +210,7 @@ impl Communicator {
         self.run_with(data, into, |data, into| self.plan_gatherv(data, into, blocks, root))
     }
 
-    /// Brings to each rank its part of the root's elements (MPI_Scatter). `data` matters at the root alone.
+    /// Distributes the root's elements: each rank gets its part (MPI_Scatter). Only the root's `data` is used.
     ///
     /// # Errors
     /// As [`Communicator::broadcast`]; at the root [`Error::Division`] if `data` has not the same number of elements
@@ -236,8 +237,8 @@ impl Communicator {
         self.run_with(data, into, |data, into| self.plan_scatter(data, into, root))
     }
 
-    /// [`Communicator::scatter`] for the root, whose own part stays in `data`; the others call `scatter` (MPI_Scatter
-    /// with MPI_IN_PLACE).
+    /// Does what [`Communicator::scatter`] does, for a root whose own part stays in `data` (MPI_Scatter with
+    /// MPI_IN_PLACE). The other ranks call `scatter`.
     ///
     /// # Errors
     /// As [`Communicator::scatter`]; on a rank that is not the root.
@@ -265,7 +266,8 @@ impl Communicator {
         self.run(plan)
     }
 
-    /// [`Communicator::scatter`] of blocks of different lengths (MPI_Scatterv). They matter at the root alone.
+    /// Distributes blocks of different lengths of the root's elements (MPI_Scatterv). Only the root's blocks are
+    /// used.
     ///
     /// # Errors
     /// As [`Communicator::scatter`]; at the root, blocks that are not inside of `data`, or not one for each rank.
@@ -294,7 +296,8 @@ impl Communicator {
         self.run_with(data, into, |data, into| self.plan_scatterv(data, blocks, into, root))
     }
 
-    /// Brings the elements of all ranks, who have as many each, to all, in the order of ranks (MPI_Allgather).
+    /// Collects the elements of all ranks at every rank, in the order of ranks (MPI_Allgather). Each rank gives the
+    /// same number.
     ///
     /// # Errors
     /// As [`Communicator::broadcast`]; [`Error::Division`] if `into` has not the same number of elements for each rank.
@@ -314,8 +317,8 @@ impl Communicator {
         self.run_with(data, into, |data, into| self.plan_all_gather(data, into))
     }
 
-    /// [`Communicator::all_gather`] where each rank's own part is in its place already (MPI_Allgather with
-    /// MPI_IN_PLACE).
+    /// Does what [`Communicator::all_gather`] does, where each rank's own part is in its place already (MPI_Allgather
+    /// with MPI_IN_PLACE).
     ///
     /// # Errors
     /// As [`Communicator::all_gather`].
@@ -335,7 +338,7 @@ impl Communicator {
         self.run(plan)
     }
 
-    /// [`Communicator::all_gather`] of parts of different lengths (MPI_Allgatherv). All ranks give the same counts.
+    /// Collects parts of different lengths at every rank (MPI_Allgatherv). All ranks give the same counts.
     ///
     /// # Errors
     /// As [`Communicator::all_gather`]; blocks that are not inside of `into`, or not one for each rank.
@@ -361,7 +364,7 @@ impl Communicator {
         self.run_with(data, into, |data, into| self.plan_all_gatherv(data, into, blocks))
     }
 
-    /// Brings part `r` of each rank's elements to rank `r`, in the order of ranks (MPI_Alltoall).
+    /// Sends part `r` of each rank's elements to rank `r`, which gets the parts in the order of ranks (MPI_Alltoall).
     ///
     /// # Errors
     /// As [`Communicator::broadcast`]; [`Error::Division`] if a buffer has not the same number of elements for each
@@ -383,7 +386,8 @@ impl Communicator {
         self.run_with(data, into, |data, into| self.plan_all_to_all(data, into))
     }
 
-    /// [`Communicator::all_to_all`] where what is sent is replaced by what comes (MPI_Alltoall with MPI_IN_PLACE).
+    /// Does what [`Communicator::all_to_all`] does, and replaces the sent elements by the received ones (MPI_Alltoall
+    /// with MPI_IN_PLACE).
     ///
     /// # Errors
     /// As [`Communicator::all_to_all`].
@@ -403,8 +407,8 @@ impl Communicator {
         self.run(plan)
     }
 
-    /// [`Communicator::all_to_all`] of blocks of different lengths (MPI_Alltoallv): block `r` of `data` goes to rank
-    /// `r`, and what comes from there to block `r` of `into`, which has as many elements.
+    /// Exchanges blocks of different lengths (MPI_Alltoallv): block `r` of `data` goes to rank `r`, and block `r` of
+    /// `into` receives from there, and has as many elements.
     ///
     /// # Errors
     /// As [`Communicator::all_to_all`]; blocks that are not inside of their buffer, or not one for each rank.
@@ -434,9 +438,8 @@ impl Communicator {
         self.run_with(data, into, |data, into| self.plan_all_to_allv(data, sent, into, received))
     }
 
-    /// [`Communicator::all_to_all`] from and into a buffer for each rank, which lies wherever it likes, in memory of
-    /// whatever layout (MPI_Alltoallw): `data[r]` goes to rank `r`, and what comes from there to `into[r]`, which has
-    /// as many elements.
+    /// Exchanges a buffer with each rank, each in its own memory and of any layout (MPI_Alltoallw): `data[r]` goes to
+    /// rank `r`, and `into[r]` receives from there, and has as many elements.
     ///
     /// # Errors
     /// As [`Communicator::all_to_all`]; not one buffer for each rank; one that names an element twice, to receive into.

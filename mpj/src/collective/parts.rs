@@ -1,9 +1,9 @@
-//! MPI_Alltoallw on memory that belongs to the call, which is started or kept: which parts of it go to the ranks, and
-//! which parts come from them.
+//! MPI_Alltoallw on memory that a started or persistent call owns: which parts of it go to the ranks, and which parts
+//! receive from them.
 //!
-//! The program says so by functions that divide the memory into views, as it would for a call that borrows them. So no
-//! two views that are received into share an element. The call notes where they lie, and drops them: what it has of the
-//! memory is one address.
+//! The program gives functions that divide the memory into views, as it would for a call that borrows them. So no two
+//! views to receive into share an element. The call notes where the views lie and drops them; it keeps one address of
+//! the memory.
 
 use std::ops::Range;
 
@@ -67,8 +67,9 @@ fn block<B: SendBuffer>(memory: &Range<*const B::Element>, part: &B) -> Result<T
 }
 
 impl Communicator {
-    /// Starts [`Communicator::all_to_allw`] on memory of its own (MPI_Ialltoallw): `sent` divides `data` into a part
-    /// for each rank, and `received` divides `into` into a part from each. They are called once, at once.
+    /// Starts [`Communicator::all_to_allw`] on memory that the call owns (MPI_Ialltoallw): `sent` divides `data` into
+    /// a part for each rank, and `received` divides `into` into a part from each. Both functions run once, before
+    /// this returns.
     ///
     /// # Errors
     /// As [`Communicator::all_to_allw`]; what `sent` and `received` say; [`Error::Elsewhere`].
@@ -103,8 +104,8 @@ impl Communicator {
         })
     }
 
-    /// [`Communicator::all_to_allw`] on memory of its own, to be started often (MPI_Alltoallw_init): `sent` and
-    /// `received` divide it as for [`Communicator::iall_to_allw`], once for all starts.
+    /// Makes a persistent request for [`Communicator::all_to_allw`] on memory that it owns (MPI_Alltoallw_init):
+    /// `sent` and `received` divide it as for [`Communicator::iall_to_allw`], once for all starts.
     ///
     /// # Errors
     /// As [`Communicator::iall_to_allw`].

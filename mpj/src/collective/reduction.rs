@@ -1,4 +1,4 @@
-//! Reductions (MPI-4.1 sections 6.9 to 6.12): what they plan, and their blocking forms.
+//! Reductions (MPI-4.1 sections 6.9 to 6.12): their plans, and their blocking forms.
 
 use mpicore::{Plan, Reduction};
 
@@ -9,7 +9,7 @@ use crate::memory::core::output;
 use crate::memory::{RecvBuffer, SendBuffer};
 use crate::op::Operation;
 
-/// What is planned; the caller keeps the borrows until the plan has run.
+/// The plans. The caller keeps the borrows until a plan has run.
 impl Communicator {
     pub(super) fn plan_all_reduce(
         &self,
@@ -92,9 +92,9 @@ pub(crate) fn divided(
 }
 
 impl Communicator {
-    /// Combines the elements of all ranks, who have as many each, and leaves the results with all: element `i` with
-    /// element `i` (MPI_Allreduce with MPI_IN_PLACE). All ranks get the same bits. See [`Op`](crate::Op) and
-    /// [`UserOp`](crate::UserOp).
+    /// Combines the elements of all ranks, element `i` with element `i`, and gives the results to all (MPI_Allreduce
+    /// with MPI_IN_PLACE). Each rank gives the same number of elements, and all get the same bits. See
+    /// [`Op`](crate::Op) and [`UserOp`](crate::UserOp).
     ///
     /// # Errors
     /// An operation that is not defined on the elements; ranks with different numbers of elements, where it is noticed;
@@ -117,7 +117,7 @@ impl Communicator {
         self.run(output(buffer).and_then(|buffer| self.plan_all_reduce(buffer, op.reduction())))
     }
 
-    /// [`Communicator::all_reduce`] with the results in a buffer of their own (MPI_Allreduce).
+    /// Does what [`Communicator::all_reduce`] does, with the results in a separate buffer (MPI_Allreduce).
     ///
     /// # Errors
     /// As [`Communicator::all_reduce`]; [`Error::Lengths`].
@@ -146,8 +146,8 @@ impl Communicator {
         })
     }
 
-    /// Combines the elements of all ranks, and leaves the results with the root (MPI_Reduce). `into` matters at the
-    /// root alone.
+    /// Combines the elements of all ranks and gives the results to the root (MPI_Reduce). `into` matters at the root
+    /// alone.
     ///
     /// # Errors
     /// As [`Communicator::all_reduce`]; no such root; at the root [`Error::Lengths`].
@@ -174,8 +174,8 @@ impl Communicator {
         self.run_with(data, into, |data, into| self.plan_reduce(data, into, op.reduction(), root))
     }
 
-    /// [`Communicator::reduce`] for the root, whose operands the results replace; the others call `reduce`
-    /// (MPI_Reduce with MPI_IN_PLACE).
+    /// Does what [`Communicator::reduce`] does, for a root whose operands the results replace (MPI_Reduce with
+    /// MPI_IN_PLACE). The other ranks call `reduce`.
     ///
     /// # Errors
     /// As [`Communicator::reduce`]; on a rank that is not the root.
@@ -205,10 +205,11 @@ impl Communicator {
         self.run(plan)
     }
 
-    /// Combines the elements of all ranks, and leaves part `r` of the results with rank `r` (MPI_Reduce_scatter_block).
+    /// Combines the elements of all ranks and gives part `r` of the results to rank `r` (MPI_Reduce_scatter_block).
     ///
     /// # Errors
-    /// As [`Communicator::all_reduce`]; [`Error::Lengths`] if `data` has not as many elements as `into` for each rank.
+    /// As [`Communicator::all_reduce`]; [`Error::Lengths`] if `data` does not have, for each rank, as many elements
+    /// as `into`.
     ///
     /// ```
     /// use mpj::Op;
@@ -233,7 +234,7 @@ impl Communicator {
         })
     }
 
-    /// [`Communicator::reduce_scatter_block`] where rank `r` gets `counts[r]` elements (MPI_Reduce_scatter).
+    /// Combines the elements of all ranks and gives `counts[r]` of the results to rank `r` (MPI_Reduce_scatter).
     ///
     /// # Errors
     /// As [`Communicator::reduce_scatter_block`]; counts that are not one for each rank.
@@ -262,7 +263,8 @@ impl Communicator {
         })
     }
 
-    /// Combines the elements of all ranks up to this one, which replace them (MPI_Scan with MPI_IN_PLACE).
+    /// Combines the elements of ranks 0 to this one, and replaces this rank's elements by the results (MPI_Scan with
+    /// MPI_IN_PLACE).
     ///
     /// # Errors
     /// As [`Communicator::all_reduce`].
@@ -284,8 +286,8 @@ impl Communicator {
         self.run(output(buffer).and_then(|buffer| self.plan_scan(buffer, op.reduction())))
     }
 
-    /// Combines the elements of all ranks before this one, which replace them; rank 0 keeps its own (MPI_Exscan with
-    /// MPI_IN_PLACE).
+    /// Combines the elements of the ranks before this one, and replaces this rank's elements by the results
+    /// (MPI_Exscan with MPI_IN_PLACE). Rank 0 keeps its own.
     ///
     /// # Errors
     /// As [`Communicator::all_reduce`].

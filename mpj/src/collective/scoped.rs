@@ -1,8 +1,8 @@
-//! Collective calls that are started in a scope and borrow their buffers (MPI-4.1 section 6.12): on the communicator of
-//! the scope, or on another one by [`Scope::on`](crate::Scope::on).
+//! Non-blocking collective calls of a scope, which borrow their buffers (MPI-4.1 section 6.12): on the communicator
+//! of the scope, or on another one by [`Scope::on`](crate::Scope::on).
 //!
-//! What is sent is borrowed for as long as the scope's environment lasts. The buffer of the results is lent (LE1 of
-//! `lent.rs`); its borrow comes back from [`ScopedCollective::wait`], which has seen the call end.
+//! The sent buffer is borrowed for as long as the scope's environment lasts. The buffer of the results is lent (LE1
+//! of `lent.rs`); [`ScopedCollective::wait`] returns its borrow when the call has ended.
 
 use super::Blocks;
 use crate::error::Error;

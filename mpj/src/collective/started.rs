@@ -1,4 +1,4 @@
-//! Collective calls that are started and own their buffers meanwhile (MPI-4.1 section 6.12).
+//! Non-blocking collective calls that own their buffers (MPI-4.1 section 6.12).
 //!
 //! - CQ1: a request keeps its buffers untouched until its call has ended, or the device has failed and no thread is in
 //!   a local step of the call (PL3 of the core). One that is dropped before leaves them with the call.
@@ -12,13 +12,13 @@ use crate::error::Error;
 use crate::memory::core::{input, output};
 use crate::op::Operation;
 
-/// A collective call under way, together with its buffers. It goes on whenever a thread of the rank is in a call
-/// that waits or tests, on whatever communicator.
+/// A collective call under way, with its buffers. It makes progress whenever a thread of the rank waits or tests, on
+/// any communicator.
 ///
-/// All ranks start it: a call that is started does not match one that waits (MPI-4.1 section 6.12).
+/// All ranks start it: a non-blocking call does not match a blocking one (MPI-4.1 section 6.12).
 ///
-/// Dropping it does not block: the call goes on, since other ranks need it, and the buffers are freed when it is
-/// done.
+/// Dropping it does not block: the call continues, since other ranks need it, and its buffers are freed when it is
+/// complete.
 ///
 /// ```
 /// mpj::local::run(3, |world| {
@@ -38,11 +38,11 @@ pub struct CollectiveRequest<T: Datatype> {
     into: Vec<T>,
 }
 
-/// What was sent, and the results.
+/// The buffer that was sent, and the buffer of the results.
 pub type Buffers<T> = (Vec<T>, Vec<T>);
 
 impl<T: Datatype> CollectiveRequest<T> {
-    /// Waits until the call is complete on this rank (MPI_Wait), and gives the buffer with the results back.
+    /// Waits until the call is complete on this rank (MPI_Wait), and returns the buffer of the results.
     ///
     /// # Errors
     /// What the blocking form of the call says.
@@ -58,8 +58,8 @@ impl<T: Datatype> CollectiveRequest<T> {
         self.wait_both().map(|(_, into)| into)
     }
 
-    /// Waits as [`CollectiveRequest::wait`], and gives both buffers back: that with what was sent, which is empty for
-    /// calls with one buffer, and that with the results.
+    /// Waits as [`CollectiveRequest::wait`], and returns both buffers: the sent one, which is empty for calls with
+    /// one buffer, and that of the results.
     ///
     /// # Errors
     /// As [`CollectiveRequest::wait`].
@@ -80,7 +80,7 @@ impl<T: Datatype> CollectiveRequest<T> {
         Ok((std::mem::take(&mut self.data), std::mem::take(&mut self.into)))
     }
 
-    /// Tests whether the call is complete (MPI_Test): gives both buffers back, or the request.
+    /// Tests whether the call is complete (MPI_Test): returns both buffers if it is, otherwise the request.
     ///
     /// # Errors
     /// As [`CollectiveRequest::wait`].
@@ -162,7 +162,7 @@ impl Communicator {
         self.answer_look(ended)
     }
 
-    /// Leaves a collective call that nobody waits for any more with its buffers (CQ1).
+    /// Lets a dropped collective call continue with its buffers (CQ1).
     pub(super) fn leave(
         &self,
         request: mpjdev::Request,
@@ -210,7 +210,7 @@ impl Communicator {
         self.start(Vec::new(), buffer, |_, buffer| self.plan_broadcast(buffer, root))
     }
 
-    /// Starts [`Communicator::gather`] (MPI_Igather). `into` matters at the root alone.
+    /// Starts [`Communicator::gather`] (MPI_Igather). Only the root's `into` is used.
     ///
     /// # Errors
     /// As [`Communicator::gather`].
@@ -232,7 +232,7 @@ impl Communicator {
         self.start(data, into, |data, into| self.plan_gather(data, into, root))
     }
 
-    /// Starts [`Communicator::gatherv`] (MPI_Igatherv). `into` and `blocks` matter at the root alone.
+    /// Starts [`Communicator::gatherv`] (MPI_Igatherv). Only the root's `into` and `blocks` are used.
     ///
     /// # Errors
     /// As [`Communicator::gatherv`].
@@ -256,7 +256,7 @@ impl Communicator {
         self.start(data, into, |data, into| self.plan_gatherv(data, into, blocks, root))
     }
 
-    /// Starts [`Communicator::scatter`] (MPI_Iscatter). `data` matters at the root alone.
+    /// Starts [`Communicator::scatter`] (MPI_Iscatter). Only the root's `data` is used.
     ///
     /// # Errors
     /// As [`Communicator::scatter`].
@@ -278,7 +278,7 @@ impl Communicator {
         self.start(data, into, |data, into| self.plan_scatter(data, into, root))
     }
 
-    /// Starts [`Communicator::scatterv`] (MPI_Iscatterv). `data` and `blocks` matter at the root alone.
+    /// Starts [`Communicator::scatterv`] (MPI_Iscatterv). Only the root's `data` and `blocks` are used.
     ///
     /// # Errors
     /// As [`Communicator::scatterv`].
@@ -392,7 +392,7 @@ impl Communicator {
         self.start(data, into, |data, into| self.plan_all_to_allv(data, sent, into, received))
     }
 
-    /// Starts [`Communicator::reduce`] (MPI_Ireduce). `into` matters at the root alone.
+    /// Starts [`Communicator::reduce`] (MPI_Ireduce). Only the root's `into` is used.
     ///
     /// # Errors
     /// As [`Communicator::reduce`].

@@ -1,4 +1,4 @@
-//! Attributes: what libraries keep with a communicator, by keys that know the type (MPI-4.1 section 7.7).
+//! Attributes: values that libraries attach to a communicator under typed keys (MPI-4.1 section 7.7).
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -9,8 +9,8 @@ use mpicore::{Cause, Value};
 use super::Communicator;
 use crate::error::Error;
 
-/// A key of attributes of the type `T` (MPI_Comm_create_keyval). Copies are the same key; an attribute keeps its key,
-/// so the last copy may be dropped while some communicator has one.
+/// A key for attributes of the type `T` (MPI_Comm_create_keyval). Copies are the same key. An attribute keeps its
+/// key, so the program may drop its last copy while a communicator has such an attribute.
 ///
 /// ```
 /// use mpj::{Communicator, Key};
@@ -36,8 +36,8 @@ pub struct Key<T> {
 }
 
 impl<T: Send + Sync + 'static> Key<T> {
-    /// A key whose values duplicates of the communicator do not get (MPI_COMM_NULL_COPY_FN). What has to be done when a
-    /// value goes, its `Drop` does.
+    /// Makes a key whose values are not copied to duplicates of the communicator (MPI_COMM_NULL_COPY_FN). The `Drop`
+    /// of a value does what its deletion needs.
     ///
     /// ```
     /// mpj::local::run(1, |world| {
@@ -51,7 +51,7 @@ impl<T: Send + Sync + 'static> Key<T> {
         Self::with(|_, _| Ok(None), |_, _| Ok(()))
     }
 
-    /// A key whose values duplicates of the communicator share (MPI_COMM_DUP_FN).
+    /// Makes a key whose values are shared with duplicates of the communicator (MPI_COMM_DUP_FN).
     ///
     /// ```
     /// mpj::local::run(2, |world| {
@@ -65,13 +65,14 @@ impl<T: Send + Sync + 'static> Key<T> {
         Self::with(|_, value| Ok(Some(value.clone())), |_, _| Ok(()))
     }
 
-    /// A key with callbacks, which may communicate, and use the attributes of the communicator that they are given.
+    /// Makes a key with callbacks for copying and deleting. They may communicate, and use the attributes of the
+    /// communicator that they get.
     ///
-    /// `copy` is called when a communicator is duplicated, for its values in the order in which they were attached;
-    /// it answers what the duplicate gets. If it fails, so does the duplication, on this rank alone: the others have
-    /// a duplicate in which this rank takes no part, so tell them. `delete` is called before a value is replaced or
+    /// `copy` runs when a communicator is duplicated, for its values in the order in which they were attached, and
+    /// returns what the duplicate gets. If it fails, the duplication fails on this rank only. The other ranks then
+    /// have a duplicate without this rank; the program must inform them. `delete` runs before a value is replaced or
     /// deleted, and when the last copy of the communicator is dropped, for the values in the opposite order. If it
-    /// fails, the value stays; where the communicator is gone, the error handler is told.
+    /// fails, the value stays; if the communicator is gone, the error handler gets the error.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -106,7 +107,8 @@ fn typed<T: Send + Sync + 'static>(value: &Value) -> Arc<T> {
 }
 
 impl Communicator {
-    /// Attaches a value, on this rank (MPI_Comm_set_attr). What is there under the key is deleted before.
+    /// Attaches a value under a key, on this rank (MPI_Comm_set_attr). A value that is there already is deleted
+    /// first.
     ///
     /// # Errors
     /// The delete callback of the value that is there has failed; that value stays then.
@@ -128,7 +130,7 @@ impl Communicator {
         self.answer(self.core.set_attribute(&key.core, Arc::new(value)))
     }
 
-    /// What is attached under a key (MPI_Comm_get_attr).
+    /// Returns the value that is attached under a key (MPI_Comm_get_attr).
     ///
     /// ```
     /// mpj::local::run(1, |world| {
@@ -143,7 +145,7 @@ impl Communicator {
         self.core.attribute(&key.core).as_ref().map(typed)
     }
 
-    /// Deletes what is attached under a key (MPI_Comm_delete_attr). Answers whether there was something.
+    /// Deletes the value that is attached under a key (MPI_Comm_delete_attr). Returns whether there was one.
     ///
     /// # Errors
     /// The delete callback has failed; the value stays then.

@@ -1,5 +1,5 @@
 //! Collective calls between the two groups of an intercommunicator (MPI-4.1 section 6.2.3): all data go to the other
-//! group. Those that are started or kept, in `between/`, share what is planned here.
+//! group. The non-blocking and persistent ones, in `between/`, use the plans made here.
 
 use mpicore::{Plan, Reduction};
 
@@ -18,7 +18,7 @@ mod started;
 pub use root::Root;
 pub use scoped::ScopeBetween;
 
-/// What is planned; the caller keeps the borrows until the plan has run.
+/// The plans. The caller keeps the borrows until a plan has run.
 impl InterCommunicator {
     /// Blocks of the same length for each rank of the other group.
     fn share(&self, units: u64) -> Result<mpicore::collective::Blocks<'static>, Error> {
@@ -150,7 +150,7 @@ impl InterCommunicator {
 }
 
 impl InterCommunicator {
-    /// Brings the elements of the root's buffer to the buffers of the other group (MPI_Bcast).
+    /// Copies the elements of the root's buffer to all ranks of the other group (MPI_Bcast).
     ///
     /// # Errors
     /// As [`Communicator::broadcast`](crate::Communicator::broadcast).
@@ -179,8 +179,8 @@ impl InterCommunicator {
         self.communicator.run(plan)
     }
 
-    /// Brings the elements of the other group to the root (MPI_Gather). `into` matters at the root alone, `data` in the
-    /// other group.
+    /// Collects the elements of the other group at the root (MPI_Gather). Only the root's `into` is used, `data` in
+    /// the other group.
     ///
     /// # Errors
     /// As [`Communicator::gather`](crate::Communicator::gather).
@@ -212,8 +212,8 @@ impl InterCommunicator {
         self.communicator.run_with(data, into, |data, into| self.plan_gather(data, into, root))
     }
 
-    /// [`InterCommunicator::gather`] of parts of different lengths, to blocks of the root's buffer, one for each rank of
-    /// the other group (MPI_Gatherv).
+    /// Collects parts of different lengths in blocks of the root's buffer, one for each rank of the other group
+    /// (MPI_Gatherv).
     ///
     /// # Errors
     /// As [`Communicator::gatherv`](crate::Communicator::gatherv).
@@ -246,8 +246,8 @@ impl InterCommunicator {
             .run_with(data, into, |data, into| self.plan_gatherv(data, into, blocks, root))
     }
 
-    /// Brings to each rank of the other group its part of the root's elements (MPI_Scatter). `data` matters at the root
-    /// alone, `into` in the other group.
+    /// Distributes the root's elements: each rank of the other group gets its part (MPI_Scatter). `data` matters at
+    /// the root alone, `into` in the other group.
     ///
     /// # Errors
     /// As [`Communicator::scatter`](crate::Communicator::scatter).
@@ -278,7 +278,7 @@ impl InterCommunicator {
         self.communicator.run_with(data, into, |data, into| self.plan_scatter(data, into, root))
     }
 
-    /// [`InterCommunicator::scatter`] of blocks of different lengths, one for each rank of the other group
+    /// Distributes blocks of different lengths of the root's elements, one for each rank of the other group
     /// (MPI_Scatterv).
     ///
     /// # Errors
@@ -312,7 +312,7 @@ impl InterCommunicator {
             .run_with(data, into, |data, into| self.plan_scatterv(data, blocks, into, root))
     }
 
-    /// Brings the elements of all ranks to all ranks of the other group (MPI_Allgather).
+    /// Collects the elements of each group at every rank of the other (MPI_Allgather).
     ///
     /// # Errors
     /// As [`Communicator::all_gather`](crate::Communicator::all_gather).
@@ -336,8 +336,7 @@ impl InterCommunicator {
         self.communicator.run_with(data, into, |data, into| self.plan_all_gather(data, into))
     }
 
-    /// [`InterCommunicator::all_gather`] of parts of different lengths, one from each rank of the other group
-    /// (MPI_Allgatherv).
+    /// Collects parts of different lengths, one from each rank of the other group (MPI_Allgatherv).
     ///
     /// # Errors
     /// As [`Communicator::all_gatherv`](crate::Communicator::all_gatherv).
@@ -370,7 +369,7 @@ impl InterCommunicator {
             .run_with(data, into, |data, into| self.plan_all_gatherv(data, into, blocks))
     }
 
-    /// Brings part `r` of each rank's elements to rank `r` of the other group (MPI_Alltoall).
+    /// Sends part `r` of each rank's elements to rank `r` of the other group (MPI_Alltoall).
     ///
     /// # Errors
     /// As [`Communicator::all_to_all`](crate::Communicator::all_to_all).
@@ -394,8 +393,7 @@ impl InterCommunicator {
         self.communicator.run_with(data, into, |data, into| self.plan_all_to_all(data, into))
     }
 
-    /// [`InterCommunicator::all_to_all`] of blocks of different lengths, one for and from each rank of the other group
-    /// (MPI_Alltoallv).
+    /// Exchanges blocks of different lengths, one for and from each rank of the other group (MPI_Alltoallv).
     ///
     /// # Errors
     /// As [`Communicator::all_to_allv`](crate::Communicator::all_to_allv).
@@ -430,8 +428,7 @@ impl InterCommunicator {
             .run_with(data, into, |data, into| self.plan_all_to_allv(data, sent, into, received))
     }
 
-    /// [`InterCommunicator::all_to_all`] from and into a buffer for each rank of the other group, in memory of whatever
-    /// layout (MPI_Alltoallw).
+    /// Exchanges a buffer with each rank of the other group, each in memory of any layout (MPI_Alltoallw).
     ///
     /// # Errors
     /// As [`Communicator::all_to_allw`](crate::Communicator::all_to_allw).
@@ -457,7 +454,7 @@ impl InterCommunicator {
         self.communicator.run(plan)
     }
 
-    /// Combines the elements of the other group at the root (MPI_Reduce). `into` matters at the root alone, `data` in
+    /// Combines the elements of the other group at the root (MPI_Reduce). Only the root's `into` is used, `data` in
     /// the other group.
     ///
     /// # Errors
@@ -491,7 +488,7 @@ impl InterCommunicator {
             .run_with(data, into, |data, into| self.plan_reduce(data, into, op.reduction(), root))
     }
 
-    /// Combines the elements of each group, and leaves the results with all ranks of the other (MPI_Allreduce).
+    /// Combines the elements of each group and gives the results to all ranks of the other (MPI_Allreduce).
     ///
     /// # Errors
     /// As [`Communicator::all_reduce`](crate::Communicator::all_reduce); [`Error::Lengths`].
@@ -522,8 +519,9 @@ impl InterCommunicator {
             .run_with(data, into, |data, into| self.plan_all_reduce(data, into, op.reduction()))
     }
 
-    /// Combines the elements of each group, and divides the results among the ranks of the other: rank `r` of this
-    /// group gets `counts[r]` of those of the other one (MPI_Reduce_scatter). All ranks of both give as many elements.
+    /// Combines the elements of each group and divides the results among the ranks of the other (MPI_Reduce_scatter):
+    /// rank `r` of this group gets `counts[r]` results of the other group's elements. All ranks of both groups give
+    /// the same number of elements.
     ///
     /// # Errors
     /// As [`Communicator::reduce_scatter`](crate::Communicator::reduce_scatter).
@@ -556,7 +554,7 @@ impl InterCommunicator {
         })
     }
 
-    /// [`InterCommunicator::reduce_scatter`] in parts of the same length, as many elements as `into` has on all ranks
+    /// Does what [`InterCommunicator::reduce_scatter`] does, with parts of equal length: that of `into` on all ranks
     /// of a group (MPI_Reduce_scatter_block).
     ///
     /// # Errors

@@ -1,4 +1,4 @@
-//! Communicators whose ranks have places in a grid (MPI-4.1 chapter 8).
+//! Communicators whose ranks form a grid (MPI-4.1 chapter 8).
 
 use std::ops::Deref;
 
@@ -8,8 +8,8 @@ use super::Communicator;
 use crate::error::Error;
 use crate::group::narrowed;
 
-/// A communicator whose ranks lie in a grid: see [`Communicator::create_cartesian`]. Dimensions are counted from 0;
-/// ranks go through the grid row by row, so the last coordinate changes fastest.
+/// A communicator whose ranks form a grid: see [`Communicator::create_cartesian`]. Dimensions are numbered from 0.
+/// Ranks run through the grid row by row, so the last coordinate changes fastest.
 ///
 /// ```
 /// mpj::local::run(6, |world| {
@@ -28,8 +28,8 @@ use crate::group::narrowed;
 #[derive(Clone)]
 pub struct CartesianCommunicator(Communicator);
 
-/// Whom a rank receives from and sends to when all data move along one dimension; `None` where a dimension that is
-/// not periodic ends, MPI_PROC_NULL.
+/// The ranks to receive from and to send to when all data move along one dimension. `None` means that a dimension
+/// that is not periodic ends there: MPI_PROC_NULL.
 ///
 /// ```
 /// mpj::local::run(3, |world| {
@@ -42,16 +42,16 @@ pub struct CartesianCommunicator(Communicator);
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Shift {
-    /// The rank whose data come here.
+    /// The rank to receive from.
     pub source: Option<usize>,
-    /// The rank to which this one's data go.
+    /// The rank to send to.
     pub destination: Option<usize>,
 }
 
 impl Communicator {
-    /// Arranges ranks in a grid with these lengths along its dimensions, each either periodic or not
-    /// (MPI_Cart_create). The first ranks get a place, as many as there are; the others, who call it too, get `None`.
-    /// Without dimensions the grid has one place. Collective; all ranks give the same grid.
+    /// Arranges ranks in a grid with the lengths `dims`, each dimension periodic or not (MPI_Cart_create). The first
+    /// ranks fill the places of the grid; the other ranks, which call it too, get `None`. A grid without dimensions
+    /// has one place. Collective; all ranks give the same grid.
     ///
     /// `reorder` allows to give ranks another order than they have here, by where they run; today they always keep it.
     ///
@@ -84,7 +84,7 @@ impl Communicator {
 }
 
 impl CartesianCommunicator {
-    /// The length of each dimension (MPI_Cart_get).
+    /// Returns the length of each dimension (MPI_Cart_get).
     ///
     /// ```
     /// mpj::local::run(4, |world| {
@@ -97,7 +97,7 @@ impl CartesianCommunicator {
         self.grid().dims().iter().map(|length| *length as usize).collect()
     }
 
-    /// Which dimensions are periodic (MPI_Cart_get).
+    /// Returns whether each dimension is periodic (MPI_Cart_get).
     ///
     /// ```
     /// mpj::local::run(4, |world| {
@@ -110,7 +110,7 @@ impl CartesianCommunicator {
         self.grid().periods()
     }
 
-    /// The coordinates of a rank, from 0 in each dimension (MPI_Cart_coords).
+    /// Returns the coordinates of a rank, from 0 in each dimension (MPI_Cart_coords).
     ///
     /// # Errors
     /// No such rank.
@@ -127,7 +127,8 @@ impl CartesianCommunicator {
         self.told(self.grid().coords(narrowed(rank)))
     }
 
-    /// The rank at these coordinates (MPI_Cart_rank). In a periodic dimension they may lie outside of the grid.
+    /// Returns the rank at these coordinates (MPI_Cart_rank). In a periodic dimension they may lie outside of the
+    /// grid.
     ///
     /// # Errors
     /// A coordinate that lies outside otherwise; not one for each dimension.
@@ -144,7 +145,7 @@ impl CartesianCommunicator {
         self.told(self.grid().rank(coords)).map(|rank| rank as usize)
     }
 
-    /// Whom this rank receives from and sends to when all data move by `displacement` places along a dimension
+    /// Returns the ranks to receive from and to send to when all data move by `displacement` places along a dimension
     /// (MPI_Cart_shift).
     ///
     /// # Errors
@@ -165,8 +166,8 @@ impl CartesianCommunicator {
         Ok(Shift { source: wide(shift.source), destination: wide(shift.destination) })
     }
 
-    /// The ranks before and behind this one in each dimension, in turn, which are its neighbours in collective calls
-    /// (MPI-4.1 section 8.6).
+    /// Returns the neighbours of this rank: the rank before it and the rank after it, for each dimension in turn, as
+    /// collective calls use them (MPI-4.1 section 8.6).
     ///
     /// ```
     /// mpj::local::run(3, |world| {
@@ -182,8 +183,8 @@ impl CartesianCommunicator {
         neighbours.into_iter().map(|rank| rank.map(|rank| rank as usize)).collect()
     }
 
-    /// Divides the grid into its parts along the dimensions that `remain` (MPI_Cart_sub). Collective; all ranks give
-    /// the same dimensions.
+    /// Divides the grid into grids of the dimensions that `remain` (MPI_Cart_sub). Collective; all ranks give the
+    /// same dimensions.
     ///
     /// # Errors
     /// Not one entry for each dimension; as [`Communicator::split`].
@@ -200,7 +201,7 @@ impl CartesianCommunicator {
         self.made(self.core.cartesian_sub(remain)).map(Self)
     }
 
-    /// [`Communicator::dup`]; the duplicate has the same grid.
+    /// Duplicates the communicator as [`Communicator::dup`] does; the duplicate has the same grid.
     ///
     /// # Errors
     /// As [`Communicator::dup`].
@@ -233,8 +234,8 @@ impl Deref for CartesianCommunicator {
     }
 }
 
-/// The lengths of a grid of so many nodes, as close to each other as possible and not increasing; those that are not 0
-/// stay (MPI_Dims_create).
+/// Chooses the lengths of a grid of `nodes` nodes, as close to each other as possible and not increasing
+/// (MPI_Dims_create). Entries of `dims` that are not 0 stay.
 ///
 /// # Errors
 /// [`ErrorClass::Dims`](crate::ErrorClass::Dims): the nodes cannot be divided in this way, or are more than there can

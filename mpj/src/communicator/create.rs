@@ -6,8 +6,8 @@ use super::Communicator;
 use crate::error::Error;
 use crate::group::Group;
 
-/// A communicator that is being made: see [`Communicator::idup`]. Dropping it gives the communicator up on this
-/// rank; the other ranks get theirs.
+/// A communicator that is being made: see [`Communicator::idup`]. A rank that drops it goes without the communicator;
+/// the other ranks get theirs.
 ///
 /// ```
 /// mpj::local::run(2, |world| {
@@ -24,7 +24,7 @@ pub struct PendingCommunicator {
 }
 
 impl PendingCommunicator {
-    /// Waits for the communicator (MPI_Wait).
+    /// Waits until the communicator is made and returns it (MPI_Wait).
     ///
     /// # Errors
     /// As [`Communicator::dup`].
@@ -40,7 +40,7 @@ impl PendingCommunicator {
         self.parent.made(self.creating.wait())
     }
 
-    /// Tests whether the communicator is there (MPI_Test): gives it, or what is being made.
+    /// Tests whether the communicator is made (MPI_Test): returns it if it is, otherwise `self`.
     ///
     /// # Errors
     /// As [`Communicator::dup`].
@@ -62,7 +62,7 @@ impl PendingCommunicator {
         let parent = self.parent;
         match self.creating.test() {
             Ok(Ok(core)) => parent.made(Ok(core)).map(Ok),
-            // Nothing has come, which shows nothing of the program: no answer.
+            // The communicator is not there yet; this neither keeps nor settles an error of the thread.
             Ok(Err(creating)) => Ok(Err(Self { parent, creating })),
             Err(error) => parent.answer(Err(error)),
         }
@@ -70,8 +70,8 @@ impl PendingCommunicator {
 }
 
 impl Communicator {
-    /// A communicator of the same ranks whose messages never match those of this one
-    /// (MPI_Comm_dup). Collective: every rank calls it, in the same order.
+    /// Makes a communicator of the same ranks whose messages never match those of this one (MPI_Comm_dup).
+    /// Collective: every rank calls it, in the same order.
     ///
     /// It belongs to the same context of the ranks (see [`crate::World::on_context`]). It has the error handler of
     /// this one, and of its attributes what their keys copy.
@@ -101,8 +101,8 @@ impl Communicator {
         self.made(self.core.dup())
     }
 
-    /// [`Communicator::dup`] without waiting (MPI_Comm_idup). It goes on in whatever call of this rank makes progress.
-    /// Attributes are copied as they are now.
+    /// Starts [`Communicator::dup`] without waiting (MPI_Comm_idup). Any call of this rank that makes progress
+    /// advances it. Attributes are copied now.
     ///
     /// # Errors
     /// What made the device unusable; the rest comes from [`PendingCommunicator::wait`].
@@ -120,8 +120,8 @@ impl Communicator {
         Ok(PendingCommunicator { parent: self.clone(), creating })
     }
 
-    /// Divides the ranks into a communicator for each color (MPI_Comm_split). In it, ranks are ordered by their keys,
-    /// and those with equal keys as they are here. Collective.
+    /// Divides the ranks into one communicator for each color (MPI_Comm_split). There, keys order the ranks; ranks
+    /// with equal keys keep their order. Collective.
     ///
     /// # Errors
     /// As [`Communicator::dup`], but for attributes.
@@ -140,7 +140,7 @@ impl Communicator {
         Ok(part.expect("a rank with a color is in a part"))
     }
 
-    /// [`Communicator::split`] in which ranks may have no color, MPI_UNDEFINED: they call it too, and get no
+    /// Does what [`Communicator::split`] does; ranks may have no color, MPI_UNDEFINED. They call it too, and get no
     /// communicator.
     ///
     /// # Errors
@@ -158,7 +158,7 @@ impl Communicator {
         self.made_some(self.core.split(SplitKey { color, key }))
     }
 
-    /// Divides the ranks into those of each host, which can share memory (MPI_Comm_split_type with
+    /// Divides the ranks into one communicator for each host, whose ranks can share memory (MPI_Comm_split_type with
     /// MPI_COMM_TYPE_SHARED). Collective.
     ///
     /// # Errors
@@ -175,8 +175,8 @@ impl Communicator {
         Ok(part.expect("every rank is on a host"))
     }
 
-    /// A communicator of the members of `group`, for these; `None` for the others, who call it too (MPI_Comm_create).
-    /// Different ranks may give different groups, if these have no rank in common. Collective.
+    /// Makes a communicator of the members of `group` (MPI_Comm_create). The other ranks call it too, and get `None`.
+    /// Different ranks may give different groups if these have no rank in common. Collective.
     ///
     /// # Errors
     /// As [`Communicator::split`]. [`ErrorClass::Group`](crate::ErrorClass::Group): the group has a rank that this
@@ -194,8 +194,8 @@ impl Communicator {
         self.made_some(self.core.create(&group.core))
     }
 
-    /// A communicator of the members of `group`, who alone call it (MPI_Comm_create_group). Calls of several threads at
-    /// the same time are kept apart by different tags.
+    /// Makes a communicator of the members of `group`; only they call it (MPI_Comm_create_group). Threads that call
+    /// it at the same time give different tags.
     ///
     /// # Errors
     /// As [`Communicator::split`]. [`ErrorClass::Group`](crate::ErrorClass::Group): the group has a rank that this
@@ -214,10 +214,10 @@ impl Communicator {
         self.made(self.core.create_group(&group.core, tag))
     }
 
-    /// A communicator of the members of `group`, who alone call it, and need not be ranks of this one: that only says
-    /// in which context of the rank it is (MPI_Comm_create_from_group). Calls of several threads at the same time are
-    /// kept apart by different texts. It has no error handler. If a member is lost during the call, some ranks get an
-    /// error, and others may wait for those: the launcher reports that.
+    /// Makes a communicator of the members of `group`, which need not be ranks of this one; only they call it
+    /// (MPI_Comm_create_from_group). This communicator only determines the context of the rank. Threads that call it
+    /// at the same time give different texts. The new communicator has no error handler. If a member is lost during
+    /// the call, some ranks get an error, and others may wait for them: the launcher reports that.
     ///
     /// # Errors
     /// As [`Communicator::create_group`], but for members of this communicator.

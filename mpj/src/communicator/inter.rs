@@ -1,4 +1,4 @@
-//! Intercommunicators: two groups that talk to each other (MPI-4.1 section 7.6).
+//! Intercommunicators: two groups whose ranks exchange messages (MPI-4.1 section 7.6).
 
 use std::ops::Deref;
 
@@ -6,8 +6,8 @@ use super::{Communicator, PointToPoint};
 use crate::error::Error;
 use crate::group::{Group, narrowed};
 
-/// Two groups without a rank in common, whose ranks talk to those of the other one. See
-/// [`Communicator::create_inter`]. A copy is the same one.
+/// A communicator between two groups without a common rank: ranks exchange messages with those of the other group.
+/// See [`Communicator::create_inter`]. A copy is the same intercommunicator.
 ///
 /// ```
 /// mpj::local::run(3, |world| {
@@ -40,7 +40,7 @@ impl Deref for InterCommunicator {
     }
 }
 
-/// The other group, as the leader of this one finds it.
+/// Says where the leader of the other group is, for [`Communicator::create_inter`].
 ///
 /// ```
 /// mpj::local::run(2, |world| {
@@ -53,18 +53,18 @@ impl Deref for InterCommunicator {
 /// ```
 #[derive(Clone, Copy)]
 pub struct OtherGroup<'a> {
-    /// A communicator that both leaders are in.
+    /// A communicator that contains both leaders.
     pub peers: &'a Communicator,
-    /// The rank of the other leader there.
+    /// The rank of the other leader in `peers`.
     pub leader: usize,
-    /// The tag of what the leaders tell each other there.
+    /// The tag of the messages that the leaders exchange in `peers`.
     pub tag: i32,
 }
 
 impl Communicator {
-    /// An intercommunicator of the ranks of this communicator and those of another one (MPI_Intercomm_create). All
-    /// ranks of both call it. The rank `leader` speaks for this one: it says who the other leader is, by a
-    /// communicator that both are in. What other ranks say of it does not matter.
+    /// Makes an intercommunicator of the ranks of this communicator and those of another one (MPI_Intercomm_create).
+    /// All ranks of both call it. The rank `leader` says who the other leader is, by a communicator that contains
+    /// both. What the other ranks say about it is ignored.
     ///
     /// # Errors
     /// As [`Communicator::split`]. [`ErrorClass::Group`](crate::ErrorClass::Group), on all ranks: the groups have a
@@ -102,7 +102,7 @@ impl Communicator {
 }
 
 impl InterCommunicator {
-    /// This process's rank in its own group (MPI_Comm_rank).
+    /// Returns the rank of this process in its own group (MPI_Comm_rank).
     ///
     /// ```
     /// mpj::local::run(3, |world| {
@@ -119,7 +119,7 @@ impl InterCommunicator {
         self.communicator.rank()
     }
 
-    /// How many ranks its own group has (MPI_Comm_size).
+    /// Returns the number of ranks in this process's group (MPI_Comm_size).
     ///
     /// ```
     /// mpj::local::run(3, |world| {
@@ -136,7 +136,7 @@ impl InterCommunicator {
         self.communicator.size()
     }
 
-    /// How many ranks the other group has (MPI_Comm_remote_size).
+    /// Returns the number of ranks in the other group (MPI_Comm_remote_size).
     ///
     /// ```
     /// mpj::local::run(3, |world| {
@@ -153,7 +153,7 @@ impl InterCommunicator {
         self.communicator.core.peers().size() as usize
     }
 
-    /// Its own group (MPI_Comm_group).
+    /// Returns the group of this process (MPI_Comm_group).
     ///
     /// ```
     /// mpj::local::run(3, |world| {
@@ -171,7 +171,7 @@ impl InterCommunicator {
         self.communicator.group()
     }
 
-    /// The other group (MPI_Comm_remote_group).
+    /// Returns the other group (MPI_Comm_remote_group).
     ///
     /// ```
     /// mpj::local::run(3, |world| {
@@ -189,8 +189,8 @@ impl InterCommunicator {
         self.communicator.core.peers().clone().into()
     }
 
-    /// An intercommunicator of the same groups whose messages never match those of this one (MPI_Comm_dup). Collective
-    /// over both groups.
+    /// Makes an intercommunicator of the same groups whose messages never match those of this one (MPI_Comm_dup).
+    /// Collective over both groups.
     ///
     /// # Errors
     /// As [`Communicator::dup`].
@@ -211,9 +211,9 @@ impl InterCommunicator {
         self.communicator.dup().map(|communicator| Self { communicator })
     }
 
-    /// Both groups as one communicator (MPI_Intercomm_merge). The ranks of a group all give the same; those that say
-    /// `high` come behind the others. If both groups say the same, the order is one of the two. Collective over both
-    /// groups.
+    /// Makes one communicator of both groups (MPI_Intercomm_merge). All ranks of a group give the same `high`; the
+    /// group with `high` comes after the other one. If both groups give the same, either may come first. Collective
+    /// over both groups.
     ///
     /// # Errors
     /// As [`Communicator::split`].
@@ -235,7 +235,7 @@ impl InterCommunicator {
         self.communicator.made(self.communicator.core.merge(high))
     }
 
-    /// Waits until every rank of both groups has called it (MPI_Barrier).
+    /// Waits until every rank of both groups has called the barrier (MPI_Barrier).
     ///
     /// # Errors
     /// As [`PointToPoint::recv`].

@@ -1,5 +1,5 @@
-//! What carries the messages of communicators and intercommunicators: where ranks, statuses and errors are translated,
-//! between those of the peers and those of the world. The calls are in `point_to_point.rs` and the files beside it.
+//! Translation of ranks, statuses and errors between a communicator and the world, for all point-to-point calls. The
+//! calls are in `point_to_point.rs` and the files beside it.
 
 use std::sync::Arc;
 
@@ -9,9 +9,9 @@ use crate::rank_device::{RankDevice, none_kept};
 use crate::selector::Source;
 use crate::status::Status;
 
-/// Point-to-point calls (MPI-4 chapter 3): those of a [`Communicator`](crate::Communicator), whose ranks are those of
-/// its group, and of an [`InterCommunicator`](crate::InterCommunicator), whose ranks are those of the other group. Both
-/// dereference to this. A copy has the same messages.
+/// The point-to-point calls (MPI-4 chapter 3) of a [`Communicator`](crate::Communicator), with the ranks of its
+/// group, or of an [`InterCommunicator`](crate::InterCommunicator), with the ranks of the other group. Both
+/// dereference to this. A copy uses the same messages.
 ///
 /// ```
 /// use mpj::PointToPoint;
@@ -48,13 +48,13 @@ impl PointToPoint {
         Self { device, context: core.context(), is_whole, core }
     }
 
-    /// Passes on what a call of the user on this communicator answers; the error handler gets an error before.
+    /// Passes on the result of a user's call on this communicator; the error handler sees an error first.
     #[inline(always)]
     pub(crate) fn answer<T>(&self, result: Result<T, impl Into<Error>>) -> Result<T, Error> {
         if result.is_ok() && none_kept() { result.map_err(Into::into) } else { self.note(result) }
     }
 
-    /// [`PointToPoint::answer`] where there is an error, or has been one.
+    /// [`PointToPoint::answer`] if there is an error, or was one before.
     #[cold]
     #[inline(never)]
     fn note<T>(&self, result: Result<T, impl Into<Error>>) -> Result<T, Error> {
@@ -64,21 +64,21 @@ impl PointToPoint {
         }
     }
 
-    /// [`PointToPoint::answer`] for an error that is told as it is, since its ranks may be those of another
+    /// [`PointToPoint::answer`] for an error that is returned unchanged, since its ranks may be those of another
     /// communicator.
     #[cold]
     #[inline(never)]
     pub(crate) fn fail<T>(&self, error: Error) -> Result<T, Error> {
         let answer = self.device.answer(Err(error));
         if let Err(error) = &answer {
-            // This face returns every error, whatever the handler: none that it sets says otherwise.
+            // mpj returns every error, since no handler that it sets asks for anything else.
             self.core.handle(&Error::clone(error).into_core());
         }
         answer
     }
 
-    /// An error of a message with the rank that its sender has here. Losses are told in ranks of the world, where more
-    /// than one communicator meets them.
+    /// An error of a message, with its sender's rank in this communicator. Losses keep ranks of the world, since
+    /// several communicators may report the same one.
     #[cold]
     #[inline(never)]
     fn in_own_ranks(&self, mut error: Error) -> Error {

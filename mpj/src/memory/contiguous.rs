@@ -1,4 +1,5 @@
-//! Buffers whose elements lie side by side: slices, what is used as one, numbers, and what points to a buffer.
+//! Buffers whose elements lie side by side: slices, types that dereference to slices, numbers, and pointers to
+//! buffers.
 
 #![allow(unsafe_code, reason = "promises that slices are buffers")]
 

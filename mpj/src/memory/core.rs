@@ -1,4 +1,4 @@
-//! Buffers as collective calls of the core take them: memory, and how its elements lie there.
+//! Buffers in the form that collective calls of the core take: memory, and the layout of its elements.
 
 #![allow(unsafe_code, reason = "hands borrowed buffers to collective calls")]
 
@@ -9,7 +9,7 @@ use super::{RecvBuffer, SendBuffer, Unit, bytes, bytes_mut};
 use crate::datatype::{Datatype, is_plain};
 use crate::error::Error;
 
-/// What is sent, and how many units it has. The caller keeps the borrow until the call that gets it has ended.
+/// The input of a collective call, and its number of units. The caller keeps the borrow until that call has ended.
 pub(crate) fn input<B: SendBuffer + ?Sized>(buffer: &B) -> Result<(Input, u64), Error> {
     if let (Some(bytes), Some(elements)) = (bytes(buffer), buffer.as_elements()) {
         let size = size_of::<B::Element>();
@@ -24,8 +24,7 @@ pub(crate) fn input<B: SendBuffer + ?Sized>(buffer: &B) -> Result<(Input, u64), 
     Ok((input, view.units as u64))
 }
 
-/// Where results go, and how many units there are. The caller keeps the borrow until the call that gets it has
-/// ended.
+/// The output of a collective call, and its number of units. The caller keeps the borrow until that call has ended.
 pub(crate) fn output<B: RecvBuffer + ?Sized>(buffer: &mut B) -> Result<(Output, u64), Error> {
     let len = buffer.as_elements().map_or(0, <[_]>::len) as u64;
     if let Some(bytes) = bytes_mut(buffer) {

@@ -16,10 +16,10 @@ use super::{RecvBuffer, SendBuffer, Unit, View};
 use crate::datatype::{Datatype, TypeMap, count};
 use crate::error::Error;
 
-/// Elements of a slice in blocks at equal distances, to be sent: a column or a block of a matrix, every second
-/// element, a slice backwards.
+/// Blocks of elements at equal distances in a slice, to be sent: a column or a block of a matrix, every second
+/// element, a reversed slice.
 ///
-/// They travel as they lie, in one message, and arrive in any buffer of as many elements.
+/// One message carries them without a copy of the whole. Any buffer with as many elements can receive them.
 ///
 /// ```
 /// use mpj::Strided;
@@ -43,7 +43,7 @@ pub struct Strided<'a, T> {
     shape: Shape,
 }
 
-/// Elements of a slice in blocks at equal distances, to be received into. No two may be the same.
+/// Blocks of elements at equal distances in a slice, to receive into. No element may occur twice.
 ///
 /// ```
 /// use mpj::StridedMut;
@@ -131,7 +131,7 @@ impl Shape {
 }
 
 impl<'a, T: Datatype> Strided<'a, T> {
-    /// `count` elements of `slice`: number `start`, and then every `step`th, which may be negative.
+    /// Selects `count` elements of `slice`: the one at `start`, then every `step`th. `step` may be negative.
     ///
     /// # Errors
     /// [`Error::Outside`] if not all of them are in the slice.
@@ -146,8 +146,8 @@ impl<'a, T: Datatype> Strided<'a, T> {
         Self::blocks(slice, start, 1, step, count)
     }
 
-    /// `count` blocks of `block` elements of `slice`, the first of which begins at number `start`, and each other
-    /// one `step` elements behind the one before it (MPI_Type_vector).
+    /// Selects `count` blocks of `block` elements of `slice`. The first block begins at `start`, each further one
+    /// `step` elements after the one before it (MPI_Type_vector).
     ///
     /// # Errors
     /// As [`Strided::new`].
@@ -168,7 +168,7 @@ impl<'a, T: Datatype> Strided<'a, T> {
         Ok(Self { memory: &slice[covered], shape })
     }
 
-    /// How many elements there are.
+    /// Returns the number of elements.
     ///
     /// ```
     /// assert_eq!(mpj::column(&[1, 2, 3, 4, 5, 6], 3, 0)?.len(), 2);
@@ -178,7 +178,7 @@ impl<'a, T: Datatype> Strided<'a, T> {
         self.shape.block.saturating_mul(self.shape.count)
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no elements.
     ///
     /// ```
     /// assert!(mpj::Strided::new(&[1, 2], 0, 1, 0)?.is_empty());
@@ -190,7 +190,7 @@ impl<'a, T: Datatype> Strided<'a, T> {
 }
 
 impl<'a, T: Datatype> StridedMut<'a, T> {
-    /// As [`Strided::new`].
+    /// Selects elements as [`Strided::new`] does, to receive into.
     ///
     /// # Errors
     /// As [`Strided::new`].
@@ -204,7 +204,7 @@ impl<'a, T: Datatype> StridedMut<'a, T> {
         Self::blocks(slice, start, 1, step, count)
     }
 
-    /// As [`Strided::blocks`].
+    /// Selects blocks as [`Strided::blocks`] does.
     ///
     /// # Errors
     /// As [`Strided::new`].
@@ -239,7 +239,7 @@ impl<'a, T: Datatype> StridedMut<'a, T> {
         Ok(Self { start, len: covered.len(), shape, borrow: PhantomData })
     }
 
-    /// How many elements there are.
+    /// Returns the number of elements.
     ///
     /// ```
     /// assert_eq!(mpj::column_mut(&mut [1, 2, 3, 4, 5, 6], 3, 0)?.len(), 2);
@@ -249,7 +249,7 @@ impl<'a, T: Datatype> StridedMut<'a, T> {
         self.shape.block.saturating_mul(self.shape.count)
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no elements.
     ///
     /// ```
     /// assert!(mpj::StridedMut::new(&mut [1, 2], 0, 1, 0)?.is_empty());
@@ -339,7 +339,7 @@ unsafe impl<T: Datatype> RecvBuffer for StridedMut<'_, T> {
     }
 }
 
-/// Column `column` of a matrix of `columns` columns that lies row by row in a slice, to be sent.
+/// Selects column `column` of a matrix to be sent. The matrix has `columns` columns and lies row by row in a slice.
 ///
 /// # Errors
 /// [`Error::Matrix`] if the slice is no whole number of rows, or there is no such column.
@@ -364,7 +364,7 @@ pub fn column<T: Datatype>(
     block(matrix, columns, .., one(column))
 }
 
-/// As [`column`](fn@column), to be received into.
+/// Selects a column as [`column`](fn@column) does, to receive into.
 ///
 /// # Errors
 /// As [`column`](fn@column).
@@ -383,8 +383,8 @@ pub fn column_mut<T: Datatype>(
     block_mut(matrix, columns, .., one(column))
 }
 
-/// The part in these rows and these columns of a matrix of `columns` columns that lies row by row in a slice, to be
-/// sent (MPI_Type_create_subarray).
+/// Selects the part of a matrix in these rows and columns, to be sent (MPI_Type_create_subarray). The matrix has
+/// `columns` columns and lies row by row in a slice.
 ///
 /// # Errors
 /// [`Error::Matrix`] if the slice is no whole number of rows, or does not have all of these.
@@ -411,7 +411,7 @@ pub fn block<T: Datatype>(
     Strided::blocks(matrix, start, block, columns as isize, count)
 }
 
-/// As [`block`], to be received into.
+/// Selects a part as [`block`] does, to receive into.
 ///
 /// # Errors
 /// As [`block`].
@@ -432,8 +432,8 @@ pub fn block_mut<T: Datatype>(
     StridedMut::blocks(matrix, start, block, columns as isize, count)
 }
 
-/// Divides a matrix of `columns` columns, which lies row by row in a slice, into bands of columns of these widths, from
-/// the first one on: to receive into all of them at once, or to receive into some and send others.
+/// Divides a matrix into bands of columns of these widths, from the first column on: to receive into all of them at
+/// once, or to receive into some and send others. The matrix has `columns` columns and lies row by row in a slice.
 ///
 /// # Errors
 /// [`Error::Matrix`] if the slice is no whole number of rows, or the widths are more than the columns together.
@@ -465,8 +465,8 @@ pub fn split_columns_mut<T: Datatype>(
     widths.into_iter().map(band).collect()
 }
 
-/// Divides a matrix of `columns` columns, which lies row by row in a slice, into the parts in these rows and these
-/// columns: to receive into all of them at once, or to receive into some and send others.
+/// Divides a matrix into the parts in these rows and columns: to receive into all of them at once, or to receive into
+/// some and send others. The matrix has `columns` columns and lies row by row in a slice.
 ///
 /// # Errors
 /// [`Error::Matrix`] if the slice is no whole number of rows, or does not have all of a part; [`Error::Shared`] if two

@@ -1,5 +1,5 @@
-//! Waiting for several requests, and testing them (MPI-4.1 section 3.7.5). The requests of a list may be of several
-//! communicators, which all belong to one context of the rank.
+//! Waits and tests for several requests (MPI-4.1 section 3.7.5). The requests of a list may belong to several
+//! communicators, all in one context of the rank.
 
 use std::sync::Arc;
 
@@ -9,13 +9,13 @@ use crate::error::Error;
 use crate::rank_device::RankDevice;
 use crate::status::Status;
 
-/// A buffer that comes back, with the status of its operation.
+/// The buffer of a completed operation, with its status.
 pub type Completed<T> = (Vec<T>, Status);
 
-/// A request of a list that is complete: the place that it had there, and its buffer with its status.
+/// A completed request of a list: its former place there, and its buffer with the status.
 pub type Completion<T> = (usize, Result<Completed<T>, Error>);
 
-/// Waits for all requests (MPI_Waitall) and gives their buffers back in order.
+/// Waits for all requests (MPI_Waitall) and returns their buffers in order.
 ///
 /// # Errors
 /// The first error in the order of the list, after all requests were waited for.
@@ -40,8 +40,8 @@ pub fn wait_all<T: Datatype>(
     outcomes.into_iter().collect()
 }
 
-/// Waits until one of the requests is complete (MPI_Waitany), takes it out of the list, and gives
-/// its former place and its buffer. `None` for an empty list.
+/// Waits until one of the requests is complete (MPI_Waitany), removes it from the list, and returns its former place
+/// and its buffer. `None` for an empty list.
 ///
 /// # Errors
 /// As [`Request::wait`], the request is then out of the list; [`Error::Mixed`] for requests of
@@ -65,11 +65,11 @@ pub fn wait_any<T: Datatype>(
     one(call(requests, |device, open| Ok(device.iwaitany(open)?.into_iter().collect()))?)
 }
 
-/// Waits until one or more of the requests are complete (MPI_Waitsome), and takes all that are out of the list. None
-/// for an empty list.
+/// Waits until at least one of the requests is complete (MPI_Waitsome), and removes all complete ones from the list.
+/// Returns nothing for an empty list.
 ///
 /// # Errors
-/// [`Error::Mixed`]; the device has failed. Those of the requests are in the answer.
+/// [`Error::Mixed`]; the device has failed. Errors of the requests are in the result.
 ///
 /// ```
 /// mpj::local::run(2, |world| {
@@ -93,8 +93,8 @@ pub fn wait_some<T: Datatype>(requests: &mut Vec<Request<T>>) -> Result<Vec<Comp
     call(requests, |device, open| device.iwaitsome(open))
 }
 
-/// Tests whether one of the requests is complete (MPI_Testany): takes it out of the list, and gives its former place
-/// and its buffer. `None` if none is, also where the list is empty.
+/// Tests whether one of the requests is complete (MPI_Testany): removes it from the list, and returns its former
+/// place and its buffer. `None` if none is complete or the list is empty.
 ///
 /// # Errors
 /// As [`wait_any`].
@@ -118,7 +118,7 @@ pub fn test_any<T: Datatype>(
     one(call(requests, |device, open| Ok(device.itestany(open)?.into_iter().collect()))?)
 }
 
-/// Tests which of the requests are complete (MPI_Testsome), and takes these out of the list.
+/// Tests which of the requests are complete (MPI_Testsome), and removes these from the list.
 ///
 /// # Errors
 /// As [`wait_some`].
@@ -137,8 +137,8 @@ pub fn test_some<T: Datatype>(requests: &mut Vec<Request<T>>) -> Result<Vec<Comp
     call(requests, |device, open| device.itestsome(open))
 }
 
-/// Tests whether all requests are complete (MPI_Testall): then gives their buffers back in order, and the list is
-/// empty. Otherwise `None`, and the list stays as it is.
+/// Tests whether all requests are complete (MPI_Testall). If so, returns their buffers in order and empties the list;
+/// otherwise returns `None` and leaves the list unchanged.
 ///
 /// # Errors
 /// The first error in the order of the list, which is empty then; [`Error::Mixed`]; the device has failed.
@@ -219,7 +219,7 @@ fn call<T: Datatype>(
         .answer_look(outcome.map(|ended| Some(ended).filter(|ended| !ended.is_empty())))?;
     let complete = ended.unwrap_or_default().into_iter().map(|(place, outcome)| {
         let request = &mut requests[place];
-        // An error that comes first is the last call's, whatever comes behind it.
+        // The first error counts as that of the last call, whatever follows.
         let outcome = match outcome {
             Ok(status) => Ok(request.ended(status)),
             Err(error) => request.communicator.answer(Err(error)),

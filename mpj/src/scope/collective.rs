@@ -1,5 +1,5 @@
-//! Collective calls of a scope: what is under way, and how it is started. The calls are in `collective/scoped.rs`;
-//! those between two groups, in `communicator/between/scoped.rs`.
+//! Collective requests of a scope, and how they start. The calls are in `collective/scoped.rs`; those between two
+//! groups, in `communicator/between/scoped.rs`.
 
 use mpicore::Plan;
 
@@ -11,9 +11,9 @@ use crate::lent::{Borrow, Lent};
 use crate::memory::RecvBuffer;
 use crate::memory::core::output;
 
-/// A collective call under way in a scope. It may be waited for, and need not be: the scope does.
+/// A collective call under way in a scope. Waiting for it is optional: the scope waits for all.
 ///
-/// `B` is the borrow of the results, which [`ScopedCollective::wait`] gives back.
+/// `B` is the borrow of the results, which [`ScopedCollective::wait`] returns.
 ///
 /// ```
 /// mpj::local::run(2, |world| {
@@ -36,7 +36,7 @@ pub struct ScopedCollective<'scope, 'env, B: Borrow> {
 }
 
 impl<B: Borrow> ScopedCollective<'_, '_, B> {
-    /// Waits until the call is complete on this rank, and gives the borrow of the results back (MPI_Wait).
+    /// Waits until the call is complete on this rank, and returns the borrow of the results (MPI_Wait).
     ///
     /// # Errors
     /// What the blocking form of the call says.

@@ -1,4 +1,4 @@
-//! The types of elements that a section can have: their codes on the wire, and how Rust's types stand for them.
+//! The types of elements that a section can have: their codes on the wire, and the Rust types for them.
 //!
 //! Called by the buffer, for every element that is written or read, and by `wire.rs`, which knows types by code.
 
@@ -77,23 +77,23 @@ const TYPES: [ElementType; 18] = {
 };
 
 impl ElementType {
-    /// The code on the wire.
+    /// Returns the code on the wire.
     pub fn code(self) -> u8 {
         self as u8
     }
 
-    /// The type with this code, if there is one.
+    /// Returns the type with this code, if there is one.
     pub fn from_code(code: u8) -> Option<Self> {
         TYPES.get(usize::from(code)).copied()
     }
 
-    /// Whether sections of this type lie in memory that grows.
+    /// Returns whether sections of this type lie in memory that grows.
     pub fn is_dynamic(self) -> bool {
         (Self::Object.code()..Self::Undefined.code()).contains(&self.code())
     }
 
-    /// Bytes of one element, in a static section and in a dynamic one alike. `None` for objects, whose lengths differ,
-    /// and where there is no type.
+    /// Returns the bytes of one element, which are the same in static and dynamic sections. `None` for objects, whose
+    /// lengths differ, and for `UNDEFINED`.
     pub fn element_bytes(self) -> Option<usize> {
         match self.to_static() {
             Self::Byte | Self::Boolean => Some(1),
@@ -104,7 +104,7 @@ impl ElementType {
         }
     }
 
-    /// The static type of the same elements; `OBJECT`, which has none, is left as it is.
+    /// Returns the static type of the same elements; `OBJECT`, which has none, stays as it is.
     pub fn to_static(self) -> Self {
         let first = Self::ByteDynamic.code();
         if self.is_dynamic() && self != Self::Object {

@@ -1,4 +1,4 @@
-//! Why a call on a buffer fails: mpjdev's eight conditions, and what can be wrong with the bytes of a message.
+//! Errors of calls on buffers: mpjdev's eight conditions, and the ways in which the bytes of a message can be wrong.
 //!
 //! Made by all files of the buffer; [`crate::Error`] carries both to the callers of the device.
 
@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::element::ElementType;
 use super::wire::MAX_PAYLOAD;
 
-/// Why a call on a buffer failed. The buffer is as it was before the call.
+/// The reason why a call on a buffer failed. The buffer is unchanged.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum BufferError {
@@ -26,10 +26,10 @@ pub enum BufferError {
         /// message.
         free: usize,
     },
-    /// There is less to read than the call asks for. Nothing was read.
+    /// The call asks for more than there is to read. Nothing was read.
     #[error(transparent)]
     Underflow(#[from] Underflow),
-    /// The section has elements of another type.
+    /// The elements of the section have another type.
     #[error(
         "the section has elements of type {section}, the call is for type {element}; use the Rust \
          type of the section"
@@ -40,7 +40,7 @@ pub enum BufferError {
         /// The type that the call is for.
         element: ElementType,
     },
-    /// The next section was asked for while elements of this one are unread.
+    /// The call asks for the next section while elements of this one are unread.
     #[error("{remaining} elements of the section are unread; read them before the next section")]
     SectionSizeMismatch {
         /// Elements that are unread.
@@ -57,7 +57,7 @@ pub enum BufferError {
         /// What the format of objects says.
         source: Arc<dyn std::error::Error + Send + Sync>,
     },
-    /// An element outside of the caller's slice.
+    /// An element lies outside of the caller's slice.
     #[error(
         "element {index} is outside of a slice of {len} elements; use a longer slice, or smaller indexes"
     )]
@@ -67,12 +67,12 @@ pub enum BufferError {
         /// Elements of the slice.
         len: usize,
     },
-    /// An argument that has no meaning.
+    /// An argument is illegal.
     #[error(transparent)]
     IllegalArgument(#[from] IllegalArgument),
 }
 
-/// The state that a call found.
+/// The state of the buffer that the call cannot use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum WrongState {
@@ -87,7 +87,7 @@ pub enum WrongState {
     NoSection,
 }
 
-/// What there is too little of.
+/// The thing that there is too little of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Underflow {
@@ -106,7 +106,7 @@ pub enum Underflow {
     },
 }
 
-/// Which argument has no meaning.
+/// The argument that is illegal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum IllegalArgument {
@@ -143,11 +143,11 @@ pub enum IllegalArgument {
     },
 }
 
-/// Why bytes are not a buffer; one variant for each way in which a message can be wrong.
+/// The reason why bytes are not a buffer, one variant for each way in which a message can be wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ParseError {
-    /// The message ends inside of what it has to have.
+    /// The message is too short.
     #[error("the message ends after {len} bytes, where at least {needed} are needed")]
     Truncated {
         /// Bytes of the message.

@@ -1,4 +1,4 @@
-//! Which elements of a slice a call moves, and in which order.
+//! The elements of a slice that a call moves, and their order.
 //!
 //! Called by the buffer's calls that write and read, which move one run of neighbours after the other.
 

@@ -1,4 +1,4 @@
-//! Buffers as messages of the device.
+//! Sends and receives of buffers.
 //!
 //! Called by programs. A send shares the two parts of the buffer and copies neither: they are the layout that the
 //! transport reads from, and the buffer takes new memory if it is cleared meanwhile. A receive lands in memory of
@@ -20,7 +20,7 @@ use crate::send::Mode;
 use crate::status::Status;
 
 impl Buffer {
-    /// The bytes that travel, as what the device's calls send. Nothing is copied.
+    /// Returns the bytes that travel, in the form that the device's calls send. Nothing is copied.
     ///
     /// # Errors
     /// [`WrongState::Writable`](super::WrongState::Writable).

@@ -1,4 +1,4 @@
-//! The bytes of a buffer, as they travel.
+//! The bytes of a buffer on the wire.
 //!
 //! Called by the buffer, which writes them and reads them, and by `transfer.rs`, which sends them. What has come from
 //! a peer is a claim: [`parse`] looks at every length, type and count before anybody uses one, so that reading meets

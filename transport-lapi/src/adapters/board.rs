@@ -1,5 +1,4 @@
-//! The slates of a job as whoever watches over it reads them: the launcher, or another process of the
-//! same user. Called by the launcher only.
+//! Reads the slates of a job, for the launcher, which watches it.
 //!
 //! - BD1: the segment is mapped for as long as the board lives, and a sealed file cannot shrink (MM1 of
 //!   `shm/mapping.rs`), so no read meets the end of the file, whatever the tasks do.
@@ -18,7 +17,7 @@ use crate::sync::Ordering;
 
 const _: () = assert!(cfg!(loom) || LISTED == TaskState::LISTED);
 
-/// What the tasks of a job have published.
+/// The published waits of the tasks of a job.
 pub struct Board {
     /// The planes of all contexts, in order.
     planes: Vec<Segment>,
@@ -37,7 +36,7 @@ impl Board {
         Ok(Self { planes, pid_namespace: pid_namespace() })
     }
 
-    /// How many tasks the job has.
+    /// Returns the number of tasks of the job.
     pub fn tasks(&self) -> usize {
         self.first().layout().tasks()
     }

@@ -130,7 +130,7 @@ impl<'m> BulkConsumer<'m> {
     }
 
     /// Checks the claim of a body of `len` bytes at `start` (B3), takes it, and lends its address.
-    /// [`BulkConsumer::release`] gives it back.
+    /// [`BulkConsumer::release`] frees it.
     pub(crate) fn take<R>(
         &mut self,
         start: u32,

@@ -17,8 +17,8 @@
 //!   of the job's processes execute a full barrier (Y3 of [`crate::sync`]). Where that barrier falls
 //!   into the sender's program decides which of the two cases of D1 it is. It needs every task to
 //!   be registered, which they agree on at wireup; else all use full fences.
-//! - D5: the same holds for a producer that sleeps for want of room and a consumer that gives room
-//!   back: what the consumer publishes takes the frame's place in D1.
+//! - D5: the same holds for a producer that sleeps because there is no room, and a consumer that frees room: what the
+//!   consumer publishes takes the frame's place in D1.
 //! - D6: in a job whose tasks are marked ([`crate::adapters::arrivals`]) the count of sleepers is
 //!   never 0, so that the one look that a sender takes after every frame leads it to the mark too,
 //!   and jobs without marks pay nothing for them. There the mark takes the frame's place in D1: a
@@ -120,7 +120,7 @@ impl Bell {
         self.wake_sleepers();
     }
 
-    /// Room in a ring of the bell's task was given back, or a thread of the task has news.
+    /// Room in a ring of the bell's task was freed, or a thread of the task has news.
     #[inline(always)]
     pub(crate) fn ring(&self, fences: Fences) {
         fences.light();

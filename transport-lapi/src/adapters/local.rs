@@ -1,5 +1,5 @@
-//! The adapter for jobs whose tasks share a segment: rings and bells in the segment, and beside it some way
-//! to reach each other's memory.
+//! The adapter for jobs whose tasks share a segment: it has rings and bells in the segment, and a way to read and
+//! write other tasks' memory.
 //!
 //! Tasks that are threads and tasks that are processes differ in that way only, which is a [`Reach`]:
 //! [`crate::adapters::threads`] and [`crate::adapters::shm`] each have one. Frames take the [`Port`], whatever
@@ -22,12 +22,12 @@ use crate::adapters::share::Shares;
 use crate::body::Piece;
 use crate::region::{RecvPart, RecvRegion, RemoteRegion, SendRegion};
 
-/// How the tasks of a segment reach each other's memory.
+/// The way in which the tasks of a segment reach each other's memory.
 pub trait Reach: Send + Sync + 'static {
     /// Name of the adapter with this reach.
     fn name(&self) -> &'static str;
 
-    /// How memory is read; `None` where it cannot be.
+    /// Returns how memory is read; `None` where it cannot be.
     fn kind(&self) -> Option<GetKind>;
 
     /// See [`OneSided::expose`].
@@ -68,7 +68,7 @@ pub trait Reach: Send + Sync + 'static {
     /// What the system refuses.
     fn write(&self, origin: TaskId, addr: u64, at: usize, from: SendRegion) -> io::Result<()>;
 
-    /// Whether `target` will never write again. A task that is merely slow may.
+    /// Returns whether `target` will never write again. A slow task may still write.
     fn is_gone(&self, target: TaskId) -> bool;
 }
 
@@ -110,7 +110,7 @@ impl<R: Reach> LocalAdapter<R> {
         Self { port, shares: Shares::new(segment, task, fences), reach }
     }
 
-    /// The same adapter, whatever its reach: so that programs are compiled for one type.
+    /// Erases the type of the reach, so that programs are compiled for one type.
     pub fn into_any(self) -> LocalAdapter<Box<dyn Reach>> {
         let Self { port, shares, reach } = self;
         LocalAdapter { port, shares, reach: Box::new(reach) }

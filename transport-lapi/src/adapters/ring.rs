@@ -104,9 +104,9 @@ pub(crate) enum RingDamage {
     BulkPlace,
     /// A bulk body outside of what the producer may have filled.
     BulkRange,
-    /// A consumer that gives back cells it never had.
+    /// The consumer freed cells that it never had.
     CellCredit,
-    /// A consumer that gives back bulk memory it never had.
+    /// The consumer freed bulk memory that it never had.
     BulkCredit,
 }
 
@@ -273,7 +273,7 @@ impl<'m> Producer<'m> {
         self.position.wrapping_sub(self.freed) as usize >= self.ring.cells.len()
     }
 
-    /// Looks up what the consumer has given back meanwhile.
+    /// Looks up the room that the consumer has freed meanwhile.
     #[cold]
     fn still_full(&mut self) -> Result<bool, RingDamage> {
         let claim = self.ring.indices.cells.load(Ordering::Acquire); // SYNC: cell credit
@@ -314,7 +314,7 @@ pub(crate) struct Consumer<'m> {
     bulk: BulkConsumer<'m>,
     /// Bytes of the body in the last frame's cell, if its head was short; else 0.
     last: usize,
-    /// Whether room was given back since [`Consumer::gave_back`] was last asked.
+    /// Whether room was freed since the last call of [`Consumer::gave_back`].
     gave_back: bool,
 }
 
@@ -430,7 +430,7 @@ impl<'m> Consumer<'m> {
         self.ring.cell(self.position).fetch(STAMPS + SHORT_HEAD + self.last);
     }
 
-    /// Whether the producer was told of room since the last call: it may sleep for want of it.
+    /// Whether the consumer has published free room since the last call: the producer may sleep until there is some.
     #[inline(always)]
     pub(crate) fn gave_back(&mut self) -> bool {
         std::mem::take(&mut self.gave_back)

@@ -25,9 +25,9 @@
 //!   cannot be ends the get with an error.
 //!   The address is that of foreign memory, of which nobody else could say whether it is right: it
 //!   stands there with a seal, so that damage to either shows.
-//! - U6: a get that fails or is ended early is over when the target has written what it had claimed. A
-//!   process that is gone writes nothing; one that is stopped in the middle of a slice keeps the get from
-//!   being over until it goes on or is gone. Nobody waits for that here: who asks is told.
+//! - U6: a get that fails or is ended early is over when the target has written what it had claimed. A process that
+//!   is gone writes nothing; one that is stopped in the middle of a slice keeps the get from being over until it goes
+//!   on or is gone. Nothing here waits for that: callers ask again.
 
 use std::io;
 use std::sync::Arc;
@@ -317,7 +317,7 @@ struct SharedGet {
 enum Stage {
     /// Slices are copied.
     Open,
-    /// It has failed by this, which is told when it is over (U6).
+    /// It has failed with this error, which is reported when it is over (U6).
     Failed(AdapterError),
     /// It was ended early, and is not over yet.
     GivenUp,

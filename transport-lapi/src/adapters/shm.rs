@@ -1,4 +1,4 @@
-//! The reach of ranks that are processes of one host, and how they attach to their segment.
+//! The reach of ranks that are processes of one host, and their attachment to the segment.
 //!
 //! The launcher makes one sealed memfd with [`create_segment`] and every rank inherits it by
 //! descriptor: there is no name to leak or to squat. [`LocalAdapter::attach`] maps it and waits for the
@@ -101,7 +101,7 @@ impl LocalAdapter<Processes> {
         Ok(segment.contexts().map(adapter).collect())
     }
 
-    /// How one-sided reads are done, and why, for reports.
+    /// Says how one-sided reads are done, and why, for reports.
     pub fn get_report(&self) -> String {
         match &self.reach.without_get {
             None => "process_vm_readv".to_owned(),
@@ -110,7 +110,7 @@ impl LocalAdapter<Processes> {
     }
 }
 
-/// What the adapter of a job of `num_tasks` tasks can do.
+/// Returns the capabilities of the adapter of a job of `num_tasks` tasks.
 ///
 /// # Errors
 /// [`AdapterError::TaskCount`].

@@ -1,4 +1,4 @@
-//! The control line of a job: what a rank tells the launcher, one message per packet.
+//! The control line of a job: messages of a rank to the launcher, one per packet.
 //!
 //! A rank holds [`Control`], the launcher a [`ControlReceiver`] per rank, both made by
 //! [`control_pair`]. The line goes one way. It carries a handful of messages in a rank's life, never
@@ -13,7 +13,7 @@
 //! - L5: whose process joins is not taken from the packet, but from the kernel, which names the sender in
 //!   the receiver's namespace of processes.
 //! - L6: a fork of the rank says nothing: what it does is not done by the rank.
-//! - L7: the first loss that a rank meets is told once: however often its calls fail, they do not fill the line.
+//! - L7: a rank reports only the first loss that it meets, once, so that failing calls do not fill the line.
 
 mod counters;
 mod queues;
@@ -54,7 +54,7 @@ const MAX_TEXT: usize = 32 * 1024;
 /// Longest location of a failure, in bytes.
 const MAX_LOCATION: usize = 4 * 1024;
 
-/// What a rank tells the launcher.
+/// A message of a rank to the launcher.
 #[derive(Debug, Clone, PartialEq, Eq, Encode, Decode)]
 pub enum ControlMessage {
     /// The rank found its job, and is about to connect to the others.
@@ -83,7 +83,7 @@ pub enum ControlMessage {
         /// The kernel's number of the thread.
         thread: i32,
     },
-    /// The rank communicates no more, and is about to wait until the others are done as well.
+    /// The rank communicates no more, and is about to wait until the others have finished as well.
     Leaving {
         /// Who.
         task: TaskId,
@@ -144,7 +144,7 @@ impl ControlMessage {
     }
 }
 
-/// Why a packet was refused.
+/// The reason why a packet was refused.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ControlError {
@@ -210,7 +210,7 @@ struct ControlSocket {
     socket: OwnedFd,
     /// Of the rank (L6).
     process: ProcessMark,
-    /// Runs when a loss is told (L7).
+    /// Runs when a loss is reported (L7).
     first_loss: Once,
 }
 
@@ -220,39 +220,40 @@ impl Control {
         Self { task, line: Arc::new(ControlSocket { socket, process, first_loss }) }
     }
 
-    /// Says that this rank is here. To be called before waiting for the other ranks: if one of them
-    /// never comes, this tells the launcher that somebody waits for it.
+    /// Reports that this rank has joined. Call it before waiting for the other ranks, so that the launcher knows of
+    /// the wait if one of them never comes.
     pub fn joined(&self) {
         self.send(&ControlMessage::Joined { task: self.task, pid: std::process::id() });
     }
 
-    /// Says that this rank communicates no more and now waits for the others. To be called when its
-    /// program gives up or finishes its place in the job, before it waits: if another rank never gets
-    /// there, this tells the launcher who waits for whom. `counters` say what the rank has done.
+    /// Reports that this rank communicates no more and now waits for the others. Call it when the program leaves the
+    /// job, before it waits, so that the launcher knows of the wait if another rank never gets there. `counters` say
+    /// what the rank has done.
     pub fn leaving(&self, counters: MessageCounts) {
         self.send(&ControlMessage::Leaving { task: self.task, counters });
     }
 
-    /// Says that this rank has done its part: from now on, exit code 0 is a success.
+    /// Reports that this rank has done its part: from now on, exit code 0 is a success.
     pub fn finished(&self) {
         self.send(&ControlMessage::Finished { task: self.task });
     }
 
-    /// Says that the program asks for the end of the job, with `code`.
+    /// Reports that the program asks for the end of the job, with `code`.
     pub fn aborted(&self, code: i32) {
         self.send(&ControlMessage::Aborted { task: self.task, at_nanos: monotonic_nanos(), code });
     }
 
-    /// Says that this rank communicates no more and never finishes. To be called in place of letting the
-    /// other ranks fail: the launcher ends the job, and knows the cause. Answers whether it could be said:
-    /// not where the program has closed what is not its own.
+    /// Reports that this rank communicates no more and never finishes. Call it instead of letting the other ranks
+    /// fail: the launcher ends the job, and knows the cause. Returns whether the report was sent; it is not if the
+    /// program has closed descriptors that are not its own.
     pub fn gave_up(&self) -> bool {
         self.send(&ControlMessage::GaveUp { task: self.task, at_nanos: monotonic_nanos() })
     }
 
-    /// Says that this rank has noticed that `lost` is gone, if no loss was told before (L7). To be called before the
-    /// program learns of it, so that the launcher does not take what the program does then for the cause: it is told
-    /// when the call returns, also where another thread tells it. Nothing is said of the loss of this rank itself.
+    /// Reports that this rank has noticed the loss of `lost`, unless it reported a loss before (L7). Call it before
+    /// the program learns of the loss, so that the launcher does not take the program's reaction for the cause. When
+    /// it returns, the loss has been reported, possibly by another thread. The loss of this rank itself is not
+    /// reported.
     pub fn met_loss(&self, lost: TaskId) {
         let task = self.task;
         if lost != task && !self.line.process.is_fork() {
@@ -269,8 +270,8 @@ impl Control {
         self.send(&ControlMessage::Queues { task: self.task, context, queues });
     }
 
-    /// Says that this rank panicked with `message` at `location`, or, where `location` is empty, that
-    /// it met the error `message`, in this thread. Overlong texts are cut.
+    /// Reports that this rank panicked in this thread with `message` at `location`, or, with an empty `location`,
+    /// that it met the error `message`. Overlong texts are cut.
     pub fn failed(&self, message: &str, location: &str) {
         self.send(&ControlMessage::Failed {
             task: self.task,
@@ -339,7 +340,7 @@ fn cut(text: &str, limit: usize) -> &str {
     &text[..end.unwrap_or(0)]
 }
 
-/// What came from a rank.
+/// The result of a look at a rank's line.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Incoming {
     /// A message.

@@ -36,7 +36,7 @@ use super::signals::block_all;
 /// What it is called: not what somebody looks for who ends every `mpjrun`.
 const NAME: &CStr = c"mpj-guard";
 
-/// The process that watches; it ends with this value. See the module's head.
+/// A process that kills the ranks' groups if the launcher is killed; it ends with this value. See the module's head.
 #[derive(Debug)]
 pub struct Guard {
     process: Pid,
@@ -45,8 +45,8 @@ pub struct Guard {
 }
 
 impl Guard {
-    /// Starts to watch over the process groups `groups`, whose leaders must not be reaped before the guard is
-    /// dropped (GU4).
+    /// Starts a guard of the process groups `groups`, whose leaders must not be reaped before the guard is dropped
+    /// (GU4).
     ///
     /// # Errors
     /// What the system answers when it has no process or descriptor left.
@@ -63,7 +63,7 @@ impl Guard {
         }
     }
 
-    /// Its process: a child of this one that only [`Guard`]'s drop may reap.
+    /// Returns the guard's process: a child of this one that only [`Guard`]'s drop may reap.
     pub fn process(&self) -> Pid {
         self.process
     }

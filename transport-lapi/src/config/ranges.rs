@@ -18,7 +18,7 @@ pub struct Ranges<T> {
     values: Vec<T>,
 }
 
-/// Why a table was refused.
+/// The reason why a table was refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RangesError {

@@ -25,7 +25,7 @@ impl Keyword for Protocol {
         &[("eager", Self::Eager), ("rendezvous", Self::Rendezvous)];
 }
 
-/// What may speak for a rendezvous beside the length of a message.
+/// A circumstance, beside the length of a message, that favours rendezvous.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Circumstance {
     /// The data lie in huge pages: the kernel finds its way through them so much faster that one copy
@@ -51,7 +51,7 @@ const FRAME_BOUND: Legal = Legal { least: 4 << 10, most: 1 << 30, step: 4 << 10 
 /// Turns of polling.
 const SPIN: Legal = Legal { least: 20, most: 1_000_000, step: 1 };
 
-/// Which numbers a value may be.
+/// The legal numbers of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Legal {
     least: usize,
@@ -76,11 +76,11 @@ impl fmt::Display for Legal {
     }
 }
 
-/// Why values were refused.
+/// The reason why values were refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TuningError {
-    /// A table of size ranges is none.
+    /// A table of size ranges is not valid.
     #[error("{field}: {source}")]
     Ranges {
         /// Which.
@@ -100,8 +100,7 @@ pub enum TuningError {
     },
 }
 
-/// How long messages are cut: up to [`Pieces::whole`] bytes they travel as one frame, above it in
-/// pieces.
+/// The pieces of long messages: up to [`Pieces::whole`] bytes a message travels as one frame, above it in pieces.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pieces {
     whole: usize,

@@ -1,4 +1,4 @@
-//! An adapter around an adapter that makes things go wrong, from a seed.
+//! An adapter around another one that injects faults, from a seed.
 //!
 //! Frames can be refused as if there were no room, held back (the order per pair is kept), cut
 //! short, or have a bit turned over; a task can be declared lost. The same seed, plan and sequence of
@@ -18,7 +18,7 @@ use crate::adapter::{
 use crate::body::{Piece, Source};
 use crate::region::{RecvPart, RecvRegion, RemoteRegion, SendRegion};
 
-/// How often each fault happens, in frames of a thousand.
+/// The frequency of each fault, in frames of a thousand.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct FaultPlan {
     /// `try_send` says full.
@@ -33,7 +33,7 @@ pub struct FaultPlan {
     pub lose: Option<(TaskId, u64)>,
 }
 
-/// What was done, to be compared with what was noticed.
+/// The number of injected faults, to compare with those that were noticed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct FaultCount {
     /// Frames refused.

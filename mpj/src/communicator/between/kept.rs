@@ -1,4 +1,4 @@
-//! Collective calls between two groups that are kept, to be started as often as is wanted (MPI-4.1 section 6.13).
+//! Persistent collective calls between two groups (MPI-4.1 section 6.13).
 
 use super::Root;
 use crate::collective::{Blocks, Parts, PersistentCollective};
@@ -9,7 +9,7 @@ use crate::memory::{Strided, StridedMut};
 use crate::op::Operation;
 
 impl InterCommunicator {
-    /// [`InterCommunicator::barrier`] to be started often (MPI_Barrier_init).
+    /// Makes a persistent request for [`InterCommunicator::barrier`] (MPI_Barrier_init).
     ///
     /// # Errors
     /// As [`InterCommunicator::barrier`].
@@ -31,7 +31,7 @@ impl InterCommunicator {
             .keep(Vec::new(), Vec::new(), |_, _| Ok(self.communicator.core.inter_barrier()?))
     }
 
-    /// [`InterCommunicator::broadcast`] to be started often (MPI_Bcast_init).
+    /// Makes a persistent request for [`InterCommunicator::broadcast`] (MPI_Bcast_init).
     ///
     /// # Errors
     /// As [`InterCommunicator::broadcast`].
@@ -59,7 +59,7 @@ impl InterCommunicator {
         self.communicator.keep(Vec::new(), buffer, |_, buffer| self.plan_broadcast(buffer, root))
     }
 
-    /// [`InterCommunicator::gather`] to be started often (MPI_Gather_init).
+    /// Makes a persistent request for [`InterCommunicator::gather`] (MPI_Gather_init).
     ///
     /// # Errors
     /// As [`InterCommunicator::gather`].
@@ -88,7 +88,7 @@ impl InterCommunicator {
         self.communicator.keep(data, into, |data, into| self.plan_gather(data, into, root))
     }
 
-    /// [`InterCommunicator::gatherv`] to be started often (MPI_Gatherv_init).
+    /// Makes a persistent request for [`InterCommunicator::gatherv`] (MPI_Gatherv_init).
     ///
     /// # Errors
     /// As [`InterCommunicator::gatherv`].
@@ -119,7 +119,7 @@ impl InterCommunicator {
         self.communicator.keep(data, into, |data, into| self.plan_gatherv(data, into, blocks, root))
     }
 
-    /// [`InterCommunicator::scatter`] to be started often (MPI_Scatter_init).
+    /// Makes a persistent request for [`InterCommunicator::scatter`] (MPI_Scatter_init).
     ///
     /// # Errors
     /// As [`InterCommunicator::scatter`].
@@ -148,7 +148,7 @@ impl InterCommunicator {
         self.communicator.keep(data, into, |data, into| self.plan_scatter(data, into, root))
     }
 
-    /// [`InterCommunicator::scatterv`] to be started often (MPI_Scatterv_init).
+    /// Makes a persistent request for [`InterCommunicator::scatterv`] (MPI_Scatterv_init).
     ///
     /// # Errors
     /// As [`InterCommunicator::scatterv`].
@@ -180,7 +180,7 @@ impl InterCommunicator {
             .keep(data, into, |data, into| self.plan_scatterv(data, blocks, into, root))
     }
 
-    /// [`InterCommunicator::all_gather`] to be started often (MPI_Allgather_init).
+    /// Makes a persistent request for [`InterCommunicator::all_gather`] (MPI_Allgather_init).
     ///
     /// # Errors
     /// As [`InterCommunicator::all_gather`].
@@ -206,7 +206,7 @@ impl InterCommunicator {
         self.communicator.keep(data, into, |data, into| self.plan_all_gather(data, into))
     }
 
-    /// [`InterCommunicator::all_gatherv`] to be started often (MPI_Allgatherv_init).
+    /// Makes a persistent request for [`InterCommunicator::all_gatherv`] (MPI_Allgatherv_init).
     ///
     /// # Errors
     /// As [`InterCommunicator::all_gatherv`].
@@ -235,7 +235,7 @@ impl InterCommunicator {
         self.communicator.keep(data, into, |data, into| self.plan_all_gatherv(data, into, blocks))
     }
 
-    /// [`InterCommunicator::all_to_all`] to be started often (MPI_Alltoall_init).
+    /// Makes a persistent request for [`InterCommunicator::all_to_all`] (MPI_Alltoall_init).
     ///
     /// # Errors
     /// As [`InterCommunicator::all_to_all`].
@@ -261,7 +261,7 @@ impl InterCommunicator {
         self.communicator.keep(data, into, |data, into| self.plan_all_to_all(data, into))
     }
 
-    /// [`InterCommunicator::all_to_allv`] to be started often (MPI_Alltoallv_init).
+    /// Makes a persistent request for [`InterCommunicator::all_to_allv`] (MPI_Alltoallv_init).
     ///
     /// # Errors
     /// As [`InterCommunicator::all_to_allv`].
@@ -292,8 +292,8 @@ impl InterCommunicator {
             .keep(data, into, |data, into| self.plan_all_to_allv(data, sent, into, received))
     }
 
-    /// [`InterCommunicator::all_to_allw`] on memory of its own, to be started often (MPI_Alltoallw_init): `sent` and
-    /// `received` divide it as for [`InterCommunicator::iall_to_allw`], once for all starts.
+    /// Makes a persistent request for [`InterCommunicator::all_to_allw`] on memory that it owns (MPI_Alltoallw_init):
+    /// `sent` and `received` divide it as for [`InterCommunicator::iall_to_allw`], once for all starts.
     ///
     /// # Errors
     /// As [`InterCommunicator::iall_to_allw`].
@@ -331,7 +331,7 @@ impl InterCommunicator {
         })
     }
 
-    /// [`InterCommunicator::reduce`] to be started often (MPI_Reduce_init).
+    /// Makes a persistent request for [`InterCommunicator::reduce`] (MPI_Reduce_init).
     ///
     /// # Errors
     /// As [`InterCommunicator::reduce`].
@@ -362,7 +362,7 @@ impl InterCommunicator {
             .keep(data, into, |data, into| self.plan_reduce(data, into, op.reduction(), root))
     }
 
-    /// [`InterCommunicator::all_reduce`] to be started often (MPI_Allreduce_init).
+    /// Makes a persistent request for [`InterCommunicator::all_reduce`] (MPI_Allreduce_init).
     ///
     /// # Errors
     /// As [`InterCommunicator::all_reduce`].
@@ -391,7 +391,7 @@ impl InterCommunicator {
             .keep(data, into, |data, into| self.plan_all_reduce(data, into, op.reduction()))
     }
 
-    /// [`InterCommunicator::reduce_scatter`] to be started often (MPI_Reduce_scatter_init).
+    /// Makes a persistent request for [`InterCommunicator::reduce_scatter`] (MPI_Reduce_scatter_init).
     ///
     /// # Errors
     /// As [`InterCommunicator::reduce_scatter`].
@@ -423,7 +423,7 @@ impl InterCommunicator {
         })
     }
 
-    /// [`InterCommunicator::reduce_scatter_block`] to be started often (MPI_Reduce_scatter_block_init).
+    /// Makes a persistent request for [`InterCommunicator::reduce_scatter_block`] (MPI_Reduce_scatter_block_init).
     ///
     /// # Errors
     /// As [`InterCommunicator::reduce_scatter_block`].

@@ -4,8 +4,8 @@ use mpicore::collective::inter;
 
 use crate::group::narrowed;
 
-/// The root of a collective call between two groups, as a rank sees it. All ranks of the root's group but the root say
-/// [`Root::Beside`], those of the other one [`Root::There`]. See
+/// Says where the root of a collective call between two groups is. The root says [`Root::Here`], the other ranks of
+/// its group [`Root::Beside`], and the ranks of the other group [`Root::There`]. See
 /// [`InterCommunicator::broadcast`](crate::InterCommunicator::broadcast) for an example.
 ///
 /// ```
@@ -25,11 +25,11 @@ use crate::group::narrowed;
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Root {
-    /// This rank: MPI_ROOT.
+    /// This rank is the root: MPI_ROOT.
     Here,
-    /// Another rank of this group, which takes no part: MPI_PROC_NULL.
+    /// The root is another rank of this group, so this rank takes no part: MPI_PROC_NULL.
     Beside,
-    /// This rank of the other group.
+    /// The root is this rank of the other group.
     There(usize),
 }
 

@@ -1,5 +1,5 @@
-//! Collective calls between two groups that are started in a scope and borrow their buffers (MPI-4.1 section 6.12): what
-//! `collective/scoped.rs` has for a communicator.
+//! Non-blocking collective calls of a scope between two groups, which borrow their buffers (MPI-4.1 section 6.12).
+//! `collective/scoped.rs` has those of a communicator.
 
 use mpicore::Plan;
 
@@ -40,8 +40,8 @@ pub struct ScopeBetween<'scope, 'env: 'scope> {
 }
 
 impl<'scope, 'env> Scope<'scope, 'env> {
-    /// The collective calls of this scope between two groups. As with [`Scope::on`], the intercommunicator belongs to
-    /// the same context of the rank as the communicator of the scope; on any other, all calls fail with
+    /// Returns the collective calls of this scope between two groups. As with [`Scope::on`], the intercommunicator
+    /// must belong to the same context of the rank as the communicator of the scope; otherwise all calls fail with
     /// [`Error::OtherContext`].
     ///
     /// ```

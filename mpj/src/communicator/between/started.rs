@@ -1,4 +1,4 @@
-//! Collective calls between two groups that are started and own their buffers meanwhile (MPI-4.1 section 6.12).
+//! Non-blocking collective calls between two groups that own their buffers (MPI-4.1 section 6.12).
 
 use super::Root;
 use crate::collective::{Blocks, CollectiveRequest, Parts};
@@ -273,8 +273,8 @@ impl InterCommunicator {
             .start(data, into, |data, into| self.plan_all_to_allv(data, sent, into, received))
     }
 
-    /// Starts [`InterCommunicator::all_to_allw`] on memory of its own (MPI_Ialltoallw): `sent` divides `data` into a part
-    /// for each rank of the other group, and `received` divides `into` into a part from each.
+    /// Starts [`InterCommunicator::all_to_allw`] on memory that the call owns (MPI_Ialltoallw): `sent` divides `data`
+    /// into a part for each rank of the other group, and `received` divides `into` into a part from each.
     ///
     /// # Errors
     /// As [`Communicator::iall_to_allw`](crate::Communicator::iall_to_allw).

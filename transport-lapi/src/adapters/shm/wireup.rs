@@ -43,7 +43,7 @@ pub(super) struct Agreement {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Verdict {
     Readable,
-    /// Not tried: the task was told to use active messages.
+    /// Not tried: the settings ask for active messages.
     Declined,
     /// The read succeeded and brought something else.
     WrongBytes,
