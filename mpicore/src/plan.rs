@@ -32,6 +32,9 @@ pub use running::{Persistent, Steps};
 /// The tag of blocking calls (PL4): above the numbers of calls and the tags of [`Communicator::create_group`].
 const BLOCKING: i32 = i32::MAX;
 
+/// The most bytes of each message of a round of several that are received one after the other.
+const SHORT: usize = 1024;
+
 /// How the messages of a collective find their peers.
 pub(crate) struct Route {
     /// Job ranks of the ranks that the schedule names, unless these are the communicator's peers.
@@ -229,6 +232,9 @@ impl Line<'_> {
                 note(failure, self.device.iwait(sending), None);
                 received?;
             }
+            _ if messages.iter().all(|message| self.is_short(message, memory)) => {
+                self.exchange_short(messages, memory, requests, failure)?;
+            }
             _ => {
                 // A round before, maybe of another call, has left empty places, or requests of a device that has failed.
                 requests.clear();
@@ -245,6 +251,35 @@ impl Line<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Whether this is a short message to receive, or any message to send.
+    #[inline]
+    fn is_short(&self, message: &Message, memory: &Memory) -> bool {
+        memory.expected(message).is_none_or(|bytes| bytes <= SHORT)
+    }
+
+    /// [`Line::exchange`] of a round with several short messages: all sends start, then one message is received after
+    /// the other, in less time than it takes to post all receives and to look for all.
+    #[inline]
+    fn exchange_short(
+        &self,
+        messages: &[Message],
+        memory: &Memory,
+        requests: &mut Vec<Option<Request>>,
+        failure: &mut Option<Error>,
+    ) -> Result<(), Error> {
+        requests.clear();
+        let mut sends = messages.iter().filter(|message| matches!(message, Message::Send { .. }));
+        let started = sends.try_for_each(|send| {
+            requests.push(Some(self.start(send, memory)?));
+            Ok::<(), Error>(())
+        });
+        let mut receives = messages.iter();
+        let received = started
+            .and_then(|()| receives.try_for_each(|message| self.receive(message, memory, failure)));
+        self.device.iwaiteach(requests, |outcome| note(failure, outcome, None))?;
+        received
     }
 
     /// Receives one message. Whether the receive was not posted or has failed is all the same here: in a device that

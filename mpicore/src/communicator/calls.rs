@@ -23,8 +23,8 @@ use crate::plan::{self, Plan};
 /// From how many bytes on an allreduce exchanges halves: there, the time of the data is more than that of the messages.
 const HALVES_FROM: u64 = 64 << 10;
 
-/// From how many bytes of a block on each rank sends its block to the root of a gather itself: passing data on takes
-/// longer there than more messages do.
+/// From how many bytes of a block on gathers and scatters exchange each block between the root and its rank directly:
+/// passing data on takes longer there than more messages do.
 const DIRECTLY_FROM: u64 = 64 << 10;
 
 /// What an allreduce exchanges. All ranks come to the same answer, whether the operands of one lie in a slice and those
@@ -39,6 +39,11 @@ fn exchange_of(reduction: &Reduction, data: [usize; 2], count: u64) -> Exchange 
         }
         _ => Exchange::Whole,
     }
+}
+
+/// Whether blocks of so many elements, of `size` bytes each, go between the root and each rank directly.
+fn is_direct(elements: u64, size: usize) -> bool {
+    elements.saturating_mul(size as u64) >= DIRECTLY_FROM
 }
 
 /// What a rank sends: the buffer and how many elements; or nothing, where it works in place.
@@ -136,7 +141,7 @@ impl Communicator {
             true => (count, output.data_size()),
             false => (sent.unwrap_or(0), input.data_size()),
         };
-        let directly = elements.saturating_mul(size as u64) >= DIRECTLY_FROM;
+        let directly = is_direct(elements, size);
         let key = (Call::Gather, [Some(root.into()), sent, Some(count), directly.then_some(1)]);
         let build = |member| match directly {
             true => collective::gatherv(member, root, sent, Blocks::Equal { count }),
@@ -175,8 +180,17 @@ impl Communicator {
         root: u32,
     ) -> Result<Plan<'_>, Error> {
         let (output, received) = received(receive);
-        let key = (Call::Scatter, [Some(root.into()), Some(count), received, None]);
-        let build = |member| collective::scatter(member, root, count, received);
+        let (elements, size) = match self.rank() == root {
+            true => (count, input.data_size()),
+            false => (received.unwrap_or(0), output.data_size()),
+        };
+        let directly = is_direct(elements, size);
+        let key =
+            (Call::Scatter, [Some(root.into()), Some(count), received, directly.then_some(1)]);
+        let build = |member| match directly {
+            true => collective::scatterv(member, root, Blocks::Equal { count }, received),
+            false => collective::scatter(member, root, count, received),
+        };
         let schedule = self.schedule("this scatter", key, build)?;
         self.plan(Call::Scatter, schedule, (input, output), None)
     }

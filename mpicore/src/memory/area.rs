@@ -1,8 +1,10 @@
 //! A buffer of a collective: memory, and how the elements lie in it.
 
+use std::cell::Cell;
+
 use mpjdev::{Layout, LayoutError};
 
-use super::{Elements, TypedBlock};
+use super::{Elements, LARGEST_KEPT, SPARE, TypedBlock};
 use crate::collective::{Buffer, Part, Place, Scratch};
 use crate::datatype::Datatype;
 use crate::error::Error;
@@ -115,7 +117,7 @@ impl Area {
         };
         let units = len.div_ceil(size_of::<u128>());
         if owned.len() < units {
-            *owned = zeros(units, len)?;
+            *owned = scratch_of(units, len)?;
         }
         let start = owned.as_mut_ptr().cast();
         Ok(match other.elements {
@@ -352,6 +354,18 @@ fn at_the_start(blocks: &[TypedBlock]) -> Result<Elements, Error> {
         Ok(TypedBlock { displacement, ..block.clone() })
     });
     Ok(Elements::Blocks(moved.collect::<Result<Vec<_>, Error>>()?.into()))
+}
+
+/// A scratch area of at least so many units, which are `len` bytes: the thread's spare one where that is not far too
+/// large, or a new one.
+fn scratch_of(units: usize, len: usize) -> Result<Vec<u128>, Error> {
+    if units > LARGEST_KEPT {
+        let spare = SPARE.try_with(Cell::take).unwrap_or_default();
+        if spare.len() >= units {
+            return Ok(spare);
+        }
+    }
+    zeros(units, len)
 }
 
 /// So many zeros, which take `len` bytes.
