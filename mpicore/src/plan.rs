@@ -232,54 +232,33 @@ impl Line<'_> {
                 note(failure, self.device.iwait(sending), None);
                 received?;
             }
-            _ if messages.iter().all(|message| self.is_short(message, memory)) => {
-                self.exchange_short(messages, memory, requests, failure)?;
-            }
             _ => {
+                // Short messages are received one after the other, which takes less time than to post receives for all
+                // and to look for all.
+                let is_short = |bytes| bytes <= SHORT;
+                let in_turn =
+                    messages.iter().all(|message| memory.expected(message).is_none_or(is_short));
+                let is_started =
+                    |message: &&Message| !in_turn || matches!(message, Message::Send { .. });
                 // A round before, maybe of another call, has left empty places, or requests of a device that has failed.
                 requests.clear();
-                let started = messages.iter().try_for_each(|message| {
+                let started = messages.iter().filter(is_started).try_for_each(|message| {
                     requests.push(Some(self.start(message, memory)?));
                     Ok::<(), Error>(())
                 });
-                let mut ended = messages.iter();
+                let mut others = messages.iter().filter(|message| !is_started(message));
+                let received = started.and_then(|()| {
+                    others.try_for_each(|receive| self.receive(receive, memory, failure))
+                });
+                let mut ended = messages.iter().filter(is_started);
                 self.device.iwaiteach(requests, |outcome| {
                     let expected = ended.next().and_then(|message| memory.expected(message));
                     note(failure, outcome, expected);
                 })?;
-                started?;
+                received?;
             }
         }
         Ok(())
-    }
-
-    /// Whether this is a short message to receive, or any message to send.
-    #[inline]
-    fn is_short(&self, message: &Message, memory: &Memory) -> bool {
-        memory.expected(message).is_none_or(|bytes| bytes <= SHORT)
-    }
-
-    /// [`Line::exchange`] of a round with several short messages: all sends start, then one message is received after
-    /// the other, in less time than it takes to post all receives and to look for all.
-    #[inline]
-    fn exchange_short(
-        &self,
-        messages: &[Message],
-        memory: &Memory,
-        requests: &mut Vec<Option<Request>>,
-        failure: &mut Option<Error>,
-    ) -> Result<(), Error> {
-        requests.clear();
-        let mut sends = messages.iter().filter(|message| matches!(message, Message::Send { .. }));
-        let started = sends.try_for_each(|send| {
-            requests.push(Some(self.start(send, memory)?));
-            Ok::<(), Error>(())
-        });
-        let mut receives = messages.iter();
-        let received = started
-            .and_then(|()| receives.try_for_each(|message| self.receive(message, memory, failure)));
-        self.device.iwaiteach(requests, |outcome| note(failure, outcome, None))?;
-        received
     }
 
     /// Receives one message. Whether the receive was not posted or has failed is all the same here: in a device that

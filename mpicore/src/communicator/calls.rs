@@ -41,11 +41,6 @@ fn exchange_of(reduction: &Reduction, data: [usize; 2], count: u64) -> Exchange 
     }
 }
 
-/// Whether blocks of so many elements, of `size` bytes each, go between the root and each rank directly.
-fn is_direct(elements: u64, size: usize) -> bool {
-    elements.saturating_mul(size as u64) >= DIRECTLY_FROM
-}
-
 /// What a rank sends: the buffer and how many elements; or nothing, where it works in place.
 pub type Sent = Option<(Input, u64)>;
 
@@ -72,6 +67,13 @@ impl Communicator {
     ) -> Result<InUse<'_>, Error> {
         let member = self.intra(name)?;
         self.0.workspace.with_kept(key, || Ok(build(member)?))
+    }
+
+    /// Whether the blocks of a gather or scatter go between the root and each rank directly: by the elements of a block
+    /// and their size, in the buffer that matters at the root, and in the other one elsewhere.
+    fn is_direct(&self, root: u32, at_root: (u64, usize), elsewhere: (u64, usize)) -> bool {
+        let (elements, size) = if self.rank() == root { at_root } else { elsewhere };
+        elements.saturating_mul(size as u64) >= DIRECTLY_FROM
     }
 
     /// A reduction, whose operands are in the output if there is no input.
@@ -137,11 +139,8 @@ impl Communicator {
         root: u32,
     ) -> Result<Plan<'_>, Error> {
         let (input, sent) = sent(send);
-        let (elements, size) = match self.rank() == root {
-            true => (count, output.data_size()),
-            false => (sent.unwrap_or(0), input.data_size()),
-        };
-        let directly = is_direct(elements, size);
+        let block = (sent.unwrap_or(0), input.data_size());
+        let directly = self.is_direct(root, (count, output.data_size()), block);
         let key = (Call::Gather, [Some(root.into()), sent, Some(count), directly.then_some(1)]);
         let build = |member| match directly {
             true => collective::gatherv(member, root, sent, Blocks::Equal { count }),
@@ -180,11 +179,8 @@ impl Communicator {
         root: u32,
     ) -> Result<Plan<'_>, Error> {
         let (output, received) = received(receive);
-        let (elements, size) = match self.rank() == root {
-            true => (count, input.data_size()),
-            false => (received.unwrap_or(0), output.data_size()),
-        };
-        let directly = is_direct(elements, size);
+        let block = (received.unwrap_or(0), output.data_size());
+        let directly = self.is_direct(root, (count, input.data_size()), block);
         let key =
             (Call::Scatter, [Some(root.into()), Some(count), received, directly.then_some(1)]);
         let build = |member| match directly {
