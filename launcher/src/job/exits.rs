@@ -543,4 +543,6 @@ impl Ledger {
 }
 
 #[cfg(test)]
+pub(crate) mod scene;
+#[cfg(test)]
 mod tests;

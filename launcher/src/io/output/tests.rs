@@ -2,14 +2,26 @@
 
 use super::*;
 
+const ONE: Source = Source { rank: 1, stream: Stream::Out };
+const TWO: Source = Source { rank: 2, stream: Stream::Out };
+
+/// A printer for both streams of several ranks.
+fn printer() -> Printer {
+    let queues = vec![Queue::new(Stream::Out)];
+    Printer { queues, is_exact: false, refused_file: None }
+}
+
+fn waiting(printer: &Printer) -> String {
+    String::from_utf8(printer.queues[0].waiting.iter().copied().collect()).expect("text")
+}
+
 #[test]
 fn the_launchers_words_begin_a_line() {
     let mut printer = printer();
     printer.push(ONE, "", b"unfinished");
     printer.say("mpjrun: one\n");
     printer.say("mpjrun: two\n");
-    let waiting: Vec<u8> = printer.queues[0].waiting.iter().copied().collect();
-    assert_eq!(waiting, b"unfinished\nmpjrun: one\nmpjrun: two\n");
+    assert_eq!(waiting(&printer), "unfinished\nmpjrun: one\nmpjrun: two\n");
 }
 
 #[test]
@@ -22,19 +34,6 @@ fn a_full_queue_makes_the_ranks_of_its_stream_wait() {
     assert!(printer.left() > 0);
     printer.queue(Stream::Err).give_up(Broken::Closed);
     assert!(printer.left() == 0 && printer.broken_output().is_none());
-}
-
-fn waiting(printer: &Printer) -> String {
-    String::from_utf8(printer.queues[0].waiting.iter().copied().collect()).expect("text")
-}
-
-const ONE: Source = Source { rank: 1, stream: Stream::Out };
-const TWO: Source = Source { rank: 2, stream: Stream::Out };
-
-/// A printer for both streams of several ranks.
-fn printer() -> Printer {
-    let queues = vec![Queue::new(Stream::Out)];
-    Printer { queues, is_exact: false, refused_file: None }
 }
 
 #[test]

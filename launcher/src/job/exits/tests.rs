@@ -1,16 +1,7 @@
 //! Who decides, and with which code.
 
+use super::scene::{START, complain, finish, ledger, ms, panic};
 use super::*;
-
-const START: u64 = 1_000_000_000;
-
-fn ms(after_start: u64) -> u64 {
-    START + after_start * 1_000_000
-}
-
-fn ledger(ranks: u32) -> Ledger {
-    Ledger::new(START, "box".to_owned(), ranks as usize, (0..ranks).map(|rank| 100 + rank))
-}
 
 fn join(ledger: &mut Ledger, rank: u32) {
     assert!(ledger.note(
@@ -18,20 +9,6 @@ fn join(ledger: &mut Ledger, rank: u32) {
         ControlMessage::Joined { task: rank, pid: 200 + rank },
         ms(1)
     ));
-}
-
-fn finish(ledger: &mut Ledger, rank: u32) {
-    assert!(ledger.note(rank as usize, ControlMessage::Finished { task: rank }, ms(1)));
-}
-
-fn panic(ledger: &mut Ledger, rank: u32, at: u64, text: &str) {
-    complain(ledger, rank, at, text, "src/main.rs:1:2");
-}
-
-fn complain(ledger: &mut Ledger, rank: u32, at: u64, text: &str, place: &str) {
-    let (message, location) = (text.to_owned(), place.to_owned());
-    let failed = ControlMessage::Failed { task: rank, at_nanos: at, message, location, thread: 0 };
-    assert!(ledger.note(rank as usize, failed, ms(1_000)));
 }
 
 fn miss(ledger: &mut Ledger, rank: u32, lost: u32, at: u64) {
