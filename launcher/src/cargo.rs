@@ -13,12 +13,13 @@
 
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitCode, Stdio};
 
 use clap::error::ErrorKind;
 use clap::{Args, Command as Parsing, CommandFactory, Parser, Subcommand};
 use transport_lapi::config;
 
+use crate::cli::answer::complain;
 use crate::cli::{self, JobOptions, Separated, TIP, built, separate, with_tip};
 
 pub(crate) mod listing;
@@ -128,9 +129,21 @@ pub fn parse(command_line: impl IntoIterator<Item = OsString>) -> Result<Request
     })
 }
 
+/// Does what `cargo mpj` was asked for, and returns the exit code of the job, or that of an error, which goes to
+/// standard error.
+pub fn carry_out(request: Request) -> ExitCode {
+    let error = match request {
+        Request::Mpjrun(request) => return crate::carry_out(request),
+        Request::Run(request) => request.become_cargo(),
+        Request::Bench(name, words) => become_bench(name, &words),
+    };
+    complain(format_args!("cargo mpj: {error}"));
+    ExitCode::from(error.exit_code())
+}
+
 impl RunRequest {
     /// Becomes cargo, which builds the program and starts the job. Returns only if that fails.
-    pub fn become_cargo(self) -> CargoError {
+    fn become_cargo(self) -> CargoError {
         self.command()
             .map_or_else(|error| error, |mut cargo| not_started("cargo run")(cargo.exec()))
     }
@@ -156,7 +169,7 @@ fn target(cargo: &[OsString]) -> Option<String> {
 
 /// Builds the program `name` of the benchmarks, which is `mpj-bench` or `mpj-tune`, with what it starts, and
 /// becomes it, so that signals reach it and its exit code is the user's. Returns only if that fails.
-pub fn become_bench(name: &str, words: &[OsString]) -> CargoError {
+fn become_bench(name: &str, words: &[OsString]) -> CargoError {
     let built = runner::refuse_others(None).and_then(|()| {
         let mut build = cargo("build");
         build.args(["--release", "-p", "mpj-launcher", "-p", "mpj-bench"]);
@@ -171,8 +184,7 @@ pub fn become_bench(name: &str, words: &[OsString]) -> CargoError {
 
 /// Why there is no program to run.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum CargoError {
+enum CargoError {
     /// Cargo or the compiler could not be started.
     #[error("cannot start {step}: {source}")]
     Start {
@@ -210,7 +222,7 @@ pub enum CargoError {
 
 impl CargoError {
     /// The exit code for this: that of cargo or the compiler where it failed, else 2 for wrong usage.
-    pub fn exit_code(&self) -> u8 {
+    fn exit_code(&self) -> u8 {
         match self {
             Self::Failed { code, .. } => *code,
             Self::Start { .. } | Self::NoHost => 125,

@@ -30,21 +30,27 @@ pub mod job;
 mod report;
 pub mod testing;
 
+use std::process::ExitCode;
+
 pub use error::LaunchError;
 pub use host::{machine, tuning_file};
 
-/// Does what `mpjrun` was asked for, and answers its exit code.
-///
-/// # Errors
-/// [`LaunchError`] if no job was started, or not all of it.
-pub fn carry_out(request: cli::Request) -> Result<u8, LaunchError> {
-    match request {
+/// Does what `mpjrun` was asked for, and returns its exit code. An error goes to standard error.
+pub fn carry_out(request: cli::Request) -> ExitCode {
+    let answer = match request {
         cli::Request::Run(spec) if cargo::listing::is_listing(&spec) => {
             Err(cargo::listing::become_program(&spec))
         }
         cli::Request::Run(spec) => job::run(&spec).map(|outcome| outcome.code),
         cli::Request::DryRun(spec) => cli::dry_run::tell(&spec),
-        cli::Request::Info(asked) => cli::answer::tell(&cli::info::text(&asked)?),
+        cli::Request::Info(asked) => {
+            cli::info::text(&asked).and_then(|text| cli::answer::tell(&text))
+        }
         cli::Request::Completions(script) => cli::answer::tell(&script),
-    }
+    };
+    let code = answer.unwrap_or_else(|error| {
+        cli::answer::complain(format_args!("mpjrun: {error}"));
+        error.exit_code()
+    });
+    ExitCode::from(code)
 }

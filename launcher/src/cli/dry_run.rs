@@ -2,7 +2,6 @@
 //! as for a start, and nothing is started.
 
 use std::ffi::OsStr;
-use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
 
 use crate::LaunchError;
@@ -31,8 +30,7 @@ pub fn text(spec: &JobSpec) -> Result<String, LaunchError> {
 /// Those of [`text`] and [`answer::tell`].
 pub fn tell(spec: &JobSpec) -> Result<u8, LaunchError> {
     for note in &spec.notes {
-        // Without a standard error nobody wants to know.
-        let _ = writeln!(std::io::stderr(), "mpjrun: {note}");
+        answer::complain(format_args!("mpjrun: {note}"));
     }
     answer::tell(&text(spec)?)
 }

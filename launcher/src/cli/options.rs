@@ -40,7 +40,7 @@ pub(super) struct ProgramOptions {
     #[arg(aliases = ["ppn", "perhost", "npernode"])]
     per_host: Option<usize>,
     /// Set a variable in the ranks' environment; without a value, insist that it is set here
-    #[arg(short = 'x', long = "env", value_name = "NAME[=V]", value_parser = export_parser())]
+    #[arg(short = 'x', alias = "env", value_name = "NAME[=V]", value_parser = export_parser())]
     export: Vec<Export>,
     /// Folder that the ranks start in; PROGRAM is still looked up from the current one
     #[arg(long, value_name = "D")]

@@ -2,6 +2,7 @@
 
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
+use std::process::Command;
 use std::time::Duration;
 
 use crate::support::{
@@ -113,6 +114,16 @@ fn bad_command_lines_are_one_clear_message() {
 }
 
 #[test]
+fn an_error_that_cannot_be_printed_keeps_its_exit_code() {
+    for program in [MPJRUN, env!("CARGO_BIN_EXE_cargo-mpj")] {
+        let words = "\"$0\" mpj run -x MPJ_WAIT=sometimes 2> /dev/full";
+        start(Command::new("sh").args(["-c", words, program]).env("CARGO", "/absent"))
+            .finish()
+            .assert_code(if program == MPJRUN { 127 } else { 125 });
+    }
+}
+
+#[test]
 fn a_script_whose_interpreter_is_missing_is_126() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("script");
@@ -126,12 +137,14 @@ fn a_script_whose_interpreter_is_missing_is_126() {
 
 #[test]
 fn an_unknown_setting_is_refused_once_for_all_ranks() {
-    let mut command = command(["-n", "4", "true"]);
-    let done = start(command.env("MPJ_WAIT", "sometimes")).finish().assert_code(2);
-    assert_eq!(
-        done.err,
-        "mpjrun: MPJ_WAIT=sometimes is not known; legal values: spin, adaptive, block\n"
-    );
+    let refusal = "mpjrun: MPJ_WAIT=sometimes is not known; legal values: spin, adaptive, block\n";
+    let mut inherited = command(["-n", "4", "true"]);
+    let done = start(inherited.env("MPJ_WAIT", "sometimes")).finish().assert_code(2);
+    assert_eq!(done.err, refusal);
+    let exported = ["-n", "1", "true", ":", "-n", "4", "-x", "MPJ_WAIT=sometimes", "true"];
+    assert_eq!(mpjrun(exported).assert_code(2).err, refusal);
+    let mut corrected = command(["-n", "4", "-x", "MPJ_WAIT=block", "true"]);
+    start(corrected.env("MPJ_WAIT", "sometimes")).finish().assert_code(0);
 }
 
 #[test]

@@ -4,12 +4,13 @@
 //! [`WORD`], they join, say how reading is done, and end. So whatever keeps ranks from reading each
 //! other, a filter of system calls, a container or a security module, keeps these two from it.
 
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitCode, Stdio};
 
 use transport_lapi::config::{self, Settings};
 use transport_lapi::wireup::{Joined, WireupError, connect};
 
 use super::Asked;
+use crate::cli::answer::{complain, tell};
 
 /// The one argument of a rank of such a job.
 pub const WORD: &str = "--probe-get";
@@ -20,11 +21,18 @@ const LIMIT: &str = "5";
 /// The variable that decides how ranks read.
 const GET: &str = "MPJ_GET";
 
-/// What a rank of such a job has to print.
-///
-/// # Errors
-/// [`WireupError`], as any rank would meet it.
-pub fn answer() -> Result<String, WireupError> {
+/// Does what a rank of such a job has to do: prints its answer, or why it has none.
+pub fn run() -> ExitCode {
+    match answer() {
+        Ok(report) => tell(&format!("{report}\n")).map_or(ExitCode::FAILURE, ExitCode::from),
+        Err(error) => {
+            complain(error);
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn answer() -> Result<String, WireupError> {
     let Joined { control, get_report, .. } = connect(&Settings::from_env()?)?;
     if let Some(control) = control {
         control.finished();
