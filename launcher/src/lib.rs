@@ -1,19 +1,19 @@
-//! Starts the ranks of a job on this host, forwards their output, says which one failed and why,
-//! and leaves nothing behind.
+//! Starts the ranks of a job on this host, forwards their output, reports which rank failed and why, and leaves
+//! nothing behind.
 //!
-//! Two programs use it: `mpjrun` and `cargo-mpj`, which builds first and then runs the job in its own
-//! process. Nothing listens: a job is one sealed memory file and one socket pair per rank, both
-//! inherited by descriptor, as `transport_lapi::bootstrap` lays down.
+//! `mpjrun` and `cargo-mpj` are its programs; `#[mpj::test]` uses it through [`testing`]. No process listens on a
+//! port: a job has one sealed memory file and one socket pair per rank, which ranks inherit as descriptors
+//! (`transport_lapi::bootstrap`).
 //!
 //! ```text
-//!  cli          words to a job; what is printed where no job runs
-//!  cargo        cargo as a runner, and as what is run
+//!  cli          parses command lines; --help, --info, --dry-run
+//!  cargo        cargo mpj; mpjrun as cargo's runner
 //!   │
-//!  job          what a job is, the poll loop that runs it, when and why it ends, who failed first
+//!  job          the description of a job, the poll loop that runs it, which rank failed first
 //!   ├── host    processes, processors, clean-up
 //!   ├── io      output and input
 //!   ├── hang    deadlock, stall, standstill
-//!   └── report  failures and hangs in words; pure
+//!   └── report  the texts about failures and hangs; pure
 //!
 //!  testing      runs a test of several ranks, for `#[mpj::test]`
 //! ```
