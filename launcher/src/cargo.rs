@@ -25,23 +25,23 @@ use crate::cli::{self, JobOptions, Separated, TIP, built, separate, with_tip};
 pub(crate) mod listing;
 mod runner;
 
-/// The word by which `cargo-mpj` is told to be `mpjrun`.
+/// The first argument of `cargo-mpj` when it is to do what `mpjrun` does.
 const AS_MPJRUN: &str = "as-mpjrun";
-/// What is said of a `:` among the options.
+/// The error about a `:` among the options.
 const SEVERAL: &str = "several programs in one job are for mpjrun: mpjrun -n N A : -n M B";
 
-/// What `cargo mpj` was asked for.
+/// What `cargo mpj` is asked to do.
 #[derive(Debug, Clone)]
 pub enum Request {
     /// `cargo mpj run`.
     Run(RunRequest),
-    /// `cargo mpj bench` or `tune`: to be this program of the benchmarks, with the words that follow.
+    /// `cargo mpj bench` or `tune`: run this program of the benchmarks with these arguments.
     Bench(&'static str, Vec<OsString>),
-    /// What cargo starts: to be `mpjrun`.
+    /// As the runner of cargo: do what `mpjrun` does.
     Mpjrun(cli::Request),
 }
 
-/// What `cargo mpj run` was asked for.
+/// The command line of `cargo mpj run`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunRequest {
     /// Options of the job.
@@ -74,14 +74,14 @@ enum Mpj {
         #[command(flatten)]
         options: Box<JobOptions>,
     },
-    /// Measures both backends, beside system MPIs if wanted; `cargo mpj bench --help` says more
+    /// Measures both backends, and system MPIs beside them if asked; see `cargo mpj bench --help`
     #[command(disable_help_flag = true)]
     Bench {
         /// Options and benchmarks
         #[arg(value_name = "ARGS", trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<OsString>,
     },
-    /// Measures which values suit this machine and writes them down; `cargo mpj tune --help` says more
+    /// Measures which values suit this machine and writes them to a file; see `cargo mpj tune --help`
     #[command(disable_help_flag = true)]
     Tune {
         /// Options
@@ -151,7 +151,7 @@ impl RunRequest {
     fn command(self) -> Result<Command, CargoError> {
         runner::refuse_others(target(&self.cargo))?;
         let mut command = cargo("run");
-        // First: behind a word that is no option, cargo takes everything for an argument of the program.
+        // First: behind a word that is not an option, cargo takes all words for arguments of the program.
         command.args(["--config", &runner::setting(&self.job)?]).args(self.cargo);
         if !self.args.is_empty() {
             command.arg("--").args(self.args);
@@ -167,7 +167,7 @@ fn target(cargo: &[OsString]) -> Option<String> {
     word.strip_prefix("--target=").map(str::to_owned).or_else(|| words.next().map(Into::into))
 }
 
-/// Builds the program `name` of the benchmarks, which is `mpj-bench` or `mpj-tune`, with what it starts, and
+/// Builds the program `name` of the benchmarks, `mpj-bench` or `mpj-tune`, with the programs that it starts, and
 /// becomes it, so that signals reach it and its exit code is the user's. Returns only if that fails.
 fn become_bench(name: &str, words: &[OsString]) -> CargoError {
     let built = runner::refuse_others(None).and_then(|()| {
@@ -241,7 +241,7 @@ fn not_started(step: &'static str) -> impl Fn(std::io::Error) -> CargoError {
     move |source| CargoError::Start { step, source }
 }
 
-/// Runs `command`, whose errors go to standard error, and answers what it printed.
+/// Runs `command`, whose errors go to standard error, and returns its output.
 fn succeeded(step: &'static str, command: &mut Command) -> Result<Vec<u8>, CargoError> {
     command.stdin(Stdio::null()).stderr(Stdio::inherit());
     let output = command.output().map_err(not_started(step))?;

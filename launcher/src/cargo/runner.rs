@@ -1,7 +1,8 @@
-//! This program as cargo's runner, and the runners that a user's own configuration may name.
+//! Makes this program cargo's runner, and refuses runners in the user's own configuration.
 //!
-//! Ours is the runner for `cfg(all())`, which is every target. Cargo refuses a second condition that holds, but
-//! prefers a runner for the target by its name and says nothing of ours: that one is refused here.
+//! This program is the runner for the condition `cfg(all())`, which holds for every target. Cargo refuses a second
+//! runner with a condition that holds. It silently prefers a runner for the name of the target, so that one is refused
+//! here.
 
 use std::ffi::OsString;
 use std::fs;
@@ -13,10 +14,10 @@ use transport_lapi::config;
 
 use super::{AS_MPJRUN, CargoError, not_started, succeeded};
 
-/// The setting for a program that is to have no runner; beside it cargo refuses those of the user, too.
+/// The setting for a program that runs without a runner: cargo refuses those of the user beside it.
 pub(super) const NONE: &str = "target.'cfg(all())'.runner='env'";
 
-/// The setting that makes this program, with these options of a job, the runner.
+/// The setting that makes this program the runner, with these options of a job.
 pub(super) fn setting(job: &[OsString]) -> Result<String, CargoError> {
     let program = std::env::current_exe().map_err(not_started("cargo-mpj"))?.into_os_string();
     let words = [&[program, AS_MPJRUN.into()], job].concat();
@@ -25,8 +26,8 @@ pub(super) fn setting(job: &[OsString]) -> Result<String, CargoError> {
     Ok(format!("target.'cfg(all())'.runner={}", Value::Array(words)))
 }
 
-/// Refuses if a variable or a file of cargo's configuration names a runner for the `target` that was asked for, or
-/// else for the one that cargo builds for by itself.
+/// Fails if a variable or a file of cargo's configuration names a runner for `target`, or if that is `None`, for the
+/// target that cargo builds for.
 pub(super) fn refuse_others(target: Option<String>) -> Result<(), CargoError> {
     let variable = || Some(config::inherited("CARGO_BUILD_TARGET")?.to_string_lossy().into_owned());
     let tables = tables();
@@ -49,8 +50,8 @@ fn host() -> Result<String, CargoError> {
     host.map(str::to_owned).ok_or(CargoError::NoHost)
 }
 
-/// The files of cargo's configuration, as seen from the current folder, the first of which count for more. Of what
-/// is wrong with them cargo tells.
+/// The files of cargo's configuration for the current folder; earlier ones override later ones. Cargo reports the
+/// errors in them.
 fn tables() -> Vec<(Table, PathBuf)> {
     let here = std::env::current_dir().unwrap_or_default();
     let home = config::inherited("HOME").map(|home| PathBuf::from(home).join(".cargo"));

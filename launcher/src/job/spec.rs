@@ -69,7 +69,7 @@ impl Default for Vigilance {
 /// What happens to the job when one of its ranks fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum OnFailure {
-    /// It ends
+    /// The job ends
     Kill,
     /// The other ranks go on to their own end; their calls fail from the first one on that has to wait
     Keep,
