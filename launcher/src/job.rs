@@ -107,7 +107,7 @@ pub fn run(spec: &JobSpec) -> Result<Outcome, LaunchError> {
     let guard = Guard::over(&groups);
     if let Err(refused) = &guard {
         printer.say(&format!(
-            "mpjrun: no guard ends what the ranks have started if mpjrun is killed: {refused}\n"
+            "mpjrun: cannot start the guard, so processes that ranks started may stay if mpjrun is killed: {refused}\n"
         ));
     }
     let guard = guard.ok();

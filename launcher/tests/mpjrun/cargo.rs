@@ -1,4 +1,4 @@
-//! `cargo mpj run` builds a package as it is told to, and runs what it built.
+//! `cargo mpj run` builds a package with cargo's options, and runs it as a job.
 
 use std::fs;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! What `mpjrun` leaves behind: nothing, however the job ends.
+//! `mpjrun` leaves no process and no file behind, however the job ends.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -32,7 +32,7 @@ fn assert_gone(pids: Vec<u32>) {
     eventually("every process of the job is gone", || !pids.iter().copied().any(runs));
 }
 
-/// Ends what this test has let out.
+/// Ends a process that outlives its job.
 #[track_caller]
 fn end(pid: u32) {
     let process = Pid::from_raw(pid as i32).expect("a process number");
@@ -104,7 +104,7 @@ fn a_command_under_timeout_that_ignores_sigterm_goes_when_the_job_fails() {
 fn a_command_under_timeout_gets_the_signals_of_its_rank() {
     let (running, pids) = start_and_list("1", UNDER_TIMEOUT, 3);
     running.signal(Signal::USR1);
-    // The script traps it, and ends with what became of the command.
+    // The script traps it, and ends with the status of the command.
     running.finish().assert_code(138);
     assert_gone(pids);
 }
@@ -161,7 +161,7 @@ fn an_orphan_in_a_group_of_its_own_gets_the_signals_of_its_job() {
     running.finish().assert_code(143);
 }
 
-/// The field `at` of what the kernel says of a process whose name has no space.
+/// The field `at` of `/proc/PID/stat`, for a process without a space in its name.
 fn field(pid: u32, at: usize) -> Option<String> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     stat.split(' ').nth(at).map(str::to_owned)

@@ -1,4 +1,4 @@
-//! What is written is read again; everything else is refused, in one line that says where and why.
+//! A written file can be read; all others are refused, with one line that says where and why.
 
 use super::*;
 
