@@ -58,7 +58,7 @@ pub enum LaunchError {
         /// The variable.
         name: String,
     },
-    /// The ranks' environment has a setting that is not legal; every rank would refuse it.
+    /// The environment has a setting that is not legal; every rank would refuse it.
     #[error(transparent)]
     Setting(#[from] ConfigError),
     /// The file of tuned values cannot be used.

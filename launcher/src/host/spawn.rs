@@ -65,6 +65,7 @@ pub(crate) struct Program<'a> {
 
 /// Checks the programs, the folders, the exported variables, the settings and the tuned values.
 pub(crate) fn check(spec: &JobSpec) -> Result<Prepared<'_>, LaunchError> {
+    Settings::from_env()?;
     let programs = spec.apps.iter().map(|app| Program::check(spec, app));
     let programs = programs.collect::<Result<Vec<_>, LaunchError>>()?;
     let tuned = tuning_file::load(&tuning_source(spec.all_exports()))?;
@@ -99,10 +100,6 @@ impl<'a> Program<'a> {
             let (name, value) = config::backend_entry(backend);
             environment.insert(name.into(), value.into());
         }
-        Settings::from_env_after(&|name| {
-            let value = environment.get(OsStr::new(name)).filter(|value| !value.is_empty())?;
-            Some(value.to_string_lossy().into_owned())
-        })?;
         Ok(Self { app, path, environment })
     }
 

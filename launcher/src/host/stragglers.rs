@@ -32,6 +32,7 @@ use rustix::process::{
     pidfd_send_signal, set_child_subreaper, waitid,
 };
 use rustix::thread::gettid;
+use transport_lapi::bootstrap::guard;
 
 use crate::host::process_table::{Entry, children, entry, own_children};
 use crate::job::GIVE_UP;
@@ -148,7 +149,7 @@ impl Stragglers {
     }
 
     /// Ends the processes that are left when all ranks are gone (ST3). Returns the daemons among them: those in
-    /// sessions of their own.
+    /// sessions of their own, except for guards of launchers that ran as ranks.
     pub(crate) fn end(&mut self) -> Vec<String> {
         let until = Instant::now() + GIVE_UP;
         let mut daemons = BTreeSet::new();
@@ -179,7 +180,9 @@ impl Stragglers {
                 is_changed |= reap(orphan);
                 continue;
             };
-            if self.session != Some(process.session) && process.state != 'Z' {
+            let is_of_launcher = process.name.as_bytes() == guard::NAME.to_bytes();
+            let is_daemon = self.session != Some(process.session) && !is_of_launcher;
+            if is_daemon && process.state != 'Z' {
                 let name = process.name.escape_debug();
                 daemons.insert(format!("{name} (process {orphan})"));
             }

@@ -79,6 +79,31 @@ fn a_daemon_ends_with_its_job_and_that_is_said() {
     assert!(!runs(pids[0]), "the launcher has waited for it");
 }
 
+#[test]
+fn the_guard_of_a_launcher_inside_a_rank_is_no_daemon() {
+    let inner = "\"$1\" -n 1 sh -c 'echo $PPID >> \"$0\"; exec sleep 60' \"$0\" & \
+        until [ -e \"$0.go\" ]; do sleep 0.01; done";
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("pids");
+    let mut command = command(["-n", "1", "sh", "-c", inner]);
+    let running = start(command.arg(&file).arg(MPJRUN));
+    let launcher = pids_in(&file, 1)[0];
+    let guard = || children(launcher).into_iter().find(|pid| is_called(*pid, "mpj-guard"));
+    eventually("there is a guard", || guard().is_some());
+    let guard = guard().expect("it stays");
+    // So that it is still there when its launcher has been killed.
+    let process = Pid::from_raw(guard as i32).expect("a process number");
+    kill_process(process, Signal::STOP).expect("it runs");
+    fs::write(folder.path().join("pids.go"), "").expect("a file");
+    let done = running.finish().assert_code(0);
+    assert!(done.err.is_empty() && !runs(guard), "{done:?}");
+}
+
+/// Whether a process has this name.
+fn is_called(pid: u32, name: &str) -> bool {
+    fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|found| found.trim_end() == name)
+}
+
 /// A command under `timeout`, which makes a group of its own, as it is in many a script.
 const UNDER_TIMEOUT: &str = "echo $$ >> \"$0\"; trap : USR1; \
     timeout 60 sh -c 'echo $PPID >> \"$0\"; echo $$ >> \"$0\"; exec sleep 60' \"$0\"; exit $?";
