@@ -111,7 +111,7 @@ pub fn run(spec: &JobSpec) -> Result<Outcome, LaunchError> {
         ));
     }
     let guard = guard.ok();
-    stragglers.know(&groups, guard.as_ref().map(Guard::process));
+    stragglers.spare(&groups, guard.as_ref().map(Guard::process));
     let pids: Vec<u32> = ranks.iter().map(Rank::pid).collect();
     let oversight = Oversight::new(&segment, &spec.vigilance, pids.clone())?;
     for line in prepared.lines(&pids) {
@@ -127,7 +127,7 @@ pub fn run(spec: &JobSpec) -> Result<Outcome, LaunchError> {
         signals,
         oversight,
         on_failure: spec.on_failure,
-        tells_stats: spec.stats,
+        prints_stats: spec.stats,
         timeout: spec.timeout.map(|limit| (limit, Instant::now() + limit)),
         phase: Phase::Running,
         verdict: None,
@@ -200,7 +200,7 @@ struct Job {
     signals: Signals,
     oversight: Oversight,
     on_failure: OnFailure,
-    tells_stats: bool,
+    prints_stats: bool,
     timeout: Option<(Duration, Instant)>,
     phase: Phase,
     /// With the time at which it was passed, in nanoseconds of the monotonic clock.
@@ -223,7 +223,7 @@ impl Job {
             self.printer.say(&format!("mpjrun: ended daemons that ranks had started: {daemons}\n"));
         }
         self.judge_at_end();
-        if self.tells_stats {
+        if self.prints_stats {
             self.printer.say(&report::stats(&self.ledger));
         }
         self.flush()?;
@@ -431,7 +431,7 @@ impl Job {
                     return false;
                 }
                 Ok(Incoming::Message(message)) if message.task() as usize == rank => {
-                    self.heed(rank, &message);
+                    self.act_on(rank, &message);
                     self.ledger.note(rank, message, monotonic_nanos());
                     continue;
                 }
@@ -450,7 +450,7 @@ impl Job {
     }
 
     /// Does what a message asks for, beside its entry in the ledger.
-    fn heed(&mut self, rank: usize, message: &ControlMessage) {
+    fn act_on(&mut self, rank: usize, message: &ControlMessage) {
         match message {
             ControlMessage::Queues { .. } => self.oversight.answered(rank),
             ControlMessage::Joined { pid, .. } => {

@@ -42,11 +42,11 @@ pub fn carry_out(request: cli::Request) -> ExitCode {
             Err(cargo::listing::become_program(&spec))
         }
         cli::Request::Run(spec) => job::run(&spec).map(|outcome| outcome.code),
-        cli::Request::DryRun(spec) => cli::dry_run::tell(&spec),
+        cli::Request::DryRun(spec) => cli::dry_run::print(&spec),
         cli::Request::Info(asked) => {
-            cli::info::text(&asked).and_then(|text| cli::answer::tell(&text))
+            cli::info::text(&asked).and_then(|text| cli::answer::print(&text))
         }
-        cli::Request::Completions(script) => cli::answer::tell(&script),
+        cli::Request::Completions(script) => cli::answer::print(&script),
     };
     let code = answer.unwrap_or_else(|error| {
         cli::answer::complain(format_args!("mpjrun: {error}"));

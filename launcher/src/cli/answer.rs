@@ -10,7 +10,7 @@ use crate::LaunchError;
 ///
 /// # Errors
 /// [`LaunchError::System`] when the text could not be written.
-pub fn tell(text: &str) -> Result<u8, LaunchError> {
+pub fn print(text: &str) -> Result<u8, LaunchError> {
     let mut out = std::io::stdout();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(source) if source.kind() != ErrorKind::BrokenPipe => {

@@ -27,12 +27,12 @@ pub fn text(spec: &JobSpec) -> Result<String, LaunchError> {
 /// Prints the notes about the command line and the text, and returns the exit code.
 ///
 /// # Errors
-/// Those of [`text`] and [`answer::tell`].
-pub fn tell(spec: &JobSpec) -> Result<u8, LaunchError> {
+/// Those of [`text`] and [`answer::print`].
+pub fn print(spec: &JobSpec) -> Result<u8, LaunchError> {
     for note in &spec.notes {
         answer::complain(format_args!("mpjrun: {note}"));
     }
-    answer::tell(&text(spec)?)
+    answer::print(&text(spec)?)
 }
 
 fn line(program: &Program<'_>) -> String {

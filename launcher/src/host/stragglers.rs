@@ -80,7 +80,7 @@ impl Stragglers {
     }
 
     /// Takes the children that are never touched (ST2): the `ranks`, and the `guard` if there is one.
-    pub(crate) fn know(&mut self, ranks: &[Pid], guard: Option<Pid>) {
+    pub(crate) fn spare(&mut self, ranks: &[Pid], guard: Option<Pid>) {
         self.ranks.extend(ranks);
         self.strangers.extend(guard);
     }

@@ -3,7 +3,9 @@
 use std::fmt::Write;
 
 use super::INDENT;
-use super::words::{and_more, ended_how, seconds_between, signal_words, tamed, tamed_line};
+use super::words::{
+    and_more, ended_how, printable_line, printable_lines, seconds_between, signal_words,
+};
 use crate::io::output::Broken;
 use crate::job::exits::{Complaint, Ending, Failure, Fault, Ledger, Record, Verdict};
 
@@ -48,11 +50,11 @@ pub(crate) fn in_brief(ledger: &Ledger, verdict: Verdict) -> Option<String> {
     Some(match (panicked.or(record.complaints.last()), fault, record.ended) {
         (_, Fault::Aborted(code), _) => format!("rank {rank} called abort with code {code}"),
         (Some(Complaint { message, location, .. }), ..) if location.is_empty() => {
-            format!("rank {rank} said: {}", tamed(message).join("\n"))
+            format!("rank {rank} said: {}", printable_lines(message).join("\n"))
         }
         (Some(Complaint { message, location, .. }), ..) => {
-            let message = tamed(message).join("\n");
-            format!("rank {rank} panicked at {}: {message}", tamed_line(location))
+            let message = printable_lines(message).join("\n");
+            format!("rank {rank} panicked at {}: {message}", printable_line(location))
         }
         (None, _, Some((Ending::Code(0), _))) => format!("rank {rank} ended without finishing"),
         (None, _, Some((ending, _))) => format!("rank {rank} {}", ended_how(ending)),
@@ -158,12 +160,12 @@ pub(super) fn complaints(ledger: &Ledger) -> String {
 
 /// Appends a complaint of `who` to the text.
 fn append(complaint: &Complaint, who: &str, text: &mut String) {
-    let message = tamed(&complaint.message).join("\nmpjrun:     ");
+    let message = printable_lines(&complaint.message).join("\nmpjrun:     ");
     // Writing to a string does not fail.
     let _ = match complaint.location.as_str() {
         "" => writeln!(text, "{INDENT}{who} said: {message}"),
         place => {
-            writeln!(text, "{INDENT}{who} panicked at {}: {message}", tamed_line(place))
+            writeln!(text, "{INDENT}{who} panicked at {}: {message}", printable_line(place))
         }
     };
 }

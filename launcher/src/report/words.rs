@@ -61,7 +61,7 @@ pub(super) fn ranks(numbers: &[usize]) -> String {
 
 /// The lines of a text that a rank has sent, fit to be shown: control characters are escaped, since they would act on a
 /// terminal; a long text is cut, and a last line counts the lines that are left out.
-pub(super) fn tamed(text: &str) -> Vec<String> {
+pub(super) fn printable_lines(text: &str) -> Vec<String> {
     let text = text.trim();
     let shown = start(text);
     let mut lines: Vec<String> = shown.lines().take(MAX_LINES).map(escaped).collect();
@@ -80,7 +80,7 @@ pub(super) fn tamed(text: &str) -> Vec<String> {
 }
 
 /// The same for what belongs on one line.
-pub(super) fn tamed_line(text: &str) -> String {
+pub(super) fn printable_line(text: &str) -> String {
     let shown = start(text);
     escaped(shown) + &rest(text, shown)
 }
@@ -131,7 +131,7 @@ pub(super) fn on_named_communicator(context: u64, name: &str) -> String {
     match number_and_context(context) {
         (0, of_task) => format!(" on world{}", in_context(of_task, " in")),
         (number, of_task) if !name.is_empty() => {
-            let name = tamed_line(name);
+            let name = printable_line(name);
             format!(" on communicator {number} \"{name}\"{}", in_context(of_task, " in"))
         }
         _ => on_communicator(context),
@@ -272,22 +272,22 @@ mod tests {
     fn what_ranks_say_is_tame_and_short() {
         let text = "\n\x1b[2Ja\x1b]0;title\x07\r\n\tback\rspace\u{9b}1m\n\n";
         let told = ["\\u{1b}[2Ja\\u{1b}]0;title\\u{7}", "\tback\\rspace\\u{9b}1m"];
-        assert_eq!(tamed(text), told);
-        assert_eq!(tamed_line("src/a\n.rs"), "src/a\\n.rs");
-        assert_eq!(tamed(&"x\n".repeat(20)).len(), 20);
-        let many = tamed(&"x\n".repeat(22));
+        assert_eq!(printable_lines(text), told);
+        assert_eq!(printable_line("src/a\n.rs"), "src/a\\n.rs");
+        assert_eq!(printable_lines(&"x\n".repeat(20)).len(), 20);
+        let many = printable_lines(&"x\n".repeat(22));
         assert_eq!((many.len(), many[20].as_str()), (21, "and 2 more lines"));
-        assert_eq!(tamed(&"\n".repeat(32 << 10)), Vec::<String>::new());
+        assert_eq!(printable_lines(&"\n".repeat(32 << 10)), Vec::<String>::new());
     }
 
     #[test]
     fn long_texts_are_cut_between_characters() {
-        assert_eq!(tamed_line(&"x".repeat(2048)).len(), 2048);
-        assert_eq!(tamed_line(&"x".repeat(2049))[2048..], *"... (1 byte more)");
-        let wide = tamed(&["x", &"\u{e9}".repeat(2000)].concat());
+        assert_eq!(printable_line(&"x".repeat(2048)).len(), 2048);
+        assert_eq!(printable_line(&"x".repeat(2049))[2048..], *"... (1 byte more)");
+        let wide = printable_lines(&["x", &"\u{e9}".repeat(2000)].concat());
         let expected = ["x", &"\u{e9}".repeat(1023), "... (1954 bytes more)"].concat();
         assert_eq!(wide, [expected]);
-        let lines = tamed(&["first", &"y".repeat(5000), "third"].join("\n"));
+        let lines = printable_lines(&["first", &"y".repeat(5000), "third"].join("\n"));
         assert_eq!(lines.len(), 2);
         assert!(lines[1].ends_with("y... (2964 bytes more)"), "{}", lines[1]);
     }

@@ -10,7 +10,7 @@ use transport_lapi::config::{self, Settings};
 use transport_lapi::wireup::{Joined, WireupError, connect};
 
 use super::Asked;
-use crate::cli::answer::{complain, tell};
+use crate::cli::answer::{complain, print};
 
 /// The argument of a rank of such a job.
 pub const WORD: &str = "--probe-get";
@@ -24,7 +24,7 @@ const GET: &str = "MPJ_GET";
 /// Runs a rank of such a job: prints how it reads, or an error, and returns the exit code.
 pub fn run() -> ExitCode {
     match answer() {
-        Ok(report) => tell(&format!("{report}\n")).map_or(ExitCode::FAILURE, ExitCode::from),
+        Ok(report) => print(&format!("{report}\n")).map_or(ExitCode::FAILURE, ExitCode::from),
         Err(error) => {
             complain(error);
             ExitCode::FAILURE
