@@ -190,7 +190,7 @@ enum CargoError {
     Start {
         /// The command.
         step: &'static str,
-        /// What the system answered.
+        /// The error of the system.
         source: std::io::Error,
     },
     /// Cargo or the compiler failed; it has said why on standard error.

@@ -41,7 +41,7 @@ pub enum LaunchError {
     OutputFile {
         /// The file or folder.
         path: PathBuf,
-        /// What the system answered.
+        /// The error of the system.
         source: io::Error,
     },
     /// `--stdin` names a rank that the job does not have.
@@ -72,7 +72,7 @@ pub enum LaunchError {
     System {
         /// What the launcher tried to do.
         action: &'static str,
-        /// What the system answered.
+        /// The error of the system.
         source: io::Error,
     },
     /// A rank cannot be started; those before it have been ended.
@@ -83,7 +83,7 @@ pub enum LaunchError {
     Spawn {
         /// The rank.
         rank: usize,
-        /// What the system answered.
+        /// The error of the system.
         source: io::Error,
     },
 }
