@@ -2,23 +2,24 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Stdio};
 
-use crate::support::{Finished, start};
+use mpj_harness::{Launch, Outcome, command};
 
 const MANIFEST: &str = "[package]\nname = \"speaker\"\nedition = \"2021\"\n[features]\nloud = []\n\
                         [profile.small]\ninherits = \"release\"\n[workspace]\n";
 const PROGRAM: &str = "fn main() {\n    let checked = cfg!(debug_assertions);\n    \
                        println!(\"{} {checked}\", cfg!(feature = \"loud\"));\n}\n";
 
+fn cargo_mpj() -> Launch {
+    command(env!("CARGO_BIN_EXE_cargo-mpj")).args(["mpj"])
+}
+
 /// Runs `cargo mpj run` on the package in `folder`, whose programs go into a folder of their own.
 #[track_caller]
-fn run(folder: &Path, options: &[&str]) -> Finished {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_cargo-mpj"));
-    command.args(["mpj", "run", "-n", "2", "--offline", "--manifest-path"]);
-    command.arg(folder.join("Cargo.toml")).arg("--target-dir").arg(folder.join("built"));
-    command.args(options).stdin(Stdio::null()).env("MPJ_TUNING", "none");
-    start(&mut command).finish()
+fn run(folder: &Path, options: &[&str]) -> Outcome {
+    let run = cargo_mpj().args(["run", "-n", "2", "--offline", "--manifest-path"]);
+    let run = run.args([folder.join("Cargo.toml")]).args(["--target-dir"]);
+    run.args([folder.join("built")]).args(options).run()
 }
 
 #[test]
@@ -28,9 +29,12 @@ fn a_package_is_built_as_cargo_is_told() {
     fs::write(home.join("Cargo.toml"), MANIFEST).expect("a manifest");
     fs::create_dir(home.join("src")).expect("a folder");
     fs::write(home.join("src/main.rs"), PROGRAM).expect("a program");
-    run(home, &["--locked"]).assert_code(101).assert_says("--locked");
-    let finished = run(home, &["--features", "loud", "--profile", "small", "-q"]).assert_code(0);
-    assert_eq!((finished.text().as_str(), finished.err.as_str()), ("true false\ntrue false\n", ""));
+    run(home, &["--locked"]).expect(101).says("--locked");
+    let finished = run(home, &["--features", "loud", "--profile", "small", "-q"]).expect(0);
+    assert_eq!(
+        (finished.stdout.as_str(), finished.stderr.as_str()),
+        ("true false\ntrue false\n", "")
+    );
     let built = home.join("built/small/speaker");
     assert!(built.is_file(), "{finished:?}");
 }
@@ -44,7 +48,7 @@ fn the_job_has_its_options_and_the_program_its_arguments() {
     fs::create_dir(home.join("src")).expect("a folder");
     fs::write(home.join("src/main.rs"), program).expect("a program");
     let options = ["-q", "-l", "--on-failure", "keep", "--", "-n", ":", "a b"];
-    let finished = run(home, &options).assert_code(7);
+    let finished = run(home, &options).expect(7);
     let said = "[\"-n\", \":\", \"a b\"]";
     assert_eq!(finished.sorted_lines(), [format!("[0] {said}"), format!("[1] {said}")]);
 }
@@ -56,13 +60,9 @@ fn a_runner_of_the_users_own_is_refused() {
     fs::create_dir(home.join(".cargo")).expect("a folder");
     fs::write(home.join(".cargo/config.toml"), "[target.'cfg(unix)']\nrunner = 'env'\n")
         .expect("a file");
-    let refused = |command: &mut Command| {
-        command.args(["mpj", "run", "-n", "2"]).current_dir(home).stdin(Stdio::null());
-        start(command).finish().assert_code(2)
-    };
-    let program = env!("CARGO_BIN_EXE_cargo-mpj");
-    refused(&mut Command::new(program)).assert_says("config.toml names a runner for this target");
-    let mut command = Command::new(program);
-    command.env("CARGO_BUILD_TARGET", "some-cpu").env("CARGO_TARGET_SOME_CPU_RUNNER", "env");
-    refused(&mut command).assert_says("cargo mpj: CARGO_TARGET_SOME_CPU_RUNNER names a runner");
+    let refused = || cargo_mpj().args(["run", "-n", "2"]).set(|command| command.current_dir(home));
+    refused().expect(2).says("config.toml names a runner for this target");
+    let refused = refused().env("CARGO_BUILD_TARGET", "some-cpu");
+    let refused = refused.env("CARGO_TARGET_SOME_CPU_RUNNER", "env").expect(2);
+    refused.says("cargo mpj: CARGO_TARGET_SOME_CPU_RUNNER names a runner");
 }
