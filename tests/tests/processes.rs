@@ -5,6 +5,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
+use std::process::Stdio;
 
 use mpj_harness::process::{runs, signal};
 use mpj_harness::{Launch, Outcome, Running, command, eventually, launch, mpjrun, shell};
@@ -64,8 +65,15 @@ fn a_rank_that_fails_while_the_others_wait_for_all_to_come() {
     let others =
         "rank 0: joined, waiting in mpj::init for the others, still running; ended by mpjrun";
     let absent = "rank 2: not joined, still running; ended by mpjrun";
-    failing_job(3, &["during", "exit3", "1"], 3, &["exited with code 3", others, absent]);
-    failing_job(3, &["during", "kill", "1"], 137, &["signal 9 (SIGKILL)", others, absent]);
+    for (how, code, end) in
+        [("exit3", 3, "exited with code 3"), ("kill", 137, "signal 9 (SIGKILL)")]
+    {
+        let job = job(3, &["during", how, "1"]).options(["--stdin", "1"]).stdin(Stdio::piped());
+        let mut job = job.start();
+        job.report_with(&["ranks 0-1: joined"]);
+        drop(job.stdin());
+        job.expect(code).says_all(&[end, others, absent]);
+    }
 }
 
 #[test]
@@ -120,8 +128,12 @@ fn a_rank_that_gave_up_is_the_cause_before_it_ends() {
 
 #[test]
 fn an_abort_ends_a_job_that_goes_on_without_another_rank() {
-    let outcome = job(2, &["late-abort"]).options(["--on-failure", "keep"]).expect(7);
-    let report = outcome.stderr.rsplit("(--on-failure keep)\n").next().unwrap_or_default();
+    let job = job(2, &["late-abort"]).options(["--on-failure", "keep"]).start();
+    let note = "(--on-failure keep)\n";
+    eventually("the first failure is told", || job.stderr().contains(note));
+    signal(job.numbers(1)[0], Signal::CONT).expect("it is there");
+    let outcome = job.expect(7);
+    let report = outcome.stderr.rsplit(note).next().unwrap_or_default();
     assert!(report.starts_with("mpjrun: rank 1 (pid "), "{outcome:?}");
     assert!(report.contains("called abort with code 7"), "{outcome:?}");
 }
@@ -217,25 +229,28 @@ fn an_error_that_is_dealt_with_is_no_failure() {
 
 #[test]
 fn a_panic_of_a_thread_is_told_when_the_job_is_stuck() {
-    let outcome = job(2, &["thread-panic"]).options(["--timeout", "0.5"]).expect(124);
-    outcome
-        .says("mpjrun:   rank 1 panicked at tests/src/bin/rank.rs:")
-        .says(": rank 1 goes overboard\n");
+    let job = job(2, &["thread-panic"]).start();
+    let told = ["mpjrun:   rank 1 panicked at tests/src/bin/rank.rs:", ": rank 1 goes overboard\n"];
+    job.report_with(&told);
+    job.signal(Signal::TERM);
+    job.expect(143).says_all(&told);
 }
 
 #[test]
 fn a_rank_that_has_left_is_told_when_the_others_do_not() {
-    let outcome = job(2, &["leaving"]).options(["--timeout", "0.5"]).expect(124);
+    let job = job(2, &["leaving"]).start();
     let left =
         "mpjrun:   1      finish      others    -  -                 -  others have not come there";
     let stays =
         "mpjrun:   0      recv        rank 0  any  world             0  no message has come";
-    outcome.says(left).says(stays);
+    job.report_with(&[left, stays]);
+    job.signal(Signal::TERM);
+    job.expect(143).says(left).says(stays);
 }
 
 #[test]
 fn a_job_that_is_stuck_ends_by_its_timeout_and_tells_who_had_joined() {
-    let options = ["--deadlock", "ignore", "--timeout", "0.5"];
+    let options = ["--deadlock", "ignore", "--timeout", "2"];
     let outcome = job(2, &["idle"]).options(options).expect(124);
     let both = "cycle: 0 waits for 1 (recv any tag) -> 1 waits for 0 (recv any tag) -> 0\n";
     outcome.says(both);

@@ -119,13 +119,13 @@ fn a_job_that_nobody_joins_fails_by_its_codes() {
 
 #[test]
 fn a_timeout_comes_with_a_report() {
-    let says = ["[0] rank 0 begins", "not over after 700ms, the test's timeout\n\nmpjrun: "];
+    let says = ["[0] rank 0 begins", "not over after 2s, the test's timeout\n\nmpjrun: "];
     fails("takes_too_long", &says);
 }
 
 #[test]
 fn a_launcher_that_does_not_end_is_killed() {
-    let says = "the launcher still ran 5s after the test's timeout of 200ms, and was killed";
+    let says = "the launcher still ran 5s after the test's timeout of 1s, and was killed";
     fails("stops_its_launcher", &[says]);
 }
 

@@ -278,7 +278,7 @@ fn a_failing_rank_is_kept_for_the_report_while_the_others_go_on() {
 #[test]
 fn a_job_that_keeps_its_ranks_starts_them_all_and_keeps_its_time() {
     let script = "[ $MPJ_RANK = 0 ] && exit 3; echo started; exec sleep 600";
-    let words = ["-n", "40", "--on-failure", "keep", "--timeout", "1.5", "sh", "-c", script];
+    let words = ["-n", "40", "--on-failure", "keep", "--timeout", "5", "sh", "-c", script];
     let done = mpjrun(words).expect(124);
     assert_eq!(done.stdout, "started\n".repeat(39));
 }

@@ -253,7 +253,7 @@ fn a_launcher_that_nobody_reads_ends_by_its_timeout() {
     let fails = "[ $MPJ_RANK = 1 ] && exit 9; exec yes";
     let ends = "head -c 500000 /dev/zero";
     let jobs = [("exec yes", 124), (fails, 9), (ends, 124)]
-        .map(|(run, code)| (script(2, run).options(["--timeout", "1"]).unread().start(), code));
+        .map(|(run, code)| (script(2, run).options(["--timeout", "3"]).unread().start(), code));
     for (running, code) in jobs {
         let done = running.expect(code);
         assert!(done.stderr.starts_with("mpjrun: "), "{done:?}");

@@ -63,6 +63,16 @@ pub fn is_suspended(pid: u32) -> bool {
     find(pid).is_some_and(|process| process.state == 'T')
 }
 
+/// Whether a process does what it has been programmed to when this signal comes: catches it, or waits for it.
+pub fn heeds(pid: u32, signal: Signal) -> bool {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let masks = status.lines().filter_map(|line| {
+        let (name, mask) = line.split_once(":\t")?;
+        ["SigBlk", "SigCgt"].contains(&name).then(|| u64::from_str_radix(mask, 16).unwrap_or(0))
+    });
+    masks.fold(0, |all, mask| all | mask) >> (signal.as_raw() - 1) & 1 == 1
+}
+
 /// The processes that have this one for their parent.
 pub fn children(parent: u32) -> Vec<u32> {
     all().filter(|process| process.parent == parent).map(|process| process.pid).collect()

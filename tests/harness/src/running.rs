@@ -132,6 +132,7 @@ impl Running {
     /// When none has.
     #[track_caller]
     pub fn report_with(&self, words: &[&str]) -> String {
+        eventually("the launcher runs", || process::heeds(self.pid(), Signal::QUIT));
         let start = Instant::now();
         loop {
             let said = self.stderr().matches(REPORT).count();
@@ -201,7 +202,8 @@ impl Running {
         let launchers = || process::marked(&self.mark).filter(|process| process.name == LAUNCHER);
         let tell = |signal| {
             // One that is gone already needs no signal.
-            launchers().for_each(|launcher| _ = process::signal(launcher.pid, signal));
+            let heeding = launchers().filter(|launcher| process::heeds(launcher.pid, signal));
+            heeding.for_each(|launcher| _ = process::signal(launcher.pid, signal));
         };
         let reports = self.stderr().matches(REPORT).count();
         tell(Signal::QUIT);
