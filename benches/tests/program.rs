@@ -2,23 +2,16 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Stdio};
-use std::thread;
-use std::time::{Duration, Instant};
 
-use mpj_tests::launch::{self, Outcome};
-use rustix::process::{Pid, Signal};
+use mpj_harness::{Launch, command, eventually, mpjrun_path};
+use rustix::process::Signal;
 
 /// The benchmark program. What it starts is beside it: cargo builds the worker with this test, and
 /// the launcher is built here if need be.
-fn program() -> &'static str {
+fn bench(folder: &Path) -> Launch {
     let program = env!("CARGO_BIN_EXE_mpj-bench");
-    assert_eq!(launch::mpjrun_path().parent(), Path::new(program).parent());
-    program
-}
-
-fn bench(folder: &Path, words: &[&str]) -> Outcome {
-    launch::run(Command::new(program()).args(words).current_dir(folder))
+    assert_eq!(mpjrun_path().parent(), Path::new(program).parent());
+    command(program).set(|command| command.current_dir(folder))
 }
 
 /// The least that measures something.
@@ -32,8 +25,7 @@ fn both_backends_without_a_peer() {
     let what =
         ["latency", "rate", "overlap", "--sizes", "8,64K", "--buffers", "rewritten,unchanged"];
     let words = [&what[..], &SHORT, &files].concat();
-    let outcome = bench(folder.path(), &words);
-    assert_eq!(outcome.code, 0, "{outcome:?}");
+    let outcome = bench(folder.path()).args(&words).expect(0);
     for expected in
         ["# Size", "mpj eager", "mpj rendezvous", "mpj auto", "\n65536 ", "Latency, unchanged"]
     {
@@ -48,8 +40,8 @@ fn both_backends_without_a_peer() {
     let launches = read("run.json").lines().count() - 1;
     assert!((3..=15).contains(&launches) && launches % 3 == 0, "{launches}");
 
-    let again = bench(folder.path(), &["--from", "run.json", "--baseline", "run.json"]);
-    assert_eq!(again.code, 0, "{again:?}");
+    let again =
+        bench(folder.path()).args(["--from", "run.json", "--baseline", "run.json"]).expect(0);
     assert!(again.stdout.starts_with(outcome.stdout.trim_end()), "the file tells the same story");
 }
 
@@ -57,8 +49,7 @@ fn both_backends_without_a_peer() {
 fn what_cannot_be_measured_costs_a_line_and_the_exit_code() {
     let folder = tempfile::tempdir().expect("a folder");
     let asked = ["latency", "startup", "--np", "1", "--backend", "auto", "--peer", "nowhere/mpi"];
-    let outcome = bench(folder.path(), &[&asked, &SHORT[..]].concat());
-    assert_eq!(outcome.code, 1, "{outcome:?}");
+    let outcome = bench(folder.path()).args([&asked, &SHORT[..]].concat()).expect(1);
     let lines: Vec<_> = outcome.stderr.lines().collect();
     assert_eq!(lines.len(), 2, "{lines:?}");
     assert!(lines[0].contains("nowhere/mpi"), "{lines:?}");
@@ -80,7 +71,7 @@ fn wrong_calls_are_refused_before_anything_is_measured() {
         (&["--from", "none.json"], "none.json"),
         (&["--from", "earlier.json"], "format 1; this program reads 2"),
     ] {
-        let outcome = bench(folder.path(), words);
+        let outcome = bench(folder.path()).args(words).run();
         assert_eq!(outcome.code, 2, "{words:?}: {outcome:?}");
         assert!(outcome.stderr.contains(said), "{words:?}: {outcome:?}");
         assert_eq!(outcome.stdout, "", "{words:?}");
@@ -91,27 +82,11 @@ fn wrong_calls_are_refused_before_anything_is_measured() {
 fn an_interrupt_ends_the_measurement_and_shows_what_there_is() {
     let folder = tempfile::tempdir().expect("a folder");
     let words = ["latency", "--sizes", "8", "--launches", "3000", "--json", "run.json"];
-    let mut command = Command::new(program());
-    command.args(words).args(["--html", "page.html"]).current_dir(folder.path());
-    command.stdout(Stdio::piped()).stderr(Stdio::null());
-    let mut bench = command.spawn().expect("it was built");
+    let bench = bench(folder.path()).args(words).args(["--html", "page.html"]).start();
     let stored = || fs::read_to_string(folder.path().join("run.json")).unwrap_or_default();
-    let start = Instant::now();
-    while stored().lines().count() < 4 {
-        assert!(start.elapsed() < launch::LIMIT, "nothing is measured: {}", stored());
-        thread::sleep(Duration::from_millis(10));
-    }
-    rustix::process::kill_process(Pid::from_child(&bench), Signal::INT).expect("it runs");
-    while bench.try_wait().expect("it is ours").is_none() {
-        if start.elapsed() > launch::LIMIT {
-            bench.kill().expect("it runs");
-            panic!("it does not end");
-        }
-        thread::sleep(Duration::from_millis(10));
-    }
-    let output = bench.wait_with_output().expect("it has ended");
-    assert_eq!(output.status.code(), Some(130));
-    let text = String::from_utf8_lossy(&output.stdout);
-    assert!(text.contains("\n8 "), "{text}");
+    eventually("something is measured", || stored().lines().count() >= 4);
+    bench.signal(Signal::INT);
+    let outcome = bench.expect(130);
+    assert!(outcome.stdout.contains("\n8 "), "{outcome:?}");
     assert!(folder.path().join("page.html").is_file());
 }

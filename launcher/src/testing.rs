@@ -68,6 +68,7 @@ impl Case {
 /// # Panics
 /// In the process of the test, if the job fails: with the message of the rank that failed first, and the launcher's
 /// report.
+#[expect(clippy::disallowed_methods, reason = "launcher and ranks end inside of the test (TL3)")]
 #[track_caller]
 pub fn run(case: &Case, body: impl FnOnce()) {
     let path = case.path();

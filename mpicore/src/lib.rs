@@ -5,8 +5,6 @@
 //! algorithms of their own. This crate works on bytes; its caller says which kind of elements they are. *Job ranks*
 //! are the ranks of the device below.
 
-#![deny(unsafe_code)]
-
 pub mod collective;
 mod communicator;
 mod context_ids;

@@ -9,7 +9,7 @@
 //!   [`Schedule`](crate::collective::Schedule). The input is only read.
 //! - CM3: bytes are named by a span or by a layout inside of an area, or the call is refused.
 
-#![allow(unsafe_code, reason = "divides borrowed buffers among messages")]
+#![expect(unsafe_code, reason = "divides borrowed buffers among messages")]
 
 use std::cell::Cell;
 use std::sync::Arc;

@@ -4,8 +4,6 @@
 //! the structure lies in memory. An array is taken apart here, since arrays of structures with padding are no
 //! elements by themselves.
 
-#![allow(unsafe_code, reason = "writes the promise of a derive")]
-
 use proc_macro2::TokenStream;
 use quote::{quote, quote_spanned};
 use syn::spanned::Spanned;

@@ -7,8 +7,6 @@
 //!  datatype    from a structure to its datatype
 //! ```
 
-#![deny(unsafe_code)]
-
 use proc_macro::TokenStream;
 
 mod datatype;

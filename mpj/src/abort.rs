@@ -28,6 +28,7 @@ pub(crate) fn joined(control: &Control) {
 /// world.send(&input, 0, 0)?;
 /// # Ok::<(), mpj::Error>(())
 /// ```
+#[expect(clippy::disallowed_methods, reason = "MPI_Abort ends the process by its meaning")]
 pub fn abort(code: i32) -> ! {
     if let Some(control) = LAUNCHER.get() {
         control.aborted(code);

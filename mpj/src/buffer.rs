@@ -12,7 +12,7 @@
 //!   bytes; they were zeroed by the kernel, and any bytes are a valid element. Only borrows of the
 //!   buffer give access to them.
 
-#![allow(unsafe_code, reason = "maps memory and lends it as slices")]
+#![expect(unsafe_code, reason = "maps memory and lends it as slices")]
 
 mod pages;
 

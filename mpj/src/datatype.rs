@@ -6,7 +6,7 @@
 //! - DT2: where `SIZE` is `size_of::<Self>()` there is no padding, so any bytes are a value, and all bytes of a
 //!   value are initialised.
 
-#![allow(unsafe_code, reason = "promises what the bytes of types are")]
+#![expect(unsafe_code, reason = "promises what the bytes of types are")]
 
 use std::any::TypeId;
 

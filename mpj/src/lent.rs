@@ -9,7 +9,7 @@
 //!   reference beside it (BF1, BF2 of `memory.rs`).
 //! - LE2: a caller takes the borrow back only after it has seen the operation end, so there are no further writes.
 
-#![allow(unsafe_code, reason = "makes a reference of an address again")]
+#![expect(unsafe_code, reason = "makes a reference of an address again")]
 
 use std::marker::PhantomData;
 use std::ptr::NonNull;

@@ -40,8 +40,6 @@
 //! even of one that has ended, has the same effect, unless a call of the dropping thread has succeeded since. A
 //! program that has handled an error and communicates no more calls [`World::finish`].
 
-#![deny(unsafe_code)]
-
 mod abort;
 mod buffer;
 mod buffered;

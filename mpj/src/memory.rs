@@ -12,7 +12,7 @@
 //! - BF3: `memory` and `memory_mut` return the buffer itself or a part of it that has the same elements in the same
 //!   order, and whose borrow lasts as long.
 
-#![allow(unsafe_code, reason = "finds the bytes of borrowed buffers")]
+#![expect(unsafe_code, reason = "finds the bytes of borrowed buffers")]
 
 use mpjdev::{Layout, RecvRegion, SendRegion, Sink, Source};
 

@@ -3,7 +3,7 @@
 //! - OP1: a function of the program gets elements: the bytes that it is called with are those of as many values as
 //!   the core counts, initialised, and any bytes are legal values (DT1).
 
-#![allow(unsafe_code, reason = "reads the operands of the program's functions as what they are")]
+#![expect(unsafe_code, reason = "reads the operands of the program's functions as what they are")]
 
 use std::any::Any;
 use std::fmt;

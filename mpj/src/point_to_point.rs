@@ -4,7 +4,7 @@
 //!   returns only when that operation has ended, or the device has failed and uses no buffer any
 //!   more (V1 of the device). The borrow that it was made of lasts that long.
 
-#![allow(unsafe_code, reason = "hands borrowed buffers to the device")]
+#![expect(unsafe_code, reason = "hands borrowed buffers to the device")]
 
 use mpjdev::{Call, Mode, RecvRegion, SendRegion, Sink, Within};
 

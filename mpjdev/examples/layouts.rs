@@ -5,7 +5,7 @@
 //! Both ways take turns; the table has the median of their ratios and the most memory that a message took beside
 //! the buffers of the program. Run it with `cargo run --release -p mpjdev --example layouts`.
 
-#![allow(unsafe_code, reason = "describes buffers of its own as regions")]
+#![expect(unsafe_code, reason = "describes buffers of its own as regions")]
 #![allow(clippy::print_stdout, reason = "a program")]
 
 use std::os::fd::OwnedFd;

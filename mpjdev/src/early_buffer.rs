@@ -5,7 +5,7 @@
 //! - BU2: the bytes are borrowed only after the message that the region was named for is complete,
 //!   or its context has been abandoned.
 
-#![allow(unsafe_code, reason = "names heap memory as the destination of a message")]
+#![expect(unsafe_code, reason = "names heap memory as the destination of a message")]
 
 use transport_lapi::{ForeignBytes, RecvRegion};
 

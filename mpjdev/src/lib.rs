@@ -18,8 +18,6 @@
 //! in a [`Buffer`], which describes its contents. The device uses transport-lapi's public interface and never an
 //! adapter.
 
-#![deny(unsafe_code)]
-
 mod backend;
 mod begun;
 pub mod buffer;

@@ -1,15 +1,12 @@
 //! Ranks that fail: what can happen to one, when, and what the launcher has to make of it.
 //!
 //! The fault campaign (`tests/tests/faults.rs`) draws a [`Fault`] from a seed, the rank program
-//! (`src/bin/victim.rs`) is told of it by its arguments and acts it out, and [`scene`] looks whether
-//! anything is left behind.
+//! (`src/bin/victim.rs`) is told of it by its arguments and acts it out.
 
 use rustix::process::Signal;
 use transport_lapi::config::inherited;
 
 use crate::conformance::Numbers;
-
-pub mod scene;
 
 /// The first seed of a campaign, if nobody asks for another one: with so few [`ROUNDS`] it meets every stage with
 /// every way to fail.

@@ -1,8 +1,7 @@
-//! What the tests of the workspace share: starting ranks, conformance suites, simulation.
+//! What the tests of the workspace share: conformance suites, simulation.
 
 pub mod bytes;
 pub mod conformance;
 pub mod faults;
-pub mod launch;
 pub mod programs;
 pub mod sim;

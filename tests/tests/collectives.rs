@@ -13,6 +13,7 @@ use std::thread;
 use std::time::Duration;
 
 use mpicore::{Communicator, Error};
+use mpj_harness::launch;
 use mpj_tests::conformance::Numbers;
 use mpj_tests::conformance::collective::case::{BACKENDS, PARAMETERS, parameter};
 use mpj_tests::conformance::collective::pairwise::pairwise;
@@ -21,7 +22,6 @@ use mpj_tests::conformance::collective::programs::Program;
 use mpj_tests::conformance::collective::reference::Reference;
 use mpj_tests::conformance::collective::{Case, job};
 use mpj_tests::faults::asked;
-use mpj_tests::launch;
 use mpjdev::BackendChoice;
 
 const COLLECTIVES: &str = env!("CARGO_BIN_EXE_collectives");
@@ -146,15 +146,14 @@ fn cases_of_chance_by_processes() {
     let mut numbers = Numbers(!seed);
     let jobs = [(2, "auto"), (3, "rendezvous"), (4, "eager"), (5, "auto")];
     for ((ranks, backend), _) in jobs.iter().cycle().zip(0..count.div_ceil(PROCESSES_EACH)) {
-        let words: Vec<String> = (0..PROCESSES_EACH)
+        let cases: Vec<String> = (0..PROCESSES_EACH)
             .map(|_| Case::random(&mut numbers).moved_to(*ranks, BackendChoice::Auto).to_string())
             .collect();
-        let ranks = ranks.to_string();
-        let fixed = ["-n", &ranks, "--backend", backend, COLLECTIVES];
-        let words = words.iter().map(String::as_str);
-        let words: Vec<_> = fixed.into_iter().chain(words).collect();
-        let outcome = launch::mpjrun(&words);
-        assert_eq!((outcome.code, outcome.stderr.as_str()), (0, ""), "mpjrun {words:?}");
+        launch(COLLECTIVES)
+            .ranks(*ranks)
+            .options(["--backend", backend])
+            .args(cases)
+            .expect_quiet();
     }
 }
 

@@ -4,10 +4,8 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::process::Command;
 
-use mpj_tests::faults::scene::Scene;
-use mpj_tests::launch::{self, Outcome};
+use mpj_harness::{Outcome, Scene, command, launch, mpjrun_path};
 use transport_lapi::adapters::segment_bytes;
 
 const RANK: &str = env!("CARGO_BIN_EXE_rank");
@@ -16,12 +14,10 @@ const CONFINED: &str = env!("CARGO_BIN_EXE_confined");
 /// Runs `mpjrun ARGS`, confined as `limits` say, and looks for remains.
 #[track_caller]
 fn confined(limits: &[&str], mpjrun: &Path, args: &[&str]) -> Outcome {
-    let folder = tempfile::tempdir().expect("a folder");
-    let scene = Scene::new(&format!("confined-{}", folder.path().display()), "", folder.path());
-    let mut command = Command::new(CONFINED);
-    command.args(limits).arg("--").arg(mpjrun).args(args);
-    let outcome = launch::run(scene.mark(&mut command));
-    assert_eq!(scene.remains(), [""; 0], "{outcome:?}");
+    let scene = Scene::new("");
+    let job = command(CONFINED).args(limits).args(["--".as_ref(), mpjrun.as_os_str()]);
+    let outcome = job.args(args).at(&scene).run();
+    scene.assert_clean();
     outcome
 }
 
@@ -41,28 +37,28 @@ const REFUSED: &str = "Operation not permitted";
 
 #[test]
 fn a_filter_of_system_calls_costs_speed_only() {
-    let outcome = confined(&["no-reads"], &launch::mpjrun_path(), &READS);
+    let outcome = confined(&["no-reads"], &mpjrun_path(), &READS);
     assert_by_messages(&outcome, REFUSED);
 }
 
 #[test]
 fn a_process_that_nobody_may_trace_costs_speed_only() {
     let words = [&READS[..5], &["unreadable"]].concat();
-    let outcome = confined(&["no-ptrace"], &launch::mpjrun_path(), &words);
+    let outcome = confined(&["no-ptrace"], &mpjrun_path(), &words);
     assert_by_messages(&outcome, REFUSED);
 }
 
 #[test]
 fn a_job_that_insists_is_refused_with_the_cause() {
     let words = [&["-x", "MPJ_GET=cma"], &READS[..]].concat();
-    let outcome = confined(&["no-reads"], &launch::mpjrun_path(), &words);
+    let outcome = confined(&["no-reads"], &mpjrun_path(), &words);
     assert_eq!(outcome.code, 1, "{outcome:?}");
     assert!(outcome.stderr.contains(REFUSED), "{outcome:?}");
 }
 
 #[test]
 fn info_says_why_memory_is_not_read() {
-    let mpjrun = launch::mpjrun_path();
+    let mpjrun = mpjrun_path();
     let said = |outcome: &Outcome| {
         assert_eq!((outcome.code, outcome.stderr.as_str()), (0, ""), "{outcome:?}");
         let line = outcome.stdout.lines().find(|line| line.contains("get, as two ranks"));
@@ -80,7 +76,7 @@ fn info_says_why_memory_is_not_read() {
     fs::set_permissions(&unreadable, fs::Permissions::from_mode(0o111)).expect("our own file");
     let untraceable = said(&confined(&["no-ptrace"], &unreadable, &["--info"]));
     assert!(untraceable.contains(REFUSED), "{untraceable}");
-    let free = said(&launch::mpjrun(&["--info"]));
+    let free = said(&command(&mpjrun).args(["--info"]).run());
     assert!(!free.contains("not known"), "{free}");
 }
 
@@ -88,7 +84,7 @@ fn info_says_why_memory_is_not_read() {
 fn a_job_with_too_few_files_says_so() {
     for files in (4..40).step_by(3) {
         let limit = format!("files={files}");
-        let outcome = confined(&[&limit], &launch::mpjrun_path(), &["-n", "8", RANK, "well"]);
+        let outcome = confined(&[&limit], &mpjrun_path(), &["-n", "8", RANK, "well"]);
         let Outcome { code, stderr, .. } = &outcome;
         assert!([0, 1, 125].contains(code), "{limit}: {outcome:?}");
         assert!(*code == 0 || stderr.contains("ulimit -n"), "{limit}: {outcome:?}");
@@ -99,7 +95,7 @@ fn a_job_with_too_few_files_says_so() {
 fn a_job_with_too_little_memory_says_how_much_it_wants_and_may_have() {
     let words = ["-n", "64", RANK, "well"];
     for limit in ["memory=120000000", "file-size=1000000"] {
-        let outcome = confined(&[limit], &launch::mpjrun_path(), &words);
+        let outcome = confined(&[limit], &mpjrun_path(), &words);
         let (_, number) = limit.split_once('=').expect("a limit");
         assert!([1, 125].contains(&outcome.code), "{limit}: {outcome:?}");
         let wanted =
@@ -112,11 +108,10 @@ fn a_job_with_too_little_memory_says_how_much_it_wants_and_may_have() {
 
 #[test]
 fn many_ranks_on_few_processors() {
-    let outcome = launch::mpjrun(&["-n", "64", RANK, "well"]);
-    assert_eq!((outcome.code, outcome.stdout.lines().count()), (0, 64), "{outcome:?}");
+    let outcome = launch(RANK).ranks(64).args(["well"]).expect(0);
+    assert_eq!(outcome.stdout.lines().count(), 64, "{outcome:?}");
     for (how, code) in [("kill", 137), ("exit3", 3), ("panic", 101)] {
-        let outcome = launch::mpjrun(&["-n", "64", RANK, "after", how, "17"]);
-        assert_eq!(outcome.code, code, "{outcome:?}");
-        assert!(outcome.stderr.contains("rank 17 (pid "), "{outcome:?}");
+        let job = launch(RANK).ranks(64).args(["after", how, "17"]);
+        job.expect(code).says("rank 17 (pid ");
     }
 }

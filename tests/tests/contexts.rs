@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use mpj::local::{self, LocalError};
 use mpj::{BackendChoice, Error, ErrorClass, Options, World};
+use mpj_harness::{LIMIT, Launch, launch};
 use mpj_tests::bytes::are_all;
-use mpj_tests::launch::{self, LIMIT, Outcome};
 
 const CONTEXTS: &str = env!("CARGO_BIN_EXE_contexts");
 
@@ -35,8 +35,8 @@ fn job<R: Send + 'static>(
 }
 
 /// Runs `contexts` on two ranks, with these options of `mpjrun`.
-fn processes(options: &[&str], how: &str) -> Outcome {
-    launch::mpjrun(&[&["-n", "2"], options, &[CONTEXTS, how]].concat())
+fn processes(options: &[&str], how: &str) -> Launch {
+    launch(CONTEXTS).ranks(2).options(options).args([how])
 }
 
 #[test]
@@ -188,8 +188,8 @@ fn a_rank_that_panics_ends_calls_in_every_context() {
 #[test]
 fn processes_whose_threads_use_a_context_each_never_wait_for_a_lock() {
     for backend in ["eager", "rendezvous"] {
-        let outcome = processes(&["--contexts", "2", "--backend", backend], "exchange");
-        assert_eq!((outcome.code, outcome.stderr.as_str()), (0, ""), "{outcome:?}");
+        let outcome =
+            processes(&["--contexts", "2", "--backend", backend], "exchange").expect_quiet();
         let mut lines: Vec<_> = outcome.stdout.lines().collect();
         lines.sort_unstable();
         let [zero, one] = ["context 0: 0 times contended", "context 1: 0 times contended"];
@@ -199,45 +199,36 @@ fn processes_whose_threads_use_a_context_each_never_wait_for_a_lock() {
 
 #[test]
 fn a_job_has_the_contexts_that_it_is_started_with() {
-    let outcome = processes(&[], "exchange");
-    assert_eq!((outcome.code, outcome.stderr.as_str()), (0, ""), "{outcome:?}");
+    let outcome = processes(&[], "exchange").expect_quiet();
     assert!(!outcome.stdout.contains("context 1"), "{outcome:?}");
     for (contexts, has) in [("1", "context 0 alone"), ("4", "contexts 0 to 3")] {
-        let outcome = processes(&["--contexts", contexts], "beyond");
-        assert_eq!(outcome.code, 3, "{outcome:?}");
-        assert!(outcome.stderr.contains(has), "{outcome:?}");
+        let outcome = processes(&["--contexts", contexts], "beyond").expect(3);
+        outcome.says(has);
     }
-    let outcome = processes(&["--contexts", "9"], "exchange");
-    assert!(outcome.stderr.contains("a rank has 1 to 4 contexts"), "{outcome:?}");
+    processes(&["--contexts", "9"], "exchange").run().says("a rank has 1 to 4 contexts");
 }
 
 #[test]
 fn a_deadlock_of_threads_in_several_contexts_is_found_and_told() {
-    let outcome = processes(&["--contexts", "3"], "deadlock");
-    assert_eq!(outcome.code, 125, "{outcome:?}");
-    for context in ["world ", "world, context 1 ", "world, context 2 "] {
-        assert!(outcome.stderr.contains(context), "no {context:?}: {outcome:?}");
-    }
+    let outcome = processes(&["--contexts", "3"], "deadlock").expect(125);
+    outcome.says_all(&["world ", "world, context 1 ", "world, context 2 "]);
 }
 
 /// The message is there, and nobody will ever take it in.
 #[test]
 fn a_message_to_a_context_in_which_nobody_waits_hides_no_deadlock() {
-    let outcome = processes(&["--contexts", "2"], "unattended");
-    assert_eq!(outcome.code, 125, "{outcome:?}");
+    processes(&["--contexts", "2"], "unattended").expect(125);
 }
 
 #[test]
 fn a_thread_that_is_about_to_send_in_another_context_is_waited_for() {
-    let outcome = processes(&["--contexts", "2", "--look-every", "0.01"], "late");
-    assert_eq!((outcome.code, outcome.stderr.as_str()), (0, ""), "{outcome:?}");
+    processes(&["--contexts", "2", "--look-every", "0.01"], "late").expect_quiet();
 }
 
 #[test]
 fn what_is_under_way_in_a_context_is_fetched_at_the_end() {
     for get in ["auto", "am"] {
         let export = format!("-xMPJ_GET={get}");
-        let outcome = processes(&["--contexts", "2", &export], "fetched");
-        assert_eq!((outcome.code, outcome.stderr.as_str()), (0, ""), "{get}: {outcome:?}");
+        processes(&["--contexts", "2", &export], "fetched").expect_quiet();
     }
 }

@@ -4,20 +4,14 @@
 //! programs, and others; `.ci/run` runs 10,000.
 
 use std::iter;
-use std::process::Command;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
-use std::time::{Duration, Instant};
 
+use mpj_harness::{command, launch, mpjrun, mpjrun_path};
 use mpj_tests::faults::asked;
-use mpj_tests::launch;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_program");
 const DEADLOCK: &str = env!("CARGO_BIN_EXE_deadlock");
-
-/// From the start of a job that cannot go on to its end; on a machine with nothing else to do it is
-/// less than two seconds.
-const LONGEST: Duration = Duration::from_secs(8);
 
 /// Programs of one job.
 const EACH: u64 = 250;
@@ -41,11 +35,9 @@ fn correct_programs_are_left_alone() {
         let (ranks, backend) = JOBS[job as usize % JOBS.len()];
         let (first, each) = ((first + job * EACH).to_string(), EACH.to_string());
         // Looks as often as can be, so that many of them fall between the steps of a program.
-        let job = ["-n", ranks, "--backend", backend, "--look-every", "0.001", PROGRAM];
-        let words = [&job[..], &["correct", &first, &each]].concat();
-        let outcome = launch::mpjrun(&words);
-        let end = (outcome.code, outcome.stderr.as_str());
-        assert_eq!(end, (0, ""), "mpjrun {}", words.join(" "));
+        let options = ["-n", ranks, "--backend", backend, "--look-every", "0.001"];
+        let job = launch(PROGRAM).options(options).args(["correct", &first, &each]);
+        job.expect_quiet();
     }
 }
 
@@ -59,18 +51,13 @@ fn deadlock(args: &[&str], says: &[&str]) {
 /// than it would, which is all that it waits for.
 #[track_caller]
 fn hang(args: &[&str], code: i32, says: &[&str]) {
-    launch::mpjrun_path();
-    let start = Instant::now();
-    let outcome = launch::mpjrun(&[&["--look-every", "0.05"], args].concat());
-    let took = start.elapsed();
-    assert_eq!(outcome.code, code, "{args:?}: {outcome:?}");
+    let outcome = mpjrun([&["--look-every", "0.05"], args].concat()).expect(code);
     let mut rest = outcome.stderr.as_str();
     for words in says {
         let at = rest.find(words);
         let at = at.unwrap_or_else(|| panic!("{args:?}: no {words:?} in order: {outcome:?}"));
         rest = &rest[at + words.len()..];
     }
-    assert!(took < LONGEST, "{args:?} took {took:?}: {outcome:?}");
 }
 
 #[test]
@@ -124,8 +111,7 @@ fn collective_calls_that_differ() {
 fn a_job_that_seems_to_stand_still_is_told_so_once() {
     let job = |options: &[&str]| {
         let helper = ["-n", "2", "--note-after", "0.3", DEADLOCK, "helper"];
-        let outcome = launch::mpjrun(&[options, &helper].concat());
-        assert_eq!(outcome.code, 124, "{outcome:?}");
+        let outcome = mpjrun([options, &helper].concat()).expect(124);
         outcome.stderr
     };
     let note = "mpjrun: no rank has made progress for ";
@@ -145,14 +131,13 @@ fn a_job_that_seems_to_stand_still_is_told_so_once() {
 #[test]
 fn a_rank_that_never_comes_is_told_of_once() {
     let job = |how: &'static str| {
-        move || launch::mpjrun(&["-n", "2", "--note-after", "1", "--timeout", "4", DEADLOCK, how])
+        let options = ["-n", "2", "--note-after", "1", "--timeout", "4"];
+        move || launch(DEADLOCK).options(options).args([how]).expect(124)
     };
-    launch::mpjrun_path();
     let stopped = thread::spawn(job("stopped"));
     let asleep = job("asleep")();
     let stopped = stopped.join().expect("a job that was run");
     for (outcome, ends) in [(asleep, "asleep outside of MPI"), (stopped, "stopped by a signal")] {
-        assert_eq!(outcome.code, 124, "{outcome:?}");
         let said = outcome.stderr;
         assert_eq!(said.matches("mpjrun: no rank has made progress for ").count(), 1, "{said}");
         let chain = format!("chain: 0 waits for 1 (recv tag 6) -> 1 ({ends})\n");
@@ -189,11 +174,9 @@ fn an_error_beside_a_helper_thread_is_the_cause() {
 
 #[test]
 fn an_error_that_main_returns_is_seen_before_a_signal() {
-    let mut command = Command::new("timeout");
-    command.args(["--preserve-status", "-s", "INT", "1"]).arg(launch::mpjrun_path());
-    command.args(["-n", "2", "env", "MPJ_WAIT=spin", DEADLOCK, "error"]).env("MPJ_TUNING", "none");
-    let outcome = launch::run(&mut command);
-    assert_eq!(outcome.code, 130, "{outcome:?}");
+    let job =
+        command("timeout").args(["--preserve-status", "-s", "INT", "1"]).args([mpjrun_path()]);
+    let outcome = job.args(["-n", "2", "env", "MPJ_WAIT=spin", DEADLOCK, "error"]).expect(130);
     assert!(outcome.stderr.starts_with("no input file\nmpjrun: ended by signal 2"), "{outcome:?}");
 }
 

@@ -4,24 +4,15 @@
 //! A round is a seed; one that fails prints it. `MPJ_FAULT_ROUNDS=5000 MPJ_FAULT_SEED=1 cargo test -p
 //! mpj-tests --test faults` runs other and more rounds; `.ci/run` runs 210.
 
-use std::time::{Duration, Instant};
-
-use mpj_tests::faults::scene::Scene;
+use mpj_harness::{Outcome, Scene, launch};
 use mpj_tests::faults::{FIRST_SEED, Fault, How, ROUNDS, asked};
-use mpj_tests::launch::{self, Outcome};
 
 const VICTIM: &str = env!("CARGO_BIN_EXE_victim");
 const SCRIBBLER: &str = env!("CARGO_BIN_EXE_scribbler");
 
-/// From the start of a round to its end, on a machine that has other things to do. Only a hang takes
-/// as long.
-const LONGEST: Duration = Duration::from_secs(10);
-
 #[test]
 fn whatever_befalls_a_rank_is_told_and_nothing_is_left() {
-    launch::mpjrun_path();
-    let folder = tempfile::tempdir().expect("a folder");
-    let scene = Scene::new("campaign", VICTIM, folder.path());
+    let scene = Scene::new(VICTIM);
     let first = asked("MPJ_FAULT_SEED", FIRST_SEED);
     for seed in (0..asked("MPJ_FAULT_ROUNDS", ROUNDS)).map(|round| first.wrapping_add(round)) {
         let fault = Fault::of_seed(seed);
@@ -32,17 +23,10 @@ fn whatever_befalls_a_rank_is_told_and_nothing_is_left() {
 }
 
 fn round(scene: &Scene, fault: &Fault) -> Result<(), String> {
-    let (ranks, words) = (fault.ranks.to_string(), fault.words());
     let backend = if fault.stage.is_rendezvous() { "rendezvous" } else { "auto" };
-    let mut args = vec!["-n", &ranks, "--backend", backend, VICTIM];
-    args.extend(words.iter().map(String::as_str));
-    let start = Instant::now();
-    let outcome = scene.mpjrun(&args);
-    let took = start.elapsed();
+    let job = launch(VICTIM).ranks(fault.ranks).options(["--backend", backend]);
+    let outcome = job.args(fault.words()).at(scene).run();
     check(fault, &outcome).map_err(|complaint| format!("{complaint}: {outcome:?}"))?;
-    if took > LONGEST {
-        return Err(format!("it took {took:?}"));
-    }
     if fault.how == How::Orphan {
         scene.bury_orphans();
     }
@@ -77,16 +61,13 @@ fn check(fault: &Fault, outcome: &Outcome) -> Result<(), String> {
 /// may not crash, and the launcher ends the job and says why.
 #[test]
 fn garbage_in_the_shared_memory_is_an_error_at_worst() {
-    launch::mpjrun_path();
-    let folder = tempfile::tempdir().expect("a folder");
-    let scene = Scene::new("garbage", SCRIBBLER, folder.path());
+    let scene = Scene::new(SCRIBBLER);
     let first = asked("MPJ_FAULT_SEED", 815);
     for seed in (0..asked("MPJ_GARBAGE_ROUNDS", 30)).map(|round| first.wrapping_add(round)) {
         let (ranks, backend) = (2 + seed % 3, ["auto", "rendezvous", "eager"][seed as usize % 3]);
-        let words = [ranks, seed % ranks, seed].map(|number| number.to_string());
-        let [ranks, rank, number] = words.each_ref().map(String::as_str);
-        let options = ["-n", ranks, "--backend", backend, "--timeout", "1"];
-        let outcome = scene.mpjrun(&[&options[..], &[SCRIBBLER, rank, number]].concat());
+        let words = [seed % ranks, seed].map(|number| number.to_string());
+        let job = launch(SCRIBBLER).ranks(ranks as usize).args(words).at(&scene);
+        let outcome = job.options(["--backend", backend, "--timeout", "1"]).run();
         let Outcome { code, stderr, .. } = &outcome;
         let again = format!("MPJ_GARBAGE_ROUNDS=1 MPJ_FAULT_SEED={seed}: {outcome:?}");
         assert!([0, 1, 124, 125].contains(code), "{again}");

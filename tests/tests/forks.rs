@@ -1,13 +1,11 @@
 //! Forks of ranks: whatever a child does with what it has inherited, it neither harms the job nor is harmed.
 
-use mpj_tests::launch::{self, Outcome};
+use mpj_harness::{Outcome, launch};
 
 /// Runs a job whose rank 1 forks a child that does `what`.
 #[track_caller]
 fn forked(what: &str) -> Outcome {
-    let outcome = launch::mpjrun(&["-n", "3", env!("CARGO_BIN_EXE_forked"), what]);
-    assert_eq!((outcome.code, outcome.stderr.as_str()), (0, ""), "{outcome:?}");
-    outcome
+    launch(env!("CARGO_BIN_EXE_forked")).ranks(3).args([what]).expect_quiet()
 }
 
 #[test]

@@ -1,11 +1,11 @@
 //! Jobs that go on without ranks that were lost (`--on-failure keep`): what the calls of the others do.
 
-use mpj_tests::launch::{self, Outcome};
+use mpj_harness::{Launch, launch};
 
 const SURVIVOR: &str = env!("CARGO_BIN_EXE_survivor");
 
-fn kept(words: &[&str]) -> Outcome {
-    launch::mpjrun(&[&["--on-failure", "keep"], words].concat())
+fn kept(ranks: usize, words: &[&str]) -> Launch {
+    launch(SURVIVOR).ranks(ranks).options(["--on-failure", "keep"]).args(words)
 }
 
 /// The sender has left the send by a panic and uses the buffer again: the message arrives as it was, or not at
@@ -13,7 +13,7 @@ fn kept(words: &[&str]) -> Outcome {
 #[test]
 fn a_message_whose_buffer_is_used_again_is_never_received() {
     for millis in ["3", "10", "20", "40"] {
-        let outcome = kept(&["-n", "2", SURVIVOR, "overwritten", millis]);
+        let outcome = kept(2, &["overwritten", millis]).run();
         let told = outcome.stdout.as_str();
         let is_whole = told == "received, 0 blocks are not the sender's\n";
         let is_refused = told.starts_with("refused: rank 0 is gone");
@@ -25,16 +25,16 @@ fn a_message_whose_buffer_is_used_again_is_never_received() {
 #[test]
 fn ranks_behind_scripts_exchange_long_messages_in_a_job_that_goes_on() {
     let script = "\"$0\" \"$@\"; exit $?";
-    let outcome = kept(&["-n", "2", "sh", "-c", script, SURVIVOR, "long"]);
-    assert_eq!((outcome.code, outcome.stdout.as_str()), (0, "whole\n"), "{outcome:?}");
+    let job = launch("sh").ranks(2).options(["--on-failure", "keep"]);
+    let outcome = job.args(["-c", script, SURVIVOR, "long"]).expect(0);
+    assert_eq!(outcome.stdout, "whole\n", "{outcome:?}");
 }
 
 /// Two of four ranks are killed. What needs no waiting succeeds; the first call that would have to wait for a lost rank
 /// fails and names it, and so do all that need one from then on; the others go on, and nobody waits in vain.
 #[test]
 fn two_of_four_ranks_are_killed() {
-    let outcome = kept(&["-n", "4", SURVIVOR, "two-lost"]);
-    assert_eq!(outcome.code, 137, "{outcome:?}");
+    let outcome = kept(4, &["two-lost"]).expect(137);
     for rank in ["0", "1"] {
         let told = outcome.stdout.lines().filter_map(|line| line.strip_prefix(rank)).map(str::trim);
         let told: Vec<(&str, &str)> = told.filter_map(|line| line.split_once(": ")).collect();

@@ -1,8 +1,6 @@
 //! The example programs: their parts in this process, and whole jobs through `mpjrun`.
-//!
-//! Every job runs under the watchdog of [`mpj_tests::launch`].
 
-use mpj_tests::launch::{self, Outcome};
+use mpj_harness::{Outcome, example, launch};
 
 #[path = "programs/algorithms.rs"]
 mod algorithms;
@@ -19,11 +17,8 @@ const RANKS: [usize; 6] = [1, 2, 3, 4, 7, 9];
 const BACKENDS: [&str; 3] = ["auto", "eager", "rendezvous"];
 
 /// Runs an example program on some ranks.
-fn job(ranks: usize, backend: &str, example: &str, args: &[&str]) -> Outcome {
-    let (ranks, program) = (ranks.to_string(), launch::example(example));
-    let program = program.to_str().expect("the target folder has a printable name");
-    let fixed = ["-n", &ranks, "--backend", backend, program];
-    launch::mpjrun(&[&fixed, args].concat())
+fn job(ranks: usize, backend: &str, program: &str, args: &[&str]) -> Outcome {
+    launch(example(program)).ranks(ranks).options(["--backend", backend]).args(args).run()
 }
 
 /// Runs a job that has to succeed, and returns what it printed.

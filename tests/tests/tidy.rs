@@ -13,8 +13,6 @@ use source::{Finding, Source};
 mod layers;
 #[path = "tidy/rules.rs"]
 mod rules;
-#[path = "tidy/security.rs"]
-mod security;
 #[path = "tidy/snippets.rs"]
 mod snippets;
 #[path = "tidy/source.rs"]
@@ -87,22 +85,6 @@ fn files_are_short() {
 }
 
 #[test]
-fn functions_are_short() {
-    none_in_the_tree(rules::function_length);
-}
-
-#[test]
-fn most_functions_are_very_short() {
-    let libraries = CODE.iter().filter(|source| source.path.contains("/src/"));
-    let not_tests = libraries.filter(|source| !source.path.ends_with("/tests.rs"));
-    let mut lengths: Vec<_> =
-        not_tests.flat_map(rules::functions).map(|(_, lines)| lines).collect();
-    lengths.sort_unstable();
-    let median = lengths[lengths.len() / 2];
-    assert!(median < rules::MEDIAN_FUNCTION, "the median function has {median} lines");
-}
-
-#[test]
 fn files_say_what_they_are() {
     none_in_the_tree(rules::opening);
 }
@@ -115,30 +97,6 @@ fn layers_know_only_what_is_below_them() {
 #[test]
 fn fenced_crates_stay_in_their_fences() {
     none_in_the_tree(layers::fences);
-}
-
-#[test]
-fn unsafe_code_is_where_the_list_says() {
-    none_in_the_tree(rules::unsafe_code);
-    for listed in rules::UNSAFE_FILES {
-        assert!(CODE.iter().any(|source| source.path == *listed), "{listed} does not exist");
-    }
-}
-
-#[test]
-fn all_unsafe_code_is_listed_with_its_argument() {
-    let page = PROSE.iter().find(|text| text.path == security::PAGE);
-    none(security::unsafe_list(page.expect("the page is at the root"), &CODE));
-}
-
-#[test]
-fn only_the_configuration_reads_the_environment() {
-    none_in_the_tree(rules::environment);
-}
-
-#[test]
-fn libraries_neither_print_nor_exit() {
-    none_in_the_tree(rules::program_acts);
 }
 
 #[test]

@@ -5,7 +5,7 @@
 //! layout and of their ratios to those by hand. Run it with
 //! `cargo run --release -p transport-lapi --example layout_speed`.
 
-#![allow(unsafe_code, reason = "describes buffers of its own as regions")]
+#![expect(unsafe_code, reason = "describes buffers of its own as regions")]
 #![allow(clippy::print_stdout, reason = "a program")]
 
 use std::hint::black_box;

@@ -289,7 +289,7 @@ impl AdapterError {
 ///     // every method, but no `unsafe`
 /// }
 /// ```
-#[allow(unsafe_code, reason = "what an implementation promises, no compiler can check")]
+#[expect(unsafe_code, reason = "what an implementation promises, no compiler can check")]
 pub unsafe trait Adapter: Send + 'static {
     /// Returns the capabilities of this adapter.
     fn caps(&self) -> Caps;

@@ -380,5 +380,5 @@ impl Unpack for Spans<RecvRegion> {
 }
 
 #[cfg(all(test, not(loom)))]
-#[allow(unsafe_code, reason = "the tests describe buffers of their own as regions")]
+#[expect(unsafe_code, reason = "the tests describe buffers of their own as regions")]
 mod tests;

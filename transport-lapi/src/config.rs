@@ -123,6 +123,7 @@ pub fn is_unknown(name: &str) -> bool {
 }
 
 /// The names of the variables in this process's environment, those that are empty aside (CF2).
+#[expect(clippy::disallowed_methods, reason = "the one place that reads the environment")]
 pub fn inherited_names() -> impl Iterator<Item = OsString> {
     std::env::vars_os().filter(|(_, value)| !value.is_empty()).map(|(name, _)| name)
 }
@@ -324,12 +325,14 @@ pub fn backend_entry(backend: BackendChoice) -> (&'static str, &'static str) {
 
 /// A variable of this process's environment; `None` where it is unset or empty (CF2). For what the
 /// launcher takes from its caller for itself: `PATH`, `CARGO`, and what it shows of the settings.
+#[expect(clippy::disallowed_methods, reason = "the one place that reads the environment")]
 pub fn inherited(name: impl AsRef<OsStr>) -> Option<OsString> {
     std::env::var_os(name).filter(|value| !value.is_empty())
 }
 
 /// A variable of this process's environment as it is, empty or not; `None` where it is unset. For
 /// variables that the launcher passes on by name, whose meaning is the program's business.
+#[expect(clippy::disallowed_methods, reason = "the one place that reads the environment")]
 pub fn given(name: impl AsRef<OsStr>) -> Option<OsString> {
     std::env::var_os(name)
 }

@@ -510,5 +510,5 @@ fn notice_losses<A: Adapter, S, W: Awaited<A, S>>(
 }
 
 #[cfg(test)]
-#[allow(unsafe_code, reason = "the tests describe buffers of their own as regions")]
+#[expect(unsafe_code, reason = "the tests describe buffers of their own as regions")]
 mod tests;

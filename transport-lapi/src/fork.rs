@@ -11,7 +11,7 @@
 //! - FK2: no number is given twice in a line of forks, since the count of those given is inherited. So a mark
 //!   of the parent never fits the word of a child, also when that has joined a job of its own since.
 
-#![allow(
+#![expect(
     unsafe_code,
     reason = "maps the page that forks do not get, or has the C library clear the word"
 )]

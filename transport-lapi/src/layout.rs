@@ -349,5 +349,5 @@ impl fmt::Debug for Layout {
 }
 
 #[cfg(all(test, not(loom)))]
-#[allow(unsafe_code, reason = "the tests describe buffers of their own as regions")]
+#[expect(unsafe_code, reason = "the tests describe buffers of their own as regions")]
 mod tests;

@@ -40,8 +40,6 @@
 //! Header handlers of messages from one origin to one target run in the order of sending. Messages may complete out
 //! of order. LAPI guarantees no order at all.
 
-#![deny(unsafe_code)]
-
 pub mod adapter;
 pub mod adapters;
 pub mod bootstrap;

@@ -34,7 +34,7 @@
 //!   which refuses it before anything is locked: a thread that held a lock in the parent does not exist here. Where
 //!   words cannot be wiped, there is no bias from the start.
 
-#![allow(unsafe_code, reason = "a lock lends its value to whoever holds it")]
+#![expect(unsafe_code, reason = "a lock lends its value to whoever holds it")]
 
 use std::cell::UnsafeCell;
 use std::io;

@@ -18,7 +18,7 @@
 //! - CO1: two moves of one width that overlap in the middle cover every length from that width to
 //!   twice of it, and touch nothing else.
 
-#![allow(unsafe_code, reason = "carries borrowed buffers through requests")]
+#![expect(unsafe_code, reason = "carries borrowed buffers through requests")]
 
 use std::marker::PhantomData;
 use std::ptr::copy_nonoverlapping;

@@ -6,7 +6,7 @@
 //!   and `process_vm_writev` only reads it; whatever is wrong with the remote address is an error,
 //!   never a fault.
 
-#![allow(unsafe_code, reason = "libc calls and instructions of the processor")]
+#![expect(unsafe_code, reason = "libc calls and instructions of the processor")]
 
 use std::io;
 

@@ -9,7 +9,7 @@
 //!   made it, and is only seen as [`Lines`], of which any bytes are a value and which changes by
 //!   atomic operations alone.
 
-#![allow(unsafe_code, reason = "maps a file that two processes share")]
+#![expect(unsafe_code, reason = "maps a file that two processes share")]
 
 use std::fs::OpenOptions;
 use std::hint;

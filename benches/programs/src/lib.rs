@@ -8,8 +8,6 @@
 //! What is measured by which program stands in [`series`]. Payloads are checked, outside the timed
 //! parts; a wrong one ends the program with a [`Failure`].
 
-#![deny(unsafe_code)]
-
 pub mod cache_line;
 pub mod order;
 pub mod pace;

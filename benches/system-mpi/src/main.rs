@@ -1,7 +1,6 @@
 //! The worker for a system MPI: one rank of a launch. Built by `mpj-bench` once for each MPI, and
 //! started by it through the launcher that belongs to that MPI.
 
-#![deny(unsafe_code)]
 #![allow(clippy::print_stdout, reason = "records go to standard output")]
 
 mod mpi;

@@ -11,7 +11,7 @@
 //!   that MPI runs so long. Only borrows of it give access; it was zeroed.
 //! - N5: the names of handles and of marks are constants of MPI, which nobody changes.
 
-#![allow(unsafe_code, reason = "calls C")]
+#![expect(unsafe_code, reason = "calls C")]
 
 use std::cell::Cell;
 use std::ffi::{c_char, c_int, c_void};
@@ -101,6 +101,7 @@ impl SystemMpi {
         self.abort()
     }
 
+    #[expect(clippy::disallowed_methods, reason = "MPI_Abort ends the process by its meaning")]
     fn abort(&self) -> ! {
         // SAFETY: N1.
         unsafe { sys::MPI_Abort(self.world, 1) };

@@ -2,25 +2,25 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Stdio};
 
+use mpj_harness::{Launch, Outcome, command};
 use tempfile::TempDir;
-
-use crate::support::{Finished, start};
 
 const MANIFEST: &str = "[package]\nname = \"speaker\"\nedition = \"2021\"\n[features]\nloud = []\n\
                         [profile.small]\ninherits = \"release\"\n[workspace]\n";
 const PROGRAM: &str = "fn main() {\n    let checked = cfg!(debug_assertions);\n    \
                        println!(\"{} {checked}\", cfg!(feature = \"loud\"));\n}\n";
 
+fn cargo_mpj() -> Launch {
+    command(env!("CARGO_BIN_EXE_cargo-mpj")).args(["mpj"])
+}
+
 /// Runs `cargo mpj run` on the package in `folder`, whose programs go into a folder of their own.
 #[track_caller]
-fn run(folder: &Path, options: &[&str]) -> Finished {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_cargo-mpj"));
-    command.args(["mpj", "run", "-n", "2", "--offline", "--manifest-path"]);
-    command.arg(folder.join("Cargo.toml")).arg("--target-dir").arg(folder.join("built"));
-    command.args(options).stdin(Stdio::null()).env("MPJ_TUNING", "none");
-    start(&mut command).finish()
+fn run(folder: &Path, options: &[&str]) -> Outcome {
+    let run = cargo_mpj().args(["run", "-n", "2", "--offline", "--manifest-path"]);
+    let run = run.args([folder.join("Cargo.toml")]).args(["--target-dir"]);
+    run.args([folder.join("built")]).args(options).run()
 }
 
 /// A package in a folder of its own, with this program.
@@ -42,9 +42,10 @@ fn configure(folder: &Path, text: &str) {
 fn a_package_is_built_as_cargo_is_told() {
     let folder = package(PROGRAM);
     let home = folder.path();
-    run(home, &["--locked"]).assert_code(101).assert_says("--locked");
-    let finished = run(home, &["--features", "loud", "--profile", "small", "-q"]).assert_code(0);
-    assert_eq!((finished.text().as_str(), finished.err.as_str()), ("true false\ntrue false\n", ""));
+    run(home, &["--locked"]).expect(101).says("--locked");
+    let finished = run(home, &["--features", "loud", "--profile", "small", "-q"]).expect(0);
+    let said = (finished.stdout.as_str(), finished.stderr.as_str());
+    assert_eq!(said, ("true false\ntrue false\n", ""));
     let built = home.join("built/small/speaker");
     assert!(built.is_file(), "{finished:?}");
 }
@@ -60,7 +61,7 @@ fn the_job_has_its_options_and_the_program_its_arguments() {
         (["--", "-n", ":", "a b"], "[\"-n\", \":\", \"a b\"]"),
         (["a b", "c", "-n", "2"], "[\"a b\", \"c\"]"),
     ] {
-        let finished = run(folder.path(), &[&options[..], &args].concat()).assert_code(7);
+        let finished = run(folder.path(), &[&options[..], &args].concat()).expect(7);
         assert_eq!(finished.sorted_lines(), [format!("[0] {said}"), format!("[1] {said}")]);
     }
 }
@@ -69,26 +70,19 @@ fn the_job_has_its_options_and_the_program_its_arguments() {
 fn a_runner_of_the_users_own_is_refused() {
     let folder = package(PROGRAM);
     let home = folder.path();
-    let command = || {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_cargo-mpj"));
-        command.args(["mpj", "run", "-n", "2", "--offline"]);
-        command.current_dir(home).stdin(Stdio::null());
-        command
+    let refused = || {
+        let command = cargo_mpj().args(["run", "-n", "2", "--offline"]);
+        command.set(|command| command.current_dir(home))
     };
-    let mut by_variable = command();
-    by_variable.env("CARGO_BUILD_TARGET", "some-cpu").env("CARGO_TARGET_SOME_CPU_RUNNER", "env");
-    start(&mut by_variable)
-        .finish()
-        .assert_code(2)
-        .assert_says("cargo mpj: CARGO_TARGET_SOME_CPU_RUNNER names a runner for this target");
+    let by_variable = refused().env("CARGO_BUILD_TARGET", "some-cpu");
+    let by_variable = by_variable.env("CARGO_TARGET_SOME_CPU_RUNNER", "env").expect(2);
+    by_variable.says("cargo mpj: CARGO_TARGET_SOME_CPU_RUNNER names a runner for this target");
     let target = "[target.some-cpu]\nrunner = 'env'\n";
     configure(home, &format!("{target}[build]\ntarget = 'some-cpu'\n"));
     let refusal = "config.toml names a runner for this target";
-    start(&mut command()).finish().assert_code(2).assert_says(refusal);
+    refused().expect(2).says(refusal);
     configure(home, target);
-    let mut for_another = command();
-    for_another.args(["--target", "some-cpu"]);
-    start(&mut for_another).finish().assert_code(2).assert_says(refusal);
+    refused().args(["--target", "some-cpu"]).expect(2).says(refusal);
     configure(home, "[target.'cfg(unix)']\nrunner = 'env'\n");
-    start(&mut command()).finish().assert_code(101).assert_says("cfg(unix)");
+    refused().expect(101).says("cfg(unix)");
 }

@@ -2,9 +2,8 @@
 //! those that the launcher itself inherited.
 
 use std::collections::BTreeMap;
-use std::process::{Command, Stdio};
 
-use crate::support::{MPJRUN, start};
+use mpj_harness::{command, mpjrun_path, shell};
 
 /// Shows the descriptors of the process that runs it, and the numbers of those that are the job's.
 const SHOW: &str = "ls -l /proc/$$/fd; echo $MPJ_SHM_FD $MPJ_CTRL_FD";
@@ -27,19 +26,17 @@ fn listed(text: &str, prefix: &str) -> Descriptors {
 /// then, each with the numbers that the environment gives for the segment and the control line.
 fn job_of_a_shell(before: &str) -> (Descriptors, Vec<(Descriptors, [i32; 2])>) {
     let becomes = format!("{before} sh -c '{SHOW}' >&2; exec \"$@\"");
-    let mut shell = Command::new("sh");
-    shell.args(["-c", &becomes, "sh", MPJRUN, "-l", "-n", &RANKS.to_string(), "sh", "-c", SHOW]);
-    shell.stdin(Stdio::null()).env("MPJ_TUNING", "none");
-    let finished = start(&mut shell).finish().assert_code(0);
-    let text = finished.text();
+    let shell = command("sh").args(["-c", &becomes, "sh"]).args([mpjrun_path()]);
+    let finished = shell.args(["-l", "-n", &RANKS.to_string(), "sh", "-c", SHOW]).expect(0);
+    let text = finished.stdout.as_str();
     let ranks = (0..RANKS).map(|rank| {
         let prefix = format!("[{rank}] ");
         let last = text.lines().filter_map(|line| line.strip_prefix(&prefix)).next_back();
         let numbers = last.expect("every rank prints").split(' ');
         let numbers: Vec<i32> = numbers.map(|number| number.parse().expect("a number")).collect();
-        (listed(&text, &prefix), numbers.try_into().expect("two numbers"))
+        (listed(text, &prefix), numbers.try_into().expect("two numbers"))
     });
-    (listed(&finished.err, ""), ranks.collect())
+    (listed(&finished.stderr, ""), ranks.collect())
 }
 
 /// Asserts that a rank has `inherited` and its two descriptors, and nothing else.
@@ -83,8 +80,5 @@ fn what_the_launcher_was_started_with_goes_on_to_the_ranks() {
 /// Numbers that the segment would have are taken, and none of the streams is open.
 #[test]
 fn closed_streams_are_no_place_for_a_descriptor_of_the_job() {
-    let becomes = format!("exec <&- >&- 2>&-; exec {MPJRUN} -n 1 sh -c 'test $MPJ_SHM_FD -gt 2'");
-    let mut shell = Command::new("sh");
-    shell.args(["-c", &becomes]).env("MPJ_TUNING", "none");
-    start(&mut shell).finish().assert_code(0);
+    shell("exec <&- >&- 2>&-; exec \"$0\" -n 1 sh -c 'test $MPJ_SHM_FD -gt 2'").expect(0);
 }

@@ -5,12 +5,11 @@ use std::fs::{File, OpenOptions};
 use std::io::{Read, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
-use std::process::{Command, Stdio};
 use std::thread::JoinHandle;
 
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 
-use crate::support::{MPJRUN, Running, command, start};
+use mpj_harness::{Running, command, launch, mpjrun_path, shell};
 
 /// A terminal: the end that is typed on, and the end that programs run on.
 fn terminal() -> (File, File) {
@@ -40,10 +39,10 @@ fn watch(mut typed: File) -> JoinHandle<String> {
 
 /// Starts `mpjrun` in a session of its own, which this terminal controls.
 fn start_on_terminal(words: &[&str], screen: File) -> Running {
-    let mut command = Command::new("setsid");
-    command.args(["--ctty", "--wait", "sh", "-c", "exec \"$0\" \"$@\" > /dev/tty 2>&1", MPJRUN]);
-    command.args(words).stdin(Stdio::from(screen));
-    start(&mut command)
+    let on_it = "exec \"$0\" \"$@\" > /dev/tty 2>&1";
+    let shell = command("setsid").args(["--ctty", "--wait", "sh", "-c", on_it]);
+    let job = shell.args([mpjrun_path()]).args(words);
+    job.stdin(screen).start()
 }
 
 /// Runs `mpjrun` on a terminal, types `typed`, and returns the text on the screen.
@@ -53,7 +52,7 @@ fn run_on_terminal(words: &[&str], typed: &[u8]) -> String {
     let running = start_on_terminal(words, screen);
     let seen = watch(keyboard.try_clone().expect("a second handle"));
     keyboard.write_all(typed).expect("the terminal takes it");
-    running.finish().assert_code(0);
+    running.expect(0);
     seen.join().expect("the watcher does not panic")
 }
 
@@ -114,7 +113,7 @@ fn a_prompt_is_seen_before_it_is_answered_and_its_line_is_its_own() {
             keyboard.write_all(b"Bob\n").expect("the terminal takes it");
         }
     }
-    running.finish().assert_code(0);
+    running.expect(0);
     let seen = String::from_utf8_lossy(&seen);
     let expected = "[0] name? \r\n[1] other\r\nBob\r\n[0] hello Bob\r\n";
     assert_eq!(seen, expected);
@@ -124,17 +123,14 @@ fn a_prompt_is_seen_before_it_is_answered_and_its_line_is_its_own() {
 fn a_terminal_that_nobody_reads_holds_no_launcher() {
     let (_unread, screen) = terminal();
     let run = "exec \"$0\" -n 1 --timeout 0.5 yes >&0 < /dev/null";
-    start(Command::new("sh").args(["-c", run, MPJRUN]).stdin(screen))
-        .finish()
-        .assert_code(124)
-        .assert_says(" bytes of output that nobody read\n");
+    shell(run).stdin(screen).expect(124).says(" bytes of output that nobody read\n");
 }
 
 #[test]
 fn input_comes_from_a_terminal_that_does_not_control_the_launcher() {
     let (mut keyboard, screen) = terminal();
     keyboard.write_all(b"one\n").expect("the terminal takes it");
-    let mut command = command(["-n", "1", "--timeout", "10", "sh", "-c", "read a; echo got $a"]);
-    let done = start(command.stdin(screen)).finish().assert_code(0);
-    assert_eq!(done.text(), "got one\n");
+    let job = launch("sh").ranks(1).args(["-c", "read a; echo got $a"]);
+    let done = job.stdin(screen).expect(0);
+    assert_eq!(done.stdout, "got one\n");
 }

@@ -5,13 +5,13 @@
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use mpj_launcher::machine::Machine;
 use mpj_launcher::tuning_file;
 use transport_lapi::config::Tuning;
 
-use super::support::{Finished, MPJRUN, command, start};
+use mpj_harness::{Outcome, command, mpjrun, mpjrun_path};
 
 const WORD: &str = "eager<=1024,rendezvous;12288;4096<=16384,8192;77";
 
@@ -25,9 +25,8 @@ fn file(path: &Path, from: &str, to: &str) {
 }
 
 /// `mpjrun` with these words, where `MPJ_TUNING` is `source` and the user's folder is `folder`.
-fn with(words: &[&str], source: &str, folder: &Path) -> Finished {
-    let mut command = command(words);
-    start(command.env("MPJ_TUNING", source).env("XDG_CONFIG_HOME", folder)).finish()
+fn with(words: &[&str], source: &str, folder: &Path) -> Outcome {
+    mpjrun(words).env("MPJ_TUNING", source).env("XDG_CONFIG_HOME", folder).run()
 }
 
 const TELL: [&str; 5] = ["-n", "2", "sh", "-c", "echo $MPJ_TUNED"];
@@ -39,14 +38,14 @@ fn all_ranks_get_the_values_of_the_file() {
     file(&user, "spin", "spin");
     let tuned = format!("{WORD}\n{WORD}\n");
     let built_in = format!("{0}\n{0}\n", Tuning::default());
-    assert_eq!(with(&TELL, "", folder.path()).assert_code(0).text(), tuned);
-    assert_eq!(with(&TELL, "none", folder.path()).assert_code(0).text(), built_in);
+    assert_eq!(with(&TELL, "", folder.path()).expect(0).stdout, tuned);
+    assert_eq!(with(&TELL, "none", folder.path()).expect(0).stdout, built_in);
     let (named, elsewhere) = (user.to_str().expect("text"), folder.path().join("nothing"));
-    assert_eq!(with(&TELL, named, &elsewhere).assert_code(0).text(), tuned);
-    assert_eq!(with(&TELL, "user", &elsewhere).assert_code(0).text(), built_in);
+    assert_eq!(with(&TELL, named, &elsewhere).expect(0).stdout, tuned);
+    assert_eq!(with(&TELL, "user", &elsewhere).expect(0).stdout, built_in);
     let export = format!("MPJ_TUNING={named}");
     let exported = [["-x", &export].as_slice(), &TELL].concat();
-    assert_eq!(with(&exported, "none", &elsewhere).assert_code(0).text(), tuned);
+    assert_eq!(with(&exported, "none", &elsewhere).expect(0).stdout, tuned);
 }
 
 #[test]
@@ -61,13 +60,13 @@ fn a_file_that_is_refused_starts_no_rank() {
     ] {
         file(&user, from, to);
         for words in [&TELL[..], &["--info"]] {
-            let refused = with(words, "", folder.path()).assert_code(2).assert_says(says);
-            let refused = refused.assert_says("set MPJ_TUNING=none");
-            assert_eq!((refused.text(), refused.err.lines().count()), (String::new(), 1));
+            let refused = with(words, "", folder.path()).expect(2).says(says);
+            let refused = refused.says("set MPJ_TUNING=none");
+            assert_eq!((refused.stdout, refused.stderr.lines().count()), (String::new(), 1));
         }
     }
-    let missing = with(&TELL, "/nowhere/t.toml", folder.path()).assert_code(2);
-    missing.assert_says("mpjrun: tuning file /nowhere/t.toml: cannot be read: No such file");
+    let missing = with(&TELL, "/nowhere/t.toml", folder.path()).expect(2);
+    missing.says("mpjrun: tuning file /nowhere/t.toml: cannot be read: No such file");
 }
 
 /// The command line for one whom the permissions of `path` stop: where they do not, since root passes over
@@ -91,10 +90,10 @@ fn a_file_of_another_user_is_passed_over_unless_it_was_named() {
     file(&user, "spin", "spin");
     fs::set_permissions(&user, Permissions::from_mode(0o000)).expect("it is ours");
     let run = |words: &[&str], source: &str| {
-        let mut command = stopped_by(&user)?;
-        command.arg(MPJRUN).args(words).stdin(Stdio::null());
-        command.env("MPJ_TUNING", source).env("XDG_CONFIG_HOME", folder.path());
-        Some(start(&mut command).finish())
+        let stopped = stopped_by(&user)?;
+        let run = command(stopped.get_program()).args(stopped.get_args());
+        let run = run.args([mpjrun_path()]).args(words).env("MPJ_TUNING", source);
+        Some(run.env("XDG_CONFIG_HOME", folder.path()).run())
     };
     let built_in = format!("{0}\n{0}\n", Tuning::default());
     let says = format!(
@@ -105,27 +104,27 @@ fn a_file_of_another_user_is_passed_over_unless_it_was_named() {
     let Some(passed_over) = run(&TELL, "") else {
         return eprintln!("skipped: no setpriv here that takes root's rights away");
     };
-    let passed_over = passed_over.assert_code(0);
-    assert_eq!((passed_over.text(), &passed_over.err), (built_in, &says));
+    let passed_over = passed_over.expect(0);
+    assert_eq!((passed_over.stdout, &passed_over.stderr), (built_in, &says));
     let again = |words: &[&str], source| run(words, source).expect("as before");
-    let info = again(&["--info"], "user").assert_code(0).text();
+    let info = again(&["--info"], "user").expect(0).stdout;
     assert!(info.contains("default: tuning file /"), "{info}");
-    let named = again(&TELL, user.to_str().expect("text")).assert_code(2);
-    named.assert_says("cannot be read: Permission denied (os error 13); measure again");
+    let named = again(&TELL, user.to_str().expect("text")).expect(2);
+    named.says("cannot be read: Permission denied (os error 13); measure again");
 }
 
 #[test]
 fn a_folder_that_cannot_be_there_has_no_file_and_a_file_that_is_broken_is_refused() {
     let folder = tempfile::tempdir().expect("a folder");
     let built_in = format!("{0}\n{0}\n", Tuning::default());
-    let nowhere = with(&TELL, "", Path::new("/dev/null")).assert_code(0);
-    assert_eq!((nowhere.text(), &*nowhere.err), (built_in, ""));
+    let nowhere = with(&TELL, "", Path::new("/dev/null")).expect(0);
+    assert_eq!((nowhere.stdout, &*nowhere.stderr), (built_in, ""));
     let user = folder.path().join("mpj/tuning.toml");
     fs::create_dir_all(&user).expect("room");
-    with(&TELL, "", folder.path()).assert_code(2).assert_says("cannot be read: Is a directory");
+    with(&TELL, "", folder.path()).expect(2).says("cannot be read: Is a directory");
     fs::remove_dir(&user).expect("it is empty");
     symlink("nowhere", &user).expect("room");
-    with(&TELL, "", folder.path()).assert_code(2).assert_says("cannot be read: No such file");
+    with(&TELL, "", folder.path()).expect(2).says("cannot be read: No such file");
 }
 
 #[test]
@@ -135,9 +134,8 @@ fn info_says_every_value_and_where_it_is_from() {
     file(&path, "spin", "spin");
     let named = path.to_str().expect("text");
     let words = ["--info", "-n", "3", "--backend", "auto", "-x", "MPJ_WAIT=block"];
-    let mut command = command(words);
-    command.env("MPJ_TUNING", named).env("MPJ_GET", "am").env_remove("MPJ_EARLY_LIMIT");
-    let text = start(&mut command).finish().assert_code(0).text();
+    let asked = mpjrun(words).env("MPJ_TUNING", named).env("MPJ_GET", "am");
+    let text = asked.set(|command| command.env_remove("MPJ_EARLY_LIMIT")).expect(0).stdout;
     // Columns are as wide as the paths make them.
     let lines: Vec<String> =
         text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();

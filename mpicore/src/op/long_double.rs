@@ -9,7 +9,7 @@
 //! - LD3: no block changes the control word, which Linux sets to a significand of 64 bits, rounding to
 //!   nearest and no trap; flags and status word may change, since no block claims to keep them.
 
-#![allow(unsafe_code, reason = "Rust reaches the x87 unit by assembly only")]
+#![expect(unsafe_code, reason = "Rust reaches the x87 unit by assembly only")]
 
 use std::arch::asm;
 use std::cmp::Ordering;

@@ -1,7 +1,7 @@
 //! Buffers whose elements lie side by side: slices, types that dereference to slices, numbers, and pointers to
 //! buffers.
 
-#![allow(unsafe_code, reason = "promises that slices are buffers")]
+#![expect(unsafe_code, reason = "promises that slices are buffers")]
 
 use std::rc::Rc;
 use std::sync::Arc;

@@ -1,6 +1,6 @@
 //! Buffers in the form that collective calls of the core take: memory, and the layout of its elements.
 
-#![allow(unsafe_code, reason = "hands borrowed buffers to collective calls")]
+#![expect(unsafe_code, reason = "hands borrowed buffers to collective calls")]
 
 use mpicore::{Elements, Input, Output};
 use mpjdev::{RecvRegion, SendRegion};

@@ -1,6 +1,6 @@
 //! Arrays and views of the crate `ndarray`, with any number of axes, any order of them, and any strides.
 
-#![allow(unsafe_code, reason = "promises that arrays are buffers")]
+#![expect(unsafe_code, reason = "promises that arrays are buffers")]
 
 use ndarray::{ArrayBase, Data, DataMut, Dimension};
 

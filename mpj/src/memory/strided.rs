@@ -5,7 +5,7 @@
 //! - STR2: the elements that the shape of a [`StridedMut`] names are borrowed exclusively, by it alone, for its
 //!   lifetime. What lies between them may belong to other views, so it is never part of a reference.
 
-#![allow(unsafe_code, reason = "promises that blocks of slices are buffers")]
+#![expect(unsafe_code, reason = "promises that blocks of slices are buffers")]
 
 use std::fmt;
 use std::marker::PhantomData;

@@ -5,7 +5,7 @@
 //! `forked aborts`: it calls `mpj::abort`. `forked starts`: it has a job of its own.
 //! The rank prints how its child has ended.
 
-#![allow(unsafe_code, reason = "fork")]
+#![expect(unsafe_code, reason = "fork")]
 #![allow(clippy::print_stdout, reason = "a program talks to its user")]
 
 use mpj::World;

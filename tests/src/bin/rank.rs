@@ -16,6 +16,7 @@
 //! `rank late-abort` aborts in one rank after another has failed; `rank exit CODE`, `rank abort CODE` and
 //! `rank ssend` are what other launchers and libraries fail at.
 
+#![allow(clippy::disallowed_methods, reason = "ranks end in every way there is")]
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program talks to its user")]
 
 use std::os::unix::process::CommandExt;
@@ -323,7 +324,8 @@ fn late_abort() -> Result<(), mpj::Error> {
     if world.rank() == 0 {
         std::process::exit(4);
     }
-    std::thread::sleep(Duration::from_millis(300));
+    println!("{}", std::process::id());
+    kill_process(getpid(), Signal::STOP).expect("a process may signal itself");
     mpj::abort(7)
 }
 
@@ -372,7 +374,7 @@ fn during(how: &str, who: &str) -> Result<(), mpj::Error> {
     if future_rank() == who {
         let how = how.to_owned();
         std::thread::spawn(move || {
-            std::thread::sleep(Duration::from_millis(200));
+            std::io::stdin().read_line(&mut String::new()).expect("the input of the job");
             misbehave(&how);
         });
     }
@@ -382,11 +384,16 @@ fn during(how: &str, who: &str) -> Result<(), mpj::Error> {
 fn after(how: &str, who: &str) -> Result<(), mpj::Error> {
     let world = mpj::init()?;
     world.barrier()?;
-    if world.rank().to_string() != who {
-        return wait_for(&world, who.parse().expect("a rank"));
+    let who: usize = who.parse().expect("a rank");
+    if world.rank() != who {
+        world.send(&[std::process::id()], who, 0)?;
+        return wait_for(&world, who);
     }
-    // Time for the others to block.
-    std::thread::sleep(Duration::from_millis(100));
+    for other in (0..world.size()).filter(|other| *other != who) {
+        let mut pid = [0u32];
+        world.recv(&mut pid, other, 0)?;
+        await_sleep(pid[0]);
+    }
     match how {
         "forget" => std::mem::forget(world),
         "recover" => {
@@ -399,6 +406,17 @@ fn after(how: &str, who: &str) -> Result<(), mpj::Error> {
         _ => misbehave(how),
     }
     Ok(())
+}
+
+/// Waits until the first thread of a process sleeps.
+fn await_sleep(pid: u32) {
+    let is_asleep = || {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).expect("it runs");
+        stat.rsplit(") ").next().is_some_and(|fields| fields.starts_with('S'))
+    };
+    while !is_asleep() {
+        std::thread::yield_now();
+    }
 }
 
 fn wait_for(world: &World, rank: usize) -> Result<(), mpj::Error> {

@@ -3,8 +3,6 @@
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
-use mpj_tests::launch;
-
 use super::npy_format::npy::{self, Dtype};
 use super::{BACKENDS, RANKS, job, output, refusal, value};
 
@@ -12,7 +10,7 @@ const SAMPLES: [&str; 6] = ["odd_f8", "tall_f4", "fortran_f8", "row_f4", "empty_
 
 /// A matrix that NumPy has written, `name` without its ending.
 fn sample(name: &str) -> String {
-    let folder = launch::workspace().join("tests/data");
+    let folder = mpj_harness::workspace().join("tests/data");
     text(&folder.join(format!("{name}.npy"))).to_owned()
 }
 

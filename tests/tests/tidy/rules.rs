@@ -8,78 +8,10 @@ use crate::source::{Finding, Source};
 
 /// Longest file, in lines.
 pub const MAX_FILE: usize = 600;
-/// Longest function, in lines, from `fn` to its closing bracket.
-pub const MAX_FUNCTION: usize = 70;
 /// Longest module of tests inside the file that it tests.
 pub const MAX_INLINE_TESTS: usize = 150;
-/// The median function is shorter than this.
-pub const MEDIAN_FUNCTION: usize = 10;
-
-/// The files that may contain unsafe code, and that do.
-pub const UNSAFE_FILES: &[&str] = &[
-    "benches/system-mpi/src/mpi.rs",
-    "benches/programs/src/cache_line.rs",
-    "mpicore/src/memory.rs",
-    "mpicore/src/op/long_double.rs",
-    "mpj-macros/src/datatype.rs",
-    "mpj/src/buffer.rs",
-    "mpj/src/datatype.rs",
-    "mpj/src/lent.rs",
-    "mpj/src/memory.rs",
-    "mpj/src/memory/core.rs",
-    "mpj/src/memory/contiguous.rs",
-    "mpj/src/memory/grid.rs",
-    "mpj/src/memory/strided.rs",
-    "mpj/src/op.rs",
-    "mpj/src/point_to_point.rs",
-    "mpjdev/examples/layouts.rs",
-    "mpjdev/src/early_buffer.rs",
-    "transport-lapi/examples/layout_speed.rs",
-    "transport-lapi/src/adapter.rs",
-    "transport-lapi/src/adapters/bulk.rs",
-    "transport-lapi/src/adapters/channels.rs",
-    "transport-lapi/src/adapters/local.rs",
-    "transport-lapi/src/adapters/port.rs",
-    "transport-lapi/src/adapters/ring.rs",
-    "transport-lapi/src/adapters/segment.rs",
-    "transport-lapi/src/adapters/shm/mapping.rs",
-    "transport-lapi/src/adapters/shm/peer.rs",
-    "transport-lapi/src/adapters/threads.rs",
-    "transport-lapi/src/bootstrap/guard.rs",
-    "transport-lapi/src/bootstrap/inherit.rs",
-    "transport-lapi/src/bootstrap/signals.rs",
-    "transport-lapi/src/bootstrap/spawn.rs",
-    "transport-lapi/src/fork.rs",
-    "transport-lapi/src/layers/fault.rs",
-    "transport-lapi/src/lock.rs",
-    "transport-lapi/src/region.rs",
-    "transport-lapi/src/sys.rs",
-    // Tests of calls that take borrowed memory, or that write what a hostile peer would.
-    "tests/src/bin/forked.rs",
-    "tests/src/conformance/adapter/share.rs",
-    "tests/src/conformance/collective/area.rs",
-    "tests/src/conformance/device/rank.rs",
-    "transport-lapi/src/adapters/port/tests.rs",
-    "transport-lapi/src/adapters/share/loom_tests.rs",
-    "transport-lapi/src/adapters/shm/tests.rs",
-    "transport-lapi/src/adapters/threads/tests.rs",
-    "transport-lapi/src/body/tests.rs",
-    "transport-lapi/src/context/tests.rs",
-    "transport-lapi/src/layout/tests.rs",
-    "transport-lapi/tests/support/buffers.rs",
-    "transport-lapi/tests/support/flaky.rs",
-];
-
-/// The one place that reads the environment.
-const ENVIRONMENT: &[&str] = &["transport-lapi/src/config.rs", "transport-lapi/src/config/"];
 /// Names that say nothing about what they name.
 const EMPTY_NAMES: &[&str] = &["util", "utils", "common", "helper", "helpers", "manager"];
-/// What only a program may write to.
-const PRINTING: &[&str] = &["println", "eprintln", "print", "eprint", "dbg"];
-/// What only a program may call, since it ends the process.
-const ENDING: &[&str] = &["exit", "abort"];
-/// Where there are programs only, and what they are made of: so are tests of several ranks.
-const PROGRAM_FOLDERS: &[&str] = &["/bin/", "benches/system-mpi/", "launcher/src/testing"];
 /// Marks of work that is not finished.
 const UNFINISHED: &[&str] = &[concat!("TO", "DO"), concat!("FIX", "ME"), concat!("XX", "X")];
 /// Folders of one particular machine.
@@ -105,82 +37,10 @@ pub fn file_length(source: &Source) -> Vec<Finding> {
     findings
 }
 
-/// Line and length in lines of every function with a body.
-pub fn functions(source: &Source) -> impl Iterator<Item = (usize, usize)> {
-    source.find(&["fn"]).filter_map(|at| {
-        let start = source.tokens[at].number;
-        let name = source.tokens.get(at + 1)?;
-        let is_named = name.text.starts_with(|first: char| first.is_alphabetic() || first == '_');
-        let end = if is_named { source.end_of_block(at)? } else { return None };
-        Some((start, end - start + 1))
-    })
-}
-
-/// No function is longer than [`MAX_FUNCTION`].
-pub fn function_length(source: &Source) -> Vec<Finding> {
-    let long = functions(source).filter(|&(_, lines)| lines > MAX_FUNCTION);
-    long.map(|(start, lines)| {
-        source.finding(start, format!("function of {lines} lines, the limit is {MAX_FUNCTION}"))
-    })
-    .collect()
-}
-
 /// Every file says at its top what it is.
 pub fn opening(source: &Source) -> Vec<Finding> {
     let opens = source.text.starts_with("//! ");
     (!opens).then(|| source.finding(1, "does not open with `//!`")).into_iter().collect()
-}
-
-/// Unsafe code is in the files of the list, and every file of the list has some.
-pub fn unsafe_code(source: &Source) -> Vec<Finding> {
-    let listed = UNSAFE_FILES.contains(&source.path);
-    let first = source.find(&["unsafe"]).next().map(|at| source.tokens[at].number);
-    match first {
-        Some(line) if !listed => {
-            vec![source.finding(line, "unsafe code in a file not listed for it")]
-        }
-        None if listed => vec![source.finding(1, "listed for unsafe code, but has none")],
-        _ => Vec::new(),
-    }
-}
-
-/// Only the configuration reads or writes the environment.
-pub fn environment(source: &Source) -> Vec<Finding> {
-    if ENVIRONMENT.iter().any(|allowed| source.path.starts_with(allowed)) {
-        return Vec::new();
-    }
-    let names = ["var", "vars", "var_os", "vars_os", "set_var", "remove_var"];
-    let is_one = |at: &usize| source.tokens.get(at + 2).is_some_and(|t| names.contains(&t.text));
-    let direct = source.find(&["env", "::"]).filter(is_one);
-    let imported = source.find(&["env", "::", "{"]).chain(source.find(&["env", "::", "*"]));
-    direct
-        .chain(imported)
-        .map(|at| source.finding(source.tokens[at].number, "only config.rs reads the environment"))
-        .collect()
-}
-
-/// MPI_Abort ends the process by its meaning.
-const MAY_END_THE_PROCESS: &str = "mpj/src/abort.rs";
-
-/// Libraries print nothing and end no process.
-pub fn program_acts(source: &Source) -> Vec<Finding> {
-    let is_program = source.path.ends_with("/main.rs")
-        || source.path == MAY_END_THE_PROCESS
-        || PROGRAM_FOLDERS.iter().any(|folder| source.path.contains(folder));
-    if !source.path.contains("/src/") || is_program {
-        return Vec::new();
-    }
-    let prints = PRINTING.iter().flat_map(|name| places(source, &[name, "!"]));
-    let ends = ENDING.iter().flat_map(|name| places(source, &["process", "::", name]));
-    prints
-        .chain(ends)
-        .map(|line| source.finding(line, "only a program prints, or ends the process"))
-        .collect()
-}
-
-/// The lines where these tokens follow one another.
-fn places(source: &Source, wanted: &[&str]) -> Vec<usize> {
-    source.find(wanted).map(|at| source.tokens[at].number).collect()
 }
 
 /// No file, folder or module has a name that says nothing.

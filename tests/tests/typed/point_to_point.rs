@@ -186,7 +186,11 @@ fn time_goes_forward() {
         assert!(now >= last);
         last = now;
     }
+    // In seconds, as another clock around it has them.
+    let around = std::time::Instant::now();
+    let begin = mpj::wtime();
     thread::sleep(std::time::Duration::from_millis(20));
-    let slept = mpj::wtime() - last;
-    assert!((0.02..15.0).contains(&slept), "{slept} s instead of 0.02 s");
+    let slept = mpj::wtime() - begin;
+    let longest = around.elapsed().as_secs_f64();
+    assert!(0.02 <= slept && slept <= longest, "{slept} s of {longest} s");
 }

@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use mpj_tests::launch::{self, Outcome, mpjrun_path};
+use mpj_harness::{self as harness, Launch, Outcome, mpjrun_path, workspace};
 use tempfile::TempDir;
 
 use super::{await_end, pids};
@@ -49,36 +49,35 @@ impl Nextest {
     }
 
     /// nextest on these samples, also if they are ignored.
-    fn command(&self, what: &str, samples: &[&str]) -> Command {
-        let mut command = Command::new("cargo-nextest");
-        command.args(["nextest", what, "--color", "never", "--run-ignored", "all"]);
+    fn command(&self, what: &str, samples: &[&str]) -> Launch {
+        let mut command = harness::command("cargo-nextest");
+        command = command.args(["nextest", what, "--color", "never", "--run-ignored", "all"]);
         for (option, file) in [
             ("--binaries-metadata", "tests.json"),
             ("--cargo-metadata", "workspace.json"),
             ("--config-file", "nextest.toml"),
         ] {
-            command.arg(option).arg(self.path(file));
+            command = command.args([option]).args([self.path(file)]);
         }
-        command.args(["--user-config-file", "none", "-E"]);
-        command.arg(format!("test(/^samples::({})$/)", samples.join("|")));
-        command.env("MPJ_TUNING", "none").env("RUST_BACKTRACE", "0").env("CARGO", env!("CARGO"));
+        command = command.args(["--user-config-file", "none", "-E"]);
+        command = command.args([format!("test(/^samples::({})$/)", samples.join("|"))]);
+        command = command.env("RUST_BACKTRACE", "0").env("CARGO", env!("CARGO"));
         // What the nextest that runs this test says, and what somebody set for it.
         for name in ["NEXTEST", "NEXTEST_PROFILE", "NEXTEST_RETRIES", "NEXTEST_NO_CAPTURE"] {
-            command.env_remove(name);
+            command = command.set(|command| command.env_remove(name));
         }
         command
     }
 
     fn run(&self, samples: &[&str]) -> Outcome {
-        launch::run(self.command("run", samples).arg("--no-fail-fast"))
+        self.command("run", samples).args(["--no-fail-fast"]).run()
     }
 }
 
 /// What cargo prints, with no target folder locked.
 fn cargo(words: &[&str]) -> String {
-    let outcome =
-        launch::run(Command::new(env!("CARGO")).current_dir(launch::workspace()).args(words));
-    assert_eq!(outcome.code, 0, "{outcome:?}");
+    let cargo = harness::command(env!("CARGO")).args(words);
+    let outcome = cargo.set(|command| command.current_dir(workspace())).expect(0);
     outcome.stdout
 }
 
@@ -114,8 +113,8 @@ fn nextest_tells_the_samples_that_fail_with_their_reports() {
         "2 tests run: 0 passed, 2 failed",
         "\n    rank 2 panicked at tests/tests/user_tests/samples.rs:",
         "\n    mpjrun: rank 2 (pid ",
-        "\n    not over after 700ms, the test's timeout\n",
-        "\n    mpjrun: the job still ran after 0.7 s",
+        "\n    not over after 2s, the test's timeout\n",
+        "\n    mpjrun: the job still ran after 2 s",
     ];
     assert_says(&outcome, &says);
 }
@@ -123,7 +122,7 @@ fn nextest_tells_the_samples_that_fail_with_their_reports() {
 #[test]
 fn a_test_that_nextest_ends_leaves_nothing() {
     let Some(nextest) = Nextest::here() else { return };
-    let outcome = launch::run(nextest.command("run", &["sleeps"]).args(["--profile", "hasty"]));
+    let outcome = nextest.command("run", &["sleeps"]).args(["--profile", "hasty"]).run();
     assert_says(&outcome, &["1 test run: 0 passed, 1 timed out"]);
     let ranks: Vec<u32> = pids(outcome.stderr.lines().map(str::to_owned)).collect();
     assert_eq!(ranks.len(), 2, "{}", outcome.stderr);
@@ -135,15 +134,11 @@ fn nextest_lists_once_and_runs_on_ranks_with_mpjrun_as_the_runner() {
     let Some(nextest) = Nextest::here() else { return };
     let runner = format!("CARGO_TARGET_{}_UNKNOWN_LINUX_GNU_RUNNER", ARCH.to_uppercase());
     let words = format!("{} -n 2", mpjrun_path().display());
-    let with_runner = |what| {
-        let mut command = nextest.command(what, &["joins_by_itself", "at_the_root"]);
-        command.env(&runner, &words);
-        command
-    };
-    let listed = launch::run(&mut with_runner("list"));
+    let with_runner =
+        |what| nextest.command(what, &["joins_by_itself", "at_the_root"]).env(&runner, &words);
+    let listed = with_runner("list").run();
     assert_eq!(listed.stdout.matches("samples::joins_by_itself").count(), 1, "{listed:?}");
-    let outcome = launch::run(with_runner("run").arg("--no-capture"));
-    assert_eq!(outcome.code, 0, "{outcome:?}");
+    let outcome = with_runner("run").args(["--no-capture"]).expect(0);
     let passed = "test samples::joins_by_itself ... ok";
     assert_eq!(outcome.stdout.matches(passed).count(), 2, "once by each rank: {outcome:?}");
 }

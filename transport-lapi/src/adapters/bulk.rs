@@ -15,7 +15,7 @@
 //! - B3: a position that the peer wrote is a claim. The consumer accepts one that starts a line, does
 //!   not cross the area's end, and does not reach further than the area from what was freed.
 
-#![allow(unsafe_code, reason = "the area is memory shared with a peer")]
+#![expect(unsafe_code, reason = "the area is memory shared with a peer")]
 
 use crate::adapters::layout::LINE;
 use crate::adapters::ring::RingDamage;

@@ -6,7 +6,7 @@
 //! then reports that it has left. So whoever lets go of a buffer too early sends other bytes than it meant.
 //! Channels and queues are short, and often full.
 
-#![allow(unsafe_code, reason = "an adapter promises its contract")]
+#![expect(unsafe_code, reason = "an adapter promises its contract")]
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -49,11 +49,12 @@ pub(crate) const CELL_BYTES: usize = 5 * LINE;
 /// Largest body of one frame, where the bulk area is large enough.
 const MAX_BODY: usize = 64 << 10;
 
-/// Cells that all pairs of a job share, within the limits per pair.
-const JOB_CELLS: usize = 1 << 16;
+/// Cells that all pairs of a job share, within the limits per pair. Few for Miri, whose work on a borrow grows with the
+/// memory behind it.
+const JOB_CELLS: usize = if cfg!(miri) { 1 << 6 } else { 1 << 16 };
 
-/// Bulk bytes that all pairs of a job share, within the limits per pair.
-const JOB_BULK: usize = 32 << 20;
+/// Bulk bytes that all pairs of a job share, within the limits per pair; likewise.
+const JOB_BULK: usize = if cfg!(miri) { 32 << 10 } else { 32 << 20 };
 
 /// Bulk bytes of one task towards all others, within the limits per pair: bodies go round and round there, so it
 /// should fit into a cache.

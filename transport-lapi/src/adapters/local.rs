@@ -5,7 +5,7 @@
 //! [`crate::adapters::threads`] and [`crate::adapters::shm`] each have one. Frames take the [`Port`], whatever
 //! the reach is, so their path is here once.
 
-#![allow(unsafe_code, reason = "an adapter promises its contract")]
+#![expect(unsafe_code, reason = "an adapter promises its contract")]
 
 use std::io;
 use std::sync::Arc;

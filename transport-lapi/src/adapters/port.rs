@@ -8,7 +8,7 @@
 //!   has to be good until that function returns, and a port may be dropped by one that it was passed to.
 //! - P2: a port is made once per task and plane, because each end of a ring has one owner.
 
-#![allow(unsafe_code, reason = "a port holds both the segment and views into it")]
+#![expect(unsafe_code, reason = "a port holds both the segment and views into it")]
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;

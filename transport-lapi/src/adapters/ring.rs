@@ -18,7 +18,7 @@
 //! - R5: the position is advanced before the sink runs and published after, so a sink that panics
 //!   neither repeats a frame nor gives its memory away early.
 
-#![allow(unsafe_code, reason = "the cells are memory shared with a peer")]
+#![expect(unsafe_code, reason = "the cells are memory shared with a peer")]
 
 use std::mem::MaybeUninit;
 use std::time::Instant;

@@ -14,7 +14,7 @@
 //! - S3: each view of a plane has its own bytes (LY1 of [`crate::adapters::layout`]) and its type's alignment
 //!   (LY2).
 
-#![allow(unsafe_code, reason = "views of one block of memory as the types that lie in it")]
+#![expect(unsafe_code, reason = "views of one block of memory as the types that lie in it")]
 
 use std::alloc;
 use std::io;

@@ -463,7 +463,7 @@ impl Shares {
 }
 
 #[cfg(all(test, loom))]
-#[allow(unsafe_code, reason = "the models lend cells as the tasks' memory")]
+#[expect(unsafe_code, reason = "the models lend cells as the tasks' memory")]
 mod loom_tests;
 #[cfg(all(test, not(loom)))]
 mod tests;

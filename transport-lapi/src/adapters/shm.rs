@@ -171,5 +171,5 @@ impl LocalAdapter<Processes> {
 }
 
 #[cfg(test)]
-#[allow(unsafe_code, reason = "the tests describe buffers of their own as regions")]
+#[expect(unsafe_code, reason = "the tests describe buffers of their own as regions")]
 mod tests;

@@ -4,7 +4,7 @@
 //! and Miri run the same code as a job of processes. One-sided reads copy out of regions that their
 //! owners have exposed in a table; whoever helps with one finds in another table where the bytes go.
 
-#![allow(unsafe_code, reason = "both ends of a get write one region")]
+#![expect(unsafe_code, reason = "both ends of a get write one region")]
 
 use std::collections::HashMap;
 use std::io;
@@ -168,5 +168,5 @@ impl Drop for Tables {
 }
 
 #[cfg(test)]
-#[allow(unsafe_code, reason = "the tests describe buffers of their own as regions")]
+#[expect(unsafe_code, reason = "the tests describe buffers of their own as regions")]
 mod tests;

@@ -17,7 +17,7 @@
 //!   launcher after the guard is gone, or, after the launcher's death, just before; numbers are given again
 //!   only when all others have been.
 
-#![allow(unsafe_code, reason = "fork, and what a child of it may do")]
+#![expect(unsafe_code, reason = "fork, and what a child of it may do")]
 
 use std::ffi::CStr;
 use std::io;

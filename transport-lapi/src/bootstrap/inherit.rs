@@ -5,7 +5,7 @@
 //! - I2: a number is owned only after the descriptor behind it proved to be of the kind that the
 //!   launcher passes. A stale number of an earlier job thus never closes somebody else's file.
 
-#![allow(unsafe_code, reason = "descriptors arrive as numbers")]
+#![expect(unsafe_code, reason = "descriptors arrive as numbers")]
 
 use std::os::fd::{BorrowedFd, FromRawFd, OwnedFd, RawFd};
 

@@ -8,7 +8,7 @@
 //! - SI3: a SIGXFSZ that nobody has read is taken back then. The call that made a file too large has told
 //!   of that by its answer; unlike other signals this one has nothing to say to whoever comes next.
 
-#![allow(unsafe_code, reason = "signal masks and signalfd are libc calls")]
+#![expect(unsafe_code, reason = "signal masks and signalfd are libc calls")]
 
 use std::io;
 use std::marker::PhantomData;

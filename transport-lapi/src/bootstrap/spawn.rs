@@ -10,7 +10,7 @@
 //! - SP3: descriptors are passed under their own number by clearing close-on-exec in the child alone:
 //!   no other process ever sees them inheritable.
 
-#![allow(unsafe_code, reason = "pre_exec, and libc calls between fork and exec")]
+#![expect(unsafe_code, reason = "pre_exec, and libc calls between fork and exec")]
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, RawFd};

@@ -6,7 +6,7 @@
 //! [`crate::adapter`] holds only for senders that poll. One-sided reads are held back in the same way: they are
 //! carried out by a later poll, which reports that they are over.
 
-#![allow(unsafe_code, reason = "an adapter is made of another one")]
+#![expect(unsafe_code, reason = "an adapter is made of another one")]
 
 use std::collections::VecDeque;
 use std::sync::Arc;

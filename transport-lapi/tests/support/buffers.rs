@@ -5,7 +5,7 @@
 //! - T2: a test reads or refills a [`Landing`] only while no operation writes it: before the
 //!   operation starts, or after the transport told that it is complete.
 
-#![allow(unsafe_code, reason = "makes the regions that transfers read and write")]
+#![expect(unsafe_code, reason = "makes the regions that transfers read and write")]
 
 use std::sync::OnceLock;
 

@@ -1,6 +1,6 @@
 //! An adapter that refuses one frame with an error, as one with a damaged ring does.
 
-#![allow(unsafe_code, reason = "an adapter promises its contract")]
+#![expect(unsafe_code, reason = "an adapter promises its contract")]
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};

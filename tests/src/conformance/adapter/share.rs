@@ -4,7 +4,7 @@
 //! - TS3: a region of these checks is of a buffer that is never freed, and its check touches the buffer
 //!   only while no get writes it.
 
-#![allow(unsafe_code, reason = "makes the regions that gets read and write")]
+#![expect(unsafe_code, reason = "makes the regions that gets read and write")]
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -23,7 +23,7 @@ const KEY: u64 = 9;
 /// What a buffer holds before anything arrives.
 const BLANK: u8 = 0xA5;
 /// How long a sleeper sleeps that nobody wakes.
-const ASLEEP: Duration = Duration::from_secs(15);
+const ASLEEP: Duration = Duration::from_secs(60);
 
 /// Task 0 reads memory of task 1.
 struct Scene<A> {

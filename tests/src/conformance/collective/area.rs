@@ -4,7 +4,7 @@
 //!   the device has failed and uses no buffer any more. While it is lent nobody touches the bytes; dropped before
 //!   its end, it leaks them.
 
-#![allow(unsafe_code, reason = "lends buffers of the tests to collectives")]
+#![expect(unsafe_code, reason = "lends buffers of the tests to collectives")]
 
 use mpicore::{Input, Output};
 use mpjdev::{RecvRegion, SendRegion};

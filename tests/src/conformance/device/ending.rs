@@ -403,7 +403,7 @@ fn poll(mut call: impl FnMut() -> Result<bool, Error>) -> Error {
             Err(error) => return error,
             Ok(done) => assert!(!done, "nobody has sent anything"),
         }
-        assert!(start.elapsed() < Duration::from_secs(2), "the loss goes unnoticed");
+        assert!(start.elapsed() < Duration::from_secs(60), "the loss goes unnoticed");
         thread::yield_now();
     }
 }

@@ -8,7 +8,7 @@
 //! - TD2: a blocking call borrows its buffer, and returns when the operation has ended or the device
 //!   has failed and uses no buffer any more.
 
-#![allow(unsafe_code, reason = "hands buffers of the tests to the device")]
+#![expect(unsafe_code, reason = "hands buffers of the tests to the device")]
 
 use std::ops::Deref;
 use std::sync::Arc;

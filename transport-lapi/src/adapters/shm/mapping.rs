@@ -7,7 +7,7 @@
 //!   Something else may lie there in the fork; so nothing is accessed there, and nothing unmapped
 //!   ([`crate::fork`]).
 
-#![allow(unsafe_code, reason = "mapping a file and populating the mapping")]
+#![expect(unsafe_code, reason = "mapping a file and populating the mapping")]
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::ptr::{self, NonNull};

@@ -9,7 +9,7 @@
 //!   those that are lost. Of such a task the cell is read after each copy; and it lets nobody write into its
 //!   memory, since a look before would say nothing about the moment of the write.
 
-#![allow(unsafe_code, reason = "a local variable is read into by address")]
+#![expect(unsafe_code, reason = "a local variable is read into by address")]
 
 use std::io;
 

@@ -189,8 +189,7 @@ fn a_full_line_gives_up_after_its_patience() {
     while send(&rank.line.socket, &noise, flags).is_ok() {}
     let start = std::time::Instant::now();
     rank.joined();
-    let waited = start.elapsed();
-    assert!(waited >= PATIENCE && waited < PATIENCE * 10, "{waited:?}");
+    assert!(start.elapsed() >= PATIENCE);
     assert!(matches!(launcher.try_recv(), Ok(Incoming::Message(_))));
 }
 

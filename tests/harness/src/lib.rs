@@ -1,0 +1,60 @@
+//! Starts jobs for tests the way a user does: through the built `mpjrun`, under a watchdog.
+//!
+//! ```no_run
+//! use mpj_harness::launch;
+//!
+//! let outcome = launch("hostname").ranks(4).options(["-l"]).args(["--short"]).expect(0);
+//! assert_eq!(outcome.stdout.lines().count(), 4);
+//! ```
+//!
+//! - TH1: whatever a launch started carries its mark in the environment, and is killed when the test forgets it or fails.
+//! - TH2: a launch that does not end within its limit fails its test. The failure shows what its ranks did, since the
+//!   launcher is asked for a report first, and what was printed.
+//! - TH3: of what is printed no more than [`MOST_OUTPUT`] is kept, and the rest is read.
+
+#![forbid(unsafe_code)]
+
+mod built;
+mod launch;
+mod outcome;
+pub mod process;
+mod running;
+mod scene;
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+pub use built::{example, mpjrun_path, workspace};
+pub use launch::{Launch, command, launch, mpjrun, shell};
+pub use outcome::Outcome;
+pub use running::{MOST_OUTPUT, Running};
+pub use scene::Scene;
+
+/// How long anything may take before the watchdog fails the test, unless it is given another limit.
+pub const LIMIT: Duration = Duration::from_secs(60);
+
+/// How often a condition is looked at that nothing announces.
+const TICK: Duration = Duration::from_millis(2);
+
+/// Waits until `condition` holds.
+///
+/// # Panics
+/// When it does not within [`LIMIT`].
+#[track_caller]
+pub fn eventually(what: &str, condition: impl FnMut() -> bool) {
+    assert!(holds_within(LIMIT, condition), "watchdog: never came true: {what}");
+}
+
+/// Whether `condition` comes to hold within this time.
+fn holds_within(limit: Duration, mut condition: impl FnMut() -> bool) -> bool {
+    let start = Instant::now();
+    loop {
+        if condition() {
+            return true;
+        }
+        if start.elapsed() >= limit {
+            return false;
+        }
+        thread::sleep(TICK);
+    }
+}

@@ -1,0 +1,91 @@
+//! What the kernel says of processes.
+
+use std::fs;
+
+use rustix::io::Errno;
+use rustix::process::{Pid, Signal, kill_process};
+
+/// The variable that carries the mark of a launch, or of a scene.
+pub(crate) const MARK: &str = "MPJ_TEST_MARK";
+
+/// A process that can be seen.
+pub struct Process {
+    /// Its number.
+    pub pid: u32,
+    /// The first 15 bytes of the name of its program.
+    pub name: String,
+    /// `T` for suspended, `Z` for ended and not waited for, and so on.
+    pub state: char,
+    /// The number of its parent.
+    pub parent: u32,
+    /// Processor time that it has used, in clock ticks: user and system.
+    pub ticks: u64,
+}
+
+/// A process, by its number.
+pub fn find(pid: u32) -> Option<Process> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let (_, rest) = stat.split_once('(')?;
+    let (name, rest) = rest.rsplit_once(") ")?;
+    let fields: Vec<&str> = rest.split(' ').collect();
+    let number = |at: usize| fields.get(at)?.parse::<u64>().ok();
+    Some(Process {
+        pid,
+        name: name.to_owned(),
+        state: fields[0].chars().next()?,
+        parent: u32::try_from(number(1)?).ok()?,
+        ticks: number(11)? + number(12)?,
+    })
+}
+
+/// Every process.
+pub fn all() -> impl Iterator<Item = Process> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    entries.filter_map(|entry| find(entry.file_name().to_str()?.parse().ok()?))
+}
+
+/// Every process that was started with this mark, but not those that have ended and wait to be reaped.
+pub(crate) fn marked(mark: &str) -> impl Iterator<Item = Process> {
+    let entry = format!("{MARK}={mark}");
+    all().filter(move |process| {
+        let environment = fs::read(format!("/proc/{}/environ", process.pid)).unwrap_or_default();
+        environment.split(|byte| *byte == 0).any(|line| line == entry.as_bytes())
+    })
+}
+
+/// Whether a process runs; one that has ended and waits to be reaped does not.
+pub fn runs(pid: u32) -> bool {
+    find(pid).is_some_and(|process| !matches!(process.state, 'Z' | 'X'))
+}
+
+/// Whether a process is suspended.
+pub fn is_suspended(pid: u32) -> bool {
+    find(pid).is_some_and(|process| process.state == 'T')
+}
+
+/// Whether a process does what it has been programmed to when this signal comes: catches it, or waits for it.
+pub fn heeds(pid: u32, signal: Signal) -> bool {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let masks = status.lines().filter_map(|line| {
+        let (name, mask) = line.split_once(":\t")?;
+        ["SigBlk", "SigCgt"].contains(&name).then(|| u64::from_str_radix(mask, 16).unwrap_or(0))
+    });
+    masks.fold(0, |all, mask| all | mask) >> (signal.as_raw() - 1) & 1 == 1
+}
+
+/// The processes that have this one for their parent.
+pub fn children(parent: u32) -> Vec<u32> {
+    all().filter(|process| process.parent == parent).map(|process| process.pid).collect()
+}
+
+/// Sends a signal to a process.
+///
+/// # Errors
+/// The kernel's.
+///
+/// # Panics
+/// When this is no number of a process.
+pub fn signal(pid: u32, signal: Signal) -> Result<(), Errno> {
+    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
+    kill_process(pid.expect("a process number"), signal)
+}
