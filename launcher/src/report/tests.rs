@@ -55,6 +55,7 @@ fn recv(peer: impl Into<Option<u32>>, tag: impl Into<Option<i32>>) -> Wait {
         bytes: 8,
         phase: Phase::Unmatched,
         since: ms(500),
+        thread: 0,
     }
 }
 

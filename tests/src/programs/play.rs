@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use mpj::{ANY_SOURCE, ANY_TAG, Communicator, Error, Request, Source, Status, wait_all, wait_any};
+use rayon::ThreadPool;
 
 use super::{Action, Program, TAGS, Taking, Waiting};
 use crate::bytes::are_all;
@@ -43,6 +44,34 @@ impl Stage {
         let base = (number % (1 << 20) * TAGS) as i32;
         let mut player = Player { stage: self, base, open: HashMap::new() };
         program.of_rank(self.world.rank()).try_for_each(|action| player.act(action))
+    }
+
+    /// The same, in which a part of the calls are made by threads of `pool` while this one waits for them, and others
+    /// follow a time in which they nap or compute.
+    ///
+    /// # Errors
+    /// As [`Stage::play`].
+    ///
+    /// # Panics
+    /// As [`Stage::play`].
+    pub fn play_beside(
+        &self,
+        program: &Program,
+        number: usize,
+        pool: &ThreadPool,
+    ) -> Result<(), Error> {
+        let base = (number % (1 << 20) * TAGS) as i32;
+        let mut player = Player { stage: self, base, open: HashMap::new() };
+        let time = Duration::from_micros(200);
+        program.of_rank(self.world.rank()).enumerate().try_for_each(|(at, action)| {
+            match (number + at) % 5 {
+                0 => return player.act(action),
+                1 => pool.install(|| std::thread::sleep(time)),
+                2 => drop(pool.install(|| rayon::join(|| compute(time), || compute(time)))),
+                _ => {}
+            }
+            pool.install(|| player.act(action))
+        })
     }
 }
 

@@ -151,6 +151,8 @@ pub struct Wait {
     pub unwinding: bool,
     /// Since when the thread is blocked, by [`super::monotonic_nanos`].
     pub since: u64,
+    /// The number of the thread in its namespace of processes; 0 if it is not known.
+    pub thread: u32,
 }
 
 /// What was read of one rank. Everything in it is that rank's claim.

@@ -17,7 +17,10 @@
 //! sends to the same one of the other rank, takes in what was sent there, and wakes or meets who waits there. Each
 //! has its own lock and its own slate. Frames to a context that nobody comes to stay there.
 //!
-//! The launcher (`launcher.rs`) learns of ends at any time after them, reads line by line, and counts
+//! A thread outside of the library may go to sleep there, until another thread of its rank wakes it. In jobs of other
+//! kinds one of another rank may do so, or a time that passes, or a signal from outside ([`Pool`]).
+//!
+//! The launcher (`launcher.rs`) learns of ends at any time after them, reads line by line, and asks for
 //! threads as the kernel lists them. What follows from its looks is said by [`Watch::judge`] itself.
 //! Whenever that is a deadlock, no rank may ever get further; whenever none can, it has to come to that.
 
@@ -42,6 +45,8 @@ enum At {
     Free,
     /// Says that it never communicates any more.
     Bystander,
+    /// Asleep outside of the library, until it is woken there.
+    Idle,
     /// Sent to that rank, and has still to ring.
     Sent(u8),
     /// In a wait, neither published nor announced.
@@ -58,7 +63,8 @@ enum At {
 }
 
 use At::{
-    Answered, Asleep, Bystander, Found, Free, Gone, Looked, LookedAgain, Sent, Unborn, Waiting,
+    Answered, Asleep, Bystander, Found, Free, Gone, Idle, Looked, LookedAgain, Sent, Unborn,
+    Waiting,
 };
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -82,6 +88,22 @@ struct Rank<const T: usize, const C: usize> {
     ended: bool,
     /// Whether the slate of a context has changed since the launcher read it first.
     changed: [bool; C],
+    /// Threads, one bit each, that the launcher found to be idle and that have been woken since.
+    woken: u8,
+}
+
+/// Who wakes threads that sleep outside of the library, if there are any.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Pool {
+    None,
+    /// Another thread of the rank, and nobody else.
+    Own,
+    /// A thread of any rank.
+    Shared,
+    /// Time.
+    Timed,
+    /// A signal from outside.
+    Signalled,
 }
 
 /// A job of `R` ranks that have at most `T` threads, and `C` contexts.
@@ -91,6 +113,7 @@ struct Job<const R: usize, const T: usize, const C: usize> {
     /// Frames that may still be sent.
     sends: u8,
     has_bystanders: bool,
+    pool: Pool,
     launcher: Launcher<R, T, C>,
 }
 
@@ -128,14 +151,19 @@ impl<const T: usize, const C: usize> Rank<T, C> {
         self.threads.iter().any(|thread| thread.is_open())
     }
 
-    /// What lies in a context in which no thread waits moves nobody.
-    fn is_stuck(&self) -> bool {
+    /// What lies in a context in which no thread waits moves nobody, nor does a pool in which each waits for another one.
+    fn is_stuck(&self, pool: Pool) -> bool {
         let is_stuck = |thread: &Thread| match thread.at {
             Unborn | Gone | Bystander => true,
+            Idle => matches!(pool, Pool::Own | Pool::Shared),
             Found | Answered(_) => false,
             _ => thread.is_open() && self.frames[usize::from(thread.context)] == 0,
         };
         self.threads.iter().all(is_stuck)
+    }
+
+    fn has_idle(&self) -> bool {
+        self.threads.iter().any(|thread| thread.at == Idle)
     }
 
     /// The thread that has the lock of `context`.
@@ -155,14 +183,19 @@ impl<const R: usize, const T: usize, const C: usize> Job<R, T, C> {
                 _ => Gone,
             };
             let threads = std::array::from_fn(|thread| Thread::new(at(thread)));
-            Rank { threads, frames: [0; C], ended: false, changed: [false; C] }
+            Rank { threads, frames: [0; C], ended: false, changed: [false; C], woken: 0 }
         };
         let ranks = threads.map(rank);
-        Self { ranks, sends, has_bystanders: false, launcher: Launcher::new() }
+        let launcher = Launcher::new();
+        Self { ranks, sends, has_bystanders: false, pool: Pool::None, launcher }
     }
 
     fn with_bystanders(self) -> Self {
         Self { has_bystanders: true, ..self }
+    }
+
+    fn with_pool(self, pool: Pool) -> Self {
+        Self { pool, ..self }
     }
 
     /// The job after each step that one of its threads may take next.
@@ -170,6 +203,7 @@ impl<const R: usize, const T: usize, const C: usize> Job<R, T, C> {
         for rank in (0..R).filter(|rank| !self.ranks[*rank].ended) {
             for thread in 0..T {
                 self.free_step(rank, thread, without, then);
+                self.pool_step(rank, thread, then);
                 self.step(rank, thread, then);
             }
         }
@@ -215,6 +249,31 @@ impl<const R: usize, const T: usize, const C: usize> Job<R, T, C> {
             *thread = Thread::new(Gone);
         }
         then.push(job);
+    }
+
+    /// A thread outside of the library goes to sleep there, or wakes others; one that sleeps may be woken by itself.
+    fn pool_step(&self, rank: usize, me: usize, then: &mut Vec<Self>) {
+        let at = self.ranks[rank].threads[me].at;
+        let wakes_itself = matches!(self.pool, Pool::Timed | Pool::Signalled);
+        if at == Idle && wakes_itself {
+            then.push(self.woken(rank, me));
+        }
+        if at != Free || self.pool == Pool::None {
+            return;
+        }
+        then.push(self.with(rank, me, Thread::new(Idle)));
+        let ranks = if self.pool == Pool::Shared { 0..R } else { rank..rank + 1 };
+        for (rank, thread) in ranks.flat_map(|rank| (0..T).map(move |thread| (rank, thread))) {
+            if self.ranks[rank].threads[thread].at == Idle && !self.ranks[rank].ended {
+                then.push(self.woken(rank, thread));
+            }
+        }
+    }
+
+    fn woken(&self, rank: usize, thread: usize) -> Self {
+        let mut job = self.with(rank, thread, Thread::new(Free));
+        job.ranks[rank].woken |= self.launcher.idle[rank] & 1 << thread;
+        job
     }
 
     /// The steps of a thread that calls the library, in this context.
@@ -339,13 +398,16 @@ impl<const R: usize, const T: usize, const C: usize> Job<R, T, C> {
     /// Whether some threads wait, and no rank can ever get further: what they wait for will not come.
     fn is_stuck(&self) -> bool {
         self.ranks.iter().any(Rank::waits)
-            && self.ranks.iter().all(|rank| rank.ended || rank.is_stuck())
+            && self.ranks.iter().all(|rank| rank.ended || rank.is_stuck(self.pool))
     }
 
-    /// Whether the launcher has to find that. It does not judge a rank that has bystanders only.
+    /// Whether the launcher has to find that. It does not judge a rank that has bystanders only, or a pool that others
+    /// may wake.
     fn is_to_be_found(&self) -> bool {
+        let is_judged =
+            |rank: &Rank<T, C>| rank.waits() && (self.pool != Pool::Shared || !rank.has_idle());
         let mut left = self.ranks.iter().filter(|rank| !rank.ended).peekable();
-        self.is_stuck() && left.peek().is_some() && left.all(Rank::waits)
+        self.is_stuck() && left.peek().is_some() && left.all(is_judged)
     }
 }
 
@@ -389,6 +451,16 @@ fn bystanders() {
     check(Job::<2, 3, 1>::new([3, 1], 1).with_bystanders());
 }
 
+/// Pools, of which the launcher judges those that nobody else can wake.
+#[test]
+fn pools() {
+    check(Job::<2, 2, 1>::new([2, 2], 1).with_pool(Pool::Own));
+    check(Job::<2, 3, 1>::new([3, 1], 1).with_pool(Pool::Own));
+    for pool in [Pool::Shared, Pool::Timed, Pool::Signalled] {
+        check(Job::<2, 2, 1>::new([2, 2], 1).with_pool(pool));
+    }
+}
+
 /// Threads that go from one context to another, and frames that come to one that nobody waits in.
 #[test]
 fn contexts() {
@@ -425,7 +497,7 @@ fn each_part_of_the_protocol_is_needed() {
         assert!(!small.explore(without).wrong.is_empty(), "{without:?}");
     }
     let threads = Job::<2, 3, 1>::new([3, 1], 1);
-    for without in [Without::Count, Without::EarlyCount, Without::Names] {
+    for without in [Without::Lists, Without::EarlyLists, Without::Names] {
         assert!(!threads.explore(without).wrong.is_empty(), "{without:?}");
     }
     let contexts = Job::<2, 1, 2>::new([1, 1], 2);
@@ -436,6 +508,19 @@ fn each_part_of_the_protocol_is_needed() {
         contexts.explore(Without::Contexts).missed.is_some(),
         "a context left out of the count"
     );
+    let own = threads.with_pool(Pool::Own);
+    for without in [Without::SecondList, Without::Switches] {
+        assert!(!own.explore(without).wrong.is_empty(), "{without:?}");
+    }
+    let pools = [
+        (Pool::Shared, Without::Privacy),
+        (Pool::Timed, Without::Limits),
+        (Pool::Signalled, Without::Signals),
+    ];
+    for (pool, without) in pools {
+        let job = Job::<2, 2, 1>::new([2, 2], 1).with_pool(pool);
+        assert!(!job.explore(without).wrong.is_empty(), "{without:?}");
+    }
     let bystanders = threads.with_bystanders().explore(Without::LoneBystanders);
     assert!(!bystanders.wrong.is_empty(), "bystanders that start others");
 }

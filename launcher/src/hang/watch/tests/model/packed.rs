@@ -3,7 +3,7 @@
 use std::hash::{Hash, Hasher};
 
 use super::launcher::{
-    Doing::{Counting, Reading},
+    Doing::{Asking, Listing, Reading},
     Line,
 };
 use super::*;
@@ -91,6 +91,7 @@ impl At {
             Found => 8,
             Sent(to) => 9 + 2 * to,
             Answered(to) => 10 + 2 * to,
+            Idle => 15,
         }
     }
 }
@@ -105,16 +106,24 @@ impl<const R: usize, const T: usize, const C: usize> Job<R, T, C> {
             packer.flags(&rank.changed);
             packer.push(rank.ended.into(), 1);
         }
-        let Launcher { doing, ended, lines, changed } = &self.launcher;
+        let Launcher { doing, ended, lines, changed, idle } = &self.launcher;
         match *doing {
             Reading { round, rank, context, line } => {
-                packer.push(round << 1, 3);
+                packer.push(round << 2, 5);
                 packer.push(rank | context << 2 | line << 3, 5);
             }
-            Counting { rank, told, last } => {
-                packer.push(1 | rank << 1, 3);
+            Listing { second, rank, told, last } => {
+                packer.push(1 | u8::from(second) << 2 | rank << 3, 5);
                 packer.push(told | last << 3, 5);
             }
+            Asking { second, rank, threads } => {
+                packer.push(2 | u8::from(second) << 2 | rank << 3, 5);
+                packer.push(threads, 5);
+            }
+        }
+        if self.pool != Pool::None {
+            idle.iter().for_each(|idle| packer.push(*idle, 3));
+            self.ranks.iter().for_each(|rank| packer.push(rank.woken, 3));
         }
         packer.flags(ended.as_flattened());
         packer.flags(changed.as_flattened().as_flattened());
