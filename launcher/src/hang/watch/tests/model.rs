@@ -17,15 +17,16 @@
 //! sends to the same one of the other rank, takes in what was sent there, and wakes or meets who waits there. Each
 //! has its own lock and its own slate. Frames to a context that nobody comes to stay there.
 //!
-//! A thread outside of the library may go to sleep there, until another thread of its rank wakes it. In jobs of other
-//! kinds one of another rank may do so, or a time that passes, or a signal from outside ([`Pool`]).
+//! In jobs with pools a thread outside of the library may go to sleep there, until another one of its rank wakes it, which
+//! one that has found something in the library may do as well, in a function of the program; or, in jobs of other kinds,
+//! something beyond its rank ([`Pool`]). And it may sleep until the lock of a context is free.
 //!
 //! The launcher (`launcher.rs`) learns of ends at any time after them, reads line by line, and asks for
 //! threads as the kernel lists them. What follows from its looks is said by [`Watch::judge`] itself.
 //! Whenever that is a deadlock, no rank may ever get further; whenever none can, it has to come to that.
 
 use super::*;
-use launcher::{Launcher, Without};
+use launcher::{BEYOND, Launcher, Without};
 use ways::Outcome;
 
 mod launcher;
@@ -47,6 +48,8 @@ enum At {
     Bystander,
     /// Asleep outside of the library, until it is woken there.
     Idle,
+    /// Asleep until the lock of its context is free.
+    Queued,
     /// Sent to that rank, and has still to ring.
     Sent(u8),
     /// In a wait, neither published nor announced.
@@ -63,8 +66,8 @@ enum At {
 }
 
 use At::{
-    Answered, Asleep, Bystander, Found, Free, Gone, Idle, Looked, LookedAgain, Sent, Unborn,
-    Waiting,
+    Answered, Asleep, Bystander, Found, Free, Gone, Idle, Looked, LookedAgain, Queued, Sent,
+    Unborn, Waiting,
 };
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -98,12 +101,8 @@ enum Pool {
     None,
     /// Another thread of the rank, and nobody else.
     Own,
-    /// A thread of any rank.
-    Shared,
-    /// Time.
-    Timed,
-    /// A signal from outside.
-    Signalled,
+    /// Something else, for which the launcher has this rule: a process outside of the job, time, a signal.
+    Beyond(Without),
 }
 
 /// A job of `R` ranks that have at most `T` threads, and `C` contexts.
@@ -155,15 +154,12 @@ impl<const T: usize, const C: usize> Rank<T, C> {
     fn is_stuck(&self, pool: Pool) -> bool {
         let is_stuck = |thread: &Thread| match thread.at {
             Unborn | Gone | Bystander => true,
-            Idle => matches!(pool, Pool::Own | Pool::Shared),
+            Idle => pool == Pool::Own,
+            Queued => false,
             Found | Answered(_) => false,
             _ => thread.is_open() && self.frames[usize::from(thread.context)] == 0,
         };
         self.threads.iter().all(is_stuck)
-    }
-
-    fn has_idle(&self) -> bool {
-        self.threads.iter().any(|thread| thread.at == Idle)
     }
 
     /// The thread that has the lock of `context`.
@@ -251,22 +247,29 @@ impl<const R: usize, const T: usize, const C: usize> Job<R, T, C> {
         then.push(job);
     }
 
-    /// A thread outside of the library goes to sleep there, or wakes others; one that sleeps may be woken by itself.
+    /// A thread goes to sleep outside of the library, or waits for a lock; wakes others; or is woken.
     fn pool_step(&self, rank: usize, me: usize, then: &mut Vec<Self>) {
-        let at = self.ranks[rank].threads[me].at;
-        let wakes_itself = matches!(self.pool, Pool::Timed | Pool::Signalled);
-        if at == Idle && wakes_itself {
+        let Rank { threads, .. } = self.ranks[rank];
+        let Thread { at, context, .. } = threads[me];
+        let has_lock = |context| self.ranks[rank].holder(context).is_some();
+        let is_woken = match at {
+            Idle => matches!(self.pool, Pool::Beyond(_)),
+            Queued => !has_lock(context.into()),
+            _ => false,
+        };
+        if is_woken {
             then.push(self.woken(rank, me));
         }
-        if at != Free || self.pool == Pool::None {
+        if self.pool == Pool::None || !matches!(at, Free | Found) {
             return;
         }
-        then.push(self.with(rank, me, Thread::new(Idle)));
-        let ranks = if self.pool == Pool::Shared { 0..R } else { rank..rank + 1 };
-        for (rank, thread) in ranks.flat_map(|rank| (0..T).map(move |thread| (rank, thread))) {
-            if self.ranks[rank].threads[thread].at == Idle && !self.ranks[rank].ended {
-                then.push(self.woken(rank, thread));
-            }
+        let idle = (0..T).filter(|thread| threads[*thread].at == Idle);
+        then.extend(idle.map(|thread| self.woken(rank, thread)));
+        if at == Free {
+            then.push(self.with(rank, me, Thread::new(Idle)));
+            let contexts = (0..C).filter(|context| has_lock(*context));
+            let queued = |context| Thread { context: context as u8, ..Thread::new(Queued) };
+            then.extend(contexts.map(|context| self.with(rank, me, queued(context))));
         }
     }
 
@@ -401,13 +404,10 @@ impl<const R: usize, const T: usize, const C: usize> Job<R, T, C> {
             && self.ranks.iter().all(|rank| rank.ended || rank.is_stuck(self.pool))
     }
 
-    /// Whether the launcher has to find that. It does not judge a rank that has bystanders only, or a pool that others
-    /// may wake.
+    /// Whether the launcher has to find that. It does not judge a rank that has bystanders only.
     fn is_to_be_found(&self) -> bool {
-        let is_judged =
-            |rank: &Rank<T, C>| rank.waits() && (self.pool != Pool::Shared || !rank.has_idle());
         let mut left = self.ranks.iter().filter(|rank| !rank.ended).peekable();
-        self.is_stuck() && left.peek().is_some() && left.all(is_judged)
+        self.is_stuck() && left.peek().is_some() && left.all(Rank::waits)
     }
 }
 
@@ -456,9 +456,8 @@ fn bystanders() {
 fn pools() {
     check(Job::<2, 2, 1>::new([2, 2], 1).with_pool(Pool::Own));
     check(Job::<2, 3, 1>::new([3, 1], 1).with_pool(Pool::Own));
-    for pool in [Pool::Shared, Pool::Timed, Pool::Signalled] {
-        check(Job::<2, 2, 1>::new([2, 2], 1).with_pool(pool));
-    }
+    // With its rule each of these is as any other.
+    check(Job::<2, 2, 1>::new([2, 2], 1).with_pool(Pool::Beyond(Without::Limits)));
 }
 
 /// Threads that go from one context to another, and frames that come to one that nobody waits in.
@@ -487,6 +486,8 @@ fn larger_jobs() {
     check(Job::<3, 2, 1>::new([2, 1, 1], 2));
     check(Job::<2, 2, 2>::new([2, 2], 1));
     check(Job::<2, 1, 2>::new([1, 1], 5));
+    check(Job::<2, 3, 1>::new([3, 2], 1).with_pool(Pool::Own));
+    check(Job::<2, 2, 2>::new([2, 1], 1).with_pool(Pool::Own));
 }
 
 /// The model can tell a launcher that is wrong.
@@ -509,17 +510,12 @@ fn each_part_of_the_protocol_is_needed() {
         "a context left out of the count"
     );
     let own = threads.with_pool(Pool::Own);
-    for without in [Without::SecondList, Without::Switches] {
+    for without in [Without::SecondList, Without::Switches, Without::LockLimits] {
         assert!(!own.explore(without).wrong.is_empty(), "{without:?}");
     }
-    let pools = [
-        (Pool::Shared, Without::Privacy),
-        (Pool::Timed, Without::Limits),
-        (Pool::Signalled, Without::Signals),
-    ];
-    for (pool, without) in pools {
-        let job = Job::<2, 2, 1>::new([2, 2], 1).with_pool(pool);
-        assert!(!job.explore(without).wrong.is_empty(), "{without:?}");
+    for rule in BEYOND {
+        let job = Job::<2, 2, 1>::new([2, 2], 1).with_pool(Pool::Beyond(rule));
+        assert!(!job.explore(rule).wrong.is_empty(), "{rule:?}");
     }
     let bystanders = threads.with_bystanders().explore(Without::LoneBystanders);
     assert!(!bystanders.wrong.is_empty(), "bystanders that start others");

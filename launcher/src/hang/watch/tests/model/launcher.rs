@@ -78,12 +78,18 @@ pub(super) enum Without {
     SecondList,
     /// That they have slept all the time since the first one.
     Switches,
-    /// That no other process can wake them.
+    /// That no other process can wake them, by a futex that it has as well.
     Privacy,
+    /// By their memory.
+    Memory,
     /// That they sleep without a time limit.
     Limits,
     /// That their process catches no signals.
     Signals,
+    /// That the kernel wakes them for nobody.
+    Rings,
+    /// That those that wait for the lock of a context have one, since a thread that is asleep in a call may have it.
+    LockLimits,
     /// Threads that the kernel has told, and that are gone when they are asked for their names.
     Names,
     /// That bystanders start no threads.
@@ -91,6 +97,10 @@ pub(super) enum Without {
     /// That no rank may end between the looks.
     Ends,
 }
+
+/// The rules for what wakes a thread from beyond its process.
+pub(super) const BEYOND: [Without; 5] =
+    [Without::Privacy, Without::Memory, Without::Limits, Without::Signals, Without::Rings];
 
 impl<const R: usize, const T: usize, const C: usize> Launcher<R, T, C> {
     pub(super) fn new() -> Self {
@@ -317,16 +327,19 @@ impl<const R: usize, const T: usize, const C: usize> Job<R, T, C> {
         }
         let thread = threads.trailing_zeros() as usize;
         let bit = 1 << thread;
-        let is_judged = match self.pool {
-            Pool::None | Pool::Own => true,
-            Pool::Shared => without == Without::Privacy,
-            Pool::Timed => without == Without::Limits,
-            Pool::Signalled => without == Without::Signals,
-        };
         let Rank { threads: all, woken, .. } = self.ranks[rank];
+        let Thread { at, context, .. } = all[thread];
+        let is_idle = match (at, self.pool) {
+            (At::Idle, Pool::Beyond(rule)) => without == rule,
+            (At::Idle, _) => true,
+            (At::Queued, _) => {
+                without == Without::LockLimits && self.ranks[rank].holder(context.into()).is_some()
+            }
+            _ => false,
+        };
         let was_idle = self.launcher.idle[rank] & bit != 0;
         let has_slept = was_idle && (woken & bit == 0 || without == Without::Switches);
-        if is_judged && all[thread].at == At::Idle && (!second || has_slept) {
+        if is_idle && (!second || has_slept) {
             let mut job = *self;
             job.launcher.idle[rank] |= bit;
             job.launcher.doing = Asking { second, rank: rank as u8, threads: threads & !bit };

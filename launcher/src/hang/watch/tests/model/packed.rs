@@ -65,7 +65,7 @@ impl Packer {
 
     fn thread(&mut self, thread: Thread) {
         let Thread { at, context, met, rung, looks } = thread;
-        self.push(at.code(), 4);
+        self.push(at.code(), 5);
         let flags = context | u8::from(met) << 1 | u8::from(rung) << 2;
         self.push(flags | looks << 3, 5);
     }
@@ -92,6 +92,7 @@ impl At {
             Sent(to) => 9 + 2 * to,
             Answered(to) => 10 + 2 * to,
             Idle => 15,
+            Queued => 16,
         }
     }
 }
