@@ -1,6 +1,7 @@
 //! Carries out a rank's part of a program, and checks what it receives.
 
 use std::collections::HashMap;
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use mpj::{ANY_SOURCE, ANY_TAG, Communicator, Error, Request, Source, Status, wait_all, wait_any};
@@ -46,8 +47,8 @@ impl Stage {
         program.of_rank(self.world.rank()).try_for_each(|action| player.act(action))
     }
 
-    /// The same, in which a part of the calls are made by threads of `pool` while this one waits for them, and others
-    /// follow a time in which they nap or compute.
+    /// The same, in which most calls are made by threads of `pool` while this one waits for them, some after a nap or a
+    /// computation. One rank of every fiftieth program keeps the others waiting.
     ///
     /// # Errors
     /// As [`Stage::play`].
@@ -63,6 +64,10 @@ impl Stage {
         let base = (number % (1 << 20) * TAGS) as i32;
         let mut player = Player { stage: self, base, open: HashMap::new() };
         let time = Duration::from_micros(200);
+        let turn = number / LINGERS_EVERY;
+        if number % LINGERS_EVERY == 0 && turn % self.world.size() == self.world.rank() {
+            pool.install(|| linger(turn));
+        }
         program.of_rank(self.world.rank()).enumerate().try_for_each(|(at, action)| {
             match (number + at) % 5 {
                 0 => return player.act(action),
@@ -72,6 +77,25 @@ impl Stage {
             }
             pool.install(|| player.act(action))
         })
+    }
+}
+
+/// Where the number of a program is a multiple of this, a rank lingers.
+const LINGERS_EVERY: usize = 50;
+/// Longer than a launcher that looks all the time takes to find a deadlock.
+const LONG: Duration = Duration::from_millis(400);
+
+/// Is outside of all calls for a long time, in turns of four ways.
+fn linger(turn: usize) {
+    match turn % 4 {
+        0 => std::thread::sleep(LONG),
+        1 => std::thread::park_timeout(LONG),
+        2 => compute(LONG),
+        _ => {
+            let mut child = Command::new("sleep");
+            let status = child.arg(LONG.as_secs_f64().to_string()).status();
+            assert!(status.is_ok_and(|status| status.success()));
+        }
     }
 }
 
