@@ -66,7 +66,7 @@ impl Stage {
         let time = Duration::from_micros(200);
         let turn = number / LINGERS_EVERY;
         if number % LINGERS_EVERY == 0 && turn % self.world.size() == self.world.rank() {
-            pool.install(|| linger(turn));
+            pool.install(|| self.linger(turn))?;
         }
         program.of_rank(self.world.rank()).enumerate().try_for_each(|(at, action)| {
             match (number + at) % 5 {
@@ -78,6 +78,17 @@ impl Stage {
             pool.install(|| player.act(action))
         })
     }
+
+    /// A thread waits in a call for another one of this rank.
+    fn linger(&self, turn: usize) -> Result<(), Error> {
+        let (world, own) = (&self.world, self.world.rank());
+        let sends = || {
+            pass_time(turn);
+            world.send(&[7u8], own, TO_ITSELF)
+        };
+        let (received, sent) = rayon::join(|| world.recv(&mut [0u8], own, TO_ITSELF), sends);
+        received.and(sent)
+    }
 }
 
 /// Where the number of a program is a multiple of this, a rank lingers.
@@ -85,8 +96,11 @@ const LINGERS_EVERY: usize = 50;
 /// Longer than a launcher that looks all the time takes to find a deadlock.
 const LONG: Duration = Duration::from_millis(400);
 
+/// A tag that no program has.
+const TO_ITSELF: i32 = i32::MAX;
+
 /// Is outside of all calls for a long time, in turns of four ways.
-fn linger(turn: usize) {
+fn pass_time(turn: usize) {
     match turn % 4 {
         0 => std::thread::sleep(LONG),
         1 => std::thread::park_timeout(LONG),
