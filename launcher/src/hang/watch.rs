@@ -8,31 +8,31 @@
 //! time apart, and counts of their threads in between. It has no false positive:
 //!
 //! - WD1: a rank counts as blocked only while each of its threads, by the kernel's list, is asleep in a wait, by the
-//!   slates of its contexts, or idle: it sleeps where only another thread of its process can wake it (`idle.rs`). A
-//!   thread that computes, reads a file, sleeps for a time,
-//!   polls with `test` or `probe`, or waits for anything else makes the rank one that may go on; so does a
-//!   thread that waits with MPJ_WAIT=spin, which never sleeps. Left out are bystanders, whose
-//!   name says that they never communicate and start no thread that does, and is no other thread's
-//!   (`bystander_name`). Where the rank is in another namespace of processes its threads cannot be listed,
-//!   and where more of them are blocked in a context than its slate lists they are not known: such a rank may go on.
-//!   Nor are threads looked at where the last access to the library that the rank has is dropped (`alone`), and it
-//!   waits at its end in all of its contexts: no other thread can call it any more, and no rank joins twice.
+//!   slates of its contexts, or idle: it sleeps where only another thread of its process can wake it
+//!   ([`crate::hang::idle`]). A thread that computes, reads a file, sleeps for a time, polls with `test` or `probe`, or
+//!   waits for anything else makes the rank one that may go on; so does a thread that waits with MPJ_WAIT=spin, which
+//!   never sleeps. Left out are bystanders, whose name says that they never communicate and start no thread that does,
+//!   and is no other thread's (`bystander_name`). Where the rank is in another namespace of processes its threads cannot
+//!   be listed, and where more of them are blocked in a context than its slate lists they are not known: such a rank may
+//!   go on. Nor are threads looked at where the last access to the library that the rank has is dropped (`alone`), and
+//!   it waits at its end in all of its contexts: no other thread can call it any more, and no rank joins twice.
 //! - WD2: the same epoch in all the looks means that the rank's waits have not changed between them (SL3 of
 //!   `transport_lapi`'s slates): it is the sum of those of its contexts, each of which only grows, so the same sum
-//!   says so of each of them, whenever it was read in the looks. So all ranks' waits stood there together from the end of the first look to
-//!   the beginning of the last one, however long each look took. The threads are listed in that time, after the
-//!   first look and before each later one, and the idle ones among them have slept from the first list to the second
-//!   (ID4). Making a
-//!   list takes a while, and threads may come and go meanwhile; but the kernel's list ends only when it
-//!   has told as many threads as there are then, and those that sleep are there all the time. So if the second one
-//!   has told no others, there was no other one when it ended, nor was there any later, since
-//!   only a thread that does not sleep makes new ones or wakes an idle one. A thread that was told and is gone when
-//!   it is asked for its name may have kept the place of one that was not told: then nothing is concluded.
+//!   says so of each of them, whenever it was read in the looks. So all ranks' waits stood there together from the end
+//!   of the first look to the beginning of the last one, however long each look took. The threads are listed in that
+//!   time, after the first look and before each later one, and the idle ones among them have slept from the first list
+//!   to the second (ID4). Making a list takes a while, and threads may come and go meanwhile; but the kernel's list ends
+//!   only when it has told as many threads as there are then, and those that sleep are there all the time. So if the
+//!   second one has told no others, there was no other one when it ended, before the first idle one was looked at, nor
+//!   was there any later, since only a thread that does not sleep makes new ones or wakes an idle one. A thread that was
+//!   told and is gone when it is asked for its name may have kept the place of one that was not told: then nothing is
+//!   concluded.
 //! - WD3: no message is under way. Threads that sleep look for messages now and then, and count the looks
 //!   that found nothing (SL4). Since the second look of the launcher, which began when all were asleep and
 //!   had been listed, each has counted two more, so one that began after it. Whoever had something under
 //!   way to send by then was either no thread any more, and its frames were there; or a sleeper in the
-//!   middle of a look that had found something, and such a one counts no more looks, but withdraws. So all
+//!   middle of a look that had found something, and such a one counts no more looks, but withdraws, and wakes an idle
+//!   thread, in a function of the program, before that alone. So all
 //!   looks that began later found every frame that was ever sent taken in, and what it brought met: a look
 //!   that takes in a frame for another thread of its rank has found something, and withdraws as well, and
 //!   a thread that finds its wait ended by another one does so too, whether it was woken or not. What a

@@ -1,7 +1,7 @@
 //! What the kernel's table says of processes: whose child one is, which children and threads it has, and what
 //! those do. Called where the launcher looks beyond its ranks, [`crate::job::suspend`] upwards and
 //! [`crate::host::stragglers`] downwards, and where it looks at the ranks themselves: [`crate::hang::watch`],
-//! [`crate::hang::standstill`], [`crate::hang::observe`] and, for what a panic has left, `job/judge.rs`.
+//! [`crate::hang::idle`], [`crate::hang::standstill`], [`crate::hang::observe`] and, for what a panic has left, `job/judge.rs`.
 //!
 //! - PT1: an answer is of a moment. A number may be another process's by the time it is used, so whoever acts
 //!   on one makes sure of it first.

@@ -64,8 +64,7 @@ fn words(doubt: Doubt, of: &[usize]) -> String {
         ),
         Doubt::OtherThread => format!(
             "{ranks} {} a thread outside of mpj's calls that may go on by itself (it runs, sleeps for a time, waits \
-             for input or a child, or its process catches signals; if it never communicates, \
-             mpj::become_bystander() says so)",
+             for input or a child, or its process catches signals)",
             one_or("has", "have")
         ),
     }

@@ -1,10 +1,11 @@
 //! What looks add up to, over made-up states; whether it is true, over all interleavings of a model.
 
+use std::ffi::CString;
 use std::fs;
 
 use super::*;
-use rustix::thread::gettid;
-use transport_lapi::bootstrap::board::{Blocked, Wait, become_bystander, bystander_name};
+use rustix::thread::{gettid, set_name};
+use transport_lapi::bootstrap::board::{Blocked, Wait, bystander_name};
 
 mod model;
 
@@ -189,7 +190,8 @@ fn idle_threads_have_to_sleep_from_the_first_list_on() {
 fn a_bystander_does_not_hand_on_its_name() {
     let own = |of: &str| fs::read_to_string(format!("/proc/thread-self/{of}")).unwrap();
     let bystander = std::thread::spawn(move || {
-        become_bystander();
+        let name = bystander_name(gettid().as_raw_nonzero().get());
+        set_name(&CString::new(name).unwrap()).unwrap();
         let child = std::thread::Builder::new().spawn(move || own("comm")).unwrap();
         (own("comm"), child.join().unwrap(), gettid().as_raw_nonzero().get())
     });

@@ -21,7 +21,7 @@ fn said(snapshot: &Snapshot) -> Option<String> {
 fn each_doubt_has_its_words() {
     let (other, crowded) = (Some(Doubt::OtherThread), Some(Doubt::Crowded));
     let advice = "that may go on by itself (it runs, sleeps for a time, waits for input or a child, or its process \
-                  catches signals; if it never communicates, mpj::become_bystander() says so)";
+                  catches signals)";
     assert_eq!(
         said(&doubted([other, other])),
         Some(format!("ranks 0-1 have a thread outside of mpj's calls {advice}"))
