@@ -64,7 +64,7 @@ fn words(doubt: Doubt, of: &[usize]) -> String {
         ),
         Doubt::OtherThread => format!(
             "{ranks} {} a thread outside of mpj's calls that may go on by itself (it runs, sleeps for a time, waits \
-             for input or a child, or its process catches signals)",
+             for input or a child; or its process catches signals, shares its memory, or cannot be looked at)",
             one_or("has", "have")
         ),
     }
