@@ -1,76 +1,49 @@
-//! `cargo mpj run`: says which program of the workspace is meant, and becomes `cargo run` with this program as
-//! its runner, which starts the job.
+//! `cargo mpj run`: becomes `cargo run` with this program as its runner, which starts the job.
 //!
 //! ```text
 //!  cargo mpj run -n 2 --release --example hello -- ARGS
 //!        │    options of the job: for the runner; all others: for cargo
-//!        ├── targets   cargo metadata: which program of which package
 //!        ├── runner    refuses if the user's own configuration has a runner
-//!        └── becomes   cargo run -p P --example hello --release --config target.T.runner=[...] -- ARGS
+//!        └── becomes   cargo run --config target.'cfg(all())'.runner=[...] --release --example hello -- ARGS
 //!                           └── becomes   cargo-mpj as-mpjrun -n 2 PROGRAM ARGS
 //! ```
 //!
-//! So target folders, profiles and features are cargo's business alone, and all of this is one process, which
-//! signals reach and whose exit code is that of the job.
+//! Cargo alone chooses the program and knows target folders, profiles and features. All of this is one process,
+//! which signals reach and whose exit code is that of the job.
 
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitCode, Stdio};
 
 use clap::error::ErrorKind;
 use clap::{Args, Command as Parsing, CommandFactory, Parser, Subcommand};
 use transport_lapi::config;
 
+use crate::cli::answer::complain;
 use crate::cli::{self, JobOptions, Separated, TIP, built, separate, with_tip};
 
 pub(crate) mod listing;
 mod runner;
-mod targets;
 
-use targets::{Target, choose};
-
-/// The word by which `cargo-mpj` is told to be `mpjrun`.
+/// The first argument of `cargo-mpj` when it is to do what `mpjrun` does.
 const AS_MPJRUN: &str = "as-mpjrun";
-/// What is said of a `:` among the options.
+/// The error about a `:` among the options.
 const SEVERAL: &str = "several programs in one job are for mpjrun: mpjrun -n N A : -n M B";
 
-/// Which program of the workspace.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Args)]
-#[command(next_help_heading = "Which program; all other options are those of cargo run")]
-pub struct Selection {
-    /// Run this binary
-    #[arg(long, value_name = "X", conflicts_with = "example")]
-    pub bin: Option<String>,
-    /// Run this example
-    #[arg(long, value_name = "Y")]
-    pub example: Option<String>,
-    /// Look in this package only
-    #[arg(long, short, value_name = "PKG")]
-    pub package: Option<String>,
-    /// The Cargo.toml of the package or workspace
-    #[arg(long, value_name = "F")]
-    pub manifest_path: Option<PathBuf>,
-    /// Build for this target
-    #[arg(long, value_name = "TRIPLE")]
-    pub target: Option<String>,
-}
-
-/// What `cargo mpj` was asked for.
+/// What `cargo mpj` is asked to do.
 #[derive(Debug, Clone)]
 pub enum Request {
     /// `cargo mpj run`.
     Run(RunRequest),
-    /// `cargo mpj bench` or `tune`: to be this program of the benchmarks, with the words that follow.
+    /// `cargo mpj bench` or `tune`: run this program of the benchmarks with these arguments.
     Bench(&'static str, Vec<OsString>),
-    /// What cargo starts: to be `mpjrun`.
+    /// As the runner of cargo: do what `mpjrun` does.
     Mpjrun(cli::Request),
 }
 
-/// What `cargo mpj run` was asked for.
+/// The command line of `cargo mpj run`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunRequest {
-    selection: Selection,
     /// Options of the job.
     job: Vec<OsString>,
     /// Options of cargo.
@@ -90,23 +63,25 @@ enum CargoMpj {
 #[derive(Debug, Subcommand)]
 enum Mpj {
     /// Builds a program of this workspace and runs it as the N ranks of one job
+    ///
+    /// All options that are not listed here are those of cargo run: --release, --bin X, --example Y, -p PKG,
+    /// --features F and so on.
+    #[command(override_usage = "cargo mpj run [OPTIONS] [OPTIONS OF cargo run] [-- ARGS...]")]
     Run {
-        #[command(flatten)]
-        selection: Selection,
         /// Arguments of the program, passed on as they are
         #[arg(value_name = "ARGS", last = true)]
         args: Vec<OsString>,
         #[command(flatten)]
         options: Box<JobOptions>,
     },
-    /// Measures both backends, beside system MPIs if wanted; `cargo mpj bench --help` says more
+    /// Measures both backends, and system MPIs beside them if asked; see `cargo mpj bench --help`
     #[command(disable_help_flag = true)]
     Bench {
         /// Options and benchmarks
         #[arg(value_name = "ARGS", trailing_var_arg = true, allow_hyphen_values = true)]
         args: Vec<OsString>,
     },
-    /// Measures which values suit this machine and writes them down; `cargo mpj tune --help` says more
+    /// Measures which values suit this machine and writes them to a file; see `cargo mpj tune --help`
     #[command(disable_help_flag = true)]
     Tune {
         /// Options
@@ -131,110 +106,104 @@ pub fn parse(command_line: impl IntoIterator<Item = OsString>) -> Result<Request
     if line.get(2).is_some_and(|subcommand| subcommand == "run") {
         let all: Vec<OsString> = words.collect();
         let of_job = built(JobOptions::augment_args(Parsing::new("")));
-        let of_run = built(Selection::augment_args(CargoMpj::command()));
         let end = all.iter().position(|word| word == "--").unwrap_or(all.len());
-        let separated = separate(&of_job, all[..end].to_vec()).map_err(refused)?;
-        let Separated { known, unknown } = separate(&of_run, separated.unknown).map_err(refused)?;
+        let Separated { known, unknown } =
+            separate(&of_job, all[..end].to_vec()).map_err(refused)?;
         if unknown.iter().any(|word| word == ":") {
             return Err(refused(SEVERAL.to_owned()));
         }
-        (job, cargo) = (separated.known, unknown);
-        line.extend(job.iter().cloned().chain(known).chain(all[end..].iter().cloned()));
+        (job, cargo) = (known, unknown);
+        line.extend(job.iter().chain(&all[end..]).cloned());
     } else {
         line.extend(words);
     }
     let CargoMpj::Mpj(parsed) =
         CargoMpj::try_parse_from(line).map_err(|error| with_tip(error, TIP))?;
     Ok(match parsed {
-        Mpj::Run { selection, options, args } => {
+        Mpj::Run { options, args } => {
             options.check().map_err(refused)?;
-            Request::Run(RunRequest { selection, job, cargo, args })
+            Request::Run(RunRequest { job, cargo, args })
         }
         Mpj::Bench { args } => Request::Bench("mpj-bench", args),
         Mpj::Tune { args } => Request::Bench("mpj-tune", args),
     })
 }
 
+/// Does what `cargo mpj` was asked for, and returns the exit code of the job, or that of an error, which goes to
+/// standard error.
+pub fn carry_out(request: Request) -> ExitCode {
+    let error = match request {
+        Request::Mpjrun(request) => return crate::carry_out(request),
+        Request::Run(request) => request.become_cargo(),
+        Request::Bench(name, words) => become_bench(name, &words),
+    };
+    complain(format_args!("cargo mpj: {error}"));
+    ExitCode::from(error.exit_code())
+}
+
 impl RunRequest {
     /// Becomes cargo, which builds the program and starts the job. Returns only if that fails.
-    pub fn become_cargo(self) -> CargoError {
-        self.command().map_or_else(|error| error, |mut cargo| CargoError::Start(cargo.exec()))
+    fn become_cargo(self) -> CargoError {
+        self.command()
+            .map_or_else(|error| error, |mut cargo| not_started("cargo run")(cargo.exec()))
     }
 
     fn command(self) -> Result<Command, CargoError> {
-        let Self { selection, job, cargo, args } = self;
-        let triple = selection.target.clone().map_or_else(runner::host, Ok)?;
-        runner::refuse_others(&triple)?;
-        let target = find(&selection)?;
-        let mut command = self::cargo("run");
-        command.args(["-p", &target.package, target.kind.option(), &target.name]);
-        if let Some(manifest) = &selection.manifest_path {
-            command.arg("--manifest-path").arg(manifest);
+        runner::refuse_others(target(&self.cargo))?;
+        let mut command = cargo("run");
+        // First: behind a word that is not an option, cargo takes all words for arguments of the program.
+        command.args(["--config", &runner::setting(&self.job)?]).args(self.cargo);
+        if !self.args.is_empty() {
+            command.arg("--").args(self.args);
         }
-        if let Some(triple) = &selection.target {
-            command.args(["--target", triple]);
-        }
-        command.args(cargo);
-        for setting in runner::settings(&triple, &job)? {
-            command.args(["--config", &setting]);
-        }
-        command.arg("--").args(args);
         Ok(command)
     }
 }
 
-/// Builds the program `name` of the benchmarks, which is `mpj-bench` or `mpj-tune`, with what it starts, and
+/// The value of `--target` among options of cargo.
+fn target(cargo: &[OsString]) -> Option<String> {
+    let mut words = cargo.iter().map(|word| word.to_string_lossy());
+    let word = words.find(|word| *word == "--target" || word.starts_with("--target="))?;
+    word.strip_prefix("--target=").map(str::to_owned).or_else(|| words.next().map(Into::into))
+}
+
+/// Builds the program `name` of the benchmarks, `mpj-bench` or `mpj-tune`, with the programs that it starts, and
 /// becomes it, so that signals reach it and its exit code is the user's. Returns only if that fails.
-pub fn become_bench(name: &str, words: &[OsString]) -> CargoError {
-    let built = runner::host().and_then(|triple| runner::refuse_others(&triple)).and_then(|()| {
+fn become_bench(name: &str, words: &[OsString]) -> CargoError {
+    let built = runner::refuse_others(None).and_then(|()| {
         let mut build = cargo("build");
         build.args(["--release", "-p", "mpj-launcher", "-p", "mpj-bench"]);
-        succeeded("build", build.args(["--bin", "mpjrun", "--bin", "mpj-bench-rank"]))
+        succeeded("cargo build", build.args(["--bin", "mpjrun", "--bin", "mpj-bench-rank"]))
     });
-    let run = ["--release", "-p", "mpj-bench", "--bin", name, "--"];
+    let run = ["--config", runner::NONE, "--release", "-p", "mpj-bench", "--bin", name, "--"];
     match built {
-        Ok(_) => CargoError::Start(cargo("run").args(run).args(words).exec()),
+        Ok(_) => not_started("cargo run")(cargo("run").args(run).args(words).exec()),
         Err(error) => error,
     }
 }
 
 /// Why there is no program to run.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum CargoError {
-    /// Cargo itself could not be started.
-    #[error("cannot run cargo: {0}")]
-    Start(#[source] std::io::Error),
-    /// Cargo refused; it has said why on standard error.
-    #[error("cargo {step} failed")]
+enum CargoError {
+    /// Cargo or the compiler could not be started.
+    #[error("cannot start {step}: {source}")]
+    Start {
+        /// The command.
+        step: &'static str,
+        /// The error of the system.
+        source: std::io::Error,
+    },
+    /// Cargo or the compiler failed; it has said why on standard error.
+    #[error("{step} failed")]
     Failed {
-        /// What it was asked for.
+        /// The command.
         step: &'static str,
         /// Its exit code.
         code: u8,
     },
-    /// Cargo's answer is not as documented.
-    #[error("cargo {step} answered something that is not understood")]
-    Answer {
-        /// What it was asked for.
-        step: &'static str,
-    },
-    /// The package is not in the workspace.
-    #[error("no package {asked} in this workspace; there are: {known}")]
-    NoPackage {
-        /// What was asked for.
-        asked: String,
-        /// What there is.
-        known: String,
-    },
-    /// No target is as asked for.
-    #[error("no {asked} here; there are: {known}")]
-    NoTarget {
-        /// What was asked for.
-        asked: String,
-        /// What there is, or `none`.
-        known: String,
-    },
+    /// The compiler names no target that it builds for.
+    #[error("rustc -vV names no host")]
+    NoHost,
     /// The user's configuration of cargo names another runner.
     #[error(
         "{place} names a runner for this target, but cargo mpj is the runner here; leave that out, or build \
@@ -244,44 +213,22 @@ pub enum CargoError {
         /// The variable or the file.
         place: String,
     },
-    /// A word of the command line is no text, and cargo's configuration takes only text.
+    /// A word of the command line is not text, and cargo's configuration takes only text.
     #[error(
         "{0:?} is not text, which cargo cannot pass on; build the program and start it by mpjrun"
     )]
     NoText(OsString),
-    /// Several targets are as asked for.
-    #[error("which one is meant? name it with --bin, --example or -p: {candidates}")]
-    Ambiguous {
-        /// Those in question.
-        candidates: String,
-    },
 }
 
 impl CargoError {
-    /// The exit code for this: cargo's own where it failed, else 2 for wrong usage.
-    pub fn exit_code(&self) -> u8 {
+    /// The exit code for this: that of cargo or the compiler where it failed, else 2 for wrong usage.
+    fn exit_code(&self) -> u8 {
         match self {
             Self::Failed { code, .. } => *code,
-            Self::Start(_) | Self::Answer { .. } => 125,
-            _ => 2,
+            Self::Start { .. } | Self::NoHost => 125,
+            Self::Runner { .. } | Self::NoText(_) => 2,
         }
     }
-}
-
-/// The program that `selection` means, as seen from the current folder.
-fn find(selection: &Selection) -> Result<Target, CargoError> {
-    let mut metadata = cargo("metadata");
-    metadata.args(["--no-deps", "--format-version", "1"]);
-    let mut folder = Path::new(".");
-    if let Some(manifest) = &selection.manifest_path {
-        metadata.arg("--manifest-path").arg(manifest);
-        folder = manifest.parent().filter(|parent| *parent != Path::new("")).unwrap_or(folder);
-    }
-    let answer = succeeded("metadata", &mut metadata)?;
-    let here = folder.canonicalize().map_err(CargoError::Start)?;
-    let metadata = serde_json::from_slice(&answer).ok();
-    let targets = metadata.and_then(|metadata| Target::all_of(&metadata, &here));
-    choose(&targets.ok_or(CargoError::Answer { step: "metadata" })?, selection)
 }
 
 fn cargo(step: &str) -> Command {
@@ -290,10 +237,14 @@ fn cargo(step: &str) -> Command {
     command
 }
 
-/// Runs `command`, whose errors go to standard error, and answers what it printed.
+fn not_started(step: &'static str) -> impl Fn(std::io::Error) -> CargoError {
+    move |source| CargoError::Start { step, source }
+}
+
+/// Runs `command`, whose errors go to standard error, and returns its output.
 fn succeeded(step: &'static str, command: &mut Command) -> Result<Vec<u8>, CargoError> {
     command.stdin(Stdio::null()).stderr(Stdio::inherit());
-    let output = command.output().map_err(CargoError::Start)?;
+    let output = command.output().map_err(not_started(step))?;
     let code = output.status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(101);
     if output.status.success() { Ok(output.stdout) } else { Err(CargoError::Failed { step, code }) }
 }

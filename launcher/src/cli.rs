@@ -1,11 +1,11 @@
-//! The command line: what `mpjrun` was asked for. `cargo mpj run` shares its options.
+//! Parses the command line of `mpjrun`, whose options `cargo mpj run` shares.
 //!
 //! ```text
-//!  words ── sections      one per program: cut at `:`, or the lines of --configfile
+//!  words ── sections      cut at `:`, or the lines of --configfile: one section for each program
 //!             │
-//!           spelling      as clap reads it
+//!           spelling      rewritten for clap
 //!             │
-//!           clap ── options, values, hosts      what is legal
+//!           clap ── options, values, hosts      checked
 //!             │
 //!           Request
 //! ```
@@ -39,16 +39,16 @@ pub(crate) use spelling::{Separated, separate};
 use crate::cli::info::Asked;
 use crate::job::JobSpec;
 
-/// What `mpjrun` was asked for.
+/// What `mpjrun` is asked to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Request {
-    /// To run a job.
+    /// Run a job.
     Run(JobSpec),
-    /// To say what this job would start.
+    /// Print the commands of a job without starting it.
     DryRun(JobSpec),
-    /// To say what would be in force.
+    /// Print the settings in force.
     Info(Asked),
-    /// To print this script, which completes command lines in a shell.
+    /// Print this script, which completes command lines in a shell.
     Completions(String),
 }
 
@@ -64,7 +64,7 @@ struct Mpjrun {
     /// Read the programs of the job from a file: options, PROGRAM and ARGS of one on each line
     #[arg(long, value_name = "F")]
     configfile: Option<PathBuf>,
-    /// Run nothing; print every setting and where it is from, the adapter, and how messages travel
+    /// Run nothing; print every setting and its origin, the adapter, and how messages of each size travel
     #[arg(long, conflicts_with_all = ["command", "configfile"])]
     info: bool,
     /// Print a script that completes the options of mpjrun in this shell
@@ -74,7 +74,7 @@ struct Mpjrun {
     #[arg(value_names = ["PROGRAM", "ARGS"], num_args = 1.., trailing_var_arg = true)]
     #[arg(required_unless_present_any = ["info", "completions", "configfile"])]
     command: Vec<OsString>,
-    // Last, since their headings would count for what follows.
+    // Last, since clap puts options that follow under the same headings.
     #[command(flatten)]
     options: JobOptions,
 }
@@ -102,7 +102,7 @@ pub fn parse_mpjrun(
     let parsed = first_section(sections[0].clone())?;
     match parsed {
         Mpjrun { command, configfile: None, .. } if command.is_empty() && sections.len() > 1 => {
-            Err(refused("no program stands before the first `:`".to_owned()))
+            Err(refused("there is no program before the first `:`".to_owned()))
         }
         Mpjrun { completions: Some(shell), .. } => Ok(Request::Completions(script(shell))),
         Mpjrun { info: true, options, .. } => Ok(Request::Info(options.asked().map_err(refused)?)),
@@ -123,7 +123,7 @@ pub fn parse_mpjrun(
     }
 }
 
-/// Parses options of `mpjrun`, one program and its arguments, in which a `:` is a word like any other.
+/// Parses options of `mpjrun`, one program and its arguments. A `:` has no special meaning.
 ///
 /// # Errors
 /// clap's error.
@@ -154,7 +154,7 @@ fn configured(file: &Path, options: &[OsString]) -> Result<Request, clap::Error>
     job(parsed, further)
 }
 
-/// The error, with the line in front of it that it is about.
+/// Adds the line of the file to an error.
 fn located(error: clap::Error, file: &Path, line: usize) -> clap::Error {
     if !error.use_stderr() {
         return error;
@@ -164,7 +164,7 @@ fn located(error: clap::Error, file: &Path, line: usize) -> clap::Error {
     clap::Error::raw(error.kind(), format!("--configfile {}: line {line}: {text}", file.display()))
 }
 
-/// The job of the first program, and of those that follow it.
+/// The job of the first program and the further ones.
 fn job(
     first: Mpjrun,
     further: impl Iterator<Item = Result<Further, clap::Error>>,
@@ -185,7 +185,7 @@ fn first_section(section: Section) -> Result<Mpjrun, clap::Error> {
     Mpjrun::try_parse_from(named(words)).map_err(|error| with_tip(error, TIP))
 }
 
-/// A program behind the first one. `place` is where the options of the whole job belong.
+/// Parses a program behind the first one. `place` is where the options of the whole job belong.
 fn further_section(section: &Section, place: &str) -> Result<Further, clap::Error> {
     let all = built(Mpjrun::command());
     let words = respelt(&all, section.iter().cloned()).map_err(refused)?;
@@ -193,12 +193,11 @@ fn further_section(section: &Section, place: &str) -> Result<Further, clap::Erro
     Further::try_parse_from(named(words)).map_err(|error| with_tip(error, &[tip, place].concat()))
 }
 
-/// The tip about an option that nobody knows.
+/// The tip about an unknown option.
 pub(crate) const TIP: &str =
     "--help lists all options, with those of other launchers that are taken";
 
-/// clap's error about an unknown option, with the one tip that helps: clap's own would pass it on as the
-/// name of a program.
+/// Replaces clap's tip about an unknown option, which would be to pass it as the name of a program.
 pub(crate) fn with_tip(mut error: clap::Error, tip: &str) -> clap::Error {
     if error.kind() == ErrorKind::UnknownArgument {
         let tip = ContextValue::StyledStrs(vec![StyledStr::from(tip.to_owned())]);
@@ -207,12 +206,12 @@ pub(crate) fn with_tip(mut error: clap::Error, tip: &str) -> clap::Error {
     error
 }
 
-/// The words with the name in front of them that clap expects.
+/// Puts the name that clap expects before the words.
 fn named(words: Vec<OsString>) -> impl Iterator<Item = OsString> {
     std::iter::once("mpjrun".into()).chain(words)
 }
 
-/// The command with everything that clap adds to it by itself.
+/// The command with the options that clap adds.
 pub(crate) fn built(mut command: Command) -> Command {
     command.build();
     command

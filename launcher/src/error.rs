@@ -1,4 +1,4 @@
-//! Why a job could not be started, with the exit code that says so.
+//! Errors before a job runs, and their exit codes.
 
 use std::io;
 use std::path::PathBuf;
@@ -8,74 +8,74 @@ use transport_lapi::config::ConfigError;
 
 use crate::host::tuning_file::TuningFileError;
 
-/// Why no rank was started, or not all of them.
+/// Why the ranks were not started, or not all of them.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LaunchError {
     /// There is no such program.
     #[error("program not found: {}{hint}", program.display())]
     NotFound {
-        /// As it was asked for.
+        /// The program as the user named it.
         program: PathBuf,
-        /// What is wrong with it, or may have been meant; empty, or continues the sentence.
+        /// Continues the sentence with a likely remedy; may be empty.
         hint: String,
     },
     /// The program is there but cannot be run.
     #[error("cannot execute {}: {reason}", program.display())]
     NotExecutable {
-        /// As it was asked for.
+        /// The program as the user named it.
         program: PathBuf,
-        /// What is wrong with it.
+        /// Why not.
         reason: String,
     },
-    /// The folder for the ranks to start in is not usable.
+    /// The ranks cannot start in the folder of `--wdir`.
     #[error("--wdir {}: {reason}", path.display())]
     WorkingFolder {
         /// The folder.
         path: PathBuf,
-        /// What is wrong with it.
+        /// Why not.
         reason: String,
     },
-    /// A file for the output of a rank, or its folder, could not be made.
+    /// A file of `--output dir=`, or its folder, cannot be created.
     #[error("--output dir: cannot make {}: {source}", path.display())]
     OutputFile {
         /// The file or folder.
         path: PathBuf,
-        /// What the system answered.
+        /// The error of the system.
         source: io::Error,
     },
-    /// The rank that is to get the standard input is not in the job.
+    /// `--stdin` names a rank that the job does not have.
     #[error("--stdin {asked}: this job has ranks 0 to {}; or ask for none", ranks - 1)]
     NoSuchReader {
-        /// Which rank was asked for.
+        /// The rank.
         asked: usize,
-        /// How many there are.
+        /// The number of ranks.
         ranks: usize,
     },
-    /// `-x NAME` without a value, and the launcher's own environment has none to pass on.
+    /// `-x NAME` without a value names a variable that the launcher's environment does not have.
     #[error("-x {name}: not set in the environment of mpjrun; give a value: -x {name}=VALUE")]
     UnsetVariable {
         /// The variable.
         name: String,
     },
-    /// A setting in the environment is not legal: every rank would refuse it.
+    /// The environment has a setting that is not legal; every rank would refuse it.
     #[error(transparent)]
     Setting(#[from] ConfigError),
-    /// The file of tuned values is not usable.
+    /// The file of tuned values cannot be used.
     #[error(transparent)]
     Tuning(#[from] TuningFileError),
-    /// The job segment could not be made.
+    /// The job segment cannot be created.
     #[error(transparent)]
     Segment(#[from] AdapterError),
-    /// The system refused something the launcher needs.
+    /// A system call of the launcher failed.
     #[error("cannot {action}: {source}{}", AdapterError::remedy(source))]
     System {
-        /// What was being done.
+        /// What the launcher tried to do.
         action: &'static str,
-        /// What the system answered.
+        /// The error of the system.
         source: io::Error,
     },
-    /// A rank could not be started; those before it have been ended.
+    /// A rank cannot be started; those before it have been ended.
     #[error(
         "cannot start rank {rank}: {source}; check the limits on processes and open files \
              (ulimit -u, ulimit -n), or ask for fewer ranks"
@@ -83,14 +83,14 @@ pub enum LaunchError {
     Spawn {
         /// The rank.
         rank: usize,
-        /// What the system answered.
+        /// The error of the system.
         source: io::Error,
     },
 }
 
 impl LaunchError {
-    /// The exit code for this: 127 not found, 126 not executable, 2 wrong usage, 125 the launcher's
-    /// own failure, as `env` and `timeout` have them.
+    /// Returns the exit code, as `env` and `timeout` have it: 127 for a program that is not found, 126 for one that
+    /// cannot be executed, 2 for wrong usage, 125 for a failure of the launcher itself.
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::NotFound { .. } => 127,

@@ -1,14 +1,14 @@
-//! What happens on the host of the ranks: their processes, the processors that they run on, and what they leave
-//! behind. It knows of one host; an agent on another one would own the same.
+//! The host that the ranks run on: their processes, their processors, and the clean-up behind them. There is one
+//! host.
 //!
 //! ```text
-//!  spawn           one process per rank, each leading its own process group; checks everything before
-//!  binding         which processors each rank may run on
-//!  rank            the descriptors of one rank
-//!  stragglers      what ranks started and what left their groups
-//!  process_table   whose child a process is, as the kernel tells
-//!  machine         which machine this is
-//!  tuning_file     the values tuned to it
+//!  spawn           checks a job, and starts one process per rank, each leading its own process group
+//!  binding         the processors that each rank may run on
+//!  rank            the process and the descriptors of one rank
+//!  stragglers      processes that left their rank's group
+//!  process_table   parents, children, groups and threads of processes
+//!  machine         the machine that tuned values belong to
+//!  tuning_file     the file of tuned values
 //! ```
 
 pub(crate) mod binding;

@@ -1,5 +1,4 @@
-//! The streams: whole lines from the ranks to the launcher's own streams, and the launcher's input for the rank
-//! that gets it.
+//! The streams of ranks: their output, in whole lines, and the standard input.
 
 pub(crate) mod output;
 pub(crate) mod stdin;

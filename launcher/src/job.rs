@@ -1,17 +1,15 @@
-//! Runs a job: one thread, one poll loop over process descriptors, output pipes, control lines,
-//! signals and deadlines. Called by the two programs.
+//! Runs a job in one thread: a poll loop over processes, output pipes, control lines, signals and deadlines.
+//! Called by `mpjrun`, `cargo-mpj` and [`crate::testing`].
 //!
-//! - J1: nothing in the loop blocks but poll: pipes, sockets and the launcher's own streams are
-//!   written by calls that do not wait, and read when there is something (O3, IN1). Files are written as
-//!   they come: no file keeps its writer waiting for a reader.
-//! - J2: the verdict is passed once. Then every group gets SIGTERM, and SIGKILL when the grace is
-//!   over; whatever a rank does after that no longer counts. With `--on-failure keep`, a failure is a
-//!   verdict only when all ranks have ended.
+//! - J1: only poll blocks. Pipes, sockets and the launcher's own streams are read when poll says so and written by
+//!   calls that do not wait (O3, IN1). Regular files are written directly: they never wait for a reader.
+//! - J2: the verdict is passed once. Then every group gets SIGTERM, and SIGKILL after a grace; what ranks do after
+//!   the verdict does not count. With `--on-failure keep` a failure becomes the verdict when all ranks have ended.
 //! - J3: the report comes last, behind all output of the ranks.
-//! - J4: the ranks end with the thread that runs the job, even if that is killed. So do ranks behind a
-//!   wrapper script. What else a rank started ends with its group, of which a process of its own takes care
-//!   if the launcher is killed; that one ends before the ranks are reaped (K1 of `host/rank.rs`). What left the
-//!   group ends with the job (ST3 of `host/stragglers.rs`).
+//! - J4: ranks end with the thread that runs the job, even if that is killed. Processes that a rank started end
+//!   with the rank's group; if the launcher is killed, the guard ends the groups. The guard ends before the ranks
+//!   are reaped (K1 of `host/rank.rs`). Processes that left their group end with the job (ST3 of
+//!   `host/stragglers.rs`).
 
 pub(crate) mod exits;
 mod flush;
@@ -52,26 +50,27 @@ pub use spec::{App, Export, JobSpec, OnFailure, Vigilance};
 const GRACE_AFTER_FAILURE: Duration = Duration::from_millis(200);
 /// From SIGTERM to SIGKILL when the launcher itself was asked to end.
 const GRACE_AFTER_SIGNAL: Duration = Duration::from_secs(2);
-/// How long ranks at their end have before that, to tell why they are there.
+/// How long ranks that wait at their end have before SIGTERM, to report their own errors (JU2).
 const FAREWELL_AFTER_SIGNAL: Duration = Duration::from_millis(500);
-/// Signals that end the job and come closer together than this are one request: `timeout` sends one to its child
-/// and one to its group, and nobody asks twice so soon.
+/// Ending signals that come closer together than this are one request: `timeout` signals its child and then its
+/// group, and no user asks twice so soon.
 const ONE_REQUEST: Duration = Duration::from_millis(100);
-/// Messages of one rank that are taken at once.
+/// Control messages taken from one rank in a turn.
 const MESSAGES_PER_TURN: usize = 64;
-/// How many times as many are taken of a rank that has ended; a line holds fewer.
+/// How many times as many are taken from a rank that has ended; a control line holds fewer.
 const TURNS_AT_THE_END: usize = 64;
-/// From SIGKILL to giving up on a process that the kernel cannot end.
+/// From SIGKILL until a process counts as one that the kernel cannot end.
 pub(crate) const GIVE_UP: Duration = Duration::from_secs(2);
 
-/// A launcher that wakes up this late was stopped, as was its machine, if not its ranks.
+/// A launcher that wakes up this late was stopped, or its machine was.
 const STANDSTILL: Duration = Duration::from_secs(1);
 
 /// Signals that ask the launcher to end the job.
 const ENDING: &[Signal] = &[Signal::INT, Signal::TERM, Signal::HUP];
-/// Signals that are for the ranks.
+/// Signals that are passed on to the ranks.
 const FORWARDED: &[Signal] = &[Signal::USR1, Signal::USR2, Signal::CONT];
-/// Signals with a meaning of their own, beside QUIT, which asks for a report. Of XFSZ, a file that grows too large, the write tells as well.
+/// Signals with a meaning of their own, beside QUIT, which asks for a report. XFSZ is blocked because the failed
+/// write reports the file that grew too large.
 const OTHERS: &[Signal] = &[Signal::TSTP, Signal::XFSZ];
 
 /// How a job ended.
@@ -79,18 +78,18 @@ const OTHERS: &[Signal] = &[Signal::TSTP, Signal::XFSZ];
 pub struct Outcome {
     /// The launcher's exit code.
     pub code: u8,
-    /// What the rank that failed first did, in a sentence; `None` where no rank's failure ended the job.
+    /// Why the job failed, in a sentence; `None` if the exit code says it all.
     pub cause: Option<String>,
 }
 
-/// Runs `spec` to its end, and says how it ended. The calling thread must live until then (J4); its signal mask
-/// is used and restored.
+/// Runs the job `spec` to its end and returns how it ended. The calling thread must live until then (J4); its
+/// signal mask is changed and restored.
 ///
 /// # Errors
-/// [`LaunchError`] if not all ranks could be started, or if polling fails; no rank is left then.
+/// [`LaunchError`] if a rank cannot be started or polling fails; no rank is left then.
 pub fn run(spec: &JobSpec) -> Result<Outcome, LaunchError> {
     let prepared = spawn::check(spec)?;
-    // Many files may be opened, and none while signals do not end the launcher.
+    // Files are opened before signals are blocked, so that a signal ends an open that hangs.
     let limit = DescriptorLimit::raise();
     let deliveries = spec.output.deliveries(spec.ranks())?;
     keep_children_waitable();
@@ -108,11 +107,11 @@ pub fn run(spec: &JobSpec) -> Result<Outcome, LaunchError> {
     let guard = Guard::over(&groups);
     if let Err(refused) = &guard {
         printer.say(&format!(
-            "mpjrun: no guard ends what the ranks have started if mpjrun is killed: {refused}\n"
+            "mpjrun: cannot start the guard, so processes that ranks started may stay if mpjrun is killed: {refused}\n"
         ));
     }
     let guard = guard.ok();
-    stragglers.know(&groups, guard.as_ref().map(Guard::process));
+    stragglers.spare(&groups, guard.as_ref().map(Guard::process));
     let pids: Vec<u32> = ranks.iter().map(Rank::pid).collect();
     let oversight = Oversight::new(&segment, &spec.vigilance, pids.clone())?;
     for line in prepared.lines(&pids) {
@@ -128,7 +127,7 @@ pub fn run(spec: &JobSpec) -> Result<Outcome, LaunchError> {
         signals,
         oversight,
         on_failure: spec.on_failure,
-        tells_stats: spec.stats,
+        prints_stats: spec.stats,
         timeout: spec.timeout.map(|limit| (limit, Instant::now() + limit)),
         phase: Phase::Running,
         verdict: None,
@@ -139,11 +138,11 @@ pub fn run(spec: &JobSpec) -> Result<Outcome, LaunchError> {
         .map_err(|errno| LaunchError::System { action: "wait for events", source: errno.into() })
 }
 
-/// Where the job is on its way to its end.
+/// How far the job is on its way to its end.
 #[derive(Debug, Clone, Copy)]
 enum Phase {
     Running,
-    /// The job is to be stopped for this reason, once ranks that waited at their end have told theirs.
+    /// Ranks that waited at their end were let go; the job is stopped when they have reported their errors (JU2).
     Dismissing {
         until: Instant,
         verdict: Verdict,
@@ -158,12 +157,12 @@ enum Phase {
     },
 }
 
-/// What a descriptor of the poll set stands for.
+/// What a ready descriptor means.
 #[derive(Debug, Clone, Copy)]
 enum Event {
     Signal,
     Exit(usize),
-    /// The program of a rank that a script started has ended.
+    /// The program that a rank's script started has ended.
     Program(usize),
     Control(usize),
     Output(usize, Stream),
@@ -171,10 +170,10 @@ enum Event {
     Input,
 }
 
-/// A descriptor to wait for, and what for.
+/// A descriptor of the poll set.
 type Interesting<'a> = (Event, BorrowedFd<'a>, PollFlags);
 
-/// Waits for descriptors of `set` until `deadline`, and answers which are ready.
+/// Waits for descriptors of `set` until `deadline`, and returns the events of those that are ready.
 fn events(set: &[Interesting<'_>], deadline: Option<Instant>) -> Result<Vec<Event>, Errno> {
     let mut entries: Vec<PollFd<'_>> =
         set.iter().map(|(_, fd, flags)| PollFd::from_borrowed_fd(*fd, *flags)).collect();
@@ -192,7 +191,7 @@ fn events(set: &[Interesting<'_>], deadline: Option<Instant>) -> Result<Vec<Even
 
 struct Job {
     ledger: Ledger,
-    /// Dropped before the ranks are reaped (J4). None where the system has no process left for it.
+    /// Dropped before the ranks are reaped (J4). `None` if the system refused to fork it.
     guard: Option<Guard>,
     ranks: Vec<Rank>,
     stragglers: Stragglers,
@@ -201,14 +200,14 @@ struct Job {
     signals: Signals,
     oversight: Oversight,
     on_failure: OnFailure,
-    tells_stats: bool,
+    prints_stats: bool,
     timeout: Option<(Duration, Instant)>,
     phase: Phase,
-    /// With the time at which it was passed, on the ranks' clock.
+    /// With the time at which it was passed, in nanoseconds of the monotonic clock.
     verdict: Option<(Verdict, u64)>,
-    /// When a signal last asked to end the job.
+    /// When an ending signal came last.
     interrupted: Option<Instant>,
-    /// The ranks before they were stopped.
+    /// The state of the ranks before they were stopped.
     snapshot: Option<Snapshot>,
 }
 
@@ -224,12 +223,12 @@ impl Job {
             self.printer.say(&format!("mpjrun: ended daemons that ranks had started: {daemons}\n"));
         }
         self.judge_at_end();
-        if self.tells_stats {
+        if self.prints_stats {
             self.printer.say(&report::stats(&self.ledger));
         }
         self.flush()?;
         drop(self.guard);
-        // A process that even SIGKILL does not end would hold its drop for ever.
+        // Dropping a rank waits for its process, which even SIGKILL may not end.
         self.ranks.into_iter().filter(|rank| !rank.is_gone()).for_each(std::mem::forget);
         let verdict = self.verdict.map(|(verdict, _)| verdict);
         let code = verdict.map_or(0, Verdict::exit_code);
@@ -242,7 +241,7 @@ impl Job {
     /// Waits for events, and handles them.
     fn turn(&mut self) -> Result<(), Errno> {
         let mut events = self.wait()?;
-        // What a rank said and printed comes before its end.
+        // A rank's messages and output come before its end.
         events.sort_by_key(|event| matches!(event, Event::Exit(_)));
         for event in events {
             self.handle(event);
@@ -257,7 +256,7 @@ impl Job {
         Ok(())
     }
 
-    /// The descriptors to wait for while there is something to write, with what they stand for.
+    /// The descriptors to wait for while output is written.
     fn writing_interests(&self) -> Vec<Interesting<'_>> {
         let signals = (Event::Signal, self.signals.as_fd(), PollFlags::IN);
         let streams = self.printer.wanting();
@@ -266,7 +265,7 @@ impl Job {
         std::iter::once(signals).chain(streams).collect()
     }
 
-    /// Every descriptor to wait for.
+    /// The descriptors to wait for while ranks run.
     fn interests(&self) -> Vec<Interesting<'_>> {
         let mut set = self.writing_interests();
         for (index, rank) in self.ranks.iter().enumerate().filter(|(_, rank)| !rank.is_gone()) {
@@ -306,7 +305,7 @@ impl Job {
         let decision = certain.map(|at| Instant::now() + Duration::from_nanos(at - now));
         let phase = match self.phase {
             Phase::Running => None,
-            // What is open is waited for, whenever the time is over.
+            // An open decision is waited for even after that time.
             Phase::Dismissing { until, .. } => Some(decision.map_or(until, |at| until.max(at))),
             Phase::Stopping { kill_at } => Some(kill_at),
             Phase::Killing { give_up_at } => Some(give_up_at),
@@ -332,7 +331,7 @@ impl Job {
             Event::Control(rank) => drop(self.take_messages(rank)),
             Event::Output(rank, stream) => self.ranks[rank].read(stream, &mut self.printer),
             Event::Printable(stream) => self.printer.write(stream),
-            // Dropping the forwarding gives the rank the end of its input.
+            // Dropping the forwarding closes the rank's input.
             Event::Input => drop(self.input.take_if(|input| !input.forward())),
         }
     }
@@ -349,7 +348,7 @@ impl Job {
         }
     }
 
-    /// Ends the job: the first time with a grace, then at once.
+    /// Ends the job for a signal: with a grace the first time, then at once.
     fn interrupt(&mut self, signal: Signal) {
         let now = Instant::now();
         let last = self.interrupted.replace(now);
@@ -370,7 +369,7 @@ impl Job {
         }
     }
 
-    /// Stops the ranks and the launcher itself, until a shell continues it.
+    /// Stops the ranks and the launcher itself until a shell continues them.
     fn suspend(&mut self) {
         if !suspend::has_watcher() {
             return self.printer.say("mpjrun: not suspended, since no shell could continue it\n");
@@ -381,7 +380,7 @@ impl Job {
         self.resumed(pause);
     }
 
-    /// Shifts what is measured in time of the job: a `pause` is none.
+    /// Moves all deadlines by a `pause` of the job.
     fn resumed(&mut self, pause: Duration) {
         self.oversight.resumed();
         if let Some((_, at)) = &mut self.timeout {
@@ -411,8 +410,8 @@ impl Job {
         self.oversight.ended(rank);
     }
 
-    /// Takes all that a rank has said before it ended, which its line holds: a script, or another process
-    /// that has the line, may say more.
+    /// Takes all messages that a rank sent before it ended. The number is limited, since other processes that have
+    /// the line may go on sending.
     fn take_last_messages(&mut self, rank: usize) {
         for _ in 0..TURNS_AT_THE_END {
             if !self.take_messages(rank) {
@@ -421,8 +420,8 @@ impl Job {
         }
     }
 
-    /// Takes what has come over a rank's line, and not more than it may have to say at once: one that
-    /// floods its line does not keep the others waiting. Answers whether there may be more.
+    /// Takes messages from a rank's line, not more than [`MESSAGES_PER_TURN`]: one that floods its line does not
+    /// delay the others. Returns whether there may be more.
     fn take_messages(&mut self, rank: usize) -> bool {
         for _ in 0..MESSAGES_PER_TURN {
             let damage = match self.ranks[rank].next_message() {
@@ -432,7 +431,7 @@ impl Job {
                     return false;
                 }
                 Ok(Incoming::Message(message)) if message.task() as usize == rank => {
-                    self.heed(rank, &message);
+                    self.act_on(rank, &message);
                     self.ledger.note(rank, message, monotonic_nanos());
                     continue;
                 }
@@ -443,15 +442,15 @@ impl Job {
             };
             if self.ranks[rank].is_first_damage() {
                 self.printer.say(&format!(
-                    "mpjrun: ignoring what rank {rank} says, now and wherever it is damaged: {damage}\n"
+                    "mpjrun: ignoring a damaged control message of rank {rank}, and further damaged ones: {damage}\n"
                 ));
             }
         }
         true
     }
 
-    /// What follows from a message for others than the ledger.
-    fn heed(&mut self, rank: usize, message: &ControlMessage) {
+    /// Does what a message asks for, beside its entry in the ledger.
+    fn act_on(&mut self, rank: usize, message: &ControlMessage) {
         match message {
             ControlMessage::Queues { .. } => self.oversight.answered(rank),
             ControlMessage::Joined { pid, .. } => {
@@ -482,7 +481,7 @@ impl Job {
         };
         let afresh = matches!(verdict, Verdict::Failed(_));
         let snapshot = self.snapshot.get_or_insert_with(|| self.oversight.snapshot(afresh));
-        // A rank that was let go is told of as it was before.
+        // A rank that was let go is reported as it was before.
         let is_before = matches!(self.phase, Phase::Dismissing { .. });
         self.verdict = Some((verdict, if is_before { snapshot.at } else { monotonic_nanos() }));
         self.phase = Phase::Stopping { kill_at: Instant::now() + grace };

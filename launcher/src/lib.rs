@@ -1,19 +1,19 @@
-//! Starts the ranks of a job on this host, forwards their output, says which one failed and why,
-//! and leaves nothing behind.
+//! Starts the ranks of a job on this host, forwards their output, reports which rank failed and why, and leaves
+//! nothing behind.
 //!
-//! Two programs use it: `mpjrun` and `cargo-mpj`, which builds first and then runs the job in its own
-//! process. Nothing listens: a job is one sealed memory file and one socket pair per rank, both
-//! inherited by descriptor, as `transport_lapi::bootstrap` lays down.
+//! `mpjrun` and `cargo-mpj` are its programs; `#[mpj::test]` uses it through [`testing`]. No process listens on a
+//! port: a job has one sealed memory file and one socket pair per rank, which ranks inherit as descriptors
+//! (`transport_lapi::bootstrap`).
 //!
 //! ```text
-//!  cli          words to a job; what is printed where no job runs
-//!  cargo        cargo as a runner, and as what is run
+//!  cli          parses command lines; --help, --info, --dry-run
+//!  cargo        cargo mpj; mpjrun as cargo's runner
 //!   │
-//!  job          what a job is, the poll loop that runs it, when and why it ends, who failed first
+//!  job          the description of a job, the poll loop that runs it, which rank failed first
 //!   ├── host    processes, processors, clean-up
 //!   ├── io      output and input
 //!   ├── hang    deadlock, stall, standstill
-//!   └── report  failures and hangs in words; pure
+//!   └── report  the texts about failures and hangs; pure
 //!
 //!  testing      runs a test of several ranks, for `#[mpj::test]`
 //! ```
@@ -30,21 +30,27 @@ pub mod job;
 mod report;
 pub mod testing;
 
+use std::process::ExitCode;
+
 pub use error::LaunchError;
 pub use host::{machine, tuning_file};
 
-/// Does what `mpjrun` was asked for, and answers its exit code.
-///
-/// # Errors
-/// [`LaunchError`] if no job was started, or not all of it.
-pub fn carry_out(request: cli::Request) -> Result<u8, LaunchError> {
-    match request {
+/// Does what `mpjrun` was asked for, and returns its exit code. An error goes to standard error.
+pub fn carry_out(request: cli::Request) -> ExitCode {
+    let answer = match request {
         cli::Request::Run(spec) if cargo::listing::is_listing(&spec) => {
             Err(cargo::listing::become_program(&spec))
         }
         cli::Request::Run(spec) => job::run(&spec).map(|outcome| outcome.code),
-        cli::Request::DryRun(spec) => cli::dry_run::tell(&spec),
-        cli::Request::Info(asked) => cli::answer::tell(&cli::info::text(&asked)?),
-        cli::Request::Completions(script) => cli::answer::tell(&script),
-    }
+        cli::Request::DryRun(spec) => cli::dry_run::print(&spec),
+        cli::Request::Info(asked) => {
+            cli::info::text(&asked).and_then(|text| cli::answer::print(&text))
+        }
+        cli::Request::Completions(script) => cli::answer::print(&script),
+    };
+    let code = answer.unwrap_or_else(|error| {
+        cli::answer::complain(format_args!("mpjrun: {error}"));
+        error.exit_code()
+    });
+    ExitCode::from(code)
 }

@@ -1,14 +1,14 @@
-//! What a job's user is told when it fails, hangs or is asked about. Pure: times and what was read of
-//! the ranks are arguments.
+//! The texts about jobs that fail, hang, or are asked for their state. Pure: times and the state of the ranks are
+//! arguments.
 //!
-//! [`of_verdict`] is the one block at the end of a job that did not end well, [`on_request`] the answer
-//! to SIGQUIT; [`on_standstill`] is a note on a job that goes on.
+//! [`of_verdict`] is the report at the end of a job that did not succeed, [`on_request`] the answer to SIGQUIT, and
+//! [`on_standstill`] a note about a job that goes on.
 //!
 //! ```text
 //!  exits: Ledger ──────┐                    ┌── cause      the headline: who, how, when
-//!                      ├── standing ────────┼── table      who is blocked in what, aligned
+//!                      ├── standing ────────┼── table      who is blocked in what, in columns
 //!  segment: Snapshot ──┘   one per rank     ├── waits      the cycle, or the chain and its end
-//!                                           ├── gatherings who has not come to a barrier
+//!                                           ├── gatherings who has not come to a collective call
 //!                                           ├── unjudged   why it was not found to be a deadlock
 //!                                           ├── misses     messages that nearly match
 //!                                           └── queues     both queues of each rank
@@ -16,10 +16,10 @@
 //!
 //! [`stats`] is the table of `--stats`.
 //!
-//! - RE1: everything read from the segment or told by a rank is a claim. Ranks and lengths in it index
-//!   nothing before they were compared; sums and differences saturate.
-//! - RE2: whatever is claimed, each part of a report has a limit of lines, each list in a line one of entries,
-//!   and each text one of bytes: what is left out is counted.
+//! - RE1: nothing that is read from the segment or sent by a rank is trusted. Ranks and lengths are compared before
+//!   they are used as an index; sums and differences saturate.
+//! - RE2: each part of a report has a limit of lines, each list a limit of entries, and each text a limit of bytes.
+//!   What is left out is counted.
 
 mod cause;
 mod columns;
@@ -45,11 +45,11 @@ pub(crate) use snapshot::{Activity, Seen, Snapshot};
 use standing::Standing;
 pub(crate) use stats::text as stats;
 
-/// Every line but the first of a report begins with this.
+/// The start of every line of a report but the first.
 const INDENT: &str = "mpjrun:   ";
 
-/// The report on a job that `verdict` ended, whose ranks were stopped at `stopped_at` and were seen as
-/// in `snapshot` before that. Empty if there is nobody to read it.
+/// The report on a job that `verdict` ended. Its ranks were stopped at `stopped_at`; `snapshot` is their state before.
+/// Empty if nobody can read it.
 pub(crate) fn of_verdict(
     ledger: &Ledger,
     verdict: Verdict,
@@ -62,13 +62,13 @@ pub(crate) fn of_verdict(
         Verdict::Output(Broken::Closed) => return String::new(),
         Verdict::Output(_) => String::new(),
         Verdict::Failed(failure) => {
-            // The headline is about it.
+            // The headline is about this rank.
             let said = cause::complaints_of(&ledger.records()[failure.rank]);
             if matches!(failure.fault, Fault::Deserted | Fault::Unwinding) {
-                // Its other threads are in the hang.
+                // Other threads of the rank take part in the hang.
                 said + &states(ledger, snapshot, &standings) + &findings(&standings, "")
             } else {
-                standings[failure.rank].is_told = false;
+                standings[failure.rank].is_listed = false;
                 standings.iter_mut().for_each(Standing::forget_errors);
                 said + &states(ledger, snapshot, &standings)
             }
@@ -79,13 +79,13 @@ pub(crate) fn of_verdict(
     headline + &what_follows
 }
 
-/// Why a rank has failed, and what it said of it.
+/// Why a rank has failed, and its complaints.
 pub(crate) fn cause(ledger: &Ledger, failure: Failure) -> String {
     let headline = cause::headline(ledger, Verdict::Failed(failure));
     headline + &cause::complaints_of(&ledger.records()[failure.rank])
 }
 
-/// The state of a job that goes on, for who asked for it by a signal.
+/// The state of a job that goes on, for SIGQUIT.
 pub(crate) fn on_request(ledger: &Ledger, snapshot: &Snapshot) -> String {
     let standings = standing::told(ledger, snapshot, None);
     let after = words::seconds_between(ledger.start(), snapshot.at);
@@ -93,7 +93,7 @@ pub(crate) fn on_request(ledger: &Ledger, snapshot: &Snapshot) -> String {
     headline + &unjudged(ledger, snapshot, &standings)
 }
 
-/// The state of a job that goes on, of which nothing has moved for so long. `launcher` is the process of mpjrun.
+/// The state of a job that goes on, after a time without progress. `launcher` is the process of mpjrun.
 pub(crate) fn on_standstill(
     ledger: &Ledger,
     snapshot: &Snapshot,
@@ -114,19 +114,18 @@ fn states(ledger: &Ledger, snapshot: &Snapshot, standings: &[Standing]) -> Strin
     table::text(standings, ledger.start(), snapshot.at)
 }
 
-/// All that is known of a job that was not found to be in deadlock.
+/// The state of a job that was not found to be in deadlock.
 fn unjudged(ledger: &Ledger, snapshot: &Snapshot, standings: &[Standing]) -> String {
     hang(ledger, snapshot, standings, &unjudged::text(standings, snapshot))
 }
 
-/// All that is known of a job of which no rank is known to have failed. What ranks have said comes first: a
-/// panic is likely the cause.
+/// The state of a job without a failed rank. Complaints come first: a panic is likely the cause.
 fn hang(ledger: &Ledger, snapshot: &Snapshot, standings: &[Standing], unjudged: &str) -> String {
     let findings = findings(standings, unjudged);
     [cause::complaints(ledger), states(ledger, snapshot, standings), findings].concat()
 }
 
-/// Why a job hangs, as far as that can be seen, and why it was not judged to.
+/// Why a job may hang, and why it was not found to be in deadlock.
 fn findings(standings: &[Standing], unjudged: &str) -> String {
     let (misses, queues) = (misses::text(standings), queues::text(standings));
     [&waits::text(standings), unjudged, &misses, &queues].concat()

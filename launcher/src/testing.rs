@@ -1,7 +1,7 @@
-//! Tests of several ranks: `#[mpj::test]` expands to a call of [`run`].
+//! Runs tests of several ranks: `#[mpj::test]` expands to a call of [`run`].
 //!
-//! One test is run by processes of three kinds, all of one test executable, which tell by the
-//! environment what they are:
+//! A test has processes of three kinds, all of the same test executable. The environment tells each of them which kind
+//! it is:
 //!
 //! ```text
 //!  test       libtest calls the test function; watch: starts ──┐      prints, passes or panics
@@ -9,13 +9,13 @@
 //!  rank       the executable again, for this test alone:                                 └─ the body
 //! ```
 //!
-//! - TL1: the job has a process of its own, which libtest's threads and other tests have no part in: it
-//!   owns its signals and its streams, as `mpjrun` does.
-//! - TL2: the launcher ends with the thread that runs the test, and the ranks with the launcher, so that
-//!   nothing is left of a test that is killed.
-//! - TL3: launcher and ranks end inside the test function, with the codes that a program would end
-//!   with. What libtest has to say before is cut off by the transcript.
-//! - TL4: nothing is taken for success but a launcher that said it had started and ended with code 0.
+//! - TL1: the launcher is a process of its own, apart from libtest's threads and other tests: it owns its signals and
+//!   streams, as `mpjrun` does.
+//! - TL2: the launcher ends with the thread that runs the test, and the ranks end with the launcher, so a killed test
+//!   leaves no process behind.
+//! - TL3: launcher and ranks exit inside the test function, with the exit code of a program. The transcript cuts off
+//!   the lines that libtest prints before.
+//! - TL4: a test succeeds only if the launcher has reported its start and ended with code 0.
 
 mod transcript;
 mod watch;
@@ -41,7 +41,7 @@ const LAUNCHER_FAILED: i32 = 125;
 /// A test of several ranks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Case {
-    /// The module that the test function is in, beginning with its crate.
+    /// The module of the test function, beginning with its crate.
     pub module: &'static str,
     /// Name of the test function.
     pub name: &'static str,
@@ -54,7 +54,7 @@ pub struct Case {
 }
 
 impl Case {
-    /// The name of the test for libtest: without the crate.
+    /// The name that libtest gives the test: without the crate.
     fn path(&self) -> String {
         let name = self.name;
         self.module
@@ -63,11 +63,11 @@ impl Case {
     }
 }
 
-/// Runs a test, or this process's part of it: in a rank `body`.
+/// Runs this process's part of a test; in a rank, that is `body`.
 ///
 /// # Panics
-/// In the process of the test, if the job fails: with the words of the rank that failed first, and the
-/// launcher's report.
+/// In the process of the test, if the job fails: with the message of the rank that failed first, and the launcher's
+/// report.
 #[track_caller]
 pub fn run(case: &Case, body: impl FnOnce()) {
     let path = case.path();
@@ -82,12 +82,12 @@ pub fn run(case: &Case, body: impl FnOnce()) {
     }
 }
 
-/// What this process is to a test.
+/// The part of this process in a test.
 #[derive(Debug, PartialEq, Eq)]
 enum Role {
-    /// The one that libtest runs it in.
+    /// The process in which libtest runs the test.
     Test,
-    /// The one that starts the ranks, for the process `test`.
+    /// The process that starts the ranks, for the process `test`.
     Launcher {
         test: Option<Pid>,
     },
@@ -99,7 +99,7 @@ impl Role {
         Self::parse(path, config::inherited(config::TEST), config::is_rank())
     }
 
-    /// A variable that names another test is of a process further up.
+    /// A variable that names another test was set for an ancestor of this process.
     fn parse(path: &str, variable: Option<OsString>, is_rank: bool) -> Self {
         let variable = variable.and_then(|value| value.into_string().ok()).unwrap_or_default();
         match variable.split_once(' ') {
@@ -127,8 +127,8 @@ fn run_rank(body: impl FnOnce()) -> i32 {
     }
 }
 
-/// The main thread, where it is not this one, is libtest's: it waits for the test and never communicates.
-/// Where it cannot be renamed, a deadlock is found by the test's timeout only.
+/// Marks libtest's main thread, unless it is this one: it waits for the test and never communicates. If it cannot be
+/// renamed, only the timeout of the test ends a deadlock.
 fn declare_main_a_bystander() {
     let main = getpid();
     if gettid() != main {
@@ -140,7 +140,7 @@ fn declare_main_a_bystander() {
 
 #[expect(clippy::print_stdout, reason = "the transcript waits for it")]
 fn run_launcher(case: &Case, path: &str, test: Option<Pid>) -> i32 {
-    // Whoever died before the call is no parent any more after it (TL2).
+    // A test that ended before the call is not the parent any more (TL2).
     if set_parent_process_death_signal(Some(Signal::KILL)).is_err() || getppid() != test {
         return LAUNCHER_FAILED;
     }
@@ -156,8 +156,7 @@ fn run_launcher(case: &Case, path: &str, test: Option<Pid>) -> i32 {
     code.into()
 }
 
-/// The job of a test: this executable, asked for that test alone. Lines are labelled, so that the
-/// transcript knows what is the launcher's.
+/// The job of a test: this executable with that test alone. Labels tell the ranks' lines from the launcher's.
 fn job_of(case: &Case, path: &str) -> Result<JobSpec, LaunchError> {
     let program = std::env::current_exe()
         .map_err(|source| LaunchError::System { action: "find the test executable", source })?;
@@ -167,8 +166,7 @@ fn job_of(case: &Case, path: &str) -> Result<JobSpec, LaunchError> {
     Ok(JobSpec { backend: case.backend, output, timeout, ..JobSpec::new(vec![app]) })
 }
 
-/// The arguments that make a test executable run one test, also one that is ignored otherwise, and
-/// keep nothing of its output back.
+/// The arguments with which a test executable runs one test, even an ignored one, and does not capture its output.
 fn words(path: &str) -> [&str; 5] {
     [path, "--exact", "--include-ignored", "--nocapture", "--test-threads=1"]
 }

@@ -12,8 +12,9 @@
 //! - Operands are combined in the order of ranks, unless the caller says that the order is free. Which
 //!   operands are combined first depends on ranks alone, never on what arrives first.
 //!
-//! There is one algorithm for each collective, but for allreduce, whose callers name one of two; for gather, where those
-//! with long blocks call [`gatherv`]; and for allgather and barrier, which choose by the number of ranks. Functions are
+//! There is one algorithm for each collective, except for allreduce, whose callers name one of two; for gather and scatter,
+//! whose callers use [`gatherv`] and [`scatterv`] for few ranks or long blocks; and for allgather and barrier, which
+//! choose by the number of ranks. Functions are
 //! named as MPI's. Forms for intercommunicators are in [`inter`].
 
 mod allgather;

@@ -32,7 +32,8 @@ pub use running::{Persistent, Steps};
 /// The tag of blocking calls (PL4): above the numbers of calls and the tags of [`Communicator::create_group`].
 const BLOCKING: i32 = i32::MAX;
 
-/// The most bytes of each message of a round of several that are received one after the other.
+/// The most bytes of each message of a round of several that are received one after the other where each rank has a
+/// processor.
 const SHORT: usize = 1024;
 
 /// How the messages of a collective find their peers.
@@ -233,11 +234,11 @@ impl Line<'_> {
                 received?;
             }
             _ => {
-                // Short messages are received one after the other, which takes less time than to post receives for all
-                // and to look for all.
-                let is_short = |bytes| bytes <= SHORT;
-                let in_turn =
-                    messages.iter().all(|message| memory.expected(message).is_none_or(is_short));
+                // Messages are received one after the other where they are short, since that takes less time than to
+                // post receives for all; and where ranks share processors, since a rank that receives from all keeps
+                // those from running whose messages it needs.
+                let is_short = |message| memory.expected(message).is_none_or(|len| len <= SHORT);
+                let in_turn = self.device.shares_processors() || messages.iter().all(is_short);
                 let is_started =
                     |message: &&Message| !in_turn || matches!(message, Message::Send { .. });
                 // A round before, maybe of another call, has left empty places, or requests of a device that has failed.

@@ -134,6 +134,12 @@ impl<A: Adapter> Device<A> {
         self.context.task()
     }
 
+    /// Returns whether the job has more ranks than processors, which then take turns.
+    #[inline]
+    pub fn shares_processors(&self) -> bool {
+        self.context.shares_processors()
+    }
+
     /// Returns whether this process is a fork of the rank. A fork has no part in the job, and every call that
     /// communicates fails in it.
     pub fn is_fork(&self) -> bool {

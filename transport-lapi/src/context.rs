@@ -181,6 +181,12 @@ impl<A: Adapter, S> Context<A, S> {
         self.num_tasks
     }
 
+    /// Returns whether the job has more tasks than processors. A task that waits then keeps another one from running.
+    #[inline]
+    pub fn shares_processors(&self) -> bool {
+        self.pace.shares()
+    }
+
     /// Returns how often a thread has waited for the session while another thread had it.
     pub fn contended(&self) -> u64 {
         self.session.contended()

@@ -51,6 +51,12 @@ impl Pace {
         }
     }
 
+    /// Returns whether tasks share processors, and take turns.
+    #[inline]
+    pub fn shares(self) -> bool {
+        self.shares
+    }
+
     /// Turns of polling that a wait begins with.
     #[inline]
     pub fn spins(self) -> u32 {

@@ -1,5 +1,5 @@
-//! `mpjrun` as cargo's runner: a test program that is asked for the list of its tests is no job. It
-//! runs once, by itself, so that `cargo test -- --list` and nextest read one list. Called by `mpjrun`.
+//! `mpjrun` as cargo's runner: a test program with `--list` runs once, without a job, so that `cargo test -- --list`
+//! and nextest read one list. Called by `mpjrun`.
 
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -10,10 +10,10 @@ use crate::LaunchError;
 use crate::host::spawn;
 use crate::job::{App, JobSpec};
 
-/// Digits of the number that cargo puts behind the name of a test program.
+/// Digits of the hash in the name of cargo's test programs.
 const HASH_DIGITS: usize = 16;
 
-/// Whether `spec` asks a test program of cargo for the list of its tests.
+/// Whether `spec` is a test program of cargo that is to list its tests.
 pub fn is_listing(spec: &JobSpec) -> bool {
     let under_cargo = || ["CARGO", "NEXTEST"].iter().any(|name| config::inherited(name).is_some());
     match spec.apps.as_slice() {
@@ -26,8 +26,8 @@ fn asks_for_list(app: &App) -> bool {
     app.args.iter().take_while(|word| *word != "--").any(|word| word == "--list")
 }
 
-/// Cargo builds test programs into folders named `deps`. Where it does not, the name tells; then it has
-/// to be cargo that asks, since a name proves little.
+/// Whether `program` is a test program: in a folder `deps`, or with a hash in its name and started by cargo. A name
+/// alone proves little.
 fn is_test_program(program: &Path, under_cargo: impl Fn() -> bool) -> bool {
     let folder = program.parent().and_then(Path::file_name);
     let name = program.file_name().and_then(|name| name.to_str()).unwrap_or_default();
@@ -37,8 +37,7 @@ fn is_test_program(program: &Path, under_cargo: impl Fn() -> bool) -> bool {
     folder.is_some_and(|name| name == "deps") || (is_hashed && under_cargo())
 }
 
-/// Becomes the program of `spec`, with its arguments, variables and folder; no rank is made. Returns
-/// only if that fails.
+/// Becomes the program of `spec`, with its arguments, variables and folder. Returns only if that fails.
 pub fn become_program(spec: &JobSpec) -> LaunchError {
     let prepared = match spawn::check(spec) {
         Ok(prepared) => prepared,

@@ -1,16 +1,16 @@
-//! What the launcher's programs print where no job runs: on standard output, which belongs to the ranks
-//! as long as there is one.
+//! What the launcher's programs print where no job runs.
 
+use std::fmt::Display;
 use std::io::{ErrorKind, Write};
 
 use crate::LaunchError;
 
-/// Prints the text, and answers the exit code for that. A reader that has seen enough closes the pipe,
+/// Prints a text on standard output, and returns the exit code. A reader that closes the pipe has seen enough,
 /// which is no failure.
 ///
 /// # Errors
 /// [`LaunchError::System`] when the text could not be written.
-pub fn tell(text: &str) -> Result<u8, LaunchError> {
+pub fn print(text: &str) -> Result<u8, LaunchError> {
     let mut out = std::io::stdout();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(source) if source.kind() != ErrorKind::BrokenPipe => {
@@ -18,4 +18,9 @@ pub fn tell(text: &str) -> Result<u8, LaunchError> {
         }
         _ => Ok(0),
     }
+}
+
+/// Prints a line on standard error, if that can be written.
+pub fn complain(line: impl Display) {
+    let _ = writeln!(std::io::stderr(), "{line}");
 }

@@ -1,8 +1,7 @@
-//! `--dry-run`: what each rank of a job would be, in lines that a shell understands. The job is checked
-//! as for a start, and nothing is started.
+//! `--dry-run`: prints the command of each rank of a job in the language of the shell. The job is checked as before a
+//! start, and nothing is started.
 
 use std::ffi::OsStr;
-use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
 
 use crate::LaunchError;
@@ -10,11 +9,11 @@ use crate::cli::answer;
 use crate::host::spawn::{self, Program};
 use crate::job::JobSpec;
 
-/// One line for each rank: `rank 0: cd FOLDER && env NAME=VALUE PROGRAM ARGS  # bound to processor 3`, with
-/// the folder, the variables and the processors where there are any, and the program as it was found.
+/// Returns a line for each rank: `rank 0: cd FOLDER && env NAME=VALUE PROGRAM ARGS  # bound to processor 3`, with the
+/// absolute path of the program.
 ///
 /// # Errors
-/// [`LaunchError`], as the job itself would meet it before its first rank.
+/// [`LaunchError`], as before the start of the job.
 pub fn text(spec: &JobSpec) -> Result<String, LaunchError> {
     let prepared = spawn::check(spec)?;
     let note = prepared.placement_note().map(|note| format!("# {note}\n"));
@@ -25,16 +24,15 @@ pub fn text(spec: &JobSpec) -> Result<String, LaunchError> {
     Ok(note.into_iter().chain(lines).collect())
 }
 
-/// Prints the text behind the notes about the command line, and answers the exit code for that.
+/// Prints the notes about the command line and the text, and returns the exit code.
 ///
 /// # Errors
-/// Those of [`text`] and [`answer::tell`].
-pub fn tell(spec: &JobSpec) -> Result<u8, LaunchError> {
+/// Those of [`text`] and [`answer::print`].
+pub fn print(spec: &JobSpec) -> Result<u8, LaunchError> {
     for note in &spec.notes {
-        // Without a standard error nobody wants to know.
-        let _ = writeln!(std::io::stderr(), "mpjrun: {note}");
+        answer::complain(format_args!("mpjrun: {note}"));
     }
-    answer::tell(&text(spec)?)
+    answer::print(&text(spec)?)
 }
 
 fn line(program: &Program<'_>) -> String {
@@ -55,7 +53,7 @@ fn line(program: &Program<'_>) -> String {
     line
 }
 
-/// A word for a shell. What is no text, or would break the line, is written as bash has it.
+/// Quotes a word for a shell; one that is not text or has control characters as `$'...'`, for bash.
 fn quoted(word: &OsStr) -> String {
     match word.to_str().filter(|text| !text.contains(char::is_control)) {
         Some(text) => shell_words::quote(text).into_owned(),

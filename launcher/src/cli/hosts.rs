@@ -1,20 +1,20 @@
-//! Host names that other launchers take. Every rank runs on this host, so a name is accepted if it
-//! means this host, and no name is ever resolved. Called by the parsers of `--host` and `--hostfile`.
+//! Checks `--host` and `--hostfile`. All ranks run on this host, so only its names are accepted. Names are not
+//! resolved.
 
 use std::fs;
 
 use super::spelling::is_number;
 use crate::host::machine::host_name;
 
-/// Names of every host for itself.
+/// Names by which every host calls itself.
 const LOOPBACK: [&str; 4] = ["localhost", "localhost.localdomain", "127.0.0.1", "::1"];
 
-/// `--host`: names, each with `:slots` or not, separated by commas.
+/// Checks `--host`: names separated by commas, each with or without `:slots`.
 pub(super) fn list(text: &str) -> Result<String, String> {
     list_for(text, &host_name())
 }
 
-/// `--hostfile`: the file is read, and its names are checked.
+/// Reads the file of `--hostfile`, and checks its names.
 pub(super) fn file(path: &str) -> Result<String, String> {
     let text = fs::read_to_string(path).map_err(|error| error.to_string())?;
     file_for(&text, &host_name())
@@ -25,7 +25,7 @@ fn list_for(text: &str, own: &str) -> Result<String, String> {
     foreign.map_or_else(|| Ok(text.to_owned()), |host| Err(refusal(host, own)))
 }
 
-/// One host a line: `name`, `name:slots` or `name slots=N`; `#` begins a comment.
+/// Checks the text of a file with one host per line: `name`, `name:slots` or `name slots=N`. `#` begins a comment.
 fn file_for(text: &str, own: &str) -> Result<String, String> {
     let lines = text.lines().map(|line| line.split('#').next().unwrap_or_default());
     for host in lines.filter_map(|line| line.split_whitespace().next()) {
@@ -41,7 +41,7 @@ fn refusal(host: &str, own: &str) -> String {
     )
 }
 
-/// Whether `host` means this one, which calls itself `own`.
+/// Whether `host` is a name of this host, which calls itself `own`.
 fn is_here(host: &str, own: &str) -> bool {
     let short = own.split('.').next().unwrap_or_default();
     let is_name = |host: &str| {

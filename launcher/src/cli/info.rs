@@ -1,5 +1,5 @@
-//! `mpjrun --info`: what would be in force for a job, as plain text: every setting with its origin,
-//! the adapter, and how messages of which size travel.
+//! `mpjrun --info`: what would be in force for a job: every setting with its origin, the adapter, and how messages of
+//! each size travel.
 
 pub mod probe;
 
@@ -19,10 +19,10 @@ use crate::host::tuning_file::{self, Tuned};
 use crate::job::Export;
 use crate::report::aligned;
 
-/// How a rank's report of its gets begins where they do not read memory.
+/// The start of a rank's report of its gets if they do not read memory.
 const BY_MESSAGES: &str = "active messages";
 
-/// The part of a command line that `--info` tells about.
+/// The part of a command line that `--info` shows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Asked {
     /// `-n`.
@@ -31,7 +31,7 @@ pub struct Asked {
     pub contexts: Option<usize>,
     /// `--backend`.
     pub backend: Option<BackendChoice>,
-    /// `-x`.
+    /// `--genv` and `-x`.
     pub exports: Vec<Export>,
 }
 
@@ -46,10 +46,10 @@ impl Asked {
 /// A line of the table of settings: name, value and origin.
 type Row = Vec<String>;
 
-/// The text for what was `asked`, with the environment of this process.
+/// Returns the text for this command line in the environment of this process.
 ///
 /// # Errors
-/// [`LaunchError::Setting`] and [`LaunchError::Tuning`], as a job with these settings would meet them.
+/// [`LaunchError::Setting`] and [`LaunchError::Tuning`], as for a job with these settings.
 pub fn text(asked: &Asked) -> Result<String, LaunchError> {
     let settings = Settings::from_env_after(&|name| asked.exported(name))?;
     let tuned = tuning_file::load(&tuning_source(asked.exports.iter()))?;
@@ -127,7 +127,7 @@ fn adapter(caps: &Caps, ranks: usize, contexts: usize, bytes: usize) -> String {
     )
 }
 
-/// How ranks read each other's memory, by what two of them have just `said`.
+/// How ranks read each other's memory, as two of them have just `said`.
 fn get(said: &str) -> String {
     let mut text = format!("  get, as two ranks have just tried it: {said}\n");
     if said.contains("cannot read") {
@@ -138,8 +138,8 @@ fn get(said: &str) -> String {
     text
 }
 
-/// When messages go by rendezvous though their length alone would not say so. All of these need a get
-/// that reads memory, and two ranks have `said` how they get.
+/// When messages go by rendezvous though by their length alone they would not. All these cases need a get that reads
+/// memory; two ranks have `said` how they get.
 fn exceptions(backend: BackendChoice, said: &str) -> Vec<String> {
     if backend != BackendChoice::Auto || said.starts_with(BY_MESSAGES) {
         return Vec::new();
@@ -154,8 +154,7 @@ fn exceptions(backend: BackendChoice, said: &str) -> Vec<String> {
     RENDEZVOUS_FROM.map(line).into()
 }
 
-/// How messages travel, one line per range of sizes, the backend's choice and the adapter's longest
-/// frame taken into account.
+/// How messages travel, one line for each range of sizes, with this backend and the adapter's longest frame.
 fn ways(tuning: &Tuning, backend: BackendChoice, max_body: usize) -> Vec<String> {
     let pieces = tuning.pieces();
     let whole = pieces.whole().min(max_body);

@@ -1,5 +1,4 @@
-//! The options of a job, which `mpjrun` and `cargo mpj run` share, and what they come to: those of each program,
-//! and those of the job as a whole.
+//! The options of a job, which `mpjrun` and `cargo mpj run` share: those of a program and those of the whole job.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -39,8 +38,8 @@ pub(super) struct ProgramOptions {
     #[arg(long, value_name = "N", value_parser = rank_count, allow_negative_numbers = true)]
     #[arg(aliases = ["ppn", "perhost", "npernode"])]
     per_host: Option<usize>,
-    /// Set a variable in the ranks' environment; without a value, insist that it is set here
-    #[arg(short = 'x', long = "env", value_name = "NAME[=V]", value_parser = export_parser())]
+    /// Set a variable in the ranks' environment; without a value, require that it is set here
+    #[arg(short = 'x', alias = "env", value_name = "NAME[=V]", value_parser = export_parser())]
     export: Vec<Export>,
     /// Folder that the ranks start in; PROGRAM is still looked up from the current one
     #[arg(long, value_name = "D")]
@@ -56,7 +55,7 @@ pub(super) struct ProgramOptions {
     hostfile: Vec<String>,
 }
 
-/// What is said of options of other launchers that are taken for nothing.
+/// The note about options of other launchers that have no effect.
 const NEEDLESS: &str =
     "--oversubscribe, --allow-run-as-root, --genvall and --mca change nothing here";
 
@@ -70,7 +69,7 @@ pub(super) struct WholeJob {
     /// Protocol that carries the messages
     #[arg(long, value_name = "B", value_parser = backend_words())]
     backend: Option<String>,
-    /// Set a variable for every program of the job, NAME=V or NAME V; -x counts for more
+    /// Set a variable for every program of the job, NAME=V or NAME V; -x overrides it
     #[arg(long, value_name = "NAME=V", value_parser = export_parser())]
     genv: Vec<Export>,
     /// Begin every line of output with its rank: `[3] `
@@ -79,60 +78,58 @@ pub(super) struct WholeJob {
     /// End the job after S seconds, with exit code 124
     #[arg(long, value_name = "S", value_parser = seconds, allow_negative_numbers = true)]
     timeout: Option<Duration>,
-    /// What becomes of the ranks' output, a list of: `tag` begins every line with its rank, as -l;
-    /// `timestamp` with the time (UTC); `dir=D` writes D/rank.N.stdout and D/rank.N.stderr as well, or,
-    /// with `nocopy`, instead
+    /// Form and place of the ranks' output, a list of: `tag` begins every line with its rank, as -l does;
+    /// `timestamp` with the time (UTC); `dir=D` also writes D/rank.N.stdout and D/rank.N.stderr, with `nocopy`
+    /// only these
     #[arg(long, value_name = "LIST", value_parser = output_parser())]
     output: Vec<OutputChoice>,
-    /// The folder of Open MPI's option of this name
+    /// The same as dir=D, as Open MPI calls it
     #[arg(long, value_name = "D", hide = true)]
     output_filename: Option<PathBuf>,
     #[arg(long, hide = true)]
     timestamp_output: bool,
-    /// Who gets the standard input: rank R, or `none`
+    /// Which rank gets the standard input: R, or `none`
     #[arg(long, value_name = "R", default_value = "0", value_parser = input, allow_negative_numbers = true)]
     stdin: InputChoice,
     /// What each rank is bound to; `core` or `hwthread` if only --map-by is given, else `none`
     #[arg(long, value_enum, value_name = "PLACE")]
     bind_to: Option<BindTo>,
-    /// In which order ranks are bound: to one core after the other, to the sockets in turn, or to one
+    /// The order in which ranks are bound: to one core after the other, to the sockets in turn, or to one
     /// hardware thread after the other
     #[arg(long, value_enum, value_name = "ORDER")]
     map_by: Option<MapBy>,
-    /// Say where each rank runs
+    /// Print where each rank runs
     #[arg(long, alias = "display-map")]
     report_bindings: bool,
-    /// What happens when a rank fails: `kill` ends the job; `keep` lets the others go on to their own end,
-    /// but their calls fail from the first one on that has to wait
+    /// What happens when a rank fails
     #[arg(long, value_enum, value_name = "WHAT", default_value = "kill")]
     on_failure: OnFailure,
     /// End the job, with exit code 124, when no rank has made progress for S seconds
     #[arg(long, value_name = "S", value_parser = seconds, allow_negative_numbers = true)]
     stall: Option<Duration>,
-    /// What to do with a job that cannot go on, since all ranks wait for each other: end it, with exit
-    /// code 125, or ignore it
+    /// What happens to a job whose ranks all wait for each other: it ends, with exit code 125, or goes on
     #[arg(long, value_name = "WHAT", default_value = "end", value_parser = ["end", "ignore"])]
     deadlock: String,
     /// Seconds between two looks at the ranks
     #[arg(long, value_name = "S", value_parser = seconds, hide = true)]
     look_every: Option<Duration>,
-    /// Seconds in which nothing moves before that is noted
+    /// Seconds without any progress before that is noted
     #[arg(long, value_name = "S", value_parser = seconds, hide = true)]
     note_after: Option<Duration>,
-    /// Say at the end how many messages each protocol carried
+    /// Print at the end how many messages each protocol carried
     #[arg(long)]
     stats: bool,
     #[arg(long, hide = true, aliases = ["allow-run-as-root", "genvall", "envall"])]
     oversubscribe: bool,
     #[arg(long, hide = true, num_args = 2)]
     mca: Vec<String>,
-    /// Check everything and print what each rank would be, but start nothing
+    /// Check everything and print the command of each rank, but start nothing
     #[arg(long)]
     pub(super) dry_run: bool,
 }
 
 impl JobOptions {
-    /// Whether these options go together.
+    /// Checks that these options go together.
     ///
     /// # Errors
     /// Names those that do not.
@@ -140,7 +137,7 @@ impl JobOptions {
         self.program.ranks().map(drop)
     }
 
-    /// What `--info` tells about.
+    /// The part of the options that `--info` shows.
     pub(super) fn asked(self) -> Result<Asked, String> {
         let exports = self.job.genv.into_iter().chain(self.program.export.iter().cloned());
         let backend = self.job.backend.as_deref().and_then(BackendChoice::from_word);
@@ -150,7 +147,7 @@ impl JobOptions {
 }
 
 impl ProgramOptions {
-    /// How many ranks were asked for, by their number or by that on each host.
+    /// The number of ranks, from `-n` or from the number on each host.
     fn ranks(&self) -> Result<Option<usize>, String> {
         match (self.ranks, self.per_host) {
             (Some(all), Some(each)) if all > each => Err(format!(
@@ -171,7 +168,7 @@ impl WholeJob {
     /// The job of these programs, each with its options and its words.
     ///
     /// # Errors
-    /// That one of several has no `-n`, or that they are too many ranks together.
+    /// If one of several has no `-n`, or if they have too many ranks together.
     pub(super) fn programs(
         self,
         programs: Vec<(ProgramOptions, Vec<OsString>)>,
@@ -192,7 +189,7 @@ impl WholeJob {
         Ok(self.spec(apps))
     }
 
-    /// What becomes of output.
+    /// Where output goes, and in which form.
     fn output(&self) -> OutputChoice {
         let mut choice = OutputChoice {
             tag: self.label,
@@ -240,7 +237,7 @@ impl WholeJob {
     }
 }
 
-/// As many as there are processors for this process.
+/// The number of ranks without `-n`: that of the processors for this process.
 pub(crate) fn default_ranks() -> usize {
     std::thread::available_parallelism().map_or(1, |cores| cores.get().min(MAX_TASKS))
 }

@@ -1,27 +1,26 @@
-//! Several programs in one job: a command line is cut into sections, one per program, at `:` or by the
-//! lines of `--configfile`. Pure; called by the parser of `mpjrun`.
+//! Cuts a command line into sections, one for each program of the job: at `:`, or by the lines of `--configfile`.
+//! Pure; called by the parser of `mpjrun`.
 
 use std::ffi::OsString;
 
 /// The words of one program: its options, its name and its arguments.
 pub(super) type Section = Vec<OsString>;
 
-/// A section in a file, with the number of the line that it begins in.
+/// A section in a file, with the number of its first line.
 pub(super) type Line = (usize, Section);
 
-/// The sections of a command line without the launcher's own name. A word that is `:` ends one,
-/// wherever it stands, as in MPI's `mpiexec`.
+/// Returns the sections of a command line without the launcher's own name. Every word `:` ends one, as for MPI's
+/// `mpiexec`.
 pub(super) fn split(words: impl IntoIterator<Item = OsString>) -> Vec<Section> {
     let words: Section = words.into_iter().collect();
     words.split(|word| word == ":").map(<[OsString]>::to_vec).collect()
 }
 
-/// The sections in the text of a file: one a line, words quoted as in a shell. Lines that are empty or
-/// begin with `#` say nothing; a `\` at the end continues a line. A `:` is a word like any other.
+/// Returns the sections in the text of a file: one per line, with words quoted as in a shell. Empty lines and lines
+/// that begin with `#` are skipped; a `\` at the end of a line joins it with the next one. A `:` has no special meaning.
 ///
 /// # Errors
-/// The number of the line whose quotes do not close or that has a NUL character, or that there is no
-/// section at all.
+/// The number of a line with an open quote or a NUL character, or that there is no section.
 pub(super) fn read(text: &str) -> Result<Vec<Line>, String> {
     let mut sections = Vec::new();
     let mut lines = text.lines().zip(1..);

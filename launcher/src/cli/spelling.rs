@@ -1,19 +1,18 @@
-//! Command lines as they are written for `mpirun` and `mpiexec` elsewhere, in a spelling that clap reads: two
-//! dashes before long options, one word for a variable and its value. What the options mean is in their
-//! declarations, where other launchers' names are aliases. Pure; called on every section of a command line
-//! before clap sees it.
+//! Rewrites command lines for `mpirun` and `mpiexec` into words that clap reads: two dashes before long options, one
+//! word for a variable and its value. The options of other launchers are aliases in the declarations of ours. Pure;
+//! called for every section of a command line before clap.
 //!
-//! - CW1: nothing behind PROGRAM is touched. Where the launcher's own options end follows from clap's
-//!   description of them, so an option that is added there needs nothing here.
-//! - CW2: a word that is the value of an option is never taken for an option. A known option where the value
-//!   of a variable belongs is refused: the value was forgotten.
+//! - CW1: words behind PROGRAM are not changed. Clap's description of the options says where they end, so new options
+//!   need no change here.
+//! - CW2: the value of an option is never taken for an option. A known option in place of a variable's value is
+//!   refused, since the value was forgotten.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
 use clap::{Arg, Command};
 
-/// Letters that other launchers have for options of ours.
+/// Other launchers' letters for options of ours.
 const LETTERS: [(&str, &str); 5] = [
     ("-c", "--np"),
     ("-f", "--hostfile"),
@@ -25,11 +24,10 @@ const LETTERS: [(&str, &str); 5] = [
 /// Options whose value may be two words, NAME and VALUE.
 const VARIABLES: [&str; 2] = ["--env", "--genv"];
 
-/// What those options look like.
+/// The form of those options, for errors.
 const DEFINITION: &str = "give NAME VALUE or NAME=VALUE";
 
-/// A section, which begins with its first option, in words for clap. `own` is the command that will parse
-/// it, built.
+/// Rewrites a section for clap. `own` is the built command that will parse it.
 ///
 /// # Errors
 /// Names a variable that has no value.
@@ -50,16 +48,16 @@ pub(crate) fn respelt(
     Ok(words)
 }
 
-/// Words in two lists.
+/// The words of a command line in two lists.
 #[derive(Debug, Default)]
 pub(crate) struct Separated {
-    /// The known options with their values, in words for clap.
+    /// The known options with their values, rewritten for clap.
     pub(crate) known: Vec<OsString>,
-    /// All other words, as they were.
+    /// All other words, unchanged.
     pub(crate) unknown: Vec<OsString>,
 }
 
-/// Separates the options that `own` has from all other words.
+/// Separates the options of `own` from all other words.
 ///
 /// # Errors
 /// As [`respelt`].
@@ -76,7 +74,7 @@ pub(crate) fn separate(own: &Command, words: Vec<OsString>) -> Result<Separated,
     Ok(separated)
 }
 
-/// An option in words for clap, with its values, which are the next words.
+/// Rewrites an option for clap, with its values, which are the next words.
 fn with_values(
     own: &Command,
     word: OsString,
@@ -125,8 +123,8 @@ fn joined(name: &OsStr, value: &OsStr) -> OsString {
     OsString::from_vec([name.as_bytes(), b"=", value.as_bytes()].concat())
 }
 
-/// Another launcher's letter becomes the option it stands for; a long option with one dash gets its second
-/// one, so that clap knows it, or names it whole; and `-np4` means `-n4`.
+/// Rewrites the name of an option: another launcher's letter becomes ours, a long option with one dash gets a second
+/// one, and `-np4` becomes `-n4`.
 fn dashed(own: &Command, word: OsString) -> OsString {
     if let Some((_, ours)) = LETTERS.iter().find(|(letter, _)| word == *letter) {
         return ours.into();
@@ -149,7 +147,7 @@ pub(super) fn is_number(bytes: &[u8]) -> bool {
     !bytes.is_empty() && bytes.iter().all(u8::is_ascii_digit)
 }
 
-/// How many of the words behind this option are its values.
+/// How many words behind this option are its values.
 fn values_behind(own: &Command, option: &OsStr) -> usize {
     let bytes = option.as_bytes();
     let values = |option: &Arg| match option.get_action().takes_values() {
@@ -159,11 +157,11 @@ fn values_behind(own: &Command, option: &OsStr) -> usize {
     if let Some(name) = bytes.strip_prefix(b"--") {
         return own.get_arguments().find(|arg| has_name(arg, name)).map_or(0, values);
     }
-    // Of several letters clap finds the value.
+    // Clap itself finds the value of several letters in one word.
     of_letter(own, bytes[1]).filter(|_| bytes.len() == 2).map_or(0, values)
 }
 
-/// Whether this is an option that clap knows, or letters of which it knows the first.
+/// Whether clap knows this option, or the first of several letters.
 fn is_known(own: &Command, word: &OsStr) -> bool {
     let word = dashed(own, word.to_owned());
     match word.as_bytes().strip_prefix(b"--") {

@@ -358,6 +358,8 @@ fn impossible_timeouts_and_variables_are_refused() {
 fn the_manual_lists_every_setting_and_every_exit_code() {
     let text = refusal("--help").1;
     assert!(text.contains("kill -QUIT PID"), "{text}");
+    // Which would take the program for a value: the words of that option of MPICH are two.
+    assert!(!text.contains("--env"), "{text}");
     for row in SETTINGS {
         assert!(text.contains(row.name) && text.contains(row.legal), "{} is missing", row.name);
     }

@@ -1,4 +1,4 @@
-//! Values of options: what is legal, and what is said about what is not. Pure.
+//! Parses values of options. Pure.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -10,7 +10,7 @@ use transport_lapi::config::{BackendChoice, Keyword};
 
 use crate::job::{Export, InputChoice, OutputChoice};
 
-/// Shown after a number of ranks that no job can have.
+/// The error about a number of ranks that no job can have.
 fn limit_on_ranks() -> String {
     format!("a job has 1 to {MAX_TASKS} ranks")
 }
@@ -25,7 +25,10 @@ pub(super) fn context_count(text: &str) -> Result<usize, String> {
     count.ok_or_else(|| format!("a rank has 1 to {MAX_CONTEXTS} contexts"))
 }
 
-/// The ranks of all programs, if they can be one job.
+/// Adds up the ranks of all programs.
+///
+/// # Errors
+/// If they are too many for one job.
 pub(super) fn total(counts: impl Iterator<Item = usize>) -> Result<usize, String> {
     let total = counts.sum();
     let too_many = || format!("the programs have {total} ranks together, but {}", limit_on_ranks());
@@ -55,7 +58,7 @@ pub(super) fn backend_words() -> PossibleValuesParser {
     PossibleValuesParser::new(BackendChoice::WORDS.iter().map(|(word, _)| *word))
 }
 
-/// Reads one list of `--output`.
+/// Parses a list of `--output`.
 fn output_list(list: OsString) -> Result<OutputChoice, String> {
     let mut choice = OutputChoice::default();
     for word in list.as_bytes().split(|byte| *byte == b',') {
@@ -78,7 +81,7 @@ pub(super) fn output_parser() -> impl TypedValueParser<Value = OutputChoice> {
     OsStringValueParser::new().try_map(output_list)
 }
 
-/// Reads `--stdin`.
+/// Parses `--stdin`.
 pub(super) fn input(text: &str) -> Result<InputChoice, String> {
     match text {
         "none" => Ok(InputChoice::None),

@@ -1,11 +1,10 @@
-//! Notes about variables that begin as those of this project do and that nobody reads: misspelt ones,
-//! mostly. Pure.
+//! Notes about unknown variables that begin with `MPJ_`, mostly misspelt ones. Pure.
 
 use std::collections::BTreeSet;
 
 use transport_lapi::config;
 
-/// A note for each of these `names` of variables that is unknown.
+/// Returns a note for each unknown variable among `names`.
 pub(super) fn notes(names: impl IntoIterator<Item = String>) -> Vec<String> {
     let unknown: BTreeSet<String> =
         names.into_iter().filter(|name| config::is_unknown(name)).collect();

@@ -1,12 +1,11 @@
-//! Which processors each rank may run on: `--bind-to`, `--map-by`, `--report-bindings`.
+//! The processors that each rank may run on: `--bind-to`, `--map-by`, `--report-bindings`.
 //!
-//! [`Topology::here`] asks the system; everything else is pure. Called before the ranks start; the
-//! child binds itself between fork and exec (`transport_lapi::bootstrap::spawn`).
+//! [`Topology::here`] asks the system; all else is pure. Called before the ranks start; each rank binds itself between
+//! fork and exec (`transport_lapi::bootstrap::spawn`).
 //!
-//! - BI1: a rank is bound to processors that the launcher itself may use, and to nothing else: what a
-//!   container or a batch system takes away stays away.
-//! - BI2: the ranks go over all places before one of them gets a second rank. A job with more ranks than
-//!   places goes round, and says so once.
+//! - BI1: ranks are bound only to processors that the launcher itself may use, as a container or a batch system allows.
+//! - BI2: all places get a rank before one gets a second one. A job with more ranks than places starts again at the
+//!   first place, and a note says so.
 
 use std::fmt::Write;
 use std::fs;
@@ -30,7 +29,7 @@ pub enum BindTo {
     Socket,
 }
 
-/// In which order ranks go over the places.
+/// The order in which ranks get their places.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum MapBy {
     /// Neighbours on neighbouring cores
@@ -43,20 +42,19 @@ pub enum MapBy {
     Hwthread,
 }
 
-/// Where the ranks of a job run.
+/// How the ranks of a job are bound to processors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Binding {
-    /// What each is bound to.
+    /// What each rank is bound to.
     pub bind_to: BindTo,
-    /// In which order.
+    /// The order of their places.
     pub map_by: MapBy,
-    /// Whether the launcher says where each rank runs.
+    /// Whether the launcher prints where each rank runs.
     pub report: bool,
 }
 
 impl Binding {
-    /// What these options mean. An order without a binding would do nothing, so it binds, to what it
-    /// goes over.
+    /// Returns what these options mean. `--map-by` alone also binds, to a core or a hardware thread.
     pub fn new(bind_to: Option<BindTo>, map_by: Option<MapBy>, report: bool) -> Self {
         let bind_to = bind_to.unwrap_or(match map_by {
             None => BindTo::None,
@@ -67,24 +65,23 @@ impl Binding {
     }
 }
 
-/// A core, with its processors that may be used.
+/// A core, with those of its processors that may be used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Core {
     socket: usize,
-    /// The number of its first processor, which may be one that may not be used.
+    /// The number of its first processor, usable or not.
     number: usize,
     threads: Vec<usize>,
 }
 
-/// The processors that may be used; cores ascend by socket and number.
+/// The cores with processors that may be used, sorted by socket and number.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Topology {
     cores: Vec<Core>,
 }
 
 impl Topology {
-    /// What this process may use (BI1). A processor of which the system tells nothing counts as a core
-    /// of its own.
+    /// The processors that this process may use (BI1). One that the system does not describe is a core of its own.
     pub(crate) fn here() -> io::Result<Self> {
         let usable = sched_getaffinity(None)?;
         let usable = (0..CpuSet::MAX_CPU).filter(|cpu| usable.is_set(*cpu));
@@ -105,7 +102,7 @@ impl Topology {
         Self { cores }
     }
 
-    /// Where rank after rank goes: cores and threads, each pair once (BI2).
+    /// The places in the order in which ranks get them: cores and threads, each pair once (BI2).
     fn places(&self, map_by: MapBy) -> Vec<(&Core, usize)> {
         let place_in_socket = |index: usize| {
             let socket = self.cores[index].socket;
@@ -115,7 +112,7 @@ impl Topology {
             core.threads.iter().enumerate().map(move |(turn, cpu)| (index, turn, (core, *cpu)))
         });
         let mut places: Vec<_> = places.collect();
-        // The sort is stable, so what is equal keeps the order of the cores.
+        // A stable sort keeps equal places in the order of the cores.
         places.sort_by_key(|&(index, turn, _)| match map_by {
             MapBy::Hwthread => (index, turn),
             MapBy::Core => (turn, index),
@@ -132,7 +129,7 @@ impl Topology {
         processors
     }
 
-    /// Where each of `ranks` ranks runs. There is at least one place, see [`Topology::here`].
+    /// Decides where each of `ranks` ranks runs. There is at least one place, see [`Topology::here`].
     pub(crate) fn place(&self, binding: Binding, ranks: usize) -> Placement {
         let places = self.places(binding.map_by);
         let seat = |rank: usize| {
@@ -162,12 +159,12 @@ fn place_of(cpu: usize) -> (usize, usize) {
     };
     let siblings = read("core_cpus_list").or_else(|| read("thread_siblings_list"));
     let core = siblings.as_deref().and_then(first_number).unwrap_or(cpu);
-    // Where there is but one socket, some machines number it -1.
+    // Some machines with one socket number it -1.
     let socket = read("physical_package_id").as_deref().and_then(first_number).unwrap_or(0);
     (socket, core)
 }
 
-/// The number that a text like `3,7-9` begins with.
+/// The first number of a text like `3,7-9`.
 fn first_number(text: &str) -> Option<usize> {
     let end = text.find(|char: char| !char.is_ascii_digit()).unwrap_or(text.len());
     text[..end].parse().ok()
@@ -186,17 +183,17 @@ pub(crate) struct Placement {
     bind_to: BindTo,
     /// One per rank; `None` where it is not bound.
     seats: Vec<Option<Seat>>,
-    /// How many places there are, and of what, if that is not enough (BI2).
+    /// The number of places, and of what kind, if they are too few (BI2).
     shared: Option<(usize, &'static str)>,
 }
 
 impl Placement {
-    /// Where ranks run that nothing is asked about.
+    /// Binds no rank.
     pub(crate) fn unbound(ranks: usize) -> Self {
         Self { bind_to: BindTo::None, seats: vec![None; ranks], shared: None }
     }
 
-    /// The processors of `rank`, in the form that the system takes; `None` where it is not bound.
+    /// The processors of `rank`, for the system; `None` if it is not bound.
     pub(crate) fn processors(&self, rank: usize) -> Option<CpuSet> {
         let seat = self.seats[rank].as_ref()?;
         let mut set = CpuSet::new();
@@ -204,7 +201,7 @@ impl Placement {
         Some(set)
     }
 
-    /// How many processors the ranks have between them; `None` where they are not bound.
+    /// The number of processors of all ranks together; `None` if they are not bound.
     pub(crate) fn total(&self) -> Option<usize> {
         let mut all: Vec<usize> =
             self.seats.iter().flatten().flat_map(|seat| seat.processors.iter().copied()).collect();
@@ -213,7 +210,7 @@ impl Placement {
         (!all.is_empty()).then_some(all.len())
     }
 
-    /// That ranks share what they are bound to, if they do.
+    /// A note that ranks share what they are bound to, if they do.
     pub(crate) fn note(&self) -> Option<String> {
         let (room, noun) = self.shared?;
         let ranks = self.seats.len();

@@ -1,4 +1,4 @@
-//! What a table of tuned values belongs to: the machine it was measured on.
+//! The machine that tuned values belong to.
 
 use std::fmt;
 
@@ -16,10 +16,9 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// The one that this process runs on.
+    /// Returns the machine that this process runs on.
     pub fn here() -> Self {
         let model = CpuInfo::current().ok().and_then(|info| info.model_name(0).map(str::to_owned));
-        // Where the kernel has no name for it.
         let processor = model.unwrap_or_else(|| std::env::consts::ARCH.to_owned());
         let usable = std::thread::available_parallelism().map_or(1, usize::from);
         Self { processor, usable }

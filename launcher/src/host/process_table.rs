@@ -1,14 +1,12 @@
-//! What the kernel's table says of processes: whose child one is, which children and threads it has, and what
-//! those do. Called where the launcher looks beyond its ranks, [`crate::job::suspend`] upwards and
-//! [`crate::host::stragglers`] downwards, and where it looks at the ranks themselves: [`crate::hang::watch`],
-//! [`crate::hang::idle`], [`crate::hang::standstill`], [`crate::hang::observe`] and, for what a panic has left, `job/judge.rs`.
+//! The kernel's table of processes, in `/proc`: parents, children, groups, threads and their states. Called by
+//! [`crate::job::suspend`] and [`crate::host::stragglers`], which look for other processes, and by [`crate::hang`] and
+//! `job/judge.rs`, which look at the threads of ranks.
 //!
-//! - PT1: an answer is of a moment. A number may be another process's by the time it is used, so whoever acts
-//!   on one makes sure of it first.
-//! - PT2: the list of a thread's own children has the numbers that this process knows them by. Where `/proc` is
-//!   another namespace's it has none, as with a kernel that keeps no such lists.
-//! - PT3: no thread that was told is passed over: one that is gone when it is asked about is `None`. The
-//!   iterator over threads that `procfs` has leaves it out.
+//! - PT1: an answer may be old. A number may belong to another process when it is used, so callers check that first.
+//! - PT2: the list of a thread's children has numbers of this process's namespace. It is empty where `/proc` belongs
+//!   to another namespace, or the kernel keeps no such lists.
+//! - PT3: every listed thread is returned, as `None` if it has ended meanwhile. The iterator of `procfs` leaves those
+//!   out.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -18,19 +16,19 @@ use procfs::process::Stat;
 use rustix::process::{Pid, getpid};
 use transport_lapi::bootstrap::board::bystander_name;
 
-/// A process or a thread, as the kernel's table has it.
+/// The entry of a process or a thread.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Entry {
     pub(crate) number: i32,
     pub(crate) name: String,
-    /// What it does, in the kernel's letter.
+    /// The kernel's letter for what it does.
     pub(crate) state: char,
-    /// The next three are those of its process.
+    /// The parent of the process; likewise the next two.
     pub(crate) parent: i32,
     pub(crate) group: i32,
     pub(crate) session: i32,
-    /// Processor time that the process with all its threads has used, or the thread by itself, in ticks of the
-    /// kernel (100 in a second).
+    /// Processor time that the thread, or all threads of the process, have used, in ticks of the kernel (100 in a
+    /// second).
     pub(crate) ticks: u64,
     /// When it was started, in such ticks since the system was.
     pub(crate) started: u64,
@@ -39,28 +37,28 @@ pub(crate) struct Entry {
 }
 
 impl Entry {
-    /// Whether it is a thread that never communicates. A name alone may be inherited.
+    /// Whether it is a thread that never communicates. Its name contains its number, since names are inherited.
     pub(crate) fn is_bystander(&self) -> bool {
         self.name == bystander_name(self.number)
     }
 }
 
-/// The process of this number, which may be a claim, if one can have it.
+/// The process id of this number, if it can be one.
 pub(crate) fn numbered(number: u32) -> Option<Pid> {
     Pid::from_raw(i32::try_from(number).ok()?)
 }
 
-/// What the table says of process `pid`, if there is one.
+/// The entry of process `pid`, if there is one.
 pub(crate) fn entry(pid: Pid) -> Option<Entry> {
     entry_in(Path::new(&format!("/proc/{pid}")))
 }
 
-/// What the table says of each thread of process `pid`, if there is one (PT3).
+/// The entries of the threads of process `pid`, if there is one (PT3).
 pub(crate) fn threads(pid: Pid) -> Option<impl Iterator<Item = Option<Entry>>> {
     Some(thread_folders(pid)?.map(|folder| entry_in(&folder?)))
 }
 
-/// Whether process `pid`, which may be a claim, has this thread.
+/// Whether there is a process `pid` with this thread.
 pub(crate) fn has_thread(pid: u32, thread: i32) -> bool {
     Path::new(&format!("/proc/{pid}/task/{thread}")).exists()
 }
@@ -70,7 +68,7 @@ fn thread_folders(pid: Pid) -> Option<impl Iterator<Item = Option<PathBuf>>> {
     Some(folders.map(|folder| Some(folder.ok()?.path())))
 }
 
-/// What stands in the folder of a process or a thread.
+/// The entry in the folder of a process or a thread.
 fn entry_in(folder: &Path) -> Option<Entry> {
     let stat = Stat::from_file(folder.join("stat")).ok()?;
     Some(Entry {
@@ -86,8 +84,8 @@ fn entry_in(folder: &Path) -> Option<Entry> {
     })
 }
 
-/// The children of this thread: what it has forked, and, for the first thread of a process that adopts, what
-/// it has adopted. None is missing, since those that end stay in the list until they are reaped (but see PT2).
+/// The children of this thread: those that it has forked and, for the first thread of a subreaper, those that it has
+/// adopted. None is missing, since they stay in the list until they are reaped (but see PT2).
 pub(crate) fn own_children() -> Vec<Pid> {
     if !has_our_numbers() {
         return Vec::new();

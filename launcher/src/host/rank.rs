@@ -1,16 +1,14 @@
-//! One rank's process, with everything the launcher holds of it. Owned by the job's poll loop.
+//! The process of one rank, with the launcher's descriptors of it. Owned by the job's poll loop.
 //!
-//! - K1: the process is reaped when the rank is dropped, which is when the job is over. Until then its
-//!   number, which is also its group's, cannot be given to anybody else: neither a signal of ours nor a
-//!   get of another rank (PE2 of `transport_lapi::adapters::shm`) meets a stranger. A rank that a script
-//!   started is reaped by that, or as an orphan where the script is gone (ST2 of [`crate::host::stragglers`]); its
-//!   end is noticed by a descriptor of it.
-//! - K2: whatever happens to the launcher's own code, dropping a rank kills its group and reaps it.
-//! - K3: a process that left the group and holds the output open does not hold the launcher: what is
-//!   in the pipe when the group has been killed is read, and nothing more. Nor does one of the group for
-//!   long, unless it waits for the reader of the launcher's own output.
-//! - K4: the control line stays open until the rank is dropped: its end would tell the rank that the
-//!   launcher died.
+//! - K1: the process is reaped when the rank is dropped, after the job. Until then no other process or group gets
+//!   its number, so no signal of the launcher and no get of another rank (PE2 of `transport_lapi::adapters::shm`)
+//!   meets a stranger. A program that a script started is reaped by the script, or as an orphan (ST2 of
+//!   [`crate::host::stragglers`]); a descriptor of it shows its end.
+//! - K2: dropping a rank kills its group and reaps it, also when the launcher panics.
+//! - K3: a process that holds the output open does not hold up the launcher. When the rank has ended, the processes
+//!   of its group may print for [`LINGER`], or as long as the reader of the launcher's own output pauses; then the
+//!   group is killed, and what is in the pipe is read.
+//! - K4: the control line stays open until the rank is dropped: its end would tell the rank that the launcher died.
 
 use std::fs::File;
 use std::io;
@@ -30,9 +28,9 @@ use crate::host::process_table::numbered;
 use crate::io::output::{Delivery, LineBuffer, Prefix, Printer, Source, Stream, write_file};
 use crate::job::exits::Ending;
 
-/// How long what a rank started may go on printing after the rank itself has ended, and is read.
+/// How long processes that a rank started may go on printing after the rank has ended.
 const LINGER: Duration = Duration::from_millis(100);
-/// Bytes per read: what a pipe holds.
+/// Bytes per read: the capacity of a pipe.
 const READ_SIZE: usize = 64 * 1024;
 
 /// One of a rank's output streams.
@@ -40,9 +38,9 @@ const READ_SIZE: usize = 64 * 1024;
 struct Output {
     source: Source,
     pipe: Option<OwnedFd>,
-    /// Gets every byte, if there is one.
+    /// The file of `--output dir=`.
     file: Option<File>,
-    /// Whether the launcher's own stream gets them too.
+    /// Whether the launcher's own stream gets the output.
     is_shown: bool,
     prefix: Prefix,
     lines: LineBuffer,
@@ -55,19 +53,19 @@ pub(crate) struct Rank {
     pidfd: OwnedFd,
     control: ControlReceiver,
     control_ended: bool,
-    /// Whether it has said something that nobody can understand.
+    /// Whether a damaged message has come.
     has_damage: bool,
-    /// The process that joined, where that is another one: a script started it.
+    /// The process that joined, if a script started it.
     program: Option<OwnedFd>,
     outputs: [Output; 2],
-    /// How it ended, and when that was noticed, in nanoseconds of the monotonic clock.
+    /// How the process ended, and when that was noticed, in nanoseconds of the monotonic clock.
     ended: Option<(Ending, u64)>,
     linger_until: Option<Instant>,
     closed: bool,
 }
 
 impl Rank {
-    /// Takes the process of rank `rank` that was just started, leading its own group.
+    /// Takes the process that was just started as `rank`, leading its own group.
     pub(crate) fn new(
         rank: usize,
         mut child: Child,
@@ -92,7 +90,7 @@ impl Rank {
         let pidfd = match (pidfd, outputs.iter().try_for_each(Output::make_nonblocking)) {
             (Ok(pidfd), Ok(())) => pidfd,
             (Err(errno), _) | (_, Err(errno)) => {
-                // No `Rank` exists yet whose drop would do this (K2).
+                // There is no `Rank` yet whose drop would do this (K2).
                 let _ = kill_process_group(Pid::from_child(&child), Signal::KILL);
                 child.wait()?;
                 return Err(errno.into());
@@ -116,12 +114,12 @@ impl Rank {
         self.child.id()
     }
 
-    /// The group of the process.
+    /// The process group.
     pub(crate) fn group(&self) -> Pid {
         Pid::from_child(&self.child)
     }
 
-    /// Whether the process has ended and was asked about, see [`Rank::ending`].
+    /// Whether [`Rank::ending`] has found the process ended.
     pub(crate) fn has_ended(&self) -> bool {
         self.linger_until.is_some()
     }
@@ -136,8 +134,8 @@ impl Rank {
         self.pidfd.as_fd()
     }
 
-    /// From now on watches the process `pid` that has joined as this rank, if that is not the one that was
-    /// started, and none is watched yet. Answers whether it is there.
+    /// Watches the process `pid` that has joined as this rank, unless it is the one that was started or another one
+    /// is watched. Returns whether it is there.
     pub(crate) fn watch_program(&mut self, pid: u32) -> bool {
         let is_other = pid != self.pid() && self.program.is_none();
         let other = numbered(pid).filter(|_| is_other);
@@ -145,28 +143,28 @@ impl Rank {
         match pidfd_open(other, PidfdFlags::empty()) {
             Ok(program) => self.program = Some(program),
             Err(Errno::SRCH) => return false,
-            // Then its end is noticed by that of what was started.
+            // The end of the process that was started is noticed all the same.
             Err(_) => {}
         }
         true
     }
 
-    /// Readable when the process has ended that joined as this rank, where another one started it.
+    /// Readable when the program has ended that a script started.
     pub(crate) fn program(&self) -> Option<BorrowedFd<'_>> {
         self.program.as_ref().map(AsFd::as_fd)
     }
 
-    /// The process that joined has ended: there is nothing to watch any more.
+    /// Stops watching the program that a script started.
     pub(crate) fn program_has_ended(&mut self) {
         self.program = None;
     }
 
-    /// Notes that it has said something that nobody can understand; answers whether that is the first time.
+    /// Notes a damaged message, and returns whether it is the first one.
     pub(crate) fn is_first_damage(&mut self) -> bool {
         !std::mem::replace(&mut self.has_damage, true)
     }
 
-    /// The control line, while it can bring something.
+    /// The control line, until it has ended.
     pub(crate) fn control(&self) -> Option<BorrowedFd<'_>> {
         (!self.control_ended).then(|| self.control.as_fd())
     }
@@ -183,8 +181,8 @@ impl Rank {
         self.linger_until.filter(|_| !self.closed)
     }
 
-    /// Notices whether the process has ended, and how; it is not reaped by this (K1). The first call
-    /// that finds it ended gives it its time.
+    /// Asks whether the process has ended, and how, without reaping it (K1). The first call that finds it ended sets
+    /// the time.
     pub(crate) fn notice_ending(&mut self) -> Option<(Ending, u64)> {
         if self.ended.is_some() {
             return self.ended;
@@ -200,14 +198,14 @@ impl Rank {
         self.ended
     }
 
-    /// How and when the process ended, if it has. From now on it lingers.
+    /// How and when the process ended, if it has. From then on it lingers (K3).
     pub(crate) fn ending(&mut self) -> Option<(Ending, u64)> {
         let ended = self.notice_ending()?;
         self.linger_until.get_or_insert_with(|| Instant::now() + LINGER);
         Some(ended)
     }
 
-    /// Takes the next control message. After end-of-file there are none any more.
+    /// Takes the next control message, if one has come.
     pub(crate) fn next_message(&mut self) -> Result<Incoming, ControlError> {
         if self.control_ended {
             return Ok(Incoming::Nothing);
@@ -217,29 +215,28 @@ impl Rank {
         incoming
     }
 
-    /// Reads once from `stream`'s pipe, without waiting, and closes it at its end.
+    /// Reads once from the pipe of `stream`, without waiting, and closes it at its end.
     pub(crate) fn read(&mut self, stream: Stream, printer: &mut Printer) {
         for output in self.outputs.iter_mut().filter(|output| output.source.stream == stream) {
             output.read(READ_SIZE, printer);
         }
     }
 
-    /// Sends `signal` to the process and everything in its group, unless it is gone.
+    /// Sends `signal` to the process group, unless the rank is gone.
     pub(crate) fn signal(&self, signal: Signal) {
         if !self.closed {
-            // The group exists (K1); a member of another user is the only refusal there is.
+            // The group exists (K1). It can only fail if all members are another user's.
             let _ = kill_process_group(self.group(), signal);
         }
     }
 
-    /// Clears away a process that ended: at once if nothing holds its output, else when it has
-    /// lingered, which it does while it waits for a reader that pauses, if it `may_linger` so long.
+    /// Kills what is left of the group of a process that has ended, and reads its output: at once if nothing holds
+    /// the output open, else when it has lingered. While it `may_linger` it also waits for a reader that pauses (K3).
     pub(crate) fn close_if_done(&mut self, now: Instant, may_linger: bool, printer: &mut Printer) {
         let Some(until) = self.linger_until else {
             return;
         };
         let quiet = self.outputs.iter().all(|output| output.pipe.is_none());
-        // What is not read cannot be printed to its end.
         let waits_for_reader = || self.pipes().any(|(stream, _)| printer.is_congested(stream));
         if may_linger && waits_for_reader() {
             self.linger_until = Some(now + LINGER);
@@ -256,7 +253,7 @@ impl Rank {
 impl Drop for Rank {
     fn drop(&mut self) {
         self.signal(Signal::KILL);
-        // It has ended, or does so now.
+        // The process has ended, or does so now.
         let _ = self.child.wait();
     }
 }
@@ -266,7 +263,7 @@ impl Output {
         self.pipe.as_ref().map_or(Ok(()), |pipe| fcntl_setfl(pipe, OFlags::NONBLOCK))
     }
 
-    /// Reads at most `limit` bytes, and answers how many came.
+    /// Reads at most `limit` bytes, and returns how many came.
     fn read(&mut self, limit: usize, printer: &mut Printer) -> usize {
         let Some(pipe) = &self.pipe else { return 0 };
         let mut bytes = vec![0; limit.min(READ_SIZE)];
@@ -295,7 +292,7 @@ impl Output {
         printer.push(self.source, &self.prefix.text(), &lines);
     }
 
-    /// Reads what is in the pipe now, and no more (K3).
+    /// Reads what is in the pipe now, and closes it (K3).
     fn close(&mut self, printer: &mut Printer) {
         let pipe = self.pipe.as_ref();
         let mut left = pipe.and_then(|pipe| ioctl_fionread(pipe).ok()).unwrap_or(0) as usize;

@@ -1,7 +1,7 @@
-//! From a job's description to running ranks. Called once per job, by the thread that runs the job:
-//! the ranks end with that thread (SP2 of `transport_lapi::bootstrap::spawn`).
+//! Checks the description of a job and starts its ranks. Called once per job, by the thread that runs the job: the
+//! ranks end with that thread (SP2 of `transport_lapi::bootstrap::spawn`).
 //!
-//! Everything that can be wrong with the program is found before the first rank starts.
+//! Wrong programs, folders, variables and settings are found before the first rank starts.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -33,19 +33,20 @@ use crate::io::stdin::{self, Forwarding, InputChoice};
 use crate::job::exits::Ending;
 use crate::job::{App, Export, JobSpec, OnFailure};
 
-/// A job that runs.
+/// The processes and descriptors of a job that has been started.
 pub(crate) struct Started {
-    /// The first ranks of the job, mostly all of them.
+    /// The ranks; only the first ones if one failed meanwhile.
     pub(crate) ranks: Vec<Rank>,
-    /// What forwards the launcher's input.
+    /// Forwards the launcher's input, if that is a terminal.
     pub(crate) input: Option<Forwarding>,
     /// The job segment.
     pub(crate) segment: OwnedFd,
 }
+
 /// Where programs are looked up if `PATH` is not set.
 const DEFAULT_PATH: &str = "/usr/bin:/bin";
 
-/// A job description, checked against the system.
+/// A job description that has been checked.
 pub(crate) struct Prepared<'a> {
     spec: &'a JobSpec,
     programs: Vec<Program<'a>>,
@@ -56,9 +57,9 @@ pub(crate) struct Prepared<'a> {
 /// One program of the job.
 pub(crate) struct Program<'a> {
     pub(crate) app: &'a App,
-    /// Absolute.
+    /// The absolute path.
     pub(crate) path: PathBuf,
-    /// What the ranks get beside the launcher's own environment, each variable once.
+    /// Variables that the ranks get beside the launcher's environment.
     pub(crate) environment: BTreeMap<OsString, OsString>,
 }
 
@@ -77,7 +78,7 @@ pub(crate) fn check(spec: &JobSpec) -> Result<Prepared<'_>, LaunchError> {
     Ok(Prepared { spec, programs, tuned, placement })
 }
 
-/// Where the ranks run. The system is asked only where there is something to choose.
+/// Decides where the ranks run.
 fn place(spec: &JobSpec) -> Result<Placement, LaunchError> {
     if spec.binding.bind_to == BindTo::None {
         return Ok(Placement::unbound(spec.ranks()));
@@ -102,7 +103,7 @@ impl<'a> Program<'a> {
         Ok(Self { app, path, environment })
     }
 
-    /// The program as it is to be started, its streams and its rank aside.
+    /// The command that starts the program, without the streams and variables of a rank.
     pub(crate) fn command(&self) -> Command {
         let mut command = Command::new(&self.path);
         command.arg0(&self.app.program).args(&self.app.args).envs(&self.environment);
@@ -123,8 +124,8 @@ impl<'a> Program<'a> {
     }
 }
 
-/// Where the tuned values of a job with these `exports` are from, the last of which counts: it counts for more than the
-/// launcher's own environment.
+/// Where the tuned values of a job with these `exports` come from. The last export counts, before the launcher's own
+/// environment.
 pub(crate) fn tuning_source<'a>(
     exports: impl DoubleEndedIterator<Item = &'a Export>,
 ) -> TuningSource {
@@ -142,9 +143,8 @@ impl<'a> Prepared<'a> {
         programs.flat_map(|program| std::iter::repeat_n(program, program.app.ranks)).enumerate()
     }
 
-    /// Starts all ranks, or, unless the job goes on without those that fail, as many as there are until
-    /// one has failed. If one cannot be started, those before it are ended. The ranks get this `limit` and
-    /// `mask`, and their output goes where `deliveries` say.
+    /// Starts the ranks, with this `limit` of descriptors, signal `mask` and `deliveries` of output. It stops when one
+    /// has failed, unless the job goes on then. If one cannot be started, those before it are ended.
     pub(crate) fn start(
         &self,
         limit: &DescriptorLimit,
@@ -185,7 +185,7 @@ impl<'a> Prepared<'a> {
         Ok(Started { ranks, input: forwarding, segment })
     }
 
-    /// What is worth a note, and where ranks run if that was asked for, in lines for standard error.
+    /// Notes for standard error, and with `--report-bindings` where each rank runs.
     pub(crate) fn lines(&self, pids: &[u32]) -> Vec<String> {
         let asked = pids.iter().enumerate().filter(|_| self.spec.binding.report);
         let report = asked.map(|(rank, pid)| {
@@ -195,20 +195,20 @@ impl<'a> Prepared<'a> {
         notes.chain(report).collect()
     }
 
-    /// What is worth a note about where ranks run.
+    /// The note that ranks share what they are bound to, if they do.
     pub(crate) fn placement_note(&self) -> Option<String> {
         self.placement.note()
     }
 
-    /// Where `rank` is to run, if the ranks are bound or that was asked for.
+    /// Where `rank` would run, for `--dry-run`; `None` if it is not bound and nobody asked.
     pub(crate) fn place_of(&self, rank: usize) -> Option<String> {
         let Binding { bind_to, report, .. } = self.spec.binding;
         (report || bind_to != BindTo::None).then(|| self.placement.words(rank))
     }
 }
 
-/// Notices which ranks have ended while others were being started, so that the first failure in time
-/// is known, and answers whether one of them failed.
+/// Whether one of the ranks has failed. Ranks that have ended get the time of their end, so that the first failure is
+/// known.
 fn has_failure(ranks: &mut [Rank]) -> bool {
     let endings = ranks.iter_mut().filter_map(Rank::notice_ending);
     endings.filter(|(ending, _)| *ending != Ending::Code(0)).count() > 0
@@ -220,14 +220,14 @@ fn exported(export: &Export) -> Result<(OsString, OsString), LaunchError> {
     Ok((export.name.clone(), value.ok_or_else(unset)?))
 }
 
-/// `PATH`, behind the folders of `--path`.
+/// The folders of `--path`, then those of `PATH`.
 fn search_path(first: Option<&OsStr>) -> OsString {
     let path = config::inherited("PATH").unwrap_or_else(|| DEFAULT_PATH.into());
     first.map_or(path.clone(), |first| [first, ":".as_ref(), &path].join("".as_ref()))
 }
 
-/// The absolute path of `program`: as it is if it has a slash, else the first executable file of
-/// that name in `search_path`.
+/// The absolute path of `program`: of that file if it has a slash, else of the first executable file of that name in
+/// `search_path`.
 fn find_program(program: &OsStr, search_path: OsString) -> Result<PathBuf, LaunchError> {
     if program.is_empty() {
         let hint = ", an empty word".to_owned();

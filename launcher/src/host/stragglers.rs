@@ -1,29 +1,26 @@
-//! What ranks start and what has left their groups: `timeout` in a script, a shell's job under `set -m`, an
-//! orphan in a group of its own, a daemon. Owned by the job, which reaches the groups themselves by
-//! [`crate::host::rank`].
+//! Processes started by ranks that are in no rank's process group: `timeout` in a script, a shell's job under
+//! `set -m`, an orphan in a group of its own, a daemon. They get the signals of the job, and end with it. Owned by the
+//! job; [`crate::host::rank`] signals the ranks' groups.
 //!
-//! - ST1: from the start of a job on, the launcher adopts: a process that loses its parent below a rank becomes the
-//!   launcher's child, not that of the first process of the system. So all that is left of a job is found
-//!   among the launcher's children. The kernel gives them to the first thread of a process; a job that
-//!   another thread runs adopts nothing, since what it would find there may be others'.
-//! - ST2: never touched are the ranks, which are reaped when they are dropped (K1), the guard, which reaps
-//!   itself, and strangers: the children that this thread had before the job, since a shell that became the
-//!   launcher by `exec` may have left some. A stranger that ends leaves its own children to the launcher. They
-//!   are known by their process group, which is a stranger's or the launcher's, where no rank is; they get no
-//!   signal, and are reaped when they have ended. Such a group keeps its number, since who was in it is not
-//!   reaped. What a stranger starts in yet another group counts as the job's once it is left.
-//! - ST3: at the end, what is left is killed and reaped until there is nothing, daemons too, of which the
-//!   launcher tells. A process that is killed gives its own children to the launcher before it can be reaped,
-//!   and one that is being killed starts no more, so nothing escapes. Two seconds are the limit, for what the
-//!   kernel cannot end.
-//! - ST4: no signal meets a stranger. A child is signalled by its number, which is its own until this thread
-//!   reaps it. Any other process is held by a descriptor, and is found to be below the launcher after that was
-//!   opened (PT1 of [`crate::host::process_table`]).
-//! - ST5: a process that is started while the others are being signalled may be missed; the end of the job
-//!   misses none (ST3). One whose parent passes the signal on, as `timeout` does, gets it twice.
-//! - ST6: where the system does not list children (PT2, `CONFIG_PROC_CHILDREN`), what has left the ranks' groups gets
-//!   no signal and stays when the launcher ends. So it does after a SIGKILL to the launcher: the guard knows
-//!   groups only.
+//! - ST1: during a job the launcher is a subreaper: a process below a rank that loses its parent becomes a child of
+//!   the launcher. So all processes of the job are below the launcher. The kernel gives such orphans to the first
+//!   thread of a process; a job on another thread adopts none, since those it would find may not be its own.
+//! - ST2: three kinds of children are never touched: the ranks, which are reaped when they are dropped (K1), the
+//!   guard, which its own value reaps, and *strangers*, the children that this thread had before the job, for example
+//!   from a shell that became the launcher by `exec`. Children of a stranger that ends come to the launcher. They are
+//!   recognised by their process group, that of a stranger or of the launcher, in which there is no rank; they get no
+//!   signal, and are reaped when they have ended. The number of such a group stays taken, since strangers are not
+//!   reaped. A process that a stranger starts in yet another group counts as the job's when its parent has ended.
+//! - ST3: at the end of the job, children that are left are killed and reaped until there are none, daemons too, which
+//!   are reported. A killed process gives its children to the launcher before it can be reaped, and starts no more, so
+//!   none escapes. After [`GIVE_UP`] the launcher goes on without those that the kernel cannot end.
+//! - ST4: no signal meets a stranger. A child's number stays its own until this thread reaps it. Any other process is
+//!   held by a descriptor, and is found below the launcher after that was opened (PT1 of
+//!   [`crate::host::process_table`]).
+//! - ST5: a process that starts while a signal is being sent may miss it, but not the end of the job (ST3). One
+//!   whose parent passes signals on, as `timeout` does, gets them twice.
+//! - ST6: where the system does not list children (PT2, `CONFIG_PROC_CHILDREN`), and after a SIGKILL to the launcher,
+//!   processes outside the ranks' groups get no signal and stay: the guard knows the groups only.
 
 use std::collections::{BTreeSet, HashSet};
 use std::os::fd::OwnedFd;
@@ -35,36 +32,36 @@ use rustix::process::{
     pidfd_send_signal, set_child_subreaper, waitid,
 };
 use rustix::thread::gettid;
+use transport_lapi::bootstrap::guard;
 
 use crate::host::process_table::{Entry, children, entry, own_children};
 use crate::job::GIVE_UP;
 
-/// Between two looks at whether what is left at the end is gone.
+/// Time between two looks for children that are left at the end.
 const PAUSE: Duration = Duration::from_millis(1);
-/// At least this long passes between two looks for orphans that have ended.
+/// Least time between two looks for orphans that have ended.
 const REAP_INTERVAL: Duration = Duration::from_secs(1);
-
-/// Most walks for one signal: what starts processes faster than they are found is left to the end.
+/// Most walks through the processes for one signal, in case new ones start all the time.
 const MOST_WALKS: usize = 8;
 
-/// See the module's head. Dropping it is [`Stragglers::end`].
+/// The processes of a job outside its ranks' groups. Dropping this ends them, as [`Stragglers::end`] does.
 #[derive(Debug)]
 pub(crate) struct Stragglers {
     /// The launcher's session.
     session: Option<i32>,
-    /// Leaders of the groups that get signals as groups.
+    /// The ranks, which lead their groups.
     ranks: HashSet<Pid>,
-    /// See ST2, as the next one.
+    /// The strangers (ST2) and the guard.
     strangers: HashSet<Pid>,
+    /// The groups of strangers, and that of the launcher.
     strange_groups: HashSet<i32>,
-    /// Not on another thread than the first (ST1), nor with a kernel that lets nobody adopt, nor when all has ended.
+    /// Whether the launcher adopts orphans (ST1); not if the kernel refuses, and not after the end.
     adopts: bool,
     next_reaping: Instant,
 }
 
 impl Stragglers {
-    /// Adopts from now on what loses its parent; called before ranks are started, by the thread that starts
-    /// them.
+    /// Adopts orphans from now on. Called before ranks are started, by the thread that starts them.
     pub(crate) fn adopt() -> Self {
         let any = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
         let has_children = !matches!(waitid(WaitId::All, any), Err(Errno::CHILD));
@@ -82,14 +79,15 @@ impl Stragglers {
         }
     }
 
-    /// Tells which children are none (ST2): the `ranks`, and the process of the guard if there is one.
-    pub(crate) fn know(&mut self, ranks: &[Pid], guard: Option<Pid>) {
+    /// Takes the children that are never touched (ST2): the `ranks`, and the `guard` if there is one.
+    pub(crate) fn spare(&mut self, ranks: &[Pid], guard: Option<Pid>) {
         self.ranks.extend(ranks);
         self.strangers.extend(guard);
     }
 
-    /// Sends `signal` to all processes of the job: `to_ranks` sends it to the ranks and their groups. A shell
-    /// that sees its job stop or end goes on, so the shell comes first, and last when they are continued.
+    /// Sends `signal` to all processes of the job; `to_ranks` sends it to the ranks' groups. Those outside the groups
+    /// come after their shells, which would react to the stop or the end of a child, except that SIGCONT comes to
+    /// them first.
     pub(crate) fn signal(&self, signal: Signal, to_ranks: impl FnOnce()) {
         let send = |processes: Vec<OwnedFd>| {
             for process in processes {
@@ -98,14 +96,14 @@ impl Stragglers {
             }
         };
         let mut met = HashSet::new();
-        // Looked for before a rank ends, which cuts off what is below it.
+        // Found before the signal ends a rank, whose children are then found elsewhere.
         let mut outside = self.outside_groups(&mut met);
         if signal == Signal::CONT {
             send(outside);
             outside = self.outside_groups(&mut met);
         }
         to_ranks();
-        // What loses its parent meanwhile is found the next time.
+        // A process that loses its parent during a walk is found by the next one.
         for _ in 1..MOST_WALKS {
             if outside.is_empty() {
                 break;
@@ -115,7 +113,7 @@ impl Stragglers {
         }
     }
 
-    /// The processes of the job in no rank's group that are not in `met`, which they come into.
+    /// The processes of the job in no rank's group that are not in `met`; adds them to it.
     fn outside_groups(&self, met: &mut HashSet<Pid>) -> Vec<OwnedFd> {
         let launcher = getpid();
         let mut outside = Vec::new();
@@ -139,8 +137,8 @@ impl Stragglers {
         outside
     }
 
-    /// Reaps orphans that have ended, if it is time: they would pile up in a job that runs for long. Called
-    /// whenever the job's loop is awake.
+    /// Reaps orphans that have ended, from time to time: they would pile up in a long job. Called in every turn of
+    /// the job's loop.
     pub(crate) fn reap_at_times(&mut self, now: Instant) {
         if self.adopts && now >= self.next_reaping {
             self.next_reaping = now + REAP_INTERVAL;
@@ -150,8 +148,8 @@ impl Stragglers {
         }
     }
 
-    /// Ends what is left of the job (ST3), whose ranks are gone. Answers which daemons
-    /// there were: processes in sessions of their own.
+    /// Ends the processes that are left when all ranks are gone (ST3). Returns the daemons among them: those in
+    /// sessions of their own, except for guards of launchers that ran as ranks.
     pub(crate) fn end(&mut self) -> Vec<String> {
         let until = Instant::now() + GIVE_UP;
         let mut daemons = BTreeSet::new();
@@ -162,20 +160,19 @@ impl Stragglers {
         daemons.into_iter().collect()
     }
 
-    /// The children that are neither ranks nor strangers.
+    /// The children that are neither ranks, strangers nor the guard.
     fn orphans(&self) -> impl Iterator<Item = Pid> {
         own_children()
             .into_iter()
             .filter(|child| !self.ranks.contains(child) && !self.strangers.contains(child))
     }
 
-    /// Whether a process below the launcher is no stranger's (ST2).
+    /// Whether a process below the launcher belongs to the job and not to a stranger (ST2).
     fn is_of_job(&self, process: &Entry) -> bool {
         !self.strange_groups.contains(&process.group)
     }
 
-    /// Kills and reaps orphans, and answers whether there may be more: there are none when nothing was left
-    /// to do (ST3).
+    /// Kills and reaps orphans, and returns whether there may be more: not when there was nothing to do (ST3).
     fn end_orphans(&self, daemons: &mut BTreeSet<String>) -> bool {
         let mut is_changed = false;
         for orphan in self.orphans() {
@@ -183,7 +180,9 @@ impl Stragglers {
                 is_changed |= reap(orphan);
                 continue;
             };
-            if self.session != Some(process.session) && process.state != 'Z' {
+            let is_of_launcher = process.name.as_bytes() == guard::NAME.to_bytes();
+            let is_daemon = self.session != Some(process.session) && !is_of_launcher;
+            if is_daemon && process.state != 'Z' {
                 let name = process.name.escape_debug();
                 daemons.insert(format!("{name} (process {orphan})"));
             }
@@ -199,7 +198,7 @@ impl Drop for Stragglers {
     }
 }
 
-/// Reaps a child of this process if it has ended, and answers whether it had.
+/// Reaps a child of this process if it has ended, and returns whether it had.
 fn reap(child: Pid) -> bool {
     let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG;
     waitid(WaitId::Pid(child), options).is_ok_and(|status| status.is_some())

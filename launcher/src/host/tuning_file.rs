@@ -1,10 +1,10 @@
-//! The file of tuned values: a table in TOML, written by `cargo mpj tune`, read by the launcher once
-//! per job. Nothing else knows its form.
+//! The file of tuned values: a TOML table, written by `cargo mpj tune` and read by the launcher once per job. No other
+//! file knows the format.
 //!
-//! - TF1: a file is taken whole or refused: damaged, incomplete, with fields that are not known, with
-//!   values outside their limits, or of another machine. There is no falling back.
-//! - TF2: one that nobody named, and that this user may not read, is passed over with a note: it is
-//!   somebody else's, found by a `HOME` that stayed when the user changed.
+//! - TF1: a file is taken as a whole or refused: if it is damaged or incomplete, if it has unknown fields or values
+//!   outside their limits, or if it belongs to another machine.
+//! - TF2: a file that nobody named and that this user may not read is ignored with a note: it is another user's, found
+//!   by a `HOME` that stayed the same when the user changed.
 
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read, Write};
@@ -20,25 +20,25 @@ use crate::host::machine::Machine;
 
 /// The format that this version reads and writes.
 const FORMAT: u32 = 1;
-/// Longest file, in bytes; those that are written have a tenth of it.
+/// Longest file, in bytes; written ones are a tenth as long.
 const MAX_FILE: u64 = 16 << 10;
-/// What a file begins with.
+/// The first lines of a file.
 const HEAD: &str = "\
-# Values tuned to one machine, written by `cargo mpj tune`. `mpjrun --info` shows what they come to;
-# MPJ_TUNING=none leaves them out.
+# Values tuned to one machine, written by `cargo mpj tune`. `mpjrun --info` shows them; with MPJ_TUNING=none
+# the built-in values are used.
 ";
-/// What can be done about a file that is refused.
+/// The remedy for a file that is refused.
 const REMEDY: &str = "measure again with `cargo mpj tune`, or set MPJ_TUNING=none for the built-in \
                       values";
 
-/// The tuned values in force, and the file that they are from.
+/// The values in force, and the file that they come from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tuned {
     /// The values.
     pub tuning: Tuning,
-    /// `None` for those that are built in.
+    /// The file; `None` for built-in values.
     pub file: Option<PathBuf>,
-    /// Why the values are built in though there may be a file, in one line (TF2).
+    /// Why a file is ignored, in one line (TF2).
     pub note: Option<String>,
 }
 
@@ -48,7 +48,7 @@ pub struct Tuned {
 pub struct TuningFileError {
     /// The file.
     pub path: PathBuf,
-    /// What is wrong.
+    /// What is wrong with it.
     #[source]
     pub problem: Problem,
 }
@@ -63,10 +63,10 @@ pub enum Problem {
     /// The system refused to write it.
     #[error("cannot be written: {0}; name another file with --output")]
     Write(io::Error),
-    /// It is no such file.
+    /// It is too long to be such a file.
     #[error("longer than {MAX_FILE} bytes; {REMEDY}")]
     TooLong,
-    /// A line is not as it should be.
+    /// A line is not correct.
     #[error("line {line}: {what}; {REMEDY}")]
     Line {
         /// Its number, from 1.
@@ -74,10 +74,10 @@ pub enum Problem {
         /// What is wrong with it.
         what: String,
     },
-    /// It is of another version.
+    /// It has the format of another version.
     #[error("format {0}, this version reads format {FORMAT}; {REMEDY}")]
     Format(i64),
-    /// It was measured somewhere else.
+    /// It was measured on another machine.
     #[error("measured on {there}, this is {here}; {REMEDY}")]
     Foreign {
         /// The machine it was measured on.
@@ -90,8 +90,7 @@ pub enum Problem {
     Value(#[from] TuningError),
 }
 
-/// The fields of a file; `bounds` are upper bounds of message sizes in bytes, and there is one value
-/// more.
+/// The fields of a file. `bounds` are upper bounds of message sizes in bytes; there is one value more than bounds.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Table {
@@ -130,12 +129,11 @@ struct Wait {
     spin: u32,
 }
 
-/// The values that `source` names. A user without a file has the built-in ones, and so has one who may
-/// not read it (TF2).
+/// Returns the values that `source` names. They are the built-in ones for a user who has no file, or may not read it
+/// (TF2).
 ///
 /// # Errors
-/// [`TuningFileError`] for a file that is refused, also if it is the user's own (TF1), and for one that
-/// was named and is not there.
+/// [`TuningFileError`] for a file that is refused (TF1), and for one that was named and is not there.
 pub fn load(source: &TuningSource) -> Result<Tuned, TuningFileError> {
     let built_in = Tuned { tuning: Tuning::default(), file: None, note: None };
     let path = match source {
@@ -150,12 +148,12 @@ pub fn load(source: &TuningSource) -> Result<Tuned, TuningFileError> {
         Ok(tuning) => Ok(Tuned { tuning, file: Some(path), note: None }),
         Err(Problem::Read(error)) if *source == TuningSource::User => {
             match error.kind() {
-                // A link that leads nowhere was made for a file that its maker misses.
+                // A link that leads nowhere was made for a file that is missing.
                 ErrorKind::NotFound | ErrorKind::NotADirectory if !path.is_symlink() => {
                     Ok(built_in)
                 }
                 ErrorKind::PermissionDenied => {
-                    Ok(Tuned { note: Some(passed_over(&path, &error)), ..built_in })
+                    Ok(Tuned { note: Some(ignored(&path, &error)), ..built_in })
                 }
                 _ => Err(TuningFileError { path, problem: Problem::Read(error) }),
             }
@@ -164,7 +162,7 @@ pub fn load(source: &TuningSource) -> Result<Tuned, TuningFileError> {
     }
 }
 
-fn passed_over(path: &Path, error: &io::Error) -> String {
+fn ignored(path: &Path, error: &io::Error) -> String {
     let path = path.display();
     format!("tuning file {path} cannot be read: {error}; the built-in values are used")
 }
@@ -183,13 +181,13 @@ fn read(path: &Path, here: &Machine) -> Result<Tuning, Problem> {
     parse(&text, here)
 }
 
-/// Reads the text of a file.
+/// Parses the text of a file for the machine `here`.
 ///
 /// # Errors
-/// The first rule that it breaks.
+/// [`Problem`]: the first rule that the text breaks.
 pub fn parse(text: &str, here: &Machine) -> Result<Tuning, Problem> {
     let at = |error: toml::de::Error| line_of(text, error.span(), error.message());
-    // The number first: a file of another format may have other fields.
+    // The format first: another one may have other fields.
     let fields: toml::Table = toml::from_str(text).map_err(at)?;
     match fields.get("format").and_then(toml::Value::as_integer) {
         Some(format) if format != i64::from(FORMAT) => return Err(Problem::Format(format)),
@@ -211,18 +209,18 @@ pub fn parse(text: &str, here: &Machine) -> Result<Tuning, Problem> {
 }
 
 fn line_of(text: &str, span: Option<Range<usize>>, what: &str) -> Problem {
-    // What is missing is missing at the end.
+    // A missing field has no place; the end is named for it.
     let at = span.filter(|span| !span.is_empty()).map_or(text.len(), |span| span.start);
     let line = line_at(&text.as_bytes()[..at.min(text.len())]);
     Problem::Line { line, what: what.replace('\n', ", ") }
 }
 
-/// Number of the line behind these bytes.
+/// The number of the line that follows these bytes.
 fn line_at(before: &[u8]) -> usize {
     1 + before.iter().filter(|byte| **byte == b'\n').count()
 }
 
-/// The text of the file for `tuning`, measured on `machine`.
+/// Returns the text of the file for `tuning`, measured on `machine`.
 pub fn text(tuning: &Tuning, machine: &Machine) -> String {
     let words = tuning.protocols().values().iter().map(|protocol| match protocol {
         Protocol::Eager => Word::Eager,
@@ -247,8 +245,8 @@ pub fn text(tuning: &Tuning, machine: &Machine) -> String {
     format!("{HEAD}{table}")
 }
 
-/// Writes the file for `tuning`, measured on `machine`, together with its folder. A file that is there
-/// is replaced as a whole.
+/// Writes the file for `tuning`, measured on `machine`, and creates its folder if it is missing. An existing file is
+/// replaced as a whole.
 ///
 /// # Errors
 /// [`Problem::Write`].
@@ -263,7 +261,7 @@ pub fn write(path: &Path, tuning: &Tuning, machine: &Machine) -> Result<(), Tuni
         .and_then(|mut file| file.write_all(text(tuning, machine).as_bytes()))
         .and_then(|()| fs::rename(&beside, path));
     written.map_err(|error| {
-        // The half of a file is of no use; that it cannot be removed either is no further news.
+        // An incomplete file is of no use; the first error is the one to report.
         let _ = fs::remove_file(&beside);
         failed(error)
     })

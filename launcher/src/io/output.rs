@@ -1,19 +1,19 @@
-//! From the ranks' pipes to the launcher's own streams, in whole lines.
+//! Forwards the ranks' output to the launcher's own streams, in whole lines. Called by the job's poll loop.
 //!
-//! [`LineBuffer`] is pure and there is one per rank and stream; [`Printer`] owns what waits to be
-//! written; [`folder`] makes the files of `--output dir=`. Called by the job's poll loop only.
+//! [`LineBuffer`] cuts the stream of one rank into lines; [`Printer`] holds the queues of output to be written;
+//! [`folder`] creates the files of `--output dir=`.
 //!
-//! - O1: a line of at most [`lines::LONGEST_LINE`] bytes reaches the launcher's stream in one piece, whoever
-//!   else prints: everything for one file goes through one queue. What passes at once (O6) is the exception.
-//! - O2: without a prefix, the bytes of a rank's stream are neither changed nor reordered, but for the
-//!   newline of O5. A file of `--output dir=` gets every byte as it is.
-//! - O3: writing never blocks the loop: [`Sink`] writes what goes, of at most [`CHUNK`] bytes after poll
-//!   said that the stream takes some.
-//! - O4: what waits is bounded: ranks are not read while more than [`CONGESTED`] bytes wait.
-//! - O5: an open line, which has not been ended, belongs to its source: whoever else writes ends it first, but
-//!   in a job of one rank, of which nothing is changed.
-//! - O6: what rank 0 writes to a terminal passes at once, so that its prompts and progress bars are seen. So
-//!   does all that the rank of a job of one writes, wherever it goes.
+//! - O1: a line of at most [`lines::LONGEST_LINE`] bytes reaches the launcher's stream in one piece: all output to one
+//!   file goes through one queue. Output that is passed on at once (O6) is the exception.
+//! - O2: without a prefix, the bytes of a rank's stream are neither changed nor reordered, except for the newline of
+//!   O5. A file of `--output dir=` gets exactly the bytes of its stream.
+//! - O3: writing never blocks the loop: when poll says that a stream takes some bytes, [`Sink`] writes at most
+//!   [`CHUNK`] of them.
+//! - O4: queues are bounded: ranks are not read while more than [`CONGESTED`] bytes wait.
+//! - O5: a line without its newline yet belongs to its source. If another source writes, a newline is inserted first,
+//!   except in a job of one rank, whose output is never changed.
+//! - O6: output of rank 0 to a terminal is passed on at once, so that its prompts and progress bars are seen. So is
+//!   all output of a job of one rank.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -40,7 +40,7 @@ use sink::{Kind, Sink};
 const CHUNK: usize = 4096;
 /// Chunks per turn of the loop.
 const CHUNKS_PER_TURN: usize = 16;
-/// Bytes that may wait before the ranks have to.
+/// Bytes in a queue from which on ranks are not read.
 const CONGESTED: usize = 1 << 20;
 
 /// One of a process's two output streams.
@@ -50,7 +50,7 @@ pub(crate) enum Stream {
     Err,
 }
 
-/// Where a line comes from.
+/// A stream of a rank.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Source {
     pub(crate) rank: usize,
@@ -68,20 +68,20 @@ pub(crate) enum Broken {
     File(Errno),
 }
 
-/// What becomes of the ranks' output: `-l` and `--output`.
+/// Where the ranks' output goes, and in which form: `-l` and `--output`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct OutputChoice {
     /// Whether lines begin with `[rank] `.
     pub tag: bool,
-    /// Whether lines begin with the time at which they came, in UTC.
+    /// Whether lines begin with the time at which they arrived, in UTC.
     pub timestamp: bool,
-    /// The folder that gets a file per rank and stream.
+    /// The folder for a file per rank and stream.
     pub folder: Option<PathBuf>,
-    /// Whether the folder is instead of the launcher's own streams.
+    /// Whether output goes to the folder only.
     pub nocopy: bool,
 }
 
-/// What the lines of one rank begin with.
+/// The start of each line of one rank.
 #[derive(Debug, Clone)]
 pub(crate) struct Prefix {
     label: String,
@@ -89,31 +89,30 @@ pub(crate) struct Prefix {
 }
 
 impl Prefix {
-    /// The text for lines that come now. The time is that of the launcher, in UTC, so that lines of all
-    /// ranks can be sorted by it.
+    /// The text for lines that arrive now. It begins with the time, so that the lines of all ranks can be sorted.
     pub(crate) fn text(&self) -> String {
         let now = self.timestamp.then(|| humantime::format_rfc3339_millis(SystemTime::now()));
         now.map_or(String::new(), |now| format!("{now} ")) + &self.label
     }
 }
 
-/// Where the output of one rank goes, and how.
+/// Where the output of one rank goes, and in which form.
 #[derive(Debug)]
 pub(crate) struct Delivery {
     pub(crate) prefix: Prefix,
-    /// For its two streams; they get every byte, if there are any.
+    /// The files of its two streams.
     pub(crate) files: Option<[File; 2]>,
     /// Whether the launcher's own streams get the lines.
     pub(crate) is_shown: bool,
 }
 
 impl OutputChoice {
-    /// Whether the bytes of a job of `ranks` ranks pass as they are (O2).
+    /// Whether the output of a job of `ranks` ranks is passed on unchanged (O5).
     pub(crate) fn is_exact(&self, ranks: usize) -> bool {
         ranks == 1 && !self.tag && !self.timestamp
     }
 
-    /// Makes the files for `ranks` ranks, and says for each where its output goes.
+    /// Creates the files for `ranks` ranks, and returns where the output of each goes.
     pub(crate) fn deliveries(&self, ranks: usize) -> Result<Vec<Delivery>, LaunchError> {
         let delivery = |rank| {
             let folder = self.folder.as_deref();
@@ -127,17 +126,17 @@ impl OutputChoice {
     }
 }
 
-/// The line that was queued last.
+/// The state of the line that was queued last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Line {
     Ended,
-    /// This source goes on with it (O5).
+    /// It has no newline yet, and this source may go on with it (O5).
     Open(Source),
-    /// Its source has ended.
+    /// It has no newline, and its source has ended.
     Left,
 }
 
-/// What waits for one of the launcher's streams.
+/// The bytes that wait for one of the launcher's streams.
 #[derive(Debug)]
 struct Queue {
     stream: Stream,
@@ -153,7 +152,7 @@ impl Queue {
         Self { stream, sink, waiting, line: Line::Ended, broken: None }
     }
 
-    /// Queues bytes that leave the line as `open` says, unless they end it.
+    /// Queues bytes. They leave the line in the state `open`, unless they end it.
     fn push(&mut self, bytes: &[u8], open: Line) {
         if let (None, Some(last)) = (self.broken, bytes.last()) {
             self.line = if *last == b'\n' { Line::Ended } else { open };
@@ -167,7 +166,7 @@ impl Queue {
         }
     }
 
-    /// Writes as much as goes without blocking (O3). Called after poll said that some does.
+    /// Writes as much as the stream takes without blocking (O3). Called after poll said that it takes some.
     fn write(&mut self) {
         for _ in 0..CHUNKS_PER_TURN {
             let (front, _) = self.waiting.as_slices();
@@ -200,17 +199,16 @@ impl Queue {
 /// The launcher's two streams.
 #[derive(Debug)]
 pub(crate) struct Printer {
-    /// That of standard output, and that of standard error, unless both streams are the same file, which then
-    /// has one queue (O1).
+    /// The queues of standard output and standard error; a single one if both are the same file (O1).
     queues: Vec<Queue>,
-    /// Whether no newline is added (O2).
+    /// Whether no newline is inserted (O5).
     is_exact: bool,
     /// Why a file of `--output dir=` could not be written.
     refused_file: Option<Errno>,
 }
 
 impl Printer {
-    /// For a job whose bytes pass as they are, or not: [`OutputChoice::is_exact`].
+    /// `is_exact` is that of [`OutputChoice`].
     pub(crate) fn new(is_exact: bool) -> Self {
         let apart = !is_same_file(sink::own(Stream::Out), sink::own(Stream::Err));
         let queues = [Stream::Out, Stream::Err].map(Queue::new).into_iter();
@@ -230,8 +228,8 @@ impl Printer {
         &self.queues[self.place(stream)]
     }
 
-    /// Queues what comes from `source`, with `prefix` at the start of every line. The open line of another
-    /// source is ended first (O5).
+    /// Queues output of `source`, with `prefix` at the start of every line. The open line of another source is ended
+    /// first (O5).
     pub(crate) fn push(&mut self, source: Source, prefix: &str, bytes: &[u8]) {
         if bytes.is_empty() {
             return;
@@ -253,19 +251,19 @@ impl Printer {
         }
     }
 
-    /// Whether what comes next from `source` goes on with its own line.
+    /// Whether the next output of `source` continues its own line.
     fn has_open_line(&self, source: Source) -> bool {
         self.queue_of(source.stream).line == Line::Open(source)
     }
 
-    /// Notes that nothing more comes from `source`.
+    /// Notes that `source` has ended.
     pub(crate) fn ended(&mut self, source: Source) {
         if self.has_open_line(source) {
             self.queue(source.stream).line = Line::Left;
         }
     }
 
-    /// Whether what `source` writes passes at once (O6).
+    /// Whether output of `source` is passed on at once (O6).
     pub(crate) fn passes(&self, source: Source) -> bool {
         let is_terminal = || self.queue_of(source.stream).sink.kind == Kind::Terminal;
         self.is_exact || (source.rank == 0 && is_terminal())
@@ -276,19 +274,19 @@ impl Printer {
         self.refused_file.get_or_insert(errno);
     }
 
-    /// Queues the launcher's own words for standard error, beginning on a new line.
+    /// Queues a message of the launcher for standard error, on a new line.
     pub(crate) fn say(&mut self, text: &str) {
         let queue = self.queue(Stream::Err);
         queue.end_line();
         queue.push(text.as_bytes(), Line::Left);
     }
 
-    /// Whether a rank's `stream` has to wait (O4).
+    /// Whether ranks' `stream` is not read for now (O4).
     pub(crate) fn is_congested(&self, stream: Stream) -> bool {
         self.queue_of(stream).waiting.len() > CONGESTED
     }
 
-    /// The descriptors that something waits for.
+    /// The streams with bytes to write, and their descriptors.
     pub(crate) fn wanting(&self) -> impl Iterator<Item = (Stream, BorrowedFd<'_>)> {
         let queues = self.queues.iter();
         queues
@@ -296,17 +294,17 @@ impl Printer {
             .map(|queue| (queue.stream, queue.sink.as_fd()))
     }
 
-    /// How many bytes wait.
+    /// Number of bytes that wait in the queues.
     pub(crate) fn left(&self) -> usize {
         self.queues.iter().map(|queue| queue.waiting.len()).sum()
     }
 
-    /// Gives up what waits, and says so where that can be seen.
+    /// Drops the bytes that wait, and says so if standard error takes the message.
     pub(crate) fn drop_unread(&mut self) {
         let left = self.left();
         for queue in &mut self.queues {
             if !queue.waiting.is_empty() {
-                // What was written of it may have ended in the middle of a line.
+                // The last write may have ended in the middle of a line.
                 (queue.waiting, queue.line) = (VecDeque::new(), Line::Left);
             }
         }
@@ -317,13 +315,13 @@ impl Printer {
         }
     }
 
-    /// Writes to `stream` what goes without blocking.
+    /// Writes as much to `stream` as it takes without blocking.
     pub(crate) fn write(&mut self, stream: Stream) {
         self.queue(stream).write();
     }
 
-    /// Why standard output, or a file of `--output dir=`, takes no more, if so. A standard error that
-    /// nobody reads is no reason to end a job.
+    /// Why standard output or a file of `--output dir=` takes no more, if so. A broken standard error does not end a
+    /// job.
     pub(crate) fn broken_output(&self) -> Option<Broken> {
         self.queues[0].broken.or(self.refused_file.map(Broken::File))
     }

@@ -1,13 +1,12 @@
-//! The launcher's standard input, for the rank that `--stdin` names.
+//! The standard input of the rank that `--stdin` names.
 //!
-//! A file or a pipe is handed over as it is: no byte is read by anybody else, and nothing can hang. A terminal
-//! cannot be handed over, because the rank leads its own process group, and the kernel stops a process outside
-//! the foreground group that reads from a terminal. So the launcher reads there, and passes the bytes on
-//! through a pipe.
+//! The rank inherits a file or a pipe, which nobody else reads. It cannot inherit a terminal: it leads its own process
+//! group, and the kernel stops a process outside the foreground group that reads from a terminal. So the launcher
+//! reads the terminal and passes the bytes on through a pipe.
 //!
-//! - IN1: the terminal is read only after poll said there is something, only while the launcher is not in its
-//!   background, and only when the pipe has taken everything before. A terminal that does not control the
-//!   launcher has no background: the kernel stops nobody who reads from it.
+//! - IN1: the launcher reads the terminal only after poll said that there is input, only while it is in the foreground
+//!   group, and only when the pipe has taken all bytes before. A terminal that does not control the launcher has no
+//!   foreground group, and may always be read.
 
 use std::fs::File;
 use std::io::{self, ErrorKind, IsTerminal, Write};
@@ -21,39 +20,39 @@ use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::getpgrp;
 use rustix::termios::tcgetpgrp;
 
-/// How often a launcher in the background looks whether it is in the foreground again.
+/// How often a launcher in the background checks whether it is in the foreground again.
 pub(crate) const FOREGROUND_CHECK: Duration = Duration::from_millis(500);
 /// Bytes per read; a terminal gives no more than a line.
 const READ_SIZE: usize = 4096;
 
-/// Which rank gets the launcher's standard input. The others are at its end.
+/// Which rank gets the launcher's standard input. The others have an empty one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum InputChoice {
-    /// This one.
+    /// This rank.
     Rank(usize),
-    /// None.
+    /// No rank.
     None,
 }
 
-/// What the forwarding waits for.
+/// What a [`Forwarding`] waits for.
 pub(crate) enum Interest<'a> {
-    /// Something to read.
+    /// Input from the terminal.
     Input(BorrowedFd<'a>),
-    /// Room in the pipe.
+    /// Room in the pipe to the rank.
     Pipe(BorrowedFd<'a>),
-    /// The foreground.
+    /// The foreground, which poll does not report.
     Foreground,
 }
 
-/// Forwards what is typed on a terminal to a rank, which sees the end when this is dropped.
+/// Forwards input from a terminal to a rank. Dropping it ends the rank's input.
 #[derive(Debug)]
 pub(crate) struct Forwarding {
     pipe: File,
-    /// What the pipe has not taken.
+    /// Bytes that the pipe has not taken yet.
     waiting: Vec<u8>,
 }
 
-/// What each of `ranks` ranks gets as standard input, and the forwarding that goes with it, if any.
+/// Returns the standard input of each of `ranks` ranks, and the forwarding if it comes from a terminal.
 pub(crate) fn for_ranks(
     choice: InputChoice,
     ranks: usize,
@@ -83,7 +82,7 @@ impl Forwarding {
         }
     }
 
-    /// Reads or writes once, after poll said that this goes. Answers whether there may be more.
+    /// Reads or writes once, after poll said that this does not block. Returns whether there may be more input.
     pub(crate) fn forward(&mut self) -> bool {
         if self.waiting.is_empty() {
             let mut bytes = vec![0; READ_SIZE];

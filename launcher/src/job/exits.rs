@@ -1,26 +1,24 @@
-//! Who failed first, and with which exit code. Pure: times are arguments.
+//! Which rank failed first, and the exit code that follows. Pure: times are arguments.
 //!
-//! The job's poll loop feeds the [`Ledger`] with control messages and endings as they come;
-//! [`crate::report`] puts into words what stands in it.
+//! The job's poll loop enters control messages and endings into the [`Ledger`] as they come; [`crate::report`]
+//! writes the texts about it.
 //!
-//! - EX1: the first failure *in time* decides, as far as the launcher can tell: of two processes that end
-//!   while it does not look, the one with the lower number. A rank that complained shortly before it failed,
-//!   mostly of a panic, failed when it did so, by its own clock reading, even if another rank, brought down
-//!   by that, was gone sooner. And a rank that is missed by another one shortly before it is seen to have failed
-//!   had failed by then: a process in its end may answer nobody any more, and yet not have ended.
-//! - EX2: a complaint alone is no failure: a rank may recover. Its ending says whether it did, and one that
-//!   comes long after is none of it.
-//! - EX3: exit code 0 is a success only of a rank that finished, or of one that never joined in a job
-//!   that nobody joined: then the program is none of ours.
-//! - EX4: what ended after the job was being stopped was ended by the stop, whatever its code.
-//! - EX5: a rank that asks for the end of the job fails by that, at the time at which it asks, however its
-//!   process ends after that, and even if it does not.
-//! - EX6: a rank that waited at its end in vain, and was let go, fails by its code, since it may have come to
-//!   its end by an error. Code 0 says that it did not; then it is not to blame for who waits for it.
-//! - EX7: a rank that gives up its place in the job has failed. It is waited for shortly, since its ending
-//!   tells more; so is a script whose program has ended without finishing.
-//! - EX8: in a job that goes on without a lost rank, another one that gives up has no choice. Code 0 then says
-//!   that it came to its end all the same.
+//! - EX1: the failure that is first *in time* decides. Of two processes that end between two turns of the loop it is
+//!   that of the lower rank. A rank that complained shortly before it failed, mostly about a panic, failed at the
+//!   time of the complaint, by its own clock, even if another rank ended sooner because of that. A rank that another
+//!   one missed shortly before its failure was seen had failed by then: a dying process may answer nobody for a
+//!   while before it has ended.
+//! - EX2: a complaint alone is no failure: a rank may recover. Its ending decides, and an ending long after the
+//!   complaint has another cause.
+//! - EX3: exit code 0 is a success only for a rank that finished, or for one that never joined in a job that no rank
+//!   joined: then the program does not use this library.
+//! - EX4: a rank that ends after the stop of the job was ended by that, whatever its code.
+//! - EX5: a rank that calls abort fails at that time, however and whether its process ends.
+//! - EX6: a rank that waited at its end in vain and was let go fails by its exit code, since an error may have
+//!   brought it there. With code 0 it has not failed.
+//! - EX7: a rank that gives up its place in the job has failed. The verdict waits shortly for its ending, which
+//!   tells more; it also waits for a script whose program has ended without finishing.
+//! - EX8: when a job goes on without a lost rank, other ranks may have to give up too. They fail by their exit code.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -30,18 +28,17 @@ use transport_lapi::bootstrap::control::{ControlMessage, MessageCounts, Queues};
 
 use crate::io::output::Broken;
 
-/// Complaints kept per rank: the first, which may have caused the others, and the latest ones.
+/// Complaints kept per rank: the first one, which may have caused the others, and the latest ones.
 const KEPT_COMPLAINTS: usize = 4;
-/// A control line that ended this long before its rank did not end with it, in nanoseconds.
+/// Nanoseconds between the end of a control line and that of its rank from which they are two events.
 const LINE_ALONE: u64 = 50_000_000;
-/// How long the script of a program that has ended may take to end too.
+/// How long a script may go on after its program, in nanoseconds.
 const GONE_AFTER: u64 = 1_000_000_000;
-/// How long a rank that gave up may take to end, and one that complained before those brought down by it
-/// decide.
+/// How long the verdict waits for a rank that gave up or complained, in nanoseconds.
 const SETTLE: u64 = 250_000_000;
-/// A rank that failed this long after a complaint had recovered from it.
+/// A rank that fails this many nanoseconds after a complaint had recovered from it.
 const RECENT: u64 = 1_000_000_000;
-/// How long a process that answers nobody any more may take to end: the kernel takes its memory apart first.
+/// How long a process that answers nobody may take to end, in nanoseconds: the kernel frees its memory first.
 const BURIED: u64 = 5_000_000_000;
 
 /// How a process ended.
@@ -51,7 +48,7 @@ pub(crate) enum Ending {
     Signal(i32),
 }
 
-/// What was wrong with an ending.
+/// How a rank failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fault {
     /// Any exit code but 0.
@@ -60,21 +57,20 @@ pub(crate) enum Fault {
     Signal(i32),
     /// Exit code 0 of a rank that joined and did not finish.
     Unfinished,
-    /// Exit code 0 of a rank that joined and could not say whether it finished: its control line was
-    /// closed long before its end.
+    /// Exit code 0 of a rank that joined and closed its control line long before its end, so that nobody knows
+    /// whether it finished.
     LineClosed,
-    /// It gave up its place in the job, by a panic or an error, and has not ended since (EX7).
+    /// It gave up its place in the job after a panic or an error, and still runs (EX7).
     GaveUp { panicked: bool },
-    /// One of its threads has ended by a panic, and now every rank waits for another one.
+    /// One of its threads ended by a panic, and every rank waits for another one.
     Deserted,
-    /// One of its threads unwinds from a panic, in a call, and now every rank waits for another one.
+    /// One of its threads is in a call while it unwinds from a panic, and every rank waits for another one.
     Unwinding,
-    /// The program is gone without finishing, by a panic or not, and the script that started it goes on
-    /// (EX7).
+    /// The program ended without finishing, and the script that started it goes on (EX7).
     Gone { panicked: bool },
     /// Exit code 0 of a rank that never joined, while another did.
     NeverJoined,
-    /// The rank asked for the end of the job with this code (EX5).
+    /// It called abort with this code (EX5).
     Aborted(i32),
 }
 
@@ -87,14 +83,14 @@ pub(crate) struct Failure {
     pub(crate) at: u64,
 }
 
-/// Why a job did not end by itself with every rank's success.
+/// Why a job did not succeed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Verdict {
     /// A rank failed.
     Failed(Failure),
     /// `--timeout` was over.
     TimedOut(Duration),
-    /// No rank made progress for this long, which is more than `--stall` allows.
+    /// No rank made progress for this long, longer than `--stall` allows.
     Stalled(Duration),
     /// Every rank waits for another one, and nothing is on its way.
     Deadlock,
@@ -109,7 +105,7 @@ impl Fault {
         match self {
             Self::Code(code) => code as u8,
             Self::Signal(signal) => after_signal(signal),
-            // Code 0 would call the end of the job a success.
+            // The end of a job by abort is no success.
             Self::Aborted(code) => (code as u8).max(1),
             Self::GaveUp { panicked: true } | Self::Gone { panicked: true } => 101,
             Self::Deserted | Self::Unwinding => 101,
@@ -135,30 +131,30 @@ fn after_signal(signal: i32) -> u8 {
     u8::try_from(128 + signal).unwrap_or(u8::MAX)
 }
 
-/// What follows from what is known of the ranks.
+/// Which rank failed first, as far as that is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Decision {
     /// No rank has failed.
     Nothing,
-    /// More is known at this time at the latest, or when another rank has ended.
+    /// It will be known at this time, or when another rank has ended.
     Open { until: u64 },
     /// This rank failed first.
     Failed(Failure),
 }
 
-/// What a rank said of its own failure.
+/// A panic or an error that a rank has reported.
 #[derive(Debug, Clone)]
 pub(crate) struct Complaint {
     pub(crate) at: u64,
     pub(crate) message: String,
     /// Where it panicked; empty if it did not.
     pub(crate) location: String,
-    /// The kernel's number of the thread that did.
+    /// The kernel's number of the thread.
     pub(crate) thread: i32,
 }
 
 impl Complaint {
-    /// Whether it is of a panic.
+    /// Whether it is about a panic.
     pub(crate) fn is_panic(&self) -> bool {
         !self.location.is_empty()
     }
@@ -167,32 +163,32 @@ impl Complaint {
 /// What is known of one rank.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Record {
-    /// The process that the launcher started; `None` if it did not.
+    /// The process that the launcher started, if it did.
     started: Option<u32>,
-    /// The process of the program, as far as known: what joined need not be what was started.
+    /// The process of the program, which a script may have started.
     pub(crate) pid: Option<u32>,
     pub(crate) joined: bool,
     pub(crate) leaving: bool,
     pub(crate) finished: bool,
-    /// Whether it was let go without waiting for the others (EX6).
+    /// Whether it was let go at its end (EX6).
     pub(crate) dismissed: bool,
     pub(crate) complaints: Vec<Complaint>,
-    /// What it has done, told when it left.
+    /// Its message counts, which it sends when it leaves.
     pub(crate) counters: Option<MessageCounts>,
-    /// What it told of its queues, the last time it was asked; by context.
+    /// Its queues by context, as it sent them last.
     pub(crate) queues: BTreeMap<u32, Queues>,
-    /// When it asked for the end of the job, and with which code.
+    /// When it called abort, and with which code.
     aborted: Option<(u64, i32)>,
     /// When it gave up its place in the job.
     gave_up: Option<u64>,
-    /// When a call of another rank first failed since this one is gone.
+    /// When a call of another rank first failed because this one was gone.
     missed: Option<u64>,
     /// When its control line ended.
     line_closed: Option<u64>,
     /// When the program in a script was found to have ended.
     program_ended: Option<u64>,
-    /// Whether [`Ledger::take_failed`] has told of its failure.
-    told: bool,
+    /// Whether [`Ledger::take_failed`] has returned its failure.
+    is_taken: bool,
     pub(crate) ended: Option<(Ending, u64)>,
 }
 
@@ -207,7 +203,7 @@ impl Record {
         self.gave_up.is_some()
     }
 
-    /// Whether it has failed, as far as that is known at `now`.
+    /// Whether it has failed, as known at `now`.
     fn state(&self, job: Facts, now: u64) -> State {
         if let Some((at, code)) = self.aborted {
             return State::Failed { fault: Fault::Aborted(code), at, since: at };
@@ -231,7 +227,7 @@ impl Record {
         }
     }
 
-    /// What was wrong with how it ended.
+    /// The fault in how it ended, if any.
     fn fault_of(&self, ending: Ending, at: u64, job: Facts) -> Option<Fault> {
         let line_alone = self.line_closed.is_some_and(|closed| closed + LINE_ALONE < at);
         let is_due = self.finished || self.dismissed || self.gave_up_since(job.lost_at);
@@ -245,18 +241,18 @@ impl Record {
         }
     }
 
-    /// When the program left the job without having done its part, by its own word or by its end (EX7).
+    /// When the program left the job without finishing, because it gave up or ended (EX7).
     fn left(&self, job: Facts) -> Option<u64> {
         let gave_up = self.gave_up.filter(|_| !self.gave_up_since(job.lost_at));
         gave_up.or(self.program_ended).filter(|_| !self.finished && !self.dismissed)
     }
 
-    /// Whether it gave up after another rank was lost, by which it had to (EX8).
+    /// Whether it gave up after another rank was lost (EX8).
     fn gave_up_since(&self, lost_at: Option<u64>) -> bool {
         lost_at.zip(self.gave_up).is_some_and(|(lost, gave_up)| gave_up >= lost)
     }
 
-    /// What it said last, shortly before `at` or since (EX2).
+    /// Its last complaint, if that came shortly before `at` or later (EX2).
     fn complained(&self, at: u64) -> Option<&Complaint> {
         self.complaints.last().filter(|said| said.at.saturating_add(RECENT) >= at)
     }
@@ -266,50 +262,50 @@ impl Record {
         self.missed.filter(|missed| missed.saturating_add(BURIED) >= at)
     }
 
-    /// When a failure that was seen `at` this time began (EX1).
+    /// When the failure that was seen at `at` began (EX1).
     fn dated(&self, at: u64) -> u64 {
         let said = self.complained(at).map(|said| said.at);
         said.into_iter().chain(self.missed_shortly_before(at)).fold(at, u64::min)
     }
 
-    /// Whether it may still turn out to have failed before another one (EX1, EX2).
+    /// Whether it may yet turn out to have failed first (EX1, EX2).
     fn is_undecided(&self) -> bool {
         self.ended.is_none() && self.aborted.is_none()
     }
 }
 
-/// What counts for every rank of a job.
+/// Facts about the job that decide on the state of a rank.
 #[derive(Debug, Clone, Copy)]
 struct Facts {
     somebody_joined: bool,
-    /// When the first rank was lost, of those that were declared lost: the calls of others may have failed since.
+    /// When the first rank was declared lost: calls of others may have failed since.
     lost_at: Option<u64>,
 }
 
-/// How far a rank is known to have failed.
+/// Whether a rank has failed.
 #[derive(Debug, Clone, Copy)]
 enum State {
-    /// Not at all.
+    /// No.
     Well,
-    /// It has, `at` this time, unless how it ends until then says something else.
+    /// Yes, at `at`, unless it ends in another way before `until`.
     Open { at: u64, until: u64 },
-    /// It has, `at` this time, which has been certain `since` then.
+    /// Yes, at `at`; certain since `since`.
     Failed { fault: Fault, at: u64, since: u64 },
 }
 
-/// What is known of every rank of the job.
+/// What is known of the ranks of a job.
 #[derive(Debug)]
 pub(crate) struct Ledger {
     start: u64,
     host: String,
     records: Vec<Record>,
-    /// When the rank had failed of which [`Ledger::take_failed`] told first.
+    /// When the rank failed that [`Ledger::take_failed`] returned first.
     lost_at: Option<u64>,
 }
 
 impl Ledger {
-    /// A job of this many ranks, started at `start` on `host`, of which the first ones have these
-    /// process ids and the others were not started.
+    /// Returns the ledger of a job of `ranks` ranks, started at `start` on `host`. The first ranks have these
+    /// process ids; the others were not started.
     pub(crate) fn new(
         start: u64,
         host: String,
@@ -327,7 +323,7 @@ impl Ledger {
         self.start
     }
 
-    /// The name of the host that it runs on.
+    /// The name of the host.
     pub(crate) fn host(&self) -> &str {
         &self.host
     }
@@ -337,15 +333,15 @@ impl Ledger {
         &self.records
     }
 
-    /// Notes a message that came at `now` over `rank`'s line. Answers whether it was the rank's own:
-    /// the task in a message is a claim.
+    /// Enters a message that came at `now` over `rank`'s line. Returns whether it names that rank, as it must: what
+    /// messages say is not trusted.
     pub(crate) fn note(&mut self, rank: usize, message: ControlMessage, now: u64) -> bool {
         if message.task() as usize != rank {
             return false;
         }
         let record = &mut self.records[rank];
         match message {
-            // A second program of a script is refused, and is not the rank.
+            // A second program of a script cannot join.
             ControlMessage::Joined { .. } if record.joined => {}
             ControlMessage::Joined { pid, .. } => {
                 record.joined = true;
@@ -356,7 +352,7 @@ impl Ledger {
                 record.counters = Some(counters);
             }
             ControlMessage::Finished { .. } => record.finished = true,
-            // The number is a claim.
+            // The number may be anything.
             ControlMessage::Queues { context, queues, .. } if (context as usize) < MAX_CONTEXTS => {
                 record.queues.insert(context, queues);
             }
@@ -367,11 +363,11 @@ impl Ledger {
             ControlMessage::GaveUp { at_nanos, .. } => {
                 record.gave_up.get_or_insert(at_nanos.clamp(self.start, now));
             }
-            // The number is a claim.
+            // The number may be anything.
             ControlMessage::MetLoss { at_nanos, lost, .. } if lost as usize != rank => {
                 let at = at_nanos.clamp(self.start, now);
                 if let Some(lost) = self.records.get_mut(lost as usize) {
-                    // An old one was wrong.
+                    // An older one had another cause.
                     let before = lost.missed_shortly_before(at);
                     lost.missed = Some(before.map_or(at, |before| before.min(at)));
                 }
@@ -393,24 +389,23 @@ impl Ledger {
         self.records[rank].finished
     }
 
-    /// Notes that the program of `rank`, which a script started, was found to have ended `at` this time.
+    /// Notes that the program that `rank`'s script started had ended at `at`.
     pub(crate) fn program_ended(&mut self, rank: usize, at: u64) {
         self.records[rank].program_ended.get_or_insert(at);
     }
 
-    /// Notes that nothing more will come over `rank`'s line.
+    /// Notes that `rank`'s control line has ended.
     pub(crate) fn line_closed(&mut self, rank: usize, now: u64) {
         self.records[rank].line_closed.get_or_insert(now);
     }
 
-    /// Forgets the queues that ranks have told, since they are about to be asked again.
+    /// Forgets the queues that ranks have sent, before they are asked again.
     pub(crate) fn forget_queues(&mut self) {
         self.records.iter_mut().for_each(|record| record.queues.clear());
     }
 
-    /// The first panic of a thread that is not there any more, in a rank that is: `is_there` tells of a
-    /// process and a thread of it. A job that went on for long after it, until its `last_wait` began, has
-    /// dealt with that.
+    /// The first failure by a panic that ended a thread but not its rank; `is_there` tells whether a process has a
+    /// thread. A panic long before the `last_wait` of the job began is none: the job went on without that thread.
     pub(crate) fn desertion(
         &self,
         last_wait: u64,
@@ -429,7 +424,7 @@ impl Ledger {
         failures.min_by_key(|failure| failure.at)
     }
 
-    /// The failure of a rank that was seen to unwind from a panic.
+    /// The failure of a rank that waits while it unwinds from a panic.
     pub(crate) fn unwinding(&self, rank: usize) -> Option<Failure> {
         let panic = self.records.get(rank)?.complaints.iter().rfind(|said| said.is_panic())?;
         Some(Failure { rank, fault: Fault::Unwinding, at: panic.at })
@@ -440,27 +435,27 @@ impl Ledger {
         self.records[rank].dismissed = true;
     }
 
-    /// Whether ranks that were let go have still to end.
+    /// Whether a rank that was let go still runs.
     pub(crate) fn awaits_dismissed(&self) -> bool {
         self.records.iter().any(|record| record.dismissed && record.ended.is_none())
     }
 
-    /// Whether a rank asked for the end of the job, which no policy keeps from ending.
+    /// The first call of abort.
     pub(crate) fn abort(&self) -> Option<Failure> {
-        let asked = self.records.iter().enumerate();
-        let failures = asked.filter_map(|(rank, record)| {
+        let records = self.records.iter().enumerate();
+        let failures = records.filter_map(|(rank, record)| {
             let (at, code) = record.aborted?;
             Some(Failure { rank, fault: Fault::Aborted(code), at })
         });
         failures.min_by_key(|failure| failure.at)
     }
 
-    /// Notes how `rank` ended, `at` this time.
+    /// Notes how `rank` ended, at `at`.
     pub(crate) fn ended(&mut self, rank: usize, ending: Ending, at: u64) {
         self.records[rank].ended = Some((ending, at));
     }
 
-    /// Whether the job has failed by `now`.
+    /// Decides which rank failed first, as known at `now`.
     pub(crate) fn decide(&self, now: u64) -> Decision {
         let Some((failure, since)) = self.failures(now).min_by_key(|(failure, _)| failure.at)
         else {
@@ -471,8 +466,8 @@ impl Ledger {
         open.map_or(Decision::Failed(failure), |until| Decision::Open { until })
     }
 
-    /// Until when it is open whether another rank failed before this failure, which has been certain `since` then
-    /// (EX1, EX2, EX7).
+    /// Until when another rank may turn out to have failed before `failure`, which is certain since `since` (EX1,
+    /// EX2, EX7).
     fn open_before(&self, failure: Failure, since: u64, now: u64) -> Option<u64> {
         let open = self.open(now).filter(|(at, _)| *at < failure.at).map(|(_, until)| until);
         let undecided = self.records.iter().filter(|record| record.is_undecided());
@@ -485,10 +480,10 @@ impl Ledger {
         open.chain(suspected).filter(|until| now < *until).max()
     }
 
-    /// When more will be known than at `now`, though nothing happens until then.
+    /// When a decision will change by the passing of time alone.
     pub(crate) fn next_certainty(&self, now: u64) -> Option<u64> {
-        let untold = self.untold(now);
-        let before = untold.filter_map(|(failure, since)| self.open_before(failure, since, now));
+        let failures = self.not_taken(now);
+        let before = failures.filter_map(|(failure, since)| self.open_before(failure, since, now));
         self.open(now).map(|(_, until)| until).chain(before).filter(|until| *until > now).min()
     }
 
@@ -498,7 +493,7 @@ impl Ledger {
         self.records.iter().map(move |record| record.state(job, now))
     }
 
-    /// When ranks failed of which that is not certain, and when it will be.
+    /// The failures that are not certain yet: when they began, and when they will be certain.
     fn open(&self, now: u64) -> impl Iterator<Item = (u64, u64)> {
         self.states(now).filter_map(|state| match state {
             State::Open { at, until } => Some((at, until)),
@@ -514,19 +509,19 @@ impl Ledger {
         })
     }
 
-    /// Those of them that [`Ledger::take_failed`] has not told of.
-    fn untold(&self, now: u64) -> impl Iterator<Item = (Failure, u64)> {
-        self.failures(now).filter(|(failure, _)| !self.records[failure.rank].told)
+    /// Those of them that [`Ledger::take_failed`] has not returned.
+    fn not_taken(&self, now: u64) -> impl Iterator<Item = (Failure, u64)> {
+        self.failures(now).filter(|(failure, _)| !self.records[failure.rank].is_taken)
     }
 
-    /// The first rank that has failed by `now` and was not told of before, if there is one. The others are about to
-    /// learn that it is lost; with it comes whether it is the first of all.
+    /// Takes the first failure that is certain at `now` and was not taken before, and says whether it is the first
+    /// one of the job. The caller declares the rank lost.
     pub(crate) fn take_failed(&mut self, now: u64) -> Option<(Failure, bool)> {
         let is_settled =
             |&(failure, since): &(Failure, u64)| self.open_before(failure, since, now).is_none();
         let (failure, _) =
-            self.untold(now).filter(is_settled).min_by_key(|(failure, _)| failure.at)?;
-        self.records[failure.rank].told = true;
+            self.not_taken(now).filter(is_settled).min_by_key(|(failure, _)| failure.at)?;
+        self.records[failure.rank].is_taken = true;
         let is_first = self.lost_at.is_none();
         self.lost_at.get_or_insert(failure.at.min(now));
         Some((failure, is_first))
@@ -536,7 +531,7 @@ impl Ledger {
         Facts { somebody_joined: self.somebody_joined(), lost_at: self.lost_at }
     }
 
-    /// Whether the program is one of ours, as far as known.
+    /// Whether a rank has joined: then the program uses this library.
     pub(crate) fn somebody_joined(&self) -> bool {
         self.records.iter().any(|record| record.joined)
     }

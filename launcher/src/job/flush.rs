@@ -1,9 +1,9 @@
-//! The end of a job: what is left to write, and the report behind it (J3). Called when no rank runs.
+//! Writes the output that is left at the end of a job, and the report behind it (J3). Called when no rank runs.
 //!
-//! - F1: nothing is lost for a reader that pauses, however the job ended: only `--timeout` and a signal
-//!   limit how long it is waited for, those that ended the job as well as those that come now.
-//! - F2: from then on the reader has to take something every [`GRACE_FOR_READER`]; a further signal ends
-//!   that too. What is not taken is dropped, and counted.
+//! - F1: a reader that pauses gets everything, however the job ended. Only `--timeout` and an ending signal, before
+//!   or during the flush, limit the wait for it.
+//! - F2: after one of these the reader has to read something every [`GRACE_FOR_READER`]; a further signal ends the
+//!   wait. Output that is not read is dropped and counted.
 
 use std::time::{Duration, Instant};
 
@@ -14,10 +14,10 @@ use super::{ENDING, Event, Job, events};
 use crate::job::exits::Verdict;
 use crate::report::{self, Snapshot};
 
-/// How long a reader may take nothing once the job has to end.
+/// How long a reader may pause once the job has to end.
 const GRACE_FOR_READER: Duration = Duration::from_millis(500);
 
-/// Until when a reader has to take something, once the job has to end.
+/// When a reader that reads nothing is given up.
 fn soon() -> Option<Instant> {
     Some(Instant::now() + GRACE_FOR_READER)
 }
@@ -25,16 +25,15 @@ fn soon() -> Option<Instant> {
 impl Job {
     /// Writes what is left, and the report.
     pub(super) fn flush(&mut self) -> Result<(), Errno> {
-        // Where nothing ends it, the reader is waited for as long as it is there.
         let mut until = match self.verdict {
             Some((Verdict::Signalled(_) | Verdict::TimedOut(_), _)) => soon(),
             _ => None,
         };
-        let mut is_told = false;
+        let mut is_reported = false;
         loop {
-            if let (Some((verdict, stopped_at)), false) = (self.verdict, is_told) {
-                self.tell(verdict, stopped_at);
-                is_told = true;
+            if let (Some((verdict, stopped_at)), false) = (self.verdict, is_reported) {
+                self.print_report(verdict, stopped_at);
+                is_reported = true;
             }
             if self.printer.left() == 0 {
                 return Ok(());
@@ -47,13 +46,13 @@ impl Job {
         }
     }
 
-    fn tell(&mut self, verdict: Verdict, stopped_at: u64) {
+    fn print_report(&mut self, verdict: Verdict, stopped_at: u64) {
         let unread = || Snapshot::unread(stopped_at);
         let snapshot = self.snapshot.take().unwrap_or_else(unread);
         self.printer.say(&report::of_verdict(&self.ledger, verdict, stopped_at, &snapshot));
     }
 
-    /// Waits for the reader, a signal or the end of patience, and answers until when the reader is waited for.
+    /// Waits for the reader, a signal or `until`, and returns until when the reader is waited for now.
     fn drain(&mut self, mut until: Option<Instant>) -> Result<Option<Instant>, Errno> {
         let timeout = self.timeout.filter(|_| until.is_none());
         let deadline = until.or(timeout.map(|(_, at)| at));
@@ -97,7 +96,7 @@ impl Job {
         until
     }
 
-    /// Passes the verdict on a job that had none when its ranks had ended (J2).
+    /// Passes the verdict on a job whose ranks ended without one (J2).
     fn end_late(&mut self, verdict: Verdict) {
         if self.verdict.is_none() {
             self.stop(verdict);

@@ -1,10 +1,10 @@
-//! When and why a job is ended (J2 of [`crate::job`]). The other ways to its end are a signal to the launcher
-//! and the reader of its output, see [`super::flush`].
+//! Decides when and why a job is ended (J2 of [`crate::job`]). Signals to the launcher and [`super::flush`] end it
+//! as well.
 //!
-//! - JU1: a rank's failure is judged before the job's hang: the others wait in vain for one that fails.
-//! - JU2: a job is ended for a hang only after its ranks were asked what they have, and after those that
-//!   wait at their end were let go. In Rust `main` drops the World, which waits for the others, before it
-//!   tells the error that it returns: that error is the cause, and must be seen.
+//! - JU1: a rank's failure is judged before a hang: the others wait in vain for a rank that has failed.
+//! - JU2: a job is ended for a hang only after its ranks were asked for their queues, and after those that wait at
+//!   their end were let go. A Rust `main` that returns an error first drops the World, which waits for the others,
+//!   and prints the error then: that error is the cause of the hang and has to be seen.
 
 use std::time::{Duration, Instant};
 
@@ -17,11 +17,11 @@ use crate::host::process_table::has_thread;
 use crate::job::exits::{Decision, Verdict};
 use crate::report::{self, Snapshot};
 
-/// How long ranks that are let go have to end. A deadlock is told within two seconds all the same.
+/// How long ranks that are let go have to end. A deadlock is still reported within two seconds.
 const FAREWELL: Duration = Duration::from_secs(1);
 
 impl Job {
-    /// Passes the verdict when there is cause for one.
+    /// Passes the verdict if there is cause for one.
     pub(super) fn judge(&mut self, now: Instant) {
         if self.verdict.is_some() {
             return;
@@ -31,11 +31,11 @@ impl Job {
         }
         match self.phase {
             _ if self.on_failure == OnFailure::Keep => {
-                // No policy keeps an abort from ending the job, whoever has failed before.
+                // An abort ends the job even here, whichever rank failed before.
                 if let Some(abort) = self.ledger.abort() {
                     return self.stop(Verdict::Failed(abort));
                 }
-                self.tell_failures();
+                self.report_failures();
             }
             Phase::Dismissing { verdict, .. } => self.judge_dismissed(verdict),
             _ => self.judge_failures(),
@@ -63,8 +63,8 @@ impl Job {
         }
     }
 
-    /// A rank that was let go and fails is why the others would have waited for ever; what ran too long did
-    /// so all the same.
+    /// Ends a job whose ranks were let go, if one of them fails: that rank is the cause of a deadlock, but not of a
+    /// job that ran too long.
     fn judge_dismissed(&mut self, verdict: Verdict) {
         if let Decision::Failed(failure) = self.ledger.decide(monotonic_nanos()) {
             let is_cause = verdict == Verdict::Deadlock;
@@ -73,8 +73,8 @@ impl Job {
         }
     }
 
-    /// Tells once of each rank that has failed while the others go on, and ends their waits for it.
-    fn tell_failures(&mut self) {
+    /// Reports each rank that fails while the others go on, once, and lets their waits for it fail.
+    fn report_failures(&mut self) {
         while let Some((failure, is_first)) = self.ledger.take_failed(monotonic_nanos()) {
             self.printer.say(&report::cause(&self.ledger, failure));
             if is_first {
@@ -87,15 +87,15 @@ impl Job {
         }
     }
 
-    /// The verdict on a job whose ranks have all ended without being stopped: with `--on-failure keep`,
-    /// some may have failed.
+    /// Passes the verdict on a job whose ranks have all ended by themselves; with `--on-failure keep` some may have
+    /// failed.
     pub(super) fn judge_at_end(&mut self) {
         if let (None, Decision::Failed(failure)) = (self.verdict, self.ledger.decide(u64::MAX)) {
             self.verdict = Some((Verdict::Failed(failure), monotonic_nanos()));
         }
     }
 
-    /// Whether the job may yet be found to hang.
+    /// Whether the job is still watched for hangs.
     pub(super) fn is_overseen(&self) -> bool {
         self.verdict.is_none() && !matches!(self.phase, Phase::Dismissing { .. })
     }
@@ -141,7 +141,7 @@ impl Job {
         }
     }
 
-    /// The ranks of a job that hangs have told what they have.
+    /// Acts on a hang after the ranks have sent their queues.
     fn conclude(&mut self, verdict: Verdict, now: Instant) {
         let snapshot = self.oversight.snapshot(false);
         let deserted = self.ledger.desertion(snapshot.last_wait(), has_thread);
@@ -156,8 +156,8 @@ impl Job {
         }
     }
 
-    /// Lets ranks go that wait at their end in `snapshot`, and stops the job with `verdict` when they have
-    /// ended, or it is over `until` they should have (JU2).
+    /// Lets ranks go that wait at their end in `snapshot`. The job stops with `verdict` when they have ended, or at
+    /// `until` (JU2).
     pub(super) fn dismiss(&mut self, snapshot: Snapshot, verdict: Verdict, until: Instant) {
         let at_end: Vec<usize> = snapshot.at_their_end().collect();
         self.snapshot = Some(snapshot);

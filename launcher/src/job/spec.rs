@@ -1,4 +1,4 @@
-//! What a job is to be: made by the command lines, checked by `spawn`, run by `job`.
+//! The description of a job: made by the command line, checked by `spawn`, run by `job`.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -12,12 +12,12 @@ use crate::host::binding::Binding;
 use crate::io::output::OutputChoice;
 use crate::io::stdin::InputChoice;
 
-/// A variable for the ranks' environment.
+/// A variable to set in the ranks' environment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Export {
     /// Its name.
     pub name: OsString,
-    /// Its value; `None` takes the launcher's.
+    /// Its value; `None` for that of the launcher's environment.
     pub value: Option<OsString>,
 }
 
@@ -30,32 +30,32 @@ pub struct App {
     pub program: OsString,
     /// Its arguments.
     pub args: Vec<OsString>,
-    /// Variables for these ranks; they count for more than those of the job.
+    /// Variables for these ranks; they override those of the job.
     pub exports: Vec<Export>,
-    /// Folder that these ranks start in.
+    /// Working folder of these ranks; `None` for the launcher's.
     pub wdir: Option<PathBuf>,
-    /// Folders where the program is looked up before those of `PATH`.
+    /// Folders, separated by colons, where the program is looked up before those of `PATH`.
     pub path: Option<OsString>,
 }
 
 impl App {
-    /// `program` as `ranks` ranks, without arguments, started as the launcher was.
+    /// Returns `ranks` ranks of `program`, without arguments, in the launcher's folder and environment.
     pub fn new(ranks: usize, program: impl Into<OsString>) -> Self {
         let program = program.into();
         Self { ranks, program, args: Vec::new(), exports: Vec::new(), wdir: None, path: None }
     }
 }
 
-/// When a job that does not end by itself is ended.
+/// When a job that makes no progress is noted or ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Vigilance {
-    /// Whether a job that cannot go on is ended, with exit code 125.
+    /// Whether a deadlock ends the job, with exit code 125.
     pub ends_deadlocks: bool,
-    /// How long no rank may make progress, before the job is ended with exit code 124.
+    /// After how long without progress of any rank the job ends, with exit code 124; `None` for never.
     pub stall: Option<Duration>,
-    /// From one look at the ranks to the next.
+    /// Time between two looks at the ranks.
     pub interval: Duration,
-    /// How long nothing moves in a job before that is noted, unless deadlocks are ignored.
+    /// After how long a job in which nothing moves is noted, unless deadlocks are ignored.
     pub standstill: Duration,
 }
 
@@ -69,24 +69,24 @@ impl Default for Vigilance {
 /// What happens to the job when one of its ranks fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum OnFailure {
-    /// It ends
+    /// The job ends
     Kill,
     /// The other ranks go on to their own end; their calls fail from the first one on that has to wait
     Keep,
 }
 
-/// What to run.
+/// A job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JobSpec {
     /// The programs; ranks are numbered through them in this order.
     pub apps: Vec<App>,
     /// Variables for all ranks.
     pub exports: Vec<Export>,
-    /// How many contexts each rank has.
+    /// Number of contexts of each rank.
     pub contexts: usize,
     /// Protocol of messages; `None` leaves it to the environment.
     pub backend: Option<BackendChoice>,
-    /// What becomes of the ranks' output.
+    /// Where the ranks' output goes.
     pub output: OutputChoice,
     /// Which ranks get the launcher's standard input.
     pub input: InputChoice,
@@ -96,16 +96,16 @@ pub struct JobSpec {
     pub on_failure: OnFailure,
     /// How long the job may run.
     pub timeout: Option<Duration>,
-    /// What else ends it.
+    /// When a job without progress is noted or ended.
     pub vigilance: Vigilance,
-    /// Whether to say at the end what the protocols did.
+    /// Whether to print at the end how many messages each protocol carried.
     pub stats: bool,
-    /// What was asked for and is not done, since there is no need; said on standard error.
+    /// Notes about the command line, for standard error.
     pub notes: Vec<String>,
 }
 
 impl JobSpec {
-    /// A job of these programs, with everything else as it is where nothing was asked for.
+    /// Returns a job of these programs with default options.
     pub fn new(apps: Vec<App>) -> Self {
         Self {
             apps,
@@ -123,12 +123,12 @@ impl JobSpec {
         }
     }
 
-    /// Number of ranks of all programs.
+    /// Returns the number of ranks of all programs.
     pub fn ranks(&self) -> usize {
         self.apps.iter().map(|app| app.ranks).sum()
     }
 
-    /// Every variable that some rank gets, in the order in which later ones count for more.
+    /// Every variable that some rank gets; later ones override earlier ones.
     pub(crate) fn all_exports(&self) -> impl DoubleEndedIterator<Item = &Export> {
         self.exports.iter().chain(self.apps.iter().flat_map(|app| &app.exports))
     }

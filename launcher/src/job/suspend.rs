@@ -1,9 +1,9 @@
-//! Ctrl-Z: stops the launcher itself, if somebody can continue it. Called by the job's poll loop, which
-//! stops the ranks before and continues them afterwards.
+//! Ctrl-Z: stops the launcher if a shell can continue it. Called by the job's poll loop, which stops the ranks
+//! before and continues them afterwards.
 //!
-//! - SU1: a launcher whose process group is orphaned is not stopped: no shell watches over that group, so
-//!   nobody would ever continue it. The kernel does not obey SIGTSTP there either.
-//! - SU2: how long it was stopped is measured, so that it does not count as time of the job.
+//! - SU1: a launcher in an orphaned process group is not stopped: no shell watches such a group, so nobody would
+//!   continue it. The kernel does not obey SIGTSTP there either.
+//! - SU2: the time for which it was stopped does not count as time of the job.
 
 use std::iter::successors;
 use std::time::{Duration, Instant};
@@ -12,8 +12,7 @@ use rustix::process::{Pid, Signal, getpid, kill_process};
 
 use crate::host::process_table::{Entry, entry};
 
-/// Most processes of one group between the launcher and the one that watches over the group. It bounds
-/// the walk, since processes come and go while it lasts.
+/// Limits the walk from the launcher up to its shell, since processes come and go meanwhile.
 const MOST_ANCESTORS: usize = 64;
 
 /// Whether somebody can continue this process once it has stopped (SU1).
@@ -21,16 +20,15 @@ pub(crate) fn has_watcher() -> bool {
     is_watched(getpid().as_raw_pid(), |pid| entry(Pid::from_raw(pid)?))
 }
 
-/// Stops this process, and returns when it was continued: for how long it was stopped (SU2).
+/// Stops this process, and returns for how long it was stopped (SU2).
 pub(crate) fn stop_myself() -> Duration {
     let start = Instant::now();
-    // A process may always stop itself; it returns when somebody has continued it.
+    // A process may always stop itself; the call returns when it is continued.
     let _ = kill_process(getpid(), Signal::STOP);
     start.elapsed()
 }
 
-/// Whether the group of `pid` has a member whose parent is in another group of the same session. Its
-/// ancestors are looked at, who are the members that a shell knows of.
+/// Whether the first ancestor of `pid` outside its group, a shell, is in the same session.
 fn is_watched(pid: i32, entry: impl Fn(i32) -> Option<Entry>) -> bool {
     let Some(own) = entry(pid) else { return false };
     let ancestors = successors(entry(own.parent), |ancestor| entry(ancestor.parent));

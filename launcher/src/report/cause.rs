@@ -1,14 +1,16 @@
-//! The headline of a report, and what ranks have said of themselves.
+//! The headline of a report, and the complaints of ranks.
 
 use std::fmt::Write;
 
 use super::INDENT;
-use super::words::{and_more, ended_how, seconds_between, signal_words, tamed, tamed_line};
+use super::words::{
+    and_more, ended_how, printable_line, printable_lines, seconds_between, signal_words,
+};
 use crate::io::output::Broken;
 use crate::job::exits::{Complaint, Ending, Failure, Fault, Ledger, Record, Verdict};
 
-/// Complaints told of ranks that are not the cause.
-const TOLD_COMPLAINTS: usize = 16;
+/// Most complaints of ranks that are not the cause.
+const MAX_COMPLAINTS: usize = 16;
 
 /// Why the job ended, in one line.
 pub(super) fn headline(ledger: &Ledger, verdict: Verdict) -> String {
@@ -35,8 +37,8 @@ pub(super) fn headline(ledger: &Ledger, verdict: Verdict) -> String {
     format!("mpjrun: {what}\n")
 }
 
-/// Why the job ended, in a sentence for a test that fails: of the rank that failed first what it said, or
-/// else what it did. `None` where the launcher's exit code says it all.
+/// Why the job failed, in a sentence for a failing test: the complaint of the rank that failed first, or else how it
+/// ended. `None` if the exit code says it all.
 pub(crate) fn in_brief(ledger: &Ledger, verdict: Verdict) -> Option<String> {
     let Failure { rank, fault, .. } = match verdict {
         Verdict::Failed(failure) => failure,
@@ -48,11 +50,11 @@ pub(crate) fn in_brief(ledger: &Ledger, verdict: Verdict) -> Option<String> {
     Some(match (panicked.or(record.complaints.last()), fault, record.ended) {
         (_, Fault::Aborted(code), _) => format!("rank {rank} called abort with code {code}"),
         (Some(Complaint { message, location, .. }), ..) if location.is_empty() => {
-            format!("rank {rank} said: {}", tamed(message).join("\n"))
+            format!("rank {rank} said: {}", printable_lines(message).join("\n"))
         }
         (Some(Complaint { message, location, .. }), ..) => {
-            let message = tamed(message).join("\n");
-            format!("rank {rank} panicked at {}: {message}", tamed_line(location))
+            let message = printable_lines(message).join("\n");
+            format!("rank {rank} panicked at {}: {message}", printable_line(location))
         }
         (None, _, Some((Ending::Code(0), _))) => format!("rank {rank} ended without finishing"),
         (None, _, Some((ending, _))) => format!("rank {rank} {}", ended_how(ending)),
@@ -111,7 +113,7 @@ fn failure_words(ledger: &Ledger, failure: &Failure) -> String {
     format!("rank {rank} (pid {pid}, host {}) {what}", ledger.host())
 }
 
-/// Exit code 0, and what to do about it.
+/// Exit code 0 without finishing, and the remedy.
 fn unfinished_words(record: &Record, when: &str) -> String {
     let exited = "exited with code 0 without finishing";
     if record.is_script() {
@@ -136,34 +138,34 @@ fn unfinished_words(record: &Record, when: &str) -> String {
     }
 }
 
-/// What the rank that is the cause has said.
+/// The complaints of the rank that is the cause.
 pub(super) fn complaints_of(record: &Record) -> String {
     let mut text = String::new();
-    record.complaints.iter().for_each(|complaint| tell(complaint, "it", &mut text));
+    record.complaints.iter().for_each(|complaint| append(complaint, "it", &mut text));
     text
 }
 
-/// What the ranks that did not succeed have said, where none of them is known to be the cause.
+/// The complaints of all ranks that have not finished.
 pub(super) fn complaints(ledger: &Ledger) -> String {
     let unfinished = ledger.records().iter().enumerate().filter(|(_, record)| !record.finished);
     let said: Vec<_> = unfinished
         .flat_map(|(rank, record)| record.complaints.iter().map(move |said| (rank, said)))
         .collect();
     let mut text = String::new();
-    for (rank, complaint) in said.iter().take(TOLD_COMPLAINTS) {
-        tell(complaint, &format!("rank {rank}"), &mut text);
+    for (rank, complaint) in said.iter().take(MAX_COMPLAINTS) {
+        append(complaint, &format!("rank {rank}"), &mut text);
     }
-    text + &and_more(said.len(), TOLD_COMPLAINTS, "complaints")
+    text + &and_more(said.len(), MAX_COMPLAINTS, "complaints")
 }
 
-/// Adds a complaint, as said by `who`.
-fn tell(complaint: &Complaint, who: &str, text: &mut String) {
-    let message = tamed(&complaint.message).join("\nmpjrun:     ");
+/// Appends a complaint of `who` to the text.
+fn append(complaint: &Complaint, who: &str, text: &mut String) {
+    let message = printable_lines(&complaint.message).join("\nmpjrun:     ");
     // Writing to a string does not fail.
     let _ = match complaint.location.as_str() {
         "" => writeln!(text, "{INDENT}{who} said: {message}"),
         place => {
-            writeln!(text, "{INDENT}{who} panicked at {}: {message}", tamed_line(place))
+            writeln!(text, "{INDENT}{who} panicked at {}: {message}", printable_line(place))
         }
     };
 }

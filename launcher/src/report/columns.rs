@@ -1,6 +1,6 @@
-//! Texts in columns.
+//! Aligns texts in columns.
 
-/// The rows, one a line behind `start`. Columns of numbers, for which `right` says so, end at the right.
+/// Returns the rows as lines that begin with `start`. Columns for which `right` is true are aligned at the right.
 pub(crate) fn aligned(start: &str, rows: &[Vec<String>], right: impl Fn(usize) -> bool) -> String {
     let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max();
     let cell = |(column, cell): (usize, &String)| {

@@ -1,9 +1,8 @@
-//! Calls to which all ranks of a communicator have to come, and the end, to which all ranks of the job do: who is
-//! there, and who is not; and ranks that make different collective calls.
+//! Collective calls, to which all ranks of a communicator have to come, and the end, to which all ranks of the job
+//! have to come: who is there and who is not, and ranks that make different collective calls.
 //!
-//! Collective calls of one communicator have its collective context and a number, by which the calls of its ranks are
-//! told to be the same one. Who belongs to it the ranks tell with their queues; communicators without a common rank
-//! may have the same context.
+//! Waits in one collective call have the same context and number. Ranks send the members of their communicators with
+//! their queues; communicators without a common rank may have the same context.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,28 +13,28 @@ use super::INDENT;
 use super::standing::Standing;
 use super::words::{and_more, is_of_world, on_named_communicator, operation_with_peer, ranks};
 
-/// Most gatherings that are told, and most groups of absent ranks of one.
+/// Most lines, and most groups of absent ranks in one.
 const MAX_GATHERINGS: usize = 4;
 const MAX_GROUPS: usize = 4;
 
-/// What a rank comes to.
+/// A call to which several ranks have to come.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Gathering {
     /// A collective call.
     Call {
         context: u64,
-        /// Its number among those of the communicator.
+        /// Its number among the calls of the communicator.
         number: Option<i32>,
         /// Who belongs to the communicator, if that is known.
         members: Option<Vec<usize>>,
-        /// What the program calls the communicator; empty if it does not, or that is not known.
+        /// The communicator's name in the program; empty if it has none or that is not known.
         name: String,
     },
     /// The end of all ranks.
     Finish,
 }
 
-/// Where the ranks of a gathering are.
+/// Which ranks have come to a gathering.
 #[derive(Debug, Default)]
 struct Places {
     come: Vec<usize>,
@@ -44,7 +43,7 @@ struct Places {
     absent: Vec<usize>,
 }
 
-/// A call that a rank makes. Those that wait and those that are started do not match (MPI-4.1 section 6.12).
+/// A call that a rank makes. Blocking and started ones do not match (MPI-4.1 section 6.12).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Made {
     call: Call,
@@ -52,14 +51,14 @@ struct Made {
 }
 
 impl Made {
-    /// As users know it: `iallreduce` where it is started.
+    /// Its name in programs: `iallreduce` if it is started.
     fn words(self) -> String {
         format!("{}{}", if self.is_started { "i" } else { "" }, self.call.name())
     }
 }
 
 impl Gathering {
-    /// That of a wait of `rank`, if it is for others.
+    /// The gathering that `wait` of `rank` belongs to, if any.
     fn of(rank: usize, wait: &Wait, standings: &[Standing]) -> Option<Self> {
         if wait.call == Call::Finish {
             return Some(Self::Finish);
@@ -80,7 +79,7 @@ impl Gathering {
         Some(Self::Call { context, number: wait.tag, members, name })
     }
 
-    /// The first wait of a rank that is for it.
+    /// The first wait of a rank in this gathering.
     fn wait_of<'a>(&self, standing: &'a Standing) -> Option<&'a Wait> {
         standing.holding().find(|wait| match self {
             Self::Finish => wait.call == Call::Finish,
@@ -90,14 +89,14 @@ impl Gathering {
         })
     }
 
-    /// The first wait of a rank that is in a later call of the same communicator.
+    /// The first wait of a rank in a later call of the same communicator.
     fn later_of<'a>(&self, standing: &'a Standing) -> Option<&'a Wait> {
         let Self::Call { context, number: Some(number), .. } = self else { return None };
         let is_later = |wait: &Wait| wait.tag.is_some_and(|tag| goes_before(*number, tag));
         standing.holding().find(|wait| is_on(wait, *context) && is_later(wait))
     }
 
-    /// Where everybody is who belongs to it. Where that is not known, nobody is absent.
+    /// Where its ranks are. If its ranks are not known, none is absent.
     fn places(&self, standings: &[Standing]) -> Places {
         let mut places = Places::default();
         for (rank, standing) in standings.iter().enumerate() {
@@ -133,15 +132,16 @@ impl Gathering {
     }
 }
 
-/// Whether a wait is in a collective operation of this context.
+/// Whether a wait belongs to a collective operation of this context.
 fn is_on(wait: &Wait, context: u64) -> bool {
     wait.operation.is_collective() && wait.context == context
 }
 
-/// The members of a communicator that a rank has told of, in a job of so many ranks, and its name; if `rank` is one.
+/// The members and the name of a communicator that `by` has sent, in a job of `job` ranks; `None` if `rank` is not a
+/// member.
 fn members(by: &Standing, context: u64, job: usize, rank: usize) -> Option<(Vec<usize>, String)> {
     let communicators = by.queues.iter().flat_map(|queues| &queues.communicators);
-    // Those of all contexts of the rank.
+    // Those of all contexts of the rank, at most.
     let listed = communicators.take(Queues::COMMUNICATORS * MAX_GATHERINGS);
     let found = listed.into_iter().find(|communicator| communicator.context == context)?;
     let ranges = &found.members[..found.members.len().min(Communicator::MAX_RANGES)];
@@ -152,8 +152,8 @@ fn members(by: &Standing, context: u64, job: usize, rank: usize) -> Option<(Vec<
     belongs(&rank).then(|| ((0..job).filter(belongs).collect(), name))
 }
 
-/// Whether no rank's part in a collective operation ends before every rank has come to it. Of others, some ranks wait
-/// for some, a leaf of a broadcast for its root.
+/// Whether every rank waits in this collective operation until all have come. In others a rank waits for some of them,
+/// as a leaf of a broadcast for its root.
 pub(super) fn needs_all(operation: Call) -> bool {
     matches!(
         operation,
@@ -172,13 +172,12 @@ pub(super) fn needs_all(operation: Call) -> bool {
     )
 }
 
-/// The ranks that have not come to what `wait` of `rank` is for; `None` where it is not for others.
+/// The ranks that have not come to the gathering of `wait` of `rank`; `None` if there is none.
 pub(super) fn absent(rank: usize, wait: &Wait, standings: &[Standing]) -> Option<Vec<usize>> {
     Gathering::of(rank, wait, standings).map(|gathering| gathering.places(standings).absent)
 }
 
-/// One line for each gathering that is not complete, beside the `paths`, of cycles and chains, that are
-/// told.
+/// One line for each gathering that is not complete. `paths` are the cycles and chains that the report lists.
 pub(super) fn text(standings: &[Standing], paths: &[Vec<usize>]) -> String {
     let ranks = standings.iter().enumerate();
     let gatherings: BTreeSet<Gathering> = ranks
@@ -219,12 +218,12 @@ fn line(gathering: &Gathering, standings: &[Standing], paths: &[Vec<usize>]) -> 
         Gathering::Finish => Some(" (at the end of main)"),
         Gathering::Call { .. } => None,
     };
-    // Of two ranks a cycle or chain has told all.
+    // A cycle or chain has said all about two ranks.
     let is_step = |pair: &[usize]| {
         places.come == pair[..1] && places.absent == pair[1..] && places.gone_on.is_empty()
     };
-    let is_told = paths.iter().any(|path| path.windows(2).any(is_step));
-    if is_told && hint.is_none() {
+    let is_known_step = paths.iter().any(|path| path.windows(2).any(is_step));
+    if is_known_step && hint.is_none() {
         return None;
     }
     let call = calls.keys().next().map_or(Call::Finish, |made| made.call);
@@ -235,7 +234,7 @@ fn line(gathering: &Gathering, standings: &[Standing], paths: &[Vec<usize>]) -> 
     for (words, of) in groups(&places.gone_on, |rank| later_words(gathering, &standings[rank])) {
         line += &format!("; {} {} gone on{words}", ranks(&of), has(&of));
     }
-    if !is_told {
+    if !is_known_step {
         line += &absent_words(&places.absent, standings, paths);
     }
     if !is_known {
@@ -244,7 +243,7 @@ fn line(gathering: &Gathering, standings: &[Standing], paths: &[Vec<usize>]) -> 
     Some(line + "\n")
 }
 
-/// Ranks that make different calls where all have to make the same one.
+/// The line about ranks that make different calls in place of the same one.
 fn mismatch(
     gathering: &Gathering,
     calls: BTreeMap<Made, Vec<usize>>,
@@ -279,7 +278,7 @@ fn later_words(gathering: &Gathering, standing: &Standing) -> String {
     words.map_or(String::new(), |(number, name)| format!(" to call {number} ({name})"))
 }
 
-/// The ranks by what is said of them, in the order of their first ranks; of too many nothing is said.
+/// Groups ranks by their `words`, in the order of the first ranks. Ranks beyond [`MAX_GROUPS`] have no words.
 fn groups(of: &[usize], words: impl Fn(usize) -> String) -> Vec<(String, Vec<usize>)> {
     let mut groups: BTreeMap<String, Vec<usize>> = BTreeMap::new();
     for &rank in of {
@@ -292,7 +291,7 @@ fn groups(of: &[usize], words: impl Fn(usize) -> String) -> Vec<(String, Vec<usi
     groups
 }
 
-/// `; rank 2 has not (recv tag 7 from rank 0)`, without what the paths tell.
+/// `; rank 2 has not (recv tag 7 from rank 0)`, without the details of ranks in the paths.
 fn absent_words(absent: &[usize], standings: &[Standing], paths: &[Vec<usize>]) -> String {
     let words = |rank: usize| match paths.iter().any(|path| path.contains(&rank)) {
         true => String::new(),
@@ -302,7 +301,7 @@ fn absent_words(absent: &[usize], standings: &[Standing], paths: &[Vec<usize>]) 
     groups.map(|(words, of)| format!("; {} {} not{words}", ranks(&of), has(&of))).collect()
 }
 
-/// What a rank does instead.
+/// What an absent rank does.
 fn doing(standing: &Standing) -> String {
     let wait = standing.holding().next().filter(|_| !standing.is_halted());
     wait.map_or_else(|| standing.brief(), operation_with_peer)

@@ -1,12 +1,11 @@
-//! Who waits for whom, as a graph: shortest cycles, and chains where there is none. Knows nothing of
-//! messages.
+//! The graph of who waits for whom: shortest cycles, and longest chains if there is no cycle. It knows no messages.
 
 use std::collections::VecDeque;
 
 /// For each node, in ascending order, the nodes that it waits for.
 pub(super) type Edges = [Vec<usize>];
 
-/// The shortest cycle, beginning at its smallest node; of several the one with the smallest.
+/// The shortest cycle, beginning at its smallest node; of several, the one with the smallest node.
 pub(super) fn shortest_cycle(edges: &Edges) -> Option<Vec<usize>> {
     let mut best: Option<Vec<usize>> = None;
     for start in 0..edges.len() {
@@ -18,8 +17,8 @@ pub(super) fn shortest_cycle(edges: &Edges) -> Option<Vec<usize>> {
     best
 }
 
-/// The shortest cycle through `start` and larger nodes, if it has fewer nodes than `shorter_than`. Since
-/// every cycle has a smallest node, searching from all of them misses none.
+/// The shortest cycle through `start` and larger nodes, if it has fewer than `shorter_than` nodes. Every cycle is found
+/// from its smallest node.
 fn cycle_from(edges: &Edges, start: usize, shorter_than: usize) -> Option<Vec<usize>> {
     let mut before: Vec<Option<usize>> = vec![None; edges.len()];
     let mut queue = VecDeque::from([(start, 1)]);
@@ -47,8 +46,8 @@ fn path_to(end: usize, start: usize, before: &[Option<usize>]) -> Vec<usize> {
     path
 }
 
-/// In a graph without cycles: for each node that waits for nobody and is waited for, the longest chain
-/// that ends there; longer ones first.
+/// The longest chain to each node that waits for nobody and is waited for; longer ones first. The graph must have no
+/// cycle.
 pub(super) fn longest_chains(edges: &Edges) -> Vec<Vec<usize>> {
     let mut waiters = vec![0_usize; edges.len()];
     edges.iter().flatten().for_each(|&node| waiters[node] += 1);

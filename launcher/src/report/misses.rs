@@ -1,5 +1,5 @@
-//! Near misses: a message that is there, and differs from what its receiver waits for in one field. One that is
-//! longer than the receive has room for is not meant for it.
+//! Near misses: messages that are there and differ in one field from what their receiver waits for. Messages that are
+//! too long for the receive are left out.
 
 use std::collections::BTreeSet;
 
@@ -10,17 +10,17 @@ use super::INDENT;
 use super::standing::Standing;
 use super::words::{is_collective, on_communicator, on_named_communicator, source, tag};
 
-/// Most near misses that are told, of all and for one receive.
+/// Most near misses, in all and for one receive.
 const MAX_MISSES: usize = 8;
 const MAX_PER_RECEIVE: usize = 2;
 
-/// What a rank wants to receive. Ordered as receives are told.
+/// What a rank wants to receive. The order of the fields is that of the lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Pattern {
     source: Option<u32>,
     tag: Option<i32>,
     context: u64,
-    /// Bytes that it has room for.
+    /// Length of the buffer in bytes.
     room: u64,
 }
 
@@ -31,12 +31,11 @@ struct Message {
     tag: i32,
     context: u64,
     bytes: u64,
-    /// Whether its data wait at the sender, which may be all that is wrong.
+    /// Whether its data are still with the sender, for which the receive may be waiting.
     is_offered: bool,
 }
 
-/// The one field in which they differ, most telling first: many ranks may send what one of them is to be
-/// taken from.
+/// The one field in which they differ, the most likely mistake first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Differing {
     Tags,
@@ -58,7 +57,7 @@ impl Pattern {
     }
 }
 
-/// The near misses of all ranks, best first; those of receives that a thread is blocked in before others.
+/// The near misses of all ranks: first those of receives that a thread is blocked in, then by [`Differing`].
 pub(super) fn text(standings: &[Standing]) -> String {
     let sent = sent(standings);
     let mut misses: Vec<(bool, Differing, usize, String)> = Vec::new();
@@ -91,7 +90,7 @@ fn posted(standing: &Standing) -> impl Iterator<Item = Pattern> {
     patterns.filter(|pattern| !is_collective(pattern.context))
 }
 
-/// What threads are blocked in, receives and probes.
+/// The receives and probes that threads are blocked in.
 fn blocked(standing: &Standing) -> BTreeSet<Pattern> {
     let waits = standing.holding().filter(|wait| !wait.sends && wait.phase == Phase::Unmatched);
     waits
@@ -120,8 +119,7 @@ fn early(standing: &Standing) -> impl Iterator<Item = Message> {
     messages.filter(|message| !is_collective(message.context))
 }
 
-/// Messages of blocked sends, which their receivers have even if they do not tell their queues; with the
-/// receiver.
+/// The messages of blocked sends with their receivers, which may not have sent their queues.
 fn sent(standings: &[Standing]) -> Vec<(u32, Message)> {
     let mut sent = Vec::new();
     for (rank, standing) in standings.iter().enumerate() {

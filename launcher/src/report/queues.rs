@@ -1,5 +1,5 @@
-//! Both queues of each rank: what was posted or has come, and found no partner. What a thread is blocked in
-//! stands in the table, and is left out here.
+//! Both queues of each rank: posted receives and early messages that have found no partner. Receives that a thread is
+//! blocked in are left out, since the table has them.
 
 use transport_lapi::bootstrap::board::{Call, Phase, Wait};
 use transport_lapi::bootstrap::control::{EarlyMessage, PostedReceive, Queues};
@@ -8,11 +8,11 @@ use super::INDENT;
 use super::standing::Standing;
 use super::words::{self, and_more, is_collective, on_communicator, source, tag};
 
-/// Most lines, of all ranks and of one queue.
+/// Most lines, in all and for one queue.
 const MAX_LINES: usize = 64;
 const MAX_PER_QUEUE: usize = 6;
 
-/// The queues of all ranks that have told theirs, unless they are empty.
+/// The queues that ranks have sent, unless they are empty.
 pub(super) fn text(standings: &[Standing]) -> String {
     let lines: Vec<String> = standings
         .iter()
@@ -36,8 +36,7 @@ fn of_rank(rank: usize, standing: &Standing, queues: &Queues) -> Vec<String> {
     lines.into_iter().map(|line| format!("rank {rank}: {line}")).collect()
 }
 
-/// The receives that the table does not tell of, and how many others there are: one for each thread that is
-/// blocked in one.
+/// The receives without those that threads are blocked in, and the number of these.
 fn without_blocked<'a>(
     posted: &'a [PostedReceive],
     standing: &Standing,
@@ -52,14 +51,14 @@ fn without_blocked<'a>(
     (left, left_out as u64)
 }
 
-/// The posted receive that a thread is blocked in; a probe posts none.
+/// The posted receive that a thread is blocked in. A probe posts none.
 fn receive_of(wait: &Wait) -> Option<PostedReceive> {
     let Wait { peer, tag, context, bytes, .. } = *wait;
     let is_receive = !wait.sends && wait.phase == Phase::Unmatched && wait.call != Call::Probe;
     is_receive.then_some(PostedReceive { source: peer, tag, context, bytes })
 }
 
-/// The first entries of a queue that has `all`, equal neighbours in one line.
+/// The lines for the first entries of a queue with `all` entries; equal neighbours share a line.
 fn of_queue(entries: impl Iterator<Item = String>, all: u64, noun: &str) -> Vec<String> {
     let entries: Vec<String> = entries.collect();
     let runs: Vec<&[String]> = entries.chunk_by(|one, next| one == next).collect();
@@ -71,8 +70,8 @@ fn of_queue(entries: impl Iterator<Item = String>, all: u64, noun: &str) -> Vec<
             times => format!("{}, {times} times", run[0]),
         })
         .collect();
-    let told: usize = shown.iter().map(|run| run.len()).sum();
-    if let more @ 1.. = all.saturating_sub(told as u64) {
+    let counted: usize = shown.iter().map(|run| run.len()).sum();
+    if let more @ 1.. = all.saturating_sub(counted as u64) {
         lines.push(format!("and {more} more {noun}"));
     }
     lines

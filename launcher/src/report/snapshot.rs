@@ -1,29 +1,29 @@
-//! What was read of all ranks at one moment. Taken by who watches a job; only looked at here.
+//! The state of all ranks at one moment, taken by [`crate::hang`].
 
 use transport_lapi::bootstrap::board::{Call, TaskState, Wait};
 
 use crate::hang::watch::Doubt;
 
-/// What was read of one rank.
+/// The state of one rank.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Seen {
-    /// Nobody looked.
+    /// It was not read.
     Unread,
-    /// It was different at every look.
+    /// It changed during every attempt to read it.
     Unsteady,
-    /// This.
+    /// It was read.
     State(TaskState),
 }
 
 impl From<Option<TaskState>> for Seen {
-    /// What the board answers.
+    /// Takes the answer of the board.
     fn from(state: Option<TaskState>) -> Self {
         state.map_or(Self::Unsteady, Self::State)
     }
 }
 
 impl Seen {
-    /// What was read, if anything was.
+    /// The state, if it was read.
     pub(super) fn state(&self) -> Option<&TaskState> {
         match self {
             Self::State(state) => Some(state),
@@ -32,7 +32,7 @@ impl Seen {
     }
 }
 
-/// What the process of a rank did, by what the kernel says of its threads.
+/// What the threads of a rank's process did, as the kernel reports it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Activity {
     /// It was stopped by a signal.
@@ -41,50 +41,50 @@ pub(crate) enum Activity {
     Traced,
     /// A thread ran, or could have.
     Computing,
-    /// A thread was in the kernel, and not to be interrupted.
+    /// A thread was in a system call that cannot be interrupted.
     InKernel,
     /// All threads slept.
     Sleeping,
 }
 
-/// What was read of the ranks of a job.
+/// The state of the ranks of a job.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Snapshot {
     /// When, in nanoseconds of the monotonic clock.
     pub(crate) at: u64,
-    /// Rank by rank. Of those that are not here nothing was read.
+    /// The state of each rank; ranks that are missing were not read.
     pub(crate) ranks: Vec<Seen>,
-    /// What their processes did meanwhile; `None` where that is not known.
+    /// What their processes did; `None` if that is not known.
     pub(crate) activities: Vec<Option<Activity>>,
-    /// Why those that wait may go on all the same; `None` where nothing is known that speaks for it.
+    /// Why a waiting rank may still go on; `None` if there is no reason.
     pub(crate) doubts: Vec<Option<Doubt>>,
-    /// Whether nobody looks for deadlocks, since the user does not want it.
+    /// Whether the user has asked to ignore deadlocks.
     pub(crate) ignores_deadlocks: bool,
 }
 
 impl Snapshot {
-    /// One for which nothing was read.
+    /// Returns a snapshot without any state.
     pub(crate) fn unread(at: u64) -> Self {
         Self { at, ..Self::default() }
     }
 
-    /// The ranks of which a thread has done its part, and waits for the others.
+    /// The ranks with a thread that waits at its end for the others.
     pub(crate) fn at_their_end(&self) -> impl Iterator<Item = usize> {
         self.waiting(|wait| wait.call == Call::Finish)
     }
 
-    /// The ranks of which a thread waits while it unwinds from a panic.
+    /// The ranks with a thread that waits while it unwinds from a panic.
     pub(crate) fn unwinding(&self) -> impl Iterator<Item = usize> {
         self.waiting(|wait| wait.unwinding)
     }
 
-    /// When the wait began that began last, in nanoseconds of the monotonic clock.
+    /// When the latest wait began, in nanoseconds of the monotonic clock.
     pub(crate) fn last_wait(&self) -> u64 {
         let blocked = self.ranks.iter().filter_map(Seen::state).flat_map(|state| &state.blocked);
         blocked.map(|blocked| blocked.wait.since).max().unwrap_or(0)
     }
 
-    /// The ranks that hold one of these waits, which has not failed.
+    /// The ranks with one of these waits that has not failed.
     fn waiting(&self, is_one: fn(&Wait) -> bool) -> impl Iterator<Item = usize> {
         let ranks = self.ranks.iter().enumerate();
         ranks.filter_map(move |(rank, seen)| {

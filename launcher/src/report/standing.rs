@@ -1,4 +1,4 @@
-//! How one rank stands: what it told over its control line, and what was read of it in the segment.
+//! The state of one rank, from its control messages and from the segment.
 
 use std::collections::BTreeMap;
 
@@ -9,11 +9,11 @@ use super::snapshot::{Activity, Seen, Snapshot};
 use super::words::ended_how;
 use crate::job::exits::{Ending, Ledger, Record};
 
-/// How far a rank has come, in words that fit one rank and several.
+/// The words for how far a rank has come; they fit one rank and several.
 #[derive(Debug, Clone, Copy, Default)]
 struct Stage {
     words: &'static str,
-    /// Those of them that say why others wait for it.
+    /// The shorter form, which says why others wait for it.
     brief: &'static str,
 }
 
@@ -23,28 +23,28 @@ impl Stage {
     }
 }
 
-/// How a rank stands.
+/// The state of a rank.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Standing {
-    /// What its threads are, or were, blocked in.
+    /// The calls that its threads are, or were, blocked in.
     pub(super) waits: Vec<Blocked>,
-    /// Blocked threads that are not among those.
+    /// The number of blocked threads beyond those.
     pub(super) unlisted: u32,
     /// How far it has come.
     stage: Stage,
-    /// What became of its process, if that is to be told.
+    /// What became of its process, if the report is to say so.
     pub(super) fate: Option<String>,
-    /// Whether its process was there when the ranks were looked at.
+    /// Whether its process existed when the snapshot was taken.
     pub(super) is_alive: bool,
-    /// What its process did then, if that is known.
+    /// What its process did then.
     activity: Option<Activity>,
-    /// Whether it was let go, and ended with code 0 (EX6 of [`crate::job::exits`]), which is not a script's.
+    /// Whether it was let go and its program ended with code 0 (EX6 of [`crate::job::exits`]).
     pub(super) ended_well: bool,
-    /// Whether it has told that it communicates no more.
+    /// Whether it has sent that it communicates no more.
     has_left: bool,
-    /// Whether the report has it in its lists.
-    pub(super) is_told: bool,
-    /// What it told of its queues, those of all contexts together.
+    /// Whether the table lists it.
+    pub(super) is_listed: bool,
+    /// The queues of all its contexts, as it sent them.
     pub(super) queues: Option<Queues>,
 }
 
@@ -56,24 +56,23 @@ impl Standing {
         }
     }
 
-    /// The waits that hold it up now.
+    /// The waits that it is in now.
     pub(super) fn holding(&self) -> impl Iterator<Item = &Wait> {
         let live = self.waits.iter().filter(|blocked| self.is_alive && !blocked.failed);
         live.map(|blocked| &blocked.wait)
     }
 
-    /// Takes waits that have failed for what they were before: in the report on a failure they did so by
-    /// that.
+    /// Treats failed waits as waits: in the report on a failure, that made them fail.
     pub(super) fn forget_errors(&mut self) {
         self.waits.iter_mut().for_each(|blocked| blocked.failed = false);
     }
 
-    /// Whether its process stands still, so that nothing moves it but who stopped it.
+    /// Whether its process is stopped by a signal or a debugger.
     pub(super) fn is_halted(&self) -> bool {
         matches!(self.activity, Some(Activity::Stopped | Activity::Traced))
     }
 
-    /// Why its process stands still, if it does, with what makes process `pid` go on.
+    /// Why its process is stopped, if it is, with the command that continues process `pid`.
     fn halt(&self, pid: Option<u32>) -> Option<String> {
         match (self.activity?, pid) {
             (Activity::Stopped, Some(pid)) => {
@@ -85,12 +84,12 @@ impl Standing {
         }
     }
 
-    /// Whether it waits for no messages any more, but for the other ranks' ends.
+    /// Whether it waits at its end for the other ranks.
     pub(super) fn is_at_its_end(&self) -> bool {
         self.has_left || self.holding().any(|wait| wait.call == Call::Finish)
     }
 
-    /// The line about it, beside what the table says of its waits.
+    /// The line about it behind the table of waits.
     pub(super) fn line(&self) -> Option<String> {
         let state = self.stage.words;
         match &self.fate {
@@ -100,7 +99,7 @@ impl Standing {
         }
     }
 
-    /// What keeps others waiting for it, where the line about it says the rest.
+    /// Why others wait for it, in short.
     pub(super) fn brief(&self) -> String {
         let brief = self.stage.brief;
         match (self.activity, &self.fate) {
@@ -112,7 +111,7 @@ impl Standing {
     }
 }
 
-/// The queues of all contexts, one behind the other; `None` if none was told.
+/// The queues of all contexts together; `None` if none was sent.
 fn all_contexts(queues: &BTreeMap<u32, Queues>) -> Option<Queues> {
     queues.values().cloned().reduce(|mut all, one| {
         all.posted.extend(one.posted);
@@ -124,12 +123,12 @@ fn all_contexts(queues: &BTreeMap<u32, Queues>) -> Option<Queues> {
     })
 }
 
-/// The process that was read of a rank.
+/// The process of a rank, as the segment has it.
 fn pid(seen: &Seen) -> Option<u32> {
     seen.state().map(|state| state.pid)
 }
 
-/// Every rank of a job, whose ranks were stopped at `stopped_at` if that has come.
+/// The state of every rank of a job, which was stopped at `stopped_at` unless it goes on.
 pub(super) fn told(ledger: &Ledger, snapshot: &Snapshot, stopped_at: Option<u64>) -> Vec<Standing> {
     let ranks = ledger.records().iter().enumerate();
     ranks.map(|(rank, record)| one(rank, record, snapshot, stopped_at)).collect()
@@ -140,7 +139,7 @@ fn one(rank: usize, record: &Record, snapshot: &Snapshot, stopped_at: Option<u64
     let started = record.pid.is_some();
     let is_alive = started && !ended_before(record, stopped_at);
     let mut standing = Standing {
-        is_told: true,
+        is_listed: true,
         has_left: record.leaving || record.finished,
         ended_well: record.dismissed
             && !record.is_script()
@@ -164,12 +163,12 @@ fn one(rank: usize, record: &Record, snapshot: &Snapshot, stopped_at: Option<u64
     standing
 }
 
-/// Whether it ended of itself (EX4 of [`crate::job::exits`]).
+/// Whether it ended before the job was stopped (EX4 of [`crate::job::exits`]).
 fn ended_before(record: &Record, stopped_at: Option<u64>) -> bool {
     record.ended.is_some_and(|(_, at)| stopped_at.is_none_or(|stopped| at <= stopped))
 }
 
-/// How far it has come, by what it told; `None` for a rank that has joined and not left.
+/// How far it has come, by its messages; `None` for a rank that has joined and not left.
 fn stage(record: &Record) -> Option<Stage> {
     let brief = match (record.finished, record.leaving, record.joined) {
         _ if record.pid.is_none() => "not started",
@@ -181,8 +180,8 @@ fn stage(record: &Record) -> Option<Stage> {
     Some(Stage::brief(brief))
 }
 
-/// That of a rank that has joined and does not seem to be blocked. Nobody comes out of `mpj::init` before
-/// all are there.
+/// How far a rank has come that has joined and is not blocked in a call. `mpj::init` returns when all ranks have
+/// joined.
 fn outside(rank: usize, snapshot: &Snapshot) -> Stage {
     let is_absent = |seen: &Seen| seen.state().is_some_and(|state| !state.is_there());
     let (words, brief) = match snapshot.rank(rank) {
@@ -200,7 +199,7 @@ fn outside(rank: usize, snapshot: &Snapshot) -> Stage {
                 "joined, asleep outside of MPI: in a lock, a pipe or a timer",
                 "asleep outside of MPI",
             ),
-            // What runs may be in a call that has not lasted.
+            // It may have entered a call just now.
             Some(Activity::Computing) | None => {
                 ("joined, awake: computing, polling, or at the beginning of a call", "awake")
             }
@@ -213,8 +212,7 @@ fn outside(rank: usize, snapshot: &Snapshot) -> Stage {
     Stage { words, brief }
 }
 
-/// What became of its process. Of a rank that was blocked and ended by the launcher nothing needs to be
-/// told.
+/// What became of its process; `None` for a blocked rank that the launcher has ended.
 fn fate(
     record: &Record,
     stopped_at: Option<u64>,

@@ -1,4 +1,4 @@
-//! What the protocols did, for `--stats`: one row per rank, and their sum.
+//! The table of `--stats`: how many messages each protocol carried, by rank and in all.
 
 use transport_lapi::bootstrap::control::{MessageCounts, ProtocolCounts};
 
@@ -17,19 +17,19 @@ const HEAD: [&str; 9] = [
     "most early bytes",
 ];
 
-/// The table. A rank that never left its job has told nothing.
+/// Returns the table. Ranks send their counts when they leave the job.
 pub(crate) fn text(ledger: &Ledger) -> String {
     let records = ledger.records().iter().enumerate();
-    let told: Vec<(usize, MessageCounts)> =
+    let sent: Vec<(usize, MessageCounts)> =
         records.filter_map(|(rank, record)| Some((rank, record.counters?))).collect();
-    if told.is_empty() {
-        return "mpjrun: --stats: no rank has come to its end, where it tells what its protocols did\n"
+    if sent.is_empty() {
+        return "mpjrun: --stats: no rank has come to its end, where it sends its numbers\n"
             .to_owned();
     }
-    let sum = told.iter().map(|(_, counters)| *counters).fold(MessageCounts::default(), plus);
+    let sum = sent.iter().map(|(_, counters)| *counters).fold(MessageCounts::default(), plus);
     let mut rows = vec![HEAD.map(str::to_owned).to_vec()];
-    rows.extend(told.iter().map(|(rank, counters)| row(rank.to_string(), counters)));
-    rows.extend((told.len() > 1).then(|| row("all".to_owned(), &sum)));
+    rows.extend(sent.iter().map(|(rank, counters)| row(rank.to_string(), counters)));
+    rows.extend((sent.len() > 1).then(|| row("all".to_owned(), &sum)));
     let head = "mpjrun: messages sent, by protocol; early ones came before their receive\n";
     let mut text = head.to_owned() + &aligned("mpjrun: ", &rows, |_| true);
     if sum.fallbacks > 0 {
@@ -38,9 +38,9 @@ pub(crate) fn text(ledger: &Ledger) -> String {
             sum.fallbacks
         );
     }
-    match ledger.records().len() - told.len() {
+    match ledger.records().len() - sent.len() {
         0 => text,
-        missing => text + &format!("mpjrun: ranks that have not told theirs: {missing}\n"),
+        missing => text + &format!("mpjrun: ranks that have not sent their numbers: {missing}\n"),
     }
 }
 
@@ -51,7 +51,7 @@ fn row(name: String, counters: &MessageCounts) -> Vec<String> {
     std::iter::once(name).chain(numbers.iter().map(u64::to_string)).collect()
 }
 
-/// The sum; of the peaks the highest. What ranks claim may be anything, so sums saturate.
+/// Adds two counts; of the peaks it takes the higher one. Counts may be anything, so sums saturate (RE1).
 fn plus(one: MessageCounts, other: MessageCounts) -> MessageCounts {
     let both = |a: u64, b: u64| a.saturating_add(b);
     let protocols = |a: ProtocolCounts, b: ProtocolCounts| ProtocolCounts {

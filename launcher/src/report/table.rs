@@ -1,5 +1,5 @@
-//! The table of who is blocked in what, and a line for those that are not. Ranks with equal rows share
-//! one; where that leaves too many rows, also those that differ in peer, tag or length only.
+//! The table of the calls that ranks are blocked in, and lines about the others. Ranks with equal rows share one; if
+//! there are still too many rows, rows that differ only in peer, tag or length are joined.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -19,11 +19,11 @@ const HEAD: [&str; 8] =
 /// Columns of numbers.
 const RIGHT: [usize; 2] = [3, 5];
 
-/// How the ranks stood at `at`, in a job started at `start`.
+/// Returns the table and the lines for the state at `at` of a job that was started at `start`.
 pub(super) fn text(standings: &[Standing], start: u64, at: u64) -> String {
     let mut text = rows(standings, start, at);
     let mut lines: Vec<(String, Vec<usize>)> = Vec::new();
-    for (rank, standing) in told(standings) {
+    for (rank, standing) in listed(standings) {
         let unlisted = (standing.unlisted > 0).then(|| {
             let (more, listed) = (standing.unlisted, standing.waits.len());
             format!("{more} more threads are blocked in calls; {listed} are listed")
@@ -39,11 +39,11 @@ pub(super) fn text(standings: &[Standing], start: u64, at: u64) -> String {
     text + &rest(lines.iter().map(|(_, ranks)| ranks))
 }
 
-fn told(standings: &[Standing]) -> impl Iterator<Item = (usize, &Standing)> {
-    standings.iter().enumerate().filter(|(_, standing)| standing.is_told)
+fn listed(standings: &[Standing]) -> impl Iterator<Item = (usize, &Standing)> {
+    standings.iter().enumerate().filter(|(_, standing)| standing.is_listed)
 }
 
-/// Adds `rank` to those that have `key`, which stand in the order of their first rank.
+/// Adds `rank` to the group of `key`. Groups are in the order of their first rank.
 fn gather<K: PartialEq>(groups: &mut Vec<(K, Vec<usize>)>, key: K, rank: usize) {
     match groups.iter_mut().find(|(known, _)| *known == key) {
         Some((_, ranks)) => ranks.push(rank),
@@ -63,16 +63,16 @@ fn rest<'a>(groups: impl Iterator<Item = &'a Vec<usize>>) -> String {
 
 /// Threads with equal rows.
 struct Group {
-    /// What they are told apart by, and whether the wait has failed.
+    /// What they have in common, and whether the wait has failed.
     key: (Wait, bool),
     ranks: BTreeSet<usize>,
     waits: Vec<Wait>,
 }
 
-/// The threads in groups. In `coarse` ones numbers do not count.
+/// The blocked threads in groups; in `coarse` ones peers, tags and lengths may differ.
 fn groups(standings: &[Standing], coarse: bool) -> Vec<Group> {
     let mut groups: Vec<Group> = Vec::new();
-    for (rank, standing) in told(standings) {
+    for (rank, standing) in listed(standings) {
         for blocked in &standing.waits {
             let wait = as_of_all(blocked.wait);
             let mut key = Wait { since: 0, thread: 0, alone: false, unwinding: false, ..wait };
@@ -95,8 +95,7 @@ fn groups(standings: &[Standing], coarse: bool) -> Vec<Group> {
     groups
 }
 
-/// A collective operation that needs all waits for those who have not come: the steps in which it does so are the
-/// library's. The end is that of all contexts.
+/// Hides the library's own messages in a collective operation that needs all ranks, and the context of the end.
 fn as_of_all(wait: Wait) -> Wait {
     let Wait { call, operation, open, context, since, .. } = wait;
     match call {
@@ -178,7 +177,7 @@ fn bytes(waits: &[Wait]) -> String {
     span(waits.iter().map(|wait| wait.bytes), |bytes| bytes.to_string())
 }
 
-/// Since when the waits last. Before the start of the job nothing was waited for.
+/// For how long the waits have lasted; not longer than the job.
 fn seconds(waits: &[Wait], start: u64, at: u64) -> String {
     let since = waits.iter().map(|wait| wait.since.clamp(start, at.max(start)));
     span(since.map(std::cmp::Reverse), |since| seconds_between(since.0, at))

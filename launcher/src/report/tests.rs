@@ -95,7 +95,7 @@ fn waiting(waits: impl IntoIterator<Item = Wait>) -> Snapshot {
     snapshot(waits.map(|wait| state(&[wait])))
 }
 
-/// What is found about a job of ranks that are blocked in one wait each.
+/// The findings about a job of ranks that are blocked in one wait each.
 fn found(waits: &[Wait]) -> String {
     found_in(&joined(waits.len() as u32), &waiting(waits.iter().copied()))
 }
@@ -105,7 +105,7 @@ fn found_in(job: &Ledger, snapshot: &Snapshot) -> String {
     findings(&standings, &crate::report::unjudged::text(&standings, snapshot))
 }
 
-/// Rank `by` tells who belongs to the communicator with this context.
+/// Rank `by` sends the members of the communicator with this context.
 fn tells(job: &mut Ledger, by: u32, context: u64, name: &str, ranks: &[u32]) {
     let communicators = vec![Communicator::new(context, name, ranks.to_vec())];
     let queues = Queues { communicators, ..Queues::default() };

@@ -1,10 +1,9 @@
-//! Who waits for whom: the shortest cycle, or where there is none, chains and what stands at their ends.
+//! Who waits for whom: the shortest cycle, or if there is none, chains and the ranks at their ends.
 //!
-//! A rank waits for the peers of the first open operations of its threads, at its end and in a collective operation
-//! that ends on no rank before all have come for those that have not come there. A receive from any rank names nobody,
-//! nor does a collective operation that may end before: they count only where no rank names another one, and then
-//! they wait for all of them. A rank whose process stands still waits for nobody:
-//! what it waited for may have come.
+//! A rank waits for the peers of the first open operations of its threads. At its end, and in a collective operation
+//! that needs all ranks, it waits for those that have not come. A receive from any rank, and any other collective
+//! operation, names no peer: it counts only if no rank names one, and then it waits for all. A rank whose process is
+//! stopped waits for nobody: its message may have come.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -17,19 +16,19 @@ use super::graph::{longest_chains, shortest_cycle};
 use super::standing::Standing;
 use super::words::{and_more, is_collective, operation, source};
 
-/// Most steps of a cycle or chain that are told.
+/// Most steps of a cycle or chain.
 const MAX_STEPS: usize = 16;
-/// Most chains that are told.
+/// Most chains.
 const MAX_CHAINS: usize = 4;
 
-/// What is said where a rank of a cycle sends: why a program hangs with long messages that works with short ones.
+/// The advice about a cycle with a send: a program that works with short messages may hang with long ones.
 const SENDS: &str = "mpjrun:   a send in the cycle waits for its receive, as long and synchronous ones do: use \
                      sendrecv or isend, or receive first\n";
 
-/// For each rank those that it waits for, with the first wait that says so.
+/// For each rank, the ranks that it waits for, each with the first wait for it.
 type Targets<'a> = Vec<BTreeMap<usize, &'a Wait>>;
 
-/// What the waits of the ranks amount to; empty if nobody waits.
+/// The lines about the waits of the ranks; empty if nobody waits.
 pub(super) fn text(standings: &[Standing]) -> String {
     let mut targets = targets(standings, named);
     if targets.iter().all(BTreeMap::is_empty) {
@@ -48,13 +47,13 @@ pub(super) fn text(standings: &[Standing]) -> String {
     text + &gatherings::text(standings, &paths)
 }
 
-/// Whether a chain says no more than the line of its gathering.
+/// Whether the line about a gathering says as much as a chain.
 fn is_gathering_alone(chain: &[usize], targets: &Targets<'_>) -> bool {
     let [first, last] = chain else { return false };
     targets[*first].get(last).is_some_and(|wait| is_of_all(wait))
 }
 
-/// Whether a wait is for all that belong to a gathering.
+/// Whether a wait is for all ranks of a gathering.
 fn is_of_all(wait: &Wait) -> bool {
     wait.call == Call::Finish || needs_all(wait.operation)
 }
@@ -75,7 +74,7 @@ fn targets<'a>(
     targets
 }
 
-/// The ranks that a wait names. A rank that does not exist is a claim, and nobody waits for it.
+/// The ranks that a wait names. Nobody waits for a rank that does not exist (RE1).
 fn named(rank: usize, wait: &Wait, standings: &[Standing]) -> Vec<usize> {
     let absent = is_of_all(wait).then(|| gatherings::absent(rank, wait, standings)).flatten();
     match (absent, wait.peer) {
@@ -147,7 +146,7 @@ fn chain_end(rank: usize, standings: &[Standing]) -> String {
     }
 }
 
-/// The steps in a row, with a gap where there are too many. The end says most, so it stays.
+/// The steps in a row. If there are too many, some in the middle are left out.
 fn joined(mut steps: Vec<String>) -> String {
     if let Some(gap @ 1..) = steps.len().checked_sub(MAX_STEPS) {
         let more = format!("... ({} more) ...", gap + 1);

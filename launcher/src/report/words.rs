@@ -1,4 +1,4 @@
-//! The words of reports: endings, signals, ranks, and what a wait is about.
+//! Words for endings, signals, ranks and waits.
 
 use signal_hook::low_level::signal_name;
 use transport_lapi::bootstrap::board::{Call, Phase, Wait, parts_of_context};
@@ -6,12 +6,12 @@ use transport_lapi::bootstrap::board::{Call, Phase, Wait, parts_of_context};
 use super::INDENT;
 use crate::job::exits::Ending;
 
-/// Lines told of one text that a rank has sent.
-const TOLD_LINES: usize = 20;
-/// Bytes told of one.
-const TOLD_BYTES: usize = 2048;
-/// Runs of numbers that are listed in one place.
-const LISTED_RUNS: usize = 8;
+/// Most lines of a text that a rank has sent.
+const MAX_LINES: usize = 20;
+/// Most bytes of one.
+const MAX_BYTES: usize = 2048;
+/// Most runs of numbers in one list.
+const MAX_RUNS: usize = 8;
 
 pub(super) fn ended_how(ending: Ending) -> String {
     match ending {
@@ -27,11 +27,11 @@ pub(super) fn signal_words(signal: i32) -> String {
     }
 }
 
-/// Ascending numbers as text: `0, 2-4`; of many runs the first ones, and a count of the rest.
+/// Ascending numbers as text: `0, 2-4`. After [`MAX_RUNS`] runs the other numbers are counted.
 pub(super) fn ranges(numbers: &[usize]) -> String {
     let runs = || numbers.chunk_by(|one, next| one + 1 == *next);
-    let mut words: Vec<String> = runs().take(LISTED_RUNS).map(run).collect();
-    let rest: usize = runs().skip(LISTED_RUNS).map(<[usize]>::len).sum();
+    let mut words: Vec<String> = runs().take(MAX_RUNS).map(run).collect();
+    let rest: usize = runs().skip(MAX_RUNS).map(<[usize]>::len).sum();
     if rest > 0 {
         words.push(format!("and {rest} more"));
     }
@@ -45,7 +45,7 @@ fn run(run: &[usize]) -> String {
     }
 }
 
-/// The line `and 3 more chains`, where there are more than `most`.
+/// The line `and 3 more chains`, if there are more than `most`.
 pub(super) fn and_more(all: usize, most: usize, noun: &str) -> String {
     match all.saturating_sub(most) {
         0 => String::new(),
@@ -59,20 +59,20 @@ pub(super) fn ranks(numbers: &[usize]) -> String {
     format!("{noun} {}", ranges(numbers))
 }
 
-/// A text that a rank has sent, as its lines may be shown: control characters are escaped, since they would
-/// act on a terminal; a long text is cut, and of many lines the last one counts those that are left out.
-pub(super) fn tamed(text: &str) -> Vec<String> {
+/// The lines of a text that a rank has sent, fit to be shown: control characters are escaped, since they would act on a
+/// terminal; a long text is cut, and a last line counts the lines that are left out.
+pub(super) fn printable_lines(text: &str) -> Vec<String> {
     let text = text.trim();
-    let told = start(text);
-    let mut lines: Vec<String> = told.lines().take(TOLD_LINES).map(escaped).collect();
-    // Where the cut is behind the lines that are told, it need not be.
-    if told.lines().nth(TOLD_LINES).is_none() {
+    let shown = start(text);
+    let mut lines: Vec<String> = shown.lines().take(MAX_LINES).map(escaped).collect();
+    // The cut is mentioned if it is in a line that is shown.
+    if shown.lines().nth(MAX_LINES).is_none() {
         if let Some(last) = lines.last_mut() {
-            *last += &rest(text, told);
+            *last += &rest(text, shown);
         }
         return lines;
     }
-    match text.lines().skip(TOLD_LINES).count() {
+    match text.lines().skip(MAX_LINES).count() {
         1 => lines.push("and 1 more line".to_owned()),
         more => lines.push(format!("and {more} more lines")),
     }
@@ -80,20 +80,20 @@ pub(super) fn tamed(text: &str) -> Vec<String> {
 }
 
 /// The same for what belongs on one line.
-pub(super) fn tamed_line(text: &str) -> String {
-    let told = start(text);
-    escaped(told) + &rest(text, told)
+pub(super) fn printable_line(text: &str) -> String {
+    let shown = start(text);
+    escaped(shown) + &rest(text, shown)
 }
 
-/// What is told of a text: the longest start that is short enough and ends between two characters.
+/// The start of a text that is shown: at most [`MAX_BYTES`], ending between two characters.
 fn start(text: &str) -> &str {
-    let end = (0..=TOLD_BYTES.min(text.len())).rev().find(|&end| text.is_char_boundary(end));
+    let end = (0..=MAX_BYTES.min(text.len())).rev().find(|&end| text.is_char_boundary(end));
     &text[..end.unwrap_or(0)]
 }
 
-/// What follows the words that are `told` of a text, if they are not all.
-fn rest(text: &str, told: &str) -> String {
-    match text.len() - told.len() {
+/// The words behind the start of a text that is `shown`, if that is not all.
+fn rest(text: &str, shown: &str) -> String {
+    match text.len() - shown.len() {
         0 => String::new(),
         more => format!("... ({} more)", bytes(more as u64)),
     }
@@ -121,36 +121,36 @@ pub(super) fn bytes(number: u64) -> String {
     format!("{number} {noun}")
 }
 
-/// Whether the messages of a context are those of collective calls: tags are the library's then.
+/// Whether the messages of a context belong to collective calls, with tags of the library.
 pub(super) fn is_collective(context: u64) -> bool {
     context % 2 == 1
 }
 
-/// `on world`, or `on communicator 2`, with what the program calls it, if it does: `on communicator 2 "rows"`.
+/// `on world`, or `on communicator 2`, with the name of the communicator if it has one: `on communicator 2 "rows"`.
 pub(super) fn on_named_communicator(context: u64, name: &str) -> String {
     match number_and_context(context) {
         (0, of_task) => format!(" on world{}", in_context(of_task, " in")),
         (number, of_task) if !name.is_empty() => {
-            let name = tamed_line(name);
+            let name = printable_line(name);
             format!(" on communicator {number} \"{name}\"{}", in_context(of_task, " in"))
         }
         _ => on_communicator(context),
     }
 }
 
-/// Whether a context is one of the communicator of all ranks.
+/// Whether a context belongs to the communicator of all ranks.
 pub(super) fn is_of_world(context: u64) -> bool {
     number_and_context(context).0 == 0
 }
 
-/// `world`, or the number of a communicator; with the ranks' context, unless that is the first one.
+/// `world`, or the number of a communicator, with the ranks' context unless that is the first one.
 pub(super) fn communicator(context: u64) -> String {
     let (number, of_task) = number_and_context(context);
     let name = if number == 0 { "world".to_owned() } else { number.to_string() };
     name + &in_context(of_task, ",")
 }
 
-/// What follows the words for an operation on a communicator: nothing on the world, in the first context.
+/// The words behind an operation: ` on communicator 2`; nothing for the world in the first context.
 pub(super) fn on_communicator(context: u64) -> String {
     let (number, of_task) = number_and_context(context);
     let on = if number == 0 { String::new() } else { format!(" on communicator {number}") };
@@ -177,7 +177,7 @@ pub(super) fn source(rank: Option<u32>) -> String {
     rank.map_or("any rank".to_owned(), |rank| format!("rank {rank}"))
 }
 
-/// What is waited for: a collective operation, or a message.
+/// The name of what is waited for: a collective operation, or a message.
 fn awaited(wait: &Wait) -> &'static str {
     match wait.operation.is_collective() {
         true => wait.operation.name(),
@@ -186,8 +186,7 @@ fn awaited(wait: &Wait) -> &'static str {
     }
 }
 
-/// The call that a thread is blocked in, with so many operations `open`: `recv`,
-/// `waitall (3 open): recv`.
+/// The call that a thread is blocked in, with the number of `open` operations: `recv`, `waitall (3 open): recv`.
 pub(super) fn call(wait: &Wait, open: &str) -> String {
     let (name, awaited) = (wait.call.name(), awaited(wait));
     match wait.call {
@@ -198,7 +197,7 @@ pub(super) fn call(wait: &Wait, open: &str) -> String {
     }
 }
 
-/// The operation that it waits for, for one who knows the program: `recv tag 7`.
+/// The operation that a thread waits for: `recv tag 7`.
 pub(super) fn operation(wait: &Wait) -> String {
     let (name, awaited) = (wait.call.name(), awaited(wait));
     let call = match wait.call {
@@ -216,7 +215,7 @@ pub(super) fn operation(wait: &Wait) -> String {
     }
 }
 
-/// The same with its other end: `recv tag 7 from rank 0`.
+/// The same with its peer: `recv tag 7 from rank 0`.
 pub(super) fn operation_with_peer(wait: &Wait) -> String {
     let operation = operation(wait);
     match wait.call {
@@ -273,22 +272,22 @@ mod tests {
     fn what_ranks_say_is_tame_and_short() {
         let text = "\n\x1b[2Ja\x1b]0;title\x07\r\n\tback\rspace\u{9b}1m\n\n";
         let told = ["\\u{1b}[2Ja\\u{1b}]0;title\\u{7}", "\tback\\rspace\\u{9b}1m"];
-        assert_eq!(tamed(text), told);
-        assert_eq!(tamed_line("src/a\n.rs"), "src/a\\n.rs");
-        assert_eq!(tamed(&"x\n".repeat(20)).len(), 20);
-        let many = tamed(&"x\n".repeat(22));
+        assert_eq!(printable_lines(text), told);
+        assert_eq!(printable_line("src/a\n.rs"), "src/a\\n.rs");
+        assert_eq!(printable_lines(&"x\n".repeat(20)).len(), 20);
+        let many = printable_lines(&"x\n".repeat(22));
         assert_eq!((many.len(), many[20].as_str()), (21, "and 2 more lines"));
-        assert_eq!(tamed(&"\n".repeat(32 << 10)), Vec::<String>::new());
+        assert_eq!(printable_lines(&"\n".repeat(32 << 10)), Vec::<String>::new());
     }
 
     #[test]
     fn long_texts_are_cut_between_characters() {
-        assert_eq!(tamed_line(&"x".repeat(2048)).len(), 2048);
-        assert_eq!(tamed_line(&"x".repeat(2049))[2048..], *"... (1 byte more)");
-        let wide = tamed(&["x", &"\u{e9}".repeat(2000)].concat());
+        assert_eq!(printable_line(&"x".repeat(2048)).len(), 2048);
+        assert_eq!(printable_line(&"x".repeat(2049))[2048..], *"... (1 byte more)");
+        let wide = printable_lines(&["x", &"\u{e9}".repeat(2000)].concat());
         let expected = ["x", &"\u{e9}".repeat(1023), "... (1954 bytes more)"].concat();
         assert_eq!(wide, [expected]);
-        let lines = tamed(&["first", &"y".repeat(5000), "third"].join("\n"));
+        let lines = printable_lines(&["first", &"y".repeat(5000), "third"].join("\n"));
         assert_eq!(lines.len(), 2);
         assert!(lines[1].ends_with("y... (2964 bytes more)"), "{}", lines[1]);
     }

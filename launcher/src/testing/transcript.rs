@@ -1,21 +1,21 @@
-//! What launcher and ranks of a test printed, taken apart. Pure; fed by [`super::watch`].
+//! Separates the output of a test's ranks from that of its launcher and of libtest. Pure; called by [`super::watch`].
 //!
-//! Both streams of the launcher go to one file, so their lines are in order. Those of a rank begin
-//! with its label, all others are the launcher's own: its report.
+//! Both streams of the launcher go to one file, so their lines are in order. Lines of a rank begin with its label; all
+//! others are the launcher's report.
 //!
-//! - TT1: libtest greets before it calls a test function. Of the launcher everything before its start
-//!   is dropped; of a rank only what libtest says, since the two streams of a rank reach the launcher
-//!   by two ways, and a line of standard error may overtake the start.
+//! - TT1: libtest prints a greeting before it calls a test function, which prints [`START`]. All lines of the launcher
+//!   before its start are dropped. Of a rank only libtest's lines are dropped, since a line of standard error may
+//!   overtake the start, which is on standard output.
 
-/// Says that a process has come to the test function.
+/// Printed by a process when it enters the test function.
 pub(super) const START: &str = "\u{1e}mpj::test starts\u{1e}";
-/// Says that the cause of a failure follows, up to the end.
+/// Printed before the cause of a failure, which is the last text.
 pub(super) const CAUSE: &str = "\u{1e}mpj::test failed\u{1e}";
 
-/// How libtest's greeting begins, which ends in the line of the start.
+/// How the lines of libtest's greeting begin.
 const GREETINGS: [&str; 2] = ["running 1 test", "test "];
 
-/// What is known of the launcher.
+/// How far the launcher has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Progress {
     Greeting,
@@ -23,7 +23,7 @@ enum Progress {
     Ended,
 }
 
-/// See the module.
+/// The output of a test, separated.
 #[derive(Debug)]
 pub(super) struct Transcript {
     /// Bytes of a line whose end has not come.
@@ -37,7 +37,7 @@ pub(super) struct Transcript {
 }
 
 impl Transcript {
-    /// That of a job of so many ranks.
+    /// Returns an empty transcript of a job of `ranks` ranks.
     pub(super) fn new(ranks: usize) -> Self {
         Self {
             pending: Vec::new(),
@@ -49,7 +49,7 @@ impl Transcript {
         }
     }
 
-    /// Takes what came, and answers which lines of it are to be printed.
+    /// Takes output, and returns the lines of it that are to be printed.
     pub(super) fn push(&mut self, bytes: &[u8]) -> String {
         self.pending.extend_from_slice(bytes);
         let whole = self.pending.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
@@ -58,28 +58,28 @@ impl Transcript {
         self.take(&lines)
     }
 
-    /// Takes the end of what came.
+    /// Returns the lines to be printed at the end of the output.
     pub(super) fn finish(&mut self) -> String {
         let rest = std::mem::take(&mut self.pending);
         self.take(&rest)
     }
 
-    /// Whether the launcher has said that it had started.
+    /// Whether the launcher has reported its start.
     pub(super) fn has_started(&self) -> bool {
         self.progress != Progress::Greeting
     }
 
-    /// What the launcher printed before it started; something only if it did not come to that.
+    /// The lines before the launcher's start.
     pub(super) fn greeting(&self) -> &str {
         &self.greeting
     }
 
-    /// What the rank that failed first did, if the launcher said so.
+    /// Why the test failed, if the launcher has reported that.
     pub(super) fn cause(&self) -> Option<&str> {
         Some(self.cause.trim_end()).filter(|cause| !cause.is_empty())
     }
 
-    /// What else the launcher said.
+    /// The launcher's report.
     pub(super) fn report(&self) -> &str {
         self.report.trim_end()
     }
@@ -89,7 +89,7 @@ impl Transcript {
         lines.split_inclusive('\n').filter(|line| self.is_output(line)).collect()
     }
 
-    /// Whether `line` is a rank's and not libtest's (TT1); keeps it if it is the launcher's.
+    /// Whether `line` is output of a rank and not of libtest (TT1). Keeps the launcher's lines.
     fn is_output(&mut self, line: &str) -> bool {
         let text = line.trim_end_matches('\n');
         match self.progress {
@@ -115,7 +115,7 @@ impl Transcript {
     }
 }
 
-/// The rank of a line, and what follows its label.
+/// The rank in the label of a line, and the rest of the line.
 fn labelled(line: &str) -> Option<(usize, &str)> {
     let (rank, said) = line.strip_prefix('[')?.split_once("] ")?;
     Some((rank.parse().ok()?, said))

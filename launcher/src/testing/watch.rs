@@ -1,5 +1,5 @@
-//! The process of the test: starts the launcher, prints what comes, and judges. Called by [`super`]
-//! on the thread of the test, so that libtest captures what is printed.
+//! The part of the test's own process: starts the launcher, prints the ranks' output, and decides whether the test
+//! has passed. Called by [`super`] on the thread of the test, so that libtest captures the output.
 
 use std::fs::File;
 use std::io;
@@ -13,14 +13,17 @@ use transport_lapi::{bootstrap, config};
 use super::Case;
 use super::transcript::Transcript;
 
-/// How long after the timeout the launcher has to end: it gives the ranks a grace, and reports.
+/// How long after the timeout the launcher may run on, to stop the ranks and to report.
 const GRACE: Duration = Duration::from_secs(5);
-/// How often what came is printed, and whether the launcher has ended is asked.
+/// How often output is printed and the launcher is checked for its end.
 const TICK: Duration = Duration::from_millis(10);
-/// Exit code of a launcher whose timeout was over.
+/// Exit code of a launcher after its timeout.
 const TIMED_OUT: i32 = 124;
 
-/// Runs the test `path`, and answers why it failed, if it did.
+/// Runs the test `path`.
+///
+/// # Errors
+/// Why it failed.
 pub(super) fn run(case: &Case, path: &str) -> Result<(), String> {
     let refused =
         |error: io::Error| format!("cannot start the launcher of the test {path}: {error}");
@@ -35,8 +38,7 @@ pub(super) fn run(case: &Case, path: &str) -> Result<(), String> {
 /// The launcher's process; killed and reaped when dropped.
 struct Launcher {
     child: Child,
-    /// Where both its streams go. A file takes everything, however slowly this process reads, and keeps
-    /// the order of the lines.
+    /// The file for both its streams. It takes all output, however slowly this process reads, and keeps its order.
     output: File,
     read: u64,
 }
@@ -46,7 +48,7 @@ impl Launcher {
         let output = File::from(memfd_create("mpj-test", MemfdFlags::CLOEXEC)?);
         let mut command = Command::new(std::env::current_exe()?);
         command.args(super::words(path)).env(config::TEST, super::variable(path));
-        // This process may itself be a rank of a job, with mpjrun as cargo's runner.
+        // With mpjrun as cargo's runner, this process is itself a rank of a job.
         bootstrap::withhold_descriptors();
         for name in config::JOB_VARIABLES {
             command.env_remove(name);
@@ -55,8 +57,7 @@ impl Launcher {
         Ok(Self { child: command.spawn()?, output, read: 0 })
     }
 
-    /// Prints what comes until the launcher has ended, and answers how; `None` if it had to be killed
-    /// after `limit`.
+    /// Prints output until the launcher has ended, and returns its status; `None` if it still runs after `limit`.
     fn watch(
         &mut self,
         limit: Duration,
@@ -90,7 +91,7 @@ impl Launcher {
 
 impl Drop for Launcher {
     fn drop(&mut self) {
-        // Does nothing to one that has been reaped. Its ranks end with it.
+        // Does nothing if it has been reaped. Its ranks end with it.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -101,7 +102,10 @@ fn print(text: &str) {
     print!("{text}");
 }
 
-/// Whether the test passed (TL4 of [`super`]), or else everything there is to say.
+/// Decides whether the test has passed (TL4 of [`super`]).
+///
+/// # Errors
+/// Why not, and the launcher's report.
 fn judge(
     case: &Case,
     path: &str,

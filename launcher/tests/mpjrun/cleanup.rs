@@ -1,4 +1,4 @@
-//! What `mpjrun` leaves behind: nothing, however the job ends.
+//! `mpjrun` leaves no process and no file behind, however the job ends.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -32,7 +32,7 @@ fn assert_gone(pids: Vec<u32>) {
     eventually("every process of the job is gone", || !pids.iter().copied().any(runs));
 }
 
-/// Ends what this test has let out.
+/// Ends a process that outlives its job.
 #[track_caller]
 fn end(pid: u32) {
     let process = Pid::from_raw(pid as i32).expect("a process number");
@@ -79,6 +79,31 @@ fn a_daemon_ends_with_its_job_and_that_is_said() {
     assert!(!runs(pids[0]), "the launcher has waited for it");
 }
 
+#[test]
+fn the_guard_of_a_launcher_inside_a_rank_is_no_daemon() {
+    let inner = "\"$1\" -n 1 sh -c 'echo $PPID >> \"$0\"; exec sleep 60' \"$0\" & \
+        until [ -e \"$0.go\" ]; do sleep 0.01; done";
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("pids");
+    let mut command = command(["-n", "1", "sh", "-c", inner]);
+    let running = start(command.arg(&file).arg(MPJRUN));
+    let launcher = pids_in(&file, 1)[0];
+    let guard = || children(launcher).into_iter().find(|pid| is_called(*pid, "mpj-guard"));
+    eventually("there is a guard", || guard().is_some());
+    let guard = guard().expect("it stays");
+    // So that it is still there when its launcher has been killed.
+    let process = Pid::from_raw(guard as i32).expect("a process number");
+    kill_process(process, Signal::STOP).expect("it runs");
+    fs::write(folder.path().join("pids.go"), "").expect("a file");
+    let done = running.finish().assert_code(0);
+    assert!(done.err.is_empty() && !runs(guard), "{done:?}");
+}
+
+/// Whether a process has this name.
+fn is_called(pid: u32, name: &str) -> bool {
+    fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|found| found.trim_end() == name)
+}
+
 /// A command under `timeout`, which makes a group of its own, as it is in many a script.
 const UNDER_TIMEOUT: &str = "echo $$ >> \"$0\"; trap : USR1; \
     timeout 60 sh -c 'echo $PPID >> \"$0\"; echo $$ >> \"$0\"; exec sleep 60' \"$0\"; exit $?";
@@ -104,7 +129,7 @@ fn a_command_under_timeout_that_ignores_sigterm_goes_when_the_job_fails() {
 fn a_command_under_timeout_gets_the_signals_of_its_rank() {
     let (running, pids) = start_and_list("1", UNDER_TIMEOUT, 3);
     running.signal(Signal::USR1);
-    // The script traps it, and ends with what became of the command.
+    // The script traps it, and ends with the status of the command.
     running.finish().assert_code(138);
     assert_gone(pids);
 }
@@ -161,7 +186,7 @@ fn an_orphan_in_a_group_of_its_own_gets_the_signals_of_its_job() {
     running.finish().assert_code(143);
 }
 
-/// The field `at` of what the kernel says of a process whose name has no space.
+/// The field `at` of `/proc/PID/stat`, for a process without a space in its name.
 fn field(pid: u32, at: usize) -> Option<String> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     stat.split(' ').nth(at).map(str::to_owned)

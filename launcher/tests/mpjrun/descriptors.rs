@@ -1,5 +1,5 @@
-//! What is open in a rank when it starts: the standard streams, the job's memory, the line to the
-//! launcher, and what the launcher was itself started with.
+//! The descriptors of a rank when it starts: the standard streams, the job's memory, the line to the launcher, and
+//! those that the launcher itself inherited.
 
 use std::collections::BTreeMap;
 use std::process::{Command, Stdio};
@@ -10,7 +10,7 @@ use crate::support::{MPJRUN, start};
 const SHOW: &str = "ls -l /proc/$$/fd; echo $MPJ_SHM_FD $MPJ_CTRL_FD";
 const RANKS: usize = 3;
 
-/// What lies behind each descriptor, as `ls -l` shows it.
+/// The file of each descriptor, as `ls -l` shows it.
 type Descriptors = BTreeMap<i32, String>;
 
 /// The descriptors in what `ls -l` printed, of the lines that begin with `prefix`.

@@ -2,6 +2,7 @@
 
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
+use std::process::Command;
 use std::time::Duration;
 
 use crate::support::{
@@ -109,6 +110,16 @@ fn bad_command_lines_are_one_clear_message() {
     for (words, code, says) in cases {
         let done = mpjrun(words).assert_code(code).assert_within_a_second().assert_says(says);
         assert_eq!(done.text(), "", "{words:?}");
+    }
+}
+
+#[test]
+fn an_error_that_cannot_be_printed_keeps_its_exit_code() {
+    for program in [MPJRUN, env!("CARGO_BIN_EXE_cargo-mpj")] {
+        let words = "\"$0\" mpj run -x MPJ_WAIT=sometimes 2> /dev/full";
+        start(Command::new("sh").args(["-c", words, program]).env("CARGO", "/absent"))
+            .finish()
+            .assert_code(if program == MPJRUN { 127 } else { 125 });
     }
 }
 

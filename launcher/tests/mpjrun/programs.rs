@@ -1,4 +1,4 @@
-//! Several programs in one job, what is said instead of a job, and test programs of cargo.
+//! Several programs in one job, texts that are printed without a job, and test programs of cargo.
 
 use std::fs::File;
 use std::os::fd::OwnedFd;

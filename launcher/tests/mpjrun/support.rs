@@ -14,7 +14,7 @@ const WATCHDOG: Duration = Duration::from_secs(30);
 /// The launcher under test.
 pub const MPJRUN: &str = env!("CARGO_BIN_EXE_mpjrun");
 
-/// What came of a run.
+/// The end and the output of a run.
 #[derive(Debug)]
 pub struct Finished {
     pub code: Option<i32>,
@@ -101,7 +101,7 @@ pub fn start_into(command: &mut Command, out: impl Into<Stdio>) -> Running {
     Running { child, start, out: None, err }
 }
 
-/// The same, but nobody reads what it prints until it has ended.
+/// The same, but nobody reads its output until it has ended.
 pub fn start_unread(command: &mut Command) -> Running {
     let start = Instant::now();
     let mut child =
@@ -123,7 +123,7 @@ impl Running {
         self.child.id()
     }
 
-    /// From now on somebody reads what it prints.
+    /// Reads its output from now on.
     pub fn read(&mut self) {
         self.out = self.child.stdout.take().map(capture);
     }

@@ -46,7 +46,7 @@ fn start_on_terminal(words: &[&str], screen: File) -> Running {
     start(&mut command)
 }
 
-/// Runs `mpjrun` on a terminal, types `typed`, and returns what was to be seen on the screen.
+/// Runs `mpjrun` on a terminal, types `typed`, and returns the text on the screen.
 #[track_caller]
 fn run_on_terminal(words: &[&str], typed: &[u8]) -> String {
     let (mut keyboard, screen) = terminal();

@@ -1,4 +1,4 @@
-//! Tuned values: from a file to the ranks, or refused before one starts; and what `--info` says.
+//! Tuned values reach the ranks from a file, or are refused before a rank starts; the text of `--info`.
 
 #![allow(clippy::print_stderr, reason = "a test that cannot be made here says so")]
 

@@ -25,7 +25,11 @@ const HALVES_FROM: u64 = 64 << 10;
 
 /// From how many bytes of a block on gathers and scatters exchange each block between the root and its rank directly:
 /// passing data on takes longer there than more messages do.
-const DIRECTLY_FROM: u64 = 64 << 10;
+const DIRECTLY_FROM: u64 = 1 << 10;
+
+/// Up to how many ranks they do so with blocks of any length: the root's messages take less time there than the steps
+/// of a tree.
+const DIRECTLY_TO: u32 = 8;
 
 /// What an allreduce exchanges. All ranks come to the same answer, whether the operands of one lie in a slice and those
 /// of another one in a matrix, in elements of many: it follows from their kind and their number alone.
@@ -73,7 +77,7 @@ impl Communicator {
     /// and their size, in the buffer that matters at the root, and in the other one elsewhere.
     fn is_direct(&self, root: u32, at_root: (u64, usize), elsewhere: (u64, usize)) -> bool {
         let (elements, size) = if self.rank() == root { at_root } else { elsewhere };
-        elements.saturating_mul(size as u64) >= DIRECTLY_FROM
+        self.size() <= DIRECTLY_TO || elements.saturating_mul(size as u64) >= DIRECTLY_FROM
     }
 
     /// A reduction, whose operands are in the output if there is no input.

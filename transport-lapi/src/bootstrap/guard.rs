@@ -33,8 +33,8 @@ use rustix::thread::set_name;
 
 use super::signals::block_all;
 
-/// What it is called: not what somebody looks for who ends every `mpjrun`.
-const NAME: &CStr = c"mpj-guard";
+/// The name of a guard's process. It differs from `mpjrun`, so that who ends all processes of that name spares it.
+pub const NAME: &CStr = c"mpj-guard";
 
 /// A process that kills the ranks' groups if the launcher is killed; it ends with this value. See the module's head.
 #[derive(Debug)]

@@ -1,30 +1,38 @@
-//! How ranks on this host read each other's memory: tried by a job of two ranks.
+//! Finds out how ranks on this host read each other's memory, by a job of two ranks.
 //!
-//! The job is a real one, started by this very program, whose ranks are this program too: told by
-//! [`WORD`], they join, say how reading is done, and end. So whatever keeps ranks from reading each
-//! other, a filter of system calls, a container or a security module, keeps these two from it.
+//! This program starts itself with a job whose ranks are also this program. Given [`WORD`], they join, print how they
+//! read, and end. So they meet all that may keep ranks from reading: a filter of system calls, a container or a
+//! security module.
 
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitCode, Stdio};
 
 use transport_lapi::config::{self, Settings};
 use transport_lapi::wireup::{Joined, WireupError, connect};
 
 use super::Asked;
+use crate::cli::answer::{complain, print};
 
-/// The one argument of a rank of such a job.
+/// The argument of a rank of such a job.
 pub const WORD: &str = "--probe-get";
 
-/// How long the job may take: seconds, as `--timeout` takes them.
+/// Time limit of the job in seconds.
 const LIMIT: &str = "5";
 
 /// The variable that decides how ranks read.
 const GET: &str = "MPJ_GET";
 
-/// What a rank of such a job has to print.
-///
-/// # Errors
-/// [`WireupError`], as any rank would meet it.
-pub fn answer() -> Result<String, WireupError> {
+/// Runs a rank of such a job: prints how it reads, or an error, and returns the exit code.
+pub fn run() -> ExitCode {
+    match answer() {
+        Ok(report) => print(&format!("{report}\n")).map_or(ExitCode::FAILURE, ExitCode::from),
+        Err(error) => {
+            complain(error);
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn answer() -> Result<String, WireupError> {
     let Joined { control, get_report, .. } = connect(&Settings::from_env()?)?;
     if let Some(control) = control {
         control.finished();
@@ -32,7 +40,7 @@ pub fn answer() -> Result<String, WireupError> {
     Ok(get_report)
 }
 
-/// How two ranks read each other's memory, or why that is not known.
+/// Returns how two ranks read each other's memory, or why that is not known.
 pub(super) fn report(asked: &Asked) -> String {
     match ask(asked) {
         Ok(said) => said,
@@ -48,7 +56,7 @@ fn ask(asked: &Asked) -> Result<String, String> {
         command.arg("-x").arg(format!("{GET}={value}"));
     }
     let (tuning, none) = (config::TUNING.name, "none");
-    // A note about them would be taken for the cause of a failure.
+    // A note about unknown variables would be taken for the cause of a failure.
     let names = config::inherited_names();
     for unknown in names.filter(|name| name.to_str().is_some_and(config::is_unknown)) {
         command.env_remove(unknown);

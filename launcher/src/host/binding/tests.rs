@@ -85,7 +85,7 @@ fn more_ranks_than_cores_go_round_and_are_noted_once() {
     assert_eq!(four.place(Binding::new(None, None, false), 6).note(), None);
     let one = topology(1, 1, 1).place(core, 2).note().expect("shared");
     assert_eq!(one, "2 ranks are bound to 1 core, so some share one");
-    // Two ranks per core are what an order over hardware threads asks for.
+    // An order over hardware threads asks for two ranks per core.
     let threads = Binding::new(Some(BindTo::Core), Some(MapBy::Hwthread), false);
     assert_eq!(topology(1, 2, 2).place(threads, 4).note(), None);
     assert!(topology(1, 2, 2).place(threads, 5).note().is_some());

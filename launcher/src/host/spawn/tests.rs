@@ -1,4 +1,4 @@
-//! How the program is found, and what is said when it is not.
+//! How the program is found, and the errors if it is not.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

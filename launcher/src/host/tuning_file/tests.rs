@@ -1,4 +1,4 @@
-//! What is written is read again; everything else is refused, in one line that says where and why.
+//! A written file can be read; all others are refused, with one line that says where and why.
 
 use super::*;
 
@@ -115,7 +115,7 @@ fn nothing_is_read_for_the_built_in_values() {
 
 #[test]
 fn a_note_is_one_line_that_says_what_is_used_instead() {
-    let note = passed_over(Path::new("/a/tuning.toml"), &io::Error::from_raw_os_error(13));
+    let note = ignored(Path::new("/a/tuning.toml"), &io::Error::from_raw_os_error(13));
     let expected = "tuning file /a/tuning.toml cannot be read: Permission denied (os error 13); \
                     the built-in values are used";
     assert_eq!(note, expected);

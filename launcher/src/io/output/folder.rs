@@ -1,6 +1,6 @@
-//! The files of `--output dir=D`: `D/rank.N.stdout` and `D/rank.N.stderr`, with the bytes as they are.
+//! The files of `--output dir=D`: `D/rank.N.stdout` and `D/rank.N.stderr`, with the unchanged bytes of the streams.
 //!
-//! They are regular files: opening or writing anything else could wait for somebody.
+//! They are regular files: opening or writing a pipe could block.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -10,8 +10,7 @@ use rustix::io::Errno;
 
 use crate::LaunchError;
 
-/// Makes the two files of `rank` in a folder, and the folder if it is missing. What an earlier job left in them is
-/// gone.
+/// Creates the two files of `rank` in a folder, and the folder if it is missing. Files of an earlier job are emptied.
 pub(crate) fn files_of(folder: &Path, rank: usize) -> Result<[File; 2], LaunchError> {
     let refused = |path: &Path| {
         let path = path.to_owned();

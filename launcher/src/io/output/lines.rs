@@ -1,16 +1,16 @@
 //! Cuts one rank's stream into whole lines. Pure.
 
-/// Bytes after which the start of a line is passed on although its end has not come.
+/// Bytes from which on a line is passed on before its end has come.
 pub(crate) const LONGEST_LINE: usize = 64 * 1024;
 
-/// What came of a stream and is not a whole line yet.
+/// The start of a line whose end has not come yet.
 #[derive(Debug, Default)]
 pub(crate) struct LineBuffer {
     pending: Vec<u8>,
 }
 
 impl LineBuffer {
-    /// Takes `bytes`, and answers what can be written now: everything if it `passes` at once, else whole lines.
+    /// Takes `bytes`, and returns the bytes to write now: all if the stream `passes` at once, else whole lines.
     pub(crate) fn push(&mut self, bytes: &[u8], passes: bool) -> Vec<u8> {
         let searched = self.pending.len();
         self.pending.extend_from_slice(bytes);
@@ -21,7 +21,7 @@ impl LineBuffer {
         std::mem::replace(&mut self.pending, rest)
     }
 
-    /// What is left, at the end of the stream.
+    /// Returns the bytes that are left at the end of the stream.
     pub(crate) fn finish(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.pending)
     }

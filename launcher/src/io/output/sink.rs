@@ -1,8 +1,8 @@
-//! One of the launcher's own streams, written without ever waiting (O3 of [`super`]).
+//! One of the launcher's own streams, written without blocking (O3 of [`super`]).
 //!
-//! Poll does not say how much a terminal takes, and two writers of one pipe may both be told that there
-//! is room. So a write must be one that does not block, without the flag O_NONBLOCK on a descriptor that
-//! the shell and other programs share: pipes and terminals are opened anew, a socket has calls of its own.
+//! Poll does not say how much a terminal takes, and it may tell two writers of one pipe that there is room. So the
+//! write itself must not block. The shell and other programs share the descriptor, so it cannot get the flag
+//! O_NONBLOCK: pipes and terminals are opened anew with the flag, and a socket has calls that do not block.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
@@ -14,13 +14,12 @@ use rustix::termios::isatty;
 
 use super::Stream;
 
-/// The device that makes a new terminal of every opening: the end that shows one must not be opened anew.
+/// The device `ptmx`: to open it anew would create another terminal.
 const TERMINAL_MAKER: (u32, u32) = (5, 2);
 
-/// What the launcher's stream is.
+/// The kind of file that a stream is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// Somebody looks at it.
     Terminal,
     Pipe,
     Socket,
@@ -48,8 +47,8 @@ impl Sink {
         Self { stream, kind, anew: is_reopened.then(|| reopen(stream)).flatten() }
     }
 
-    /// Writes what goes of `bytes`. Where the stream could not be opened anew, this does not block if
-    /// poll has said that it takes something, and the bytes are not more than a pipe has room for then.
+    /// Writes as many of `bytes` as the stream takes. If it could not be opened anew, this may block, unless poll said
+    /// that the stream takes some and the bytes are at most PIPE_BUF.
     pub(super) fn write(&self, bytes: &[u8]) -> Result<usize, Errno> {
         match self.kind {
             Kind::Socket => send(self, bytes, SendFlags::DONTWAIT | SendFlags::NOSIGNAL),
@@ -81,7 +80,7 @@ fn kind(stream: Stream, status: &Stat) -> Kind {
     }
 }
 
-/// Refused for example where another user owns the pipe, or where its reader has gone.
+/// Opens a stream anew. The kernel refuses it, for example, for a pipe of another user, or without a reader.
 fn reopen(stream: Stream) -> Option<OwnedFd> {
     let number = match stream {
         Stream::Out => "1",

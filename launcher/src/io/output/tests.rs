@@ -1,4 +1,4 @@
-//! What waits for the launcher's streams: its order, its bound, and whose the open line is.
+//! The queues of the launcher's streams: their order, their bound, and the source of the open line.
 
 use super::*;
 

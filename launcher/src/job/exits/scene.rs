@@ -1,4 +1,4 @@
-//! Made-up jobs, for the tests of what is said of them.
+//! Made-up jobs for the tests of exit codes and reports.
 
 use super::*;
 

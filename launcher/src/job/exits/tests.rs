@@ -1,4 +1,4 @@
-//! Who decides, and with which code.
+//! Which failure decides, and with which exit code.
 
 use super::scene::{START, complain, finish, ledger, ms, panic};
 use super::*;
@@ -148,7 +148,7 @@ fn who_gives_up_and_does_not_end_is_not_awaited_long() {
 #[test]
 fn who_is_missed_by_another_failed_before_it() {
     let missed = |job: &mut Ledger, at| miss(job, 1, 2, at);
-    // The launcher learns of rank 2 when that is long known to rank 1, which panics with what its call answers.
+    // Rank 1 knows of rank 2 long before the launcher does, and panics with the error of its call.
     let mut job = ledger(3);
     missed(&mut job, ms(10));
     panic(&mut job, 1, ms(11), "rank 2 is gone");
@@ -181,7 +181,7 @@ fn who_is_missed_by_another_failed_before_it() {
     assert_eq!(claims.records()[2].missed, Some(START));
 }
 
-/// Where the others go on, the one that misses a rank is told of neither before it nor at all: it had no choice.
+/// When the others go on, a rank that gave up because it missed another one is not reported.
 #[test]
 fn who_misses_another_where_the_others_go_on() {
     let mut job = ledger(3);

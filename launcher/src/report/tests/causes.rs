@@ -1,4 +1,4 @@
-//! The headline, what ranks have said, and what became of those that were not blocked.
+//! The headline, the complaints of ranks, and the lines about ranks that were not blocked.
 
 use transport_lapi::bootstrap::control::MessageCounts;
 

@@ -1,4 +1,4 @@
-//! Whatever is claimed, reports are short and come to an end.
+//! Reports are short and finite whatever ranks send.
 
 use proptest::prelude::*;
 

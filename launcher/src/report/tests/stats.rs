@@ -6,11 +6,11 @@ use super::{ledger, ms};
 use crate::report::stats;
 
 #[test]
-fn ranks_that_have_told_are_added_up() {
+fn the_numbers_of_ranks_are_added_up() {
     let mut job = ledger(3);
     assert_eq!(
         stats(&job),
-        "mpjrun: --stats: no rank has come to its end, where it tells what its protocols did\n"
+        "mpjrun: --stats: no rank has come to its end, where it sends its numbers\n"
     );
     let eager = |messages| ProtocolCounts { messages, bytes: 80, early: 1 };
     for (task, messages) in [(0, 10), (2, u64::MAX)] {
@@ -30,7 +30,7 @@ mpjrun:    0                    10     80      1           0      0      0      
 mpjrun:    2  18446744073709551615     80      1           0      0      0         5               128
 mpjrun:  all  18446744073709551615    160      2           0      0      0        10               128
 mpjrun: 4 messages went by rendezvous for want of early memory (MPJ_EARLY_LIMIT)
-mpjrun: ranks that have not told theirs: 1
+mpjrun: ranks that have not sent their numbers: 1
 ";
     assert_eq!(stats(&job), expected);
 }
