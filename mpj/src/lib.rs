@@ -175,10 +175,10 @@ pub use mpj_macros::Datatype;
 /// attributes of tests work as usual.
 #[cfg(feature = "test")]
 pub use mpj_macros::test;
+pub use mpjdev::WaitMode;
 pub use mpjdev::{
     BackendChoice, Circumstance, Options, Protocol, ProtocolStats, Stats, Step, Table,
 };
-pub use mpjdev::{WaitMode, become_bystander};
 pub use op::{Number, Op, Operation, UserOp, ValueIndex};
 pub use peer::PROC_NULL;
 pub use persistent::{PersistentRequest, start_all};

@@ -63,7 +63,7 @@ pub use stats::{ProtocolStats, Stats};
 pub use status::Status;
 
 pub use transport_lapi::Step;
-pub use transport_lapi::bootstrap::board::{CALL_NUMBERS, Call, Within, become_bystander};
+pub use transport_lapi::bootstrap::board::{CALL_NUMBERS, Call, Within};
 pub use transport_lapi::config::{
     BackendChoice, Circumstance, GetMode, Protocol, RangesError, Settings, Tuning, WaitMode,
 };

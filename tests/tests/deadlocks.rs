@@ -1,7 +1,7 @@
 //! Deadlocks are found and named, and programs that are none are left alone.
 //!
 //! `MPJ_PROGRAMS=100000 MPJ_PROGRAMS_SEED=2 cargo test -p mpj-tests --test deadlocks` runs more
-//! programs, and others; `.ci/run` runs 10,000.
+//! programs, and others; `.ci/run` runs 10,000 without pools and as many with them.
 
 use std::iter;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -30,13 +30,23 @@ const JOBS: [(&str, &str); 8] = [
 
 #[test]
 fn correct_programs_are_left_alone() {
-    let (count, first) = (asked("MPJ_PROGRAMS", 2_000), asked("MPJ_PROGRAMS_SEED", 1));
+    play("correct", 2_000);
+}
+
+/// A part of what they do is done by threads of a pool, which compute, nap and wait for each other.
+#[test]
+fn correct_programs_with_pools_are_left_alone() {
+    play("pooled", 500);
+}
+
+fn play(how: &str, count: u64) {
+    let (count, first) = (asked("MPJ_PROGRAMS", count), asked("MPJ_PROGRAMS_SEED", 1));
     for job in 0..count.div_ceil(EACH) {
         let (ranks, backend) = JOBS[job as usize % JOBS.len()];
         let (first, each) = ((first + job * EACH).to_string(), EACH.to_string());
         // Looks as often as can be, so that many of them fall between the steps of a program.
         let options = ["-n", ranks, "--backend", backend, "--look-every", "0.001"];
-        let job = launch(PROGRAM).options(options).args(["correct", &first, &each]);
+        let job = launch(PROGRAM).options(options).args([how, &first, &each]);
         job.expect_quiet();
     }
 }
@@ -106,7 +116,18 @@ fn collective_calls_that_differ() {
     deadlock(&["-n", "3", DEADLOCK, "collectives"], &[says]);
 }
 
-/// A thread that does nothing keeps a job from being judged, but not from being told of.
+#[test]
+fn three_ranks_with_pools_that_have_nothing_to_do() {
+    let cycle = "cycle: 0 waits for 2 (recv tag 5) -> 2 waits for 1 (recv tag 5) -> 1 waits for 0";
+    deadlock(&["-n", "3", DEADLOCK, "pool"], &["mpjrun: deadlock", cycle]);
+}
+
+#[test]
+fn ranks_that_wait_in_threads_which_others_join() {
+    deadlock(&["-n", "2", DEADLOCK, "joined"], &["mpjrun: deadlock", "0 waits for 1 (recv tag 5)"]);
+}
+
+/// A thread that sleeps for a time keeps a job from being judged, but not from being told of.
 #[test]
 fn a_job_that_seems_to_stand_still_is_told_so_once() {
     let job = |options: &[&str]| {
@@ -117,7 +138,7 @@ fn a_job_that_seems_to_stand_still_is_told_so_once() {
     let note = "mpjrun: no rank has made progress for ";
     let cycle = "cycle: 0 waits for 1 (recv tag 5) -> 1 waits for 0 (recv tag 5) -> 0\n\
                  mpjrun:   not judged to be a deadlock: ";
-    let why = "ranks 0-1 have a thread outside of mpj's calls";
+    let why = "ranks 0-1 have a thread outside of mpj's calls that may go on by itself";
     let said = job(&["--timeout", "2.5"]);
     assert_eq!(said.matches(note).count(), 1, "{said}");
     let reports = [cycle, why].concat();

@@ -13,6 +13,8 @@
 
 use std::marker::PhantomData;
 
+use rustix::thread::gettid;
+
 use crate::adapter::{Adapter, Standing, TaskId, WaitBoard};
 use crate::bootstrap::board::{Outer, Wait, Within};
 use crate::bootstrap::monotonic_nanos;
@@ -122,7 +124,7 @@ impl Notice {
             Self::Lasting { wait: Wait { since, .. } } => (since, None),
             Self::Posted { wait: Wait { since, .. }, place } => (since, Some(place)),
         };
-        wait.since = since;
+        (wait.since, wait.thread) = (since, gettid().as_raw_nonzero().get().unsigned_abs());
         if matches!(self, Self::Posted { wait: posted, .. } if *posted == wait) {
             return;
         }

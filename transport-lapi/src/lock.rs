@@ -33,6 +33,9 @@
 //! - X8: in a fork of the process no thread has the bias, since its word is wiped. So every thread goes to the gate,
 //!   which refuses it before anything is locked: a thread that held a lock in the parent does not exist here. Where
 //!   words cannot be wiped, there is no bias from the start.
+//! - X9: whoever waits at the gate sleeps with a time limit, again and again. The launcher takes a thread that sleeps
+//!   without one for one that only an awake thread can wake (`launcher/src/hang/idle.rs`), but a thread that is asleep
+//!   in a call has the gate now and then, to look for messages.
 
 #![expect(unsafe_code, reason = "a lock lends its value to whoever holds it")]
 
@@ -48,7 +51,7 @@ use crate::fork::WipedWord as BiasWord;
 #[cfg(loom)]
 use crate::sync::BiasWord;
 use crate::sync::{
-    AtomicBool, AtomicU64, AtomicUsize, Fences, Mutex, MutexGuard, Ordering,
+    AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Fences, Mutex, MutexGuard, Ordering,
     register_light_fences_in_process, thread_mark, yield_now,
 };
 
@@ -61,6 +64,8 @@ const REVOKED: usize = 1;
 const TURNS: u32 = if cfg!(loom) { 1 } else { 16 };
 /// A store is visible after some nanoseconds, and this is ten million of them (X4).
 const SETTLED: Duration = Duration::from_millis(10);
+/// The limit, which is never far from its end nor often reached (X9).
+const TURN: Duration = Duration::from_secs(60);
 /// Models know no asymmetric fences (X3).
 const FENCES: Fences = if cfg!(loom) { Fences::Symmetric } else { Fences::InProcess };
 
@@ -84,6 +89,8 @@ pub(crate) struct Lock<T> {
     gate: Mutex<Turns>,
     /// How often a thread that came had to wait for another one: counted where it waits, so nowhere else does it cost.
     contended: AtomicU64,
+    /// How many threads wait at the gate.
+    waiting: AtomicU32,
     process: ProcessMark,
     value: UnsafeCell<T>,
 }
@@ -126,6 +133,7 @@ impl<T> Lock<T> {
             holder: AtomicUsize::new(NOBODY),
             gate: Mutex::new(Turns { last: NOBODY, in_a_row: 0, away: 0 }),
             contended: AtomicU64::new(0),
+            waiting: AtomicU32::new(0),
             process: ProcessMark::new(),
             value: UnsafeCell::new(value),
         }
@@ -166,11 +174,18 @@ impl<T> Lock<T> {
         self.contended.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Waits for the gate, if it has to.
+    /// Waits for the gate, if it has to (X9).
     fn come_to_gate(&self) -> MutexGuard<'_, Turns> {
         self.gate.try_lock().unwrap_or_else(|| {
             self.count_contention();
-            self.gate.lock()
+            self.waiting.fetch_add(1, Ordering::Relaxed);
+            let gate = loop {
+                if let Some(gate) = self.gate.try_lock_for(TURN) {
+                    break gate;
+                }
+            };
+            self.waiting.fetch_sub(1, Ordering::Relaxed);
+            gate
         })
     }
 
@@ -236,19 +251,6 @@ impl<T> Lock<T> {
             yield_now();
         }
     }
-
-    /// Lets others through the gate while `body` runs (X6).
-    fn give_gate<'a>(
-        &self,
-        gate: &mut MutexGuard<'a, Turns>,
-        body: impl FnOnce(&mut MutexGuard<'a, Turns>),
-    ) {
-        gate.away += 1;
-        self.holder.store(NOBODY, Ordering::Relaxed);
-        body(gate);
-        self.holder.store(thread_mark(), Ordering::Relaxed);
-        gate.away -= 1;
-    }
 }
 
 fn is_revoked(bias: usize) -> bool {
@@ -280,22 +282,46 @@ impl<'a, T> Guard<'a, T> {
 
     #[inline(never)]
     fn give_way(&mut self) {
-        match &mut self.gate {
-            Some(gate) => self.lock.give_gate(gate, MutexGuard::bump),
-            None => self.unlocked(|| {}),
+        if self.gate.is_none() || self.lock.waiting.load(Ordering::Relaxed) > 0 {
+            self.leave(MutexGuard::unlock_fair);
         }
     }
 
-    /// Runs `body`, a pause, without the lock (X2).
+    /// Runs `body`, a pause, without the lock (X2), which is back even if that panics.
     pub(crate) fn unlocked(&mut self, body: impl FnOnce()) {
-        match &mut self.gate {
-            Some(gate) => self.lock.give_gate(gate, |gate| MutexGuard::unlocked(gate, body)),
-            None => {
-                self.lock.leave_by_bias();
-                body();
-                self.gate = self.lock.settle(self.lock.come_to_gate(), thread_mark());
+        let away = self.leave(drop);
+        body();
+        drop(away);
+    }
+
+    /// Leaves the lock, through the gate by `unlock`, until what it answers is dropped.
+    fn leave(&mut self, unlock: impl FnOnce(MutexGuard<'a, Turns>)) -> Away<'_, 'a, T> {
+        let gate = self.gate.take();
+        let from_gate = gate.is_some();
+        match gate {
+            Some(mut gate) => {
+                gate.away += 1;
+                self.lock.holder.store(NOBODY, Ordering::Relaxed);
+                unlock(gate);
             }
+            None => self.lock.leave_by_bias(),
         }
+        Away { guard: self, from_gate }
+    }
+}
+
+/// A thread that has given way, and comes back when this is dropped.
+struct Away<'g, 'a, T> {
+    guard: &'g mut Guard<'a, T>,
+    /// X6.
+    from_gate: bool,
+}
+
+impl<T> Drop for Away<'_, '_, T> {
+    fn drop(&mut self) {
+        let mut gate = self.guard.lock.come_to_gate();
+        gate.away -= u32::from(self.from_gate);
+        self.guard.gate = self.guard.lock.settle(gate, thread_mark());
     }
 }
 

@@ -218,31 +218,21 @@ mod imp {
             Self(loom::sync::Mutex::new(value))
         }
 
-        pub(crate) fn lock(&self) -> MutexGuard<'_, T> {
-            MutexGuard { mutex: &self.0, guard: Some(lock(&self.0)) }
-        }
-
         pub(crate) fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
-            let guard = self.0.try_lock().ok()?;
-            Some(MutexGuard { mutex: &self.0, guard: Some(guard) })
+            self.0.try_lock().ok().map(MutexGuard)
+        }
+
+        /// Models have no clocks: the limit is never reached.
+        pub(crate) fn try_lock_for(&self, _: Duration) -> Option<MutexGuard<'_, T>> {
+            Some(MutexGuard(lock(&self.0)))
         }
     }
 
-    /// `None` only while [`MutexGuard::unlocked`] runs.
-    pub(crate) struct MutexGuard<'a, T> {
-        mutex: &'a loom::sync::Mutex<T>,
-        guard: Option<loom::sync::MutexGuard<'a, T>>,
-    }
+    pub(crate) struct MutexGuard<'a, T>(loom::sync::MutexGuard<'a, T>);
 
     impl<T> MutexGuard<'_, T> {
-        pub(crate) fn bump(this: &mut Self) {
-            Self::unlocked(this, || {});
-        }
-
-        pub(crate) fn unlocked(this: &mut Self, body: impl FnOnce()) {
-            this.guard = None;
-            body();
-            this.guard = Some(lock(this.mutex));
+        pub(crate) fn unlock_fair(this: Self) {
+            drop(this);
         }
     }
 
@@ -250,13 +240,13 @@ mod imp {
         type Target = T;
 
         fn deref(&self) -> &T {
-            self.guard.as_ref().expect("the guard is lent to nobody while it is unlocked")
+            &self.0
         }
     }
 
     impl<T> DerefMut for MutexGuard<'_, T> {
         fn deref_mut(&mut self) -> &mut T {
-            self.guard.as_mut().expect("the guard is lent to nobody while it is unlocked")
+            &mut self.0
         }
     }
 

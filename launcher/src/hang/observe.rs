@@ -11,8 +11,9 @@
 use transport_lapi::bootstrap::board::{Board, TaskState};
 use transport_lapi::bootstrap::monotonic_nanos;
 
+use crate::hang::idle::Stacks;
 use crate::hang::watch::{self, Look};
-use crate::host::process_table::{numbered, threads};
+use crate::host::process_table::{numbered, stacks, threads};
 use crate::report::{Activity, Seen, Snapshot};
 
 /// The snapshot that begins with this `look` at the board. Of a rank that has not joined yet, its process is
@@ -22,9 +23,10 @@ pub(crate) fn snapshot(board: &Board, look: Look, children: &[u32]) -> Snapshot 
         0 => children.get(rank).copied(),
         pid => Some(pid).filter(|_| state.is_here),
     };
+    let stacks = Stacks::new(stacks);
     let seen = look.iter().enumerate().map(|(rank, before)| {
         let before = before.as_ref()?;
-        let seen = (process(rank, before).and_then(of_process), watch::doubt(before));
+        let seen = (process(rank, before).and_then(of_process), watch::doubt(before, &stacks));
         board.state(rank).filter(|after| after.epoch == before.epoch).map(|_| seen)
     });
     let (activities, doubts) = seen.map(Option::unwrap_or_default).unzip();

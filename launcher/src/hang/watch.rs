@@ -7,32 +7,33 @@
 //! only in its threads. [`Watch::look`] says so from several looks at what the ranks have published, some
 //! time apart, and counts of their threads in between. It has no false positive:
 //!
-//! - WD1: a rank counts as blocked only while each of its threads is asleep in a wait, by the slates of its
-//!   contexts, and the number of its threads, by the kernel, is the number of those in all contexts together: a
-//!   thread waits in one context at a time. A thread that computes, reads a file,
-//!   polls with `test` or `probe`, or sleeps anywhere else makes the rank one that may go on; so does a
-//!   thread that waits with MPJ_WAIT=spin, which never sleeps. Left out of the count are bystanders, whose
-//!   name says that they never communicate and start no thread that does, and is no other thread's
-//!   (`bystander_name`). Where the rank is in another namespace of processes its threads cannot be counted,
-//!   and where more of them are blocked in a context than its slate lists they are not known: such a rank may go on.
-//!   Nor are threads counted where the last access to the library that the rank has is dropped (`alone`), and it
-//!   waits at its end in all of its contexts: no other thread can call it any more, and no rank joins twice.
+//! - WD1: a rank counts as blocked only while each of its threads, by the kernel's list, is asleep in a wait, by the
+//!   slates of its contexts, or idle: it sleeps where only another thread of its process can wake it
+//!   ([`crate::hang::idle`]). A thread that computes, reads a file, sleeps for a time, polls with `test` or `probe`, or
+//!   waits for anything else makes the rank one that may go on; so does a thread that waits with MPJ_WAIT=spin, which
+//!   never sleeps. Left out are bystanders, whose name says that they never communicate and start no thread that does,
+//!   and is no other thread's (`bystander_name`). Where the rank is in another namespace of processes its threads cannot
+//!   be listed, and where more of them are blocked in a context than its slate lists they are not known: such a rank may
+//!   go on. Nor are threads looked at where the last access to the library that the rank has is dropped (`alone`), and
+//!   it waits at its end in all of its contexts: no other thread can call it any more, and no rank joins twice.
 //! - WD2: the same epoch in all the looks means that the rank's waits have not changed between them (SL3 of
 //!   `transport_lapi`'s slates): it is the sum of those of its contexts, each of which only grows, so the same sum
-//!   says so of each of them, whenever it was read in the looks. So all ranks' waits stood there together from the end of the first look to
-//!   the beginning of the last one, however long each look took. The threads were counted in that time. The
-//!   count takes a while, and threads may come and go meanwhile; but the kernel's list ends only when it
-//!   has told as many threads as there are then, and the blocked ones are there all the time. So if it
-//!   has told as many as are blocked, there was no other one when it ended, nor was there any later, since
-//!   only a thread that is not blocked makes new ones. A thread that was told and is gone when it is asked
-//!   for its name may have kept the place of one that was not told: then nothing is concluded.
+//!   says so of each of them, whenever it was read in the looks. So all ranks' waits stood there together from the end
+//!   of the first look to the beginning of the last one, however long each look took. The threads are listed in that
+//!   time, after the first look and before each later one, and the idle ones among them have slept from the first list
+//!   to the second (ID4). Making a list takes a while, and threads may come and go meanwhile; but the kernel's list ends
+//!   only when it has told as many threads as there are then, and those that sleep are there all the time. So if the
+//!   second one has told no others, there was no other one when it ended, before the first idle one was looked at, nor
+//!   was there any later, since only a thread that does not sleep makes new ones or wakes an idle one. A thread that was
+//!   told and is gone when it is asked for its name may have kept the place of one that was not told: then nothing is
+//!   concluded.
 //! - WD3: no message is under way. Threads that sleep look for messages now and then, and count the looks
 //!   that found nothing (SL4). Since the second look of the launcher, which began when all were asleep and
-//!   had been counted, each has counted two more, so one that began after it. Whoever had something under
+//!   had been listed, each has counted two more, so one that began after it. Whoever had something under
 //!   way to send by then was either no thread any more, and its frames were there; or a sleeper in the
-//!   middle of a look that had found something, and such a one counts no more looks, but withdraws. So all
-//!   looks that began later found every frame that was ever sent taken in, and what it brought met: a look
-//!   that takes in a frame for another thread of its rank has found something, and withdraws as well, and
+//!   middle of a look that had found something, and such a one counts no more looks, but withdraws, whatever a
+//!   function of the program that it runs has woken before. So all looks that began later found every frame that was
+//!   ever sent taken in, and what it brought met: a look that takes in a frame for another thread of its rank has found something, and withdraws as well, and
 //!   a thread that finds its wait ended by another one does so too, whether it was woken or not. What a
 //!   rank has still to send waits for room that will not come. (On processors where a store may be visible
 //!   to one other before it is to all, the time between two looks stands for the missing order.) A bell
@@ -67,6 +68,7 @@ use std::time::{Duration, Instant};
 
 use transport_lapi::bootstrap::board::{Blocked, Board, TaskState};
 
+use crate::hang::idle::{self, Idle, Stacks};
 use crate::host::process_table;
 
 /// From one look to the next.
@@ -101,9 +103,9 @@ pub(crate) enum Doubt {
     Awake,
     /// More threads are in calls than are listed.
     Crowded,
-    /// Its threads cannot be counted: it is in another namespace of processes.
+    /// Its threads cannot be listed: it is in another namespace of processes.
     Elsewhere,
-    /// It has threads that are in no call.
+    /// It has threads that are in no call, and not idle.
     OtherThread,
 }
 
@@ -122,6 +124,8 @@ struct Candidate {
     first: Look,
     /// The one after it.
     then: Option<Look>,
+    /// The idle threads of each rank, as listed after the first look.
+    idle: Option<Vec<Vec<Idle>>>,
 }
 
 /// See the module's head.
@@ -156,12 +160,19 @@ impl Watch {
     ) -> Finding {
         // Between the look before and this one (WD2).
         let before = self.candidate.take();
-        let before = before.filter(|before| all_threads_blocked(&before.first, &stage));
-        self.judge(before, look(board), stage, now)
+        let before = before.filter(|before| idle_of_all(&before.first, &stage) == before.idle);
+        let found = self.judge(before, look(board), &stage, now);
+        if let Some(candidate) = self.candidate.as_mut().filter(|new| new.idle.is_none()) {
+            candidate.idle = idle_of_all(&candidate.first, &stage);
+            if candidate.idle.is_none() {
+                self.candidate = None;
+            }
+        }
+        found
     }
 
     /// What follows from a look, where `before` are those before it, if all threads of all ranks were
-    /// blocked then and are since.
+    /// blocked or idle then and are since.
     fn judge(
         &mut self,
         before: Option<Candidate>,
@@ -179,7 +190,7 @@ impl Watch {
                 before.left == left && left.iter().all(same)
             };
             let candidate = match before.filter(is_same) {
-                None => Candidate { left, first: look, then: None },
+                None => Candidate { left, first: look, then: None, idle: None },
                 Some(before) => match before.then {
                     None => Candidate { then: Some(look), ..before },
                     Some(then) if left.iter().all(|&at| have_looked(&then[at], &look[at])) => {
@@ -238,20 +249,20 @@ pub(crate) fn look(board: &Board) -> Look {
     (0..board.tasks()).map(|rank| board.state(rank)).collect()
 }
 
-/// WD1, but for the count of threads.
+/// WD1, but for the list of threads.
 fn is_blocked(state: &TaskState) -> bool {
     state.is_there() && waiting(state).next().is_some() && doubt_of_slate(state).is_none()
 }
 
 /// The threads that wait. What is published of waits that have failed is left out: if their threads are still there,
-/// the count of threads shows it.
+/// the list of threads shows it.
 fn waiting(state: &TaskState) -> impl Iterator<Item = &Blocked> {
     state.blocked.iter().filter(|thread| !thread.failed)
 }
 
 /// Why a rank that waits may go on (WD1).
-pub(crate) fn doubt(state: &TaskState) -> Option<Doubt> {
-    doubt_of_slate(state).or_else(|| doubt_of_threads(state))
+pub(crate) fn doubt(state: &TaskState, stacks: &Stacks) -> Option<Doubt> {
+    doubt_of_slate(state).or_else(|| doubt_of_threads(state, stacks))
 }
 
 /// What it has published itself.
@@ -264,16 +275,12 @@ fn doubt_of_slate(state: &TaskState) -> Option<Doubt> {
     }
 }
 
-/// What the count of its threads says.
-fn doubt_of_threads(state: &TaskState) -> Option<Doubt> {
-    let ends = waiting(state).filter(|thread| thread.wait.alone).count();
-    if ends > 0 && ends >= state.contexts {
-        return None;
-    }
-    match threads(state) {
-        Some(count) if count == waiting(state).count() => None,
+/// What the list of its threads says.
+fn doubt_of_threads(state: &TaskState, stacks: &Stacks) -> Option<Doubt> {
+    match idle(state, stacks) {
+        Some(_) => None,
         None if !state.is_here => Some(Doubt::Elsewhere),
-        _ => Some(Doubt::OtherThread),
+        None => Some(Doubt::OtherThread),
     }
 }
 
@@ -288,18 +295,25 @@ fn have_looked(then: &Option<TaskState>, now: &Option<TaskState>) -> bool {
     pairs.map(|(then, now)| now.looks.wrapping_sub(then.looks)).all(|looks| looks >= 2)
 }
 
-/// WD1, the count of threads.
-fn all_threads_blocked(look: &Look, stage: impl Fn(usize) -> Stage) -> bool {
-    let running = look.iter().enumerate().filter(|(rank, _)| stage(*rank) != Stage::Ended);
-    running.flat_map(|(_, state)| state).all(|state| doubt_of_threads(state).is_none())
+/// The idle threads of each rank; `None` if one has other threads beside those that are blocked (WD1).
+fn idle_of_all(look: &Look, stage: impl Fn(usize) -> Stage) -> Option<Vec<Vec<Idle>>> {
+    let stacks = Stacks::new(process_table::stacks);
+    let of_rank = |(rank, state): (usize, &Option<TaskState>)| match state {
+        Some(state) if stage(rank) != Stage::Ended => idle(state, &stacks),
+        _ => Some(Vec::new()),
+    };
+    look.iter().enumerate().map(of_rank).collect()
 }
 
-/// How many threads a rank has that could call the library.
-fn threads(state: &TaskState) -> Option<usize> {
+/// The idle threads of a rank; `None` if it has other threads beside those that are blocked, as far as is known.
+fn idle(state: &TaskState, stacks: &Stacks) -> Option<Vec<Idle>> {
+    let ends = waiting(state).filter(|thread| thread.wait.alone).count();
+    if ends > 0 && ends >= state.contexts {
+        return Some(Vec::new());
+    }
     let pid = process_table::numbered(state.pid).filter(|_| state.is_here)?;
-    // Where one is gone there is no count (WD2, PT3).
-    let threads: Option<Vec<_>> = process_table::threads(pid)?.collect();
-    Some(threads?.iter().filter(|thread| !thread.is_bystander()).count())
+    let blocked: Vec<u32> = waiting(state).map(|thread| thread.wait.thread).collect();
+    idle::beside(pid, &blocked, stacks)
 }
 
 #[cfg(test)]

@@ -30,6 +30,10 @@ pub(crate) struct Entry {
     /// Processor time that the thread, or all threads of the process, have used, in ticks of the kernel (100 in a
     /// second).
     pub(crate) ticks: u64,
+    /// When it was started, in such ticks since the system was.
+    pub(crate) started: u64,
+    /// Where the stack of its process begins; 0 if that is hidden from this one.
+    pub(crate) stack: u64,
 }
 
 impl Entry {
@@ -75,6 +79,8 @@ fn entry_in(folder: &Path) -> Option<Entry> {
         group: stat.pgrp,
         session: stat.session,
         ticks: stat.utime.saturating_add(stat.stime),
+        started: stat.starttime,
+        stack: stat.startstack,
     })
 }
 
@@ -97,6 +103,18 @@ pub(crate) fn children(pid: Pid) -> Vec<Pid> {
     let folders = thread_folders(pid).into_iter().flatten().flatten();
     let lists = folders.filter_map(|folder| fs::read_to_string(folder.join("children")).ok());
     lists.flat_map(|list| numbers(&list)).collect()
+}
+
+/// Where the stack of each process below this one begins ([`Entry::stack`]).
+pub(crate) fn stacks() -> Vec<u64> {
+    let mut stacks = Vec::new();
+    let mut open = own_children();
+    while let Some(pid) = open.pop() {
+        let entry = entry(pid).filter(|entry| entry.state != 'Z');
+        stacks.extend(entry.map(|entry| entry.stack));
+        open.extend(children(pid));
+    }
+    stacks
 }
 
 fn numbers(list: &str) -> Vec<Pid> {

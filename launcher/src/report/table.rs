@@ -75,7 +75,7 @@ fn groups(standings: &[Standing], coarse: bool) -> Vec<Group> {
     for (rank, standing) in listed(standings) {
         for blocked in &standing.waits {
             let wait = as_of_all(blocked.wait);
-            let mut key = Wait { since: 0, alone: false, unwinding: false, ..wait };
+            let mut key = Wait { since: 0, thread: 0, alone: false, unwinding: false, ..wait };
             if coarse {
                 key = Wait { peer: None, tag: None, bytes: 0, open: 0, ..key };
             }

@@ -55,6 +55,7 @@ fn recv(peer: impl Into<Option<u32>>, tag: impl Into<Option<i32>>) -> Wait {
         bytes: 8,
         phase: Phase::Unmatched,
         since: ms(500),
+        thread: 0,
     }
 }
 
@@ -88,9 +89,10 @@ fn snapshot(states: impl IntoIterator<Item = TaskState>) -> Snapshot {
     Snapshot { at: ms(1_000), ranks, ..Snapshot::default() }
 }
 
-/// Each rank blocked in one wait.
+/// Each rank blocked in one wait, in a thread of its own number.
 fn waiting(waits: impl IntoIterator<Item = Wait>) -> Snapshot {
-    snapshot(waits.into_iter().map(|wait| state(&[wait])))
+    let waits = (200..).zip(waits).map(|(thread, wait)| Wait { thread, ..wait });
+    snapshot(waits.map(|wait| state(&[wait])))
 }
 
 /// The findings about a job of ranks that are blocked in one wait each.

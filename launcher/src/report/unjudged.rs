@@ -63,9 +63,8 @@ fn words(doubt: Doubt, of: &[usize]) -> String {
             one_or("is", "are")
         ),
         Doubt::OtherThread => format!(
-            "{ranks} {} a thread outside of mpj's calls (if it never communicates, \
-             mpj::become_bystander() says so; a thread that has started others, only waits for them in join \
-             or thread::scope, and does not communicate later, may call it too)",
+            "{ranks} {} a thread outside of mpj's calls that may go on by itself (it runs, sleeps for a time, waits \
+             for input or a child; or its process catches signals, shares its memory, or cannot be looked at)",
             one_or("has", "have")
         ),
     }

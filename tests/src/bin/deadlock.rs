@@ -6,7 +6,8 @@
 //! large: rank 0 sends in another order than rank 1 receives; `barrier` has rank 1 come to a barrier before it
 //! receives, `finish` to its end, and in `itself` every rank sends to itself. `deadlock collectives`: rank 0
 //! is in a barrier, the others reduce to the last one. `deadlock helper`: as `ring`, with a thread in
-//! every rank that does nothing. In the others, rank 0 waits for a message of
+//! every rank that sleeps for an hour; `pool`: with a pool of threads that has nothing to do; `joined`: in a thread that
+//! another one joins. In the others, rank 0 waits for a message of
 //! rank 1, which `error` meets an error, `leaves` is done, `thread` loses the thread that is to send it by
 //! a panic, `caught` catches that, `asleep` sleeps, `stopped` stops itself.
 
@@ -16,8 +17,10 @@ use std::error::Error;
 use std::panic::catch_unwind;
 use std::process::ExitCode;
 use std::thread;
+use std::time::Duration;
 
 use mpj::{Op, World};
+use rayon::iter::{IntoParallelIterator, ParallelIterator};
 use rustix::process::{Signal, getpid, kill_process};
 
 /// Bytes of a message that waits for its receive.
@@ -47,9 +50,19 @@ fn take_part(how: &str) -> Outcome {
         "itself" => Ok(world.send(&vec![7u8; LARGE], world.rank(), 1)?),
         "collectives" => collectives(&world),
         "helper" => {
-            thread::spawn(thread::park);
+            thread::spawn(|| thread::sleep(Duration::from_secs(3600)));
             ring(&world)
         }
+        "pool" => {
+            let threads = rayon::ThreadPoolBuilder::new().num_threads(4);
+            let pool = threads.build()?;
+            assert_eq!(pool.install(|| (0..1_000).into_par_iter().sum::<u32>()), 499_500);
+            ring(&world)
+        }
+        "joined" => thread::scope(|scope| {
+            let ring = scope.spawn(|| ring(&world).map_err(|error| error.to_string()));
+            Ok(ring.join().expect("it does not panic")?)
+        }),
         _ if world.rank() == 0 => waits(&world),
         "error" => Err("no input file".into()),
         "helped-error" => {
@@ -72,7 +85,6 @@ fn take_part(how: &str) -> Outcome {
         }
         "caught" => {
             thread::spawn(|| {
-                mpj::become_bystander();
                 let _ = catch_unwind(panics);
                 thread::park();
             });

@@ -1,7 +1,8 @@
 //! A rank that carries out random programs, one after the other.
 //!
 //! `program correct FIRST COUNT` plays the correct programs of COUNT seeds, every fifth time with two
-//! threads that play different ones; `program spoilt SEED` plays one that cannot end.
+//! threads that play different ones; `program pooled FIRST COUNT` plays them with a pool of threads beside;
+//! `program spoilt SEED` plays one that cannot end.
 
 #![allow(clippy::print_stderr, reason = "a program talks to its user")]
 
@@ -16,6 +17,7 @@ fn main() -> ExitCode {
     let numbers: Vec<u64> = words.iter().skip(1).filter_map(|word| word.parse().ok()).collect();
     let outcome = match (words.first().map(String::as_str), &numbers[..]) {
         (Some("correct"), &[first, count]) => correct(first, count),
+        (Some("pooled"), &[first, count]) => pooled(first, count),
         (Some("spoilt"), &[seed]) => spoilt(seed),
         _ => return ExitCode::from(2),
     };
@@ -45,6 +47,18 @@ fn correct(first: u64, count: u64) -> Result<(), Error> {
             stage.play(&program, number)?;
             beside.join().expect("a program that goes wrong has said so")
         })?;
+    }
+    world.finish()
+}
+
+fn pooled(first: u64, count: u64) -> Result<(), Error> {
+    let world = mpj::init()?;
+    let stage = Stage { world: world.dup()?, quiet: world.dup()? };
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(2).build();
+    let pool = pool.expect("this system starts threads");
+    for (number, seed) in (first..first + count).enumerate() {
+        let program = Program::correct(seed, world.size(), Calls::All);
+        stage.play_beside(&program, number, &pool)?;
     }
     world.finish()
 }

@@ -1,9 +1,11 @@
 //! Carries out a rank's part of a program, and checks what it receives.
 
 use std::collections::HashMap;
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use mpj::{ANY_SOURCE, ANY_TAG, Communicator, Error, Request, Source, Status, wait_all, wait_any};
+use rayon::ThreadPool;
 
 use super::{Action, Program, TAGS, Taking, Waiting};
 use crate::bytes::are_all;
@@ -43,6 +45,71 @@ impl Stage {
         let base = (number % (1 << 20) * TAGS) as i32;
         let mut player = Player { stage: self, base, open: HashMap::new() };
         program.of_rank(self.world.rank()).try_for_each(|action| player.act(action))
+    }
+
+    /// The same, in which most calls are made by threads of `pool` while this one waits for them, some after a nap or a
+    /// computation. One rank of every fiftieth program keeps the others waiting.
+    ///
+    /// # Errors
+    /// As [`Stage::play`].
+    ///
+    /// # Panics
+    /// As [`Stage::play`].
+    pub fn play_beside(
+        &self,
+        program: &Program,
+        number: usize,
+        pool: &ThreadPool,
+    ) -> Result<(), Error> {
+        let base = (number % (1 << 20) * TAGS) as i32;
+        let mut player = Player { stage: self, base, open: HashMap::new() };
+        let time = Duration::from_micros(200);
+        let turn = number / LINGERS_EVERY;
+        if number % LINGERS_EVERY == 0 && turn % self.world.size() == self.world.rank() {
+            pool.install(|| self.linger(turn))?;
+        }
+        program.of_rank(self.world.rank()).enumerate().try_for_each(|(at, action)| {
+            match (number + at) % 5 {
+                0 => return player.act(action),
+                1 => pool.install(|| std::thread::sleep(time)),
+                2 => drop(pool.install(|| rayon::join(|| compute(time), || compute(time)))),
+                _ => {}
+            }
+            pool.install(|| player.act(action))
+        })
+    }
+
+    /// A thread waits in a call for another one of this rank.
+    fn linger(&self, turn: usize) -> Result<(), Error> {
+        let (world, own) = (&self.world, self.world.rank());
+        let sends = || {
+            pass_time(turn);
+            world.send(&[7u8], own, TO_ITSELF)
+        };
+        let (received, sent) = rayon::join(|| world.recv(&mut [0u8], own, TO_ITSELF), sends);
+        received.and(sent)
+    }
+}
+
+/// Where the number of a program is a multiple of this, a rank lingers.
+const LINGERS_EVERY: usize = 50;
+/// Longer than a launcher that looks all the time takes to find a deadlock.
+const LONG: Duration = Duration::from_millis(400);
+
+/// A tag that no program has.
+const TO_ITSELF: i32 = i32::MAX;
+
+/// Is outside of all calls for a long time, in turns of four ways.
+fn pass_time(turn: usize) {
+    match turn % 4 {
+        0 => std::thread::sleep(LONG),
+        1 => std::thread::park_timeout(LONG),
+        2 => compute(LONG),
+        _ => {
+            let mut child = Command::new("sleep");
+            let status = child.arg(LONG.as_secs_f64().to_string()).status();
+            assert!(status.is_ok_and(|status| status.success()));
+        }
     }
 }
 

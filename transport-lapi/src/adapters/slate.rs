@@ -58,6 +58,7 @@ struct WaitLine {
     since: AtomicU64,
     /// How often threads of this line have looked in vain while they were asleep.
     looks: AtomicU32,
+    thread: AtomicU32,
 }
 
 const FREE: u32 = 0;
@@ -218,6 +219,7 @@ impl WaitLine {
             (&self.context, wait.context as u32),
             (&self.phase, wait.phase as u32),
             (&self.operation, wait.operation as u32),
+            (&self.thread, wait.thread),
             (&self.state, state),
         ];
         words.into_iter().for_each(|(word, value)| word.store(value, Ordering::Relaxed));
@@ -242,6 +244,7 @@ impl WaitLine {
             alone: flags & ALONE != 0,
             unwinding: flags & UNWINDING != 0,
             since: self.since.load(Ordering::Relaxed),
+            thread: word(&self.thread),
         };
         let standing = match state {
             FREE => return None,

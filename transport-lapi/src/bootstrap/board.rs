@@ -5,28 +5,15 @@
 //! control line. Whatever is read from the segment is a claim of the rank that wrote it.
 
 use std::cell::Cell;
-use std::ffi::CString;
-
-use rustix::thread::{gettid, set_name};
 
 pub use crate::adapters::board::Board;
 
 /// The name of a thread that never communicates, whose number is `thread`: a rank may be found to be in
 /// deadlock although such a thread runs. So it must not start threads that communicate either. The number
 /// is part of the name since new threads inherit that of the one that starts them, and may have been
-/// started before. Three kinds of threads have such a name: the runtime's
-/// own, libtest's while it waits for a test of several ranks, and those of a program that say so.
+/// started before. The runtime's own thread has such a name, and libtest's while it waits for a test of several ranks.
 pub fn bystander_name(thread: i32) -> String {
     format!("mpj-by-{thread}")
-}
-
-/// Names this thread as one that from now on never communicates, and starts no thread that does: when all
-/// others are blocked, the job is ended as one in deadlock, whatever this thread is about to do. Where the
-/// system refuses the name, the thread counts as one that might communicate.
-pub fn become_bystander() {
-    let name = bystander_name(gettid().as_raw_nonzero().get());
-    let name = CString::new(name).expect("a number has no zero bytes");
-    let _ = set_name(&name);
 }
 
 /// The call in which a thread is blocked.
@@ -151,6 +138,8 @@ pub struct Wait {
     pub unwinding: bool,
     /// Since when the thread is blocked, by [`super::monotonic_nanos`].
     pub since: u64,
+    /// The number of the thread in its namespace of processes; 0 if it is not known.
+    pub thread: u32,
 }
 
 /// What was read of one rank. Everything in it is that rank's claim.

@@ -18,6 +18,7 @@
 mod counters;
 mod queues;
 
+use std::ffi::CString;
 use std::io::{self, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -35,9 +36,9 @@ use rustix::net::{
     SocketType, recvmsg, send, socketpair,
 };
 use rustix::process::{Signal, getpid, kill_process, parent_process_death_signal};
-use rustix::thread::gettid;
+use rustix::thread::{gettid, set_name};
 
-use super::board::become_bystander;
+use super::board::bystander_name;
 use super::monotonic_nanos;
 use crate::adapter::TaskId;
 use crate::fork::ProcessMark;
@@ -323,6 +324,14 @@ fn wait_for_room(socket: BorrowedFd<'_>) -> bool {
     let patience = Timespec { tv_sec: PATIENCE.as_secs() as i64, tv_nsec: 0 };
     let mut waiting = [PollFd::from_borrowed_fd(socket, PollFlags::OUT)];
     matches!(poll(&mut waiting, Some(&patience)), Ok(1) | Err(Errno::INTR))
+}
+
+/// Names this thread as one that never communicates ([`bystander_name`]). Where the system refuses the name, it counts
+/// as one that might.
+fn become_bystander() {
+    let name = bystander_name(gettid().as_raw_nonzero().get());
+    let name = CString::new(name).expect("a number has no zero bytes");
+    let _ = set_name(&name);
 }
 
 fn wait_for_hangup(socket: BorrowedFd<'_>) {

@@ -1,10 +1,11 @@
 //! What looks add up to, over made-up states; whether it is true, over all interleavings of a model.
 
+use std::ffi::CString;
 use std::fs;
 
 use super::*;
-use rustix::thread::gettid;
-use transport_lapi::bootstrap::board::{Blocked, Wait, become_bystander, bystander_name};
+use rustix::thread::{gettid, set_name};
+use transport_lapi::bootstrap::board::{Blocked, Wait, bystander_name};
 
 mod model;
 
@@ -165,30 +166,36 @@ fn an_inquiry_neither_is_progress_nor_puts_off_a_stall() {
     assert_eq!(found, Finding::Stall(limit));
 }
 
-/// The count of this process's threads, which fails while threads of other tests end.
-fn counted(here: &TaskState) -> usize {
-    (0..1_000).find_map(|_| threads(here)).expect("at some time no thread ends")
+#[test]
+fn a_thread_in_no_call_and_another_namespace_are_doubts() {
+    let here = TaskState { pid: std::process::id(), ..state(2, vec![]).unwrap() };
+    let stacks = Stacks::new(Vec::new);
+    assert_eq!(doubt(&here, &stacks), Some(Doubt::OtherThread));
+    let elsewhere = TaskState { is_here: false, ..here.clone() };
+    assert_eq!(doubt(&elsewhere, &stacks), Some(Doubt::Elsewhere));
+    assert_eq!(idle(&TaskState { pid: u32::MAX, ..here }, &stacks), None);
+}
+
+/// The first list follows the first look, so it is there when the next look asks.
+#[test]
+fn idle_threads_have_to_sleep_from_the_first_list_on() {
+    let ended = |_: usize| Stage::Ended;
+    let look = || vec![state(2, vec![asleep()])];
+    assert_eq!(idle_of_all(&look(), ended), Some(vec![vec![]]), "nobody asks one that has ended");
+    let impossible = TaskState { pid: u32::MAX, ..slept(5) };
+    assert_eq!(idle_of_all(&vec![Some(impossible)], running), None);
 }
 
 #[test]
-fn threads_of_a_rank_that_is_elsewhere_are_not_counted() {
-    let here = TaskState { pid: std::process::id(), ..state(2, vec![]).unwrap() };
-    assert!(counted(&here) > 0);
-    assert_eq!(threads(&TaskState { is_here: false, ..here.clone() }), None);
-    assert_eq!(threads(&TaskState { pid: u32::MAX, ..here }), None);
-}
-
-#[test]
-fn a_bystander_is_not_counted_and_its_threads_are() {
-    let here = TaskState { pid: std::process::id(), ..state(2, vec![]).unwrap() };
+fn a_bystander_does_not_hand_on_its_name() {
     let own = |of: &str| fs::read_to_string(format!("/proc/thread-self/{of}")).unwrap();
     let bystander = std::thread::spawn(move || {
-        become_bystander();
+        let name = bystander_name(gettid().as_raw_nonzero().get());
+        set_name(&CString::new(name).unwrap()).unwrap();
         let child = std::thread::Builder::new().spawn(move || own("comm")).unwrap();
         (own("comm"), child.join().unwrap(), gettid().as_raw_nonzero().get())
     });
     let (name, childs_name, number) = bystander.join().unwrap();
     assert_eq!(name.trim_end(), bystander_name(number));
     assert_eq!(childs_name, name, "names are inherited, numbers are not");
-    assert!(counted(&here) > 0);
 }

@@ -24,6 +24,7 @@ fn any_wait() -> impl Strategy<Value = Wait> {
             bytes,
             phase,
             since,
+            thread: 0,
         },
     )
 }

@@ -20,9 +20,8 @@ fn said(snapshot: &Snapshot) -> Option<String> {
 #[test]
 fn each_doubt_has_its_words() {
     let (other, crowded) = (Some(Doubt::OtherThread), Some(Doubt::Crowded));
-    let advice = "(if it never communicates, mpj::become_bystander() says so; a thread that has started \
-                  others, only waits for them in join or thread::scope, and does not communicate later, may \
-                  call it too)";
+    let advice = "that may go on by itself (it runs, sleeps for a time, waits for input or a child; or its process \
+                  catches signals, shares its memory, or cannot be looked at)";
     assert_eq!(
         said(&doubted([other, other])),
         Some(format!("ranks 0-1 have a thread outside of mpj's calls {advice}"))

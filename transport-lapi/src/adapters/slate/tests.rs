@@ -17,6 +17,7 @@ const RECV: Wait = Wait {
     alone: false,
     unwinding: true,
     since: u64::MAX - 1,
+    thread: 4711,
 };
 
 fn entry(wait: Wait) -> Entry {

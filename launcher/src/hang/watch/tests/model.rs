@@ -17,12 +17,16 @@
 //! sends to the same one of the other rank, takes in what was sent there, and wakes or meets who waits there. Each
 //! has its own lock and its own slate. Frames to a context that nobody comes to stay there.
 //!
-//! The launcher (`launcher.rs`) learns of ends at any time after them, reads line by line, and counts
+//! In jobs with pools a thread outside of the library may go to sleep there, until another one of its rank wakes it, which
+//! one that has found something in the library may do as well, in a function of the program; or, in jobs of other kinds,
+//! something beyond its rank ([`Pool`]). And it may sleep until the lock of a context is free.
+//!
+//! The launcher (`launcher.rs`) learns of ends at any time after them, reads line by line, and asks for
 //! threads as the kernel lists them. What follows from its looks is said by [`Watch::judge`] itself.
 //! Whenever that is a deadlock, no rank may ever get further; whenever none can, it has to come to that.
 
 use super::*;
-use launcher::{Launcher, Without};
+use launcher::{BEYOND, Launcher, Without};
 use ways::Outcome;
 
 mod launcher;
@@ -42,6 +46,10 @@ enum At {
     Free,
     /// Says that it never communicates any more.
     Bystander,
+    /// Asleep outside of the library, until it is woken there.
+    Idle,
+    /// Asleep until the lock of its context is free.
+    Queued,
     /// Sent to that rank, and has still to ring.
     Sent(u8),
     /// In a wait, neither published nor announced.
@@ -58,7 +66,8 @@ enum At {
 }
 
 use At::{
-    Answered, Asleep, Bystander, Found, Free, Gone, Looked, LookedAgain, Sent, Unborn, Waiting,
+    Answered, Asleep, Bystander, Found, Free, Gone, Idle, Looked, LookedAgain, Queued, Sent,
+    Unborn, Waiting,
 };
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -82,6 +91,18 @@ struct Rank<const T: usize, const C: usize> {
     ended: bool,
     /// Whether the slate of a context has changed since the launcher read it first.
     changed: [bool; C],
+    /// Threads, one bit each, that the launcher found to be idle and that have been woken since.
+    woken: u8,
+}
+
+/// Who wakes threads that sleep outside of the library, if there are any.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Pool {
+    None,
+    /// Another thread of the rank, and nobody else.
+    Own,
+    /// Something else, for which the launcher has this rule: a process outside of the job, time, a signal.
+    Beyond(Without),
 }
 
 /// A job of `R` ranks that have at most `T` threads, and `C` contexts.
@@ -91,6 +112,7 @@ struct Job<const R: usize, const T: usize, const C: usize> {
     /// Frames that may still be sent.
     sends: u8,
     has_bystanders: bool,
+    pool: Pool,
     launcher: Launcher<R, T, C>,
 }
 
@@ -128,10 +150,12 @@ impl<const T: usize, const C: usize> Rank<T, C> {
         self.threads.iter().any(|thread| thread.is_open())
     }
 
-    /// What lies in a context in which no thread waits moves nobody.
-    fn is_stuck(&self) -> bool {
+    /// What lies in a context in which no thread waits moves nobody, nor does a pool in which each waits for another one.
+    fn is_stuck(&self, pool: Pool) -> bool {
         let is_stuck = |thread: &Thread| match thread.at {
             Unborn | Gone | Bystander => true,
+            Idle => pool == Pool::Own,
+            Queued => false,
             Found | Answered(_) => false,
             _ => thread.is_open() && self.frames[usize::from(thread.context)] == 0,
         };
@@ -155,14 +179,19 @@ impl<const R: usize, const T: usize, const C: usize> Job<R, T, C> {
                 _ => Gone,
             };
             let threads = std::array::from_fn(|thread| Thread::new(at(thread)));
-            Rank { threads, frames: [0; C], ended: false, changed: [false; C] }
+            Rank { threads, frames: [0; C], ended: false, changed: [false; C], woken: 0 }
         };
         let ranks = threads.map(rank);
-        Self { ranks, sends, has_bystanders: false, launcher: Launcher::new() }
+        let launcher = Launcher::new();
+        Self { ranks, sends, has_bystanders: false, pool: Pool::None, launcher }
     }
 
     fn with_bystanders(self) -> Self {
         Self { has_bystanders: true, ..self }
+    }
+
+    fn with_pool(self, pool: Pool) -> Self {
+        Self { pool, ..self }
     }
 
     /// The job after each step that one of its threads may take next.
@@ -170,6 +199,7 @@ impl<const R: usize, const T: usize, const C: usize> Job<R, T, C> {
         for rank in (0..R).filter(|rank| !self.ranks[*rank].ended) {
             for thread in 0..T {
                 self.free_step(rank, thread, without, then);
+                self.pool_step(rank, thread, then);
                 self.step(rank, thread, then);
             }
         }
@@ -215,6 +245,38 @@ impl<const R: usize, const T: usize, const C: usize> Job<R, T, C> {
             *thread = Thread::new(Gone);
         }
         then.push(job);
+    }
+
+    /// A thread goes to sleep outside of the library, or waits for a lock; wakes others; or is woken.
+    fn pool_step(&self, rank: usize, me: usize, then: &mut Vec<Self>) {
+        let Rank { threads, .. } = self.ranks[rank];
+        let Thread { at, context, .. } = threads[me];
+        let has_lock = |context| self.ranks[rank].holder(context).is_some();
+        let is_woken = match at {
+            Idle => matches!(self.pool, Pool::Beyond(_)),
+            Queued => !has_lock(context.into()),
+            _ => false,
+        };
+        if is_woken {
+            then.push(self.woken(rank, me));
+        }
+        if self.pool == Pool::None || !matches!(at, Free | Found) {
+            return;
+        }
+        let idle = (0..T).filter(|thread| threads[*thread].at == Idle);
+        then.extend(idle.map(|thread| self.woken(rank, thread)));
+        if at == Free {
+            then.push(self.with(rank, me, Thread::new(Idle)));
+            let contexts = (0..C).filter(|context| has_lock(*context));
+            let queued = |context| Thread { context: context as u8, ..Thread::new(Queued) };
+            then.extend(contexts.map(|context| self.with(rank, me, queued(context))));
+        }
+    }
+
+    fn woken(&self, rank: usize, thread: usize) -> Self {
+        let mut job = self.with(rank, thread, Thread::new(Free));
+        job.ranks[rank].woken |= self.launcher.idle[rank] & 1 << thread;
+        job
     }
 
     /// The steps of a thread that calls the library, in this context.
@@ -339,7 +401,7 @@ impl<const R: usize, const T: usize, const C: usize> Job<R, T, C> {
     /// Whether some threads wait, and no rank can ever get further: what they wait for will not come.
     fn is_stuck(&self) -> bool {
         self.ranks.iter().any(Rank::waits)
-            && self.ranks.iter().all(|rank| rank.ended || rank.is_stuck())
+            && self.ranks.iter().all(|rank| rank.ended || rank.is_stuck(self.pool))
     }
 
     /// Whether the launcher has to find that. It does not judge a rank that has bystanders only.
@@ -389,6 +451,15 @@ fn bystanders() {
     check(Job::<2, 3, 1>::new([3, 1], 1).with_bystanders());
 }
 
+/// Pools, of which the launcher judges those that nobody else can wake.
+#[test]
+fn pools() {
+    check(Job::<2, 2, 1>::new([2, 2], 1).with_pool(Pool::Own));
+    check(Job::<2, 3, 1>::new([3, 1], 1).with_pool(Pool::Own));
+    // With its rule each of these is as any other.
+    check(Job::<2, 2, 1>::new([2, 2], 1).with_pool(Pool::Beyond(Without::Limits)));
+}
+
 /// Threads that go from one context to another, and frames that come to one that nobody waits in.
 #[test]
 fn contexts() {
@@ -415,6 +486,8 @@ fn larger_jobs() {
     check(Job::<3, 2, 1>::new([2, 1, 1], 2));
     check(Job::<2, 2, 2>::new([2, 2], 1));
     check(Job::<2, 1, 2>::new([1, 1], 5));
+    check(Job::<2, 3, 1>::new([3, 2], 1).with_pool(Pool::Own));
+    check(Job::<2, 2, 2>::new([2, 1], 1).with_pool(Pool::Own));
 }
 
 /// The model can tell a launcher that is wrong.
@@ -425,7 +498,7 @@ fn each_part_of_the_protocol_is_needed() {
         assert!(!small.explore(without).wrong.is_empty(), "{without:?}");
     }
     let threads = Job::<2, 3, 1>::new([3, 1], 1);
-    for without in [Without::Count, Without::EarlyCount, Without::Names] {
+    for without in [Without::Lists, Without::EarlyLists, Without::Names] {
         assert!(!threads.explore(without).wrong.is_empty(), "{without:?}");
     }
     let contexts = Job::<2, 1, 2>::new([1, 1], 2);
@@ -436,6 +509,14 @@ fn each_part_of_the_protocol_is_needed() {
         contexts.explore(Without::Contexts).missed.is_some(),
         "a context left out of the count"
     );
+    let own = threads.with_pool(Pool::Own);
+    for without in [Without::SecondList, Without::Switches, Without::LockLimits] {
+        assert!(!own.explore(without).wrong.is_empty(), "{without:?}");
+    }
+    for rule in BEYOND {
+        let job = Job::<2, 2, 1>::new([2, 2], 1).with_pool(Pool::Beyond(rule));
+        assert!(!job.explore(rule).wrong.is_empty(), "{rule:?}");
+    }
     let bystanders = threads.with_bystanders().explore(Without::LoneBystanders);
     assert!(!bystanders.wrong.is_empty(), "bystanders that start others");
 }

@@ -1,8 +1,9 @@
-//! The launcher of the model: it reads the slates and counts the threads, a line and a thread at a time,
+//! The launcher of the model: it reads the slates and lists the threads, a line and a thread at a time,
 //! and gives [`Watch::judge`] what it has read.
 //!
-//! It is no stricter than the true one: it counts once, where that counts between all looks, and it asks
-//! nothing more of threads that the count has met. Of what it does it leaves out what cannot matter: it
+//! It is no stricter than the true one: it lists the threads between two looks alone, twice if it has found idle ones,
+//! where that lists them between all looks. That a thread sleeps and how often it has been switched it reads at once,
+//! which the true one need not (ID4). Of what it does it leaves out what cannot matter: it
 //! gives up as soon as it sees that it will find nothing, since it may begin anew at any time.
 
 use super::*;
@@ -23,14 +24,21 @@ pub(super) enum Doing {
         line: u8,
     },
     /// The kernel has told the threads `told` of that rank, the `last` one last.
-    Counting {
+    Listing {
+        second: bool,
         rank: u8,
         told: u8,
         last: u8,
     },
+    /// Those threads of it are still to be asked whether they are idle.
+    Asking {
+        second: bool,
+        rank: u8,
+        threads: u8,
+    },
 }
 
-use Doing::{Counting, Reading};
+use Doing::{Asking, Listing, Reading};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Launcher<const R: usize, const T: usize, const C: usize> {
@@ -40,6 +48,8 @@ pub(super) struct Launcher<const R: usize, const T: usize, const C: usize> {
     pub(super) lines: [[[[Line; T]; C]; R]; ROUNDS],
     /// Whether the epoch of a context was not that of the first look any more.
     pub(super) changed: [[[bool; C]; R]; ROUNDS],
+    /// Threads of each rank, one bit each, that were idle by the first list.
+    pub(super) idle: [u8; R],
 }
 
 /// What is left out, to see that the model notices.
@@ -60,10 +70,26 @@ pub(super) enum Without {
     ContextLooks,
     /// Their epochs.
     ContextEpochs,
-    /// The count of threads.
-    Count,
-    /// The count before the second look of the launcher; there is one after it.
-    EarlyCount,
+    /// The lists of threads.
+    Lists,
+    /// Those before the second look of the launcher; there are some after it.
+    EarlyLists,
+    /// The second list, by which idle threads still sleep.
+    SecondList,
+    /// That they have slept all the time since the first one.
+    Switches,
+    /// That no other process can wake them, by a futex that it has as well.
+    Privacy,
+    /// By their memory.
+    Memory,
+    /// That they sleep without a time limit.
+    Limits,
+    /// That their process catches no signals.
+    Signals,
+    /// That the kernel wakes them for nobody.
+    Rings,
+    /// That those that wait for the lock of a context have one, since a thread that is asleep in a call may have it.
+    LockLimits,
     /// Threads that the kernel has told, and that are gone when they are asked for their names.
     Names,
     /// That bystanders start no threads.
@@ -72,6 +98,10 @@ pub(super) enum Without {
     Ends,
 }
 
+/// The rules for what wakes a thread from beyond its process.
+pub(super) const BEYOND: [Without; 5] =
+    [Without::Privacy, Without::Memory, Without::Limits, Without::Signals, Without::Rings];
+
 impl<const R: usize, const T: usize, const C: usize> Launcher<R, T, C> {
     pub(super) fn new() -> Self {
         Self {
@@ -79,6 +109,7 @@ impl<const R: usize, const T: usize, const C: usize> Launcher<R, T, C> {
             ended: [[false; R]; ROUNDS],
             lines: [[[[None; T]; C]; R]; ROUNDS],
             changed: [[[false; C]; R]; ROUNDS],
+            idle: [0; R],
         }
     }
 
@@ -88,7 +119,7 @@ impl<const R: usize, const T: usize, const C: usize> Launcher<R, T, C> {
         match self.doing {
             Reading { round: 0, rank: at, context: of, .. } => is_before(at, of),
             Reading { round: 2, rank: at, context: of, .. } => !is_before(at, of),
-            Reading { .. } | Counting { .. } => true,
+            Reading { .. } | Listing { .. } | Asking { .. } => true,
         }
     }
 
@@ -170,8 +201,12 @@ impl<const R: usize, const T: usize, const C: usize> Job<R, T, C> {
                 let slate = (rank.into(), context.into());
                 self.read(round.into(), slate, line.into(), without, then)
             }
-            Counting { rank, told, last } => {
-                self.count(rank.into(), told, last, without, then);
+            Listing { second, rank, told, last } => {
+                self.list(second, rank.into(), (told, last), without, then);
+                Finding::Nothing
+            }
+            Asking { second, rank, threads } => {
+                self.ask(second, rank.into(), threads, without, then);
                 Finding::Nothing
             }
         }
@@ -237,61 +272,116 @@ impl<const R: usize, const T: usize, const C: usize> Job<R, T, C> {
     fn end_look(mut self, round: usize, without: Without, then: &mut Vec<Self>) -> Finding {
         let (found, goes_on) = self.launcher.judge(round + 1, without);
         if found == Finding::Nothing && goes_on && round + 1 < ROUNDS {
-            let counts = match without {
-                Without::Count => false,
-                Without::EarlyCount => round == 1,
+            let lists = match without {
+                Without::Lists => false,
+                Without::EarlyLists => round == 1,
                 _ => round == 0,
             };
             let next = Reading { round: round as u8 + 1, rank: 0, context: 0, line: 0 };
-            let counting = Counting { rank: 0, told: 0, last: 0 };
-            self.launcher.doing = if counts { counting } else { next };
+            let listing = Listing { second: false, rank: 0, told: 0, last: 0 };
+            self.launcher.doing = if lists { listing } else { next };
             then.push(self);
         }
         found
     }
 
-    /// Goes on in the kernel's list of the rank's threads, and after its end to the next rank. A rank
-    /// that has more threads than are blocked is not looked at further.
-    fn count(&self, rank: usize, told: u8, last: u8, without: Without, then: &mut Vec<Self>) {
-        let round = usize::from(without == Without::EarlyCount);
-        let mut job = *self;
+    /// Goes on in the kernel's list of the rank's threads. After its end, those that are neither blocked nor bystanders
+    /// are asked what they do.
+    fn list(
+        &self,
+        second: bool,
+        rank: usize,
+        (told, last): (u8, u8),
+        without: Without,
+        then: &mut Vec<Self>,
+    ) {
+        let round = usize::from(without == Without::EarlyLists);
+        if self.launcher.ended[round][rank] {
+            return self.listed(second, rank, round, without, then);
+        }
+        if let Some(thread) = self.next_thread(rank, told, last) {
+            let mut job = *self;
+            let (rank, told) = (rank as u8, told | 1 << thread);
+            job.launcher.doing = Listing { second, rank, told, last: thread as u8 };
+            return then.push(job);
+        }
         let contexts = if without == Without::Contexts { 1 } else { C };
         let lines = self.launcher.lines[round][rank].iter().take(contexts);
-        let blocked = lines.flatten().flatten().count();
-        let next = match self.list(rank, told, last) {
-            _ if self.launcher.ended[round][rank] => Some(rank + 1),
-            Some(thread) => {
-                let (rank, told) = (rank as u8, told | 1 << thread);
-                job.launcher.doing = Counting { rank, told, last: thread as u8 };
-                None
-            }
-            None if self.counted(rank, told, without) == blocked => Some(rank + 1),
-            None => return,
-        };
-        if let Some(next) = next {
-            let rank = next as u8;
-            let counting = Counting { rank, told: 0, last: 0 };
-            let reading = Reading { round: round as u8 + 1, rank: 0, context: 0, line: 0 };
-            job.launcher.doing = if next == R { reading } else { counting };
+        let bits = |line: (usize, &Line)| u8::from(line.1.is_some()) << line.0;
+        let blocked = lines.flat_map(|lines| lines.iter().enumerate().map(bits));
+        let blocked = blocked.fold(0, |all, bit| all | bit);
+        if told & blocked == blocked {
+            let threads = self.asked(rank, told & !blocked, without);
+            let mut job = *self;
+            job.launcher.doing = Asking { second, rank: rank as u8, threads };
+            job.ask(second, rank, threads, without, then);
         }
+    }
+
+    /// Asks the first of these threads whether it is idle. A rank with a thread that is not, or was not by the list
+    /// before, is not looked at further.
+    fn ask(&self, second: bool, rank: usize, threads: u8, without: Without, then: &mut Vec<Self>) {
+        let round = usize::from(without == Without::EarlyLists);
+        if threads == 0 {
+            return self.listed(second, rank, round, without, then);
+        }
+        let thread = threads.trailing_zeros() as usize;
+        let bit = 1 << thread;
+        let Rank { threads: all, woken, .. } = self.ranks[rank];
+        let Thread { at, context, .. } = all[thread];
+        let is_idle = match (at, self.pool) {
+            (At::Idle, Pool::Beyond(rule)) => without == rule,
+            (At::Idle, _) => true,
+            (At::Queued, _) => {
+                without == Without::LockLimits && self.ranks[rank].holder(context.into()).is_some()
+            }
+            _ => false,
+        };
+        let was_idle = self.launcher.idle[rank] & bit != 0;
+        let has_slept = was_idle && (woken & bit == 0 || without == Without::Switches);
+        if is_idle && (!second || has_slept) {
+            let mut job = *self;
+            job.launcher.idle[rank] |= bit;
+            job.launcher.doing = Asking { second, rank: rank as u8, threads: threads & !bit };
+            then.push(job);
+        }
+    }
+
+    /// The threads of the rank are listed: those of the next one follow, or the second list, or the next look.
+    fn listed(
+        &self,
+        second: bool,
+        rank: usize,
+        round: usize,
+        without: Without,
+        then: &mut Vec<Self>,
+    ) {
+        let mut job = *self;
+        let has_idle = self.launcher.idle.iter().any(|idle| *idle != 0);
+        let again = !second && has_idle && without != Without::SecondList;
+        job.launcher.doing = match rank + 1 {
+            next if next < R => Listing { second, rank: next as u8, told: 0, last: 0 },
+            _ if again => Listing { second: true, rank: 0, told: 0, last: 0 },
+            _ => Reading { round: round as u8 + 1, rank: 0, context: 0, line: 0 },
+        };
         then.push(job);
     }
 
-    /// How many of the threads that the kernel told are no bystanders by their names. One that has gone is
-    /// counted: where a name cannot be read, the launcher gives up.
-    fn counted(&self, rank: usize, told: u8, without: Without) -> usize {
-        let is_counted =
+    /// Which of the threads that the kernel told are no bystanders by their names. One that has gone is
+    /// none: where a name cannot be read, the launcher gives up.
+    fn asked(&self, rank: usize, told: u8, without: Without) -> u8 {
+        let is_asked =
             |at: At| at != At::Bystander && (at != At::Gone || without != Without::Names);
         let threads = self.ranks[rank].threads.iter().enumerate();
-        let told = threads.filter(|(thread, _)| told >> thread & 1 == 1);
-        told.filter(|(_, thread)| is_counted(thread.at)).count()
+        let asked = threads.filter(|(_, thread)| is_asked(thread.at));
+        asked.fold(0, |all, (thread, _)| all | told & 1 << thread)
     }
 
     /// The thread that the kernel tells next, after those `told` of which the `last` one may have ended.
     /// It lists threads in the order in which they were started. Where the last one has gone, or was the
     /// end, it goes on at the place that is the number of those told, if there are more threads than that.
     /// Of a process that has ended, the first one is left.
-    fn list(&self, rank: usize, told: u8, last: u8) -> Option<usize> {
+    fn next_thread(&self, rank: usize, told: u8, last: u8) -> Option<usize> {
         let Rank { threads, ended, .. } = &self.ranks[rank];
         let is_there = |&at: &usize| if *ended { at == 0 } else { threads[at].is_alive() };
         let after = (last as usize + 1..T).find(is_there);

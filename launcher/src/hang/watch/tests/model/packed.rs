@@ -3,7 +3,7 @@
 use std::hash::{Hash, Hasher};
 
 use super::launcher::{
-    Doing::{Counting, Reading},
+    Doing::{Asking, Listing, Reading},
     Line,
 };
 use super::*;
@@ -65,7 +65,7 @@ impl Packer {
 
     fn thread(&mut self, thread: Thread) {
         let Thread { at, context, met, rung, looks } = thread;
-        self.push(at.code(), 4);
+        self.push(at.code(), 5);
         let flags = context | u8::from(met) << 1 | u8::from(rung) << 2;
         self.push(flags | looks << 3, 5);
     }
@@ -91,6 +91,8 @@ impl At {
             Found => 8,
             Sent(to) => 9 + 2 * to,
             Answered(to) => 10 + 2 * to,
+            Idle => 15,
+            Queued => 16,
         }
     }
 }
@@ -105,16 +107,24 @@ impl<const R: usize, const T: usize, const C: usize> Job<R, T, C> {
             packer.flags(&rank.changed);
             packer.push(rank.ended.into(), 1);
         }
-        let Launcher { doing, ended, lines, changed } = &self.launcher;
+        let Launcher { doing, ended, lines, changed, idle } = &self.launcher;
         match *doing {
             Reading { round, rank, context, line } => {
-                packer.push(round << 1, 3);
+                packer.push(round << 2, 5);
                 packer.push(rank | context << 2 | line << 3, 5);
             }
-            Counting { rank, told, last } => {
-                packer.push(1 | rank << 1, 3);
+            Listing { second, rank, told, last } => {
+                packer.push(1 | u8::from(second) << 2 | rank << 3, 5);
                 packer.push(told | last << 3, 5);
             }
+            Asking { second, rank, threads } => {
+                packer.push(2 | u8::from(second) << 2 | rank << 3, 5);
+                packer.push(threads, 5);
+            }
+        }
+        if self.pool != Pool::None {
+            idle.iter().for_each(|idle| packer.push(*idle, 3));
+            self.ranks.iter().for_each(|rank| packer.push(rank.woken, 3));
         }
         packer.flags(ended.as_flattened());
         packer.flags(changed.as_flattened().as_flattened());
