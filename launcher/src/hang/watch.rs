@@ -33,9 +33,9 @@
 //!   way to send by then was either no thread any more, and its frames were there; or a sleeper in the
 //!   middle of a look that had found something, and such a one counts no more looks, but withdraws, whatever a
 //!   function of the program that it runs has woken before. So all looks that began later found every frame that was
-//!   ever sent taken in, and what it brought met: a look that takes in a frame for another thread of its rank has found something, and withdraws as well, and
-//!   a thread that finds its wait ended by another one does so too, whether it was woken or not. What a
-//!   rank has still to send waits for room that will not come. (On processors where a store may be visible
+//!   ever sent taken in, and what it brought met: a look that takes in a frame for another thread of its rank has found
+//!   something, and withdraws as well, and a thread that finds its wait ended by another one does so too, whether it was
+//!   woken or not. What a rank has still to send waits for room that will not come. (On processors where a store may be visible
 //!   to one other before it is to all, the time between two looks stands for the missing order.) A bell
 //!   that has rung since its thread looked is a reason to wait for another look as well: that of its context.
 //!   All this holds in each context by itself, since a wait takes in, answers and ends what is in its own context
