@@ -110,7 +110,7 @@ fn aspects(sizes: &[usize]) -> Vec<Aspect> {
     sizes.iter().flat_map(|&size| [(Flow::Single, size), (Flow::Stream, size)]).collect()
 }
 
-/// Groups sizes: many short ones, or two long ones.
+/// Groups sizes: the short ones together, long ones in pairs.
 fn by_cost(sizes: &[usize]) -> Vec<Vec<usize>> {
     let class =
         |size: &usize| (size >> 13).checked_ilog2().map_or(0, |log| 1 + log.saturating_sub(2) / 2);
