@@ -1,4 +1,5 @@
-//! Finds the values that suit this machine, for the launcher's table of tuned values. `cargo mpj tune` runs it.
+//! Finds the values that suit this machine, for the launcher's table of tuned values. Used by
+//! `cargo mpj tune`.
 //!
 //! ```text
 //!  plan     questions, each an alternative to one built-in value
@@ -10,7 +11,8 @@
 //!  choice   the table that follows from the verdicts; pure
 //! ```
 //!
-//! A built-in value stays unless an alternative is clearly better. So two runs on one machine give the same table, unless a result is close to the margin.
+//! A built-in value stays unless an alternative is clearly better. So two runs on one
+//! machine give the same table, unless a result is close to the margin.
 
 pub mod choice;
 pub mod plan;

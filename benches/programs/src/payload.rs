@@ -86,8 +86,8 @@ impl<A: DerefMut<Target = [u8]>> DerefMut for Payload<A> {
     }
 }
 
-/// Fills `buffer` with pattern number `seed`. Different patterns differ almost everywhere, and a
-/// pattern differs at every two places.
+/// Fills `buffer` with pattern number `seed`. Patterns of different seeds differ almost everywhere,
+/// and so does a pattern from a shifted copy of itself.
 pub fn fill(buffer: &mut [u8], seed: u64) {
     for (place, byte) in (0_u64..).zip(buffer) {
         *byte = pattern(seed, place);

@@ -68,7 +68,7 @@ pub fn factor(half: Option<f64>, double: Option<f64>) -> f64 {
 }
 
 /// Returns the pieces of `tuning` with every number multiplied: the longest whole message by
-/// `whole`, the piece of each range by its factor. Messages that are not whole any more travel in
+/// `whole`, the piece of each range by its factor. Messages that stop being whole travel in
 /// pieces as long as the longest whole message.
 pub fn pieces(tuning: &Tuning, whole: f64, ranges: &[f64]) -> Pieces {
     let before = tuning.pieces();
