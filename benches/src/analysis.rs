@@ -1,16 +1,16 @@
-//! From launches to tables: per point and runtime an estimate, per point one ratio. Pure.
+//! Turns launches into tables: one estimate per point and runtime, one ratio per point. Pure.
 //!
-//! - A launch counts as one value, the median of its raw figures; several such values of one launch
-//!   would not be independent.
-//! - Where it matters whether the two processors were near or far ([`Face`]), there is one table for
-//!   each; a figure during which that changed belongs to neither, and is left out. A face that less
-//!   than a quarter of the figures saw has no table. Series over ranks are not split.
-//! - A ratio compares times, also where figures are rates: below 1 means that [`principal`] is faster
-//!   than the best of the others. It is made of pairs of launches that are neighbours in time
-//!   (`pairing`). A pair of which a figure is zero has no ratio.
-//! - *Faster* takes two things: the interval of the ratio lies wholly on one side of 1, and the
+//! - A launch counts as one value, the median of its raw figures, because several values of one
+//!   launch would not be independent.
+//! - Where the distance of the two processors matters ([`Face`]), near and far have separate
+//!   tables. Figures during which it changed are left out. A distance seen by less than a quarter
+//!   of the figures has no table. Series over ranks are not split.
+//! - A ratio compares times, even where figures are rates: below 1, [`principal`] is faster than
+//!   the best of the others. Ratios come from pairs of launches that are neighbours in time
+//!   (`pairing`). A pair with a zero figure has no ratio.
+//! - *Faster* requires two things: the interval of the ratio lies wholly on one side of 1, and the
 //!   intervals of the two figures, over the paired launches, do not overlap.
-//! - Launches that failed count with what they measured until then.
+//! - Failed launches count with the figures they measured before the failure.
 
 mod pairing;
 #[cfg(test)]
@@ -25,32 +25,32 @@ use crate::model::{Face, Header, Run, RuntimeInfo, SELF, Sight};
 use crate::stats;
 use pairing::Moment;
 
-/// A face has a table of its own from this part of the figures on.
+/// The smallest share of the figures that gives a [`Face`] its own table.
 const OFTEN: f64 = 0.25;
 
-/// The figures of one series for one number of ranks and one face of the machine.
+/// The figures of one series for one number of ranks and one processor distance.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Table {
-    /// What is measured.
+    /// The measured series.
     pub series: &'static Series,
-    /// The number of ranks, `None` where that is what the series is over.
+    /// The number of ranks; `None` if the series is over ranks.
     pub ranks: Option<usize>,
-    /// The face, `None` where it does not matter.
+    /// The processor distance; `None` where it does not matter.
     pub face: Option<Face>,
-    /// The points, ascending.
+    /// The points, in ascending order.
     pub rows: Vec<Row>,
 }
 
 /// One point of a series.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Row {
-    /// Bytes, depth, order or ranks.
+    /// The point: bytes, depth, order or ranks.
     pub x: u64,
     /// Whether there were more ranks than processors.
     pub oversubscribed: bool,
-    /// The figures, in the order of the header's runtimes; `None` for one that was not measured.
+    /// The figures in the order of the header's runtimes; `None` if not measured.
     pub cells: Vec<Option<Estimate>>,
-    /// How the principal runtime compares with the best of the others.
+    /// The comparison of the principal runtime with the best of the others.
     pub ratio: Option<Ratio>,
 }
 
@@ -60,39 +60,39 @@ pub struct Estimate {
     /// Median of the launches.
     pub median: f64,
     /// The interval that holds the true median with at least 95 %, by order statistics; `None` for
-    /// less than six launches, which cannot give one.
+    /// fewer than six launches.
     pub interval: Option<(f64, f64)>,
-    /// How many launches.
+    /// The number of launches.
     pub launches: usize,
 }
 
-/// The time of the principal runtime by that of another.
+/// The time of the principal runtime divided by that of another.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Ratio {
-    /// The other one, by its place in the header.
+    /// The index of the other runtime in the header.
     pub peer: usize,
-    /// Median over the pairs.
+    /// Median of the pairs.
     pub median: f64,
-    /// As [`Estimate::interval`].
+    /// Same as [`Estimate::interval`].
     pub interval: Option<(f64, f64)>,
-    /// How many pairs.
+    /// The number of pairs.
     pub pairs: usize,
-    /// What may be said.
+    /// The conclusion.
     pub verdict: Verdict,
 }
 
-/// What two figures allow to say.
+/// The conclusion from comparing two figures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
     /// The first is faster.
     Faster,
     /// The first is slower.
     Slower,
-    /// Intervals overlap, or there is none: nothing.
+    /// The intervals overlap or are missing: no conclusion.
     Open,
 }
 
-/// Where a figure belongs. Ordered as tables and rows are.
+/// The table and row of a figure, in their order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Place {
     series: usize,
@@ -101,15 +101,15 @@ struct Place {
     x: u64,
 }
 
-/// All figures of a place.
+/// All figures of one place.
 #[derive(Debug, Default)]
 struct Point {
-    /// Per runtime of the header, in the order of the launches.
+    /// The figures of each runtime of the header, in launch order.
     figures: Vec<Vec<Figure>>,
     oversubscribed: bool,
 }
 
-/// What one launch says of a point.
+/// The result of one launch for one point.
 #[derive(Debug, Clone)]
 struct Figure {
     launch: usize,
@@ -117,7 +117,7 @@ struct Figure {
     value: f64,
 }
 
-/// All tables of a run: in the order of the list of series, then by ranks, then near before far.
+/// Returns all tables of a run, ordered as the list of series, then by ranks, then near before far.
 pub fn tables(run: &Run) -> Vec<Table> {
     let points: Vec<(Place, Point)> = points(run).into_iter().collect();
     let same_table = |(one, _): &(Place, Point), (other, _): &(Place, Point)| {
@@ -138,12 +138,12 @@ pub fn tables(run: &Run) -> Vec<Table> {
     tables.iter().filter(is_shown).cloned().collect()
 }
 
-/// Every figure of a run at its place. Samples of a series or a runtime that nobody knows, or without
-/// values, are left out.
+/// Groups the figures of a run by place. Skips samples without values and those of unknown series
+/// or runtimes.
 fn points(run: &Run) -> BTreeMap<Place, Point> {
     let runtimes = &run.header.runtimes;
     let mut points = BTreeMap::<Place, Point>::new();
-    // One launch follows the other.
+    // Launches follow one another.
     let mut next = 0.0;
     for (number, launch) in run.launches.iter().enumerate() {
         let moment = Moment { round: launch.round, at: next };
@@ -168,7 +168,7 @@ fn points(run: &Run) -> BTreeMap<Place, Point> {
             point.figures.resize(runtimes.len(), Vec::new());
             point.oversubscribed |= launch.oversubscribed;
             let figures = &mut point.figures[runtime];
-            // A launch that measures a point twice is one launch: what it says first counts.
+            // If a launch measures a point twice, only its first figure counts.
             if figures.last().is_none_or(|last| last.launch != number) {
                 figures.push(Figure { launch: number, moment, value });
             }
@@ -180,7 +180,7 @@ fn points(run: &Run) -> BTreeMap<Place, Point> {
 fn row(place: Place, point: &Point, header: &Header) -> Row {
     let series = &SERIES[place.series];
     let cells: Vec<_> = point.figures.iter().map(|figures| estimate(figures)).collect();
-    // A share is no time, and nothing is made of a ratio of shares.
+    // Relative units are not compared: a ratio of shares has no meaning.
     let contest = principal(header).filter(|_| !series.unit.is_relative());
     let ratio = contest.and_then(|ours| {
         let peer = best_peer(&cells, series.better, header)?;
@@ -195,14 +195,14 @@ fn estimate(figures: &[Figure]) -> Option<Estimate> {
     Some(Estimate { median: stats::median(&values)?, interval, launches })
 }
 
-/// The one of ours that users get if they ask for nothing.
+/// Returns our runtime that users get by default.
 pub fn principal(header: &Header) -> Option<usize> {
     let auto = header.runtimes.iter().position(|runtime| runtime.id == "auto" && runtime.ours);
     auto.or_else(|| header.runtimes.iter().position(|runtime| runtime.ours))
 }
 
-/// Those that the principal runtime is compared with: the system MPIs; without any, itself once more;
-/// without that, the other backends.
+/// Returns the runtimes that the principal is compared with: the system MPIs; without any, the
+/// principal measured again; otherwise the other backends.
 pub fn others(header: &Header) -> Vec<usize> {
     let places = |is: &dyn Fn(usize, &RuntimeInfo) -> bool| {
         let all = header.runtimes.iter().enumerate();
@@ -229,7 +229,7 @@ fn best_peer(cells: &[Option<Estimate>], better: Better, header: &Header) -> Opt
 }
 
 impl Point {
-    /// The ratio of a pair of runtimes; `None` if no two of their launches may be compared.
+    /// The ratio of two runtimes; `None` if none of their launches can be paired.
     fn ratio(&self, better: Better, ours: usize, peer: usize) -> Option<Ratio> {
         let moments = |place: usize| self.figures[place].iter().map(|figure| figure.moment);
         let [own, other] = [ours, peer].map(|place| moments(place).collect::<Vec<_>>());
@@ -256,8 +256,8 @@ impl Point {
     }
 }
 
-/// The ratio of times of two figures: below 1 if `ours` is the better one. `None` if it is no number
-/// that says anything, since one of the figures is zero.
+/// Returns the ratio of times of two figures, below 1 if `ours` is better; `None` if a figure is
+/// zero.
 pub fn ratio_of_times(better: Better, ours: f64, peer: f64) -> Option<f64> {
     let ratio = match better {
         Better::Lower => ours / peer,
@@ -266,7 +266,7 @@ pub fn ratio_of_times(better: Better, ours: f64, peer: f64) -> Option<f64> {
     (ratio.is_finite() && ratio > 0.0).then_some(ratio)
 }
 
-/// What the interval of a ratio allows to say.
+/// The conclusion that the interval of a ratio allows.
 fn side_of_1(interval: Option<(f64, f64)>) -> Verdict {
     match interval {
         Some((_, high)) if high < 1.0 => Verdict::Faster,
@@ -275,8 +275,7 @@ fn side_of_1(interval: Option<(f64, f64)>) -> Verdict {
     }
 }
 
-/// What two figures allow to say of the first one: something only if both have intervals that do not
-/// overlap.
+/// Compares two figures by their intervals; [`Verdict::Open`] if these overlap or one is missing.
 pub fn apart(better: Better, ours: Option<(f64, f64)>, peer: Option<(f64, f64)>) -> Verdict {
     let Some((ours, peer)) = ours.zip(peer) else { return Verdict::Open };
     match (better, ours.1 < peer.0, peer.1 < ours.0) {
@@ -287,7 +286,8 @@ pub fn apart(better: Better, ours: Option<(f64, f64)>, peer: Option<(f64, f64)>)
 }
 
 impl Row {
-    /// How many pairs there are, or without a ratio, how many launches of a runtime at most.
+    /// Returns the number of pairs or, without a ratio, the largest number of launches of a
+    /// runtime.
     pub fn launches(&self) -> usize {
         let most = self.cells.iter().flatten().map(|cell| cell.launches).max();
         self.ratio.as_ref().map_or(most.unwrap_or(0), |ratio| ratio.pairs)

@@ -1,18 +1,18 @@
-//! What one launch measures: one configuration, or several one after the other.
+//! The configurations that one launch measures, one after the other.
 //!
-//! To start a job takes a peer up to a second, to measure a benchmark of messages less. So those of
-//! one number of ranks share their launches. All else has launches of its own: a start is what is
-//! measured, or a failure is so likely or so dear that it should not cost the figures of others.
+//! Starting a job takes a peer up to a second, longer than one message benchmark. So message
+//! benchmarks with the same number of ranks share launches. All others have launches of their own:
+//! they measure the start itself, or their failures are too likely or too costly to share.
 
 use mpj_bench_programs::Order;
 
 use crate::catalogue::{Benchmark, Configuration};
 
-/// The configurations of one launch, for any runtime. There is one at least.
+/// The configurations of one launch, for any runtime. There is at least one.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Bundle(Vec<Configuration>);
 
-/// The launches that measure all `configurations`, in the order in which they were asked for.
+/// Returns the launches that measure all `configurations`, in the order of the request.
 pub fn bundles(configurations: Vec<Configuration>) -> Vec<Bundle> {
     let mut bundles: Vec<Bundle> = Vec::new();
     for configuration in configurations {
@@ -38,23 +38,23 @@ impl Bundle {
         shares(other.benchmark) && self.0.iter().all(|it| shares(it.benchmark) && is_new(it))
     }
 
-    /// How many ranks it has.
+    /// Returns the number of ranks.
     pub fn ranks(&self) -> usize {
         self.0[0].ranks
     }
 
-    /// The names of its configurations: `latency, rate`.
+    /// Returns the names of its configurations: `latency, rate`.
     pub fn name(&self) -> String {
         let names: Vec<_> = self.0.iter().map(Configuration::name).collect();
         names.join(", ")
     }
 
-    /// Whether its own duration is a figure.
+    /// Returns whether the duration of the launch is itself a figure.
     pub fn is_startup(&self) -> bool {
         self.0[0].benchmark == Benchmark::Startup
     }
 
-    /// What the worker is asked for.
+    /// Returns the orders for the worker.
     pub fn orders(&self) -> impl Iterator<Item = &Order> {
         self.0.iter().map(|configuration| &configuration.order)
     }

@@ -1,5 +1,5 @@
-//! The raw ping-pong beside every launch, by two threads on the processors of ranks 0 and 1; and the
-//! file through which the ranks themselves do the same beside every figure.
+//! The raw cache-line ping-pong beside every launch, by two threads on the processors of ranks 0
+//! and 1; and the file through which the ranks run it beside every figure.
 
 use std::fs::File;
 use std::os::fd::AsRawFd;
@@ -10,7 +10,7 @@ use mpj_bench_programs::cache_line::{FILE_BYTES, Lines};
 use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
 use rustix::thread::{CpuSet, sched_setaffinity};
 
-/// Nanoseconds that a word takes from one processor to the other.
+/// Measures how many nanoseconds a word takes from one processor to the other.
 pub fn one_way([first, second]: [usize; 2]) -> f64 {
     let lines = Lines::default();
     thread::scope(|scope| {
@@ -26,29 +26,29 @@ pub fn one_way([first, second]: [usize; 2]) -> f64 {
     })
 }
 
-/// Keeps the calling thread on one processor; if that is refused, it runs where it may.
+/// Pins the calling thread to one processor; if that is refused, it runs anywhere.
 fn stay(processor: usize) {
     let mut only = CpuSet::new();
     only.set(processor);
     let _ = sched_setaffinity(None, &only);
 }
 
-/// A file without a name for one launch. It is there as long as this is.
+/// An unnamed file for one launch, which lives as long as this value.
 #[derive(Debug)]
 pub struct LineFile(File);
 
 impl LineFile {
-    /// A new file.
+    /// Creates a file.
     ///
     /// # Errors
-    /// The kernel's.
+    /// The error of the kernel.
     pub fn new() -> std::io::Result<Self> {
         let file = memfd_create(c"mpj-bench", MemfdFlags::CLOEXEC)?;
         ftruncate(&file, FILE_BYTES as u64)?;
         Ok(Self(file.into()))
     }
 
-    /// The path at which other processes of this user find it.
+    /// Returns the path by which other processes of this user open it.
     pub fn path(&self) -> PathBuf {
         format!("/proc/{}/fd/{}", std::process::id(), self.0.as_raw_fd()).into()
     }

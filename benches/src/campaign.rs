@@ -1,12 +1,12 @@
-//! A whole run: who takes part, then round after round, launch after launch.
+//! A whole run: for every round, every launch of every runtime.
 //!
-//! In each round every bundle of configurations is launched once with every runtime, runtimes in random
-//! order and close together in time, with the raw cache-line ping-pong before and after each launch. A
-//! runtime that fails a bundle twice is not tried on it again, so that one that hangs does not use up
-//! the time of all others.
+//! In each round every bundle of configurations is launched once with every runtime. The runtimes
+//! come in random order and close together in time, with the raw cache-line ping-pong before and
+//! after each launch. A runtime that fails a bundle twice is not tried on it again, so that one
+//! that hangs does not use up the time of the others.
 //!
-//! Figures compare only within one face of the machine. So a bundle gets more rounds than planned, up to
-//! `MOST_ROUNDS` times as many, until there are enough pairs for every face that was seen often.
+//! Figures are comparable only at the same processor distance. So a bundle gets up to `MOST_ROUNDS`
+//! times the planned rounds, until every distance that was seen often has enough pairs.
 
 #[cfg(test)]
 mod tests;
@@ -26,29 +26,29 @@ use crate::launch::{self, Outcome};
 use crate::model::{Header, Launch, Run};
 use crate::{analysis, stats};
 
-/// What is told while it runs.
+/// Observes a run in progress.
 pub trait Watcher {
-    /// A launch begins.
+    /// Called when a launch begins.
     fn begins(&mut self, round: usize, bundle: &Bundle, contender: &Contender);
-    /// The launch has measured something.
+    /// Called for every record of the launch.
     fn record(&mut self, record: &Record);
-    /// A launch has ended, with these figures.
+    /// Called when a launch has ended, with its figures.
     fn ended(&mut self, launch: &Launch);
 }
 
-/// How launches are made.
+/// The settings of all launches.
 #[derive(Debug, Clone)]
 pub struct Conduct {
-    /// The processors that ranks stay on.
+    /// The processors that ranks are pinned to.
     pub processors: Vec<usize>,
     /// How long a launch may be silent.
     pub patience: Duration,
-    /// Set when the user wants to stop.
+    /// Set when the user stops the run.
     pub stop: Arc<AtomicBool>,
 }
 
 impl Conduct {
-    /// Whether the user wants to stop.
+    /// Returns whether the user stopped the run.
     pub fn is_stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }
@@ -60,7 +60,7 @@ impl Conduct {
         bundle: &Bundle,
         watch: impl FnMut(&Record),
     ) -> Outcome {
-        // Without it, the raw times beside the launch have to do.
+        // Without the file, the raw times around the launch are used.
         let line = LineFile::new().ok();
         let path = line.as_ref().map(LineFile::path);
         let command = contender.command(bundle, &self.processors, path);
@@ -82,10 +82,10 @@ impl Conduct {
         Some(cache_line::one_way(*pair))
     }
 
-    /// Starts `contender` once without measuring, and returns what its library says of itself.
+    /// Starts `contender` once without measuring, and returns the facts that its library reports.
     ///
     /// # Errors
-    /// Why it does not run: one line.
+    /// A one-line reason why it does not run.
     pub fn introduce(&self, contender: &Contender, ranks: usize) -> Result<Library, String> {
         let order = Order { programs: vec![Program::Empty], ..Order::default() };
         let configuration = Configuration { benchmark: Benchmark::Startup, ranks, order };
@@ -98,15 +98,14 @@ impl Conduct {
     }
 }
 
-/// After so many failures a runtime is not tried again on a bundle.
+/// A runtime is not tried again on a bundle after this many failures.
 const MOST_FAILURES: usize = 2;
 
-/// How many times the planned rounds there are at most.
+/// The largest number of rounds, as a multiple of the planned ones.
 const MOST_ROUNDS: usize = 5;
 
-/// Measures `bundles` with `contenders`, as many rounds as the header plans and the machine's
-/// changes of face make necessary, and returns what was measured until the end or until the user
-/// stopped it.
+/// Measures `bundles` with `contenders`. Adds rounds to the planned ones where the processor
+/// distance changes. Returns everything measured until the end or until the user stops the run.
 pub fn run(
     conduct: &Conduct,
     header: &Header,
@@ -149,8 +148,8 @@ pub fn run(
     launches
 }
 
-/// Whether the launches of a bundle have enough pairs of every face that they saw often: those that an
-/// interval takes, if so many rounds were planned. How large the figures are does not count.
+/// Whether the launches of a bundle have enough pairs for an interval at every distance that they
+/// saw often, if that many rounds were planned. The figures themselves do not matter.
 fn is_settled(header: &Header, bundle: &Bundle, launches: &[Launch]) -> bool {
     let name = bundle.name();
     let own = launches.iter().filter(|it| it.benchmark == name && it.ranks == bundle.ranks());
@@ -182,8 +181,8 @@ fn described(outcome: Outcome, round: usize, bundle: &Bundle, contender: &Conten
     }
 }
 
-/// A small generator of random numbers (xorshift64*): the order of launches needs no better one, and
-/// is the same for the same seed.
+/// A small random number generator (xorshift64*), enough for the order of launches and reproducible
+/// by its seed.
 struct Lottery(u64);
 
 impl Lottery {
@@ -199,7 +198,7 @@ impl Lottery {
         ((mixed >> 32) as usize * limit) >> 32
     }
 
-    /// The items in random order.
+    /// Returns the items in random order.
     fn shuffled<'a, T>(&mut self, items: &'a [T]) -> Vec<&'a T> {
         let mut order: Vec<&T> = items.iter().collect();
         for last in (1..order.len()).rev() {

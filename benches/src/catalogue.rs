@@ -1,4 +1,4 @@
-//! What can be asked for by name, and the launches that each name means.
+//! The benchmarks by name, and the launches that each name stands for.
 
 #[cfg(test)]
 mod tests;
@@ -9,7 +9,7 @@ use clap::ValueEnum;
 use mpj_bench_programs::order::{Effort, POOL};
 use mpj_bench_programs::{Buffers, Memory, Order, Program};
 
-/// For how long, in microseconds, ranks are blocked.
+/// How long ranks are blocked, in microseconds.
 const BLOCKED: [u64; 5] = [30, 200, 1000, 4000, 1_000_000];
 
 /// The benchmarks.
@@ -37,51 +37,53 @@ pub enum Benchmark {
     Matrix,
 }
 
-/// How much is measured.
+/// How much to measure.
 #[derive(Debug, Clone, Default)]
 pub struct Extent {
-    /// Fewer points, less time per point.
+    /// Whether to measure fewer points, with less time per point.
     pub quick: bool,
-    /// The numbers of ranks that were asked for; empty for each benchmark's own.
+    /// The requested numbers of ranks; empty for each benchmark's own.
     pub ranks: Vec<usize>,
-    /// Where messages lie, one after the other; empty for ordinary memory.
+    /// The kinds of memory for messages, one after the other; empty for ordinary memory.
     pub memory: Vec<Memory>,
-    /// What buffers do between messages, one after the other; empty for rewritten ones.
+    /// The treatments of buffers between messages, one after the other; empty for rewritten ones.
     pub buffers: Vec<Buffers>,
-    /// The message sizes that were asked for; empty for each benchmark's own.
+    /// The requested message sizes; empty for each benchmark's own.
     pub sizes: Vec<usize>,
-    /// The orders of matrices that were asked for; empty for each benchmark's own.
+    /// The requested orders of matrices; empty for each benchmark's own.
     pub orders: Vec<usize>,
-    /// Message sizes up to which (inclusive) messages travel in one way.
+    /// Largest message sizes (inclusive) of each protocol or algorithm.
     pub thresholds: Vec<usize>,
 }
 
 /// One configuration: what a launch runs, for any runtime.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Configuration {
-    /// Which benchmark it belongs to.
+    /// The benchmark it belongs to.
     pub benchmark: Benchmark,
-    /// How many ranks.
+    /// The number of ranks.
     pub ranks: usize,
-    /// What the worker is asked for.
+    /// The order for the worker.
     pub order: Order,
 }
 
 impl Configuration {
-    /// Its name in files and for users: that of the benchmark, and what is unusual of it.
+    /// Returns its name in files and for users: the benchmark and the options that differ from the
+    /// defaults.
     pub fn name(&self) -> String {
         self.order.buffers.series(&self.order.memory.series(&self.benchmark.name()))
     }
 }
 
 impl Benchmark {
-    /// Its name on the command line and in files.
+    /// Returns its name on the command line and in files.
     pub fn name(self) -> String {
         let value = self.to_possible_value().expect("no benchmark is hidden");
         value.get_name().to_owned()
     }
 
-    /// The configurations that it means; and, in one line each, what was asked for and cannot be.
+    /// Returns the configurations of the benchmark, and one line for each request that is
+    /// impossible.
     pub fn configurations(self, extent: &Extent) -> (Vec<Configuration>, Vec<String>) {
         let (least, own): (usize, &[usize]) = match self {
             Self::Startup if extent.quick => (1, &[2, 4, 8]),
@@ -110,7 +112,7 @@ impl Benchmark {
         (configurations, refused)
     }
 
-    /// What runs on so many ranks.
+    /// The programs that run on `ranks` ranks.
     fn programs(self, ranks: usize, extent: &Extent) -> Vec<Program> {
         match self {
             Self::Latency => vec![Program::Latency],
@@ -144,7 +146,7 @@ impl Benchmark {
         Order { products, depths, blocked, ..order }
     }
 
-    /// Where messages are to lie, and what of that cannot be.
+    /// The kinds of memory to use, and one line for each impossible request.
     fn memories(self, extent: &Extent) -> (Vec<Memory>, Vec<String>) {
         let mut memories = extent.memory.clone();
         if memories.is_empty() {
@@ -158,7 +160,7 @@ impl Benchmark {
         (memories, vec![format!("{} has no --memory allocated", self.name())])
     }
 
-    /// Orders of matrices that `ranks` ranks can divide among them.
+    /// The orders of matrices that `ranks` ranks can divide equally.
     fn products(self, orders: &[usize], ranks: usize, extent: &Extent) -> Vec<usize> {
         let worth = |order: &&usize| !extent.orders.is_empty() || **order >= 64;
         orders
@@ -193,7 +195,8 @@ impl Benchmark {
     }
 }
 
-/// What runs with which buffers: all programs once, and those of messages again with all further kinds.
+/// The programs for each treatment of buffers: all of them for the first, only those of messages
+/// for the others.
 fn by_buffers(programs: &[Program], asked: &[Buffers]) -> Vec<(Buffers, Vec<Program>)> {
     let has = |program: &Program| program.has_buffers();
     let plain = [Buffers::default()];
@@ -207,9 +210,9 @@ fn by_buffers(programs: &[Program], asked: &[Buffers]) -> Vec<(Buffers, Vec<Prog
     all.filter(|(_, programs): &(_, Vec<_>)| !programs.is_empty()).collect()
 }
 
-/// Which programs on matrices run on so many ranks. If no number of ranks was asked for, everything
-/// runs on 2, Cannon's algorithm on 4, since it needs a square, and the stencils on 1 too, since
-/// their speed-up is over that.
+/// The matrix programs that run on `ranks` ranks. If no number of ranks was requested, everything
+/// runs on 2. Cannon's algorithm runs on 4, since it needs a square; the stencils also run on 1, to
+/// show their speed-up.
 fn matrix_programs(ranks: usize, extent: &Extent) -> Vec<Program> {
     let is_square = ranks.isqrt().pow(2) == ranks;
     let stencils = [Program::Laplace, Program::Diffusion, Program::Flow];
@@ -229,14 +232,14 @@ fn matrix_programs(ranks: usize, extent: &Extent) -> Vec<Program> {
     programs
 }
 
-/// `first`, and on by the factor `step` up to `last`.
+/// The numbers from `first` to `last`, each `step` times the one before.
 fn powers(first: usize, last: usize, step: usize) -> Vec<usize> {
     std::iter::successors(Some(first), |value| Some(value * step))
         .take_while(|value| *value <= last)
         .collect()
 }
 
-/// The worker's command line for an order.
+/// Returns the worker's command line for an order.
 pub fn arguments(order: &Order) -> Vec<String> {
     let mut words = Vec::new();
     for program in &order.programs {

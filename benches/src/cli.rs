@@ -9,7 +9,7 @@ use mpj_bench_programs::{Buffers, Memory};
 
 use crate::catalogue::Benchmark;
 
-/// Rounds if `--launches` does not say: the fewest that give a 95 % interval.
+/// The default number of rounds: the fewest that give a 95 % interval.
 const ROUNDS: usize = 6;
 const QUICK_ROUNDS: usize = 3;
 
@@ -100,7 +100,7 @@ impl From<Backend> for BackendChoice {
 }
 
 impl Options {
-    /// What to measure.
+    /// Returns the benchmarks to run.
     pub fn what(&self) -> Vec<Benchmark> {
         if !self.what.is_empty() {
             return self.what.clone();
@@ -109,23 +109,23 @@ impl Options {
         all.filter(|benchmark| *benchmark != Benchmark::Matching).collect()
     }
 
-    /// How many launches of each runtime per configuration.
+    /// Returns the number of launches of each runtime per configuration.
     pub fn rounds(&self) -> usize {
         self.launches.unwrap_or(if self.quick { QUICK_ROUNDS } else { ROUNDS })
     }
 
-    /// The sizes, ascending, each once.
+    /// Returns the sizes, ascending and without duplicates.
     pub fn sizes(&self) -> Vec<usize> {
         ascending(&self.sizes)
     }
 
-    /// The orders, ascending, each once.
+    /// Returns the orders of matrices, ascending and without duplicates.
     pub fn orders(&self) -> Vec<usize> {
         ascending(&self.orders)
     }
 }
 
-/// One number, or all from one to another, doubling.
+/// One number, or a doubling range of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Numbers {
     first: usize,
@@ -153,7 +153,7 @@ fn orders(text: &str) -> Result<Numbers, String> {
     numbers(text, 1, 1 << 14)
 }
 
-/// `A` or `A..B`.
+/// Parses `A` or `A..B`.
 fn numbers(text: &str, least: usize, most: usize) -> Result<Numbers, String> {
     let (first, last) = text.split_once("..").unwrap_or((text, text));
     match (number(first), number(last)) {
@@ -164,7 +164,7 @@ fn numbers(text: &str, least: usize, most: usize) -> Result<Numbers, String> {
     }
 }
 
-/// A number with an optional suffix: `64K`.
+/// Parses a number with an optional suffix: `64K`.
 fn number(text: &str) -> Option<usize> {
     let (digits, shift) = match text.as_bytes().last()? {
         b'K' | b'k' => (&text[..text.len() - 1], 10),

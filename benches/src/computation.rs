@@ -1,7 +1,7 @@
-//! For how long overlap computes beside a message: as long as the fastest peer takes to transfer it,
-//! the same for every runtime; without peers, as long as the fastest of ours does.
+//! The time that overlap computes beside a message: the transfer time of the fastest peer, the same
+//! for every runtime; without peers, that of our fastest runtime.
 //!
-//! It is found by a few launches before all others, and is part of every order after that. Called by the
+//! A few launches measure it before all others, and every later order contains it. Called by the
 //! program.
 
 use std::collections::BTreeMap;
@@ -16,9 +16,9 @@ use crate::model::{RuntimeInfo, SELF};
 use crate::report::words;
 use crate::stats;
 
-/// Gives every configuration of overlap its computations, by `rounds` launches of each contender.
-/// Returns what a reader has to know of them, as pairs of name and value. `tell` gets a line for each
-/// configuration that cannot have them, which is taken out.
+/// Sets the computation of every overlap configuration, by `rounds` launches of each contender.
+/// Returns name and value pairs for the reader. Configurations without a computation are removed;
+/// `tell` gets a line for each.
 pub fn fix(
     conduct: &Conduct,
     contenders: &[Contender],
@@ -56,8 +56,8 @@ pub fn fix(
     facts
 }
 
-/// For each size the lowest median of transfers alone, over the peers, or over ours if there is none.
-/// `None` if a size has not been measured; messages of no bytes never are.
+/// For each size the lowest median transfer time of the peers, or of our runtimes if there are no
+/// peers. `None` if a size was not measured; empty messages never are.
 fn of_sizes(seen: &[(&RuntimeInfo, Vec<Sample>)], sizes: &[usize]) -> Option<Vec<f64>> {
     let is_peer = |info: &RuntimeInfo| !info.ours && info.id != SELF;
     let has_peers = seen.iter().any(|(info, samples)| is_peer(info) && !samples.is_empty());
@@ -105,7 +105,7 @@ mod tests {
         assert_eq!(of_sizes(&seen, &[0, 8, 64]), Some(vec![0.0, 0.5, 2.0]));
         seen.push((&one, samples(&[(8, 4.0), (64, 9.0)])));
         seen.push((&other, samples(&[(8, 5.0), (64, 7.0)])));
-        // Its median over launches counts, not its best one.
+        // Its median over launches counts, not its best launch.
         seen.push((&other, samples(&[(8, 1.0), (64, 7.0)])));
         seen.push((&other, samples(&[(8, 6.0), (64, 7.0)])));
         assert_eq!(of_sizes(&seen, &[8, 64]), Some(vec![4.0, 7.0]));

@@ -1,4 +1,5 @@
-//! What is compared: each backend of mpj under `mpjrun`, each peer under its own launcher.
+//! The runtimes that are compared: each backend of mpj under `mpjrun`, each peer under its own
+//! launcher.
 
 use std::collections::HashSet;
 use std::path::PathBuf;
@@ -12,7 +13,7 @@ use crate::catalogue;
 use crate::model::{RuntimeInfo, SELF};
 use crate::peers::Peer;
 
-/// One runtime that takes part.
+/// One runtime of the comparison.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Contender {
     /// Its names.
@@ -26,38 +27,38 @@ enum Kind {
     Peer { peer: Peer, worker: PathBuf },
 }
 
-/// The built programs that measure mpj.
+/// The programs that measure mpj.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Programs {
-    /// `mpjrun`.
+    /// The path of `mpjrun`.
     pub launcher: PathBuf,
-    /// `mpj-bench-rank`.
+    /// The path of `mpj-bench-rank`.
     pub worker: PathBuf,
 }
 
 impl Contender {
-    /// mpj with one backend.
+    /// Creates the contender for mpj with one backend.
     pub fn mpj(programs: &Programs, backend: BackendChoice) -> Self {
         let id = name_of(backend).to_owned();
         let info = RuntimeInfo { label: format!("mpj {id}"), id, ours: true };
         Self { info, kind: Kind::Mpj { programs: programs.clone(), backend } }
     }
 
-    /// mpj once more, as its own peer: all that differs is chance.
+    /// Creates mpj as its own peer, to show the differences due to chance.
     pub fn mpj_again(programs: &Programs, backend: BackendChoice) -> Self {
         let label = format!("mpj {} again", name_of(backend));
         let info = RuntimeInfo { id: SELF.to_owned(), label, ours: false };
         Self { info, ..Self::mpj(programs, backend) }
     }
 
-    /// A peer, with the worker that was built for it.
+    /// Creates the contender for a peer and the worker built for it.
     pub fn peer(peer: Peer, worker: PathBuf) -> Self {
         let info = RuntimeInfo { id: peer.id.clone(), label: peer.label.clone(), ours: false };
         Self { info, kind: Kind::Peer { peer, worker } }
     }
 
-    /// The command of one launch. Ranks stay each on one of `processors` if there are enough.
-    /// Through the file at `line` they measure the raw cache line then.
+    /// Returns the command of one launch. If there are enough `processors`, each rank is pinned to
+    /// one, and the ranks measure the raw cache line through the file at `line`.
     pub fn command(&self, bundle: &Bundle, processors: &[usize], line: Option<PathBuf>) -> Command {
         let ranks = bundle.ranks();
         let oversubscribed = ranks > processors.len();
@@ -80,7 +81,7 @@ impl Contender {
     }
 }
 
-/// The word for a backend on the command line.
+/// Returns the name of a backend on the command line.
 pub fn name_of(backend: BackendChoice) -> &'static str {
     match backend {
         BackendChoice::Auto => "auto",
@@ -89,7 +90,7 @@ pub fn name_of(backend: BackendChoice) -> &'static str {
     }
 }
 
-/// Tells names apart that are the same: the second and all further ones take the form with a number.
+/// Makes names unique: the second and later uses of a name get a number.
 pub fn number<'a>(
     names: impl IntoIterator<Item = &'a mut String>,
     form: fn(name: &str, nth: usize) -> String,

@@ -1,9 +1,9 @@
-//! One launch: starts a worker's job, reads its records as they come, and ends it when it is silent
-//! for too long or the user wants to stop. Nothing of it stays behind.
+//! One launch: starts a worker's job, reads its records as they come, and ends it if it is silent
+//! for too long or the user stops the run. No process of a job outlives its launch.
 //!
-//! Launchers start processes in groups and sessions of their own. So this process makes itself the
-//! one that orphans fall to, and after each launch ends whatever still descends from it. Hence only
-//! one launch at a time, and no other children meanwhile.
+//! Launchers start processes in groups and sessions of their own. So this process adopts orphans,
+//! and after each launch ends all its descendants. Hence there is only one launch at a time, and no
+//! other child process meanwhile.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read};
@@ -21,38 +21,38 @@ use rustix::process::{
     Pid, PidfdFlags, Signal, WaitOptions, kill_process, kill_process_group, pidfd_open, wait,
 };
 
-/// How often the flag of the user is looked at.
+/// How often the stop flag is checked.
 const TICK: Duration = Duration::from_millis(20);
-/// How long a job gets to end by itself when it is asked to.
+/// How long a job may take to exit after a request.
 const GRACE: Duration = Duration::from_secs(2);
-/// How much of standard error is kept.
+/// The largest part of standard error that is kept, in bytes.
 const MOST_COMPLAINT: u64 = 64 << 10;
 
-/// What a launch came to.
+/// The result of a launch.
 #[derive(Debug, Default)]
 pub struct Outcome {
-    /// From the start of the launcher to its end.
+    /// Seconds from the start of the launcher to its end.
     pub seconds: f64,
-    /// What the library said of itself.
+    /// The facts that the library reports.
     pub library: Option<Library>,
-    /// What was measured.
+    /// The measured figures.
     pub samples: Vec<Sample>,
-    /// The points that were measured and have no figures: series and x.
+    /// The points measured without a usable figure: series and x.
     pub unclear: Vec<(String, u64)>,
-    /// Why it did not come to its end: one line.
+    /// A one-line reason for a failed launch.
     pub failure: Option<String>,
 }
 
 /// Makes this process the parent of all orphans among its descendants.
 ///
 /// # Errors
-/// The kernel's.
+/// The error of the kernel.
 pub fn adopt_orphans() -> std::io::Result<()> {
     rustix::process::set_child_subreaper(Some(rustix::process::getpid())).map_err(Into::into)
 }
 
-/// Runs `command` to its end. `watch` sees every record; a job that sends none for `patience` is
-/// ended, and so is one that runs when `stop` is set.
+/// Runs `command` to its end and passes every record to `watch`. Ends a job that sends no record
+/// for `patience`, or when `stop` is set.
 pub fn run(
     mut command: Command,
     patience: Duration,
@@ -88,13 +88,13 @@ pub fn run(
     outcome.seconds = start.elapsed().as_secs_f64();
     end_descendants();
     let complaint = complaint.recv_timeout(GRACE).unwrap_or_default();
-    // What the worker says comes first: a job that failed may not end by itself.
+    // The worker's reason takes precedence: a failed job may not exit by itself.
     let reason = outcome.failure.take().or(ended.err());
     outcome.failure = reason.or_else(|| ending(status, complete, &complaint));
     outcome
 }
 
-/// The lines of standard output, as they come.
+/// Returns the lines of standard output as they come.
 fn lines_of(child: &mut Child) -> Receiver<String> {
     let (send, lines) = mpsc::channel();
     let stdout = child.stdout.take().expect("it is piped");
@@ -112,13 +112,13 @@ fn lines_of(child: &mut Child) -> Receiver<String> {
     lines
 }
 
-/// What standard error said, when it is closed.
+/// Returns the content of standard error once it is closed.
 fn complaint_of(child: &mut Child) -> Receiver<String> {
     let (send, complaint) = mpsc::channel();
     let mut stderr = child.stderr.take().expect("it is piped");
     thread::spawn(move || {
         let mut text = Vec::new();
-        // What is not read to its end makes the text shorter.
+        // A read error only shortens the text.
         let _ = stderr.by_ref().take(MOST_COMPLAINT).read_to_end(&mut text);
         let _ = send.send(String::from_utf8_lossy(&text).into_owned());
         let _ = std::io::copy(&mut stderr, &mut std::io::sink());
@@ -126,10 +126,10 @@ fn complaint_of(child: &mut Child) -> Receiver<String> {
     complaint
 }
 
-/// Gives every record to `take` until the job closes its output.
+/// Passes every record to `take` until the job closes its output.
 ///
 /// # Errors
-/// Why the job is to be ended.
+/// The reason to end the job.
 fn follow(
     lines: &Receiver<String>,
     patience: Duration,
@@ -137,7 +137,7 @@ fn follow(
     take: &mut impl FnMut(Record),
 ) -> Result<(), String> {
     let mut last = Instant::now();
-    // After its last record a job has nothing left to do.
+    // Whether the last record has come.
     let mut over = false;
     loop {
         match lines.recv_timeout(TICK) {
@@ -163,11 +163,11 @@ fn follow(
     }
 }
 
-/// Waits for the launcher, and ends it if it is not to go on, or does not end by itself.
+/// Waits for the launcher. Ends it if it must not continue or does not exit by itself.
 fn finish(child: &mut Child, by_itself: bool) -> Option<ExitStatus> {
     let group = Pid::from_child(child);
     if !by_itself {
-        // A process that is gone already needs no signal: so it is here and below.
+        // Errors are ignored here and below: a process that has exited needs no signal.
         let _ = kill_process_group(group, Signal::TERM);
     }
     if !ends_within(group, if by_itself { 5 * GRACE } else { GRACE }) {
@@ -176,7 +176,7 @@ fn finish(child: &mut Child, by_itself: bool) -> Option<ExitStatus> {
     child.wait().ok()
 }
 
-/// Waits for the end of a child, no longer than `time`. It is not reaped.
+/// Waits up to `time` for a child to exit, without reaping it.
 fn ends_within(child: Pid, time: Duration) -> bool {
     let Ok(handle) = pidfd_open(child, PidfdFlags::empty()) else {
         thread::sleep(time);
@@ -193,7 +193,7 @@ fn ends_within(child: Pid, time: Duration) -> bool {
     }
 }
 
-/// Why the end of the launcher is not the good one, if so.
+/// Returns the reason for an unsuccessful end of the launcher.
 fn ending(status: Option<ExitStatus>, complete: bool, complaint: &str) -> Option<String> {
     let how = match status {
         Some(status) if status.success() && complete => return None,
@@ -208,7 +208,7 @@ fn ending(status: Option<ExitStatus>, complete: bool, complaint: &str) -> Option
     Some(said.map_or(how.clone(), |said| format!("{how}: {said}")))
 }
 
-/// Ends what still descends from this process, and reaps it.
+/// Ends and reaps all descendants of this process.
 fn end_descendants() {
     let me = rustix::process::getpid();
     for _ in 0..100 {
@@ -231,10 +231,10 @@ fn children_of(parent: Pid) -> Vec<Pid> {
     numbers.filter(|number| parent_of(*number) == Some(parent)).filter_map(Pid::from_raw).collect()
 }
 
-/// The parent of a process, by its number.
+/// The parent of the process with this number.
 fn parent_of(number: i32) -> Option<Pid> {
     let stat = fs::read_to_string(format!("/proc/{number}/stat")).ok()?;
-    // The name, in brackets, may contain anything.
+    // The name, in brackets, may contain any character.
     let after_name = stat.rsplit_once(')')?.1;
     Pid::from_raw(after_name.split_whitespace().nth(1)?.parse().ok()?)
 }

@@ -1,8 +1,8 @@
-//! The benchmark harness: starts jobs over mpj and over system MPIs, compares what they measured, and
-//! shows it as a table of text, lines of JSON, and a page.
+//! The benchmark harness: runs jobs over mpj and over system MPIs, compares their figures, and reports
+//! them as text tables, lines of JSON, and a page.
 //!
 //! ```text
-//!  cli          what was asked for
+//!  cli          the command line
 //!   │
 //!  catalogue    benchmarks ─► configurations        peers    system MPIs: find, build, start
 //!  bundle       configurations that share launches   │
@@ -11,11 +11,11 @@
 //!   │                                                 │
 //!  campaign     rounds of launches in random order ── contender
 //!   │   └─ launch, cache_line                        machine  facts for the header
-//!  model        what was measured ◄──────► store      one line of JSON per launch
+//!  model        the results ◄────────────► store      one line of JSON per launch
 //!   │
 //!  analysis     estimates and ratios (stats), pure
 //!   │
-//!  report       what a reader sees: text, Markdown, a page
+//!  report       text, Markdown, a page
 //! ```
 //!
 //! [`tune`] finds the values that suit the machine, with launches of the same kind.

@@ -1,5 +1,5 @@
-//! What a reader of figures has to know about the machine, and about the tree that was built. Read from
-//! `/proc` and `/sys`, and asked of git; what is not there is left out.
+//! Facts about the machine and the source tree for readers of the figures. They come from `/proc`,
+//! `/sys` and git; missing ones are left out.
 
 use std::fs;
 use std::process::{Command, Stdio};
@@ -8,17 +8,17 @@ use rustix::thread::{CpuSet, sched_getaffinity};
 
 use crate::model::PROCESSOR;
 
-/// How the names of variables begin that change what a library does.
+/// Prefixes of environment variables that change the behaviour of a library.
 const PREFIXES: &[&str] =
     &["MPJ_", "OMPI_", "PMIX_", "PRTE_", "MPICH_", "MPIR_", "I_MPI_", "UCX_", "FI_"];
 
-/// The processors that this process may use, ascending.
+/// Returns the processors that this process may use, in ascending order.
 pub fn processors() -> Vec<usize> {
     let allowed = sched_getaffinity(None).unwrap_or_else(|_| CpuSet::new());
     (0..CpuSet::MAX_CPU).filter(|&processor| allowed.is_set(processor)).collect()
 }
 
-/// The facts, as pairs of name and value.
+/// Returns the facts as pairs of name and value.
 pub fn facts() -> Vec<(String, String)> {
     let uname = rustix::system::uname();
     let release = uname.release().to_string_lossy().into_owned();
@@ -46,8 +46,8 @@ pub fn facts() -> Vec<(String, String)> {
     known.collect()
 }
 
-/// The model of the processor; with its numbers, since the name that a virtual machine shows may be that
-/// of many.
+/// The model of the processor, with its numbers, since virtual machines may show one name for many
+/// models.
 fn processor() -> Option<String> {
     let name = entry("/proc/cpuinfo", "model name")?;
     let numbers = [("cpu family", "family"), ("model", "model"), ("stepping", "stepping")];
@@ -56,20 +56,20 @@ fn processor() -> Option<String> {
     Some(std::iter::once(name).chain(numbers).collect::<Vec<_>>().join(", "))
 }
 
-/// The size of the cache that is farthest from the first processor.
+/// The size of the last-level cache of the first processor.
 fn last_level_cache() -> Option<String> {
     let sizes = (0..8)
         .map_while(|index| line(&format!("/sys/devices/system/cpu/cpu0/cache/index{index}/size")));
     sizes.last()
 }
 
-/// First line of a file.
+/// The first line of a file.
 fn line(path: &str) -> Option<String> {
     let text = fs::read_to_string(path).ok()?;
     text.lines().next().map(|line| line.trim().to_owned())
 }
 
-/// Value of the first `name: value` in a file.
+/// The value of the first `name: value` in a file.
 fn entry(path: &str, name: &str) -> Option<String> {
     let text = fs::read_to_string(path).ok()?;
     let of_line = |line: &str| {
@@ -79,7 +79,8 @@ fn entry(path: &str, name: &str) -> Option<String> {
     text.lines().find_map(of_line)
 }
 
-/// Variables that change what a library does, as this process has got them and ranks get them too.
+/// Environment variables of this process, inherited by ranks, that change the behaviour of a
+/// library.
 fn settings() -> Option<String> {
     let environment = fs::read("/proc/self/environ").ok()?;
     let variables = environment.split(|byte| *byte == 0).map(String::from_utf8_lossy);
@@ -88,8 +89,8 @@ fn settings() -> Option<String> {
     (!set.is_empty()).then(|| set.join(" "))
 }
 
-/// The commit that the source tree is at now, and whether files in it have been changed since. `cargo mpj
-/// bench` builds what it measures from it just before.
+/// The current commit of the source tree, and whether files have changed since. `cargo mpj bench`
+/// builds from this tree just before the run.
 fn source_tree() -> Option<String> {
     let mut git = Command::new("git");
     git.args(["-C", env!("CARGO_MANIFEST_DIR"), "describe", "--always", "--dirty=, changed"]);

@@ -1,57 +1,57 @@
-//! What a run of the harness measured: the header, and one entry per launch. It is what the JSON file
-//! holds line by line, and all that tables, page and results are made from.
+//! The results of a run: the header, and one entry per launch. The JSON file holds them line by
+//! line; tables, page and results are made from them.
 
 use mpj_bench_programs::Sample;
 use serde::{Deserialize, Serialize};
 
-/// The format of the files; a file with another number is refused.
+/// The version of the file format; files of other versions are refused.
 pub const FORMAT: u32 = 2;
-/// The name of the fact that is the model of the processor.
+/// The name of the fact that holds the model of the processor.
 pub const PROCESSOR: &str = "processor";
-/// [`RuntimeInfo::id`] of mpj as its own peer.
+/// The [`RuntimeInfo::id`] of mpj as its own peer.
 pub const SELF: &str = "self";
-/// A raw cache-line time below this many nanoseconds means that the two processors share a cache.
+/// Two processors share a cache if the raw cache-line time is below this many nanoseconds.
 pub const NEAR_BELOW: f64 = 120.0;
 
-/// Everything that one run measured.
+/// All results of one run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Run {
-    /// About the run.
+    /// The header.
     pub header: Header,
-    /// The launches in the order in which they were made.
+    /// The launches in the order of their execution.
     pub launches: Vec<Launch>,
 }
 
-/// About a run: the first line of its file.
+/// The description of a run: the first line of its file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Header {
-    /// [`FORMAT`].
+    /// The file format, [`FORMAT`].
     pub format: u32,
     /// The command line.
     pub command: String,
-    /// When it started: UTC, ISO 8601.
+    /// The start of the run: UTC, ISO 8601.
     pub started: String,
-    /// What the machine is, as pairs of name and value for readers.
+    /// Facts about the machine, as pairs of name and value.
     pub machine: Vec<(String, String)>,
-    /// What is compared, in the order of the columns.
+    /// The compared runtimes, in the order of the columns.
     pub runtimes: Vec<RuntimeInfo>,
-    /// Message sizes at which a runtime changes its way.
+    /// Message sizes at which a runtime changes its protocol or algorithm.
     pub thresholds: Vec<Threshold>,
-    /// Rounds that were planned; each has one launch of every runtime and configuration. More are added
-    /// where the machine changes its face too often.
+    /// The planned rounds; each launches every runtime and configuration once. More are added where
+    /// the processor distance changes too often.
     pub rounds: usize,
 }
 
 impl Header {
-    /// The model of the processor.
+    /// Returns the model of the processor.
     pub fn processor(&self) -> &str {
         let fact = self.machine.iter().find(|(name, _)| name == PROCESSOR);
         fact.map_or("an unknown processor", |(_, model)| model)
     }
 }
 
-/// One of the things that are compared.
+/// One of the compared runtimes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RuntimeInfo {
@@ -59,15 +59,15 @@ pub struct RuntimeInfo {
     pub id: String,
     /// Its name for readers: `mpj auto`, `Open MPI 4.1.4`.
     pub label: String,
-    /// Whether it is this project's; all others are peers.
+    /// Whether it belongs to this project; all others are peers.
     pub ours: bool,
 }
 
-/// A message size up to which (inclusive) messages travel in one way.
+/// The largest message size (inclusive) of one protocol or algorithm.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Threshold {
-    /// The size.
+    /// The size in bytes.
     pub bytes: usize,
     /// What changes above it.
     pub what: String,
@@ -77,48 +77,47 @@ pub struct Threshold {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Launch {
-    /// Its round, from 0. Ratios are made of launches of the same round or of neighbouring ones.
+    /// Its round, from 0. Ratios pair launches of the same or neighbouring rounds.
     pub round: usize,
-    /// [`RuntimeInfo::id`].
+    /// The [`RuntimeInfo::id`] of its runtime.
     pub runtime: String,
-    /// What it ran: `matrix`, `latency-allocated`; `latency, bandwidth` if it ran several, one after the
-    /// other.
+    /// The benchmarks that it ran: `matrix`, `latency-allocated`; `latency, bandwidth` for several.
     pub benchmark: String,
-    /// How many ranks.
+    /// The number of ranks.
     pub ranks: usize,
     /// Whether there were more ranks than processors.
     pub oversubscribed: bool,
-    /// The raw cache-line time just before and just after it, in nanoseconds one way. `None` on a
+    /// The raw cache-line times just before and just after it, in nanoseconds one way. `None` on a
     /// machine with one processor.
     pub raw: Option<(f64, f64)>,
     /// Seconds from start to end.
     pub seconds: f64,
-    /// Why it did not come to its end, if so. Its samples are right nevertheless.
+    /// The reason for a failed launch. Its samples are valid nevertheless.
     pub failure: Option<String>,
-    /// What it measured.
+    /// The measured samples.
     pub samples: Vec<Sample>,
-    /// The points without figures, series and x, since storing and reading the buffers alone took about
-    /// as long as all together.
+    /// The points without figures, as series and x, because storing and reading the buffers alone
+    /// took about as long as the whole measurement.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unclear: Vec<(String, u64)>,
 }
 
-/// How close the two processors were.
+/// The distance of the two processors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Face {
     /// They share a cache.
     Near,
-    /// They do not.
+    /// They do not share a cache.
     Far,
 }
 
 impl Face {
-    /// The face that a raw cache-line time shows.
+    /// Returns the distance that a raw cache-line time indicates.
     pub fn of(nanoseconds: f64) -> Self {
         if nanoseconds < NEAR_BELOW { Self::Near } else { Self::Far }
     }
 
-    /// The word for it.
+    /// Returns its name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Near => "near",
@@ -127,19 +126,19 @@ impl Face {
     }
 }
 
-/// What a launch or a figure saw of the machine.
+/// The processor distances seen during a launch or a figure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sight {
-    /// One face, before and after.
+    /// The same distance before and after.
     One(Face),
-    /// The machine changed its face.
+    /// The distance changed.
     Both,
-    /// It does not matter, since ranks stay on no processors of their own, or there is but one.
+    /// The distance does not matter: ranks are not pinned, or there is only one processor.
     Any,
 }
 
 impl Sight {
-    /// What raw cache-line times before and after something say.
+    /// Derives it from the raw cache-line times before and after.
     pub fn of(raw: Option<(f64, f64)>) -> Self {
         let faces = raw.map(|(before, after)| (Face::of(before), Face::of(after)));
         match faces {
@@ -151,7 +150,8 @@ impl Sight {
 }
 
 impl Launch {
-    /// What one of its samples saw: by its own raw times, or else by those of the launch.
+    /// Returns what a sample saw, by its own raw times if it has them, otherwise by those of the
+    /// launch.
     pub fn sight(&self, sample: &Sample) -> Sight {
         let matters = self.ranks > 1 && !self.oversubscribed && sample.series != "startup";
         Sight::of(sample.raw.or(self.raw).filter(|_| matters))

@@ -1,4 +1,4 @@
-//! The benchmark programs' [`Runtime`] over mpj.
+//! Implements the benchmark programs' [`Runtime`] on mpj.
 
 use mpj::{ANY_SOURCE, Communicator, Error, Op};
 use mpj_bench_programs::{Failure, Post, Runtime, Source};
@@ -9,7 +9,7 @@ pub struct OverMpj<'world> {
 }
 
 impl<'world> OverMpj<'world> {
-    /// Measures in `world`.
+    /// Creates the runtime for `world`.
     pub fn new(world: &'world Communicator) -> Self {
         Self { world }
     }
@@ -131,7 +131,7 @@ impl Runtime for OverMpj<'_> {
     }
 }
 
-/// A failure in a scope, of a call of mpj or of what is done meanwhile.
+/// A failure within a scope, from mpj or from the code that runs in it.
 struct Stopped(Failure);
 
 impl From<Error> for Stopped {

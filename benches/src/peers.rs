@@ -1,9 +1,8 @@
-//! System MPIs: which are there, and how their jobs are started. Called by the program; what comes out
-//! is one side of a comparison.
+//! Finds the system MPIs and starts their jobs.
 //!
-//! Peers run as they are installed. The only settings given to them let a job start at all (as root,
-//! or with more ranks than processors), and keep the launcher from binding ranks: the worker stays
-//! on the processor that it is told, the same for every library.
+//! Peers run as they are installed, with two kinds of settings: those that let a job start at all
+//! (as root, or with more ranks than processors), and those that keep the launcher from binding
+//! ranks. The worker pins itself to its processor, the same way for every library.
 
 mod build;
 
@@ -15,31 +14,31 @@ use std::io;
 use std::path::{self, Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// An MPI of this machine.
+/// An MPI installed on this machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Peer {
-    /// Its name in files: `openmpi`, or `openmpi-5.0.11` for one that was given by its place.
+    /// Its name in files: `openmpi`, or `openmpi-5.0.11` if the user gave its path.
     pub id: String,
-    /// Its compiler, an absolute path.
+    /// The absolute path of its compiler.
     pub mpicc: PathBuf,
-    /// Its launcher, an absolute path.
+    /// The absolute path of its launcher.
     pub mpiexec: PathBuf,
     /// Which MPI it is.
     pub flavour: Flavour,
-    /// Its version, as its launcher says.
+    /// Its version, as its launcher reports it.
     pub version: String,
     /// Its name for readers: `Open MPI 4.1.4`.
     pub label: String,
 }
 
-/// The MPIs that the harness can handle.
+/// The MPIs that the harness supports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Flavour {
     /// Open MPI, 4 and 5.
     OpenMpi,
     /// MPICH, with its launcher Hydra.
     Mpich,
-    /// Intel's.
+    /// Intel MPI.
     Intel,
 }
 
@@ -47,40 +46,40 @@ pub enum Flavour {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PeerError {
-    /// Neither a known name nor a place.
+    /// The name is neither a known name nor a path.
     #[error(
         "no MPI '{0}': give openmpi, mpich, impi, a folder that has bin/mpicc, or the path of an mpicc"
     )]
     Unknown(String),
-    /// A known name, but it is not on PATH.
+    /// The MPI has a known name but is not on PATH.
     #[error("{} is not on PATH, neither as mpicc.{} nor as mpicc: {}", .0.title(), .0.id(), .0.remedy())]
     NotInstalled(Flavour),
-    /// A folder without a compiler.
+    /// The folder has no compiler.
     #[error("no mpicc in {} or its bin: an MPI's development files are needed", .0.display())]
     NoMpicc(PathBuf),
-    /// A compiler without a launcher.
+    /// The compiler has no launcher.
     #[error("no mpiexec and no mpirun beside {}: install the MPI's launcher", .0.display())]
     NoLauncher(PathBuf),
-    /// A launcher that belongs to none of the flavours.
+    /// The launcher is of no supported MPI.
     #[error(
         "{} is not from Open MPI, MPICH or Intel MPI: it calls itself '{said}'",
         mpiexec.display()
     )]
     Unidentified {
-        /// The launcher.
+        /// The path of the launcher.
         mpiexec: PathBuf,
-        /// What it says of itself, the first line.
+        /// The first line of its version text.
         said: String,
     },
     /// A program could not be started.
     #[error("cannot start {}: {source}", program.display())]
     Start {
-        /// The program.
+        /// The path of the program.
         program: PathBuf,
-        /// The system's answer.
+        /// The error of the system.
         source: io::Error,
     },
-    /// Cargo gave up, on the worker for the MPI of this name; it has said why.
+    /// Cargo could not build the worker for the MPI of this name, and has printed the reason.
     #[error(
         "the worker for {0} cannot be built, cargo's messages say why; without libclang: apt-get \
          install libclang-dev"
@@ -91,7 +90,7 @@ pub enum PeerError {
 impl Flavour {
     const ALL: [Self; 3] = [Self::OpenMpi, Self::Mpich, Self::Intel];
 
-    /// Its name on the command line.
+    /// Returns its name on the command line.
     pub fn id(self) -> &'static str {
         match self {
             Self::OpenMpi => "openmpi",
@@ -100,7 +99,7 @@ impl Flavour {
         }
     }
 
-    /// Its name for readers.
+    /// Returns its name for readers.
     pub fn title(self) -> &'static str {
         match self {
             Self::OpenMpi => "Open MPI",
@@ -118,11 +117,11 @@ impl Flavour {
     }
 }
 
-/// The peer called `name`: `openmpi`, `mpich` or `impi` if it is on PATH; or one by its place, which
-/// is a folder, its `bin`, or an `mpicc`.
+/// Finds the peer called `name`: `openmpi`, `mpich` or `impi` on PATH; or the path of a folder, its
+/// `bin`, or an `mpicc`.
 ///
 /// # Errors
-/// It is not there, or not whole.
+/// The peer is missing or incomplete.
 pub fn find(name: &str) -> Result<Peer, PeerError> {
     match Flavour::ALL.into_iter().find(|flavour| flavour.id() == name) {
         Some(flavour) => installed(flavour),
@@ -130,7 +129,7 @@ pub fn find(name: &str) -> Result<Peer, PeerError> {
     }
 }
 
-/// A peer on PATH. Debian, which may have several, puts a name behind a dot.
+/// The peer on PATH. Debian, which may have several MPIs, appends a dot and a name.
 fn installed(flavour: Flavour) -> Result<Peer, PeerError> {
     let names = [format!("mpicc.{}", flavour.id()), "mpicc".to_owned()];
     let found = names.into_iter().flat_map(|name| which::which_all(name).into_iter().flatten());
@@ -140,7 +139,7 @@ fn installed(flavour: Flavour) -> Result<Peer, PeerError> {
     Ok(Peer { id: flavour.id().to_owned(), ..peer })
 }
 
-/// The peer at a place.
+/// The peer at a path.
 fn at(name: &str) -> Result<Peer, PeerError> {
     let unknown = |_| PeerError::Unknown(name.to_owned());
     let place = path::absolute(name).map_err(unknown)?;
@@ -157,7 +156,7 @@ fn at(name: &str) -> Result<Peer, PeerError> {
     }
 }
 
-/// The peer that a compiler belongs to. Its launcher is beside it, and says what it is.
+/// The peer of a compiler. Its launcher is in the same folder, and identifies the MPI.
 fn of_compiler(mpicc: PathBuf) -> Result<Peer, PeerError> {
     let Some(mpiexec) = launchers(&mpicc).into_iter().find(|launcher| launcher.is_file()) else {
         return Err(PeerError::NoLauncher(mpicc));
@@ -175,14 +174,14 @@ fn of_compiler(mpicc: PathBuf) -> Result<Peer, PeerError> {
     Ok(Peer { id, mpicc, mpiexec, flavour, version: version.to_owned(), label })
 }
 
-/// What the launcher of `mpicc` may be called: `mpiexec.mpich` for `mpicc.mpich`.
+/// The possible launchers of `mpicc`: `mpiexec.mpich` for `mpicc.mpich`.
 fn launchers(mpicc: &Path) -> [PathBuf; 2] {
     let name = mpicc.file_name().unwrap_or_default().to_string_lossy();
     let suffix = name.strip_prefix("mpicc").unwrap_or_default();
     ["mpiexec", "mpirun"].map(|launcher| mpicc.with_file_name(format!("{launcher}{suffix}")))
 }
 
-/// Flavour and version, from what a launcher prints for `--version`.
+/// Parses flavour and version from the output of a launcher's `--version`.
 fn identify(said: &str) -> Option<(Flavour, &str)> {
     let signs = [
         (Flavour::OpenMpi, "(Open MPI)", "(Open MPI)"),
@@ -198,13 +197,13 @@ fn identify(said: &str) -> Option<(Flavour, &str)> {
 }
 
 impl Peer {
-    /// Starts `ranks` ranks of `worker`, whose arguments are for the caller to add. `oversubscribed`
-    /// says that there are fewer processors.
+    /// Returns the command that starts `ranks` ranks of `worker`; the caller adds the worker's
+    /// arguments. `oversubscribed` means that there are fewer processors than ranks.
     pub fn command(&self, ranks: usize, oversubscribed: bool, worker: &Path) -> Command {
         let mut command = Command::new(&self.mpiexec);
         command.envs(self.settings()).args(["-n", &ranks.to_string()]);
         match self.flavour {
-            // Open MPI gives a rank a core of its own, or refuses; with the second option a
+            // By default, Open MPI requires one core per rank; with the second option, one
             // processor is enough.
             Flavour::OpenMpi if !oversubscribed => {
                 command.args(["--bind-to", "none", "--use-hwthread-cpus"])
@@ -217,7 +216,7 @@ impl Peer {
         command
     }
 
-    /// The variables with which its compiler and its launcher work.
+    /// The environment variables for its compiler and launcher.
     fn settings(&self) -> Vec<(&'static str, OsString)> {
         match self.flavour {
             Flavour::OpenMpi => vec![

@@ -1,4 +1,4 @@
-//! What readers see of a run: the same tables as text, as Markdown and on a page, and pictures. Pure.
+//! Presents a run to readers: the same tables as text, Markdown and a page, with pictures. Pure.
 //!
 //! ```text
 //!  analysis ─► table     one grid of texts for each table of figures

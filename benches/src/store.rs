@@ -1,8 +1,7 @@
-//! A run as a file: the header in the first line, one launch in each further one, as JSON.
+//! Stores a run as JSON lines: the header first, then one line per launch.
 //!
-//! The harness appends a line when a launch has ended, so that a run that is interrupted keeps what it
-//! has. What is read was perhaps written by somebody else: all is checked, and a file that breaks a
-//! rule is refused with the number of the line.
+//! The harness appends a line when a launch has ended, so an interrupted run keeps its results.
+//! Files are untrusted: everything is checked, and the error for an invalid file names the line.
 
 #[cfg(test)]
 mod tests;
@@ -18,44 +17,44 @@ use serde_json::Value;
 
 use crate::model::{FORMAT, Header, Launch, Run};
 
-/// The largest figure that is accepted, in any unit.
+/// The largest accepted figure, in any unit.
 pub const MAX_FIGURE: f64 = 1e18;
 
 /// Why a file cannot be written or read.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// The system does not let us write.
+    /// The system refused the write.
     #[error("cannot write {}: {source}", path.display())]
     Write {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
-        /// The system's reason.
+        /// The error of the system.
         source: io::Error,
     },
-    /// The system does not let us read, or it is no text.
+    /// The system refused the read, or the file is not text.
     #[error("cannot read {}: {source}", path.display())]
     Read {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
-        /// The system's reason.
+        /// The error of the system.
         source: io::Error,
     },
-    /// A launch that could not be read again. Nothing was written.
+    /// The launch would make the file unreadable. Nothing was written.
     #[error("a launch of {runtime} was not written to {}: {problem}", path.display())]
     Refused {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
-        /// [`Launch::runtime`].
+        /// The runtime of the launch, [`Launch::runtime`].
         runtime: String,
-        /// Which rule it breaks.
+        /// The rule that it breaks.
         problem: Problem,
     },
-    /// A line that breaks a rule.
+    /// A line breaks a rule.
     #[error("{}, {source}", path.display())]
     Line {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
-        /// The line, and which rule.
+        /// The line and the rule.
         source: LineError,
     },
 }
@@ -64,34 +63,34 @@ pub enum StoreError {
 #[derive(Debug, PartialEq, thiserror::Error)]
 #[error("line {line}: {problem}")]
 pub struct LineError {
-    /// Its number, from 1.
+    /// The number of the line, from 1.
     pub line: usize,
-    /// Which rule.
+    /// The rule that it breaks.
     pub problem: Problem,
 }
 
-/// What can be wrong with a line.
+/// The possible problems of a line.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Problem {
-    /// There is no header.
+    /// The header is missing.
     #[error("the file is empty; it was not written by mpj-bench --json")]
     Empty,
-    /// Not JSON, or not the fields that belong there.
+    /// The line is not JSON or has the wrong fields.
     #[error("not a line of mpj-bench --json: {0}")]
     NotOurs(String),
-    /// The end of the file is missing.
+    /// The last line is incomplete.
     #[error("cut short; delete this line to use the ones before it")]
     CutShort,
-    /// Of another version.
+    /// The file has another format version.
     #[error("format {0}; this program reads {FORMAT}, since buffers are rewritten: measure again")]
     Format(u64),
-    /// A runtime that the header lacks, or a series that this version does not know.
+    /// The runtime is not in the header, or this version does not know the series.
     #[error(
         "nothing is called `{0}`: neither a runtime of the header nor a series of this version"
     )]
     Unknown(String),
-    /// A number that no measurement gives.
+    /// No measurement gives this number.
     #[error("{what} is {value}; it has to be from 0 to {MAX_FIGURE:e}")]
     Figure {
         /// The field or series.
@@ -110,7 +109,7 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// Begins the file; one that is there is replaced.
+    /// Creates the file, or replaces an existing one.
     ///
     /// # Errors
     /// [`StoreError::Write`].
@@ -125,8 +124,8 @@ impl Writer {
     /// Writes a launch; it is in the file when this returns.
     ///
     /// # Errors
-    /// [`StoreError::Write`]; [`StoreError::Refused`] for a launch that would make the file unreadable,
-    /// after which further launches can be written.
+    /// [`StoreError::Write`]; [`StoreError::Refused`] for a launch that would make the file
+    /// unreadable. Further launches can be written after that.
     pub fn append(&mut self, launch: &Launch) -> Result<(), StoreError> {
         check_launch(launch, &self.header).map_err(|problem| {
             let (path, runtime) = (self.path.clone(), launch.runtime.clone());
@@ -135,7 +134,7 @@ impl Writer {
         self.line(launch)
     }
 
-    /// One call for the whole line, so that an interruption leaves whole lines.
+    /// Writes the whole line in one call, so that an interruption leaves whole lines.
     fn line(&mut self, entry: &impl Serialize) -> Result<(), StoreError> {
         let mut line = serde_json::to_string(entry).expect("texts and numbers have a form in JSON");
         line.push('\n');
@@ -154,7 +153,7 @@ pub fn read(path: &Path) -> Result<Run, StoreError> {
     parse(&text).map_err(|source| StoreError::Line { path: path.to_owned(), source })
 }
 
-/// Reads the text of a file.
+/// Parses the text of a file.
 ///
 /// # Errors
 /// The first line that breaks a rule.
@@ -175,7 +174,7 @@ pub fn parse(text: &str) -> Result<Run, LineError> {
 }
 
 fn header(line: &str) -> Result<Header, Problem> {
-    // The number first: a header of another format may have other fields.
+    // The version is checked first: a header of another format may have other fields.
     let value: Value = json(line)?;
     match value.get("format").and_then(Value::as_u64) {
         Some(number) if number != u64::from(FORMAT) => return Err(Problem::Format(number)),
@@ -191,7 +190,7 @@ fn launch(line: &str, header: &Header) -> Result<Launch, Problem> {
 }
 
 fn json<T: DeserializeOwned>(line: &str) -> Result<T, Problem> {
-    // The column is of use, the line is always 1.
+    // Keeps the column of the error; the line is always 1.
     let text =
         |error: serde_json::Error| error.to_string().replace(" at line 1 column", " at column");
     serde_json::from_str(line).map_err(|error| Problem::NotOurs(text(error)))

@@ -1,13 +1,13 @@
-//! The raw ping-pong of one cache line between two processors: what no message can beat, and what
-//! tells which face the machine shows. Used by the ranks 0 and 1 of a launch beside every figure,
-//! and by the harness beside every launch.
+//! The raw ping-pong of one cache line between two processors: a lower bound for every message, and
+//! the measure of the processor distance. Ranks 0 and 1 run it beside every figure, and the harness
+//! runs it beside every launch.
 //!
-//! A flag is stored by one side and awaited by the other (Release, Acquire), so each store is seen,
-//! and nothing else is shared.
+//! One side stores a flag and the other awaits it (Release, Acquire), so each store is seen.
+//! Nothing else is shared.
 //!
-//! - CL1: a mapping is as long as [`Lines`], begins on a page, lives as long as the [`SharedLines`] that
-//!   made it, and is only seen as [`Lines`], of which any bytes are a value and which changes by
-//!   atomic operations alone.
+//! - CL1: a mapping is as long as [`Lines`], begins on a page, lives as long as the [`SharedLines`]
+//!   that made it, and is only accessed as [`Lines`], for which any bytes are a valid value and
+//!   which changes by atomic operations alone.
 
 #![expect(unsafe_code, reason = "maps a file that two processes share")]
 
@@ -22,14 +22,14 @@ use rustix::mm::{MapFlags, ProtFlags};
 
 use crate::runtime::Failure;
 
-/// Round trips between two looks at the clock.
+/// Round trips between two reads of the clock.
 const ROUND_TRIPS: u64 = 40;
-/// One figure is the median of so many batches.
+/// Batches of a figure, which is their median.
 const BATCHES: usize = 5;
-/// All round trips of a figure; one more comes first, until both sides are there.
+/// All round trips of a figure, and one more at the start that waits for both sides.
 const TURNS: u64 = ROUND_TRIPS * BATCHES as u64 + 1;
 
-/// A word alone on its cache lines; 128 bytes because lines are fetched in pairs.
+/// A word alone on its cache lines; 128 bytes, because lines are fetched in pairs.
 #[derive(Debug, Default)]
 #[repr(C, align(128))]
 struct Flag(AtomicU64);
@@ -51,7 +51,7 @@ impl Flag {
     }
 }
 
-/// The two flags, zero at first.
+/// The two flags, initially zero.
 #[derive(Debug, Default)]
 #[repr(C)]
 pub struct Lines {
@@ -60,8 +60,8 @@ pub struct Lines {
 }
 
 impl Lines {
-    /// The first side: nanoseconds one way. `past` figures were taken with these lines before. The
-    /// other side calls [`Lines::echo`].
+    /// Runs the first side and returns nanoseconds one way. `past` is the number of figures already
+    /// taken with these lines. The other side calls [`Lines::echo`].
     pub fn ping(&self, past: u64) -> f64 {
         let mut turn = past * TURNS;
         let mut round_trip = || {
@@ -79,7 +79,7 @@ impl Lines {
         batches[BATCHES / 2]
     }
 
-    /// The other side of [`Lines::ping`].
+    /// Runs the other side of [`Lines::ping`].
     pub fn echo(&self, past: u64) {
         for turn in past * TURNS + 1..=(past + 1) * TURNS {
             self.there.wait_for(turn);
@@ -88,18 +88,18 @@ impl Lines {
     }
 }
 
-/// Lines that two processes share through a file, and what this process has done with them.
+/// Lines that two processes share through a file, with the number of figures taken.
 #[derive(Debug)]
 pub struct SharedLines {
     lines: NonNull<Lines>,
     past: u64,
 }
 
-/// How long the file has to be, in bytes.
+/// The required length of the file, in bytes.
 pub const FILE_BYTES: usize = size_of::<Lines>();
 
 impl SharedLines {
-    /// Maps the file at `path`, of [`FILE_BYTES`] zeros at first.
+    /// Maps the file at `path`, which initially holds [`FILE_BYTES`] zeros.
     ///
     /// # Errors
     /// The file cannot be opened or mapped, or is too short.
@@ -120,7 +120,7 @@ impl SharedLines {
         Ok(Self { lines, past: 0 })
     }
 
-    /// Takes part in one figure as rank 0 or 1: nanoseconds one way on rank 0.
+    /// Measures one figure as rank 0 or 1; rank 0 gets nanoseconds one way.
     pub fn measure(&mut self, rank: usize) -> Option<f64> {
         // SAFETY: CL1.
         let lines = unsafe { self.lines.as_ref() };

@@ -1,12 +1,12 @@
 //! The benchmark programs, written once over the trait [`Runtime`].
 //!
-//! A *worker* is one of these programs bound to one message-passing library: `mpj-bench-rank` to mpj,
-//! and one build of `mpj-bench-system` to each system MPI. The harness (`mpj-bench`) starts a worker
-//! as the ranks of a job, under the launcher that belongs to the library. The worker reads an
-//! [`Order`] from its command line, and rank 0 answers with [`Record`]s, one per line.
+//! A *worker* is these programs bound to one message-passing library: `mpj-bench-rank` to mpj, and
+//! one build of `mpj-bench-system` to each system MPI. The harness (`mpj-bench`) starts a worker as
+//! the ranks of a job, under the launcher of the library. The worker reads an [`Order`] from its
+//! command line, and rank 0 answers with [`Record`]s, one per line.
 //!
-//! What is measured by which program stands in [`series`]. Payloads are checked, outside the timed
-//! parts; a wrong one ends the program with a [`Failure`].
+//! [`series`] lists the measured quantities. Payloads are checked outside the timed parts; a wrong
+//! one ends the program with a [`Failure`].
 
 pub mod cache_line;
 pub mod order;

@@ -1,13 +1,12 @@
-//! What a worker is asked to measure: its command line, which is one order or several.
+//! The command line of a worker: one or several orders to measure.
 
 use std::path::PathBuf;
 
 use clap::{Args, CommandFactory, FromArgMatches, Parser, ValueEnum};
 
-/// The word between two orders of one launch.
+/// The word that separates two orders of one launch.
 pub const THEN: &str = "then";
-/// Bytes of a pool of cold buffers: two of them are more than the last-level cache of most machines
-/// holds.
+/// Bytes of a pool of cold buffers: two pools exceed the last-level cache of most machines.
 pub const POOL: usize = 128 << 20;
 
 /// A task of one launch.
@@ -58,10 +57,11 @@ pub struct Order {
 }
 
 impl Order {
-    /// The orders of a command line, first of all the name of the program; [`THEN`] stands between them.
+    /// Parses the orders of a command line, which begins with the name of the program; [`THEN`]
+    /// separates them.
     ///
     /// # Errors
-    /// The first order that is none.
+    /// The first invalid order.
     pub fn several(words: impl IntoIterator<Item = String>) -> Result<Vec<Self>, clap::Error> {
         let mut words = words.into_iter();
         let program = words.next().unwrap_or_default();
@@ -75,7 +75,7 @@ impl Order {
 }
 
 impl Program {
-    /// Whether it has a series for each kind of [`Buffers`].
+    /// Returns whether the program has a series for each kind of [`Buffers`].
     pub fn has_buffers(self) -> bool {
         use Program::{Bandwidth, Bibw, Latency, MatrixPingpong, Rate};
         matches!(self, Latency | Bandwidth | Bibw | Rate | MatrixPingpong)
@@ -114,8 +114,7 @@ pub enum Memory {
 }
 
 impl Memory {
-    /// The name of the series `id` for messages that lie here: figures of different memory are not of
-    /// one series.
+    /// Returns the name of the series `id` for this memory: each kind of memory has its own series.
     pub fn series(self, id: &str) -> String {
         match self {
             Self::Ordinary => id.to_owned(),
@@ -137,7 +136,8 @@ pub enum Buffers {
 }
 
 impl Buffers {
-    /// The name of the series `id` with such buffers: figures of different ones are not of one series.
+    /// Returns the name of the series `id` for these buffers: each kind of buffers has its own
+    /// series.
     pub fn series(self, id: &str) -> String {
         match self {
             Self::Rewritten => id.to_owned(),

@@ -1,31 +1,31 @@
-//! How often something is repeated so that it takes the time that was asked for, and no more.
+//! Chooses how often to repeat a measurement so that it takes the requested time.
 
 use std::time::Instant;
 
 use crate::order::{Buffers, Effort, Order};
 use crate::runtime::{Failure, Runtime};
 
-/// Rounds at most from one agreement to the next.
+/// The most rounds between two agreements of the ranks.
 const MOST_ROUNDS: u64 = 1 << 24;
-/// Part of the budget that is spent on warming up.
+/// The part of the budget for warming up.
 const WARM_UP: f64 = 0.2;
-/// So many budgets are spent where one round takes longer than its part of the budget, as long as there
-/// are [`FEWEST`] batches.
+/// The largest total time, in budgets, where one round takes longer than its share of the budget,
+/// unless [`FEWEST`] batches take longer.
 const STRETCH: f64 = 3.0;
-/// As many batches there are at least, if as many are asked for.
+/// The fewest batches, if at least as many are requested.
 const FEWEST: f64 = 3.0;
 /// Batches of passes that are measured alone.
 const PASSES: usize = 7;
-/// A first round that takes so many budgets is warm-up enough.
+/// A first round that takes this many budgets is enough warm-up.
 const LONG: f64 = 20.0;
 
 /// Repeats `round` on every rank, first untimed, then in batches, and returns rank 0's seconds per
-/// round, batch by batch. Collective; other ranks get what they measured themselves.
+/// round for each batch. Collective; other ranks get their own times.
 ///
-/// How many rounds are in a batch is rank 0's decision, made from the untimed rounds.
+/// Rank 0 chooses the number of rounds per batch from the untimed rounds.
 ///
 /// # Errors
-/// The first of `round`.
+/// The first error of `round`.
 pub fn measure<R: Runtime>(
     runtime: &R,
     effort: &Effort,
@@ -36,21 +36,21 @@ pub fn measure<R: Runtime>(
     Ok(batches.iter().map(|batch| batch.seconds).collect())
 }
 
-/// One batch: seconds per round.
+/// The times of one batch, in seconds per round.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Timed {
-    /// All of them.
+    /// The whole time.
     pub seconds: f64,
-    /// Those that the rounds returned.
+    /// The part that the rounds returned.
     pub part: f64,
 }
 
-/// As [`measure`], of work that all ranks do together: a batch begins when all of them are there and
-/// ends when the last one is done, so that no rank's head start counts. The rounds return how many
-/// of their seconds were spent on what counts by itself.
+/// Measures like [`measure`], for work that all ranks do together: a batch begins when all ranks
+/// are ready and ends when the last one is done, so that no rank has a head start. The rounds
+/// return how many of their seconds count separately.
 ///
 /// # Errors
-/// As [`measure`], and of the barriers.
+/// The errors of [`measure`] and of the barriers.
 pub fn measure_together<R: Runtime>(
     runtime: &R,
     effort: &Effort,
@@ -62,11 +62,11 @@ pub fn measure_together<R: Runtime>(
     })
 }
 
-/// As [`measure`], of calls that all ranks make: a batch begins when all of them are there. Every rank gets what
-/// it measured itself, of which [`slowest`] makes one figure.
+/// Measures like [`measure`], for calls that all ranks make: a batch begins when all ranks are
+/// ready. Every rank gets its own times; [`slowest`] combines them.
 ///
 /// # Errors
-/// As [`measure`], and of the barriers.
+/// The errors of [`measure`] and of the barriers.
 pub fn measure_calls<R: Runtime>(
     runtime: &R,
     effort: &Effort,
@@ -80,11 +80,11 @@ pub fn measure_calls<R: Runtime>(
     Ok(batches.iter().map(|batch| batch.seconds).collect())
 }
 
-/// Of each figure the greatest that a rank has, on rank 0. All ranks have as many figures; ranks other than 0 get
-/// their own back. Collective.
+/// Returns on rank 0 the maximum of each figure over all ranks. All ranks pass the same number of
+/// figures; other ranks get their own back. Collective.
 ///
 /// # Errors
-/// As [`Runtime::gather`].
+/// The errors of [`Runtime::gather`].
 pub fn slowest<R: Runtime>(runtime: &R, own: &[f64]) -> Result<Vec<f64>, Failure> {
     let is_first = runtime.rank() == 0;
     let mut all = vec![0.0; if is_first { own.len() * runtime.size() } else { 0 }];
@@ -99,8 +99,8 @@ pub fn slowest<R: Runtime>(runtime: &R, own: &[f64]) -> Result<Vec<f64>, Failure
     Ok(most)
 }
 
-/// Runs `batch` with growing numbers of rounds until the best number is known, then with that one. There
-/// are fewer batches than asked for if a single round takes too long for that.
+/// Runs `batch` with growing numbers of rounds until the best number is known, then with that one.
+/// Runs fewer batches than requested if a single round takes too long.
 fn batches<R: Runtime>(
     runtime: &R,
     effort: &Effort,
@@ -112,7 +112,7 @@ fn batches<R: Runtime>(
     let per_batch = loop {
         let seconds = batch(rounds)?.seconds;
         spent += seconds * rounds as f64;
-        // The first round may be like no other, since it finds everything cold.
+        // The first round may be slow because caches are cold.
         let is_warm = rounds > 1 || spent > budget * LONG;
         let enough = is_warm && (spent >= budget * WARM_UP || rounds >= MOST_ROUNDS);
         let per_batch = budget / effort.batches as f64 / seconds;
@@ -127,13 +127,13 @@ fn batches<R: Runtime>(
     (0..fewer(effort.batches, per_batch)).map(|_| batch(best)).collect()
 }
 
-/// How many batches, where this many rounds fit into each.
+/// The number of batches for this many rounds per batch.
 fn fewer(batches: usize, per_batch: f64) -> usize {
     let asked = batches as f64;
     (asked * per_batch * STRETCH).clamp(FEWEST.min(asked), asked) as usize
 }
 
-/// Times `rounds` rounds and their end.
+/// Times `rounds` rounds and the code after them.
 #[inline]
 fn time<R: Runtime>(
     runtime: &R,
@@ -151,7 +151,7 @@ fn time<R: Runtime>(
     Ok(Timed { seconds: seconds / rounds as f64, part: part / rounds as f64 })
 }
 
-/// When ranks 0 and 1 store and read.
+/// How ranks 0 and 1 take turns at storing and reading.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Turns {
     /// One after the other.
@@ -160,15 +160,16 @@ pub enum Turns {
     AtOnce,
 }
 
-/// Seconds that one round of [`measure`] spends on storing and reading its buffers, which is to be
-/// subtracted: `pass` does as much of it as this rank does in a round, and nothing else. Nothing where
+/// Returns the seconds per round of [`measure`] for storing and reading buffers, which the caller
+/// subtracts. `pass` does only this rank's storing and reading of one round; it does nothing if
 /// buffers are not rewritten. Collective.
 ///
-/// Where ranks 0 and 1 work in turn, it is the sum of both; where they work at once, their mean. Each
-/// rank's part is the median of batches, with the buffers in the cache that the pass before left them in.
+/// The result is the sum over ranks 0 and 1 if they work in turn, and the mean if they work at
+/// once. Each rank's part is the median of batches, with buffers in the cache as the previous pass
+/// left them.
 ///
 /// # Errors
-/// As [`Runtime::barrier`] and [`Runtime::allreduce`].
+/// The errors of [`Runtime::barrier`] and [`Runtime::allreduce`].
 pub fn alone<R: Runtime>(
     runtime: &R,
     order: &Order,
@@ -194,11 +195,11 @@ pub fn alone<R: Runtime>(
     Ok(own[0])
 }
 
-/// Seconds that `pass` takes on this rank while all ranks do theirs: of batches as in [`alone`] the fastest one,
-/// since a rank that shares its processor with others is interrupted in most of them. Collective.
+/// Returns the seconds of `pass` on this rank while all ranks run theirs: the fastest batch, since
+/// a rank that shares its processor is interrupted in most batches. Collective.
 ///
 /// # Errors
-/// As [`Runtime::barrier`].
+/// The errors of [`Runtime::barrier`].
 pub fn alone_here<R: Runtime>(
     runtime: &R,
     effort: &Effort,
@@ -208,8 +209,8 @@ pub fn alone_here<R: Runtime>(
     Ok(passes(effort, &mut pass)[0])
 }
 
-/// Seconds of `pass`, batch by batch, ascending. There are as many as take half of a point's budget, the first
-/// ones untimed.
+/// The seconds of `pass` per batch, ascending. The batches take half of a point's budget; the first
+/// passes are untimed.
 fn passes(effort: &Effort, pass: &mut impl FnMut()) -> [f64; PASSES] {
     let batch = effort.budget / 1e3 / 2.0 / PASSES as f64;
     let mut timed = |rounds: u64| {
@@ -227,17 +228,17 @@ fn passes(effort: &Effort, pass: &mut impl FnMut()) -> [f64; PASSES] {
     batches
 }
 
-/// The batches without what took `alone` seconds of every round. `None` if one of them is not above zero
-/// then: what is left is noise, and to leave out that batch would bend the others' median.
+/// Subtracts `alone` seconds per round from every batch. Returns `None` if a result is not above
+/// zero: the rest is then noise, and dropping only that batch would bias the median.
 pub fn less(seconds: &[f64], alone: f64) -> Option<Vec<f64>> {
     let left = seconds.iter().map(|seconds| seconds - alone);
     left.map(|left| (left > 0.0).then_some(left)).collect()
 }
 
-/// Rank 0's value, on every rank.
+/// Returns rank 0's value on every rank.
 ///
 /// # Errors
-/// As [`Runtime::broadcast`].
+/// The errors of [`Runtime::broadcast`].
 pub fn of_rank_0<R: Runtime>(runtime: &R, value: f64) -> Result<f64, Failure> {
     let mut bytes = value.to_ne_bytes();
     runtime.broadcast(&mut bytes, 0)?;

@@ -1,4 +1,4 @@
-//! Payloads: buffers that begin on a page, and contents that can be checked.
+//! Page-aligned buffers, and contents that can be checked.
 
 use std::ops::{Deref, DerefMut};
 
@@ -7,11 +7,11 @@ use bytemuck::Pod;
 use crate::order::Memory;
 use crate::runtime::{Failure, Runtime};
 
-/// Where buffers begin, in bytes.
+/// The alignment of buffers, in bytes.
 const PAGE: usize = 4096;
 
-/// A buffer that begins on a page, for programs whose figure is the time of messages: where in a page a
-/// buffer begins changes the time of a copy by up to a quarter, and the heaps of two programs differ.
+/// A page-aligned buffer for programs that time messages. The offset in a page changes the time of
+/// a copy by up to a quarter, and it differs between heaps of two programs.
 #[derive(Debug)]
 pub struct Buffer<T> {
     elements: Vec<T>,
@@ -20,7 +20,7 @@ pub struct Buffer<T> {
 }
 
 impl<T: Pod> Buffer<T> {
-    /// A buffer of `len` zeros.
+    /// Creates a buffer of `len` zeros.
     pub fn zeroed(len: usize) -> Self {
         let elements = vec![T::zeroed(); len + PAGE / size_of::<T>()];
         let start = elements.as_ptr().align_offset(PAGE);
@@ -42,7 +42,7 @@ impl<T> DerefMut for Buffer<T> {
     }
 }
 
-/// Bytes in the memory that was ordered.
+/// Bytes in the requested kind of memory.
 #[derive(Debug)]
 pub enum Payload<A> {
     /// In a [`Buffer`].
@@ -51,10 +51,10 @@ pub enum Payload<A> {
     Allocated(A),
 }
 
-/// `len` zeros. Where single messages are timed, borrow them once before.
+/// Allocates `len` zeros. Before timing single messages, borrow them once.
 ///
 /// # Errors
-/// The library's.
+/// The errors of the library.
 pub fn zeroed<R: Runtime>(
     runtime: &R,
     memory: Memory,
@@ -86,18 +86,18 @@ impl<A: DerefMut<Target = [u8]>> DerefMut for Payload<A> {
     }
 }
 
-/// Fills `buffer` with the pattern number `seed`, which differs from every other one almost
-/// everywhere, and from itself at every other place.
+/// Fills `buffer` with pattern number `seed`. Patterns of different seeds differ almost everywhere,
+/// and so does a pattern from a shifted copy of itself.
 pub fn fill(buffer: &mut [u8], seed: u64) {
     for (place, byte) in (0_u64..).zip(buffer) {
         *byte = pattern(seed, place);
     }
 }
 
-/// Checks that `buffer` holds the pattern number `seed`.
+/// Checks that `buffer` holds pattern number `seed`.
 ///
 /// # Errors
-/// Names the first byte that is wrong.
+/// The first wrong byte.
 pub fn check(buffer: &[u8], seed: u64) -> Result<(), Failure> {
     match (0_u64..).zip(buffer).find(|&(place, &byte)| byte != pattern(seed, place)) {
         None => Ok(()),

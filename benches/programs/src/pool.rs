@@ -1,18 +1,17 @@
-//! The buffers that one rank sends its messages from, or receives them into, for each kind of
-//! [`Buffers`].
+//! The buffers of one rank for sending or receiving, for each kind of [`Buffers`].
 //!
-//! * *Unchanged*: one buffer to send from, and as many to receive into as messages are under way.
-//! * *Rewritten*: as many as messages are under way, on both sides. [`Pool::store`] gives every word of
-//!   them a value that it did not have, [`Pool::read`] reads every word.
-//! * *Cold*: a pool of many times as many, through which [`Pool::advance`] goes in an order that no
-//!   prefetcher follows, so that a buffer has left the caches when its turn comes again. Every page of
-//!   it was written once; otherwise all of them would be one page of zeros, which is never cold.
+//! * *Unchanged*: one send buffer, and one receive buffer per message in flight.
+//! * *Rewritten*: one buffer per message in flight on both sides. [`Pool::store`] gives every word
+//!   a new value, [`Pool::read`] reads every word.
+//! * *Cold*: a pool of many times as many buffers. [`Pool::advance`] visits them in an order that
+//!   no prefetcher follows, so a buffer has left the caches when its turn comes again. Every page
+//!   is written once; otherwise all pages would map to one zero page, which is never cold.
 //!
-//! Storing and reading are part of what is timed, and what they take alone is subtracted
-//! ([`crate::pace::alone`]): there the same loops run over the same buffers, which lie in this rank's
-//! own cache as far as they fit. So what is left holds what the messages did to the buffers besides:
-//! lines that the library left in another processor's cache have to be fetched, and that counts as
-//! the library's time.
+//! Storing and reading are part of the timed rounds, and their time alone is subtracted
+//! ([`crate::pace::alone`]): it is measured with the same loops over the same buffers, in this
+//! rank's own cache as far as they fit. So the result includes other costs of the messages for the
+//! buffers: fetching lines that the library left in another processor's cache counts as the
+//! library's time.
 
 use std::hint::black_box;
 
@@ -22,12 +21,12 @@ use crate::runtime::{Failure, Runtime};
 
 /// Bytes of a word.
 const WORD: usize = 8;
-/// Cold buffers begin on a page, or if they are shorter than that, on lines of their own: 128 bytes
-/// because lines are fetched in pairs.
+/// The alignment of cold buffers, unless they are shorter; those lie on lines of their own: 128
+/// bytes, because lines are fetched in pairs.
 const PAGE: usize = 4096;
 const LINES: usize = 128;
 
-/// What a pool is for.
+/// The purpose of a pool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Use {
     /// Messages are sent from it.
@@ -36,7 +35,7 @@ pub enum Use {
     Receive,
 }
 
-/// The buffers of one side of one rank.
+/// The buffers of one rank for one direction.
 pub struct Pool<'runtime, R: Runtime + 'runtime> {
     runtime: &'runtime R,
     memory: Memory,
@@ -46,23 +45,23 @@ pub struct Pool<'runtime, R: Runtime + 'runtime> {
     bytes: Payload<R::Allocated<'runtime>>,
     /// Length of a message.
     size: usize,
-    /// From the start of one buffer to that of the next.
+    /// Bytes from the start of one buffer to the start of the next.
     stride: usize,
-    /// Buffers of a block: those of the messages that are under way at once.
+    /// Buffers of a block, one per message in flight.
     count: usize,
-    /// A power of two.
+    /// Number of blocks, a power of two.
     blocks: usize,
-    /// Which block it is now.
+    /// The current block.
     block: usize,
-    /// How often it was stored to.
+    /// How often the pool was stored to.
     turn: u64,
 }
 
 impl<'runtime, R: Runtime> Pool<'runtime, R> {
-    /// A pool without buffers.
+    /// Creates a pool without buffers.
     ///
     /// # Errors
-    /// The library's.
+    /// The errors of the library.
     pub fn new(
         runtime: &'runtime R,
         order: &Order,
@@ -88,11 +87,11 @@ impl<'runtime, R: Runtime> Pool<'runtime, R> {
         })
     }
 
-    /// Makes buffers for messages of `size` bytes, `window` of them under way at once. What they hold is
-    /// anything.
+    /// Makes buffers for messages of `size` bytes, `window` of them in flight. Their content is
+    /// unspecified.
     ///
     /// # Errors
-    /// The library's.
+    /// The errors of the library.
     pub fn cut(&mut self, size: usize, window: usize) -> Result<(), Failure> {
         let is_one = self.buffers == Buffers::Unchanged && self.purpose == Use::Send;
         let is_cold = self.buffers == Buffers::Cold;
@@ -107,7 +106,7 @@ impl<'runtime, R: Runtime> Pool<'runtime, R> {
         if is_cold {
             self.blocks = 1 << (self.least / block).checked_ilog2().unwrap_or(0);
         }
-        // A pool is made once for all sizes, since to touch it takes long.
+        // A cold pool is reused for all sizes, since touching its pages takes long.
         if !is_cold || self.bytes.len() < block * self.blocks {
             self.bytes = payload::zeroed(self.runtime, self.memory, 0)?;
             let len = if is_cold { self.least.max(block) } else { block };
@@ -117,21 +116,21 @@ impl<'runtime, R: Runtime> Pool<'runtime, R> {
         Ok(())
     }
 
-    /// Goes to the buffers of the next messages.
+    /// Moves to the buffers of the next messages.
     #[inline]
     pub fn advance(&mut self) {
-        // An odd step comes to every one of a power of two.
+        // An odd step visits every block, since their number is a power of two.
         self.block = (self.block + ((self.blocks * 5 / 8) | 1)) & (self.blocks - 1);
     }
 
-    /// The buffer that message `place` of those under way is sent from.
+    /// Returns the send buffer of message `place` in flight.
     #[inline]
     pub fn message(&self, place: usize) -> &[u8] {
         let start = (self.block * self.count + place % self.count) * self.stride;
         &self.bytes[start..][..self.size]
     }
 
-    /// All buffers of the messages under way.
+    /// Returns all buffers of the messages in flight.
     #[inline]
     pub fn places(&mut self) -> impl Iterator<Item = &mut [u8]> {
         let (size, block) = (self.size, self.stride * self.count);
@@ -139,13 +138,13 @@ impl<'runtime, R: Runtime> Pool<'runtime, R> {
         block.chunks_mut(self.stride).map(move |place| &mut place[..size])
     }
 
-    /// The buffer of the only message under way.
+    /// Returns the buffer of the only message in flight.
     #[inline]
     pub fn place(&mut self) -> &mut [u8] {
         &mut self.bytes[self.block * self.stride..][..self.size]
     }
 
-    /// Stores every word of the messages under way, if buffers are to be rewritten.
+    /// Stores every word of the messages in flight, if buffers are rewritten.
     #[inline]
     pub fn store(&mut self) {
         if self.buffers == Buffers::Rewritten {
@@ -155,7 +154,7 @@ impl<'runtime, R: Runtime> Pool<'runtime, R> {
         }
     }
 
-    /// Reads every word of the messages under way, if buffers are to be rewritten.
+    /// Reads every word of the messages in flight, if buffers are rewritten.
     #[inline]
     pub fn read(&mut self) {
         if self.buffers == Buffers::Rewritten {
@@ -164,7 +163,7 @@ impl<'runtime, R: Runtime> Pool<'runtime, R> {
     }
 }
 
-/// Stores every word of `buffer`; no word has the value of another turn.
+/// Stores every word of `buffer`, with values that differ from those of other turns.
 pub fn store(buffer: &mut [u8], turn: u64) {
     let mut value = turn << 32;
     let mut words = buffer.chunks_exact_mut(WORD);
@@ -173,13 +172,13 @@ pub fn store(buffer: &mut [u8], turn: u64) {
         word.copy_from_slice(&value.to_ne_bytes());
     }
     words.into_remainder().fill(turn as u8);
-    // Whoever looks at the buffer may see it now, so all of it has to be stored.
+    // `black_box` may read the buffer, so the compiler keeps every store.
     black_box(buffer);
 }
 
 /// Reads every word of `buffer`.
 pub fn read(buffer: &[u8]) {
-    // Nobody knows any more what the buffer holds, so all of it has to be read.
+    // `black_box` hides the content, so the compiler keeps every read.
     let words = black_box(buffer).chunks_exact(WORD);
     let rest = words.remainder().iter().map(|byte| u64::from(*byte));
     let word = |bytes: &[u8]| u64::from_ne_bytes(bytes.try_into().expect("a word has 8 bytes"));

@@ -1,4 +1,4 @@
-//! The programs. Each is collective: every rank of the job calls `run`, rank 0's figures count.
+//! The programs. Each is collective: every rank of the job calls `run`, and rank 0's figures count.
 
 pub mod bandwidth;
 pub mod collectives;

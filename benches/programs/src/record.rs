@@ -1,80 +1,81 @@
-//! What a worker answers: one record per line, in JSON, behind a mark, since launchers and libraries
-//! print lines of their own between them.
+//! The output of a worker: JSON records, one per line, each behind a mark, since launchers and
+//! libraries print lines in between.
 
 use serde::{Deserialize, Serialize};
 
 use crate::series::Series;
 
-/// What a line of a worker begins with.
+/// The mark at the start of a record's line.
 pub const MARK: &str = "@mpj-bench ";
 
-/// One line of a worker.
+/// One record of a worker.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Record {
-    /// The job runs; first of all.
+    /// The job runs. This is the first record.
     Library(Library),
-    /// The program has come to a point that is worth showing: what it measures now.
+    /// What the program measures now, as text for the user.
     Progress(String),
     /// Measured figures.
     Sample(Sample),
-    /// A point of this series, at this x, without figures: storing and reading the buffers alone took
-    /// about as long as all together, so that the difference says nothing.
+    /// A point, as series and x, without figures: storing and reading the buffers alone took about
+    /// as long as the whole measurement, so the difference is meaningless.
     Unclear(String, u64),
-    /// All is measured and every payload was right; last of all.
+    /// All is measured and every payload was right. This is the last record.
     Complete,
-    /// The program could not go on.
+    /// The program could not continue.
     Failed(String),
 }
 
-/// What a library says of itself.
+/// The facts that a library reports about itself.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Library {
     /// Its name and version.
     pub name: String,
-    /// How many ranks the job has.
+    /// The number of ranks of the job.
     pub ranks: usize,
-    /// Message sizes up to which (inclusive) messages travel in one way, and how longer ones do.
+    /// The largest message size (inclusive) of each protocol or algorithm, and what longer messages
+    /// use.
     pub thresholds: Vec<(usize, String)>,
-    /// What else a reader of figures should know, as pairs of name and value.
+    /// Other facts for readers of the figures, as pairs of name and value.
     pub facts: Vec<(String, String)>,
 }
 
 /// The figures of one launch for one point of a series.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Sample {
-    /// [`Series::id`].
+    /// The name of the series, [`Series::id`].
     pub series: String,
-    /// What the series is over: bytes, depth, order or ranks.
+    /// The point: bytes, depth, order or ranks.
     pub x: u64,
-    /// The raw figures in the unit of the series, in the order in which they were measured.
+    /// The raw figures in the unit of the series, in measurement order.
     pub values: Vec<f64>,
-    /// The raw cache-line time between ranks 0 and 1 just before and just after, in nanoseconds one
-    /// way, where ranks stay on processors of their own.
+    /// The raw cache-line times between ranks 0 and 1 just before and just after, in nanoseconds
+    /// one way; only if ranks are pinned.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub raw: Option<(f64, f64)>,
 }
 
 impl Sample {
-    /// Figures of `series` at `x`.
+    /// Creates a sample of `series` at `x`.
     pub fn new(series: &Series, x: usize, values: Vec<f64>) -> Self {
         Self { series: series.id.to_owned(), x: x as u64, values, raw: None }
     }
 }
 
 impl Record {
-    /// The line, without its end.
+    /// Formats the record as a line without its end.
     pub fn line(&self) -> String {
         let json = serde_json::to_string(self).expect("texts and numbers have a form in JSON");
         format!("{MARK}{json}")
     }
 
-    /// The record of a line, `None` for a line that is somebody else's.
+    /// Parses the record of a line; `None` for lines of other programs.
     ///
     /// # Errors
-    /// A marked line that is no record.
+    /// The line has the mark but no valid record.
     pub fn of_line(line: &str) -> Option<Result<Self, serde_json::Error>> {
-        // A launcher may have put a label before it.
+        // A launcher may prefix the line with a label.
         let (_, json) = line.split_once(MARK)?;
         Some(serde_json::from_str(json))
     }

@@ -1,40 +1,40 @@
-//! What the programs ask of a message-passing library: the few calls that every one has.
+//! The interface to message-passing libraries: the few calls that all of them have.
 
 use std::fmt;
 use std::ops::DerefMut;
 
-/// A library, seen from one rank of one job. Errors of the library are for the user's eyes alone, so
-/// they are texts.
+/// A library, seen from one rank of one job. Its errors are texts, since they are only shown to the
+/// user.
 pub trait Runtime {
-    /// Memory from [`Runtime::allocate`].
+    /// Memory returned by [`Runtime::allocate`].
     type Allocated<'runtime>: DerefMut<Target = [u8]>
     where
         Self: 'runtime;
 
-    /// The library and its version, as it calls itself: `Open MPI 4.1.4`.
+    /// Returns the library and its version, as it calls itself: `Open MPI 4.1.4`.
     fn library(&self) -> String;
 
-    /// Message sizes up to which (inclusive) messages travel in one way, and how longer ones do;
-    /// nothing where the library does not tell.
+    /// Returns the largest message size (inclusive) of each protocol or algorithm, and what longer
+    /// messages use; empty if the library does not report them.
     fn thresholds(&self) -> Vec<(usize, String)> {
         Vec::new()
     }
 
-    /// What else a reader of figures should know of the library.
+    /// Returns other facts about the library for readers of the figures.
     fn facts(&self) -> Vec<(String, String)> {
         Vec::new()
     }
 
-    /// This rank: `0..size`.
+    /// Returns this rank, in `0..size`.
     fn rank(&self) -> usize;
 
-    /// How many ranks the job has.
+    /// Returns the number of ranks of the job.
     fn size(&self) -> usize;
 
-    /// Memory for `len` bytes of messages, zeroed (MPI_Alloc_mem).
+    /// Allocates `len` zeroed bytes for messages (MPI_Alloc_mem).
     ///
     /// # Errors
-    /// The library's, as a text. So it is for all other calls.
+    /// The error of the library, as a text. The same holds for all other calls.
     fn allocate(&self, len: usize) -> Result<Self::Allocated<'_>, Failure>;
 
     /// Sends `data` (MPI_Send).
@@ -43,7 +43,7 @@ pub trait Runtime {
     /// As [`Runtime::allocate`].
     fn send(&self, data: &[u8], to: usize, tag: i32) -> Result<(), Failure>;
 
-    /// Receives into `buffer` (MPI_Recv, without a status: no program needs one).
+    /// Receives into `buffer` (MPI_Recv, without a status).
     ///
     /// # Errors
     /// As [`Runtime::allocate`].
@@ -60,20 +60,20 @@ pub trait Runtime {
         meanwhile: impl FnOnce() -> Result<R, Failure>,
     ) -> Result<R, Failure>;
 
-    /// Waits until every rank is here (MPI_Barrier).
+    /// Waits until all ranks have called it (MPI_Barrier).
     ///
     /// # Errors
     /// As [`Runtime::allocate`].
     fn barrier(&self) -> Result<(), Failure>;
 
-    /// Gives the bytes of `root` to every rank (MPI_Bcast).
+    /// Copies the bytes of `root` to every rank (MPI_Bcast).
     ///
     /// # Errors
     /// As [`Runtime::allocate`].
     fn broadcast(&self, buffer: &mut [u8], root: usize) -> Result<(), Failure>;
 
-    /// Puts the sums of the `values` of all ranks, element by element, into the `sums` of `root`, which matter there
-    /// alone and are as many (MPI_Reduce, MPI_SUM).
+    /// Sums the `values` of all ranks, element by element, into the `sums` of `root` (MPI_Reduce,
+    /// MPI_SUM). `sums` has as many elements as `values`, and is used on `root` only.
     ///
     /// # Errors
     /// As [`Runtime::allocate`].
@@ -85,75 +85,76 @@ pub trait Runtime {
     /// As [`Runtime::allocate`].
     fn allreduce(&self, values: &mut [f64]) -> Result<(), Failure>;
 
-    /// Brings the `data` of all ranks, which have the same length, to `root`, in the order of ranks. `into` matters
-    /// there alone, and has a block for each rank (MPI_Gather).
+    /// Collects the `data` of all ranks, which have the same length, on `root`, in rank order
+    /// (MPI_Gather). `into` has one block per rank, and is used on `root` only.
     ///
     /// # Errors
     /// As [`Runtime::allocate`].
     fn gather(&self, data: &[u8], into: &mut [u8], root: usize) -> Result<(), Failure>;
 
-    /// Brings to each rank its block of the `data` of `root`, which matters there alone (MPI_Scatter).
+    /// Distributes the blocks of `data` of `root`, one to each rank (MPI_Scatter). `data` is used
+    /// on `root` only.
     ///
     /// # Errors
     /// As [`Runtime::allocate`].
     fn scatter(&self, data: &[u8], into: &mut [u8], root: usize) -> Result<(), Failure>;
 
-    /// Brings the `data` of all ranks, which have the same length, to all, in the order of ranks. `into` has a block
-    /// for each rank (MPI_Allgather).
+    /// Collects the `data` of all ranks, which have the same length, on every rank, in rank order
+    /// (MPI_Allgather). `into` has one block per rank.
     ///
     /// # Errors
     /// As [`Runtime::allocate`].
     fn allgather(&self, data: &[u8], into: &mut [u8]) -> Result<(), Failure>;
 
-    /// Sends the block `j` of `data` to rank `j`, whose block goes to place `j` of `into`; both have
-    /// `size` blocks of the same length (MPI_Alltoall).
+    /// Sends block `j` of `data` to rank `j`, and receives rank `j`'s block into block `j` of
+    /// `into` (MPI_Alltoall). Both have `size` blocks of the same length.
     ///
     /// # Errors
     /// As [`Runtime::allocate`].
     fn alltoall(&self, data: &[u8], into: &mut [u8]) -> Result<(), Failure>;
 
-    /// Seconds since an arbitrary moment (MPI_Wtime).
+    /// Returns the seconds since an arbitrary moment (MPI_Wtime).
     fn wtime(&self) -> f64;
 }
 
-/// A non-blocking operation that is to be started.
+/// A non-blocking operation to start.
 #[derive(Debug)]
 pub enum Post<'buffer> {
     /// Sends `data`.
     Send {
-        /// What is sent.
+        /// The data to send.
         data: &'buffer [u8],
-        /// To this rank.
+        /// The destination rank.
         to: usize,
-        /// With this tag.
+        /// The tag of the message.
         tag: i32,
     },
     /// Receives into `buffer`.
     Receive {
-        /// Where to.
+        /// The buffer for the message.
         buffer: &'buffer mut [u8],
-        /// From whom.
+        /// The source of the message.
         from: Source,
-        /// With this tag.
+        /// The tag of the message.
         tag: i32,
     },
 }
 
-/// Whose messages a receive takes.
+/// The source of the messages that a receive accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Source {
-    /// Those of one rank.
+    /// One rank.
     Rank(usize),
-    /// Anybody's (MPI_ANY_SOURCE).
+    /// Any rank (MPI_ANY_SOURCE).
     Any,
 }
 
-/// Why a program could not go on: one line for the user.
+/// Why a program could not continue: one line for the user.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure(Box<str>);
 
 impl Failure {
-    /// A failure with this text.
+    /// Creates a failure with this text.
     #[cold]
     pub fn new(text: impl fmt::Display) -> Self {
         Self(text.to_string().into())

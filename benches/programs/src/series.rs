@@ -1,4 +1,4 @@
-//! Everything that is measured, by name: what it is, over what, in which unit.
+//! All measured quantities by name, with what they are measured over and their units.
 
 use std::fmt;
 
@@ -9,26 +9,26 @@ pub struct Series {
     pub id: &'static str,
     /// Its name for readers.
     pub title: &'static str,
-    /// What it is measured over.
+    /// The quantity it is measured over.
     pub x: X,
     /// Its unit.
     pub unit: Unit,
-    /// Which end is the good one.
+    /// Whether lower or higher figures are better.
     pub better: Better,
 }
 
-/// What a figure is measured over.
+/// The quantity that figures are measured over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum X {
     /// The length of a message in bytes.
     Bytes,
-    /// How many other messages or receives wait in the queue.
+    /// The number of other messages or receives in the queue.
     Depth,
     /// The order N of N x N matrices.
     Order,
     /// The number of ranks of the job.
     Ranks,
-    /// For how many microseconds a rank has been blocked.
+    /// The time that a rank has been blocked, in microseconds.
     Blocked,
 }
 
@@ -45,23 +45,23 @@ pub enum Unit {
     MillionPerSecond,
     /// 10^9 floating-point operations per second.
     Gflops,
-    /// Hundredths.
+    /// Percent.
     Percent,
-    /// So many times something that was measured beside it.
+    /// A multiple of another figure of the same launch.
     Times,
 }
 
-/// Which of two figures is the better one.
+/// Whether lower or higher figures are better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Better {
-    /// The lower.
+    /// Lower figures are better.
     Lower,
-    /// The higher.
+    /// Higher figures are better.
     Higher,
 }
 
 impl X {
-    /// The head of a column: `Size`.
+    /// Returns the head of a column: `Size`.
     pub fn head(self) -> &'static str {
         match self {
             Self::Bytes => "Size",
@@ -88,7 +88,8 @@ impl fmt::Display for Unit {
 }
 
 impl Unit {
-    /// Whether it says how much of something else: a ratio of two such figures says nothing.
+    /// Returns whether the unit relates to another figure: a ratio of two such figures is
+    /// meaningless.
     pub fn is_relative(self) -> bool {
         matches!(self, Self::Percent | Self::Times)
     }
@@ -98,12 +99,12 @@ const fn row(id: &'static str, title: &'static str, x: X, unit: Unit, better: Be
     Series { id, title, x, unit, better }
 }
 
-/// A time over sizes of messages.
+/// A time over message sizes.
 const fn time(id: &'static str, title: &'static str) -> Series {
     row(id, title, X::Bytes, Unit::Microseconds, Better::Lower)
 }
 
-/// A bandwidth over sizes of messages.
+/// A bandwidth over message sizes.
 const fn speed(id: &'static str, title: &'static str) -> Series {
     row(id, title, X::Bytes, Unit::MegabytesPerSecond, Better::Higher)
 }
@@ -113,7 +114,7 @@ const fn rate(id: &'static str, title: &'static str) -> Series {
     row(id, title, X::Bytes, Unit::MillionPerSecond, Better::Higher)
 }
 
-/// A total over sizes of messages by the larger of its two parts.
+/// A total over message sizes, divided by the larger of its two parts.
 const fn total(id: &'static str, title: &'static str) -> Series {
     row(id, title, X::Bytes, Unit::Times, Better::Lower)
 }
@@ -138,8 +139,7 @@ const fn share(id: &'static str, title: &'static str, x: X) -> Series {
     row(id, title, x, Unit::Percent, Better::Lower)
 }
 
-/// All series, in the order in which they are shown. Those of rewritten buffers, which claims rest on,
-/// come before those of others.
+/// All series in display order. Those of rewritten buffers, on which claims are based, come first.
 pub const SERIES: &[Series] = &[
     time("latency", "Latency, rewritten"),
     speed("bandwidth", "Bandwidth, rewritten"),
@@ -213,7 +213,7 @@ pub const SERIES: &[Series] = &[
 ];
 
 impl Series {
-    /// The series of this name.
+    /// Returns the series with this name.
     pub fn named(id: &str) -> Option<&'static Series> {
         SERIES.iter().find(|series| series.id == id)
     }

@@ -1,4 +1,4 @@
-//! One launch: stays on its processor, runs the programs one after the other, answers with records.
+//! Runs one launch: pins the rank to its processor, runs the programs in turn, and reports records.
 
 use rustix::thread::{CpuSet, sched_setaffinity};
 
@@ -9,15 +9,15 @@ use crate::record::{Library, Record, Sample};
 use crate::runtime::{Failure, Runtime};
 use crate::series::Series;
 
-/// Where a program puts its figures. Those of rank 0 count.
+/// Collects the figures of a program. Those of rank 0 count.
 pub struct Sink<'a> {
     emit: &'a mut dyn FnMut(&Record),
     rank: usize,
-    /// Where ranks 0 and 1 measure the raw cache line.
+    /// The lines through which ranks 0 and 1 measure the raw cache line.
     lines: Option<SharedLines>,
-    /// Waits until every rank is here.
+    /// Waits until all ranks have called it.
     barrier: &'a dyn Fn() -> Result<(), Failure>,
-    /// The last raw time.
+    /// The last raw cache-line time.
     raw: Option<f64>,
 }
 
@@ -27,8 +27,8 @@ impl Sink<'_> {
         self.sample_if_clear(id, x, Some(values));
     }
 
-    /// As [`Sink::sample`]; says so if there are none. Collective: other ranks than 0 may be of another
-    /// opinion.
+    /// Reports figures as [`Sink::sample`] does, or the lack of them. Collective: other ranks than
+    /// 0 may pass a different value.
     pub fn sample_if_clear(&mut self, id: &str, x: usize, values: Option<Vec<f64>>) {
         let series = Series::named(id).expect("programs name series of the table");
         let before = self.raw;
@@ -40,9 +40,9 @@ impl Sink<'_> {
         });
     }
 
-    /// Measures the raw cache line: after each figure, which is before the next one. No rank begins
-    /// while another may still be in a call: who waits for a cache line makes no progress, for which
-    /// that call might wait.
+    /// Measures the raw cache line after each figure, and so before the next one. All ranks first
+    /// leave their calls: a rank that waits for a cache line makes no progress, and a call might
+    /// wait for that.
     fn look(&mut self) {
         let all_here = (self.barrier)().is_ok();
         let lines = self.lines.as_mut().filter(|_| all_here);
@@ -59,7 +59,8 @@ impl Sink<'_> {
 /// Runs the programs of `orders` on this rank; `emit` gets the records of rank 0. Collective.
 ///
 /// # Errors
-/// The first failure, of the library, of a check, or since the job does not fit the program.
+/// The first failure: an error of the library, a failed check, or a job that does not suit the
+/// program.
 pub fn run<R: Runtime>(
     runtime: &R,
     orders: &[Order],
@@ -86,7 +87,7 @@ pub fn run<R: Runtime>(
     Ok(())
 }
 
-/// The programs of an order, each with it.
+/// Pairs each program of an order with the order.
 fn programs_of(order: &Order) -> impl Iterator<Item = (&Order, Program)> {
     order.programs.iter().map(move |program| (order, *program))
 }
@@ -117,7 +118,7 @@ fn run_one<R: Runtime>(
     }
 }
 
-/// Keeps this thread on one processor. Done by the program, after the library has started, so that
+/// Pins this thread to one processor. The program does this after the library has started, so that
 /// it is the same for every launcher.
 fn stay(processor: Option<usize>) -> Result<(), Failure> {
     let Some(processor) = processor else { return Ok(()) };
@@ -131,10 +132,10 @@ fn stay(processor: Option<usize>) -> Result<(), Failure> {
     })
 }
 
-/// Refuses a job of less than two ranks.
+/// Checks that the job has at least two ranks.
 ///
 /// # Errors
-/// If it is one.
+/// The job has one rank.
 pub fn needs_two(runtime: &impl Runtime, program: &str) -> Result<(), Failure> {
     if runtime.size() < 2 {
         return Err(Failure::new(format_args!("{program} needs 2 ranks, this job has 1")));

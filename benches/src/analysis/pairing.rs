@@ -1,18 +1,17 @@
-//! Which launches of two runtimes are compared with one another: neighbours in time. Pure; called by
-//! `analysis`.
+//! Pairs launches of two runtimes that are neighbours in time. Pure; called by `analysis`.
 //!
-//! A machine that drifts is the same to two launches only if they are close together. So pairs are made
-//! one-to-one, those of one round first, then the closest ones, none further apart than [`REACH`] rounds.
-//! No figure is looked at: if both runtimes are the same, either is the faster one of a pair equally
-//! often, which the tests simulate.
+//! The machine drifts, so only launches that are close together see the same conditions. Pairs are
+//! one-to-one: those of the same round first, then the closest ones, at most [`REACH`] rounds
+//! apart. Pairing ignores the figures, so two equal runtimes are each the faster one of a pair
+//! equally often; the tests simulate this.
 
 #[cfg(test)]
 mod tests;
 
-/// How many rounds apart the launches of a pair are at most.
+/// The largest distance of two paired launches, in rounds.
 pub const REACH: usize = 2;
 
-/// When a figure was taken.
+/// The time of a figure.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Moment {
     /// The round.
@@ -22,14 +21,15 @@ pub struct Moment {
 }
 
 impl Moment {
-    /// How far they are apart: in rounds, then in seconds. Rounds come first so that no chain of
-    /// neighbours of neighbours costs a pair.
+    /// The distance in rounds, then in seconds. Rounds come first so that chains of near neighbours
+    /// do not lose a pair.
     fn distance(&self, other: &Self) -> (usize, f64) {
         (self.round.abs_diff(other.round), (self.at - other.at).abs())
     }
 }
 
-/// Pairs of places in `ours` and in `peer`, ascending by the former. Every place is in one pair at most.
+/// Returns pairs of indices into `ours` and `peer`, ascending by the former. Each index occurs at
+/// most once.
 pub fn pairs(ours: &[Moment], peer: &[Moment]) -> Vec<(usize, usize)> {
     let mut candidates: Vec<((usize, f64), usize, usize)> = Vec::new();
     for (place, one) in ours.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Tests of the analysis, on runs that are made up so that the answer is plain.
+//! Tests of the analysis on made-up runs with a known answer.
 
 use mpj_bench_programs::Sample;
 
@@ -27,7 +27,7 @@ fn header(ids: &[&str]) -> Header {
     }
 }
 
-/// A launch of `benchmark` with one figure of the series of that name.
+/// A launch with one figure of `series`.
 fn launch(round: usize, runtime: &str, series: &str, x: u64, values: &[f64]) -> Launch {
     let sample = Sample { series: series.to_owned(), x, values: values.to_vec(), raw: None };
     Launch {
@@ -44,10 +44,10 @@ fn launch(round: usize, runtime: &str, series: &str, x: u64, values: &[f64]) -> 
     }
 }
 
-/// The time of a runtime in each round.
+/// The time of a runtime by round.
 type Times = fn(usize) -> f64;
 
-/// `rounds` rounds of latency at 8 bytes in which `auto` and `openmpi` take what the functions say.
+/// A run of latency at 8 bytes in which `auto` and `openmpi` take the given times.
 fn duel(rounds: usize, auto: Times, openmpi: Times) -> Run {
     let of_round = |round| {
         [("openmpi", openmpi(round)), ("auto", auto(round))]
@@ -122,7 +122,7 @@ fn one_launch_counts_once_at_a_point() {
 
 #[test]
 fn ratios_are_made_of_neighbours() {
-    // The machine slows down tenfold in each round; the ratio stays.
+    // The machine slows down tenfold each round; the ratio stays the same.
     let run =
         duel(4, |round| 10.0_f64.powi(round as i32), |round| 2.0 * 10.0_f64.powi(round as i32));
     let ratio = only_ratio(&run);
@@ -168,7 +168,7 @@ fn faces_have_tables_of_their_own() {
         tables(run).iter().map(of_table).collect::<Vec<_>>()
     };
     assert_eq!(shape(&run), [(Some(Face::Near), Some(3)), (Some(Face::Far), Some(3))]);
-    // What was seen once is not shown.
+    // A distance seen only once has no table.
     run.launches.iter_mut().for_each(|launch| launch.raw = FAR);
     run.launches[0].raw = NEAR;
     assert_eq!(shape(&run), [(Some(Face::Far), Some(7))]);
@@ -179,8 +179,8 @@ fn faces_have_tables_of_their_own() {
     assert_eq!(shape(&run), [(None, Some(8))], "series over ranks are not split");
 }
 
-/// The first round has no partner within reach. There `auto` is slow: with that launch its interval
-/// would reach that of the peer.
+/// The first round has no partner within reach. `auto` is slow there: including that launch would
+/// make its interval overlap the peer's.
 #[test]
 fn a_verdict_rests_on_the_paired_launches() {
     let mut run = duel(12, |round| if round < 6 { 9.0 } else { 1.0 }, |_| 2.0);

@@ -1,4 +1,4 @@
-//! The worker for mpj: one rank of a launch. Started by `mpj-bench` through `mpjrun`.
+//! The benchmark worker for mpj: one rank of a launch. `mpj-bench` starts it through `mpjrun`.
 
 #![allow(clippy::print_stdout, reason = "records go to standard output")]
 
@@ -18,7 +18,7 @@ fn main() -> ExitCode {
     match measured {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            // The others may wait for this rank, so it goes without them, which ends the job.
+            // Other ranks may wait for this one, so it exits without them, which ends the job.
             let code = failed(&format!("rank {}: {failure}", world.rank()));
             std::mem::forget(world);
             code

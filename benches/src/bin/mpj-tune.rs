@@ -23,7 +23,7 @@ use mpj_launcher::tuning_file;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use transport_lapi::config::{Tuning, user_tuning_file};
 
-/// Exit code when the user has stopped it: 128 + SIGINT.
+/// Exit code when the user stops the run: 128 + SIGINT.
 const INTERRUPTED: u8 = 130;
 
 /// Measures which values suit this machine, and writes the table that mpjrun reads
@@ -99,7 +99,7 @@ fn run(options: &Options, stop: &Arc<AtomicBool>) -> Result<(), String> {
     Ok(())
 }
 
-/// The programs that were built together with this one, and how they are launched.
+/// The programs built together with this one, and how to launch them.
 fn bench(options: &Options, stop: &Arc<AtomicBool>) -> Result<Bench, String> {
     let processors = machine::processors();
     if processors.len() < 2 {
@@ -117,7 +117,7 @@ fn bench(options: &Options, stop: &Arc<AtomicBool>) -> Result<Bench, String> {
     Ok(Bench { programs, conduct, rounds: options.rounds })
 }
 
-/// Pieces first, since eager messages travel in them when protocols are compared.
+/// Measures pieces first, since the comparison of protocols uses them for eager messages.
 fn measure(bench: &Bench, built_in: &Tuning) -> Result<Tuning, String> {
     let better = answered(bench, "pieces", &plan::pieces(built_in))?;
     let factors: Vec<f64> = better.chunks(2).map(|pair| choice::factor(pair[0], pair[1])).collect();
@@ -147,8 +147,8 @@ fn measure(bench: &Bench, built_in: &Tuning) -> Result<Tuning, String> {
     rebuilt(protocols, spin).map_err(|error| error.to_string())
 }
 
-/// Measures what a plan asks and prints what came of it. For each question, the mean of its alternative
-/// if that is better.
+/// Runs a plan and prints the results. Returns for each question the mean of its alternative, if
+/// that is better.
 fn answered(bench: &Bench, name: &str, plan: &Plan) -> Result<Vec<Option<f64>>, String> {
     let bar = progress(name, bench.launches(plan));
     let pairs = bench.answer(plan, || bar.inc(1));

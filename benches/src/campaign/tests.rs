@@ -1,9 +1,9 @@
-//! Tests of the order of launches, and of when rounds are added.
+//! Tests of the order of launches and of added rounds.
 
 use super::*;
 use crate::model::{FORMAT, RuntimeInfo};
 
-/// Launches of latency that saw the near face in so many rounds, then the far one.
+/// Launches of latency: `near` rounds with near processors, then `far` rounds with far ones.
 fn seen(header: &Header, near: usize, far: usize) -> Vec<Launch> {
     let rounds =
         (0..near + far).flat_map(|round| header.runtimes.iter().map(move |it| (round, it)));

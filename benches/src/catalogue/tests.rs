@@ -1,4 +1,4 @@
-//! Tests of what names mean: sizes, ranks, memory, buffers, and the command line of a worker.
+//! Tests of the catalogue: sizes, ranks, memory, buffers, and the command line of a worker.
 
 use clap::Parser;
 

@@ -1,4 +1,4 @@
-//! Builds the worker for a peer: the package `system-mpi`, which is no member of the workspace.
+//! Builds the worker for a peer: the package `system-mpi`, which is not a member of the workspace.
 
 use std::path::{self, Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -7,11 +7,11 @@ use serde_json::Value;
 
 use super::{Peer, PeerError};
 
-/// Where the package is.
+/// The folder of the package.
 const PACKAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/system-mpi");
 impl Peer {
-    /// Builds the worker in a folder below `target` that is this peer's alone, and returns its path.
-    /// Cargo says on standard error what it does.
+    /// Builds the worker in a folder below `target` for this peer only, and returns its path. Cargo
+    /// prints its messages on standard error.
     ///
     /// # Errors
     /// Cargo cannot be started, or fails.
@@ -29,21 +29,21 @@ impl Peer {
         cargo.current_dir(PACKAGE).stdin(Stdio::null());
         cargo.args(["build", "--release", "--message-format=json-render-diagnostics"]);
         cargo.arg("--target-dir").arg(target);
-        // With these, MPICC would not be asked.
+        // These variables would override MPICC.
         cargo.env_remove("MPI_PKG_CONFIG").env_remove("CRAY_MPICH_DIR");
         cargo.envs(self.settings()).env("MPICC", &self.mpicc);
         cargo
     }
 
-    /// A name of one folder for this MPI, of this version, at this place: what was built for another
-    /// one would not be built again.
+    /// A folder name unique to this MPI, version and path: in a shared folder, cargo would not
+    /// rebuild the worker for another MPI.
     pub(super) fn folder(&self) -> String {
         let place = self.mpicc.to_string_lossy().replace('/', "-");
         format!("{}-{}{place}", self.flavour.id(), self.version)
     }
 }
 
-/// The program that a line of cargo's names, if so.
+/// The path of the program named in a line of cargo's output, if any.
 pub(super) fn executable(line: &str) -> Option<PathBuf> {
     let message: Value = serde_json::from_str(line).ok()?;
     message["executable"].as_str().map(PathBuf::from)

@@ -1,4 +1,4 @@
-//! What can be tested without an MPI.
+//! Tests that need no MPI.
 
 use std::fs;
 use std::os::unix::fs::symlink;

@@ -1,11 +1,11 @@
-//! What a reader has to know of a run besides its figures.
+//! The facts about a run that readers need besides its figures.
 
 use std::collections::BTreeMap;
 
 use super::words;
 use crate::model::{Face, Header, NEAR_BELOW, Run, Sight};
 
-/// How figures are made, in paragraphs.
+/// The method of measurement, in paragraphs.
 pub const METHOD: &[&str] = &[
     "Every round starts each runtime once per configuration, in random order. A launch counts as one \
      value: the median of its batches, each about 1 ms of operations. A figure is the median of the \
@@ -23,7 +23,7 @@ pub const METHOD: &[&str] = &[
      whole processor: read the send to a blocked rank together with the processor time while blocked.",
 ];
 
-/// Machine, libraries and thresholds as pairs of name and value.
+/// Returns machine, libraries and thresholds as pairs of name and value.
 pub fn facts(header: &Header) -> Vec<(String, String)> {
     let mut facts = header.machine.clone();
     facts.push(("rounds".to_owned(), header.rounds.to_string()));
@@ -37,7 +37,7 @@ pub fn facts(header: &Header) -> Vec<(String, String)> {
     facts
 }
 
-/// How often each face of the machine was seen; `None` where no launch saw two processors.
+/// Returns how often each processor distance was seen; `None` if no launch saw two processors.
 pub fn faces(run: &Run) -> Option<String> {
     let count = |sight| run.launches.iter().filter(|it| Sight::of(it.raw) == sight).count();
     let sights = [Sight::One(Face::Near), Sight::One(Face::Far), Sight::Both];
@@ -51,7 +51,7 @@ pub fn faces(run: &Run) -> Option<String> {
     })
 }
 
-/// One line for each launch that did not come to its end, and one for each point without figures.
+/// Returns one line for each failed launch, and one for each point without figures.
 pub fn failures(run: &Run) -> Vec<String> {
     let mut unclear = BTreeMap::<_, usize>::new();
     let mut lines = Vec::new();

@@ -1,6 +1,6 @@
-//! A run beside an earlier one: point by point and runtime by runtime, what has become of a figure.
+//! Compares a run with an earlier one, point by point and runtime by runtime.
 //!
-//! Launches of two runs have no pairs, so it is medians that are compared; and something is said only if
+//! Launches of two runs cannot be paired, so medians are compared. A change is reported only if
 //! both have intervals that do not overlap. Near figures are compared with near ones, far with far.
 
 use super::table::{self, Cell, Grid, Line};
@@ -8,7 +8,8 @@ use super::{text, words};
 use crate::analysis::{self, Row, Table, Verdict};
 use crate::model::{Header, Run};
 
-/// What changed since `then`: facts that differ, then a table for each that both runs have.
+/// Returns the changes since `then`: facts that differ, then one table for each that both runs
+/// have.
 pub fn text(now: &Run, then: &Run) -> String {
     let (facts_now, facts_then) = (facts(&now.header), facts(&then.header));
     let mut head = vec![format!("Compared with the run of {}", then.header.started)];
@@ -44,7 +45,7 @@ fn facts(header: &Header) -> Vec<String> {
     machine.chain(runtimes).collect()
 }
 
-/// One line for each figure that both tables have.
+/// One line for each figure in both tables.
 fn lines(
     (now, header): (&Table, &Header),
     (then, then_header): (&Table, &Header),

@@ -1,4 +1,5 @@
-//! A run as Markdown: one table of all rows; or about ten rows with a picture, which fit one screen.
+//! Presents a run as Markdown: one table of all rows, or about ten rows with a picture that fit one
+//! screen.
 
 use mpj_bench_programs::X;
 
@@ -8,7 +9,7 @@ use super::words::{self, NOTHING};
 use crate::analysis::{self, Row, Table};
 use crate::model::{Face, Header, Run};
 
-/// What a summary shows, as far as it was measured: series and points.
+/// The series and points of a summary, where measured.
 const SUMMARY: &[(&str, &[u64])] = &[
     ("latency", &[8, 4 << 10, 64 << 10, 1 << 20]),
     ("bandwidth", &[8, 64 << 10, 1 << 20]),
@@ -20,10 +21,10 @@ const SUMMARY: &[(&str, &[u64])] = &[
     ("allreduce", &[8]),
 ];
 
-/// The series whose ratios are in the picture of a summary.
+/// The series whose ratios the picture of a summary shows.
 const PICTURE: &[&str] = &["latency", "bandwidth", "bibw"];
 
-/// Every row of every table in one table.
+/// Returns all rows of all tables as one table.
 pub fn all(run: &Run, tables: &[Table]) -> String {
     let header = &run.header;
     let grids: Vec<_> = tables.iter().map(|table| table::grid(table, header)).collect();
@@ -42,7 +43,7 @@ pub fn all(run: &Run, tables: &[Table]) -> String {
     out
 }
 
-/// About ten rows, and beside them the picture in the file called `picture`.
+/// Returns about ten rows, with a link to the picture in the file `picture`.
 pub fn summary(run: &Run, tables: &[Table], picture: &str) -> String {
     let header = &run.header;
     let mut out = about(header);
@@ -58,7 +59,7 @@ pub fn summary(run: &Run, tables: &[Table], picture: &str) -> String {
     out + &format!("\n![{}]({picture})\n", escaped(&table::ratio_caption(header)))
 }
 
-/// One row of a summary: ours, the best peer, and the ratio.
+/// One row of a summary: our figure, the best peer's, and the ratio.
 fn beside_best(table: &Table, of: &Row, header: &Header) -> String {
     let figure = |place: usize| text(&table::figure(of.cells[place].as_ref()));
     let ours = analysis::principal(header).map_or(NOTHING.to_owned(), figure);
@@ -73,7 +74,7 @@ fn beside_best(table: &Table, of: &Row, header: &Header) -> String {
     row([what(table, &table::point(table, of)), ours, best, ratio.trim_end().to_owned()])
 }
 
-/// The picture of a summary: our time by that of the best peer over the size of messages.
+/// Returns the picture of a summary: our time divided by the best peer's, over message sizes.
 pub fn picture(run: &Run, tables: &[Table]) -> String {
     let header = &run.header;
     let several = tables.iter().any(|it| it.face == Some(Face::Near))
@@ -88,7 +89,7 @@ pub fn picture(run: &Run, tables: &[Table]) -> String {
     plot.file(&table::ratio_caption(header))
 }
 
-/// Model, commit, date and command.
+/// Processor model, commit, date and command.
 fn about(header: &Header) -> String {
     let fact = |name: &str| {
         let fact = header.machine.iter().find(|fact| fact.0 == name);
@@ -130,7 +131,7 @@ fn row(texts: impl IntoIterator<Item = String>) -> String {
     format!("| {} |\n", texts.into_iter().collect::<Vec<_>>().join(" | "))
 }
 
-/// A text of the run that may stand anywhere in Markdown, also in a cell of a table.
+/// Escapes a text for any place in Markdown, including table cells.
 fn escaped(text: &str) -> String {
     let line = text.replace(['\n', '\r'], " ");
     line.replace('&', "&amp;").replace('<', "&lt;").replace('|', "\\|").replace('`', "'")

@@ -1,7 +1,7 @@
-//! The page of a run: one HTML file that needs nothing else. Texts of the run are escaped by maud.
+//! The page of a run: one self-contained HTML file. maud escapes all texts of the run.
 //!
-//! For each series two pictures, the figures of all runtimes and the ratio to the best peer, and below
-//! them the table. A runtime is switched off by its checkbox: the style sheet hides its lines.
+//! Each series has two pictures, the figures of all runtimes and the ratio to the best peer, and a
+//! table below them. The checkbox of a runtime hides its lines through the style sheet.
 
 use std::cmp::Ordering;
 
@@ -14,10 +14,10 @@ use super::{about, words};
 use crate::analysis::{self, Row, Table};
 use crate::model::{Header, Run};
 
-/// The looks of the page.
+/// The style sheet of the page.
 const STYLE: &str = include_str!("page.css");
 
-/// The page of `run`, of which `tables` are [`crate::analysis::tables`].
+/// Returns the page of `run`, where `tables` come from [`crate::analysis::tables`].
 pub fn html(run: &Run, tables: &[Table]) -> String {
     let header = &run.header;
     let title = table::compared(header);
@@ -56,7 +56,7 @@ pub fn html(run: &Run, tables: &[Table]) -> String {
     page.into_string() + "\n"
 }
 
-/// Hides the lines of a runtime whose checkbox is off.
+/// The style rules that hide the lines of unchecked runtimes.
 fn switches(header: &Header) -> PreEscaped<String> {
     let rule = |place| {
         format!("body:has(#show{place}:not(:checked)) .plot .s{place} {{ display: none; }}\n")
@@ -80,7 +80,7 @@ fn legend(header: &Header) -> Markup {
     }
 }
 
-/// The look of a runtime's lines: the first one is for the principal.
+/// The look of a runtime's lines; the principal has the first one.
 fn look(header: &Header, place: usize) -> usize {
     let principal = analysis::principal(header).unwrap_or(0);
     let order = match place.cmp(&principal) {
@@ -91,7 +91,7 @@ fn look(header: &Header, place: usize) -> usize {
     order % LOOKS
 }
 
-/// What was measured of one series.
+/// The section of one series.
 fn section(tables: &[Table], header: &Header) -> Markup {
     let series = tables[0].series;
     html! {

@@ -1,4 +1,4 @@
-//! Pictures with lines over points, both axes logarithmic, as SVG.
+//! Line plots with two logarithmic axes, as SVG.
 
 use std::collections::BTreeSet;
 
@@ -9,9 +9,9 @@ use super::words;
 use crate::analysis::{Row, Table};
 use crate::model::Header;
 
-/// Colours and strokes of lines and axes, for pages and for pictures that stand alone.
+/// The style of lines and axes, for pages and for stand-alone pictures.
 pub const STYLE: &str = include_str!("plot.css");
-/// As many lines look different.
+/// The number of distinct line styles.
 pub const LOOKS: usize = 8;
 
 const WIDTH: f64 = 440.0;
@@ -20,46 +20,46 @@ const LEFT: f64 = 70.0;
 const RIGHT: f64 = 428.0;
 const TOP: f64 = 14.0;
 const BOTTOM: f64 = 246.0;
-/// Room for one label along the bottom, and for one along the left.
+/// Room for one label along the horizontal axis, and for one along the vertical axis.
 const LABEL: [f64; 2] = [38.0, 22.0];
-/// Height of a line of names above a picture that stands alone.
+/// Height of a line of names above a stand-alone picture.
 const NAMES: f64 = 18.0;
 
-/// A picture.
+/// A plot.
 pub struct Plot {
-    /// What it is over.
+    /// The quantity on the horizontal axis.
     pub x: X,
-    /// What it shows; `None` for ratios.
+    /// The unit of the figures; `None` for ratios.
     pub unit: Option<Unit>,
-    /// One for each runtime.
+    /// The lines, one for each runtime.
     pub lines: Vec<Line>,
 }
 
 /// The figures of one runtime.
 pub struct Line {
-    /// Its colour and stroke, `0..LOOKS`.
+    /// Its colour and stroke, in `0..LOOKS`.
     pub look: usize,
-    /// The runtime whose checkbox hides it, by its place in the header.
+    /// The runtime whose checkbox hides it, by its index in the header.
     pub switch: Option<usize>,
     /// Its name.
     pub label: String,
-    /// Its points, ascending.
+    /// Its points, in ascending order.
     pub points: Vec<Point>,
 }
 
 /// One figure.
 pub struct Point {
-    /// Where along the bottom.
+    /// The position on the horizontal axis.
     pub x: u64,
-    /// The figure. One that is not above zero is left out.
+    /// The figure. Figures that are not above zero are left out.
     pub y: f64,
     /// Its interval.
     pub band: Option<(f64, f64)>,
-    /// What stands there when the pointer does.
+    /// The tooltip text.
     pub title: String,
 }
 
-/// A logarithmic scale from values to places.
+/// A logarithmic scale from values to coordinates.
 struct Scale {
     low: f64,
     high: f64,
@@ -70,13 +70,13 @@ struct Scale {
 impl Scale {
     fn place(&self, value: f64) -> f64 {
         let part = (value.clamp(self.low, self.high) / self.low).ln() / (self.high / self.low).ln();
-        // Tenths are fine enough, and short.
+        // One decimal is precise enough, and short.
         ((self.from + part * (self.to - self.from)) * 10.0).round() / 10.0
     }
 }
 
 impl Plot {
-    /// The picture for a page, which has [`STYLE`] and the names of the lines.
+    /// Returns the picture for a page, which provides [`STYLE`] and the names of the lines.
     pub fn svg(&self, title: &str) -> Markup {
         html! {
             svg class="plot" viewBox={ "0 0 " (WIDTH) " " (HEIGHT) } role="img" aria-label=(title) {
@@ -85,7 +85,7 @@ impl Plot {
         }
     }
 
-    /// The picture as a file of its own.
+    /// Returns the picture as a stand-alone file.
     pub fn file(&self, title: &str) -> String {
         let names = NAMES * (self.lines.len() + 1) as f64;
         let picture = html! {
@@ -146,7 +146,8 @@ impl Plot {
             [point.y, low, high]
         });
         let values: Vec<f64> = values.filter(|value| *value > 0.0).collect();
-        // Ratios are seen beside 1, and what differs by little looks so.
+        // The range of ratios includes 1 and has a minimum height, so that small differences look
+        // small.
         let mut low = values.iter().copied().fold(f64::INFINITY, f64::min);
         let mut high = values.iter().copied().fold(0.0, f64::max);
         if self.unit.is_none() {
@@ -157,7 +158,7 @@ impl Plot {
         Scale { low: low / 1.1, high: high * 1.1, from: BOTTOM, to: TOP }
     }
 
-    /// Where the points are; of sizes, 0 and powers of two at equal distances.
+    /// The ticks of the horizontal axis; for sizes, 0 and powers of two at equal distances.
     fn x_ticks(&self, scale: &Scale) -> Vec<f64> {
         let points = self.lines.iter().flat_map(|line| &line.points).map(|point| point.x);
         let points: BTreeSet<u64> = points.collect();
@@ -179,7 +180,7 @@ impl Plot {
     }
 }
 
-/// Zero has no place on a logarithmic axis; it stands half a step before 1.
+/// Maps zero, which has no place on a logarithmic axis, to half a step before 1.
 fn position(x: u64) -> f64 {
     if x == 0 { 0.5 } else { x as f64 }
 }
@@ -195,7 +196,7 @@ fn axis(x: X) -> &'static str {
 }
 
 impl Line {
-    /// The ratios of a table.
+    /// Creates the line of the ratios of a table.
     pub fn of_ratios(table: &Table, header: &Header, look: usize, label: String) -> Self {
         let point = |row: &Row| {
             let ratio = row.ratio.as_ref()?;

@@ -1,4 +1,4 @@
-//! A table of figures as texts: what the terminal, Markdown and the page show of it.
+//! Tables of figures as texts, for the terminal, Markdown and the page.
 
 use crate::analysis::{self, Estimate, Ratio, Row, Table, Verdict};
 use crate::model::{Header, SELF};
@@ -7,9 +7,9 @@ use crate::report::words::{self, NOTHING};
 /// A table of texts.
 #[derive(Debug)]
 pub struct Grid {
-    /// What it shows: `Latency, 2 ranks, far (us), 6 launches`.
+    /// Its title: `Latency, 2 ranks, far (us), 6 launches`.
     pub title: String,
-    /// Above the columns.
+    /// The column heads.
     pub heads: Vec<String>,
     /// The lines.
     pub lines: Vec<Line>,
@@ -20,18 +20,18 @@ pub struct Grid {
 pub struct Line {
     /// The point as a number.
     pub x: u64,
-    /// As [`point`].
+    /// The point as text, from [`point`].
     pub point: String,
-    /// One for each head but the first.
+    /// The cells, one for each head but the first.
     pub cells: Vec<Cell>,
 }
 
-/// One text of a table.
+/// One cell of a table.
 #[derive(Debug, Clone)]
 pub struct Cell {
     /// The figure.
     pub text: String,
-    /// Its interval; shown where there is room.
+    /// Its interval, shown where there is room.
     pub interval: String,
 }
 
@@ -41,7 +41,7 @@ impl From<&str> for Cell {
     }
 }
 
-/// What a table shows: `Latency, 2 ranks, far`.
+/// Returns the name of a table: `Latency, 2 ranks, far`.
 pub fn name(table: &Table) -> String {
     let ranks = table.ranks.map(|ranks| words::count(ranks, "rank", "ranks"));
     let face = table.face.map(|face| face.name().to_owned());
@@ -49,7 +49,7 @@ pub fn name(table: &Table) -> String {
     parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
-/// The texts of `table`.
+/// Returns the texts of `table`.
 pub fn grid(table: &Table, header: &Header) -> Grid {
     let cells = table.rows.iter().flat_map(|row| &row.cells).flatten();
     let most = cells.map(|cell| cell.launches).max().unwrap_or(0);
@@ -75,7 +75,7 @@ pub fn grid(table: &Table, header: &Header) -> Grid {
     Grid { title, heads, lines: lines.collect() }
 }
 
-/// What the ratio compares: `auto/best peer`.
+/// Returns the head of the ratio column: `auto/best peer`.
 pub fn ratio_head(header: &Header) -> String {
     let ours = analysis::principal(header).map_or("", |place| &header.runtimes[place].id);
     let others = analysis::others(header);
@@ -88,24 +88,24 @@ pub fn ratio_head(header: &Header) -> String {
     }
 }
 
-/// What a picture of the ratio shows.
+/// Returns the caption for a picture of the ratio.
 pub fn ratio_caption(header: &Header) -> String {
     format!("{}, ratio of times: below 1 is faster", ratio_head(header))
 }
 
-/// A point for readers, with a star where there were more ranks than processors.
+/// Formats a point for readers, with a star where there were more ranks than processors.
 pub fn point(table: &Table, row: &Row) -> String {
     let star = if row.oversubscribed { "*" } else { "" };
     words::point(table.series.x, row.x) + star
 }
 
-/// A figure and its interval.
+/// Formats a figure and its interval.
 pub fn figure(cell: Option<&Estimate>) -> Cell {
     let Some(of) = cell else { return NOTHING.into() };
     Cell { text: words::figure(of.median), interval: words::interval(of.interval, words::figure) }
 }
 
-/// Ratio, interval and what may be said.
+/// Formats ratio, interval and verdict.
 pub fn ratio(ratio: Option<&Ratio>) -> [Cell; 3] {
     let Some(ratio) = ratio else { return [NOTHING, "", ""].map(Cell::from) };
     let (median, interval) =
@@ -114,7 +114,7 @@ pub fn ratio(ratio: Option<&Ratio>) -> [Cell; 3] {
     [&*median, &*interval, said].map(Cell::from)
 }
 
-/// The word for a verdict.
+/// Returns the word for a verdict.
 pub fn verdict(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Faster => "faster",
@@ -123,7 +123,7 @@ pub fn verdict(verdict: Verdict) -> &'static str {
     }
 }
 
-/// What a run compares: `mpj auto beside Open MPI 5.0.11 and MPICH 5.0.2`.
+/// Returns the names of the compared runtimes: `mpj auto beside Open MPI 5.0.11 and MPICH 5.0.2`.
 pub fn compared(header: &Header) -> String {
     let labels = |ours: bool| {
         let chosen = header.runtimes.iter().filter(|it| (it.ours || it.id == SELF) == ours);

@@ -1,4 +1,4 @@
-//! Tests of what readers see, on runs that nobody measured.
+//! Tests of the reports, on made-up runs.
 
 use mpj_bench_programs::series::SERIES;
 use mpj_bench_programs::{Sample, Series, Unit, X};
@@ -49,8 +49,8 @@ fn sample(series: &str, x: u64, value: f64) -> Sample {
     Sample { series: series.to_owned(), x, values: vec![value], raw: None }
 }
 
-/// Six rounds of latency of 0 and 4096 bytes, in which every runtime takes its times, and each round a
-/// thousandth more than the one before.
+/// Six rounds of latency of 0 and 4096 bytes with the given times; each round takes a thousandth
+/// longer than the one before.
 fn latency(runtimes: &[(&str, &str)], times: &[[f64; 2]]) -> Run {
     let mut run = run_of(runtimes, 6);
     for round in 0..6 {
@@ -96,7 +96,7 @@ impl Run {
     }
 }
 
-/// The first thing that is wrong with the nesting of a page or a picture.
+/// The first nesting error of a page or picture.
 fn first_fault(text: &str) -> Option<String> {
     let mut open: Vec<&str> = Vec::new();
     for piece in text.split('<').skip(1) {

@@ -1,17 +1,17 @@
-//! A run for the terminal: columns that programs can read, and the facts around them as lines that
-//! begin with `# `.
+//! Presents a run on the terminal: machine-readable columns, and facts as lines that begin with `#
+//! `.
 
 use super::about;
 use super::table::{self, Grid};
 use crate::analysis::Table;
 use crate::model::Run;
 
-/// Least width of the first column.
+/// The least width of the first column.
 const FIRST: usize = 10;
-/// Blanks before each of the others.
+/// The blanks before each other column.
 const GAP: usize = 3;
 
-/// All that is said of a run, of which `tables` are [`crate::analysis::tables`].
+/// Returns the text of a run, where `tables` come from [`crate::analysis::tables`].
 pub fn all(run: &Run, tables: &[Table]) -> String {
     let header = &run.header;
     let mut head = vec![header.command.clone(), format!("started {}", header.started)];
@@ -30,13 +30,14 @@ pub fn all(run: &Run, tables: &[Table]) -> String {
     out + "\n" + &remarks(&foot)
 }
 
-/// Lines that parsers skip. Texts come from files and programs: what would break a line is a blank.
+/// Formats lines that parsers skip. Line breaks inside a text, which comes from files and programs,
+/// become blanks.
 pub(super) fn remarks(lines: &[String]) -> String {
     let line = |text: &String| text.split_whitespace().collect::<Vec<_>>().join(" ");
     lines.iter().map(|text| format!("# {}\n", line(text))).collect()
 }
 
-/// A table in columns that are as wide as their longest word needs.
+/// Formats a table in columns as wide as their longest word.
 pub(super) fn grid(grid: &Grid) -> String {
     let mut lines = vec![grid.heads.clone()];
     lines[0][0].insert_str(0, "# ");

@@ -1,11 +1,11 @@
-//! How sizes, figures and ratios are written, the same wherever they stand.
+//! Formats sizes, figures and ratios, the same way in every report.
 
 use mpj_bench_programs::{Unit, X};
 
-/// What stands where there is no figure.
+/// The text for a missing figure.
 pub const NOTHING: &str = "-";
 
-/// A point of a series: `64K` for bytes, `4 ms` for times, the number itself for all else.
+/// Formats a point of a series: `64K` for bytes, `4 ms` for times, otherwise the number itself.
 pub fn point(x: X, value: u64) -> String {
     match x {
         X::Bytes => size(value),
@@ -14,7 +14,7 @@ pub fn point(x: X, value: u64) -> String {
     }
 }
 
-/// A number of bytes: `1`, `64K`, `4M`; what is no multiple of 1024 stays as it is.
+/// Formats a number of bytes: `1`, `64K`, `4M`; numbers that are no multiple of 1024 in full.
 pub fn size(bytes: u64) -> String {
     let units = [(30, "G"), (20, "M"), (10, "K")];
     let whole = |&&(shift, _): &&(u32, _)| bytes > 0 && bytes % (1 << shift) == 0;
@@ -24,7 +24,7 @@ pub fn size(bytes: u64) -> String {
     }
 }
 
-/// A number with three significant digits, and all digits before the point.
+/// Formats a number with three significant digits, and all digits before the point.
 pub fn figure(value: f64) -> String {
     let size = value.abs();
     if size == 0.0 {
@@ -36,7 +36,7 @@ pub fn figure(value: f64) -> String {
     format!("{value:.decimals$}")
 }
 
-/// A round number at an axis with a unit that suits it: `500 ns`, `2 GB/s`.
+/// Formats a round number at an axis with a suitable unit: `500 ns`, `2 GB/s`.
 pub fn tick(value: f64, unit: Unit) -> String {
     let (value, unit) = match (unit, value) {
         (Unit::Milliseconds, _) => return tick(value * 1e3, Unit::Microseconds),
@@ -55,22 +55,22 @@ pub fn tick(value: f64, unit: Unit) -> String {
     format!("{text} {unit}").trim_end().to_owned()
 }
 
-/// A ratio: thousandths, so that one beside 1 is told from 1; three digits far from it.
+/// Formats a ratio: in thousandths near 1, with three digits far from it.
 pub fn ratio(value: f64) -> String {
     if (0.1..10.0).contains(&value) { format!("{value:.3}") } else { figure(value) }
 }
 
-/// An interval in brackets, or nothing.
+/// Formats an interval in brackets; empty without one.
 pub fn interval(interval: Option<(f64, f64)>, form: fn(f64) -> String) -> String {
     interval.map_or_else(String::new, |(low, high)| format!("[{}, {}]", form(low), form(high)))
 }
 
-/// A number of things in words.
+/// Formats a number of things: one form for 1, another for all other numbers.
 pub fn count(number: usize, one: &str, many: &str) -> String {
     format!("{number} {}", if number == 1 { one } else { many })
 }
 
-/// Several names in one text: `a, b and c`.
+/// Joins names: `a, b and c`.
 pub fn list(names: &[&str]) -> String {
     match names {
         [first @ .., last] if !first.is_empty() => format!("{} and {last}", first.join(", ")),

@@ -1,11 +1,11 @@
-//! Tests of the statistics: known values, sums made another way, and simulation.
+//! Tests of the statistics: known values, independent computation, and simulation.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
 
 use super::*;
 
-/// The probabilities that `n` fair coins show heads 0 to `n` times, by Pascal's triangle.
+/// The probabilities that `n` fair coins show 0 to `n` heads, by Pascal's triangle.
 fn coins(n: usize) -> Vec<f64> {
     let mut row = vec![1.0];
     for _ in 0..n {
@@ -16,7 +16,7 @@ fn coins(n: usize) -> Vec<f64> {
     row
 }
 
-/// The coverage of the interval that leaves `cut` values out at either end.
+/// The coverage of the interval that leaves out `cut` values at either end.
 fn coverage(coins: &[f64], cut: usize) -> f64 {
     coins[cut + 1..coins.len() - 1 - cut].iter().sum()
 }

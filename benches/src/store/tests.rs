@@ -1,4 +1,4 @@
-//! Tests of the file: there and back, each rule broken once, and damage of any kind.
+//! Tests of the file: round trips, each rule broken once, and arbitrary damage.
 
 use std::fs;
 
@@ -50,7 +50,7 @@ fn text() -> String {
     format!("{header}\n{}\n{}\n", line(&launch()), line(&failed))
 }
 
-/// The problem after `from` is replaced by `to`, and its line.
+/// Replaces `from` by `to`, and returns the line and the problem.
 fn broken(from: &str, to: &str) -> (usize, Problem) {
     let text = text();
     assert!(text.contains(from), "{from} is not in {text}");
@@ -101,7 +101,7 @@ fn every_rule() {
     assert_eq!(broken("300.5", "-1.0"), (2, raw));
     let seconds = Problem::Figure { what: "seconds".to_owned(), value: 1e19 };
     assert_eq!(broken("\"seconds\":1.5", "\"seconds\":1e19"), (2, seconds));
-    // The first `openmpi` is the header's; the launches then name one that is not there.
+    // This replaces the `openmpi` of the header; the launches then name a missing runtime.
     assert_eq!(broken("\"openmpi\"", "\"mpich\""), (2, unknown("openmpi")));
 }
 
@@ -164,7 +164,7 @@ fn what_the_system_refuses() {
 }
 
 proptest! {
-    /// Sixteenths have an exact form in both worlds.
+    /// Sixteenths are exact in binary and in decimal.
     #[test]
     fn figures_come_back(raw in vec(0..u32::MAX, 1..40), x in any::<u64>()) {
         let mut launch = launch();
@@ -192,7 +192,7 @@ proptest! {
         }
         bytes.truncate(if is_cut { end.index(bytes.len()) } else { bytes.len() });
         let parsed = parse(&String::from_utf8_lossy(&bytes));
-        // Whatever is accepted keeps the rules that the analysis relies on.
+        // The analysis relies on these rules for every accepted file.
         for launch in parsed.iter().flat_map(|run| &run.launches) {
             let sound = |value: &f64| value.is_finite() && *value >= 0.0;
             prop_assert!(launch.samples.iter().all(|it| it.values.iter().all(sound)));

@@ -1,4 +1,4 @@
-//! From verdicts to the table. Pure.
+//! Derives the table from the verdicts. Pure.
 
 use transport_lapi::config::{Pieces, Protocol, Ranges, Tuning};
 
@@ -7,23 +7,23 @@ use crate::stats;
 /// The smallest and the largest message at which protocols are compared, in bytes.
 pub const SIZES: (usize, usize) = (256, 64 << 20);
 
-/// Shortest spin that is chosen, in turns.
+/// The shortest spin to choose, in turns.
 const LEAST_SPIN: f64 = 125.0;
-/// Longest spin that is chosen, in turns.
+/// The longest spin to choose, in turns.
 const MOST_SPIN: f64 = 1e6;
-/// How many wake-ups a spin should last: a message that comes later than that is not worth it.
+/// The suitable length of a spin, in wake-ups: it is not worth waiting longer for a message.
 const WAKE_UPS: f64 = 2.0;
-/// By which factor a spin may be longer or shorter than it should before it is changed.
+/// A spin is changed only if it differs from the suitable one by more than this factor.
 const SLACK: f64 = 4.0;
 
-/// The powers of two at which protocols are compared.
+/// Returns the powers of two at which protocols are compared.
 pub fn sizes() -> Vec<usize> {
     std::iter::successors(Some(SIZES.0), |size| Some(size * 2))
         .take_while(|size| *size <= SIZES.1)
         .collect()
 }
 
-/// The other protocol.
+/// Returns the other protocol.
 pub fn other(protocol: Protocol) -> Protocol {
     match protocol {
         Protocol::Eager => Protocol::Rendezvous,
@@ -31,9 +31,9 @@ pub fn other(protocol: Protocol) -> Protocol {
     }
 }
 
-/// The protocol table: that of `tuning`, changed at those of `sizes` where the other protocol is
-/// `better`. A size that would differ from both its neighbours stays as it was: where protocols cross
-/// over, more than one size shows it.
+/// Returns the protocol table of `tuning`, changed at those `sizes` where the other protocol is
+/// `better`. A size that would differ from both its neighbours stays unchanged: a real crossover
+/// shows at more than one size.
 pub fn protocols(tuning: &Tuning, sizes: &[usize], better: &[bool]) -> Ranges<Protocol> {
     let before: Vec<Protocol> = sizes.iter().map(|&size| tuning.protocols().of(size)).collect();
     let changed = before.iter().zip(better);
@@ -56,8 +56,8 @@ pub fn protocols(tuning: &Tuning, sizes: &[usize], better: &[bool]) -> Ranges<Pr
     Ranges::new(bounds, values).unwrap_or_else(|_| tuning.protocols().clone())
 }
 
-/// Which factor suits a value that can be halved and doubled: the better mean of those that are better
-/// than the value itself, if any is.
+/// Returns the factor for a value that can be halved or doubled: the one with the better mean, or 1
+/// if neither is better than the value itself.
 pub fn factor(half: Option<f64>, double: Option<f64>) -> f64 {
     match (half, double) {
         (Some(half), Some(double)) if half <= double => 0.5,
@@ -67,8 +67,9 @@ pub fn factor(half: Option<f64>, double: Option<f64>) -> f64 {
     }
 }
 
-/// The pieces of `tuning` with every number multiplied: longest whole message, and piece of each range.
-/// What becomes no longer whole is cut into pieces as long as the longest whole message.
+/// Returns the pieces of `tuning` with every number multiplied: the longest whole message by
+/// `whole`, the piece of each range by its factor. Messages that stop being whole travel in
+/// pieces as long as the longest whole message.
 pub fn pieces(tuning: &Tuning, whole: f64, ranges: &[f64]) -> Pieces {
     let before = tuning.pieces();
     let (mut bounds, mut values) = (before.sizes().bounds().to_vec(), Vec::new());
@@ -85,12 +86,12 @@ pub fn pieces(tuning: &Tuning, whole: f64, ranges: &[f64]) -> Pieces {
     pieces.unwrap_or_else(|| before.clone())
 }
 
-/// How many turns a waiting rank spins: those of `tuning`, unless they last much longer or shorter than
-/// they should, whichever end of the interval is the right one. `rounds` says of each round how many
-/// microseconds a turn took, and a wake-up.
+/// Returns how many turns a waiting rank spins: those of `tuning`, unless they last much longer or
+/// shorter than suitable at both ends of the interval. Each of `rounds` holds the microseconds of a
+/// turn and of a wake-up.
 pub fn spin(tuning: &Tuning, rounds: &[(f64, f64)]) -> u32 {
     let now = f64::from(tuning.spin());
-    // A turn that took no time was not seen.
+    // A turn of no time is a failed measurement.
     let seen = rounds.iter().filter(|(turn, _)| *turn > 0.0);
     let suits: Vec<f64> = seen.map(|(turn, wake_up)| WAKE_UPS * wake_up / turn).collect();
     let (Some((least, most)), Some(suits)) = (stats::interval(&suits), stats::median(&suits))
@@ -110,7 +111,7 @@ mod tests {
 
     use super::*;
 
-    /// The table when the other protocol is better at these sizes.
+    /// The table if the other protocol is better at these sizes.
     fn at(better: &[usize]) -> Ranges<Protocol> {
         let sizes = sizes();
         let better: Vec<bool> = sizes.iter().map(|size| better.contains(size)).collect();
@@ -180,8 +181,8 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever the verdicts, the table is legal, and no range is narrower than two sizes, but where
-        /// the built-in table has one.
+        /// Every table is legal, and every range spans at least two sizes, except where the
+        /// built-in table has a narrower one.
         #[test]
         fn every_table_is_legal(better in prop::collection::vec(any::<bool>(), 19)) {
             let sizes = sizes();

@@ -1,5 +1,5 @@
-//! What is asked, and in which launches: a question is one alternative to one built-in value, an arm is
-//! a set of values that launches run with, and a group is what one launch measures.
+//! The questions and their launches: a question is one alternative to one built-in value, an arm is
+//! a set of values for launches, and a group is the sizes that one launch measures.
 
 use mpj::BackendChoice;
 use transport_lapi::config::{Keyword, Protocol, Tuning};
@@ -7,36 +7,36 @@ use transport_lapi::config::{Keyword, Protocol, Tuning};
 use super::choice;
 use super::verdict::{Aspect, Flow};
 
-/// Values to launch with.
+/// A set of values for launches.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Arm {
-    /// Which protocol carries the messages.
+    /// The protocol of the messages.
     pub backend: BackendChoice,
-    /// The values.
+    /// The tuned values.
     pub tuning: Tuning,
 }
 
-/// An alternative, and what it is judged by.
+/// An alternative, and the aspects to judge it by.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Question {
-    /// For readers.
+    /// Its name for readers.
     pub name: String,
-    /// The arm with the built-in value.
+    /// The index of the arm with the built-in value.
     pub built_in: usize,
-    /// The arm with the alternative.
+    /// The index of the arm with the alternative.
     pub alternative: usize,
-    /// What it is judged by.
+    /// The aspects to judge it by.
     pub aspects: Vec<Aspect>,
 }
 
 /// Questions that the same launches answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Plan {
-    /// What is launched in turn.
+    /// The arms, launched in turn.
     pub arms: Vec<Arm>,
-    /// Sizes that one launch measures; few, so that launches to compare are close together.
+    /// The sizes that one launch measures; few, so that compared launches are close together.
     pub groups: Vec<Vec<usize>>,
-    /// What the launches tell.
+    /// The questions that the launches answer.
     pub questions: Vec<Question>,
 }
 
@@ -45,10 +45,10 @@ const BUILT_IN: usize = 0;
 const HALVED: usize = 1;
 const DOUBLED: usize = 2;
 
-/// Questions about the pieces of eager messages: for the longest whole message, then for each range,
-/// half of it and twice as much.
+/// Plans the questions about the pieces of eager messages: half and twice the longest whole
+/// message, and half and twice the piece of each range.
 ///
-/// One arm halves all numbers and one doubles them, since no size depends on more than one of them.
+/// One arm halves all numbers and one doubles them, since no size depends on more than one number.
 pub fn pieces(tuning: &Tuning) -> Plan {
     let ranges = tuning.pieces().sizes().values().len();
     let arm = |whole, factor| {
@@ -69,7 +69,7 @@ pub fn pieces(tuning: &Tuning) -> Plan {
         question(format!("whole up to {}", whole * 2), DOUBLED, &[whole * 2]),
     ];
     let mut groups = vec![vec![whole, whole * 2]];
-    // In the arm that doubles, what was up to here is whole.
+    // In the doubling arm, messages up to this size are whole.
     let mut above = whole * 2;
     for (bound, size) in tuning.pieces().sizes().iter() {
         let last = bound.unwrap_or(above * 8);
@@ -83,8 +83,8 @@ pub fn pieces(tuning: &Tuning) -> Plan {
     Plan { arms: vec![arm(1.0, 1.0), arm(0.5, 0.5), arm(2.0, 2.0)], groups, questions }
 }
 
-/// Questions about the protocols: for each size, the one that the table does not have there. The eager
-/// ones run with the pieces of `tuning`.
+/// Plans the questions about protocols: for each size, the one that the table does not use. Eager
+/// messages use the pieces of `tuning`.
 pub fn protocols(tuning: &Tuning) -> Plan {
     let arm = |backend| Arm { backend, tuning: tuning.clone() };
     let sizes = choice::sizes();
@@ -110,7 +110,7 @@ fn aspects(sizes: &[usize]) -> Vec<Aspect> {
     sizes.iter().flat_map(|&size| [(Flow::Single, size), (Flow::Stream, size)]).collect()
 }
 
-/// Short messages many at a time, long ones in pairs.
+/// Groups sizes: the short ones together, long ones in pairs.
 fn by_cost(sizes: &[usize]) -> Vec<Vec<usize>> {
     let class =
         |size: &usize| (size >> 13).checked_ilog2().map_or(0, |log| 1 + log.saturating_sub(2) / 2);

@@ -1,6 +1,6 @@
-//! The launches: built-in values and alternatives in turn, and what two that follow each other have in
-//! common. Ratios are made of samples of one round that saw the same face of the machine, before and
-//! after, by the raw cache-line time that the ranks measure beside every figure.
+//! Launches built-in values and alternatives in turn, and pairs neighbouring launches. Ratios use
+//! samples of one round with the same processor distance before and after, by the raw cache-line
+//! times that the ranks measure beside every figure.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -27,31 +27,32 @@ use crate::stats;
 use crate::tune::plan::{Arm, Plan};
 use crate::tune::verdict::{Aspect, Flow, Pairs, sights};
 
-/// What is spent on one size in one launch; the best batch counts, which is one that nothing disturbed.
+/// The effort for one size in one launch. The best batch counts, as the least disturbed one.
 const EFFORT: Effort = Effort { batches: 5, budget: 2.0 };
 /// Wake-ups in one launch.
 const WAKE_UPS: Effort = Effort { batches: 10, budget: 0.0 };
-/// For how many microseconds a rank is blocked that is woken up.
+/// How long the rank is blocked before a wake-up, in microseconds.
 const BLOCKED: u64 = 4000;
-/// How many times the planned rounds there are at most, where the machine changes its face too often.
+/// The largest number of rounds, as a multiple of the planned ones, where the processor distance
+/// changes too often.
 const MOST_ROUNDS: usize = 3;
-/// Early memory that lets the longest messages that are compared go eagerly.
+/// Early memory that lets the longest compared messages travel eagerly.
 const EARLY_LIMIT: &str = "256M";
-/// The two spins whose difference tells how long a turn takes.
+/// Two spins; the difference of their times gives the time of a turn.
 const SPINS: [u32; 2] = [1_000, 16_000];
 
-/// The job of 2 ranks that is launched again and again.
+/// The job of 2 ranks that is launched repeatedly.
 #[derive(Debug)]
 pub struct Bench {
-    /// The built programs.
+    /// The programs of mpj.
     pub programs: Programs,
-    /// How launches are made.
+    /// The settings of all launches.
     pub conduct: Conduct,
-    /// Rounds that are planned.
+    /// The planned rounds.
     pub rounds: usize,
 }
 
-/// Values to launch with, in a file without a name.
+/// The values for a launch, in an unnamed file.
 struct Prepared {
     backend: BackendChoice,
     file: File,
@@ -64,17 +65,17 @@ impl Prepared {
         Ok(Self { backend: arm.backend, file })
     }
 
-    /// The path at which other processes of this user find the file.
+    /// The path by which other processes of this user open the file.
     fn path(&self) -> PathBuf {
         format!("/proc/{}/fd/{}", std::process::id(), self.file.as_raw_fd()).into()
     }
 }
 
 impl Bench {
-    /// Carries `plan` out; `watch` is told after every launch. Returns the pairs of each question.
+    /// Runs `plan`, calls `watch` after every launch, and returns the pairs of each question.
     ///
     /// # Errors
-    /// Why a launch failed: one line.
+    /// A one-line reason why a launch failed.
     pub fn answer(&self, plan: &Plan, mut watch: impl FnMut()) -> Result<Vec<Pairs>, String> {
         let arms = prepared(&plan.arms)?;
         let mut pairs = vec![Pairs::default(); plan.questions.len()];
@@ -84,7 +85,8 @@ impl Bench {
                     continue;
                 }
                 let mut measured = vec![BTreeMap::new(); arms.len()];
-                // Another one is the first each time: what comes first finds the machine otherwise.
+                // Rotates the arms, because the first launch of a round finds the machine in
+                // another state.
                 for place in 0..arms.len() {
                     let arm = (place + round) % arms.len();
                     measured[arm] = by_aspect(&self.launch(&arms[arm], sizes)?);
@@ -101,10 +103,10 @@ impl Bench {
         Ok(pairs)
     }
 
-    /// Microseconds that a turn of polling takes, and that a wake-up does, in each round.
+    /// Measures the microseconds of a turn of polling and of a wake-up, in each round.
     ///
     /// # Errors
-    /// Why a launch failed: one line.
+    /// A one-line reason why a launch failed.
     pub fn waiting(
         &self,
         tuning: &Tuning,
@@ -136,7 +138,7 @@ impl Bench {
         Ok(rounds)
     }
 
-    /// How many launches a plan takes if the machine keeps its face.
+    /// Returns the number of launches of a plan if the processor distance does not change.
     pub fn launches(&self, plan: &Plan) -> usize {
         self.rounds * plan.groups.len() * plan.arms.len()
     }
@@ -166,7 +168,7 @@ impl Bench {
     }
 }
 
-/// Values from `file`, and no others of the user.
+/// Makes `command` read its values from `file` only, without the user's settings.
 fn settle(command: &mut Command, file: &std::path::Path) {
     for setting in SETTINGS {
         command.env_remove(setting.name);
@@ -180,7 +182,7 @@ fn prepared(arms: &[Arm]) -> Result<Vec<Prepared>, String> {
     prepared.map_err(|error| format!("cannot make a file: {error}"))
 }
 
-/// Whether the questions about some of `sizes` have seen one face often enough.
+/// Whether the questions about `sizes` have enough pairs at one processor distance.
 fn is_settled(plan: &Plan, sizes: &[usize], pairs: &[Pairs]) -> bool {
     plan.questions.iter().zip(pairs).all(|(question, pairs)| {
         let concerns = question.aspects.iter().any(|aspect| sizes.contains(&aspect.1));
@@ -188,7 +190,8 @@ fn is_settled(plan: &Plan, sizes: &[usize], pairs: &[Pairs]) -> bool {
     })
 }
 
-/// What a launch measured: time per aspect, in any unit, and the face of the machine, if it was one.
+/// The result of a launch: per aspect the time, in any unit, and the processor distance, if
+/// constant.
 type Measured = BTreeMap<Aspect, (f64, Face)>;
 
 fn by_aspect(samples: &[Sample]) -> Measured {

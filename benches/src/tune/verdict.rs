@@ -1,25 +1,24 @@
-//! Whether an alternative is better than the built-in value. Pure.
+//! Decides whether an alternative is better than the built-in value. Pure.
 //!
-//! A message-passing program needs short times for single messages and for streams of them. So an
-//! alternative is judged by both at once, at every size that it concerns: by the geometric mean of
-//! the medians, each of them counting the same. It is taken if, on every face of the machine that was
-//! seen often enough,
+//! Programs need short times for single messages and for streams. So an alternative is judged by
+//! both at once, at every affected size: by the geometric mean of the medians, with equal weights.
+//! It is taken if, at every processor distance that was seen often enough,
 //!
 //! - VE1: the mean is better by the margin;
-//! - VE2: so are, in the mean, the unfavourable ends of the intervals, if only just;
-//! - VE3: no single one is worse than noise explains.
+//! - VE2: the mean of the unfavourable ends of the intervals is better too, by any amount;
+//! - VE3: no single median is worse than noise explains.
 
 use std::collections::BTreeMap;
 
 use crate::model::Face;
 use crate::stats;
 
-/// An alternative has to take at most this part of the time.
+/// The largest ratio of times at which an alternative is taken.
 pub const MARGIN: f64 = 0.92;
-/// A single median may be so much worse at most.
+/// The largest ratio of times for a single median.
 pub const TOLERANCE: f64 = 1.02;
 
-/// What is timed.
+/// The timed pattern of messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Flow {
     /// One message there and one back.
@@ -28,17 +27,17 @@ pub enum Flow {
     Stream,
 }
 
-/// One of the things that an alternative is judged by: messages of so many bytes, in this way.
+/// A pattern of messages and their size in bytes.
 pub type Aspect = (Flow, usize);
 
-/// Ratios of times, alternative by built-in, of launches that followed each other on one face.
+/// Ratios of times, alternative by built-in, of consecutive launches at one processor distance.
 #[derive(Debug, Clone, Default)]
 pub struct Pairs {
     ratios: BTreeMap<(Aspect, bool), Vec<f64>>,
 }
 
 impl Pairs {
-    /// One more pair.
+    /// Adds a pair.
     pub fn add(&mut self, aspect: Aspect, face: Face, ratio: f64) {
         self.ratios.entry((aspect, face == Face::Near)).or_default().push(ratio);
     }
@@ -48,12 +47,12 @@ impl Pairs {
     }
 }
 
-/// What the pairs of one face say.
+/// The summary of the pairs at one processor distance.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Sight {
-    /// The face.
+    /// The processor distance.
     pub face: Face,
-    /// The fewest pairs of an aspect.
+    /// The fewest pairs of any aspect.
     pub pairs: usize,
     /// Geometric mean of the medians: time of the alternative by time of the built-in value.
     pub mean: f64,
@@ -63,23 +62,23 @@ pub struct Sight {
     pub worst: f64,
 }
 
-/// What came of an alternative.
+/// The decision about an alternative.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
-    /// It is taken, if no other one suits better.
+    /// The alternative is taken, unless another one suits better.
     Better,
-    /// No face was seen often enough.
+    /// No processor distance was seen often enough.
     TooFew,
-    /// Against VE1.
+    /// VE1 does not hold.
     Margin,
-    /// Against VE2.
+    /// VE2 does not hold.
     Uncertain,
-    /// Against VE3.
+    /// VE3 does not hold.
     OneSided,
 }
 
 impl Verdict {
-    /// In words.
+    /// Returns the verdict as text.
     pub fn text(self) -> &'static str {
         match self {
             Self::Better => "better",
@@ -91,7 +90,7 @@ impl Verdict {
     }
 }
 
-/// The faces that were seen often enough for all `aspects`.
+/// Returns a summary for each processor distance with enough pairs of all `aspects`.
 pub fn sights(pairs: &Pairs, aspects: &[Aspect]) -> Vec<Sight> {
     [Face::Near, Face::Far].into_iter().filter_map(|face| sight(pairs, aspects, face)).collect()
 }
@@ -111,7 +110,7 @@ fn sight(pairs: &Pairs, aspects: &[Aspect], face: Face) -> Option<Sight> {
     })
 }
 
-/// The verdict on what all sights of an alternative say.
+/// Decides from all summaries of an alternative.
 pub fn judge(sights: &[Sight]) -> Verdict {
     let any = |fails: fn(&Sight) -> bool| sights.iter().any(fails);
     if sights.is_empty() {
@@ -135,7 +134,8 @@ mod tests {
 
     const BOTH: [Aspect; 2] = [(Flow::Single, 1024), (Flow::Stream, 1024)];
 
-    /// Pairs of both aspects: `single` and `stream` times what chance does.
+    /// Pairs of both aspects: the ratios `single` and `stream`, each multiplied by the values of
+    /// `chance`.
     fn pairs(face: Face, single: f64, stream: f64, chance: &[f64]) -> Pairs {
         let mut pairs = Pairs::default();
         for factor in chance {
@@ -173,14 +173,14 @@ mod tests {
         assert_eq!(verdict(&rare), Verdict::Better, "five pairs have no interval");
     }
 
-    /// A factor that chance puts on a ratio: mostly small, at times large.
+    /// A random factor on a ratio: mostly small, sometimes large.
     fn chance() -> impl Strategy<Value = f64> {
         prop_oneof![4 => 0.95..1.05, 1 => 0.5..2.0]
     }
 
     proptest! {
-        /// Noise around equality, outliers in both directions included, moves nothing, unless more than
-        /// half of the values lie far on one side.
+        /// Noise around equality, with outliers in both directions, changes nothing unless more
+        /// than half of the values lie far on one side.
         #[test]
         fn noise_moves_nothing(chance in prop::collection::vec(chance(), 10..30)) {
             let low = chance.iter().filter(|factor| **factor < 0.95).count();
@@ -188,7 +188,7 @@ mod tests {
             prop_assert_ne!(verdict(&pairs(Face::Near, 1.0, 1.0, &chance)), Verdict::Better);
         }
 
-        /// Half of the time is noticed in spite of the outliers.
+        /// An alternative that takes half the time is found despite the noise.
         #[test]
         fn a_large_gain_is_found(chance in prop::collection::vec(0.8..1.25, 10..30)) {
             prop_assert_eq!(verdict(&pairs(Face::Far, 0.5, 0.5, &chance)), Verdict::Better);

@@ -1,13 +1,13 @@
-//! Streams between ranks 0 and 1: windows of messages under way at once, one way or both ways.
+//! Streams between ranks 0 and 1: windows of messages in flight, one way or both ways.
 //!
-//! Every message of a window is received into a place of its own. So that the places of long
-//! messages do not ask for more memory than a machine has, the window shrinks above 1 MiB.
+//! Every message of a window has a receive buffer of its own. To limit the memory, the window
+//! shrinks for messages above 1 MiB.
 //!
-//! With rewritten buffers every message of a window is also sent from a place of its own. The sender
-//! stores all of them before it starts the first send, and the receiver reads all of them after the last
-//! has come, before it lets the sender go on: so storing, messages and reading follow one another, and
-//! nothing that is subtracted was hidden behind something else. Both ways, the two ranks store at the
-//! same time, and read at the same time.
+//! With rewritten buffers every message of a window also has a send buffer of its own. The sender
+//! stores all of them before the first send starts. The receiver reads all of them after the last
+//! message has arrived, before it lets the sender continue. So storing, messages and reading do not
+//! overlap, and the subtracted time is not hidden behind other work. In the two-way program both
+//! ranks store at the same time, and read at the same time.
 
 use crate::order::{Memory, Order};
 use crate::pace::{self, Turns};
@@ -16,28 +16,28 @@ use crate::pool::{Pool, Use};
 use crate::runtime::{Failure, Post, Runtime, Source};
 use crate::worker::{Sink, needs_two};
 
-/// Messages under way at once.
+/// Messages in flight.
 const WINDOW: usize = 64;
-/// Bytes under way at once, and a window of two messages at least.
+/// The most bytes in flight; a window has at least two messages all the same.
 const MOST_BYTES: usize = 64 << 20;
-/// Length of the messages whose rate is measured.
+/// The length of the messages of [`rate`].
 const RATE_BYTES: usize = 8;
 
 const DATA: i32 = 1;
 const ANSWER: i32 = 2;
 
-/// Bandwidth from rank 0 to rank 1.
+/// Measures the bandwidth from rank 0 to rank 1.
 ///
 /// # Errors
-/// A job of one rank, a wrong payload, the library's.
+/// A job of one rank, a wrong payload, or an error of the library.
 pub fn one_way<R: Runtime>(runtime: &R, order: &Order, sink: &mut Sink<'_>) -> Result<(), Failure> {
     bandwidth(runtime, order, sink, "bandwidth", Flow::OneWay)
 }
 
-/// Sum of the bandwidths from rank 0 to rank 1 and back, at the same time.
+/// Measures the sum of the simultaneous bandwidths from rank 0 to rank 1 and back.
 ///
 /// # Errors
-/// As [`one_way`].
+/// The errors of [`one_way`].
 pub fn both_ways<R: Runtime>(
     runtime: &R,
     order: &Order,
@@ -65,10 +65,10 @@ fn bandwidth<R: Runtime>(
     Ok(())
 }
 
-/// Messages of 8 bytes per second from rank 0 to rank 1.
+/// Measures messages of 8 bytes per second from rank 0 to rank 1.
 ///
 /// # Errors
-/// As [`one_way`].
+/// The errors of [`one_way`].
 pub fn rate<R: Runtime>(runtime: &R, order: &Order, sink: &mut Sink<'_>) -> Result<(), Failure> {
     needs_two(runtime, "rate")?;
     let mut stream = Stream::new(runtime, order, Memory::Ordinary, Flow::OneWay)?;
@@ -78,12 +78,12 @@ pub fn rate<R: Runtime>(runtime: &R, order: &Order, sink: &mut Sink<'_>) -> Resu
     Ok(())
 }
 
-/// So much per window, per second.
+/// Converts seconds per window into a rate, where a window counts `per_window`.
 fn rates(seconds: Option<Vec<f64>>, per_window: f64) -> Option<Vec<f64>> {
     seconds.map(|seconds| seconds.iter().map(|seconds| per_window / seconds).collect())
 }
 
-/// Who sends.
+/// The sending ranks.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Flow {
     /// Rank 0.
@@ -92,12 +92,12 @@ enum Flow {
     BothWays,
 }
 
-/// Windows of messages of one size after the other.
+/// Windows of messages, of one size at a time.
 struct Stream<'runtime, R: Runtime + 'runtime> {
     runtime: &'runtime R,
     order: &'runtime Order,
     flow: Flow,
-    /// Messages under way at once.
+    /// Messages in flight.
     window: usize,
     size: usize,
     out: Pool<'runtime, R>,
@@ -126,8 +126,8 @@ impl<'runtime, R: Runtime> Stream<'runtime, R> {
         }
     }
 
-    /// Seconds per window of messages of `size` bytes, batch by batch; `None` if they are
-    /// [unclear](pace::less). What has come at last is checked.
+    /// Returns seconds per window of messages of `size` bytes for each batch; `None` if they are
+    /// [unclear](pace::less). Checks a final window.
     fn measure(&mut self, size: usize) -> Result<Option<Vec<f64>>, Failure> {
         (self.window, self.size) = (WINDOW.min((MOST_BYTES / size).max(2)), size);
         let (sends, receives) = self.roles();
@@ -145,7 +145,7 @@ impl<'runtime, R: Runtime> Stream<'runtime, R> {
         Ok(pace::less(&seconds, alone))
     }
 
-    /// What is done to the buffers of a window, by itself.
+    /// Stores and reads the buffers of a window without sending.
     fn store_and_read(&mut self) {
         let (sends, receives) = self.roles();
         if sends {
@@ -156,7 +156,7 @@ impl<'runtime, R: Runtime> Stream<'runtime, R> {
         }
     }
 
-    /// A window of messages that are known.
+    /// Exchanges a window with known contents and checks it.
     fn check(&mut self) -> Result<(), Failure> {
         let (rank, (sends, receives)) = (self.runtime.rank(), self.roles());
         if sends {
@@ -173,8 +173,8 @@ impl<'runtime, R: Runtime> Stream<'runtime, R> {
         Ok(())
     }
 
-    /// A window. If it is `timed`, its buffers are the next ones, and the sender stores and the receiver
-    /// reads.
+    /// Exchanges a window. If `timed`, moves to the next buffers, stores before sending, and reads
+    /// after receiving.
     fn exchange(&mut self, timed: bool) -> Result<(), Failure> {
         if timed {
             self.out.advance();
@@ -188,7 +188,7 @@ impl<'runtime, R: Runtime> Stream<'runtime, R> {
         }
     }
 
-    /// A window to rank 1, and the answer that it has arrived.
+    /// Sends a window to rank 1, and waits for its acknowledgement.
     fn send(&mut self, timed: bool) -> Result<(), Failure> {
         if timed {
             self.out.store();
@@ -197,7 +197,7 @@ impl<'runtime, R: Runtime> Stream<'runtime, R> {
         self.runtime.recv(&mut [], Source::Rank(1), ANSWER)
     }
 
-    /// A window from rank 0, and the answer.
+    /// Receives a window from rank 0, and acknowledges it.
     fn receive(&mut self, timed: bool) -> Result<(), Failure> {
         self.runtime.start_all(receives(&mut self.places, 0), || Ok(()))?;
         if timed {
@@ -206,7 +206,8 @@ impl<'runtime, R: Runtime> Stream<'runtime, R> {
         self.runtime.send(&[], 0, ANSWER)
     }
 
-    /// A window each way. The next one starts when this rank has all of this one.
+    /// Exchanges a window each way. The next one starts when this rank has received all of this
+    /// one.
     fn both_ways(&mut self, other: usize, timed: bool) -> Result<(), Failure> {
         if timed {
             self.out.store();

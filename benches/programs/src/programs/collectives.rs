@@ -1,8 +1,8 @@
 //! Collective calls: microseconds per call on the slowest rank, calls following one another.
 //!
-//! Every rank stores every word of what it gives before each call, and reads every word of what it gets after
-//! it. What that takes alone on the rank that does most of it is subtracted: where others have less to do, they
-//! wait for that rank.
+//! Every rank stores every word of its input before each call, and reads every word of its output
+//! after it. The time of this alone on the rank with most of it is subtracted: ranks with less to
+//! do wait for that rank.
 
 use std::hint::black_box;
 
@@ -13,16 +13,16 @@ use crate::pool;
 use crate::runtime::{Failure, Runtime};
 use crate::worker::Sink;
 
-/// Bytes that a buffer with a block for each rank has at most: sizes with longer ones are left out of the calls
-/// that have such buffers.
+/// The most bytes of a buffer with one block per rank. Calls with such buffers skip sizes that
+/// would exceed it.
 pub const MOST_BLOCKS: usize = 16 << 20;
 const ROOT: usize = 0;
 
-/// Measures the barrier, then the other calls over the sizes of the order, which are bytes per rank; in
-/// alltoall per pair of ranks. Reductions are of sizes that `f64` divides.
+/// Measures the barrier, then the other calls over the sizes of the order, in bytes per rank, or
+/// per pair of ranks for alltoall. Reductions use only sizes that are multiples of an `f64`.
 ///
 /// # Errors
-/// A wrong result, the library's.
+/// A wrong result, or an error of the library.
 pub fn run<R: Runtime>(runtime: &R, order: &Order, sink: &mut Sink<'_>) -> Result<(), Failure> {
     let seconds = pace::measure_calls(runtime, &order.effort, || runtime.barrier())?;
     let slowest = pace::slowest(runtime, &seconds)?;
@@ -53,22 +53,23 @@ fn microseconds(seconds: &[f64]) -> Vec<f64> {
 /// The figures of a point; `None` if they are [unclear](pace::less).
 type Figures = Option<Vec<f64>>;
 
-/// The calls of one rank.
+/// The collective calls of one rank.
 struct Calls<'a, R> {
     runtime: &'a R,
     order: &'a Order,
 }
 
-/// How many blocks a rank has in a call.
+/// The number of blocks of a rank in a call.
 struct Blocks {
-    /// In the buffer that it gives.
+    /// Blocks of the input.
     given: usize,
-    /// In the buffer that it gets.
+    /// Blocks of the output.
     got: usize,
 }
 
 impl<R: Runtime> Calls<'_, R> {
-    /// Measures `call`, with `store` before it and `read` after it; the former is told which call it is.
+    /// Measures `call`, with `store` before it and `read` after it; `store` gets the number of the
+    /// call.
     fn measure<B>(
         &self,
         buffers: &mut B,
@@ -179,8 +180,8 @@ impl<R: Runtime> Calls<'_, R> {
         self.moved(size, &blocks, call, |to| (rank, to), |from| (from, rank))
     }
 
-    /// A call that moves blocks of `size` bytes. `given` and `got` tell of each block on this rank what it is:
-    /// from which rank to which one.
+    /// Measures a call that moves blocks of `size` bytes. `given` and `got` list the source and
+    /// destination rank of each block on this rank.
     fn moved(
         &self,
         size: usize,
@@ -210,7 +211,7 @@ impl<R: Runtime> Calls<'_, R> {
         Ok(figures)
     }
 
-    /// Checks the sums of what every rank stored by [`store_numbers`] with its rank.
+    /// Checks the sums of the numbers that every rank stored by [`store_numbers`] with its rank.
     fn check_sums(&self, sums: &[f64], call: &str) -> Result<(), Failure> {
         let ranks = self.runtime.size() as f64;
         let of_ranks = ranks * (ranks - 1.0) / 2.0;
@@ -222,9 +223,9 @@ impl<R: Runtime> Calls<'_, R> {
     }
 }
 
-/// Stores `first`, `first + 1` and so on: numbers whose sums are exact.
+/// Stores `first`, `first + 1` and so on: numbers with exact sums.
 fn store_numbers(values: &mut [f64], first: f64) {
     values.iter_mut().zip(0_i32..).for_each(|(value, place)| *value = first + f64::from(place));
-    // Whoever looks at the buffer may see it now, so all of it has to be stored.
+    // `black_box` may read the buffer, so the compiler keeps every store.
     black_box(values);
 }

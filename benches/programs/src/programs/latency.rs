@@ -1,8 +1,8 @@
-//! Half of the time of a round trip between ranks 0 and 1, over message sizes.
+//! Half the time of a round trip between ranks 0 and 1, over message sizes.
 //!
-//! With rewritten buffers each rank stores its message just before the send and reads it just after the
-//! receive. The ranks take turns, so a round trip takes the time of two messages, and that of two times
-//! storing and two times reading, one after the other: the latter is subtracted.
+//! With rewritten buffers each rank stores its message just before the send and reads it just after
+//! the receive. The ranks take turns, so a round trip consists of two messages, two times storing
+//! and two times reading, one after the other; the time of storing and reading is subtracted.
 
 use crate::order::{Memory, Order};
 use crate::pace::{self, Turns};
@@ -17,7 +17,7 @@ const PONG: i32 = 2;
 /// Measures every size of the order.
 ///
 /// # Errors
-/// A job of one rank, a wrong payload, the library's.
+/// A job of one rank, a wrong payload, or an error of the library.
 pub fn run<R: Runtime>(runtime: &R, order: &Order, sink: &mut Sink<'_>) -> Result<(), Failure> {
     needs_two(runtime, "latency")?;
     let mut pair = PingPong::new(runtime, order, order.memory)?;
@@ -34,7 +34,7 @@ pub fn run<R: Runtime>(runtime: &R, order: &Order, sink: &mut Sink<'_>) -> Resul
     Ok(())
 }
 
-/// Messages there and back.
+/// Round trips of messages between ranks 0 and 1.
 pub struct PingPong<'runtime, R: Runtime + 'runtime> {
     runtime: &'runtime R,
     order: &'runtime Order,
@@ -43,10 +43,10 @@ pub struct PingPong<'runtime, R: Runtime + 'runtime> {
 }
 
 impl<'runtime, R: Runtime> PingPong<'runtime, R> {
-    /// Nothing is sent yet.
+    /// Creates the buffers without sending.
     ///
     /// # Errors
-    /// The library's.
+    /// The errors of the library.
     pub fn new(
         runtime: &'runtime R,
         order: &'runtime Order,
@@ -57,12 +57,12 @@ impl<'runtime, R: Runtime> PingPong<'runtime, R> {
         Ok(Self { runtime, order, out, back })
     }
 
-    /// Microseconds one way of messages of `size` bytes, batch by batch; `None` if they are
-    /// [unclear](pace::less). Before and after, a message goes each way that `fill` has filled for its
-    /// sender, and `check` sees what has come of it.
+    /// Returns microseconds one way of messages of `size` bytes for each batch; `None` if they are
+    /// [unclear](pace::less). Before and after, a message that the sender filled by `fill` goes
+    /// each way, and `check` checks the received one.
     ///
     /// # Errors
-    /// That of `check`, the library's.
+    /// An error of `check` or of the library.
     pub fn measure(
         &mut self,
         size: usize,
@@ -83,7 +83,7 @@ impl<'runtime, R: Runtime> PingPong<'runtime, R> {
         Ok(left.map(|left| left.iter().map(|seconds| seconds * 1e6 / 2.0).collect()))
     }
 
-    /// A message from rank 0 to rank 1, and one back. Other ranks do nothing.
+    /// Sends a message from rank 0 to rank 1 and one back. Other ranks do nothing.
     #[inline]
     fn round_trip(&mut self) -> Result<(), Failure> {
         let Self { runtime, out, back, .. } = self;
@@ -107,7 +107,7 @@ impl<'runtime, R: Runtime> PingPong<'runtime, R> {
         Ok(())
     }
 
-    /// A round trip of messages that are known.
+    /// Makes a round trip with known contents and checks it.
     fn check(
         &mut self,
         fill: impl Fn(&mut [u8], usize),

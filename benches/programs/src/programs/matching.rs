@@ -1,9 +1,9 @@
-//! What one match costs behind long queues: half of a round trip of 8 bytes while other receives are
+//! The cost of a match behind long queues: half a round trip of 8 bytes while other receives are
 //! posted, or other messages have arrived early, at rank 1.
 //!
-//! * *posted*: `depth` receives with other tags were posted before the one that matches;
+//! * *posted*: `depth` receives with other tags were posted before the matching one;
 //! * *posted, any*: the same, all of them from any source;
-//! * *early*: `depth` messages with other tags have arrived before the one that matches;
+//! * *early*: `depth` messages with other tags have arrived before the matching one;
 //! * *early, any*: the same, received from any source.
 
 use crate::order::Order;
@@ -14,14 +14,14 @@ use crate::worker::{Sink, needs_two};
 const PING: i32 = 1;
 const PONG: i32 = 2;
 const READY: i32 = 3;
-/// The tags of the others begin here.
+/// The first tag of the other messages.
 const OTHERS: i32 = 16;
 const BYTES: usize = 8;
 
-/// Measures every depth of the order, all four ways.
+/// Measures every depth of the order, in all four cases.
 ///
 /// # Errors
-/// A job of one rank, the library's.
+/// A job of one rank, or an error of the library.
 pub fn run<R: Runtime>(runtime: &R, order: &Order, sink: &mut Sink<'_>) -> Result<(), Failure> {
     needs_two(runtime, "matching")?;
     for &depth in &order.depths {
@@ -60,7 +60,7 @@ fn behind_posted<R: Runtime>(
         let mut places = vec![[0; BYTES]; depth];
         let others = tags(depth).zip(&mut places);
         let posts = others.map(|(tag, buffer)| Post::Receive { buffer, from: source(any), tag });
-        // The others get their messages only when all is measured.
+        // The other receives get their messages after the measurement.
         let seconds = runtime.start_all(posts, || {
             runtime.send(&[], 0, READY)?;
             measure(runtime, order, source(any))
@@ -91,7 +91,7 @@ fn behind_early<R: Runtime>(
         let posts = others.map(|(tag, data)| Post::Send { data, to: 1, tag });
         return runtime.start_all(posts, || measure(runtime, order, Source::Rank(1)));
     }
-    // Messages do not overtake each other: when the first ping is there, all others are.
+    // Messages do not overtake each other: when the first ping has arrived, all others have.
     let seconds = measure(runtime, order, source(any))?;
     if runtime.rank() == 1 {
         for tag in tags(depth) {
@@ -103,7 +103,8 @@ fn behind_early<R: Runtime>(
     Ok(seconds)
 }
 
-/// Seconds of a message to rank 1 and one back, each received from `from`; the last one is checked.
+/// Returns seconds of a message to rank 1 and one back, each received from `from`. Checks the last
+/// one.
 fn measure<R: Runtime>(runtime: &R, order: &Order, from: Source) -> Result<Vec<f64>, Failure> {
     let mut place = [0; BYTES];
     let seconds = pace::measure(runtime, &order.effort, || round_trip(runtime, from, &mut place))?;
@@ -133,12 +134,12 @@ fn round_trip<R: Runtime>(
     }
 }
 
-/// What a message with this tag carries.
+/// The content of a message with this tag.
 fn message(tag: i32) -> [u8; BYTES] {
     i64::from(tag).to_ne_bytes()
 }
 
-/// Whether a receive with this tag has got its own message.
+/// Checks that a receive with this tag got its own message.
 fn check(tag: i32, place: &[u8; BYTES]) -> Result<(), Failure> {
     if *place == message(tag) {
         return Ok(());

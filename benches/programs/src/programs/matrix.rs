@@ -1,7 +1,7 @@
-//! Programs on matrices and grids: what message passing is used for.
+//! Programs on matrices and grids, as typical uses of message passing.
 //!
-//! Those that compute report two series: their speed, and the share of rank 0's time that was not
-//! spent on computing.
+//! Programs that compute report two series: their speed, and the share of rank 0's time that was
+//! not spent on computing.
 
 mod dense;
 mod grid;
@@ -18,7 +18,7 @@ pub mod transpose;
 use crate::pace::Timed;
 use crate::worker::Sink;
 
-/// Reports batches of rounds of `operations` floating-point operations, all ranks together.
+/// Reports batches of rounds, each of `operations` floating-point operations over all ranks.
 fn report(sink: &mut Sink<'_>, series: &str, x: usize, operations: f64, batches: &[Timed]) {
     let speed = |batch: &Timed| operations / batch.seconds / 1e9;
     sink.sample(series, x, batches.iter().map(speed).collect());

@@ -1,14 +1,15 @@
-//! Computation beside a message: rank 0 starts a send, computes for a fixed time, and waits; then the
-//! same with a receive.
+//! Computation beside a message: rank 0 starts a send, computes for a fixed time, and waits; then
+//! the same with a receive.
 //!
-//! The computation is one of the order, the same for every library, so that totals can be compared: a
-//! library that transfers slowly has more to hide. Beside the total stands what it is of the larger of
-//! computation and transfer alone, both measured in the same launch: 1 where the shorter one costs
-//! nothing.
+//! The order fixes the computation, the same for every library, so that totals are comparable: a
+//! library with slow transfers has more to hide. A second figure is the total divided by the larger
+//! of computation and transfer alone, both measured in the same launch: 1 means that the shorter
+//! one costs nothing.
 //!
 //! The sender stores every word of the message before each send, and the receiver reads every word
-//! after it; neither is timed. A send is timed until its receiver says that it has all of it. A receive
-//! is timed from its start, and the sender sends when the receiver says that it has started.
+//! after it; neither is timed. A send is timed until the receiver reports that it has the whole
+//! message. A receive is timed from its start; the sender sends when the receiver reports that it
+//! has started.
 
 use std::hint::black_box;
 
@@ -23,15 +24,15 @@ const DATA: i32 = 1;
 const ANSWER: i32 = 2;
 const READY: i32 = 3;
 
-/// Turns of the computation by which its speed is measured.
+/// Turns of the computation that measure its speed.
 const SAMPLE: u32 = 1 << 16;
-/// How often a time that should be undisturbed is measured.
+/// How often to repeat a measurement that should be undisturbed.
 const TRIES: usize = 9;
 
 /// Measures every size of the order.
 ///
 /// # Errors
-/// A job of one rank, a wrong payload, the library's.
+/// A job of one rank, a wrong payload, or an error of the library.
 pub fn run<R: Runtime>(runtime: &R, order: &Order, sink: &mut Sink<'_>) -> Result<(), Failure> {
     needs_two(runtime, "overlap")?;
     let per_turn = computation(SAMPLE) / f64::from(SAMPLE);
@@ -62,7 +63,7 @@ pub fn run<R: Runtime>(runtime: &R, order: &Order, sink: &mut Sink<'_>) -> Resul
     Ok(())
 }
 
-/// What rank 0 does.
+/// The operation of rank 0.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Side {
     Send,
@@ -77,7 +78,7 @@ struct Messages<'a, R> {
 }
 
 impl<R: Runtime> Messages<'_, R> {
-    /// Microseconds of one message beside so many turns of computation, batch by batch.
+    /// Returns microseconds of one message beside `turns` of computation, for each batch.
     fn measure(&mut self, order: &Order, turns: u32) -> Result<Vec<f64>, Failure> {
         let mut turn = 0;
         let sends = self.sends();
@@ -99,14 +100,14 @@ impl<R: Runtime> Messages<'_, R> {
         (self.side == Side::Send) == (self.runtime.rank() == 0)
     }
 
-    /// A message that is known.
+    /// Exchanges a message with known contents and checks it.
     fn check(&mut self) -> Result<(), Failure> {
         payload::fill(self.buffer, if self.sends() { 7 } else { 0 });
         self.exchange(0)?;
         if self.runtime.rank() < 2 { payload::check(self.buffer, 7) } else { Ok(()) }
     }
 
-    /// One message; seconds on rank 0.
+    /// Exchanges one message. Returns the seconds on rank 0.
     fn exchange(&mut self, turns: u32) -> Result<f64, Failure> {
         let Self { runtime, side, buffer } = self;
         let (mut start, source) = (0.0, Source::Rank(1 - runtime.rank().min(1)));
@@ -144,7 +145,7 @@ impl<R: Runtime> Messages<'_, R> {
     }
 }
 
-/// Microseconds of so many turns of [`compute`], at the best: what disturbs it is no computation.
+/// Returns the least microseconds of `turns` of [`compute`]; longer times are disturbed.
 fn computation(turns: u32) -> f64 {
     let once = |_| {
         let start = std::time::Instant::now();

@@ -1,9 +1,9 @@
-//! A message to a rank that has been blocked in its receive for a while: how long it takes from the
-//! call of send until the receive returns, and how much processor time the wait took.
+//! A message to a rank that has been blocked in its receive for a while: the time from the call of
+//! send until the receive returns, and the processor time of the wait.
 //!
-//! It is the figure that HPJava's authors gave for waiting and waking up a thread (57.49 us in Java,
-//! 10.68 us with POSIX threads on their machine), measured from process to process. Both ranks read
-//! the same clock of the host.
+//! HPJava's authors gave this figure for waiting and waking up a thread (57.49 us in Java, 10.68 us
+//! with POSIX threads on their machine); here it is measured between processes. Both ranks read the
+//! same clock of the host.
 
 use std::hint;
 use std::thread;
@@ -15,21 +15,22 @@ use crate::order::Order;
 use crate::runtime::{Failure, Runtime, Source};
 use crate::worker::{Sink, needs_two};
 
-/// Length of the message: the moment at which it was sent.
+/// The length of the message, which holds its send time.
 const BYTES: usize = 8;
-/// Pauses of all repetitions together take about this long for each batch that is asked for; there is
-/// one repetition at least.
+/// The approximate total pause of all repetitions per requested batch; there is at least one
+/// repetition.
 const PAUSES: Duration = Duration::from_millis(100);
-/// The sender computes at the end of its pause, so that its own processor is awake.
+/// How long the sender computes at the end of its pause, so that its own processor is awake.
 const AWAKE: Duration = Duration::from_millis(10);
 
 const GO: i32 = 1;
 const TIMES: i32 = 2;
 
-/// Measures every pause of the order, as often as it wants batches, long ones less often.
+/// Measures every pause of the order. The number of batches sets the repetitions; long pauses have
+/// fewer.
 ///
 /// # Errors
-/// A job of one rank, the library's.
+/// A job of one rank, or an error of the library.
 pub fn run<R: Runtime>(runtime: &R, order: &Order, sink: &mut Sink<'_>) -> Result<(), Failure> {
     needs_two(runtime, "wakeup")?;
     for &microseconds in &order.blocked {
@@ -61,7 +62,7 @@ fn repetitions(batches: usize, length: Duration) -> usize {
     ((all / length.as_secs_f64()) as usize).clamp(1, batches)
 }
 
-/// Sends one message after a pause; what rank 1 says of it.
+/// Sends one message after a pause. Returns what rank 1 measured.
 fn wake<R: Runtime>(runtime: &R, length: Duration) -> Result<(f64, f64), Failure> {
     pause(length);
     runtime.send(&seconds(ClockId::Monotonic).to_ne_bytes(), 1, GO)?;
@@ -71,7 +72,7 @@ fn wake<R: Runtime>(runtime: &R, length: Duration) -> Result<(f64, f64), Failure
     Ok((f64::from_ne_bytes(delay), f64::from_ne_bytes(share)))
 }
 
-/// Passes so much time, exactly: a sleep would end some 50 us late.
+/// Waits exactly this long: a sleep would end some 50 us late.
 fn pause(length: Duration) {
     let start = Instant::now();
     thread::sleep(length.saturating_sub(AWAKE));
@@ -80,7 +81,8 @@ fn pause(length: Duration) {
     }
 }
 
-/// Receives one message; its delay in seconds, and processor time by time of this rank meanwhile.
+/// Receives one message. Returns its delay in seconds, and this rank's processor time divided by
+/// the elapsed time.
 fn blocked<R: Runtime>(runtime: &R) -> Result<(f64, f64), Failure> {
     let mut sent = [0; BYTES];
     let (start, used) = (seconds(ClockId::Monotonic), seconds(ClockId::ProcessCPUTime));

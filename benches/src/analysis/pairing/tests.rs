@@ -1,5 +1,5 @@
-//! Tests of the pairs: small ones by hand, and campaigns on a machine that is made up, which drifts,
-//! changes its face, and disturbs launches, where a runtime is compared with itself.
+//! Tests of pairing: small cases by hand, and simulated campaigns that compare a runtime with
+//! itself on a machine that drifts, changes its processor distance, and disturbs launches.
 
 use mpj_bench_programs::Sample;
 
@@ -28,7 +28,7 @@ fn what_is_too_far_away_is_not_paired() {
     assert_eq!(pairs(&ours, &moments(&[(REACH + 1, 9.0)])), []);
 }
 
-/// Numbers that look random, the same in every run of the test.
+/// A deterministic pseudo-random generator.
 struct Noise(u64);
 
 impl Noise {
@@ -39,23 +39,23 @@ impl Noise {
         (self.0 >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    /// Around 0 with deviation 1; the sum of twelve parts is close to a normal distribution.
+    /// A value of mean 0 and deviation 1; the sum of twelve uniform values is close to normal.
     fn deviation(&mut self) -> f64 {
         (0..12).map(|_| self.part()).sum::<f64>() - 6.0
     }
 }
 
-/// A machine over time.
+/// A simulated machine.
 struct Machine {
     noise: Noise,
     face: Face,
-    /// The logarithm of how slow it is.
+    /// The logarithm of its slowdown.
     slowness: f64,
 }
 
 impl Machine {
-    /// Lets so many seconds pass. A face stays for 12 s in the mean, and the machine wanders by 3 %
-    /// in the root of a second, and gets slower by 1 % in 10 s.
+    /// Advances time. The processor distance lasts 12 s on average; the speed wanders by 3 % per
+    /// square root of a second and drops by 1 % in 10 s.
     fn pass(&mut self, seconds: f64) {
         if self.noise.part() < seconds / 12.0 {
             self.face = if self.face == Face::Near { Face::Far } else { Face::Near };
@@ -63,7 +63,7 @@ impl Machine {
         self.slowness += 0.03 * seconds.sqrt() * self.noise.deviation() + 0.001 * seconds;
     }
 
-    /// What a launch takes to measure something that takes `time` on the machine when it is near.
+    /// The figure that a launch measures for work that takes `time` when the processors are near.
     fn figure(&mut self, time: f64) -> f64 {
         let disturbed = if self.noise.part() < 0.1 { 1.5 } else { 1.0 };
         let way = if self.face == Face::Near { 1.0 } else { 4.0 };
@@ -95,8 +95,8 @@ impl Machine {
     }
 }
 
-/// A campaign of eight runtimes in random order, of which two are compared: `auto` and `self`, which
-/// takes as long by this factor.
+/// A campaign of eight runtimes in random order. `auto` and `self` are compared; `self` takes
+/// `factor` times as long.
 fn campaign(seed: u64, rounds: usize, factor: f64) -> Run {
     let info =
         |id: &str| RuntimeInfo { id: id.to_owned(), label: id.to_owned(), ours: id == "auto" };
@@ -123,8 +123,8 @@ fn campaign(seed: u64, rounds: usize, factor: f64) -> Run {
     Run { header, launches }
 }
 
-/// Of many campaigns in both faces: how many have an interval, how many of those hold `truth`, and how
-/// many say that the first one is faster.
+/// Over many campaigns at both distances: how many have an interval, how many of these hold
+/// `truth`, and how many conclude that the first runtime is faster.
 fn outcomes(factor: f64, truth: f64) -> [f64; 3] {
     let mut counts = [0.0; 3];
     for seed in 1..=600 {

@@ -1,4 +1,4 @@
-//! `mpj-bench`: measures, and shows what was measured. `cargo mpj bench` builds and starts it.
+//! `mpj-bench`: runs the benchmarks and shows the results. `cargo mpj bench` builds and starts it.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program talks to its user")]
 

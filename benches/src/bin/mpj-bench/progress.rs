@@ -1,4 +1,4 @@
-//! What the user sees while it is measured: a bar on a terminal, nothing elsewhere.
+//! Progress output during a run: a bar on a terminal, nothing elsewhere.
 
 use indicatif::{ProgressBar, ProgressStyle};
 use mpj_bench::bundle::Bundle;
@@ -8,17 +8,17 @@ use mpj_bench::model::Launch;
 use mpj_bench::store::{StoreError, Writer};
 use mpj_bench_programs::Record;
 
-/// Shows the progress, and writes every launch to the file as soon as it has ended.
+/// Shows the progress, and writes every finished launch to the file.
 pub struct Progress {
     bar: ProgressBar,
     now: String,
     writer: Option<Writer>,
-    /// Launches that failed, and what else went wrong, one line each.
+    /// Failed launches and other problems, one line each.
     pub complaints: Vec<String>,
 }
 
 impl Progress {
-    /// For so many launches.
+    /// Creates the progress bar for this many launches.
     pub fn new(launches: usize, writer: Option<Writer>) -> Self {
         let style = ProgressStyle::with_template("{bar:30} {pos}/{len} {msg} (about {eta} left)");
         let bar = ProgressBar::new(launches as u64);
@@ -42,7 +42,7 @@ impl Watcher for Progress {
         let name = bundle.name();
         self.now = format!("round {}: {name}, {}", round + 1, contender.info.label);
         self.bar.set_message(self.now.clone());
-        // More rounds than planned may be needed.
+        // A run may need more rounds than planned.
         if self.bar.length() == Some(self.bar.position()) {
             self.bar.inc_length(1);
         }
@@ -69,7 +69,7 @@ impl Watcher for Progress {
         }
         let written = self.writer.as_mut().map_or(Ok(()), |writer| writer.append(launch));
         if let Err(error) = written {
-            // Figures that were refused leave the file as it was.
+            // A refused launch leaves the file unchanged.
             if !matches!(error, StoreError::Refused { .. }) {
                 self.writer = None;
             }

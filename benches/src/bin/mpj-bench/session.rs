@@ -1,4 +1,4 @@
-//! One call of the program: prepares what takes part, measures it, shows and writes the figures.
+//! One run of the program: prepares the runtimes, measures them, shows and writes the figures.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -21,17 +21,18 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::progress::Progress;
 
-/// Exit code when something could not be measured, or written.
+/// Exit code when something could not be measured or written.
 const INCOMPLETE: u8 = 1;
-/// So many launches of each runtime, or less if less are asked for, fix how long overlap computes.
+/// The number of launches of each runtime, unless fewer are requested, that fix the computation of
+/// overlap.
 const COMPUTATIONS: usize = 3;
-/// Exit code when the user has stopped it: 128 + SIGINT.
+/// Exit code when the user stops the run: 128 + SIGINT.
 const INTERRUPTED: u8 = 130;
 
-/// Does what `options` ask for.
+/// Runs the program with `options`.
 ///
 /// # Errors
-/// What makes the whole call useless: one line.
+/// A one-line reason why the whole run is useless.
 pub fn run(options: &Options) -> Result<ExitCode, String> {
     let then = options.baseline.as_deref().map(store::read).transpose();
     let then = then.map_err(|error| error.to_string())?;
@@ -57,8 +58,8 @@ pub fn run(options: &Options) -> Result<ExitCode, String> {
     })
 }
 
-/// Signals end the measurement: the launch that runs is ended, and what was measured is shown. The
-/// program never goes before that, since it would leave the launch behind.
+/// Makes signals end the current launch; the figures so far are then shown. The program does not
+/// exit earlier, since that would leave the launch running.
 fn stop_on_signals(stop: &Arc<AtomicBool>) -> Result<(), String> {
     for signal in [SIGINT, SIGTERM, SIGHUP] {
         signal_hook::flag::register(signal, stop.clone())
@@ -67,7 +68,7 @@ fn stop_on_signals(stop: &Arc<AtomicBool>) -> Result<(), String> {
     Ok(())
 }
 
-/// Measures; also returns how many things went wrong, each of which has been told.
+/// Runs the benchmarks. Also returns the number of problems, all of which have been printed.
 fn measure(options: &Options, stop: &Arc<AtomicBool>) -> Result<(Run, usize), String> {
     let processors = machine::processors();
     let conduct = Conduct { processors, patience: options.patience, stop: stop.clone() };
@@ -97,7 +98,7 @@ fn measure(options: &Options, stop: &Arc<AtomicBool>) -> Result<(Run, usize), St
     Ok((Run { header, launches }, troubles + progress.complaints.len()))
 }
 
-/// Finds and starts everything that takes part once. What does not run is told, and left out.
+/// Finds every runtime and starts it once. Prints those that do not run, and leaves them out.
 fn introduce(
     options: &Options,
     conduct: &Conduct,
@@ -106,7 +107,7 @@ fn introduce(
     let ranks = options.np.iter().copied().max().unwrap_or(2).min(2);
     let (mut contenders, mut thresholds, mut facts) = (Vec::new(), Vec::new(), machine::facts());
     let candidates = candidates(options, &conduct.stop, tell)?;
-    // Only now: what cargo left running is not this program's.
+    // After the builds: processes that cargo leaves behind must not be adopted.
     launch::adopt_orphans().map_err(|error| error.to_string())?;
     for mut contender in candidates {
         let id = &contender.info.id;
@@ -143,7 +144,7 @@ fn introduce(
     Ok((contenders, header))
 }
 
-/// How it is measured, for the header.
+/// The measurement settings, for the header.
 fn method(options: &Options, contenders: &[Contender]) -> Vec<(String, String)> {
     let fact = |name: &str, value: &str| (name.to_owned(), value.to_owned());
     let mut facts = vec![
@@ -157,7 +158,7 @@ fn method(options: &Options, contenders: &[Contender]) -> Vec<(String, String)> 
     facts
 }
 
-/// The command line as the user gave it, folders left out.
+/// The command line without its folders.
 fn command_line() -> String {
     let mut words = vec!["cargo mpj bench".to_owned()];
     words.extend(std::env::args().skip(1).map(|word| {
@@ -168,7 +169,7 @@ fn command_line() -> String {
     words.join(" ")
 }
 
-/// What is asked for and can be built.
+/// The requested runtimes that can be built.
 fn candidates(
     options: &Options,
     stop: &AtomicBool,
@@ -181,7 +182,7 @@ fn candidates(
     }
     for name in &options.peer {
         if name == SELF {
-            // The one that tables compare with peers.
+            // Tables compare this backend with peers.
             let auto = options.backend.iter().find(|backend| **backend == Backend::Auto);
             let same = *auto.or(options.backend.first()).expect("clap has a default");
             candidates.push(Contender::mpj_again(&programs, same.into()));
@@ -206,7 +207,7 @@ fn built(name: &str, programs: &Programs) -> Result<(Peer, PathBuf), peers::Peer
     Ok((peer, worker))
 }
 
-/// The programs that were built together with this one.
+/// The programs built together with this one.
 fn programs() -> Result<Programs, String> {
     let this = std::env::current_exe().map_err(|error| error.to_string())?;
     let beside = |name: &str| {
@@ -245,7 +246,7 @@ fn show(options: &Options, run: &Run, then: Option<&Run>) -> Result<(), String> 
     let tables = analysis::tables(run);
     let compared = then.map(|then| baseline::text(run, then)).unwrap_or_default();
     let out = text::all(run, &tables) + &compared;
-    // A reader that goes early, as `head` does, has read enough.
+    // The reader may close the pipe early, as `head` does.
     let _ = io::stdout().write_all(out.as_bytes());
     let mut files = Vec::new();
     files.extend(options.html.as_ref().map(|path| (path.clone(), page::html(run, &tables))));
@@ -263,8 +264,7 @@ fn show(options: &Options, run: &Run, then: Option<&Run>) -> Result<(), String> 
     files.iter().map(write).fold(Ok(()), Result::and)
 }
 
-/// Refuses, before anything is measured for them, outputs that cannot be written, that are the same
-/// file, or that are an input.
+/// Checks before measuring that outputs are writable, distinct, and not inputs.
 fn check_outputs(options: &Options) -> Result<(), String> {
     let picture = options.summary.as_ref().map(|path| path.with_extension("svg"));
     let outputs = [&options.json, &options.html, &options.markdown, &options.summary, &picture];
@@ -281,13 +281,13 @@ fn check_outputs(options: &Options) -> Result<(), String> {
     Ok(())
 }
 
-/// Whether a file can be written. What it holds stays.
+/// Whether a file can be written. Its content is kept.
 fn writable(path: &Path) -> Result<(), String> {
     let is_new = !path.exists();
     let opened: Result<File, _> = OpenOptions::new().create(true).append(true).open(path);
     opened.map_err(|error| format!("cannot write {}: {error}", path.display()))?;
     if is_new && !path.is_symlink() {
-        // It is made again when there is something to write.
+        // It is created again when there is something to write.
         let _ = fs::remove_file(path);
     }
     Ok(())

@@ -1,8 +1,8 @@
-//! Cannon's algorithm: matrices in square blocks on a square grid of ranks. After a first skew every
-//! rank multiplies the blocks that it has, while the next ones come from its right and from below.
+//! Cannon's algorithm: matrices in square blocks on a square grid of ranks. After a first skew
+//! every rank multiplies its blocks while the next ones arrive from the right and from below.
 //!
-//! Speed counts the skew. What is not the local product is communication: the skew, and the part of
-//! the shifts that the products do not hide.
+//! The speed includes the skew. Everything except the local product is communication: the skew, and
+//! the part of the shifts that the products do not hide.
 
 use std::mem;
 
@@ -16,8 +16,8 @@ use crate::worker::Sink;
 /// Measures every order of `products`.
 ///
 /// # Errors
-/// A number of ranks that is no square, an order that its root does not divide, a wrong product,
-/// the library's.
+/// A number of ranks that is not a square, an order that its root does not divide, a wrong product,
+/// or an error of the library.
 pub fn run<R: Runtime>(runtime: &R, order: &Order, sink: &mut Sink<'_>) -> Result<(), Failure> {
     let ranks = runtime.size();
     let grid = Grid::square(runtime.rank(), ranks).ok_or_else(|| {
@@ -40,14 +40,14 @@ struct Cannon {
     /// The side of a block.
     side: usize,
     own: Factors,
-    /// The factors of this step.
+    /// The factors of the current step.
     here: Factors,
-    /// Those of the next one, on their way.
+    /// The factors of the next step, in transit.
     next: Factors,
     product: Vec<f64>,
 }
 
-/// Where a block goes, and where the one that takes its place comes from.
+/// The destination of a block, and the source of its replacement.
 struct Route {
     to: usize,
     from: usize,
@@ -60,7 +60,7 @@ impl Cannon {
         Self { grid, side: n / grid.rows, own, here, next, product }
     }
 
-    /// The routes of A to the left and of B upwards, so many places.
+    /// Returns the routes that shift A by `left` places to the left, and B by `up` places upwards.
     fn routes(&self, left: usize, up: usize) -> [Route; 2] {
         let (grid, ring) = (&self.grid, self.grid.rows);
         [
@@ -69,7 +69,7 @@ impl Cannon {
         ]
     }
 
-    /// One product. Returns the seconds that were spent on multiplying.
+    /// Computes one product. Returns the seconds of multiplication.
     fn multiply<R: Runtime>(&mut self, runtime: &R) -> Result<f64, Failure> {
         let skew = self.routes(self.grid.row, self.grid.column);
         exchange(runtime, &self.own, &mut self.here, &skew, || Ok(()))?;
@@ -90,7 +90,7 @@ impl Cannon {
     }
 }
 
-/// Sends `blocks` along their routes and gets others `into` their places, and `meanwhile` done.
+/// Sends `blocks` along their routes, receives others into `into`, and runs `meanwhile`.
 fn exchange<R: Runtime, T>(
     runtime: &R,
     blocks: &Factors,

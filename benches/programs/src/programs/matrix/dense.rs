@@ -1,7 +1,7 @@
-//! What Cannon and SUMMA have in common: the matrices, the product of local blocks, the check.
+//! Shared parts of Cannon and SUMMA: the matrices, the product of local blocks, the check.
 //!
-//! All elements of the factors are small odd whole numbers. So every sum is exact in `f64`, in
-//! whatever order it is made, and no element can be lost or change its sign unnoticed.
+//! All elements of the factors are small odd integers. So every sum is exact in `f64` in any order,
+//! and a lost element or a wrong sign always shows.
 
 use ndarray::linalg::general_mat_mul;
 use ndarray::{ArrayView2, ArrayViewMut2};
@@ -10,26 +10,26 @@ use super::grid::Grid;
 use crate::order::Effort;
 use crate::runtime::{Failure, Runtime};
 
-/// From this order on few repetitions are enough, and many would take long.
+/// From this order on only [`FEW`] repetitions are made, since many would take long.
 const LARGE: usize = 1024;
-/// So many.
+/// The number of repetitions for large orders.
 const FEW: usize = 3;
 
-/// Blocks of the two factors, each row by row.
+/// Blocks of the two factors, each in row-major order.
 pub type Factors = [Vec<f64>; 2];
 
-/// The part of `effort` that is spent on order `n`.
+/// Returns the part of `effort` for order `n`.
 pub fn effort(effort: &Effort, n: usize) -> Effort {
     let most = if n < LARGE { effort.batches } else { FEW };
     Effort { batches: effort.batches.min(most), ..*effort }
 }
 
-/// Floating-point operations of one product of N x N matrices.
+/// Returns the floating-point operations of one product of N x N matrices.
 pub fn operations(n: usize) -> f64 {
     2.0 * (n as f64).powi(3)
 }
 
-/// The blocks of the factors that belong to this rank.
+/// Returns this rank's blocks of the factors.
 pub fn factors(grid: &Grid, n: usize) -> Factors {
     [0, 1].map(|factor| {
         let row = |row| grid.block_columns(n).map(move |column| element(factor, row, column));
@@ -37,8 +37,8 @@ pub fn factors(grid: &Grid, n: usize) -> Factors {
     })
 }
 
-/// Adds the product of `factors`, whose inner side is `inner`, to `beta` times `product`. Returns
-/// how many seconds it took.
+/// Multiplies `product` by `beta` and adds the product of `factors`, whose inner side is `inner`.
+/// Returns the seconds taken.
 pub fn multiply<R: Runtime>(
     runtime: &R,
     product: &mut [f64],
@@ -56,11 +56,11 @@ pub fn multiply<R: Runtime>(
     runtime.wtime() - start
 }
 
-/// Checks this rank's block of the product. With a vector x, (A B) x = A (B x), and the right-hand
-/// side takes only N^2 operations; no element of x is 0, so one wrong element is always found.
+/// Checks this rank's block of the product. For a vector x, (A B) x = A (B x), and the right-hand
+/// side takes only N^2 operations; no element of x is 0, so a single wrong element is always found.
 ///
 /// # Errors
-/// Names a row that is wrong.
+/// A wrong row.
 pub fn check(program: &str, product: &[f64], grid: &Grid, n: usize) -> Result<(), Failure> {
     let (rows, columns) = (grid.block_rows(n), grid.block_columns(n));
     let x: Vec<_> = columns.clone().map(|column| element(2, 0, column)).collect();

@@ -1,6 +1,6 @@
-//! Explicit diffusion on 64 x 64 x 64 points, periodic in all directions and spread by planes: a point
-//! becomes a quarter of itself and an eighth of each of the six around it. That makes 8 operations
-//! per point: five sums, two products, and the sum of these.
+//! Explicit diffusion on 64 x 64 x 64 points, periodic in all directions and distributed by planes:
+//! a point becomes a quarter of itself plus an eighth of each of its six neighbours. That takes 8
+//! operations per point: five sums, two products, and the sum of these.
 
 use std::mem;
 use std::ops::Range;
@@ -11,22 +11,22 @@ use crate::runtime::{Failure, Runtime};
 use crate::worker::Sink;
 
 const SIDE: usize = 64;
-/// What is left of a point, and what each point gives to those around it: together all of it.
+/// The weight of the point itself; with the weights of the neighbours, the sum is 1.
 const STAYS: f64 = 0.25;
 const GIVES: f64 = 0.125;
 
 type Row = [f64; SIDE];
 type Plane = [Row; SIDE];
 
-/// Measures it.
+/// Runs the benchmark.
 ///
 /// # Errors
-/// More ranks than planes, a wrong result, the library's.
+/// More ranks than planes, a wrong result, or an error of the library.
 pub fn run<R: Runtime>(runtime: &R, order: &Order, sink: &mut Sink<'_>) -> Result<(), Failure> {
     slab::run::<Diffusion, R>(runtime, order, sink)
 }
 
-/// The planes of one rank, now and after the next step.
+/// The planes of one rank, before and after a step.
 struct Diffusion {
     now: Vec<Plane>,
     next: Vec<Plane>,
@@ -70,7 +70,7 @@ impl Stencil for Diffusion {
     }
 }
 
-/// One row of points, between the four rows around it.
+/// Updates one row of points from itself and the four rows around it.
 fn diffuse(row: &mut Row, here: &Row, [above, below, before, after]: [&Row; 4]) {
     slab::around(row, |left, place, right| {
         let across = (above[place] + below[place]) + (before[place] + after[place]);

@@ -1,9 +1,9 @@
-//! Flow of an inviscid gas on 256 x 256 cells, periodic in both directions: Euler's equations by the
-//! finite-volume method of Lax and Friedrichs, at a fixed time step. A line of cells has four
+//! Flow of an inviscid gas on 256 x 256 cells, periodic in both directions: Euler's equations by
+//! the finite-volume method of Lax and Friedrichs, at a fixed time step. A line of cells has four
 //! fields, which travel as one message.
 //!
-//! A cell makes 59 operations per step: 15 for its fluxes, and 11 for each field. The fluxes of the
-//! ghosts, which two ranks compute both, are not counted.
+//! A cell takes 59 operations per step: 15 for its fluxes, and 11 for each field. The fluxes of
+//! ghosts, which two ranks both compute, are not counted.
 
 use std::f64::consts::PI;
 use std::mem;
@@ -16,32 +16,32 @@ use crate::worker::Sink;
 
 const SIDE: usize = 256;
 const FIELDS: usize = 4;
-/// Ratio of specific heats, less one.
+/// Ratio of specific heats, minus one.
 const GAMMA_1: f64 = 0.4;
-/// Half of the time step by the width of a cell.
+/// Half of the time step, divided by the width of a cell.
 const HALF_STEP: f64 = 1.0 / 16.0;
-/// The same, times the fastest signal that the scheme allows for, which is 2.
+/// [`HALF_STEP`] times the fastest signal that the scheme allows, which is 2.
 const SPREAD: f64 = 2.0 * HALF_STEP;
 
 type Row = [f64; SIDE];
 /// Density, momentum along the line, momentum across it, energy.
 type Line = [Row; FIELDS];
-/// What flows along the line, and across it.
+/// The fluxes along the line, and across it.
 type Fluxes = [Line; 2];
 
-/// Measures it.
+/// Runs the benchmark.
 ///
 /// # Errors
-/// More ranks than lines, a wrong result, the library's.
+/// More ranks than lines, a wrong result, or an error of the library.
 pub fn run<R: Runtime>(runtime: &R, order: &Order, sink: &mut Sink<'_>) -> Result<(), Failure> {
     slab::run::<Flow, R>(runtime, order, sink)
 }
 
-/// The lines of one rank, now and after the next step.
+/// The lines of one rank, before and after a step.
 struct Flow {
     now: Vec<Line>,
     next: Vec<Line>,
-    /// Of the line that is computed and of those beside it, in turn.
+    /// The fluxes of the current line and of its neighbours, in rotation.
     fluxes: Vec<Fluxes>,
 }
 
@@ -92,7 +92,7 @@ impl Stencil for Flow {
     }
 }
 
-/// The beginning: a smooth bump of density that drifts.
+/// Sets the initial state: a smooth drifting bump of density.
 fn fill([density, along, across, energy]: &mut Line, number: usize) {
     let hump = |place: usize| (PI * place as f64 / SIDE as f64).sin().powi(2);
     let (speed_along, speed_across, pressure) = (0.5, 0.25, 1.0);
@@ -105,7 +105,7 @@ fn fill([density, along, across, energy]: &mut Line, number: usize) {
     }
 }
 
-/// The fluxes in a line of cells.
+/// Computes the fluxes in a line of cells.
 fn flow([density, along, across, energy]: &Line, [fluxes_along, fluxes_across]: &mut Fluxes) {
     for place in 0..SIDE {
         let inverse = 1.0 / density[place];
@@ -125,7 +125,7 @@ fn flow([density, along, across, energy]: &Line, [fluxes_along, fluxes_across]: 
     }
 }
 
-/// One field of a line after a step, from the cells of three lines and the fluxes across, along and
+/// Updates one field of a line from the cells of three lines and the fluxes across, along and
 /// across them.
 fn advance(row: &mut Row, [above, here, below]: [&Row; 3], fluxes: [&Row; 3]) {
     let [across_above, along, across_below] = fluxes;

@@ -1,4 +1,4 @@
-//! Ranks as a grid of rows and columns, row by row, and the blocks of a matrix on them.
+//! Ranks as a row-major grid, and the blocks of a matrix on it.
 
 use std::ops::Range;
 
@@ -7,9 +7,9 @@ use crate::runtime::Failure;
 /// A grid, seen from one rank.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Grid {
-    /// How many rows.
+    /// The number of rows.
     pub rows: usize,
-    /// How many columns.
+    /// The number of columns.
     pub columns: usize,
     /// The row of this rank.
     pub row: usize,
@@ -18,13 +18,13 @@ pub struct Grid {
 }
 
 impl Grid {
-    /// As many rows as columns; `None` if there is no such grid of so many ranks.
+    /// Returns the grid with as many rows as columns; `None` if `ranks` is not a square.
     pub fn square(rank: usize, ranks: usize) -> Option<Self> {
         let side = ranks.isqrt();
         (side * side == ranks).then(|| Self::with_rows(side, rank, ranks))
     }
 
-    /// As square as can be, and rather wide than high.
+    /// Returns the grid closest to a square, with at least as many columns as rows.
     pub fn most_square(rank: usize, ranks: usize) -> Self {
         let rows = (1..=ranks.isqrt()).rev().find(|rows| ranks % rows == 0);
         Self::with_rows(rows.expect("1 divides every number"), rank, ranks)
@@ -35,33 +35,33 @@ impl Grid {
         Self { rows, columns, row: rank / columns, column: rank % columns }
     }
 
-    /// The rank at a place.
+    /// Returns the rank at a place.
     pub fn rank(&self, row: usize, column: usize) -> usize {
         row * self.columns + column
     }
 
-    /// The rank that is so many places further down and to the right, where each row and column is
-    /// a ring.
+    /// Returns the rank `down` rows below and `right` columns to the right, where rows and columns
+    /// wrap around.
     pub fn further(&self, down: usize, right: usize) -> usize {
         self.rank((self.row + down) % self.rows, (self.column + right) % self.columns)
     }
 
-    /// The rows of this rank's block of an N x N matrix.
+    /// Returns the rows of this rank's block of an N x N matrix.
     pub fn block_rows(&self, n: usize) -> Range<usize> {
         let height = n / self.rows;
         self.row * height..(self.row + 1) * height
     }
 
-    /// The columns of this rank's block of an N x N matrix.
+    /// Returns the columns of this rank's block of an N x N matrix.
     pub fn block_columns(&self, n: usize) -> Range<usize> {
         let width = n / self.columns;
         self.column * width..(self.column + 1) * width
     }
 
-    /// Refuses matrices that cannot be cut into equal blocks.
+    /// Checks that an N x N matrix can be cut into equal blocks.
     ///
     /// # Errors
-    /// If `n` is one of them.
+    /// It cannot.
     pub fn check_order(&self, program: &str, n: usize) -> Result<(), Failure> {
         let Self { rows, columns, .. } = self;
         if n % rows == 0 && n % columns == 0 {

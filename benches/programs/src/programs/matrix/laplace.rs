@@ -1,8 +1,8 @@
 //! Red-black relaxation of Laplace's equation on 512 x 512 points inside a fixed border.
 //!
 //! The red points are updated first, from black ones only, then the black ones from the red: the
-//! order within a colour does not matter. Each colour is stored for itself, so that its updates are
-//! over neighbouring numbers and half a line suffices as a ghost. Every update makes 4 operations.
+//! order within a colour does not matter. Each colour is stored separately, so that updates run
+//! over adjacent numbers and a ghost is half a line. Every update takes 4 operations.
 
 use std::array;
 use std::ops::Range;
@@ -15,16 +15,16 @@ use crate::worker::Sink;
 const SIDE: usize = 512;
 /// Points of one colour in a line.
 const POINTS: usize = SIDE / 2;
-/// The number on the border above; it is 0 on the other sides.
+/// The value on the upper border; it is 0 on the other sides.
 const HOT: f64 = 1.0;
 
-/// The points of one colour in a line, between the borders on the left and on the right.
+/// The points of one colour in a line, including the left and right borders.
 type Half = [f64; POINTS + 2];
 
-/// Measures it.
+/// Runs the benchmark.
 ///
 /// # Errors
-/// More ranks than lines, a wrong result, the library's.
+/// More ranks than lines, a wrong result, or an error of the library.
 pub fn run<R: Runtime>(runtime: &R, order: &Order, sink: &mut Sink<'_>) -> Result<(), Failure> {
     slab::run::<Laplace, R>(runtime, order, sink)
 }
@@ -80,14 +80,14 @@ impl Stencil for Laplace {
 }
 
 impl Laplace {
-    /// Makes every point of a colour the mean of those around it.
+    /// Replaces every point of a colour by the mean of its neighbours.
     fn relax(&mut self, colour: usize) {
         let [red, black] = &mut self.colours;
         let (updated, others) = if colour == 0 { (red, &*black) } else { (black, &*red) };
         let lines = updated[1..].iter_mut().zip(others.windows(3));
         for (line, (row, around)) in (self.first..).zip(lines) {
             let [above, here, below] = around else { continue };
-            // A colour begins with the first point of a line, or with the second.
+            // Lines of a colour begin alternately with the first and the second point.
             if (line + colour) % 2 == 0 {
                 means(row, [above, below, here], |place| place - 1);
             } else {
@@ -96,8 +96,8 @@ impl Laplace {
         }
     }
 
-    /// How far all points are from the means of those around them. Only where no ghost is another
-    /// rank's line.
+    /// Returns how far the points are from the means of their neighbours. Valid only where no ghost
+    /// is another rank's line.
     fn residual(&self) -> f64 {
         let of = |colour: usize| {
             let mut relaxed = self.clone();
@@ -112,8 +112,8 @@ impl Laplace {
     }
 }
 
-/// Updates the points of a colour in one line. One of the two beside a point is stored at its place
-/// in the other colour, the other one at `beside` it.
+/// Updates the points of a colour in one line. Of the two neighbours in the line, one is stored at
+/// the same index in the other colour, the other one at the index from `beside`.
 #[inline(always)]
 fn means(row: &mut Half, [above, below, here]: [&Half; 3], beside: impl Fn(usize) -> usize) {
     for place in 1..=POINTS {

@@ -1,5 +1,5 @@
-//! Half of the time of a round trip of an N x N matrix between ranks 0 and 1: messages of the shape
-//! that programs send, whose lengths are no powers of two. Measured as latency is.
+//! Half the time of a round trip of an N x N matrix between ranks 0 and 1: typical messages of
+//! programs, whose lengths are not powers of two. Measured like latency.
 
 use bytemuck::Pod;
 
@@ -8,13 +8,13 @@ use crate::programs::latency::PingPong;
 use crate::runtime::{Failure, Runtime};
 use crate::worker::{Sink, needs_two};
 
-/// Elements are whole numbers below this, which are exact in `f32` as well.
+/// Elements are integers below this, which are exact in `f32` as well.
 const ELEMENTS: usize = 65_521;
 
 /// Measures every order of `orders`, with `f32` and with `f64`.
 ///
 /// # Errors
-/// A job of one rank, a wrong matrix, the library's.
+/// A job of one rank, a wrong matrix, or an error of the library.
 pub fn run<R: Runtime>(runtime: &R, order: &Order, sink: &mut Sink<'_>) -> Result<(), Failure> {
     needs_two(runtime, "matrix-pingpong")?;
     let mut pair = PingPong::new(runtime, order, Memory::Ordinary)?;
@@ -27,7 +27,8 @@ pub fn run<R: Runtime>(runtime: &R, order: &Order, sink: &mut Sink<'_>) -> Resul
     Ok(())
 }
 
-/// Microseconds of half a round trip of matrices whose elements `element` makes of numbers.
+/// Measures microseconds of half a round trip of matrices whose elements `element` makes from
+/// numbers.
 fn measure<R: Runtime, T: Pod>(
     pair: &mut PingPong<'_, R>,
     n: usize,

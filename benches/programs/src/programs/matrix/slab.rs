@@ -1,9 +1,9 @@
-//! What the three programs on grids have in common: a grid that is spread over the ranks by lines
-//! (or planes), the exchange of the lines at the edges, the check against one rank, the figures.
+//! Shared parts of the three programs on grids: a grid distributed over the ranks by lines (or
+//! planes), the exchange of edge lines, the check against one rank, the figures.
 //!
-//! A rank stores its lines between two *ghosts*, copies of the lines of its neighbours. Every point
-//! is computed by the same code from the same numbers, on however many ranks: so results are
-//! compared bit by bit.
+//! A rank stores its lines between two *ghosts*, copies of its neighbours' lines. Every point is
+//! computed by the same code from the same numbers on any number of ranks, so results are compared
+//! bit by bit.
 
 use std::array;
 use std::ops::Range;
@@ -15,48 +15,48 @@ use crate::pace;
 use crate::runtime::{Failure, Post, Runtime, Source};
 use crate::worker::Sink;
 
-/// Steps of one timed round, and of the check.
+/// The steps of one timed round, and of the check.
 const STEPS: usize = 10;
 
-/// Tags of lines by the direction in which they go, since both neighbours may be the same rank.
+/// Tags of lines by their direction, since both neighbours may be the same rank.
 const UP: i32 = 1;
 const DOWN: i32 = 2;
 const RESULT: i32 = 3;
 
-/// A state that is worked on step by step.
+/// A state that advances step by step.
 pub trait Stencil {
     /// The series of its speed.
     const SERIES: &'static str;
-    /// Lines of the grid, all ranks together.
+    /// The number of lines of the grid, over all ranks.
     const LINES: usize;
-    /// Whether the last line is followed by the first one; otherwise ghosts at the edges stay.
+    /// Whether the first line follows the last one; otherwise the ghosts at the edges are constant.
     const PERIODIC: bool;
-    /// Floating-point operations of one step, all ranks together.
+    /// The floating-point operations of one step, over all ranks.
     const OPERATIONS: usize;
 
-    /// The beginning, with the lines of `slab`.
+    /// Creates the initial state of the lines of `slab`.
     fn start(slab: &Slab) -> Self;
 
-    /// Does one step. Returns how many seconds went to [`Slab::exchange`].
+    /// Runs one step. Returns the seconds of [`Slab::exchange`].
     ///
     /// # Errors
-    /// As [`Slab::exchange`].
+    /// The errors of [`Slab::exchange`].
     fn step<R: Runtime>(&mut self, runtime: &R, slab: &Slab) -> Result<f64, Failure>;
 
-    /// All numbers of some of the lines it stores; 0 is the first that is no ghost.
+    /// Returns all numbers of some stored lines; 0 is the first line that is not a ghost.
     fn values(&self, lines: Range<usize>) -> Vec<f64>;
 
-    /// What has to be true of any beginning and what came of it, each with all lines.
+    /// Checks invariants of the whole grid between the initial and the final state.
     ///
     /// # Errors
-    /// Names what is wrong.
+    /// A broken invariant.
     fn check(start: &Self, end: &Self) -> Result<(), Failure>;
 }
 
 /// Checks the first steps of a stencil, then measures it.
 ///
 /// # Errors
-/// More ranks than lines, a wrong result, the library's.
+/// More ranks than lines, a wrong result, or an error of the library.
 pub fn run<S: Stencil, R: Runtime>(
     runtime: &R,
     order: &Order,
@@ -79,7 +79,7 @@ pub fn run<S: Stencil, R: Runtime>(
     Ok(())
 }
 
-/// A round of steps. Returns the seconds that were spent on computing.
+/// Runs a round of steps. Returns the seconds of computation.
 fn steps<S: Stencil, R: Runtime>(runtime: &R, slab: &Slab, state: &mut S) -> Result<f64, Failure> {
     let start = runtime.wtime();
     let mut exchanging = 0.0;
@@ -89,7 +89,8 @@ fn steps<S: Stencil, R: Runtime>(runtime: &R, slab: &Slab, state: &mut S) -> Res
     Ok(runtime.wtime() - start - exchanging)
 }
 
-/// Compares the states of all ranks after one round with what rank 0 computes by itself.
+/// Compares the states of all ranks after one round with rank 0's own computation of the whole
+/// grid.
 fn check<S: Stencil, R: Runtime>(runtime: &R, slab: &Slab, state: &S) -> Result<(), Failure> {
     let own = state.values(0..slab.lines.len());
     if runtime.rank() != 0 {
@@ -119,7 +120,7 @@ fn check<S: Stencil, R: Runtime>(runtime: &R, slab: &Slab, state: &S) -> Result<
 /// The lines of one rank, and its neighbours.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Slab {
-    /// Which lines of the grid.
+    /// The lines of the grid that this rank owns.
     pub lines: Range<usize>,
     rank: usize,
     above: Option<usize>,
@@ -134,16 +135,16 @@ impl Slab {
         Self { lines, rank, above, below }
     }
 
-    /// How many lines a rank stores, with both ghosts.
+    /// Returns the number of stored lines, including both ghosts.
     pub fn stored(&self) -> usize {
         self.lines.len() + 2
     }
 
-    /// Gives both neighbours the lines next to them and fills the ghosts of `stored`. Returns how
-    /// many seconds it took.
+    /// Sends the edge lines to both neighbours and fills the ghosts of `stored`. Returns the
+    /// seconds taken.
     ///
     /// # Errors
-    /// The library's.
+    /// The errors of the library.
     pub fn exchange<R: Runtime, L: Pod>(
         &self,
         runtime: &R,
@@ -178,9 +179,10 @@ fn swap<'a, L: Pod>(
     ]
 }
 
-/// Computes a row of a periodic grid: `point` gets the places of a point and of both sides of it.
+/// Computes a row of a periodic grid: `point` gets the indices of a point and of its two
+/// neighbours.
 ///
-/// The length is a constant, so the compiler drops every check of bounds and uses vectors.
+/// The length is a constant, so the compiler drops every bounds check and uses vectors.
 #[inline(always)]
 #[expect(clippy::needless_range_loop, reason = "the bounds have to be seen by the compiler")]
 pub fn around<const N: usize>(row: &mut [f64; N], point: impl Fn(usize, usize, usize) -> f64) {
@@ -191,16 +193,16 @@ pub fn around<const N: usize>(row: &mut [f64; N], point: impl Fn(usize, usize, u
     row[N - 1] = point(N - 2, N - 1, 0);
 }
 
-/// A row of numbers of no pattern in 0..1, which depend on `line` and place.
+/// Returns a row of pseudo-random numbers in 0..1, which depend only on `line` and index.
 pub fn noise<const N: usize>(line: usize) -> [f64; N] {
     let mixed = |place| ((line * N + place + 1) as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     array::from_fn(|place| (mixed(place) >> 11) as f64 / (1_u64 << 53) as f64)
 }
 
-/// Checks that a sum over the grid is what it was, but for rounding.
+/// Checks that a sum over the grid is unchanged, except for rounding.
 ///
 /// # Errors
-/// If it is not.
+/// It has changed.
 pub fn conserved(what: &str, before: f64, after: f64) -> Result<(), Failure> {
     if (after - before).abs() <= 1e-10 * before.abs() {
         return Ok(());

@@ -1,9 +1,9 @@
 //! SUMMA: matrices in blocks on a grid of ranks. Panel by panel, the owners of some columns of A
-//! give them to their rows, the owners of the same rows of B give them to their columns, and every
-//! rank adds the product of the two.
+//! send them along their rows, the owners of the same rows of B send them along their columns, and
+//! every rank adds the product of the two.
 //!
-//! Panels are not sent ahead, so all communication shows: beside [`super::cannon`] this is the
-//! algorithm with shorter messages, more of them, and nothing to hide them behind.
+//! Panels are not sent ahead, so no communication is hidden. Compared with [`super::cannon`],
+//! messages are shorter and more frequent.
 
 use super::dense::{self, Factors};
 use super::grid::Grid;
@@ -12,7 +12,7 @@ use crate::pace;
 use crate::runtime::{Failure, Post, Runtime, Source};
 use crate::worker::Sink;
 
-/// Columns of A and rows of B that travel together, at most.
+/// The most columns of A and rows of B that travel together.
 const WIDEST_PANEL: usize = 64;
 
 const LEFT: i32 = 1;
@@ -21,7 +21,7 @@ const RIGHT: i32 = 2;
 /// Measures every order of `products`.
 ///
 /// # Errors
-/// An order that the sides of the grid do not divide, a wrong product, the library's.
+/// An order that the sides of the grid do not divide, a wrong product, or an error of the library.
 pub fn run<R: Runtime>(runtime: &R, order: &Order, sink: &mut Sink<'_>) -> Result<(), Failure> {
     let grid = Grid::most_square(runtime.rank(), runtime.size());
     for &n in order.products.iter().filter(|&&n| n > 0) {
@@ -57,7 +57,7 @@ impl Summa {
         Self { grid, sides, width, own, panels, product }
     }
 
-    /// One product. Returns the seconds that were spent on multiplying.
+    /// Computes one product. Returns the seconds of multiplication.
     fn multiply<R: Runtime>(&mut self, runtime: &R) -> Result<f64, Failure> {
         let mut multiplying = 0.0;
         for first in (0..self.sides[0] * self.grid.rows).step_by(self.width) {
@@ -69,7 +69,7 @@ impl Summa {
         Ok(multiplying)
     }
 
-    /// Gives the panels that begin at column and row `first` to the ranks that need them.
+    /// Sends the panels that begin at column and row `first` to the ranks that need them.
     fn spread<R: Runtime>(&mut self, runtime: &R, first: usize) -> Result<(), Failure> {
         let Self { grid, sides: [height, width], .. } = *self;
         let (owner_row, owner_column) = (first / height, first / width);
@@ -91,7 +91,7 @@ impl Summa {
     }
 }
 
-/// What rank `me` of `line` does so that all of them have the panel of `owner`.
+/// Runs the part of rank `me` in sending the panel of `owner` to all ranks of `line`.
 fn share<'a>(
     panel: &'a mut [f64],
     owner: usize,

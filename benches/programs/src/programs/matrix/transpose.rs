@@ -1,19 +1,19 @@
-//! Transposition of an N x N matrix of `f64` that is spread over the ranks by rows: every rank packs a
-//! square block for each, all-to-all, and turns the blocks while it unpacks them. The core of
-//! Fourier transforms in two dimensions.
+//! Transposition of an N x N matrix of `f64` that is distributed over the ranks by rows: every rank
+//! packs one square block per rank, exchanges them by all-to-all, and transposes the blocks while
+//! it unpacks them. This is the core of two-dimensional Fourier transforms.
 
 use crate::order::Order;
 use crate::pace;
 use crate::runtime::{Failure, Runtime};
 use crate::worker::Sink;
 
-/// Rows of a block that are unpacked together, so that their cache lines stay.
+/// Rows of a block that are unpacked together, so that their cache lines stay cached.
 const TILE: usize = 8;
 
 /// Measures every order of `products`.
 ///
 /// # Errors
-/// An order that the number of ranks does not divide, a wrong result, the library's.
+/// An order that the number of ranks does not divide, a wrong result, or an error of the library.
 pub fn run<R: Runtime>(runtime: &R, order: &Order, sink: &mut Sink<'_>) -> Result<(), Failure> {
     let ranks = runtime.size();
     for &n in order.products.iter().filter(|&&n| n > 0) {
@@ -30,7 +30,7 @@ pub fn run<R: Runtime>(runtime: &R, order: &Order, sink: &mut Sink<'_>) -> Resul
     Ok(())
 }
 
-/// One rank's rows, before and after.
+/// One rank's rows, before and after the transposition.
 struct Rows {
     n: usize,
     count: usize,
@@ -49,7 +49,7 @@ impl Rows {
         Self { n, count, first, matrix, packed, arrived, transposed }
     }
 
-    /// One transposition, in which nothing is computed.
+    /// Transposes once. Returns 0 seconds, since nothing is computed.
     fn transpose<R: Runtime>(&mut self, runtime: &R) -> Result<f64, Failure> {
         self.pack();
         let packed = bytemuck::cast_slice(&self.packed);
@@ -58,7 +58,7 @@ impl Rows {
         Ok(0.0)
     }
 
-    /// Puts the columns that go to the same rank together.
+    /// Packs the columns for each rank together.
     fn pack(&mut self) {
         let Self { n, count, .. } = *self;
         for (to, block) in self.packed.chunks_mut(count * count).enumerate() {
@@ -68,7 +68,7 @@ impl Rows {
         }
     }
 
-    /// Makes columns of the rows that came, block by block.
+    /// Turns the received rows into columns, block by block.
     fn unpack(&mut self) {
         let Self { n, count, .. } = *self;
         for (from, block) in self.arrived.chunks(count * count).enumerate() {
@@ -82,7 +82,7 @@ impl Rows {
         }
     }
 
-    /// Row i, column j must hold what stood in row j, column i: j N + i.
+    /// Checks that row i, column j holds the former row j, column i: j N + i.
     fn check(&self) -> Result<(), Failure> {
         let n = self.n;
         let right = |place: usize| (place % n * n + self.first + place / n) as f64;
