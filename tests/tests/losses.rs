@@ -1,6 +1,8 @@
 //! Jobs that go on without ranks that were lost (`--on-failure keep`): what the calls of the others do.
 
-use mpj_harness::{Launch, launch};
+use mpj_harness::process::{is_suspended, signal};
+use mpj_harness::{Launch, eventually, launch};
+use rustix::process::Signal;
 
 const SURVIVOR: &str = env!("CARGO_BIN_EXE_survivor");
 
@@ -34,7 +36,14 @@ fn ranks_behind_scripts_exchange_long_messages_in_a_job_that_goes_on() {
 /// fails and names it, and so do all that need one from then on; the others go on, and nobody waits in vain.
 #[test]
 fn two_of_four_ranks_are_killed() {
-    let outcome = kept(4, &["two-lost"]).expect(137);
+    let job = kept(4, &["two-lost"]).start();
+    let losses = || job.stderr().matches("was killed by signal 9").count();
+    eventually("both losses are told", || losses() == 2);
+    for survivor in job.numbers(2) {
+        eventually("it waits", || is_suspended(survivor));
+        signal(survivor, Signal::CONT).expect("it is there");
+    }
+    let outcome = job.expect(137);
     for rank in ["0", "1"] {
         let told = outcome.stdout.lines().filter_map(|line| line.strip_prefix(rank)).map(str::trim);
         let told: Vec<(&str, &str)> = told.filter_map(|line| line.split_once(": ")).collect();
