@@ -30,8 +30,8 @@ const INTERRUPTED: u8 = 130;
 ///
 /// Compares eager and rendezvous messages from 256 B to 64 MiB, pieces of half and twice the size,
 /// and the spin of a waiting rank, in short launches of 2 ranks. A built-in value stays unless an
-/// alternative is better by 8 % in the mean of single messages and streams, on every face of the
-/// machine that was seen, and worse nowhere. Takes one or two minutes on a quiet machine.
+/// alternative is better by 8 % in the mean of single messages and streams, at every distance of the
+/// processors that was seen, and worse nowhere. Takes one or two minutes on a quiet machine.
 #[derive(Debug, Parser)]
 #[command(name = "cargo mpj tune", bin_name = "cargo mpj tune", version, max_term_width = 100)]
 struct Options {

@@ -2,58 +2,54 @@
 //!
 //! # Deadlock
 //!
-//! A job is in deadlock when every thread of every rank is blocked in a call that only another rank's
-//! call can complete, and no message is under way. Then nothing can ever happen again, since a rank acts
-//! only in its threads. [`Watch::look`] says so from several looks at what the ranks have published, some
-//! time apart, and counts of their threads in between. It has no false positive:
+//! A job is in deadlock when every thread of every rank is blocked in a call that only another rank's call can
+//! complete, and no message is under way. Nothing can happen in it any more, since a rank acts only in its threads.
+//! [`Watch::look`] concludes this from several looks at the ranks' slates, some time apart, and from lists of their
+//! threads in between. It has no false positive:
 //!
-//! - WD1: a rank counts as blocked only while each of its threads, by the kernel's list, is asleep in a wait, by the
-//!   slates of its contexts, or idle: it sleeps where only another thread of its process can wake it
-//!   ([`crate::hang::idle`]). A thread that computes, reads a file, sleeps for a time, polls with `test` or `probe`, or
-//!   waits for anything else makes the rank one that may go on; so does a thread that waits with MPJ_WAIT=spin, which
-//!   never sleeps. Left out are bystanders, whose name says that they never communicate and start no thread that does,
-//!   and is no other thread's (`bystander_name`). Where the rank is in another namespace of processes its threads cannot
-//!   be listed, and where more of them are blocked in a context than its slate lists they are not known: such a rank may
-//!   go on. Nor are threads looked at where the last access to the library that the rank has is dropped (`alone`), and
-//!   it waits at its end in all of its contexts: no other thread can call it any more, and no rank joins twice.
-//! - WD2: the same epoch in all the looks means that the rank's waits have not changed between them (SL3 of
-//!   `transport_lapi`'s slates): it is the sum of those of its contexts, each of which only grows, so the same sum
-//!   says so of each of them, whenever it was read in the looks. So all ranks' waits stood there together from the end
-//!   of the first look to the beginning of the last one, however long each look took. The threads are listed in that
-//!   time, after the first look and before each later one, and the idle ones among them have slept from the first list
-//!   to the second (ID4). Making a list takes a while, and threads may come and go meanwhile; but the kernel's list ends
-//!   only when it has told as many threads as there are then, and those that sleep are there all the time. So if the
-//!   second one has told no others, there was no other one when it ended, before the first idle one was looked at, nor
-//!   was there any later, since only a thread that does not sleep makes new ones or wakes an idle one. A thread that was
-//!   told and is gone when it is asked for its name may have kept the place of one that was not told: then nothing is
+//! - WD1: a rank counts as blocked only while each of its threads, by the kernel's list, sleeps in a call, by the
+//!   slates of its contexts, or is idle: only another thread of its process can wake it ([`crate::hang::idle`]).
+//!   A thread that does anything else may go on, and so may its rank: one that computes, reads a file, sleeps for a
+//!   time, polls with `test` or `probe`, or waits with MPJ_WAIT=spin, which never sleeps. A rank may also go on if
+//!   its threads cannot be listed (it is in another namespace of processes), or if more of them are blocked in a
+//!   context than its slate has lines. Bystanders are left out: their name, which no other thread can have, says that
+//!   they never communicate and start no thread that does (`bystander_name`). The threads of a rank are not looked at
+//!   once it has dropped its last access to the library and waits for the end in all of its contexts (`alone`): no
+//!   other thread can call the library then, and no rank joins twice.
+//! - WD2: all ranks were blocked at the same time, and have been since. The epoch of a rank is the sum of those of its
+//!   contexts, each of which only grows when waits change (SL3 of `transport_lapi`'s slates). So if it is the same in
+//!   all looks, the same waits stood there from the end of the first look to the beginning of the last one, for all
+//!   ranks at once, however long each look took. The threads are listed after the first look and before each later
+//!   one; idle threads that are in both lists have slept in between (ID4). Threads may come and go while a list is
+//!   made. But the kernel ends a list only when it has named as many threads as there are, and sleeping threads are
+//!   there all the time. So if the second list names no others, there were none when it ended, before the first idle
+//!   thread was looked at; and none came later, since only a thread that is awake starts others or wakes idle ones. A
+//!   listed thread that is gone when its name is read may have taken the place of another one: then nothing is
 //!   concluded.
-//! - WD3: no message is under way. Threads that sleep look for messages now and then, and count the looks
-//!   that found nothing (SL4). Since the second look of the launcher, which began when all were asleep and
-//!   had been listed, each has counted two more, so one that began after it. Whoever had something under
-//!   way to send by then was either no thread any more, and its frames were there; or a sleeper in the
-//!   middle of a look that had found something, and such a one counts no more looks, but withdraws, whatever a
-//!   function of the program that it runs has woken before. So all looks that began later found every frame that was
-//!   ever sent taken in, and what it brought met: a look that takes in a frame for another thread of its rank has found
-//!   something, and withdraws as well, and a thread that finds its wait ended by another one does so too, whether it was
-//!   woken or not. What a rank has still to send waits for room that will not come. (On processors where a store may be visible
-//!   to one other before it is to all, the time between two looks stands for the missing order.) A bell
-//!   that has rung since its thread looked is a reason to wait for another look as well: that of its context.
-//!   All this holds in each context by itself, since a wait takes in, answers and ends what is in its own context
-//!   alone. A message to a context in which nobody waits wakes nobody, and counts for nothing: who is asleep in
-//!   another one does not come there, and nobody else is left.
-//! - WD4: wildcards need no rule: a receive from any rank is completed by another rank's call as well.
-//!   Requests under way that nobody waits for complete only when their rank makes progress, which it does
-//!   in its threads alone: there is no progress thread. A copy that the kernel makes from memory to memory
-//!   is made by a thread that is not asleep.
-//! - WD5: a rank that was stopped (SIGSTOP) is what its threads were when it was stopped. A signal of the
-//!   program interrupts no sleep that is published, and its handler cannot call the library.
-//! - WD6: a rank that has ended can complete nothing, but what it did before it ended may. So only those
-//!   are left out that are known to have ended before the first look begins; where another one ends
-//!   between the looks, they begin anew. Whether their end was a failure is judged elsewhere, first. A rank that has not joined yet may still
-//!   do so, and keeps the job from being in deadlock, as does a slate that cannot be read.
+//! - WD3: no message is under way. Sleeping threads look for messages now and then, and count the looks that found
+//!   nothing (SL4). The second look of the launcher began when all threads slept and had been listed. Each thread has
+//!   counted two more looks since, so one of them began after that look. Whoever still had something to send then had
+//!   either ended, and its frames had arrived; or was a sleeping thread in a look that had found something, and such
+//!   a thread counts no look and withdraws its wait, whatever its functions have woken. So each counted look that began
+//!   later has found every frame that was ever sent taken in, and its effect done: a look that takes in a frame for
+//!   another thread of its rank has found something, and a thread that finds its wait ended by another one withdraws
+//!   too. What a rank has still to send waits for room that will not come. A bell that has rung since its thread
+//!   looked is a reason to wait for another look of that context. (On processors where a store may be visible to one
+//!   other processor before it is to all, the time between two looks stands for the missing order.)
+//!   Each context can be judged by itself, since a wait only handles what is in its own context. A message to a
+//!   context in which nobody waits wakes nobody: no thread is left that could go there.
+//! - WD4: wildcards need no rule: a receive from any rank is completed by another rank's call as well. Requests that
+//!   nobody waits for complete only when their rank makes progress, and only its threads do that: there is no
+//!   progress thread. The kernel copies from memory to memory in a thread that is not asleep.
+//! - WD5: a stopped rank (SIGSTOP) is judged by what its threads did when it was stopped. A signal of the program
+//!   interrupts no published sleep, and its handler cannot call the library.
+//! - WD6: a rank that has ended can complete nothing, but what it did before may. So a rank is left out only if its
+//!   end was known before the first look; if one ends between the looks, they begin anew. Whether that end was a
+//!   failure is judged elsewhere, first. A rank that has not joined yet may still do so; it keeps the job from being
+//!   in deadlock, and so does a slate that cannot be read.
 //!
-//! A model (`watch/tests/model.rs`) goes through all interleavings of small jobs with these looks, for all
-//! programs at once, and is seen to fail where a part of this is left out.
+//! A model (`watch/tests/model.rs`) runs all interleavings of small jobs with these looks, for all programs at once,
+//! and finds a false report wherever one of these rules is left out.
 //!
 //! The kernel's count and the slate are claims of the rank's own process; a rank that forges them harms
 //! its own job alone.
