@@ -134,7 +134,8 @@ impl<A: Adapter> Device<A> {
         self.context.task()
     }
 
-    /// Returns whether the job has more ranks than processors, which then take turns.
+    /// Returns whether the job has more ranks than processors and its waits poll, so that a rank that waits keeps another
+    /// one from running. With [`WaitMode::Block`] they do not.
     #[inline]
     pub fn shares_processors(&self) -> bool {
         self.context.shares_processors()

@@ -181,7 +181,8 @@ impl<A: Adapter, S> Context<A, S> {
         self.num_tasks
     }
 
-    /// Returns whether the job has more tasks than processors. A task that waits then keeps another one from running.
+    /// Returns whether the job has more tasks than processors and its waits poll, so that a task that waits keeps another
+    /// one from running. With [`WaitMode::Block`] they do not.
     #[inline]
     pub fn shares_processors(&self) -> bool {
         self.pace.shares()

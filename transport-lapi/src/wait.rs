@@ -51,7 +51,7 @@ impl Pace {
         }
     }
 
-    /// Returns whether tasks share processors, and take turns.
+    /// Returns whether tasks share processors, and poll in turns while they wait.
     #[inline]
     pub fn shares(self) -> bool {
         self.shares

@@ -2,6 +2,8 @@
 
 use std::fs;
 
+use procfs::FromRead;
+use procfs::process::Stat;
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -24,18 +26,10 @@ pub struct Process {
 
 /// A process, by its number.
 pub fn find(pid: u32) -> Option<Process> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    let (_, rest) = stat.split_once('(')?;
-    let (name, rest) = rest.rsplit_once(") ")?;
-    let fields: Vec<&str> = rest.split(' ').collect();
-    let number = |at: usize| fields.get(at)?.parse::<u64>().ok();
-    Some(Process {
-        pid,
-        name: name.to_owned(),
-        state: fields[0].chars().next()?,
-        parent: u32::try_from(number(1)?).ok()?,
-        ticks: number(11)? + number(12)?,
-    })
+    let Stat { comm: name, state, ppid, utime, stime, .. } =
+        Stat::from_file(format!("/proc/{pid}/stat")).ok()?;
+    let parent = u32::try_from(ppid).ok()?;
+    Some(Process { pid, name, state, parent, ticks: utime + stime })
 }
 
 /// Every process.
