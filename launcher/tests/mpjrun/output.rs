@@ -250,10 +250,15 @@ fn a_file_gets_whole_lines_however_slowly_they_are_written() {
 
 #[test]
 fn a_launcher_that_nobody_reads_ends_by_its_timeout() {
-    let fails = "[ $MPJ_RANK = 1 ] && exit 9; exec yes";
+    let mark = Mark::new();
+    // Rank 1 fails once rank 0 has printed more than the pipe holds.
+    let fails = "if [ $MPJ_RANK = 1 ]; then until [ -e \"$0\" ]; do sleep 0.01; done; exit 9; fi
+        head -c 500000 /dev/zero; : > \"$0\"; exec yes";
     let ends = "head -c 500000 /dev/zero";
-    let jobs = [("exec yes", 124), (fails, 9), (ends, 124)]
-        .map(|(run, code)| (script(2, run).options(["--timeout", "3"]).unread().start(), code));
+    let jobs = [("exec yes", 124), (fails, 9), (ends, 124)].map(|(run, code)| {
+        let job = script(2, run).options(["--timeout", "3"]).args([mark.path()]);
+        (job.unread().start(), code)
+    });
     for (running, code) in jobs {
         let done = running.expect(code);
         assert!(done.stderr.starts_with("mpjrun: "), "{done:?}");
