@@ -17,6 +17,7 @@
 use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use transport_lapi::adapter::{Adapter, Doorbell, GetKind};
 use transport_lapi::bootstrap::Control;
@@ -42,6 +43,8 @@ pub struct Options {
     pub early_limit: usize,
     /// How waiting threads spend their time.
     pub wait: WaitMode,
+    /// How long an adaptive wait polls before it sleeps, where every rank has a processor.
+    pub spin: Duration,
     /// Number of contexts of each rank. [`crate::wireup`] uses it; the device of one context does not.
     pub contexts: usize,
     /// Number of processors that the ranks share; by default those that this process may use.
@@ -59,6 +62,7 @@ impl Options {
             table: Table::of(settings.backend, &tuning),
             early_limit: settings.early_limit,
             wait: settings.wait,
+            spin: settings.spin,
             contexts: 1,
             processors: None,
             is_alone: false,
@@ -107,8 +111,8 @@ impl<A: Adapter> Device<A> {
     pub fn new(adapter: A, options: Options) -> Result<Self, Error> {
         let state = State::new(adapter.num_tasks(), options.early_limit);
         let bell = adapter.doorbell();
-        let Options { wait, processors, ref tuning, .. } = options;
-        let transport = transport_lapi::Options { wait, processors, tuning: tuning.clone() };
+        let Options { wait, spin, processors, ref tuning, .. } = options;
+        let transport = transport_lapi::Options { wait, spin, processors, tuning: tuning.clone() };
         let context = Context::init(adapter, state, transport);
         let mut session = context.session()?;
         backend::register(&mut session)?;

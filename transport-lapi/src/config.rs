@@ -9,6 +9,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 mod ranges;
 mod tuning;
@@ -50,6 +51,13 @@ const WAIT: Setting = Setting {
     legal: "spin, adaptive, block",
     meaning: "how a blocked rank waits: never sleeps, spins briefly then sleeps, sleeps at once",
 };
+const SPIN: Setting = Setting {
+    name: "MPJ_SPIN",
+    default: "1000",
+    legal: "a number of microseconds, at most 1000000",
+    meaning: "how long an adaptive wait polls before it sleeps, where every rank has a processor; up to ten times as \
+              long while sleeps turn out short",
+};
 const EARLY_LIMIT: Setting = Setting {
     name: "MPJ_EARLY_LIMIT",
     default: "64M",
@@ -72,7 +80,7 @@ const SINGLETON: Setting = Setting {
 };
 
 /// Every setting a user may give, in the order of the manual.
-pub const SETTINGS: [Setting; 6] = [BACKEND, GET, WAIT, EARLY_LIMIT, TUNING, SINGLETON];
+pub const SETTINGS: [Setting; 7] = [BACKEND, GET, WAIT, SPIN, EARLY_LIMIT, TUNING, SINGLETON];
 
 /// Rank of this process, set by the launcher.
 pub(crate) const RANK: &str = "MPJ_RANK";
@@ -255,6 +263,8 @@ pub struct Settings {
     pub get: GetMode,
     /// `MPJ_WAIT`.
     pub wait: WaitMode,
+    /// `MPJ_SPIN`: how long an adaptive wait polls before it sleeps.
+    pub spin: Duration,
     /// `MPJ_EARLY_LIMIT`: bytes of early messages that one peer may have pending here.
     pub early_limit: usize,
     /// `MPJ_SINGLETON`: whether a foreign launcher's variables are ignored.
@@ -267,6 +277,7 @@ impl Default for Settings {
             backend: BackendChoice::default(),
             get: GetMode::default(),
             wait: WaitMode::default(),
+            spin: Duration::from_millis(1),
             early_limit: 64 << 20,
             singleton: false,
         }
@@ -312,6 +323,7 @@ impl Settings {
             backend: parse(lookup, &BACKEND, Keyword::from_word)?.unwrap_or(default.backend),
             get: parse(lookup, &GET, Keyword::from_word)?.unwrap_or(default.get),
             wait: parse(lookup, &WAIT, Keyword::from_word)?.unwrap_or(default.wait),
+            spin: parse(lookup, &SPIN, microseconds)?.unwrap_or(default.spin),
             early_limit: parse(lookup, &EARLY_LIMIT, byte_count)?.unwrap_or(default.early_limit),
             singleton: parse(lookup, &SINGLETON, flag)?.unwrap_or(default.singleton),
         })
@@ -438,6 +450,11 @@ fn flag(text: &str) -> Option<bool> {
         "1" => Some(true),
         _ => None,
     }
+}
+
+fn microseconds(text: &str) -> Option<Duration> {
+    let number = text.parse().ok().filter(|number| *number <= 1_000_000)?;
+    Some(Duration::from_micros(number))
 }
 
 fn byte_count(text: &str) -> Option<usize> {

@@ -31,18 +31,18 @@
 use std::ops::{Deref, DerefMut};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::adapter::{Adapter, Doorbell, Standing, TaskId};
 use crate::awaited::{Awaited, Notice, Unnamed};
-use crate::config::{Tuning, WaitMode};
+use crate::config::{Settings, Tuning, WaitMode};
 use crate::counter::CounterId;
 use crate::engine::Engine;
 use crate::error::LapiError;
 use crate::fork::ProcessMark;
 use crate::lock::{Guard, Lock, Refusal};
 use crate::session::{BETWEEN_LOOKS, Session};
-use crate::wait::{Pace, Turn};
+use crate::wait::{Pace, Patience, Turn, Vain};
 
 /// A message that comes during a pause waits for its end, and a poll looks at several lines anyway; so few
 /// are followed by one.
@@ -109,14 +109,24 @@ impl<'a, A: Adapter, S> SessionGuard<'a, A, S> {
 }
 
 /// Options of a context.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct Options {
     /// How many processors the tasks of the job share; those that this process may use if not given.
     pub processors: Option<usize>,
     /// How waiting threads spend their time.
     pub wait: WaitMode,
-    /// How long messages are cut, and how long a wait spins.
+    /// How long an adaptive wait polls before it sleeps, where every task has a processor. Up to ten times as long
+    /// while sleeps turn out short.
+    pub spin: Duration,
+    /// How long messages are cut, and how often a wait polls before it yields for the first time.
     pub tuning: Tuning,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        let Settings { wait, spin, .. } = Settings::default();
+        Self { processors: None, wait, spin, tuning: Tuning::default() }
+    }
 }
 
 /// One task's access to the job, shared by all its threads; LAPI calls it a handle.
@@ -154,6 +164,7 @@ impl<A: Adapter, S> Context<A, S> {
             noticed: 0,
             trouble: None,
             alone: 0,
+            patience: Patience::new(options.spin),
             terminated: false,
             process: ProcessMark::new(),
         };
@@ -374,6 +385,7 @@ impl<A: Adapter, S> Context<A, S> {
         notice: &mut Notice,
     ) -> Result<W::Answer, LapiError> {
         let mut turn: u32 = 0;
+        let mut vain = Vain::default();
         loop {
             let origin = self.pace.alone(awaited.origin(), turn);
             let done = session.progress_within(awaited.frames(), origin)?;
@@ -388,7 +400,10 @@ impl<A: Adapter, S> Context<A, S> {
             if let Some(answer) = awaited.look(session) {
                 return Ok(answer);
             }
-            idle = if done > 0 { 0 } else { u32::wrapping_add(idle, 1) };
+            idle = u32::wrapping_add(idle, 1);
+            if done > 0 {
+                (idle, vain) = (0, Vain::default());
+            }
             match self.pace.step(idle) {
                 Turn::Spin => self.spin(session, idle),
                 Turn::Yield => {
@@ -399,13 +414,20 @@ impl<A: Adapter, S> Context<A, S> {
                         notice.post(session, awaited, Standing::Awake);
                         self.answer(session);
                     }
+                    let before = Instant::now();
                     session.0.unlocked(std::thread::yield_now);
+                    if vain.polls_on(before, Instant::now(), session.patience.limit()) {
+                        idle = self.pace.polls_on(idle);
+                    }
                 }
                 Turn::Sleep => {
-                    if let Some(answer) = self.sleep(session, awaited, notice)? {
+                    let start = Instant::now();
+                    let answer = self.sleep(session, awaited, notice)?;
+                    session.patience.learn(start.elapsed());
+                    if let Some(answer) = answer {
                         return Ok(answer);
                     }
-                    idle = 0;
+                    (idle, vain) = (0, Vain::default());
                 }
             }
             if session.terminated {

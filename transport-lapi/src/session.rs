@@ -14,7 +14,7 @@ use crate::fork::ProcessMark;
 use crate::handler::{HeaderHandler, MAX_HANDLERS, Next, ShortHandler};
 use crate::outbox::Outbox;
 use crate::region::{RemoteRegion, SendRegion};
-use crate::wait::ALONE;
+use crate::wait::{ALONE, Patience};
 use crate::wire::{self, Packet, RemoteCounters};
 
 /// Frames that one call of progress dispatches at most, so that a flood does not keep a caller.
@@ -47,6 +47,8 @@ pub struct Session<A: Adapter, S> {
     pub(crate) trouble: Option<Box<LapiError>>,
     /// Turns for one task's frames alone since one has looked for all.
     pub(crate) alone: u32,
+    /// How long waits poll before they sleep.
+    pub(crate) patience: Patience,
     pub(crate) terminated: bool,
     pub(crate) process: ProcessMark,
 }

@@ -1,8 +1,12 @@
-//! How a waiting thread spends its time: spin, then yield, then sleep. Pure counting.
+//! How a waiting thread spends its time: it spins, then yields, then sleeps. Pure: clocks are read by callers.
 //!
-//! A wake-up across processors costs the sleeper tens of microseconds, so a task that has a
-//! processor for itself spins about that long first. With more tasks than processors, whoever spins
-//! keeps the one from running that it waits for: the spin is then almost absent.
+//! A wake-up across processors costs both ends tens of microseconds, so a task with a processor of its own polls for
+//! some twenty times as long before it sleeps, and for longer if that would have been enough ([`Patience`]). It yields
+//! now and then; a yield that takes long shows that other threads need the processor, and then the task sleeps soon
+//! ([`Vain`]). With more tasks than processors a spinning task keeps the one from running that it waits for, so it
+//! hardly spins at all.
+
+use std::time::{Duration, Instant};
 
 use crate::adapter::TaskId;
 use crate::config::WaitMode;
@@ -71,6 +75,13 @@ impl Pace {
         origin.filter(|_| self.shares && turns < ALONE)
     }
 
+    /// Returns the number of idle turns to go on with where a wait polls on after a yield: the next yield comes after
+    /// half as many polls as the first.
+    #[inline]
+    pub fn polls_on(self, idle: u32) -> u32 {
+        if self.sleeps && !self.shares { self.spins / 2 } else { idle }
+    }
+
     /// Whether a wait, which yields after `idle` turns, has lasted as long as one that would sleep now, though
     /// it never does.
     pub fn is_long(self, idle: u32) -> bool {
@@ -88,6 +99,60 @@ impl Pace {
             return Turn::Sleep;
         }
         if turn % (SHORT_SPIN + 1) == 0 { Turn::Yield } else { Turn::Spin }
+    }
+}
+
+/// A yield that takes longer has let another thread run.
+const LET_RUN: Duration = Duration::from_micros(10);
+
+/// The time that a wait has polled in vain.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Vain {
+    /// The first yield.
+    since: Option<Instant>,
+    /// Whether other threads need the processor.
+    is_crowded: bool,
+}
+
+impl Vain {
+    /// Returns whether a wait polls on instead of preparing to sleep, after a yield from `before` until `now`: for at
+    /// most `limit`, and not once a yield has let another thread run.
+    pub fn polls_on(&mut self, before: Instant, now: Instant, limit: Duration) -> bool {
+        let since = *self.since.get_or_insert(before);
+        self.is_crowded |= now.duration_since(before) > LET_RUN;
+        !self.is_crowded && now.duration_since(since) < limit
+    }
+}
+
+/// The longest limit of [`Patience`], in shortest ones; and how many limits a sleep lasts that was worth it.
+const MOST: u32 = 10;
+
+/// How long waits poll before they sleep, by how long the sleeps before have lasted.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Patience {
+    limit: Duration,
+    least: Duration,
+}
+
+impl Patience {
+    /// Starts with the limit `least`, which is never shortened.
+    pub fn new(least: Duration) -> Self {
+        Self { limit: least, least }
+    }
+
+    /// How long a wait polls.
+    pub fn limit(self) -> Duration {
+        self.limit
+    }
+
+    /// Takes note of a sleep. Another limit of polling would have saved a short one; a long one cost no more for
+    /// having begun earlier.
+    pub fn learn(&mut self, slept: Duration) {
+        if slept <= self.limit {
+            self.limit = (self.limit * 2).min(self.least * MOST);
+        } else if slept > self.limit * MOST {
+            self.limit = (self.limit / 2).max(self.least);
+        }
     }
 }
 
@@ -126,6 +191,45 @@ mod tests {
         assert!(alone(WaitMode::Adaptive, 4, ALONE - 1) && alone(WaitMode::Spin, 4, 0));
         assert!(!alone(WaitMode::Adaptive, 4, ALONE) && !alone(WaitMode::Adaptive, 3, 0));
         assert!(!alone(WaitMode::Block, 4, 0), "its sleeps look for all");
+    }
+
+    #[test]
+    fn a_wait_polls_on_until_the_limit_or_until_another_thread_runs() {
+        let (start, us) = (Instant::now(), Duration::from_micros);
+        let yields = |ends: &[(u64, u64)]| {
+            let mut vain = Vain::default();
+            let mut polls_on =
+                |&(from, to)| vain.polls_on(start + us(from), start + us(to), us(100));
+            ends.iter().map(&mut polls_on).collect::<Vec<_>>()
+        };
+        assert_eq!(yields(&[(0, 1), (50, 51), (98, 99), (99, 100)]), [true, true, true, false]);
+        assert_eq!(yields(&[(0, 1), (30, 41), (42, 43)]), [true, false, false]);
+    }
+
+    #[test]
+    fn only_an_adaptive_wait_with_a_processor_of_its_own_polls_on() {
+        let next = |mode, tasks| Pace::new(mode, LONG_SPIN, tasks, 2).polls_on(4_001);
+        assert_eq!(next(WaitMode::Adaptive, 2), LONG_SPIN / 2);
+        assert_eq!((next(WaitMode::Adaptive, 3), next(WaitMode::Spin, 2)), (4_001, 4_001));
+    }
+
+    #[test]
+    fn short_sleeps_lengthen_the_spin_and_long_ones_shorten_it() {
+        let ms = Duration::from_millis;
+        let mut patience = Patience::new(ms(1));
+        let mut after = |slept| {
+            patience.learn(ms(slept));
+            patience.limit()
+        };
+        assert_eq!([1, 2, 4, 8, 10, 100].map(&mut after), [2, 4, 8, 10, 10, 10].map(ms));
+        assert_eq!(
+            [101, 1_000, 1_000, 1_000, 5].map(&mut after)[..3],
+            [ms(5), ms(5) / 2, ms(5) / 4]
+        );
+        assert_eq!(after(5), ms(1));
+        let mut never = Patience::new(Duration::ZERO);
+        never.learn(Duration::ZERO);
+        assert_eq!(never.limit(), Duration::ZERO);
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! Every parser, its legal values and its refusals, without touching the environment.
 
+use std::time::Duration;
+
 use super::*;
 
 fn variables<'a>(entries: &'a [(&'a str, &'a str)]) -> impl Fn(&str) -> Option<String> + 'a {
@@ -37,6 +39,7 @@ fn every_setting_is_read() {
         ("MPJ_BACKEND", "rendezvous"),
         ("MPJ_GET", "am"),
         ("MPJ_WAIT", "block"),
+        ("MPJ_SPIN", "20"),
         ("MPJ_EARLY_LIMIT", "64K"),
         ("MPJ_SINGLETON", "1"),
     ];
@@ -44,6 +47,7 @@ fn every_setting_is_read() {
         backend: BackendChoice::Rendezvous,
         get: GetMode::Am,
         wait: WaitMode::Block,
+        spin: Duration::from_micros(20),
         early_limit: 65536,
         singleton: true,
     };
