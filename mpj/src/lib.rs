@@ -91,8 +91,7 @@ pub use mpicore::{Cause, Relation};
 /// Every field must be an element: a number, a [`Pod`], another structure with this derive, or an array of these. The
 /// structure must be [`Copy`]; the derive also makes it [`Zeroable`]. Messages contain all fields, private ones too,
 /// and no padding. So a peer can set every field to any value of its type, and a structure whose fields must keep to
-/// narrower rules is no element. A structure that is [`Pod`] needs no derive.
-/// [`Pod`] needs no derive.
+/// narrower rules must not be an element. A structure that is [`Pod`] needs no derive.
 ///
 /// ```
 /// #[derive(Clone, Copy, Debug, PartialEq, mpj::Datatype)]
@@ -156,6 +155,7 @@ pub use mpj_macros::Datatype;
 ///     Ok(())
 /// }
 /// ```
+///
 /// `cargo test`, `cargo nextest` and IDEs run it like any other test, without a launcher or settings: the test starts
 /// its own executable again, as launcher and as ranks. Output of the ranks appears in whole lines that begin with
 /// `[rank] `. The test fails when a rank panics, returns an error, exits with a code other than 0 or is killed. Its
@@ -164,9 +164,9 @@ pub use mpj_macros::Datatype;
 ///
 /// # Options
 /// * `ranks`: the number of ranks, from 1 to 256; required.
-/// * `timeout`: a text such as `"500ms"`, `"10s"` or `"2m"`; `"60s"` by default. A test that takes longer is ended, and
-/// fails with a report of what every rank was doing. * `backend`: `"auto"`, `"eager"` or `"rendezvous"`; by default the
-/// one that the environment selects.
+/// * `timeout`: a text such as `"500ms"`, `"10s"` or `"2m"`; `"60s"` by default. A test that takes longer is ended,
+///   and fails with a report of what every rank was doing.
+/// * `backend`: `"auto"`, `"eager"` or `"rendezvous"`; by default the one that the environment selects.
 ///
 /// # The function
 /// It takes `&mpj::World`, `mpj::World`, or nothing; in the last case it calls [`init`] itself. It returns nothing,

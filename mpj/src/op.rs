@@ -61,7 +61,6 @@ pub enum Op {
 /// MPI defines which operations apply to which numbers: no logical and bitwise operations on floating-point numbers,
 /// and only [`Op::MaxLoc`] and [`Op::MinLoc`] on pairs. Calls refuse other combinations with an error of the class
 /// [`Op`](crate::ErrorClass::Op).
-/// [`Op`](crate::ErrorClass::Op).
 ///
 /// ```
 /// fn total<T: mpj::Number>(world: &mpj::World, mut x: T) -> Result<T, mpj::Error> {

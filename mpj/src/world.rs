@@ -133,8 +133,8 @@ impl World {
     ///                 } else {
     ///                     ranks.recv(&mut got, 0, 7).unwrap();
     ///                     assert_eq!(got, [context]);
-    /// # Errors
-    /// What made the device unusable.
+    ///                 }
+    ///             });
     ///         }
     ///     });
     /// })?;
@@ -186,7 +186,6 @@ impl World {
     ///
     /// # Errors
     /// The device has failed, for example because a rank died; a delete callback of an attribute has failed, which does
-    /// not keep the rank from leaving.
     /// not keep the rank from leaving.
     ///
     /// ```

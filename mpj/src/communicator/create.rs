@@ -80,8 +80,6 @@ impl Communicator {
     /// As [`PointToPoint::send`](crate::PointToPoint::send); on every rank, no context id is left, because some rank
     /// has 2^30 communicators; on this rank alone, a copy callback of an attribute has failed, see
     /// [`crate::Key::with`]. Existing communicators stay usable.
-    /// communicators; on this rank alone, that a copy callback of an attribute has failed, see [`crate::Key::with`].
-    /// Those that there are stay usable then.
     ///
     /// ```
     /// mpj::local::run(2, |world| {
