@@ -63,8 +63,8 @@ pub enum Error {
     },
     /// A message of a collective is shorter than this rank expects.
     #[error(
-        "{bytes} bytes came from job rank {rank} where {expected} were to come: the ranks give different \
-         numbers of elements, or make different collective calls; all have to make the same ones in the same order"
+        "{bytes} bytes came from job rank {rank} instead of {expected}: the ranks give different numbers \
+         of elements, or make different collective calls; all must make the same calls in the same order"
     )]
     Short {
         /// The job rank of the sender.
@@ -75,7 +75,7 @@ pub enum Error {
         expected: usize,
     },
     /// There is no memory for the temporary data of a collective. Nothing was sent.
-    #[error("no memory for {bytes} bytes that this call needs beside its buffers")]
+    #[error("no memory for {bytes} bytes that this call needs in addition to its buffers")]
     Memory {
         /// Number of bytes.
         bytes: usize,
@@ -139,7 +139,9 @@ pub enum Error {
         cause: Arc<dyn std::error::Error + Send + Sync>,
     },
     /// A communicator without a grid got a call that needs one.
-    #[error("the communicator has no grid; make one of it that has, by MPI_Cart_create")]
+    #[error(
+        "the communicator has no grid; make a communicator with one from it, by MPI_Cart_create"
+    )]
     NoGrid,
     /// Ranks gave different groups in a call in which all members of a group must give the same.
     #[error(

@@ -84,7 +84,7 @@ impl Communicator {
     /// Makes a communicator from a handle of the core, which callbacks get.
     fn of_core(core: &mpicore::Communicator) -> Self {
         let host = core.host().clone().into_any();
-        let device = host.downcast().expect("the hosts of this face are its devices");
+        let device = host.downcast().expect("the hosts of this crate are its devices");
         Self::new(device, core.clone())
     }
 

@@ -4,7 +4,7 @@
 //!   operation has ended, or when the device has failed and uses no buffer any more (V1 of the device). The borrow that
 //!   the region was made from lasts until then.
 
-#![expect(unsafe_code, reason = "hands borrowed buffers to the device")]
+#![expect(unsafe_code, reason = "passes borrowed buffers to the device")]
 
 use mpjdev::{Call, Mode, RecvRegion, SendRegion, Sink, Within};
 

@@ -54,8 +54,8 @@ pub enum Error {
     /// A message that was received as a buffer does not have the format of one. The message is consumed, and the device
     /// stays usable.
     #[error(
-        "the message from rank {source_rank} with tag {tag} is no buffer: {violation}; receive it \
-         as what was sent"
+        "the message from rank {source_rank} with tag {tag} is not a buffer: {violation}; receive \
+         it in the form in which it was sent"
     )]
     Malformed {
         /// Rank of the sender.
@@ -130,7 +130,9 @@ pub enum PeerError {
         needed: usize,
     },
     /// The peer sent more early messages than it had credit for.
-    #[error("early messages beyond the agreed {limit} bytes; set MPJ_EARLY_LIMIT alike everywhere")]
+    #[error(
+        "early messages beyond the agreed {limit} bytes; set MPJ_EARLY_LIMIT to the same value on all ranks"
+    )]
     Credit {
         /// The agreed limit in bytes.
         limit: usize,

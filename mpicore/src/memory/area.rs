@@ -356,8 +356,8 @@ fn at_the_start(blocks: &[TypedBlock]) -> Result<Elements, Error> {
     Ok(Elements::Blocks(moved.collect::<Result<Vec<_>, Error>>()?.into()))
 }
 
-/// Returns a scratch area of at least this many units, which are `len` bytes: the thread's spare one if it suffices, or
-/// a new one.
+/// Returns a scratch area of at least this many units, which are `len` bytes. A large area is the thread's spare one if
+/// that suffices; otherwise it is new.
 fn scratch_of(units: usize, len: usize) -> Result<Vec<u128>, Error> {
     if units > LARGEST_KEPT {
         let spare = SPARE.try_with(Cell::take).unwrap_or_default();

@@ -409,7 +409,7 @@ impl Communicator {
     }
 
     /// Exchanges blocks of different lengths (MPI_Alltoallv): block `r` of `data` goes to rank `r`, and block `r` of
-    /// `into` receives from rank `r`. Both have the same number of elements.
+    /// `into` receives from rank `r`. It must have as many elements as rank `r` sends.
     ///
     /// # Errors
     /// As [`Communicator::all_to_all`]; blocks that do not lie inside their buffer, or a number of blocks other than
@@ -441,8 +441,7 @@ impl Communicator {
     }
 
     /// Exchanges a buffer with each rank, each in its own memory and of any layout (MPI_Alltoallw): `data[r]` goes to
-    /// rank `r`, and `into[r]` receives from rank `r`. Both have the same number of
-    /// elements.
+    /// rank `r`, and `into[r]` receives from rank `r`. It must have as many elements as rank `r` sends.
     ///
     /// # Errors
     /// As [`Communicator::all_to_all`]; a number of buffers other than that of the ranks; [`Error::Overlap`].

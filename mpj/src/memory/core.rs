@@ -1,6 +1,6 @@
 //! Buffers in the form that collective calls of the core take: memory and the layout of its elements.
 
-#![expect(unsafe_code, reason = "hands borrowed buffers to collective calls")]
+#![expect(unsafe_code, reason = "passes borrowed buffers to collective calls")]
 
 use mpicore::{Elements, Input, Output};
 use mpjdev::{RecvRegion, SendRegion};
