@@ -39,8 +39,8 @@ pub(crate) trait Backend {
         message: Outbound,
     ) -> Result<u64, LapiError>;
 
-    /// Completes the receive `key` into `into`, which has matched the early message `early`. That message came by this
-    /// protocol and has already left the early-send queue.
+    /// Moves the data of the early message `early` into `into`, at once or later, for the receive `key` that has matched
+    /// it. The message came by this protocol and has already left the early-send queue.
     fn receive(state: &mut State, outbox: &mut Outbox<State>, early: u64, key: u64, into: Sink);
 }
 
