@@ -1,9 +1,9 @@
-//! What a predefined operation costs beside the loop that one would write over slices.
+//! Compares the time of a predefined operation with that of a loop that one would write over slices.
 //!
-//! `reduce_local` knows bytes only, at any alignment; the plain loop knows the type and aligned slices. Both
-//! take turns on buffers that stay in a cache; the table has the median of their times for one call, and of
-//! their ratios. The last column is the same for a buffer that begins one byte behind an aligned address.
-//! Run it with `cargo run --release -p mpicore --example op_speed`.
+//! `reduce_local` gets bytes at any alignment; the plain loop knows the type and gets aligned slices. Both take turns
+//! on buffers that stay in a cache. The table shows the median of their times for one call, and of their ratios. The
+//! last column shows the same for a buffer that begins one byte after an aligned address. Run it with `cargo run
+//! --release -p mpicore --example op_speed`.
 
 #![allow(clippy::print_stdout, reason = "a program")]
 
@@ -13,11 +13,11 @@ use std::time::Instant;
 use bytemuck::{Pod, cast_slice, cast_slice_mut};
 use mpicore::op::{ElementKind, Op, Predefined, reduce_local};
 
-/// Bytes of each buffer: they stay in the first cache, and in the second.
+/// Sizes of each buffer in bytes: buffers that stay in the first cache, and in the second.
 const SIZES: [usize; 2] = [16 << 10, 512 << 10];
-/// Bytes that one measurement goes over.
+/// Number of bytes that one measurement processes.
 const WORK: usize = 32 << 20;
-/// Measurements of each way.
+/// Number of measurements of each way.
 const ROUNDS: usize = 41;
 
 fn main() {
@@ -89,7 +89,7 @@ fn compare<T: Pod>(
     );
 }
 
-/// Microseconds of a call that goes over so many bytes.
+/// Returns the time in microseconds of a call that processes this many bytes.
 fn timed(size: usize, mut call: impl FnMut()) -> f64 {
     let calls = WORK / size;
     let start = Instant::now();

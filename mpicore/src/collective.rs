@@ -1,21 +1,20 @@
-//! Collectives as schedules (MPI-4.1 chapter 6). A schedule is what one rank does in a collective call, as a value
-//! that is built before anything runs. Collective calls build schedules here; an executor runs them.
+//! Collectives as schedules (MPI-4.1 chapter 6). A schedule is a value that describes everything that one rank does in
+//! a collective call. Collective calls build schedules here; an executor runs them.
 //!
-//! - A [`Schedule`] is a sequence of rounds. It names ranks and [places](Place) in buffers; it knows no
-//!   addresses, datatypes or operations. Nothing here communicates.
-//! - Which messages there are depends on ranks, sizes, roots, and on the algorithm that the caller names. Counts decide
-//!   how long they are: a message of no elements is sent too, since the peer may describe the same empty data by a
-//!   count that is not zero, of a datatype that is empty.
-//! - Messages from one rank to another are sent and received in the same order and with the same sizes,
-//!   so one tag is enough for a collective. No message needs to be buffered: schedules end also where a
-//!   send ends no sooner than its receive.
-//! - Operands are combined in the order of ranks, unless the caller says that the order is free. Which
-//!   operands are combined first depends on ranks alone, never on what arrives first.
+//! - A [`Schedule`] is a sequence of rounds. It names ranks and [places](Place) in buffers; it contains no addresses,
+//!   datatypes or operations. Nothing here communicates.
+//! - Which messages there are depends on ranks, sizes, roots, and on the algorithm that the caller chooses. Counts only
+//!   decide how long they are: even a message of no elements is sent, since the peer may describe the same empty data
+//!   by a count that is not zero, of a datatype that is empty.
+//! - Messages from one rank to another are sent and received in the same order and with the same sizes, so one tag
+//!   suffices for a collective. No message needs to be buffered: schedules complete even if no send completes before
+//!   its receive.
+//! - Operands are combined in the order of ranks, unless the caller states that the order is free. Which operands are
+//!   combined first depends only on ranks, never on which message arrives first.
 //!
-//! There is one algorithm for each collective, except for allreduce, whose callers name one of two; for gather and scatter,
-//! whose callers use [`gatherv`] and [`scatterv`] for few ranks or long blocks; and for allgather and barrier, which
-//! choose by the number of ranks. Functions are
-//! named as MPI's. Forms for intercommunicators are in [`inter`].
+//! Each collective has one algorithm, with these exceptions: callers of allreduce choose one of two; callers of gather
+//! and scatter use [`gatherv`] and [`scatterv`] for few ranks or long blocks; allgather and barrier choose by the
+//! number of ranks. Functions are named as MPI's. Forms for intercommunicators are in [`inter`].
 
 mod allgather;
 mod allreduce;
@@ -52,7 +51,7 @@ pub use scatter::{scatter, scatterv};
 pub(crate) use schedule::Reach;
 pub use schedule::{Local, Message, Round, Schedule, Scratch};
 
-/// One rank of an intracommunicator, whose schedule is built.
+/// A rank of an intracommunicator, for which a schedule is built.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Member {
     rank: u32,
@@ -62,9 +61,9 @@ pub struct Member {
 /// The buffer that contains a rank's operands of a reduction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Operands {
-    /// In the send buffer.
+    /// The send buffer.
     Input,
-    /// In the receive buffer, where the result goes too: MPI_IN_PLACE.
+    /// The receive buffer, which also gets the result: MPI_IN_PLACE.
     InPlace,
 }
 
@@ -80,7 +79,7 @@ impl Member {
         Ok(Self { rank, size })
     }
 
-    /// Returns the rank whose schedule is built.
+    /// Returns the rank for which the schedule is built.
     pub fn rank(self) -> u32 {
         self.rank
     }
@@ -90,12 +89,13 @@ impl Member {
         self.size
     }
 
-    /// The rank that is `distance`, at most the size, behind this one, where 0 follows the last.
+    /// Returns the rank that is `distance` before this one, where rank 0 follows the last rank. `distance` is at most
+    /// the size.
     fn behind(self, distance: u32) -> u32 {
         wrapped(u64::from(self.rank) + u64::from(self.size - distance), self.size)
     }
 
-    /// The rank that is `distance` ahead of this one.
+    /// Returns the rank that is `distance` after this one, where rank 0 follows the last rank.
     fn ahead(self, distance: u32) -> u32 {
         wrapped(u64::from(self.rank) + u64::from(distance), self.size)
     }
@@ -121,12 +121,12 @@ impl Operands {
     }
 }
 
-/// A sum of ranks modulo `size`.
+/// Reduces a sum of ranks modulo `size`.
 fn wrapped(rank: u64, size: u32) -> u32 {
     (rank % u64::from(size)) as u32
 }
 
-/// 1, 2, 4 and so on below `limit`.
+/// Iterates over 1, 2, 4 and so on below `limit`.
 fn doublings(limit: u32) -> impl Iterator<Item = u32> {
     let powers = std::iter::successors(Some(1_u32), |power| power.checked_mul(2));
     powers.take_while(move |&power| power < limit)

@@ -1,16 +1,17 @@
 //! Communicators: groups of ranks whose messages are separate from all others (MPI-4.1 chapter 7).
 //!
-//! A communicator has an id on which its members have agreed (`context_ids.rs`). The device's contexts `2 * id` and
-//! `2 * id + 1` are those of its point-to-point messages and of its collective ones, whose tag is the number of
-//! the call on the communicator. Both groups of an intercommunicator agree on one id, so messages of both directions
-//! have the same contexts. A communicator is a handle: copies are the same communicator, and when the last one is
-//! gone here, so is the communicator; its id is free again when nothing is pending in its contexts. That is
-//! a local matter: members may drop theirs at different times.
+//! A communicator has an id on which its members have agreed (`context_ids.rs`). Its point-to-point messages use the
+//! device's context `2 * id`, and its collective messages context `2 * id + 1`. There all blocking calls share one tag,
+//! and a call that is started has its number on the communicator as its tag (PL4 of `plan.rs`). Both groups of an
+//! intercommunicator agree on one id, so messages of both directions have the same contexts. A communicator is a
+//! handle: clones are the same communicator. When the last clone on a rank is dropped, the communicator is gone there,
+//! and its id is free again when nothing is pending in its contexts. This is a local matter: members may drop their
+//! clones at different times.
 //!
-//! - `create.rs`: how communicators are made.
+//! - `create.rs`: calls that make communicators.
 //! - `calls.rs`, `inter_calls.rs`: collective calls, as plans that callers run.
-//! - `attribute.rs`, `handler.rs`: what users attach to communicators, and want to be done about errors.
-//! - `workspace.rs`: what collective calls work with, and leave for the next ones.
+//! - `attribute.rs`, `handler.rs`: attributes and error handlers that users attach to communicators.
+//! - `workspace.rs`: memory that collective calls use, and leave for the next ones.
 //! - `cartesian.rs`: communicators with a grid.
 
 use std::fmt;
@@ -50,7 +51,7 @@ use handler::Handler;
 use workspace::Workspace;
 pub(crate) use workspace::{InUse, Parts};
 
-/// An intra- or intercommunicator. Several threads may call its methods at once. As MPI demands, all members make the
+/// An intra- or intercommunicator. Several threads may call its methods at once. As MPI requires, all members make the
 /// collective calls on one communicator in the same order.
 #[derive(Clone)]
 pub struct Communicator(Arc<Inner>);
@@ -63,7 +64,7 @@ struct Inner {
     rank: u32,
     remote: Option<Group>,
     grid: Option<Cartesian>,
-    /// Collective calls so far: the tag of the next one.
+    /// Number of collective calls so far, from which the number of the next one follows.
     calls: AtomicU32,
     name: Arc<Mutex<String>>,
     attributes: Attributes,
@@ -71,7 +72,7 @@ struct Inner {
     workspace: Workspace,
 }
 
-/// What a new communicator is, beside its id.
+/// The properties of a new communicator, except its id.
 struct Origin {
     group: Group,
     rank: u32,
@@ -95,7 +96,7 @@ pub enum Relation {
 }
 
 impl Origin {
-    /// An intracommunicator with nothing attached.
+    /// Returns the properties of an intracommunicator with nothing attached.
     fn of(group: Group, rank: u32) -> Self {
         let (attributes, handler) = <(Attributes, Handler)>::default();
         Self { group, rank, remote: None, grid: None, attributes, handler }
@@ -139,13 +140,13 @@ impl Communicator {
             handler,
             workspace,
         };
-        // Made before anything can fail: dropping it releases the id.
+        // The handle is made before anything can fail: dropping it releases the id.
         let made = Self(Arc::new(inner));
         made.device().set_members(made.collective_context(), made.members())?;
         Ok(made)
     }
 
-    /// A communicator made of this one, whose error handler it inherits.
+    /// Makes a communicator that inherits the error handler of this one.
     fn child(&self, id: u32, origin: Origin) -> Result<Self, Error> {
         let handler = Handler::new(self.handler());
         Self::new(self.host().clone(), id, Origin { handler, ..origin }, "")
@@ -236,12 +237,12 @@ impl Communicator {
         *self.0.name.lock().unwrap_or_else(PoisonError::into_inner) = name.into();
     }
 
-    /// Whose schedules are built.
+    /// Returns the member for which schedules are built.
     fn member(&self) -> Result<Member, Error> {
         Ok(Member::new(self.0.rank, self.0.group.size())?)
     }
 
-    /// The job rank of this rank.
+    /// Returns the job rank of this rank.
     fn job_rank(&self) -> u32 {
         self.device().rank()
     }
@@ -250,13 +251,13 @@ impl Communicator {
         (*self.0.host).as_ref()
     }
 
-    /// The number of the next collective call.
+    /// Takes the number of the next collective call.
     fn next_number(&self) -> i32 {
-        // Relaxed: all that counts is the order of the calls of one thread.
+        // Relaxed: only the order of the calls of one thread matters.
         (self.0.calls.fetch_add(1, Ordering::Relaxed) % CALL_NUMBERS) as i32
     }
 
-    /// The next collective call, whose schedule is not kept, with the peers that messages have.
+    /// Plans the next collective call, with the peers of the communicator. Its schedule is not kept.
     fn plan_once(
         &self,
         call: Call,
@@ -267,7 +268,7 @@ impl Communicator {
         self.plan(call, self.0.workspace.with(schedule), buffers, reduction)
     }
 
-    /// The next collective call, with the peers that messages have.
+    /// Plans the next collective call, with the peers of the communicator.
     fn plan<'c>(
         &'c self,
         call: Call,
@@ -278,7 +279,8 @@ impl Communicator {
         self.plan_among(None, call, work, buffers, reduction)
     }
 
-    /// The next collective call, whose messages may have other peers than the communicator. Its number is taken here, when nothing can be refused any more.
+    /// Plans the next collective call, whose messages may have other peers than the communicator. The number of the
+    /// call is taken last, when nothing can be refused any more.
     #[inline]
     fn plan_among<'c>(
         &'c self,
@@ -293,7 +295,7 @@ impl Communicator {
         Ok(Plan::new(self, call, Route { peers, context, tag }, work))
     }
 
-    /// The ranks that collective calls need.
+    /// Returns the ranks that collective calls need.
     fn members(&self) -> Arc<dyn Members> {
         let Inner { group, name, remote, .. } = &*self.0;
         let (group, remote, name) = (group.clone(), remote.clone(), name.clone());
@@ -301,7 +303,7 @@ impl Communicator {
     }
 }
 
-/// The members of a communicator, as the device knows them.
+/// The members of a communicator, in the form that the device gets.
 struct Gathering {
     group: Group,
     remote: Option<Group>,

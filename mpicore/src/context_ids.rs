@@ -1,44 +1,44 @@
-//! Context ids: the numbers that separate the messages of communicators (MPI-4.1 section 7.1.2), and the agreement of
-//! a new communicator's members on one. Pure: `communicator/create.rs` carries the words between ranks.
+//! Context ids: the numbers that separate the messages of communicators (MPI-4.1 section 7.1.2), and how the members of
+//! a new communicator agree on one. Pure: `communicator/create.rs` carries the words between ranks.
 //!
-//! Every rank keeps the ids that it uses. The members of a new communicator look for a low id that is free on
-//! all of them, in rounds: each member reserves the lowest id that it has free from a bound on, and proposes it;
-//! all learn the highest and the lowest proposal. If they are equal, all have reserved the same id, and are
-//! done. If not, the bound of the next round is the highest one, or a little more.
+//! Every rank records the ids that it uses. The members of a new communicator look for a low id that is free on all of
+//! them, in rounds. Each member reserves the lowest id not below a bound that it has free, and proposes it; all learn
+//! the highest and the lowest proposal. If these are equal, all have reserved the same id, and the agreement is
+//! complete. If not, the bound of the next round is the highest proposal, or a little more.
 //!
-//! - CI1: an id that is in use or reserved on a rank is not proposed by it. So what is agreed on is free on all
-//!   members, and stays reserved on each until its communicator is gone there.
-//! - CI2: nobody waits for another agreement: ids that those have reserved are passed over. So agreements of
-//!   several threads, and non-blocking ones that go on in different orders, do not block each other.
-//! - CI3: two agreements could pass each other's ids for ever, each one step ahead on one rank. So bounds grow by
-//!   steps that look random: they follow from a number that the members of an agreement have in common and that
-//!   others, most likely, have not.
-//! - CI4: every agreement ends. Bounds grow; where a member has none left from the bound on, all know it in
-//!   the same round, and begin again, a few times since others may have given ids back by then.
+//! - CI1: a rank does not propose an id that it uses or has reserved for another agreement. So the agreed id is free on
+//!   all members, and stays reserved on each until its communicator is gone there.
+//! - CI2: no agreement waits for another one: it skips ids that others have reserved. So agreements of several threads,
+//!   and non-blocking ones that continue in different orders, do not block each other.
+//! - CI3: two agreements could overtake each other's ids for ever, each one step ahead on one rank. So bounds grow by
+//!   steps that look random. The steps follow from a number that the members of an agreement have in common, and that
+//!   differs from those of other agreements with high probability.
+//! - CI4: every agreement ends. Bounds grow; if a member has no id left at or above the bound, all learn it in the same
+//!   round and begin again. They do so only a few times, since others may have released ids meanwhile.
 
 use std::collections::BTreeSet;
 
-/// What a member proposes when it has no id left.
+/// The proposal of a member that has no id left.
 const NONE: u32 = u32::MAX;
 
 /// The ids of one rank.
 #[derive(Debug)]
 pub(crate) struct ContextIds {
-    /// How many there are.
+    /// Number of ids.
     most: u32,
-    /// All from here on are free.
+    /// All ids from here on are free.
     fresh: u32,
     /// Ids below `fresh` that are free.
     free: BTreeSet<u32>,
 }
 
 impl ContextIds {
-    /// Ids 0 to `most - 1`, of which the first `taken` are in use.
+    /// Makes ids 0 to `most - 1`, of which the first `taken` are in use.
     pub fn new(most: u32, taken: u32) -> Self {
         Self { most, fresh: taken.min(most), free: BTreeSet::new() }
     }
 
-    /// How many ids there are.
+    /// Returns the number of ids.
     pub fn most(&self) -> u32 {
         self.most
     }
@@ -58,10 +58,10 @@ impl ContextIds {
         Some(id)
     }
 
-    /// The id is free again.
+    /// Releases an id.
     pub fn release(&mut self, id: u32) {
         self.free.insert(id);
-        // What lies at the end is fresh again, so the set stays small.
+        // Ids next to the fresh ones become fresh again, so the set stays small.
         while self.fresh.checked_sub(1).is_some_and(|last| self.free.remove(&last)) {
             self.fresh -= 1;
         }
@@ -72,17 +72,17 @@ impl ContextIds {
 #[derive(Debug)]
 pub(crate) struct Agreement {
     proposal: u32,
-    /// What the members have in common (CI3).
+    /// The number that the members have in common (CI3).
     salt: u32,
     rounds: u32,
-    /// How often it may begin again (CI4).
+    /// How often the agreement may still begin again (CI4).
     chances: u32,
 }
 
-/// How often an agreement begins again.
+/// How often an agreement may begin again.
 const CHANCES: u32 = 8;
 
-/// What a round has brought.
+/// The result of a round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Round {
     /// All members have reserved this id.
@@ -94,22 +94,22 @@ pub(crate) enum Round {
 }
 
 impl Agreement {
-    /// The number of words that a member sends the others in a round. All learn the highest of each.
+    /// The number of words that a member sends to the others in a round. All learn the highest value of each word.
     pub const WORDS: usize = 2;
 
-    /// Begins with the lowest id that is free here. The `salt` is the same for all members, and another one for
-    /// agreements that may be under way at the same time.
+    /// Begins with the lowest id that is free here. The `salt` is the same for all members, and differs for agreements
+    /// that may be under way at the same time.
     pub fn new(ids: &mut ContextIds, salt: u32) -> Self {
         let proposal = ids.reserve(0).unwrap_or(NONE);
         Self { proposal, salt, rounds: 0, chances: CHANCES }
     }
 
-    /// The words of this member in the round.
+    /// Returns the words of this member for the round.
     pub fn words(&self) -> [u32; Self::WORDS] {
         [self.proposal, !self.proposal]
     }
 
-    /// Ends the round, of which all members have learnt the highest of each word.
+    /// Ends the round, given the highest value of each word among all members.
     pub fn learn(&mut self, ids: &mut ContextIds, words: [u32; Self::WORDS]) -> Round {
         let (highest, lowest) = (words[0], !words[1]);
         if highest == NONE && self.chances == 0 {
@@ -133,7 +133,7 @@ impl Agreement {
         Round::Again
     }
 
-    /// How much the bound of the next round is above the highest proposal: nothing at first, then any number below a
+    /// Returns how far the bound of the next round is above the highest proposal: 0 at first, then any number below a
     /// limit that doubles up to 64 (CI3).
     fn step(&self) -> u32 {
         let limit = 1 << self.rounds.saturating_sub(1).min(6);
@@ -141,7 +141,7 @@ impl Agreement {
         (mixed ^ mixed >> 15).wrapping_mul(0x85eb_ca6b) >> 8 & (limit - 1)
     }
 
-    /// Releases the reservation, since the agreement has failed.
+    /// Releases the reservation, because the agreement has failed.
     pub fn give_up(&mut self, ids: &mut ContextIds) {
         let proposal = std::mem::replace(&mut self.proposal, NONE);
         if proposal != NONE {
@@ -158,7 +158,7 @@ mod tests {
 
     use super::*;
 
-    /// Agreements of these members, whose rounds interleave in this order, to their ends.
+    /// Runs the agreements of these members to their ends, with rounds interleaved in this order.
     fn agree(ranks: &mut [ContextIds], groups: &[Vec<usize>], order: &[usize]) -> Vec<Option<u32>> {
         let mut open: Vec<Vec<Agreement>> = (0..)
             .zip(groups)

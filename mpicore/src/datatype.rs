@@ -1,12 +1,12 @@
 //! Datatypes: the types of a message's elements, and their places in memory (MPI-4.1 chapter 5).
 //!
-//! Faces make them for their callers. Communicators, windows and files take the layout of so many elements to send
-//! and to receive, and compare signatures. All of it are values: nothing is committed or freed, and a datatype
-//! lives as long as somebody has it.
+//! The layers above make them for their callers. Communicators, windows and files use the layout of a number of
+//! elements to send and to receive, and compare signatures. All of these are values: nothing is committed or freed, and
+//! a datatype lives as long as it is used.
 //!
-//! A datatype is a type map in compact form (`map.rs`): a [`Layout`] of the transport for the places of the
-//! bytes, a [`Signature`] for what they are, and bounds. Its size in memory is that of its constructors'
-//! arguments, not of the elements.
+//! A datatype is a type map in compact form (`map.rs`): a [`Layout`] of the transport for the places of the bytes, a
+//! [`Signature`] for their basic types, and bounds. Its memory grows with the arguments of its constructors, not with
+//! the elements.
 
 use std::fmt;
 use std::sync::Arc;
@@ -36,15 +36,15 @@ use map::TypeMap;
 
 /// A datatype of MPI: a type map with bounds (MPI-4.1 section 5.1). Immutable, and cheap to clone.
 ///
-/// Numbers of elements are `i64`, as wide as `MPI_Count`, and displacements in bytes `isize`, as wide as
-/// `MPI_Aint`. Arguments have the order that they have in MPI, and errors call them by their names there.
+/// Numbers of elements are `i64`, as wide as `MPI_Count`, and displacements in bytes `isize`, as wide as `MPI_Aint`.
+/// Arguments have the same order as in MPI, and errors use their names in MPI.
 ///
 /// The extent is that of MPI-4.1 section 5.1.6: from the lowest to the highest byte, rounded up to the
 /// strictest alignment among the basic types. This holds for all constructors, not only for structures,
 /// since MPI defines it by the type map. Bounds that were set ([`resized`](Self::resized), arrays) are not rounded.
 ///
 /// # Example
-/// The structure of MPI's first example, a `double` and a `char`, which has padding behind it:
+/// The structure of MPI's first example, a `double` and a `char`, which has padding after the last byte:
 ///
 /// ```
 /// use mpicore::datatype::{Basic, Datatype};
@@ -61,7 +61,7 @@ use map::TypeMap;
 #[derive(Clone)]
 pub struct Datatype {
     inner: Arc<Inner>,
-    /// Whether the constructor was one for large counts.
+    /// Whether the constructor was the one for large counts.
     is_large: bool,
 }
 
@@ -70,12 +70,12 @@ struct Inner {
     lower_bound: isize,
     extent: isize,
     arguments: Arguments,
-    /// Levels of datatypes it is made of, itself counted.
+    /// Number of levels of datatypes, including this one.
     depth: usize,
 }
 
 impl Datatype {
-    /// The most levels of datatypes that a datatype may be made of. Each constructor adds one, `dup` too.
+    /// The most levels of datatypes that a datatype may consist of. Each constructor adds one, even `dup`.
     pub const MAX_DEPTH: usize = 1024;
 
     /// Makes the predefined datatype of a basic type.
@@ -92,8 +92,8 @@ impl Datatype {
         Self::named(basic, basic.name())
     }
 
-    /// Makes a predefined datatype with a name of its own, since MPI has several for one basic type (`MPI_INT` and
-    /// `MPI_INTEGER`). [`name`](Self::name) returns the name, also from the contents of datatypes made from it.
+    /// Makes a predefined datatype with its own name, since MPI has several for one basic type (`MPI_INT` and
+    /// `MPI_INTEGER`). [`name`](Self::name) returns the name, even from the contents of datatypes made from this one.
     pub fn named(basic: impl Into<Basic>, name: &'static str) -> Self {
         let map = TypeMap::basic(basic.into());
         Self::new(map, Arguments::Named { name }).expect("basic types are small and not nested")
@@ -110,8 +110,8 @@ impl Datatype {
         Ok(Self { inner: Arc::new(inner), is_large: false })
     }
 
-    /// Marks the datatype as made by the large-count form of its constructor (whose name ends in `_c`), which
-    /// determines how its contents are divided.
+    /// Marks the datatype as made by the large-count form of its constructor (whose name ends in `_c`). This determines
+    /// how its contents are divided.
     pub fn with_large_counts(self) -> Self {
         Self { is_large: true, ..self }
     }
@@ -127,13 +127,13 @@ impl Datatype {
         self.inner.lower_bound
     }
 
-    /// Returns the bytes from one element to the next, which may be negative: MPI_Type_get_extent.
+    /// Returns the distance in bytes from one element to the next, which may be negative: MPI_Type_get_extent.
     pub fn extent(&self) -> isize {
         self.inner.extent
     }
 
-    /// Returns where the lowest byte of data lies: the lower bound of MPI_Type_get_true_extent (MPI-4.1 section
-    /// 5.1.8). 0 if there is none.
+    /// Returns where the lowest byte of data lies: the lower bound of MPI_Type_get_true_extent (MPI-4.1 section 5.1.8).
+    /// 0 if there are no data.
     pub fn true_lower_bound(&self) -> isize {
         self.inner.map.layout.bounds().0
     }
@@ -154,11 +154,11 @@ impl Datatype {
         &self.inner.map.signature
     }
 
-    /// Returns where the bytes of `count` elements lie, in the order of the type map, as displacements from the
-    /// address of the first element. For one element nothing is computed.
+    /// Returns where the bytes of `count` elements lie, in the order of the type map, as displacements from the address
+    /// of the first element. For one element this computes nothing.
     ///
     /// # Errors
-    /// [`DatatypeError::Negative`]; [`DatatypeError::Layout`] if they cannot lie in memory.
+    /// [`DatatypeError::Negative`]; [`DatatypeError::Layout`] if the elements cannot lie in memory.
     pub fn layout(&self, count: i64) -> Result<Layout, DatatypeError> {
         let layout = &self.inner.map.layout;
         match not_negative("count", count)? {
@@ -167,9 +167,9 @@ impl Datatype {
         }
     }
 
-    /// Returns displacement and length in bytes of `count` elements, if they lie in one span and in order, so that
-    /// they need no layout. Both are 0 if there are no bytes. `None` also for counts that [`layout`](Self::layout)
-    /// refuses, and for adjacent blocks that were not recognised as one.
+    /// Returns displacement and length in bytes of `count` elements, if they form one span in order and so need no
+    /// layout. Both are 0 if there are no bytes. `None` also for counts that [`layout`](Self::layout) refuses, and for
+    /// adjacent blocks that were not recognised as one.
     pub fn span(&self, count: i64) -> Option<(isize, usize)> {
         let count = usize::try_from(count).ok()?;
         if count == 0 || self.size() == 0 {
@@ -181,7 +181,7 @@ impl Datatype {
         goes_on.then_some((at, whole))
     }
 
-    /// Returns whether `count` elements lie together, in order and without gaps.
+    /// Returns whether `count` elements are contiguous and in order.
     pub fn is_contiguous(&self, count: i64) -> bool {
         self.span(count).is_some()
     }
@@ -215,7 +215,7 @@ impl Datatype {
 }
 
 impl fmt::Display for Datatype {
-    /// A predefined datatype by its name, others by constructor, layout and bounds.
+    /// Writes the name of a predefined datatype; constructor, layout and bounds of others.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(name) = self.name() {
             return f.write_str(name);
@@ -232,7 +232,7 @@ impl fmt::Debug for Datatype {
     }
 }
 
-/// A number of things that `argument` says.
+/// Converts the value of `argument`, which must not be negative.
 fn not_negative(argument: &'static str, given: i64) -> Result<usize, DatatypeError> {
     usize::try_from(given).map_err(|_| DatatypeError::Negative { argument, given })
 }

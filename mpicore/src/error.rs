@@ -12,11 +12,11 @@ use crate::group::GroupError;
 use crate::op::{OpError, Predefined};
 use crate::topology::TopologyError;
 
-/// The reason why a call failed; [`Error::class`] is MPI's class of it.
+/// Why a call failed. [`Error::class`] returns MPI's class.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The device below refused the call, or failed.
+    /// The device below refused the call or failed.
     #[error(transparent)]
     Device(mpjdev::Error),
     /// The arguments of a collective are wrong. Nothing was sent.
@@ -34,7 +34,7 @@ pub enum Error {
     /// A topology cannot be made or used.
     #[error(transparent)]
     Topology(#[from] TopologyError),
-    /// The elements of a call lie outside of the memory of its buffer. Nothing was sent.
+    /// The elements of a call lie outside the memory of its buffer. Nothing was sent.
     #[error(transparent)]
     Layout(#[from] LayoutError),
     /// A buffer is too short. Nothing was sent.
@@ -45,39 +45,39 @@ pub enum Error {
     Buffer {
         /// Index of the first element.
         first: i64,
-        /// How many elements.
+        /// Number of elements.
         count: u64,
         /// Length of the buffer's memory in bytes.
         len: usize,
     },
-    /// The part that a rank sends to itself differs in length from its place in the output. Nothing was sent.
+    /// The part that a rank sends to itself and the place for it differ in length. Nothing was sent.
     #[error(
         "this rank's own part has {from} bytes, and the place for it {into} bytes; give buffers with the same number \
          of elements for each rank"
     )]
     Unequal {
-        /// How long the part is.
+        /// Length of the part in bytes.
         from: usize,
-        /// How long its place is.
+        /// Length of its place in bytes.
         into: usize,
     },
     /// A message of a collective is shorter than this rank expects.
     #[error(
-        "{bytes} bytes came from job rank {rank} where {expected} were to come: the ranks give different \
-         numbers of elements, or make different collective calls; all have to make the same ones in the same order"
+        "{bytes} bytes came from job rank {rank} instead of {expected}: the ranks give different numbers \
+         of elements, or make different collective calls; all must make the same calls in the same order"
     )]
     Short {
-        /// The job rank that sent it.
+        /// The job rank of the sender.
         rank: u32,
-        /// How long it is.
+        /// Length of the message.
         bytes: usize,
-        /// How long it was to be.
+        /// Expected length.
         expected: usize,
     },
     /// There is no memory for the temporary data of a collective. Nothing was sent.
-    #[error("no memory for {bytes} bytes that this call needs beside its buffers")]
+    #[error("no memory for {bytes} bytes that this call needs in addition to its buffers")]
     Memory {
-        /// How many bytes.
+        /// Number of bytes.
         bytes: usize,
     },
     /// A reduction got MPI_REPLACE or MPI_NO_OP, which are for windows.
@@ -92,10 +92,10 @@ pub enum Error {
         /// The operation.
         op: Predefined,
     },
-    /// A user's function panicked in a collective outside of a blocking call.
+    /// A user's function panicked in a non-blocking or persistent collective.
     #[error("the operation of a non-blocking reduction panicked: {message}")]
     Panicked {
-        /// What the panic says.
+        /// The text of the panic.
         message: String,
     },
     /// All context ids are in use by communicators of some member.
@@ -104,24 +104,24 @@ pub enum Error {
          on all of them; free communicators that are not needed, on all ranks"
     )]
     Contexts {
-        /// How many communicators a rank can have at a time.
+        /// The most communicators that a rank can have at a time.
         most: u32,
     },
-    /// Intercommunicators do not have this collective call, or only they have it.
+    /// The collective call does not exist for this kind of communicator.
     #[error("{call} is not defined on an {kind}")]
     Kind {
         /// The call.
         call: &'static str,
-        /// What the communicator is.
+        /// The kind of the communicator.
         kind: &'static str,
     },
     /// The groups of an intercommunicator have a rank in common.
     #[error("job rank {rank} is in both groups; the groups of an intercommunicator are disjoint")]
     Overlap {
-        /// A job rank that is in both.
+        /// A job rank that is in both groups.
         rank: u32,
     },
-    /// The leader of a group got no message from the leader of the other one.
+    /// The leader of a group got no message from the leader of the other group.
     #[error(
         "rank {leader}, the leader, could not exchange the groups of an intercommunicator with the other \
          leader; see what the call says there"
@@ -133,15 +133,17 @@ pub enum Error {
     /// A callback of an attribute has failed.
     #[error("the {callback} callback of an attribute failed: {cause}")]
     Callback {
-        /// Which one: copy or delete.
+        /// Which callback: copy or delete.
         callback: &'static str,
-        /// What it says.
+        /// The error of the callback.
         cause: Arc<dyn std::error::Error + Send + Sync>,
     },
     /// A communicator without a grid got a call that needs one.
-    #[error("the communicator has no grid; make one of it that has, by MPI_Cart_create")]
+    #[error(
+        "the communicator has no grid; make a communicator with one from it, by MPI_Cart_create"
+    )]
     NoGrid,
-    /// Ranks gave different groups, in a call in which all members of a group give the same.
+    /// Ranks gave different groups in a call in which all members of a group must give the same.
     #[error(
         "rank {rank} is in the group that this rank gives, but gives another one; the groups of a call \
          are equal or have no rank in common"
@@ -150,7 +152,7 @@ pub enum Error {
         /// The first rank of the communicator that gives another group.
         rank: u32,
     },
-    /// A group has a member that the communicator does not have, or lacks the caller.
+    /// A group has a member that is not in the communicator, or does not contain the caller.
     #[error("job rank {rank} is in the group, but not in the communicator")]
     NotMember {
         /// The job rank.
@@ -183,12 +185,12 @@ impl Error {
         }
     }
 
-    /// The panic of a user's function as an error.
+    /// Makes an error of a panic of a user's function.
     pub(crate) fn panicked(panic: &(dyn Any + Send)) -> Self {
         Self::Panicked { message: panic_text(panic) }
     }
 
-    /// This error as the outcome of a request of the device.
+    /// Returns this error in the form that a request of the device can have as its outcome.
     pub(crate) fn into_device(self) -> mpjdev::Error {
         match self {
             Self::Device(error) => error,
@@ -206,7 +208,7 @@ impl Error {
 }
 
 impl From<mpjdev::Error> for Error {
-    /// An error of the device, or that of a collective whose request the device had.
+    /// Converts an error of the device, or the error of a collective whose request the device had.
     fn from(error: mpjdev::Error) -> Self {
         match &error {
             mpjdev::Error::Client(own) => match own.downcast_ref::<Self>() {

@@ -1,11 +1,10 @@
 //! Groups: ordered sets of the job's tasks (MPI-4.1 section 7.3). Communicators translate ranks with them.
 //!
-//! A group is a value that never changes. A *job rank* is the rank of a task in the job, which the
-//! device uses; a *rank* is the position of a task in the group. Groups whose job ranks have equal
-//! distances, such as the world and every second rank of it, take no memory on the heap; others take
-//! eight bytes per member. To find the job rank of a rank takes constant time in every group. To find
-//! the rank of a job rank takes constant time where the distances are equal, and otherwise a binary
-//! search.
+//! A group never changes. A *job rank* is the rank of a task in the job, which the device uses; a *rank* is the
+//! position of a task in the group. Groups whose job ranks have equal distances, such as the world and every second
+//! rank of it, take no memory on the heap; others take eight bytes per member. Finding the job rank of a rank takes
+//! constant time in every group. Finding the rank of a job rank takes constant time if the distances are equal, and a
+//! binary search otherwise.
 
 mod error;
 mod members;
@@ -59,8 +58,8 @@ impl Group {
     /// Makes the group of these job ranks in this order.
     ///
     /// # Errors
-    /// [`GroupError::JobRankTwice`] if a job rank comes more than once, [`GroupError::JobRank`] if one is
-    /// `u32::MAX`, which no task has.
+    /// [`GroupError::JobRankTwice`] if a job rank occurs more than once, [`GroupError::JobRank`] if one is `u32::MAX`,
+    /// which no task has.
     ///
     /// ```
     /// use mpicore::group::{Group, GroupError};
@@ -83,7 +82,7 @@ impl Group {
         }
     }
 
-    /// The group of job ranks of which no two are equal.
+    /// Makes the group of these job ranks, which must be distinct.
     fn of_distinct(job_ranks: impl Iterator<Item = u32>) -> Self {
         let members = Members::collect(job_ranks).expect("members of groups are taken once each");
         Self { members }
@@ -122,7 +121,7 @@ impl Group {
         Ok(self.members.value(rank))
     }
 
-    /// Translates `ranks` of this group into ranks of `other`; `None` is MPI_UNDEFINED: MPI_Group_translate_ranks.
+    /// Translates `ranks` of this group into ranks of `other`: MPI_Group_translate_ranks. `None` is MPI_UNDEFINED.
     /// MPI_PROC_NULL, which MPI translates to itself, is no rank here; callers handle it.
     ///
     /// # Errors
@@ -154,7 +153,7 @@ impl Group {
     }
 
     /// Makes a group of the members of this one in their order, then those of `other` that are not in this one, in
-    /// theirs: MPI_Group_union.
+    /// their order: MPI_Group_union.
     ///
     /// ```
     /// use mpicore::group::Group;
@@ -198,9 +197,9 @@ impl Group {
     /// Makes a group of the members that the ranges name, in that order: MPI_Group_range_incl.
     ///
     /// # Errors
-    /// [`GroupError::StrideZero`] or [`GroupError::StrideAway`] if a range does not lead from its first
-    /// to its last rank, [`GroupError::RangeRank`] if one names a rank that no member has,
-    /// [`GroupError::RankTwice`] if a rank is named more than once.
+    /// [`GroupError::StrideZero`] or [`GroupError::StrideAway`] if a range does not lead from its first to its last
+    /// rank, [`GroupError::RangeRank`] if one names a rank that no member has, [`GroupError::RankTwice`] if a rank is
+    /// named more than once.
     pub fn range_incl(&self, ranges: &[RankRange]) -> Result<Self, GroupError> {
         Ok(self.with(&self.select_ranges(ranges)?))
     }
@@ -230,27 +229,26 @@ impl Group {
         if rank < size { Ok(()) } else { Err(GroupError::Rank { rank: rank.into(), size }) }
     }
 
-    /// Ranks that a caller has listed, once they are found to be ranks of this group and distinct.
+    /// Checks that the listed ranks are distinct ranks of this group.
     fn select(&self, ranks: &[u32]) -> Result<Members, GroupError> {
         ranks.iter().try_for_each(|&rank| self.check(rank))?;
         Members::collect(ranks.iter().copied())
             .map_err(|Twice(rank)| GroupError::RankTwice { rank })
     }
 
-    /// Ranks that a caller has named by ranges, once they are found to be ranks of this group and
-    /// distinct.
+    /// Checks that the ranks in the ranges are distinct ranks of this group.
     fn select_ranges(&self, ranges: &[RankRange]) -> Result<Members, GroupError> {
         let ranks = ranges.iter().map(|range| range.ranks(self.size()));
         let ranks = ranks.collect::<Result<Vec<_>, _>>()?.into_iter().flatten();
         Members::collect(ranks).map_err(|Twice(rank)| GroupError::RankTwice { rank })
     }
 
-    /// The members with these ranks, in the order of the ranks.
+    /// Returns the members with these ranks, in the order of the ranks.
     fn with(&self, ranks: &Members) -> Self {
         Self::of_distinct(ranks.iter().map(|rank| self.members.value(rank)))
     }
 
-    /// The members but those with these ranks.
+    /// Returns all members except those with these ranks.
     fn without(&self, ranks: &Members) -> Self {
         let left = (0..self.size()).filter(|&rank| ranks.position(rank).is_none());
         Self::of_distinct(left.map(|rank| self.members.value(rank)))

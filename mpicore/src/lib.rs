@@ -2,8 +2,8 @@
 //! datatypes, operations, collectives.
 //!
 //! The interfaces for users (`mpj` for Rust) translate their callers' types into those of this crate, and contain no
-//! algorithms of their own. This crate works on bytes; its caller says which kind of elements they are. *Job ranks*
-//! are the ranks of the device below.
+//! algorithms of their own. This crate works on bytes; its caller states the kind of the elements. *Job ranks* are the
+//! ranks of the device below.
 
 pub mod collective;
 mod communicator;

@@ -1,13 +1,13 @@
-//! The memory that a collective works on: what its caller handed in, and the scratch area. Plans name
-//! [places](Place); this file finds the bytes, for messages and for the local steps between them.
+//! The memory that a collective works on: its caller's buffers, and the scratch area. Plans name [places](Place); this
+//! file finds their bytes, for messages and for the local steps between them.
 //!
-//! - CM1: who makes an [`Input`] or an [`Output`] lends the memory of its region until the collective has ended,
-//!   as promised when the region was made (G1, G2 of the transport). A [`Memory`] is used by one run of one
-//!   schedule at a time, and lives as long as its messages.
-//! - CM2: no message of a round writes what another one reads or writes, local steps run while no message is
-//!   under way, one after the other, and nothing but messages reads or writes before that: the contract of
+//! - CM1: the maker of an [`Input`] or an [`Output`] lends the memory of its region until the collective has ended, as
+//!   promised when the region was made (G1, G2 of the transport). A [`Memory`] is used by one run of one schedule at a
+//!   time, and lives as long as its messages.
+//! - CM2: no message of a round writes what another one reads or writes. Local steps run one after another, while no
+//!   message is under way; before that, only messages read or write. This is the contract of
 //!   [`Schedule`](crate::collective::Schedule). The input is only read.
-//! - CM3: bytes are named by a span or by a layout inside of an area, or the call is refused.
+//! - CM3: bytes are named by a span or a layout that lies inside an area, otherwise the call is refused.
 
 #![expect(unsafe_code, reason = "divides borrowed buffers among messages")]
 
@@ -30,72 +30,72 @@ use area::{Area, Form, Spot, whole_bounds, zeros};
 /// How the elements of a buffer lie in its memory.
 #[derive(Debug, Clone)]
 pub enum Elements {
-    /// One behind the other, each of so many bytes.
+    /// Contiguous elements of the same size.
     Plain {
-        /// Bytes of one.
+        /// Size of an element in bytes.
         size: usize,
     },
-    /// As a datatype says.
+    /// Elements that lie as a datatype describes.
     Typed(Datatype),
-    /// In blocks with datatypes of their own, one for each rank: MPI_Alltoallw.
+    /// Blocks with datatypes of their own, one for each rank: MPI_Alltoallw.
     Blocks(Arc<[TypedBlock]>),
 }
 
 /// A block of a buffer whose blocks have datatypes of their own.
 #[derive(Debug, Clone)]
 pub struct TypedBlock {
-    /// How many elements it has.
+    /// Number of elements.
     pub count: u64,
-    /// Where it begins, in bytes from the address of the buffer.
+    /// Where the block begins, in bytes from the address of the buffer.
     pub displacement: isize,
-    /// What its elements are.
+    /// The datatype of the elements.
     pub datatype: Datatype,
 }
 
-/// What a collective reads: MPI's send buffer.
+/// The data that a collective reads: MPI's send buffer.
 #[derive(Debug)]
 pub struct Input {
     area: Area,
 }
 
-/// What a collective writes: MPI's receive buffer; in a broadcast, the only one.
+/// The place that a collective writes: MPI's receive buffer; in a broadcast, the only buffer.
 #[derive(Debug)]
 pub struct Output {
     area: Area,
 }
 
 impl Input {
-    /// Words that belong to the collective.
+    /// Makes an input of words that belong to the collective.
     pub(crate) fn keeping(words: Vec<u64>) -> Self {
         Self { area: Area::of_words(words) }
     }
 
-    /// No buffer, as where a rank sends nothing.
+    /// Makes an empty input, for a rank that sends nothing.
     #[inline]
     pub fn none() -> Self {
         Self { area: Area::EMPTY }
     }
 
-    /// Blocks of elements, one for each rank, each in memory of its own: MPI_Alltoallw on buffers that do not belong
-    /// together. Beside each stands how many elements it has. Whoever has the blocks lends their memory for as long as
-    /// one buffer (CM1).
+    /// Makes an input of blocks of elements, one for each rank, each in its own memory: MPI_Alltoallw on separate
+    /// buffers. Each block comes with its number of elements. The maker of the blocks lends their memory for as long as
+    /// that of one buffer (CM1).
     pub fn of_blocks(blocks: impl IntoIterator<Item = (Self, u64)>) -> Self {
         let blocks = blocks.into_iter().map(|(block, count)| (block.area, count));
         Self { area: Area::of_blocks(blocks) }
     }
 
-    /// The same memory in blocks with datatypes of their own, one for each rank: MPI_Alltoallw.
+    /// Describes the same memory as blocks with datatypes of their own, one for each rank: MPI_Alltoallw.
     pub fn in_blocks(self, blocks: Vec<TypedBlock>) -> Self {
         Self { area: self.area.with(Elements::Blocks(blocks.into())) }
     }
 
-    /// Elements in `memory`, the first of which has the address `origin` bytes behind its beginning.
+    /// Makes an input of elements in `memory`. The address of the first is `origin` bytes after its beginning.
     #[inline]
     pub fn new(memory: SendRegion, origin: isize, elements: Elements) -> Self {
         Self { area: Area::new(memory.as_ptr().cast_mut(), memory.len(), origin, elements) }
     }
 
-    /// Bytes of data of an element.
+    /// Returns the bytes of data in an element.
     #[inline]
     pub(crate) fn data_size(&self) -> usize {
         self.area.data_size()
@@ -103,79 +103,79 @@ impl Input {
 }
 
 impl Output {
-    /// Words that belong to the collective, which gives them back.
+    /// Makes an output of words that belong to the collective, which returns them at its end.
     pub(crate) fn keeping(words: Vec<u64>) -> Self {
         Self { area: Area::of_words(words) }
     }
 
-    /// No buffer, as where a rank receives nothing.
+    /// Makes an empty output, for a rank that receives nothing.
     #[inline]
     pub fn none() -> Self {
         Self { area: Area::EMPTY }
     }
 
-    /// As [`Input::of_blocks`], for what is received. A call in place, which would exchange blocks, refuses them.
+    /// Like [`Input::of_blocks`], for received data. A call in place, which would exchange blocks, refuses them.
     pub fn of_blocks(blocks: impl IntoIterator<Item = (Self, u64)>) -> Self {
         let blocks = blocks.into_iter().map(|(block, count)| (block.area, count));
         Self { area: Area::of_blocks(blocks) }
     }
 
-    /// As [`Input::in_blocks`]. The caller sees to it that no two blocks share a byte of their data (CM2).
+    /// Like [`Input::in_blocks`]. The caller ensures that no two blocks share a byte of their data (CM2).
     pub fn in_blocks(self, blocks: Vec<TypedBlock>) -> Self {
         Self { area: self.area.with(Elements::Blocks(blocks.into())) }
     }
 
-    /// Elements in `memory`, the first of which has the address `origin` bytes behind its beginning.
+    /// Makes an output of elements in `memory`. The address of the first is `origin` bytes after its beginning.
     #[inline]
     pub fn new(memory: RecvRegion, origin: isize, elements: Elements) -> Self {
         Self { area: Area::new(memory.as_mut_ptr(), memory.len(), origin, elements) }
     }
 
-    /// Bytes of data of an element.
+    /// Returns the bytes of data in an element.
     #[inline]
     pub(crate) fn data_size(&self) -> usize {
         self.area.data_size()
     }
 }
 
-/// Units of the largest scratch area that each communicator keeps for its next call.
+/// Number of units in the largest scratch area that each communicator keeps for its next call.
 const LARGEST_KEPT: usize = (64 << 10) / size_of::<u128>();
 
-/// Units of the largest scratch area that each thread keeps for the next call on any communicator.
+/// Number of units in the largest scratch area that each thread keeps for the next call on any communicator.
 const LARGEST_SPARE: usize = (4 << 20) / size_of::<u128>();
 
 thread_local! {
-    /// A scratch area that is too large to be kept by a communicator. To fill a new one with zeros would take an eighth
+    /// A scratch area that is too large for a communicator to keep. Filling a new one with zeros would take an eighth
     /// of the time of a large reduction.
     static SPARE: Cell<Vec<u128>> = const { Cell::new(Vec::new()) };
 }
 
-/// The areas of one collective.
+/// The memory areas of one collective.
 #[derive(Default)]
 pub(crate) struct Memory {
     input: Area,
     output: Area,
     scratch: Area,
-    /// The scratch area itself; in units that suit the alignment of all predefined elements.
+    /// The scratch area itself, in units that suit the alignment of all predefined elements.
     owned: Vec<u128>,
 }
 
 // SAFETY: CM1 lends the memory to the collective, whatever thread runs it.
 unsafe impl Send for Input {}
-// SAFETY: as above; nothing is read by a shared reference to it.
+// SAFETY: as above; a shared reference to it reads nothing.
 unsafe impl Sync for Input {}
 // SAFETY: as for `Input`.
 unsafe impl Send for Output {}
 // SAFETY: as for `Input`.
 unsafe impl Sync for Output {}
-// SAFETY: as for `Input`; the scratch area belongs to it.
+// SAFETY: as for `Input`; the scratch area is owned.
 unsafe impl Send for Memory {}
 
 impl Memory {
-    /// Makes it that of a schedule, with the scratch area that this needs.
+    /// Prepares the memory for a schedule, with the scratch area that it needs.
     ///
     /// # Errors
-    /// [`Error::Buffer`] and others where not all places are in the buffers (CM3); [`Error::Memory`].
+    /// [`Error::Buffer`] and others if not all places are in the buffers (CM3); [`Error::Memory`].
     #[inline]
     pub(crate) fn fill(
         &mut self,
@@ -190,7 +190,7 @@ impl Memory {
         self.check(schedule)
     }
 
-    /// Gives back what belongs to the buffers, and the scratch area if that is large. Addresses of plain buffers stay;
+    /// Releases what belongs to the buffers, and the scratch area if it is large. Addresses of plain buffers stay;
     /// nothing reads them before the next [`Memory::fill`].
     #[inline]
     pub(crate) fn release(&mut self) {
@@ -202,13 +202,13 @@ impl Memory {
         if self.owned.len() > LARGEST_KEPT {
             let owned = std::mem::take(&mut self.owned);
             if owned.len() <= LARGEST_SPARE {
-                // A thread at its end keeps nothing.
+                // A thread that is ending keeps nothing.
                 let _ = SPARE.try_with(|spare| spare.set(owned));
             }
         }
     }
 
-    /// The words of the output, if it keeps some: for who has no further use for this memory.
+    /// Takes the words of the output, if it keeps some. This memory is not used any more afterwards.
     pub(crate) fn take_kept(&mut self) -> Vec<u64> {
         match &mut self.output.form {
             Form::Other(other) => std::mem::take(&mut other.words),
@@ -216,7 +216,7 @@ impl Memory {
         }
     }
 
-    /// Refuses buffers in which not all places of a schedule are (CM3).
+    /// Refuses buffers that do not contain all places of a schedule (CM3).
     #[inline]
     fn check(&self, schedule: &Schedule) -> Result<(), Error> {
         let (mut are_plain, mut common) = (schedule.is_even(), None);
@@ -234,7 +234,7 @@ impl Memory {
         if are_plain { Ok(()) } else { self.check_places(schedule) }
     }
 
-    /// Looks at each place: nothing is refused any more when the first message is sent.
+    /// Checks each place, so that nothing is refused any more when the first message is sent.
     fn check_places(&self, schedule: &Schedule) -> Result<(), Error> {
         for round in schedule.rounds() {
             for message in round.messages {
@@ -254,8 +254,8 @@ impl Memory {
         Ok(())
     }
 
-    /// How many bytes of data a place has, if it lies inside of its area. Of plain elements that is known of the
-    /// schedule as a whole.
+    /// Returns how many bytes of data a place has, if it lies inside its area. For plain elements, the check of the
+    /// whole schedule has ensured that.
     fn len(&self, place: Place) -> Result<usize, Error> {
         match (self.area(place.buffer).plain_size(), place.part) {
             (Some(size), Part::Elements { count, .. }) => Ok(size * count as usize),
@@ -263,7 +263,7 @@ impl Memory {
         }
     }
 
-    /// How long a message has to be that is received.
+    /// Returns the length that a received message must have.
     pub(crate) fn expected(&self, message: &Message) -> Option<usize> {
         match *message {
             Message::Send { .. } => None,
@@ -271,13 +271,13 @@ impl Memory {
         }
     }
 
-    /// What is sent from a place.
+    /// Returns the data to be sent from a place.
     #[inline]
     pub(crate) fn source(&self, place: &Place) -> Result<Source, Error> {
         let area = self.area(place.buffer);
         match area.span(place) {
             Some((at, len)) => {
-                // SAFETY: CM1; it lies inside (CM3).
+                // SAFETY: CM1; the span lies inside the area (CM3).
                 Ok(unsafe { SendRegion::new(area.start.wrapping_add(at), len) }.into())
             }
             None => self.source_anywhere(*place),
@@ -286,7 +286,7 @@ impl Memory {
 
     fn source_anywhere(&self, place: Place) -> Result<Source, Error> {
         let (area, place) = self.find(place);
-        // SAFETY: CM1; `locate` answers what lies inside (CM3), and a layout is checked against the whole area.
+        // SAFETY: CM1; `locate` returns only what lies inside (CM3), and a layout is checked against the whole area.
         let region = |at, len| unsafe { SendRegion::new(area.start.wrapping_add(at), len) };
         match area.locate(place)? {
             Spot::Span(at, len) => Ok(region(at, len).into()),
@@ -294,13 +294,13 @@ impl Memory {
         }
     }
 
-    /// Where what comes to a place goes.
+    /// Returns the destination for data received into a place.
     #[inline]
     pub(crate) fn sink(&self, place: &Place) -> Result<Sink, Error> {
         let area = self.area(place.buffer);
         match area.span(place) {
             Some((at, len)) => {
-                // SAFETY: as in `source`; CM2: nobody else writes the bytes that are named.
+                // SAFETY: as in `source`; CM2: nobody else writes these bytes.
                 Ok(unsafe { RecvRegion::new(area.start.wrapping_add(at), len) }.into())
             }
             None => self.sink_anywhere(*place),
@@ -309,7 +309,7 @@ impl Memory {
 
     fn sink_anywhere(&self, place: Place) -> Result<Sink, Error> {
         let (area, place) = self.find(place);
-        // SAFETY: as in `source`; CM2: nobody else writes the bytes that are named.
+        // SAFETY: as in `source`; CM2: nobody else writes these bytes.
         let region = |at, len| unsafe { RecvRegion::new(area.start.wrapping_add(at), len) };
         match area.locate(place)? {
             Spot::Span(at, len) => Ok(region(at, len).into()),
@@ -317,14 +317,14 @@ impl Memory {
         }
     }
 
-    /// Copies from a place to another one.
+    /// Copies the data of one place to another.
     #[inline]
     pub(crate) fn copy(&self, from: &Place, into: &Place) -> Result<(), Error> {
         let (left, right) = (self.area(from.buffer), self.area(into.buffer));
         match (left.span(from), right.span(into)) {
             (Some((here, len)), Some((there, room))) if len == room => {
                 let (from, into) = (left.start.wrapping_add(here), right.start.wrapping_add(there));
-                // SAFETY: CM1, CM2: nobody writes these bytes now but this; they lie inside of their areas (CM3).
+                // SAFETY: CM1, CM2: only this copy uses these bytes now; they lie inside their areas (CM3).
                 unsafe { std::ptr::copy(from, into, len) };
             }
             _ => {
@@ -345,7 +345,7 @@ impl Memory {
         if left.datatype().or(right.datatype()).is_some() {
             let is_apart =
                 |element: &Datatype| !(left.are_each(element) && right.are_each(element));
-            // Who wants elements as they lie is not given packed ones.
+            // Operations that take elements as they lie get no packed ones.
             let packed = || left.packed().or(right.packed()).cloned();
             let element =
                 with.element().map_or_else(packed, |element| Some(element).filter(is_apart));
@@ -355,19 +355,19 @@ impl Memory {
         }
         let (left_at, left_len) = left.elements_at(here)?;
         let (right_at, right_len) = right.elements_at(there)?;
-        // One may lack the padding behind its last element.
+        // One side may lack the padding after its last element.
         let len = left_len.min(right_len);
         if len == 0 {
             return Ok(());
         }
-        // SAFETY: CM1, CM2: nobody writes these bytes now; they lie inside of the area (CM3).
+        // SAFETY: CM1, CM2: nobody writes these bytes now; they lie inside the area (CM3).
         let left = unsafe { std::slice::from_raw_parts(left.start.add(left_at), len) };
         // SAFETY: as above, and nobody else reads them; the places of a reduction do not overlap.
         let right = unsafe { std::slice::from_raw_parts_mut(right.start.add(right_at), len) };
         with.apply(left, right, count_of(there) as usize)
     }
 
-    /// [`Memory::reduce`] where something else lies between the elements, which is not to be touched: by copies.
+    /// [`Memory::reduce`] for elements with other data between them that must not change: works on copies.
     fn reduce_apart(
         &self,
         with: &Reduction,
@@ -398,7 +398,7 @@ impl Memory {
         }
     }
 
-    /// The area that a place is in, and where it is there.
+    /// Returns the area that a place is in, and the place inside that area.
     fn find(&self, place: Place) -> (&Area, Place) {
         let area = self.area(place.buffer);
         let Part::Entry(rank) = place.part else { return (area, place) };
@@ -412,16 +412,16 @@ impl Memory {
     }
 }
 
-/// The bytes of a source, one behind the other.
+/// Returns the bytes of a source without gaps.
 fn packed(source: &Source) -> Result<Vec<u8>, Error> {
     let mut packed = zeros(source.len(), source.len())?;
-    // SAFETY: the vector's own bytes, which are not touched otherwise until the copy is made.
+    // SAFETY: the vector's own bytes, which nothing else touches until the copy is made.
     let region = unsafe { RecvRegion::new(packed.as_mut_ptr(), packed.len()) };
     source.copy_to(&mut region.into());
     Ok(packed)
 }
 
-/// How many elements a place has; one for a block with a datatype of its own.
+/// Returns the number of elements of a place; 1 for a block with a datatype of its own.
 fn count_of(place: Place) -> u64 {
     match place.part {
         Part::Elements { count, .. } => count,

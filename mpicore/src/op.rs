@@ -1,11 +1,11 @@
 //! Reduction operations: what MPI computes from two buffers of elements (MPI-4.1 section 6.9).
 //!
-//! Collectives and the accumulate calls of windows call this; so do callers of collectives, to refuse a wrong
-//! operation before anything is sent. Everything here is pure: bytes in, bytes out.
+//! Collectives and the accumulate calls of windows use this. So do callers of collectives, to refuse an operation that
+//! is not defined before anything is sent. Everything here is pure: bytes in, bytes out.
 //!
-//! The first operand is the input, the second the buffer that gets the result, as in MPI:
-//! `inout[i] = input[i] op inout[i]`. So a reduction that goes through the ranks in ascending order
-//! keeps the order of a user operation that does not commute, if lower ranks are the input.
+//! As in MPI, the first operand is the input, and the second is the buffer that gets the result: `inout[i] = input[i]
+//! op inout[i]`. So a reduction that goes through the ranks in ascending order keeps the order of a user operation that
+//! does not commute, if lower ranks are the input.
 
 use std::any::Any;
 use std::fmt;
@@ -26,21 +26,21 @@ pub use kind::{Class, ElementKind};
 /// The operations that MPI defines (MPI-4.1 sections 6.9.2 and 6.9.4; the last two: 12.3.4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Predefined {
-    /// `MPI_MAX`, as C's `a > b ? a : b` with the input for `a`: of equal values (`0.0` and `-0.0`), and
-    /// where one of them is not a number, that of the inout buffer stays.
+    /// `MPI_MAX`, as C's `a > b ? a : b` with the input for `a`. If the values are equal (`0.0` and `-0.0`), or if one
+    /// is not a number, the value of the inout buffer stays.
     Max,
     /// `MPI_MIN`, as C's `a < b ? a : b`, otherwise as [`Max`](Self::Max).
     Min,
     /// `MPI_SUM`. Integers wrap.
     Sum,
-    /// `MPI_PROD`. Integers wrap; complex products are computed by their definition, so one with an
-    /// infinite factor may have parts that are not numbers.
+    /// `MPI_PROD`. Integers wrap. Complex products are computed by their definition, so a product with an infinite
+    /// factor may have parts that are not numbers.
     Prod,
     /// `MPI_LAND`: 1 if neither operand is zero, otherwise 0.
     Land,
     /// `MPI_LOR`: 0 if both operands are zero, otherwise 1.
     Lor,
-    /// `MPI_LXOR`: 1 if just one of the operands is zero, otherwise 0.
+    /// `MPI_LXOR`: 1 if exactly one of the operands is zero, otherwise 0.
     Lxor,
     /// `MPI_BAND`: bitwise and.
     Band,
@@ -48,14 +48,14 @@ pub enum Predefined {
     Bor,
     /// `MPI_BXOR`: bitwise exclusive or.
     Bxor,
-    /// `MPI_MAXLOC`: the pair with the greater value; of pairs with equal values, the one with the lower
-    /// index. Where a value is not a number, the pair of the inout buffer stays.
+    /// `MPI_MAXLOC`: the pair with the greater value; of pairs with equal values, the one with the lower index. If a
+    /// value is not a number, the pair of the inout buffer stays.
     MaxLoc,
     /// `MPI_MINLOC`: the pair with the smaller value, otherwise as [`MaxLoc`](Self::MaxLoc).
     MinLoc,
     /// `MPI_REPLACE`: the input. For windows only, see [`reduces`](Self::reduces).
     Replace,
-    /// `MPI_NO_OP`: the inout buffer stays. For windows only.
+    /// `MPI_NO_OP`: the value of the inout buffer stays. For windows only.
     NoOp,
 }
 
@@ -101,8 +101,8 @@ impl Predefined {
     /// Returns the classes of elements on which the operation is defined: MPI's table of allowed combinations
     /// (MPI-4.1 section 6.9.2, for pairs 6.9.4, for windows 12.3.4).
     ///
-    /// MPI's table has no logical operations on integers of Fortran nor on `MPI_AINT`, `MPI_COUNT` and `MPI_OFFSET`.
-    /// Their kinds are those of integers of C, so a caller that wants to refuse them does so by datatype.
+    /// MPI's table has no logical operations on integers of Fortran, nor on `MPI_AINT`, `MPI_COUNT` and `MPI_OFFSET`.
+    /// These have the same kinds as integers of C, so a caller that wants to refuse them must do so by datatype.
     pub const fn classes(self) -> &'static [Class] {
         match self {
             Self::Max | Self::Min => &[Class::Integer, Class::FloatingPoint],
@@ -122,7 +122,7 @@ impl Predefined {
     }
 
     /// Returns whether collective reductions and `MPI_Reduce_local` may use it. [`Replace`](Self::Replace) and
-    /// [`NoOp`](Self::NoOp) are for the accumulate calls of windows alone.
+    /// [`NoOp`](Self::NoOp) are only for the accumulate calls of windows.
     pub const fn reduces(self) -> bool {
         !matches!(self, Self::Replace | Self::NoOp)
     }
@@ -139,16 +139,16 @@ impl fmt::Display for Predefined {
     }
 }
 
-/// A user's function; its arguments are the input, the buffer that gets the result, the number of elements of each,
-/// and a description of their type.
+/// A user's function. Its arguments are the input, the buffer that gets the result, the number of elements of each, and
+/// a description of their type.
 ///
-/// It computes `inout[i] = input[i] op inout[i]` for each element. The maker of the operation chooses how the type is
-/// described: by a handle, for example, or not at all.
+/// It computes `inout[i] = input[i] op inout[i]` for each element. The maker of the operation chooses the form of the
+/// description: a handle, for example, or nothing.
 pub type UserFunction = dyn Fn(&[u8], &mut [u8], usize, &dyn Any) + Send + Sync;
 
 /// An operation that a user has made (MPI-4.1 section 6.9.5, `MPI_Op_create`).
 ///
-/// This is the value alone. Who applies it holds no lock meanwhile, since the function may call MPI.
+/// Callers hold no lock while they apply it, since the function may call MPI.
 #[derive(Clone)]
 pub struct UserOp {
     function: Arc<UserFunction>,
@@ -156,7 +156,7 @@ pub struct UserOp {
 }
 
 impl UserOp {
-    /// Makes an operation from `function`, which is associative; `commutes` says whether it is commutative.
+    /// Makes an operation from `function`, which must be associative; `commutes` states whether it is commutative.
     ///
     /// ```
     /// use mpicore::op::{ElementKind, Op, UserOp, reduce_local};
@@ -194,9 +194,9 @@ impl fmt::Debug for UserOp {
 /// A reduction operation: MPI's `MPI_Op` (MPI-4.1 section 6.9).
 #[derive(Debug, Clone)]
 pub enum Op {
-    /// One that MPI defines.
+    /// An operation that MPI defines.
     Predefined(Predefined),
-    /// One that a user has made.
+    /// An operation that a user has made.
     User(UserOp),
 }
 
@@ -221,7 +221,8 @@ impl Op {
         }
     }
 
-    /// Checks whether the operation can be applied to elements of a kind. A user's operation can be applied to all.
+    /// Checks whether the operation can be applied to elements of a kind. A user's operation can be applied to every
+    /// kind.
     ///
     /// ```
     /// use mpicore::ErrorClass;
@@ -233,8 +234,8 @@ impl Op {
     /// ```
     ///
     /// # Errors
-    /// [`OpError::Undefined`] if MPI does not define the operation on the kind;
-    /// [`OpError::Unavailable`] if it does, but this processor cannot compute with the kind.
+    /// [`OpError::Undefined`] if MPI does not define the operation on the kind; [`OpError::Unavailable`] if MPI does,
+    /// but this processor cannot compute with the kind.
     pub fn check(&self, kind: ElementKind) -> Result<(), OpError> {
         match *self {
             Self::User(_) => Ok(()),
@@ -250,12 +251,12 @@ impl Op {
 /// Combines two buffers element by element: `inout[i] = input[i] op inout[i]` (MPI-4.1 section 6.9.7,
 /// `MPI_Reduce_local`).
 ///
-/// Both buffers hold whole elements, each [`ElementKind::extent`] bytes long, at any alignment. Padding of
-/// `inout` keeps its bytes, that of `input` is not looked at. A user's operation gets `&kind` as the
-/// description of its type; for other types, call [`UserOp::apply`].
+/// Both buffers contain whole elements, each [`ElementKind::extent`] bytes long, at any alignment. Padding of `inout`
+/// keeps its bytes; that of `input` is not read. A user's operation gets `&kind` as the description of its type; for
+/// other types, call [`UserOp::apply`].
 ///
-/// [`Predefined::Replace`] and [`Predefined::NoOp`] are computed too, for windows. Who serves
-/// `MPI_Reduce_local` asks [`Predefined::reduces`] first.
+/// [`Predefined::Replace`] and [`Predefined::NoOp`] are computed too, for windows. An implementation of
+/// `MPI_Reduce_local` checks [`Predefined::reduces`] first.
 ///
 /// ```
 /// use mpicore::op::{ElementKind, Predefined, reduce_local};
@@ -267,8 +268,8 @@ impl Op {
 /// ```
 ///
 /// # Errors
-/// Those of [`Op::check`]; [`OpError::Lengths`] if the buffers differ in length, [`OpError::Partial`] if
-/// they end inside of an element. Nothing has changed then.
+/// Those of [`Op::check`]; [`OpError::Lengths`] if the buffers differ in length; [`OpError::Partial`] if they end
+/// inside an element. Nothing has changed then.
 pub fn reduce_local(
     op: &Op,
     kind: ElementKind,

@@ -1,19 +1,19 @@
-//! Collectives on their way: a schedule with its memory, run to its end by the caller, by whoever makes progress, or
-//! again and again.
+//! Running collectives: a schedule with its memory, run to its end by the caller, or by any call that makes progress,
+//! once or many times.
 //!
-//! A blocking call runs its rounds itself and waits between them; most rounds are one message, or one in each
-//! direction, which need no list of requests. What is started or kept goes on whenever a thread of the rank
-//! makes progress (`running.rs`). Functions of users, which are local steps, run with no lock held that anybody waits
-//! for.
+//! A blocking call runs its rounds itself and waits between them. Most rounds consist of one message, or of one in each
+//! direction, which need no list of requests. A collective that was started, or that is persistent, continues whenever
+//! a thread of the rank makes progress (`running.rs`). Functions of users, which are local steps, run while no lock is
+//! held that another thread may wait for.
 //!
-//! - PL2: a message that fails does not end the schedule, since other ranks wait for what comes after: its error is
-//!   kept, and the first one is the outcome. Nor does a panic of the user's operation, which goes on when the last
-//!   message has ended: a call that leaves messages behind would have them meet those of the next one (PL4). A message
-//!   that cannot be started does end it: the device has failed, or a member is lost, and then the device ends the
-//!   messages of all members (`loss.rs` there).
+//! - PL2: a message that fails does not end the schedule, since other ranks wait for the messages after it. The first
+//!   error is kept and becomes the outcome. A panic of the user's operation does not end the schedule either; it
+//!   continues when the last message has ended. If a call left messages behind, they would match those of the next call
+//!   (PL4). A message that cannot be started does end the schedule: the device has failed, or a member is lost, and
+//!   then the device ends the messages of all members (`loss.rs` of the device).
 //! - PL4: blocking calls of a communicator follow each other on every rank, and so do their messages between any two
-//!   ranks. So all of them have one tag, and the device looks messages up where it has found the one before. What is
-//!   started runs beside other calls, and has a tag of its own: the number of the call.
+//!   ranks. So all of them use one tag, and the device finds each message where it found the one before. A collective
+//!   that was started runs beside other calls and has a tag of its own, the number of the call.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
@@ -32,8 +32,8 @@ pub use running::{Persistent, Steps};
 /// The tag of blocking calls (PL4): above the numbers of calls and the tags of [`Communicator::create_group`].
 const BLOCKING: i32 = i32::MAX;
 
-/// The most bytes of each message of a round of several that are received one after the other where each rank has a
-/// processor.
+/// If each rank has a processor and a round has several messages, they are received one after another if none has more
+/// than this many bytes.
 const SHORT: usize = 1024;
 
 /// How the messages of a collective find their peers.
@@ -42,20 +42,20 @@ pub(crate) struct Route {
     pub peers: Option<Box<Group>>,
     /// The device's context.
     pub context: u32,
-    /// What tells its messages from those of others in the context.
+    /// Distinguishes its messages from others in the context.
     pub tag: Tag,
 }
 
-/// What tells messages of a collective from those of others.
+/// Distinguishes the messages of a collective from those of others.
 #[derive(Clone, Copy)]
 pub(crate) enum Tag {
     /// The number of the call on its communicator, below [`mpjdev::CALL_NUMBERS`].
     OfCall(i32),
-    /// One that its caller has seen to.
+    /// A tag that the caller keeps distinct from others.
     Own(i32),
 }
 
-/// What messages of a collective go over.
+/// Where the messages of a collective go.
 struct Line<'a> {
     device: &'a Device<Native>,
     peers: &'a Group,
@@ -64,10 +64,10 @@ struct Line<'a> {
 }
 
 /// A collective that is ready to run: MPI's call with all its arguments. Its number is taken, so all members have to
-/// run it, in the order in which they have made theirs; one that is dropped is a call that this rank has not made.
+/// run it, in the order in which they made their plans. A plan that is dropped is a call that this rank has not made.
 #[must_use = "the other ranks wait for this one"]
 pub struct Plan<'c> {
-    /// Keeps its id for as long as there are messages.
+    /// Keeps the communicator's id in use as long as there are messages.
     communicator: &'c Communicator,
     call: Call,
     route: Route,
@@ -85,7 +85,7 @@ impl<'c> Plan<'c> {
         Self { communicator, call, route, work }
     }
 
-    /// Runs to the end.
+    /// Runs the collective to its end.
     ///
     /// # Errors
     /// The first error of a message; the loss of a member; what made the device unusable. A panic of the user's
@@ -95,7 +95,7 @@ impl<'c> Plan<'c> {
         self.run_rounds().map_err(|error| *error)
     }
 
-    /// Runs to the end, and gives back the words that the output kept.
+    /// Runs the collective to its end, and returns the words that the output kept.
     pub(crate) fn run_and_keep(mut self) -> Result<Vec<u64>, Error> {
         self.run_rounds().map_err(|error| *error)?;
         Ok(self.work.parts().memory.take_kept())
@@ -134,22 +134,22 @@ impl<'c> Plan<'c> {
         failure.map_or(Ok(()), |error| Err(Box::new(error)))
     }
 
-    /// Starts, and returns the request of it: MPI's non-blocking collectives. Who may take the buffers back after a
-    /// failure of the device keeps the [`Steps`] of a [`Plan::persistent`], too.
+    /// Starts the collective and returns its request: MPI's non-blocking collectives. A caller that may take the
+    /// buffers back after a failure of the device must also keep the [`Steps`] of a [`Plan::persistent`].
     ///
     /// # Errors
-    /// What made the device unusable. What comes later is the outcome of the request.
+    /// What made the device unusable. Later errors are the outcome of the request.
     pub fn start(self) -> Result<Request, Error> {
         Persistent::new(self).start()
     }
 
-    /// Keeps the plan, to run it as often as is wanted: MPI's persistent collectives.
+    /// Keeps the plan, to run it any number of times: MPI's persistent collectives.
     pub fn persistent(self) -> Persistent {
         Persistent::new(self)
     }
 }
 
-/// Runs the rounds of a blocking call whose messages have no data: to one rank and from another one in each.
+/// Runs the rounds of a blocking call whose messages have no data. Each round sends to one rank and receives from one.
 #[inline]
 pub(crate) fn run_without_data(
     communicator: &Communicator,
@@ -175,7 +175,7 @@ pub(crate) fn run_without_data(
 }
 
 impl Tag {
-    /// What reports know the collective by.
+    /// Returns the number by which reports know the collective.
     #[inline]
     fn number(self) -> i32 {
         match self {
@@ -183,7 +183,7 @@ impl Tag {
         }
     }
 
-    /// For a blocking call (PL4).
+    /// Returns the tag for a blocking call (PL4).
     #[inline]
     fn of_blocking(self) -> i32 {
         match self {
@@ -210,7 +210,7 @@ impl Line<'_> {
         }
     }
 
-    /// Sends and receives the messages of a round, and waits for their ends. What fails is noted (PL2).
+    /// Sends and receives the messages of a round, and waits for their ends. Errors of messages are noted (PL2).
     #[inline]
     fn exchange(
         &self,
@@ -234,14 +234,15 @@ impl Line<'_> {
                 received?;
             }
             _ => {
-                // Messages are received one after the other where they are short, since that takes less time than to
-                // post receives for all; and where ranks share processors, since a rank that receives from all keeps
-                // those from running whose messages it needs.
+                // Short messages are received one after another, since that takes less time than to post receives for
+                // all. So are all messages if ranks share processors, since a rank that waits for all keeps those ranks
+                // from running whose messages it needs.
                 let is_short = |message| memory.expected(message).is_none_or(|len| len <= SHORT);
                 let in_turn = self.device.shares_processors() || messages.iter().all(is_short);
                 let is_started =
                     |message: &&Message| !in_turn || matches!(message, Message::Send { .. });
-                // A round before, maybe of another call, has left empty places, or requests of a device that has failed.
+                // An earlier round, perhaps of another call, has left empty places, or requests of a device that has
+                // failed.
                 requests.clear();
                 let started = messages.iter().filter(is_started).try_for_each(|message| {
                     requests.push(Some(self.start(message, memory)?));
@@ -262,8 +263,8 @@ impl Line<'_> {
         Ok(())
     }
 
-    /// Receives one message. Whether the receive was not posted or has failed is all the same here: in a device that
-    /// has failed, and with a member lost, what comes after it fails, too.
+    /// Receives one message. A receive that cannot be posted is noted like one that fails, since the following messages
+    /// then fail too: the device has failed, or a member is lost.
     #[inline]
     fn receive(
         &self,
@@ -279,7 +280,7 @@ impl Line<'_> {
     }
 }
 
-/// The local steps of a round.
+/// Runs the local steps of a round.
 #[inline]
 fn take_steps(
     steps: &[Local],
@@ -298,7 +299,7 @@ fn take_steps(
     Ok(())
 }
 
-/// Keeps the first error. A message that is shorter than it has to be is one, too.
+/// Keeps the first error. A message that is shorter than expected is an error, too.
 #[inline]
 fn note(
     failure: &mut Option<Error>,

@@ -8,8 +8,8 @@ use mpjdev::wireup::Native;
 
 use crate::context_ids::ContextIds;
 
-/// The state that a rank's communicators share, in one of its contexts. The layer above keeps it inside of its own
-/// state of a rank, see [`Host`].
+/// The state that a rank's communicators share, in one of its contexts. The layer above keeps it inside its own state
+/// of the rank, see [`Host`].
 pub struct Process {
     device: Device<Native>,
     ids: Mutex<Ids>,
@@ -18,7 +18,7 @@ pub struct Process {
 /// The state that the layer above keeps for a rank: a [`Process`], and its own data around it.
 pub type Host = Arc<dyn Hosting>;
 
-/// A type that can be a [`Host`], since it contains a [`Process`].
+/// A type that can be a [`Host`] because it contains a [`Process`].
 pub trait Hosting: AsRef<Process> + Any + Send + Sync {
     /// Returns `self` as a value of any type. The layer above downcasts it in functions that get a communicator of
     /// this crate.
@@ -33,7 +33,7 @@ impl<T: AsRef<Process> + Any + Send + Sync> Hosting for T {
 
 struct Ids {
     ids: ContextIds,
-    /// Ids of communicators that are gone here, until nothing is pending in their contexts.
+    /// Ids of communicators that are gone on this rank, until nothing is pending in their contexts.
     leaving: Vec<u32>,
 }
 
@@ -41,11 +41,11 @@ struct Ids {
 pub(crate) const WORLD: u32 = 0;
 /// The id of the communicator of this rank alone.
 pub(crate) const SELF: u32 = 1;
-/// The id under which members of a group that have no communicator agree on one.
+/// The id for members of a group that have no communicator yet, in which they agree on one.
 pub(crate) const GATHERING: u32 = 2;
-/// Ids that are never given out.
+/// Number of ids that are never given to a new communicator.
 const RESERVED: u32 = 3;
-/// Most communicators that a rank can have at a time; each takes two of the device's contexts.
+/// The most communicators that a rank can have at a time; each takes two of the device's contexts.
 const MOST: u32 = 1 << 30;
 
 impl Process {
@@ -54,8 +54,8 @@ impl Process {
         Self::with_ids(device, MOST)
     }
 
-    /// Makes the state of a rank that can have `most` communicators at a time, from 3 to 2^30; all ranks give the
-    /// same. Tests use it to run out of ids.
+    /// Makes the state of a rank that can have `most` communicators at a time, from 3 to 2^30. All ranks give the same
+    /// number. Tests use it to run out of ids.
     pub fn with_ids(device: Device<Native>, most: u32) -> Self {
         let ids = ContextIds::new(most.clamp(RESERVED, MOST), RESERVED);
         Self { device, ids: Mutex::new(Ids { ids, leaving: Vec::new() }) }
@@ -67,7 +67,7 @@ impl Process {
         &self.device
     }
 
-    /// Works on the ids, after those that have become free are released.
+    /// Calls `work` with the ids, after releasing those that have become free.
     pub(crate) fn with_free_ids<R>(&self, work: impl FnOnce(&mut ContextIds) -> R) -> R {
         let mut guard = self.lock();
         let Ids { ids, leaving } = &mut *guard;
@@ -84,7 +84,7 @@ impl Process {
         work(ids)
     }
 
-    /// A communicator with this id is gone here.
+    /// Notes that a communicator with this id is gone on this rank.
     pub(crate) fn leave(&self, id: u32) {
         if id >= RESERVED {
             self.lock().leaving.push(id);

@@ -1,8 +1,8 @@
 //! Cartesian topologies: the positions of ranks in a grid (MPI-4.1 chapter 8). Communicators carry them.
 //!
-//! A grid has dimensions, counted from 0, each with a length and either periodic or not. Ranks go
-//! through it row by row: the last coordinate changes fastest. A grid of no dimensions is legal and has
-//! one node. Everything is computed from the lengths, so a grid of any size takes the same memory.
+//! A grid has dimensions, counted from 0. Each has a length and is periodic or not. Ranks are numbered row by row, so
+//! the last coordinate changes fastest. A grid without dimensions is legal and has one node. Everything is computed
+//! from the lengths, so a grid of any size takes the same memory.
 
 mod dims;
 mod error;
@@ -46,7 +46,7 @@ pub struct SubGrid {
     /// The number of the part, counted row by row along the dropped dimensions: ranks with the same color are in the
     /// same part.
     pub color: u32,
-    /// The rank inside of the part.
+    /// The rank inside the part.
     pub key: u32,
 }
 
@@ -55,8 +55,8 @@ impl Cartesian {
     /// arguments of MPI_Cart_create (MPI-4.1 section 8.5.1).
     ///
     /// # Errors
-    /// [`TopologyError::Entries`] unless both lists have the same length, [`TopologyError::LengthZero`]
-    /// if a dimension has none, [`TopologyError::TooLarge`] if there are more than `i32::MAX` nodes.
+    /// [`TopologyError::Entries`] unless both lists have the same length, [`TopologyError::LengthZero`] if a length is
+    /// 0, [`TopologyError::TooLarge`] if there are more than `i32::MAX` nodes.
     pub fn new(dims: &[u32], periods: &[bool]) -> Result<Self, TopologyError> {
         if periods.len() != dims.len() {
             return Err(TopologyError::Entries { given: periods.len(), dimensions: dims.len() });
@@ -93,16 +93,16 @@ impl Cartesian {
     /// [`TopologyError::Rank`] if no node has this rank.
     pub fn coords(&self, rank: u32) -> Result<Vec<i32>, TopologyError> {
         self.check_rank(rank)?;
-        // Lengths are at most `i32::MAX`, as their product is.
+        // Lengths are at most `i32::MAX`, like their product.
         Ok((0..self.dims.len()).map(|dimension| self.coordinate(rank, dimension) as i32).collect())
     }
 
     /// Returns the rank at these coordinates, one for each dimension: MPI_Cart_rank (MPI-4.1 section 8.5.5). In a
-    /// periodic dimension a coordinate outside of the grid is taken modulo the length.
+    /// periodic dimension a coordinate outside the grid is taken modulo the length.
     ///
     /// # Errors
     /// [`TopologyError::Entries`] unless there are as many coordinates as dimensions,
-    /// [`TopologyError::Coordinate`] if one lies outside of the grid in a dimension that is not periodic.
+    /// [`TopologyError::Coordinate`] if one lies outside the grid in a dimension that is not periodic.
     pub fn rank(&self, coords: &[i32]) -> Result<u32, TopologyError> {
         self.check_entries(coords.len())?;
         let mut rank = 0;
@@ -116,8 +116,8 @@ impl Cartesian {
     }
 
     /// Returns the ranks that `rank` receives from and sends to when all data move by `displacement` along the
-    /// dimension `direction`: MPI_Cart_shift (MPI-4.1 section 8.5.6). At the end of a dimension that is not periodic
-    /// there is none.
+    /// dimension `direction`: MPI_Cart_shift (MPI-4.1 section 8.5.6). Beyond the end of a dimension that is not
+    /// periodic there is no rank.
     ///
     /// # Errors
     /// [`TopologyError::Rank`] if no node has this rank, [`TopologyError::Direction`] if there is no such
@@ -149,8 +149,8 @@ impl Cartesian {
         })
     }
 
-    /// Returns the part of the grid that `rank` belongs to when the grid is divided along all dimensions but those
-    /// that `remain`: MPI_Cart_sub (MPI-4.1 section 8.5.7).
+    /// Returns the part of the grid that `rank` belongs to when the grid is divided into grids of the dimensions that
+    /// `remain`: MPI_Cart_sub (MPI-4.1 section 8.5.7).
     ///
     /// # Errors
     /// [`TopologyError::Rank`] if no node has this rank, [`TopologyError::Entries`] unless `remain` has
@@ -182,9 +182,9 @@ impl Cartesian {
         Ok(part)
     }
 
-    /// Returns the neighbours of a rank in the order of the buffers of neighbourhood collectives (MPI-4.1 section
-    /// 8.6): for each dimension the one before and the one after. `None` is MPI_PROC_NULL, where a dimension that is
-    /// not periodic ends. A rank receives from its neighbours and sends to them in this order.
+    /// Returns the neighbours of a rank in the order of the buffers of neighbourhood collectives (MPI-4.1 section 8.6):
+    /// for each dimension the rank before it and the rank after it. `None` is MPI_PROC_NULL, at the end of a dimension
+    /// that is not periodic. A rank receives from its neighbours and sends to them in this order.
     ///
     /// # Errors
     /// [`TopologyError::Rank`] if no node has this rank.
@@ -211,7 +211,7 @@ impl Cartesian {
         (given == dimensions).then_some(()).ok_or(TopologyError::Entries { given, dimensions })
     }
 
-    /// From one rank to the next along a dimension.
+    /// Returns the difference between neighbouring ranks along a dimension.
     fn stride(&self, dimension: usize) -> u32 {
         self.dims[dimension + 1..].iter().product()
     }
@@ -220,14 +220,14 @@ impl Cartesian {
         rank / self.stride(dimension) % self.dims[dimension]
     }
 
-    /// A coordinate of the grid for any number, if there is one.
+    /// Returns the coordinate inside the grid for any number, if there is one.
     fn wrapped(&self, dimension: usize, coordinate: i64) -> Option<u32> {
         let length = i64::from(self.dims[dimension]);
         let is_inside = self.periods[dimension] || (0..length).contains(&coordinate);
         is_inside.then(|| coordinate.rem_euclid(length) as u32)
     }
 
-    /// The rank that is `displacement` nodes away along a dimension.
+    /// Returns the rank that is `displacement` nodes away along a dimension.
     fn moved(&self, rank: u32, dimension: usize, displacement: i64) -> Option<u32> {
         let (stride, from) = (self.stride(dimension), self.coordinate(rank, dimension));
         let to = self.wrapped(dimension, i64::from(from) + displacement)?;

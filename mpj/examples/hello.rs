@@ -1,4 +1,4 @@
-//! The smallest program: every rank says its name, and rank 0 checks that it has heard all of them.
+//! The smallest program: every rank sends its name, and rank 0 checks that it has received all of them.
 //!
 //! `cargo mpj run -n 4 --example hello`
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program prints")]

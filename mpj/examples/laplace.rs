@@ -3,15 +3,14 @@
 //!
 //! `cargo mpj run -n 4 --release --example laplace -- --size 512`
 //!
-//! One edge is held at 1, the other three at 0. A sweep gives every inner point the mean of its four
-//! neighbours' values of the sweep before. The ranks form a Cartesian communicator of two dimensions,
-//! each with a block of the inner points; around it lies the halo, which is the nearest row or column
-//! of each neighbour's block, or the fixed edge where there is none. A column of a block is sent by
-//! one call, from where its elements lie.
+//! One edge is held at 1, the other three at 0. A sweep gives every inner point the mean of its four neighbours'
+//! previous values. The ranks form a two-dimensional Cartesian communicator, each with a block of the inner points. The
+//! halo lies around a block: on each side the nearest row or column of the neighbour's block or, if there is no
+//! neighbour, the fixed edge. A column of a block is sent by one call, without copying it first.
 //!
-//! Every value depends on the sweep before alone, so the result is the same to the last bit for any
-//! number of ranks. In the exact solution the centre is at 0.25, because four such squares, turned,
-//! add up to one at 1 everywhere.
+//! Every value depends only on the previous sweep, so the result is the same to the last bit for any number of ranks.
+//! In the exact solution the centre is at 0.25, because four such squares, each turned by a quarter, add up to a square
+//! that is 1 everywhere.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program prints")]
 
 use std::ops::Range;
@@ -24,11 +23,11 @@ use mpj::{CartesianCommunicator, Communicator, Error, Op};
 mod partition;
 mod support;
 
-/// Tags of what moves towards lower and higher coordinates.
+/// Tags of messages towards lower and higher coordinates.
 const DOWNWARD: i32 = 1;
 const UPWARD: i32 = 2;
 const BLOCK: i32 = 3;
-/// Sweeps from one measurement of the residual to the next.
+/// Number of sweeps between two measurements of the residual.
 const CHECK_EVERY: u64 = 10;
 /// Three additions and a multiplication per point.
 const FLOPS_PER_POINT: f64 = 4.0;
@@ -40,7 +39,7 @@ struct Options {
     /// Points along an edge, the fixed ones included
     #[arg(long, default_value_t = 512, value_parser = clap::value_parser!(u64).range(3..=1 << 14))]
     size: u64,
-    /// Iterations at most
+    /// Maximum number of iterations
     #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..))]
     iterations: u64,
     /// Stop when no point changes by more than this in one iteration
@@ -68,7 +67,7 @@ fn start(comm: &Communicator, options: Options) -> Result<ExitCode, Error> {
         );
         return Ok(support::refuse_job::<Options>(comm, &reason));
     }
-    // Without reordering, every rank has a place and its number in the grid is its number here.
+    // Without reordering, every rank has a place in the grid, with the same number as here.
     match comm.create_cartesian(&dims, &[false, false], false)? {
         Some(grid) => solve(&grid, dims, &options),
         None => Ok(ExitCode::SUCCESS),
@@ -102,12 +101,12 @@ fn solve(
     support::outcome(grid, passed)
 }
 
-/// What the iterations took and reached.
+/// The outcome and the cost of the iterations.
 struct Run {
     iterations: u64,
     residual: f64,
     seconds: f64,
-    /// Seconds of this rank in messages.
+    /// Seconds that this rank spent on messages.
     communication: f64,
 }
 
@@ -129,14 +128,14 @@ fn relax(grid: &CartesianCommunicator, block: &mut Block, options: &Options) -> 
     Ok(run)
 }
 
-/// The seconds that `body` took.
+/// Returns the seconds that `body` took.
 fn timed(body: impl FnOnce() -> Result<(), Error>) -> Result<f64, Error> {
     let start = mpj::wtime();
     body()?;
     Ok(mpj::wtime() - start)
 }
 
-/// The ranks with the blocks around this one; none behind an edge.
+/// The ranks of the neighbouring blocks; `None` beyond an edge.
 struct Neighbours {
     above: Option<usize>,
     below: Option<usize>,
@@ -161,7 +160,7 @@ struct Block {
     rows: usize,
     columns: usize,
     values: Vec<f64>,
-    /// Values of the sweep before.
+    /// Values of the previous sweep.
     old: Vec<f64>,
     above: Vec<f64>,
     below: Vec<f64>,
@@ -169,14 +168,14 @@ struct Block {
     right: Vec<f64>,
 }
 
-/// The rows and columns of a rank's block: ranks go through the grid row by row.
+/// Returns the rows and columns of a rank's block: ranks are numbered row by row through the grid.
 fn place(inner: usize, [down, across]: [usize; 2], rank: usize) -> (Range<usize>, Range<usize>) {
     let (row, column) = (rank / across, rank % across);
     (partition::part(inner, down, row), partition::part(inner, across, column))
 }
 
 impl Block {
-    /// All points at 0, with the fixed edges as halo: neighbours replace what is theirs.
+    /// Makes a block with all points at 0 and the fixed edges as halo; neighbours replace their parts of the halo.
     fn new(inner: usize, dims: [usize; 2], rank: usize) -> Self {
         let (rows, columns) = place(inner, dims, rank);
         let hot = if rows.start == 0 { 1.0 } else { 0.0 };
@@ -238,14 +237,14 @@ impl Block {
         }
     }
 
-    /// The largest change of the last sweep.
+    /// Returns the largest change of the last sweep.
     fn change(&self) -> f64 {
         let changes = self.values.iter().zip(&self.old).map(|(new, old)| (new - old).abs());
         changes.fold(0.0, f64::max)
     }
 }
 
-/// The inner points of all ranks, row by row, on rank 0. Collective.
+/// Collects the inner points of all ranks on rank 0, row by row. Collective.
 fn gather(
     grid: &Communicator,
     inner: usize,
@@ -262,20 +261,20 @@ fn gather(
     }
     for rank in 1..grid.size() {
         let (rows, columns) = place(inner, dims, rank);
-        // A block of the whole matrix is one buffer, too.
+        // A block of the whole matrix is also one buffer.
         grid.recv(&mut mpj::block_mut(&mut whole, inner, rows, columns)?, rank, BLOCK)?;
     }
     Ok(Some(whole))
 }
 
-/// The value at the centre; that of an even number of points is the mean of the four around it.
+/// Returns the value at the centre. For an even number of points it is the mean of the four points around the centre.
 fn centre(inner: usize, whole: &[f64]) -> f64 {
     let middle = [(inner - 1) / 2, inner / 2];
     let row = |row: usize| whole[row * inner + middle[0]] + whole[row * inner + middle[1]];
     (row(middle[0]) + row(middle[1])) / 4.0
 }
 
-/// FNV-1a over the bits of all values.
+/// Returns FNV-1a over the bits of all values.
 fn checksum(whole: &[f64]) -> u64 {
     whole.iter().fold(0xcbf2_9ce4_8422_2325, |sum, value| {
         (sum ^ value.to_bits()).wrapping_mul(0x0100_0000_01b3)
@@ -301,14 +300,14 @@ fn report(options: &Options, run: &Run, whole: &[f64]) {
     println!("  checksum        {:016x}", checksum(whole));
 }
 
-/// Compares with as many sweeps of one rank. Returns whether they agree.
+/// Compares with the same number of sweeps on one rank. Returns whether they agree.
 fn conclude(inner: usize, iterations: u64, whole: &[f64]) -> bool {
     let start = mpj::wtime();
     let mut alone = Block::new(inner, [1, 1], 0);
     (0..iterations).for_each(|_| alone.sweep());
     println!("  one rank        {:.6} s", mpj::wtime() - start);
     let differences = whole.iter().zip(&alone.values).map(|(one, other)| (one - other).abs());
-    // In this order, what is no number is the greatest.
+    // In this order, values that are not numbers are the greatest.
     let error = differences.max_by(f64::total_cmp).unwrap_or(0.0);
     if error == 0.0 {
         println!("  error           {error:.3e}: verified");

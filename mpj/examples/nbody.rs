@@ -1,13 +1,13 @@
-//! Bodies that attract each other, distributed evenly over the ranks; forces by a ring pipeline,
+//! Bodies that attract each other, distributed evenly over the ranks. Forces are computed by a ring pipeline, and
 //! checked against the direct sum of one rank.
 //!
 //! `cargo mpj run -n 4 --release --example nbody -- --bodies 2000 --steps 10`
 //!
-//! Every rank has a block of bodies. To compute the forces, a copy of each block goes round the ring
-//! of ranks: in each of as many steps as there are ranks, a rank adds what the block that it holds
-//! does to its own bodies, while that block is on its way to the next rank and another one comes from
-//! the rank before. After the last step each rank has seen all bodies, and no rank ever holds more
-//! than three blocks. The bodies move by the leapfrog scheme (kick, drift, kick).
+//! Every rank has a block of bodies. To compute the forces, a copy of each block goes round the ring of ranks, in as
+//! many steps as there are ranks. In each step, a rank adds the forces of the block that it has to its own bodies,
+//! while it sends that block to the next rank and receives another one from the previous rank. After the last step each
+//! rank has seen all bodies, and no rank ever has more than three blocks. The bodies move by the leapfrog scheme (kick,
+//! drift, kick).
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program prints")]
 
 use std::process::ExitCode;
@@ -23,7 +23,7 @@ mod support;
 
 const SEED: u64 = 5;
 const ROUND: i32 = 1;
-/// Square of the length below which forces do not grow, which keeps near passes harmless.
+/// Square of the distance below which forces do not grow, so that close passes are harmless.
 const SOFTENING: f64 = 1e-4;
 
 /// Moves bodies by their gravity, with a ring pipeline.
@@ -50,7 +50,7 @@ fn positive(text: &str) -> Result<f64, String> {
     }
 }
 
-/// What of a body goes round.
+/// The part of a body that goes round the ring.
 #[derive(Debug, Clone, Copy, Datatype)]
 #[repr(C)]
 struct Body {
@@ -58,8 +58,8 @@ struct Body {
     mass: f64,
 }
 
-/// The force on a body by one unit of its mass, and the sum of the lengths of what it is made of:
-/// the scale of its rounding errors.
+/// The force on a body per unit of its mass, and the sum of the lengths of its terms, which is the scale of its
+/// rounding errors.
 #[derive(Debug, Clone, Copy, Default)]
 struct Pull {
     sum: [f64; 3],
@@ -67,7 +67,7 @@ struct Pull {
 }
 
 impl Pull {
-    /// Adds what `others` do to a body at `position`. A body does nothing to itself.
+    /// Adds the forces of `others` on a body at `position`. A body exerts no force on itself.
     fn add(&mut self, position: [f64; 3], others: &[Body]) {
         for other in others {
             let way = [0, 1, 2].map(|axis| other.position[axis] - position[axis]);
@@ -129,7 +129,7 @@ fn start(comm: &Communicator, options: Options) -> Result<ExitCode, Error> {
 }
 
 impl Block {
-    /// This rank's bodies: at rest in a cube, all of them together of mass 1.
+    /// Makes this rank's bodies: at rest in a cube, with a total mass of 1 over all ranks.
     fn new(total: usize, comm: &Communicator) -> Self {
         let body = |index: usize| Body {
             position: [0, 1, 2].map(|axis| random::uniform(SEED, 3 * index as u64 + axis)),
@@ -141,7 +141,7 @@ impl Block {
         Self { bodies, velocities, pulls }
     }
 
-    /// Computes what all bodies do to those of this rank. Collective; `counts` has the bodies of each
+    /// Computes the forces of all bodies on those of this rank. Collective; `counts` has the number of bodies of each
     /// rank.
     fn attract(&mut self, comm: &Communicator, counts: &[usize]) -> Result<(), Error> {
         let (rank, ranks) = (comm.rank(), comm.size());
@@ -149,7 +149,7 @@ impl Block {
         self.pulls.fill(Pull::default());
         let mut held = self.bodies.clone();
         for step in 1..ranks {
-            // What comes has been passed on by as many ranks as there were steps.
+            // The incoming block has been passed on once in each step.
             let origin = (rank + ranks - step) % ranks;
             let mut coming = vec![Body { position: [0.0; 3], mass: 0.0 }; counts[origin]];
             comm.scope(|scope| {
@@ -170,14 +170,14 @@ impl Block {
         }
     }
 
-    /// Changes the velocities by what acts for a time.
+    /// Changes the velocities by the forces that act for a time.
     fn kick(&mut self, time: f64) {
         for (velocity, pull) in self.velocities.iter_mut().zip(&self.pulls) {
             velocity.iter_mut().zip(pull.sum).for_each(|(speed, pull)| *speed += time * pull);
         }
     }
 
-    /// Changes the positions by what the velocities are for a time.
+    /// Changes the positions by the velocities during a time.
     fn drift(&mut self, time: f64) {
         for (body, velocity) in self.bodies.iter_mut().zip(&self.velocities) {
             body.position
@@ -187,7 +187,7 @@ impl Block {
         }
     }
 
-    /// The length of the momentum of all bodies, for every rank.
+    /// Returns the length of the momentum of all bodies, on every rank.
     fn momentum(&self, comm: &Communicator) -> Result<f64, Error> {
         let mut momentum = [0.0; 3];
         for (body, velocity) in self.bodies.iter().zip(&self.velocities) {
@@ -208,9 +208,9 @@ fn conclude(bodies: &[Body], forces: &[[f64; 3]]) -> bool {
         let largest = differences.max_by(f64::total_cmp).unwrap_or(0.0);
         if largest == 0.0 { 0.0 } else { (largest / direct.scale).abs() }
     });
-    // In this order, what is no number is the greatest.
+    // In this order, values that are not numbers are the greatest.
     let error = errors.max_by(f64::total_cmp).unwrap_or(0.0);
-    // Both sums round once per body, and the terms are the same.
+    // Both sums have the same terms and round once per body.
     let limit = 2.0 * bodies.len() as f64 * f64::EPSILON;
     let figures = format!("{error:.3e} of the forces (at most {limit:.3e})");
     if error <= limit {

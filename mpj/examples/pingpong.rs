@@ -1,12 +1,12 @@
-//! Latency of messages between ranks 0 and 1, as a table in the format of the OSU benchmarks, beside
-//! the time that one cache line needs between two cores of this machine.
+//! Latency of messages between ranks 0 and 1, as a table in the format of the OSU benchmarks, beside the time that one
+//! cache line takes between two cores of this machine.
 //!
 //! `cargo mpj run -n 2 --release --example pingpong`
 //!
-//! Every payload is checked, outside the timed part. The cache line is measured just before and
-//! after the messages of 8 bytes, by two threads of rank 0 while rank 1 sleeps in a receive: a host
-//! may change its speed from one second to the next, so only such figures compare. Where blocked
-//! ranks spin without end, they take the cores from these threads and the figure says nothing.
+//! Every payload is checked, outside the timed part. The cache line is measured just before and after the messages of 8
+//! bytes, by two threads of rank 0 while rank 1 sleeps in a receive: a host may change its speed from one second to the
+//! next, so only figures from the same moment are comparable. If blocked ranks spin for ever, they take the cores from
+//! these threads, and the figure means nothing.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program prints")]
 
 use std::hint;
@@ -24,12 +24,12 @@ const PING: i32 = 1;
 const PONG: i32 = 2;
 /// Sizes above this many bytes get a tenth of the iterations.
 const LARGE: usize = 8192;
-/// Payloads checked per size and direction.
+/// Number of payloads that are checked per size and direction.
 const CHECKED: usize = 3;
-/// Round trips between two looks at the clock in the cache-line test.
+/// Number of round trips between two readings of the clock in the cache-line test.
 const BATCH: u64 = 200;
 const BATCHES: usize = 200;
-/// The cache-line test ends after this time also where two threads have to share a core.
+/// The cache-line test also ends after this time, in case two threads share a core.
 const RAW_LIMIT: Duration = Duration::from_millis(100);
 /// Ends the echoing thread of the cache-line test.
 const STOP: u64 = u64::MAX;
@@ -55,7 +55,7 @@ impl Options {
         std::iter::successors(Some(min), |size| Some(size * 2)).take_while(move |size| *size <= max)
     }
 
-    /// First and last size between the two cache-line tests: 8 bytes alone, or all sizes.
+    /// Returns the first and last size between the two cache-line tests: 8 bytes only, or all sizes.
     fn framed(&self) -> (usize, usize) {
         if self.sizes().any(|size| size == 8) {
             return (8, 8);
@@ -87,12 +87,12 @@ fn measure(comm: &Communicator, options: Options) -> Result<ExitCode, Error> {
         1 => pong(comm, &options)?,
         _ => true,
     };
-    // The other ranks have waited here, out of the way.
+    // The other ranks wait here without disturbing the measurement.
     comm.barrier()?;
     support::outcome(comm, passed)
 }
 
-/// Rank 0: measures, checks and prints. Tells whether every payload was right.
+/// Rank 0: measures, checks and prints. Returns whether every payload was right.
 fn ping(comm: &Communicator, options: &Options) -> Result<bool, Error> {
     println!("# MPJ Latency Test");
     println!("{:<10}{:>20}", "# Size", "Latency (us)");
@@ -114,7 +114,7 @@ fn ping(comm: &Communicator, options: &Options) -> Result<bool, Error> {
             after = raw_line();
         }
     }
-    // Rank 1 waits for this where the last cache-line test comes after the last size.
+    // Rank 1 waits for this if the last cache-line test comes after the last size.
     comm.send::<u8>(&[], 1, PING)?;
     println!("# Rendezvous reads by: {}", comm.get_report());
     println!("# Raw cache line (ns, one way): before {before:.1} after {after:.1}");
@@ -135,7 +135,7 @@ fn pong(comm: &Communicator, options: &Options) -> Result<bool, Error> {
     Ok(passed)
 }
 
-/// Half a round trip, in microseconds.
+/// Returns half the time of a round trip, in microseconds.
 fn time_ping(comm: &Communicator, size: usize, iterations: u64) -> Result<f64, Error> {
     let (out, mut back) = (vec![0_u8; size], vec![0_u8; size]);
     let mut start = mpj::wtime();
@@ -158,7 +158,7 @@ fn time_pong(comm: &Communicator, size: usize, iterations: u64) -> Result<(), Er
     Ok(())
 }
 
-/// Untimed round trips before the timed ones.
+/// Returns the number of untimed round trips before the timed ones.
 fn warm_up(iterations: u64) -> u64 {
     iterations / 10 + 1
 }
@@ -181,7 +181,7 @@ fn check_pong(comm: &Communicator, size: usize) -> Result<bool, Error> {
     Ok(passed)
 }
 
-/// Receives one payload and says whether it is the one that was sent.
+/// Receives one payload and returns whether it is the one that was sent.
 fn check(
     comm: &Communicator,
     source: usize,
@@ -206,14 +206,14 @@ fn check(
     Ok(false)
 }
 
-/// Bytes that differ with size, round, direction and position, also between any two fragments.
+/// Returns bytes that differ with size, round, direction and position, even between any two fragments.
 fn pattern(size: usize, round: usize, tag: i32) -> Vec<u8> {
     let start = ((size * CHECKED + round) as u64) << 32 | u64::from(tag.unsigned_abs()) << 31;
     let byte = |index: u64| ((start + index).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8;
     (0..size as u64).map(byte).collect()
 }
 
-/// A word alone on its cache lines; 128 bytes because lines are fetched in pairs.
+/// A word alone on its cache lines; 128 bytes, because lines are fetched in pairs.
 #[repr(align(128))]
 struct Flag(AtomicU64);
 
@@ -222,7 +222,7 @@ impl Flag {
         Self(AtomicU64::new(0))
     }
 
-    /// Waits until the other thread has stored something else than `seen`.
+    /// Waits until the other thread has stored a value other than `seen`.
     fn wait_past(&self, seen: u64) -> u64 {
         loop {
             // Pairs with the Release store of the other thread in `exchange` or `echo`.
@@ -235,10 +235,10 @@ impl Flag {
     }
 }
 
-/// Nanoseconds that a word takes from one core to another: the median over many batches of round
-/// trips between two threads.
+/// Returns the nanoseconds that a word takes from one core to another: the median over many batches of round trips
+/// between two threads.
 fn raw_line() -> f64 {
-    // Time for the waiting ranks to fall asleep.
+    // Give the waiting ranks time to fall asleep.
     thread::sleep(Duration::from_millis(20));
     let (there, back) = (Flag::new(), Flag::new());
     thread::scope(|scope| {
@@ -250,7 +250,7 @@ fn raw_line() -> f64 {
     })
 }
 
-/// Nanoseconds one way, batch by batch.
+/// Returns the nanoseconds of each batch for one way.
 fn exchange(there: &Flag, back: &Flag) -> Vec<f64> {
     let start = Instant::now();
     let mut batches = Vec::with_capacity(BATCHES);

@@ -21,7 +21,7 @@ struct Options {
     laps: u64,
 }
 
-/// What goes round. Any plain-old-data struct can be sent.
+/// The token. Any plain-old-data struct can be sent.
 #[derive(Debug, Clone, Copy, PartialEq, Pod, Zeroable)]
 #[bytemuck(crate = "mpj::bytemuck")]
 #[repr(C)]
@@ -53,15 +53,15 @@ fn circulate(comm: &Communicator, options: Options) -> Result<ExitCode, Error> {
     support::outcome(comm, wrong == 0)
 }
 
-/// Sends the token round once. Tells whether this rank was given the right one; a wrong one is
-/// passed on all the same, because the next rank waits for it.
+/// Sends the token round once. Returns whether this rank received the right one. A wrong token is passed on all the
+/// same, because the next rank waits for it.
 fn run_lap(comm: &Communicator, lap: u64) -> Result<bool, Error> {
     let (rank, size) = (comm.rank(), comm.size());
     let (next, previous) = ((rank + 1) % size, (rank + size - 1) % size);
     let before = lap * size as u64;
     let mut token = [Token { lap, hops: before + 1 }];
     if rank == 0 {
-        // One call for both, so that a single rank does not wait for itself.
+        // One call does both, so that a single rank does not wait for itself.
         let first = token;
         comm.sendrecv(&first, next, TOKEN, &mut token, previous, TOKEN)?;
         return Ok(token[0] == Token { lap, hops: before + size as u64 });

@@ -3,12 +3,11 @@
 //!
 //! `cargo mpj run -n 4 --release --example sort -- --keys 1000000 --distinct 1000`
 //!
-//! Every rank sorts its keys and takes evenly spaced samples of them. All ranks get all samples, so
-//! they choose the same splitters, one fewer than there are ranks: rank `r` is to have the keys
-//! between splitters `r - 1` and `r`. An all-to-all of counts tells every rank how many keys come
-//! from each other one, an all-to-all of blocks of these lengths brings them, and every rank merges
-//! the sorted runs that it got. No rank gets more than about twice its even share, unless keys are
-//! equal: these stay together.
+//! Every rank sorts its keys and takes evenly spaced samples of them. All ranks get all samples, so they choose the
+//! same splitters, one fewer than there are ranks: rank `r` gets the keys between splitters `r - 1` and `r`. An
+//! all-to-all of counts tells every rank how many keys come from each other rank, an all-to-all of blocks of these
+//! lengths moves the keys, and every rank merges the sorted runs that it received. No rank gets more than about twice
+//! its even share, except that equal keys stay together.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program prints")]
 
 use std::process::ExitCode;
@@ -23,7 +22,7 @@ mod random;
 mod support;
 
 const SEED: u64 = 3;
-/// Samples of a rank for each splitter.
+/// Number of samples of a rank for each splitter.
 const OVERSAMPLING: usize = 8;
 
 /// Sorts made-up keys by sample sort.
@@ -33,13 +32,13 @@ struct Options {
     /// Keys of all ranks together
     #[arg(long, default_value_t = 1 << 20, value_parser = clap::value_parser!(u64).range(..=1 << 32))]
     keys: u64,
-    /// Draw the keys from so many different ones; 0 takes them from all integers of 64 bits
+    /// Number of different keys to draw from; 0 draws from all integers of 64 bits
     #[arg(long, default_value_t = 0)]
     distinct: u64,
 }
 
 impl Options {
-    /// The key that lies at `index` before the sort.
+    /// Returns the key at `index` before the sort.
     fn key(&self, index: usize) -> u64 {
         let bits = random::mixed(SEED, index as u64);
         bits.checked_rem(self.distinct).unwrap_or(bits)
@@ -75,7 +74,7 @@ fn sample_sort(comm: &Communicator, mut keys: Vec<u64>) -> Result<Vec<u64>, Erro
     keys.sort_unstable();
     let splitters = splitters(comm, &keys)?;
 
-    // Where the part of each rank ends: the keys up to a splitter are below it.
+    // Where the part of each rank ends: a splitter is the last key of its part.
     let mut ends: Vec<usize> =
         splitters.iter().map(|splitter| keys.partition_point(|key| key <= splitter)).collect();
     ends.resize(comm.size(), keys.len());
@@ -92,7 +91,7 @@ fn sample_sort(comm: &Communicator, mut keys: Vec<u64>) -> Result<Vec<u64>, Erro
     Ok(sorted)
 }
 
-/// The splitters, the same on every rank, ascending: one fewer than ranks, or none without keys.
+/// Returns the splitters in ascending order, the same on every rank: one fewer than ranks, or none without keys.
 fn splitters(comm: &Communicator, sorted: &[u64]) -> Result<Vec<u64>, Error> {
     let ranks = comm.size();
     let wanted = OVERSAMPLING * (ranks - 1);

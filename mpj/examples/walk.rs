@@ -1,12 +1,12 @@
-//! One message from rank 0 to rank 1, step by step, for `benches/walk`, which lists the functions that
-//! run for it, and counts instructions.
+//! Sends one message from rank 0 to rank 1, step by step, for `benches/walk`, which lists the functions that run for it
+//! and counts instructions.
 //!
 //! `cargo run -p mpj --example walk -- short|long|windows N`
 //!
-//! `windows` is a rank that sends itself windows of 64 messages of 8 bytes. Otherwise there are two:
-//! The ranks are threads, and take turns: while one of them is in a function whose name begins with
-//! `walk_`, the other one waits outside of mpj. `short` are 8 bytes by `send`; `long` is 1 MiB by
-//! rendezvous, whose sender starts, waits its turn and completes.
+//! With `windows`, one rank sends itself windows of 64 messages of 8 bytes. Otherwise there are two ranks, which are
+//! threads and take turns: while one of them is in a function whose name begins with `walk_`, the other waits outside
+//! mpj. `short` sends 8 bytes by `send`. `long` sends 1 MiB by rendezvous; the sender starts, waits for its turn and
+//! completes.
 
 use std::process::ExitCode;
 use std::sync::Barrier;
@@ -14,7 +14,7 @@ use std::sync::Barrier;
 use mpj::local::run_with;
 use mpj::{BackendChoice, Error, Options, Scope, ScopedRequest, World};
 
-/// Rounds before the one that counts.
+/// Number of rounds before the one that counts.
 const WARM_UP: usize = 20;
 
 fn main() -> ExitCode {
@@ -36,7 +36,7 @@ fn main() -> ExitCode {
     if passed { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// What a rank does: some messages both ways, then the steps of one message again and again.
+/// Runs one rank: some messages both ways, then the steps of one message repeatedly.
 fn rank(world: &World, len: usize, turn: &Barrier) -> Result<(), Error> {
     let mut buffer = vec![0; len];
     let data = vec![1; len];
@@ -80,7 +80,7 @@ fn windows(world: &World, count: usize) -> Result<(), Error> {
     Ok(())
 }
 
-/// What was counted before this is forgotten.
+/// The counter starts again here.
 #[inline(never)]
 fn warmed_up() {}
 

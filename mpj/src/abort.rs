@@ -4,10 +4,10 @@ use std::sync::OnceLock;
 
 use mpjdev::wireup::Control;
 
-/// The line to the launcher of the job that this process has joined.
+/// The connection to the launcher of the job that this process has joined.
 static LAUNCHER: OnceLock<Control> = OnceLock::new();
 
-/// This process has joined a job that has a launcher.
+/// Notes that this process has joined a job that has a launcher.
 pub(crate) fn joined(control: &Control) {
     LAUNCHER.get_or_init(|| control.clone());
 }
@@ -16,11 +16,11 @@ pub(crate) fn joined(control: &Control) {
 /// reports which rank called it, and exits with the low 8 bits of `code`, or with 1 if these are 0, since a job that
 /// was aborted has not succeeded.
 ///
-/// May be called by any thread, before or without [`crate::init`] too; a rank that was started alone, or by
-/// [`crate::local::run`], ends its own process. Nothing is dropped, and no buffered output of the program is
-/// written but what the standard library's own `stdout` holds.
+/// Any thread may call it, also before [`crate::init`] or without it. A rank that was started alone, or by
+/// [`crate::local::run`], ends its own process. Nothing is dropped, and of the program's buffered output only that of
+/// the standard library's `stdout` is written.
 ///
-/// In a fork of a rank it ends the fork alone, with the same code: a fork has no part in the job.
+/// In a fork of a rank it ends only the fork, with the same code: a fork has no part in the job.
 ///
 /// ```no_run
 /// let world = mpj::init()?;

@@ -1,16 +1,15 @@
 //! Memory for messages: zeroed elements in a mapping of their own, on huge pages where the kernel offers them (MPI-4
 //! section 9.2).
 //!
-//! A buffer of at least [`HUGE_FROM`] bytes begins on a huge page and takes whole ones. All of it is touched when it
-//! is made, since the kernel decides about pages then; so the first message is as fast as the next ones. A guard page
-//! follows the memory. It also keeps the kernel from joining the mappings of two buffers, whose pages it would report
-//! only together.
+//! A buffer of at least [`HUGE_FROM`] bytes begins on a huge page and takes whole ones. All of it is touched when it is
+//! made, since the kernel chooses its pages then; so the first message is as fast as later ones. A guard page follows
+//! the memory. It also keeps the kernel from joining the mappings of two buffers, since it reports the kind of pages
+//! only for a whole mapping.
 //!
-//! - AB1: a [`Mapping`] covers address space that this module has mapped and nobody else uses, from
-//!   the making to the drop, which unmaps it.
-//! - AB2: the elements of a [`Buffer`] lie in the writable part of its mapping, aligned, or have no
-//!   bytes; they were zeroed by the kernel, and any bytes are a valid element. Only borrows of the
-//!   buffer give access to them.
+//! - AB1: a [`Mapping`] covers address space that this module has mapped and nobody else uses, from its creation to its
+//!   drop, which unmaps it.
+//! - AB2: the elements of a [`Buffer`] lie aligned in the writable part of its mapping, or have no bytes. The kernel
+//!   has zeroed them, and any bytes are a valid element. Only borrows of the buffer give access to them.
 
 #![expect(unsafe_code, reason = "maps memory and lends it as slices")]
 
@@ -30,13 +29,13 @@ pub use self::pages::Pages;
 use crate::datatype::Datatype;
 use crate::error::Error;
 
-/// Length of a huge page. On machines with another length, buffers are on ordinary pages.
+/// Length of a huge page. On machines with another length, buffers lie on ordinary pages.
 const HUGE_PAGE: usize = 2 << 20;
-/// From this many bytes on a buffer takes huge pages: shorter messages gain nothing by them.
+/// Buffers of at least this many bytes take huge pages; shorter messages do not profit from them.
 const HUGE_FROM: usize = 128 << 10;
 
-/// Elements in memory that suits long messages. [`alloc_buffer`] makes it; dropping it frees the memory. It
-/// dereferences to a slice, which any call that borrows its buffer takes.
+/// Elements in memory that is fast for long messages. [`alloc_buffer`] makes it; dropping it frees the memory. It
+/// dereferences to a slice, so any call that borrows its buffer takes it.
 ///
 /// ```
 /// let mut field = mpj::alloc_buffer::<f32>(3)?;
@@ -48,27 +47,26 @@ pub struct Buffer<T: Datatype> {
     start: NonNull<T>,
     len: usize,
     pages: Pages,
-    /// Goes before the memory does.
+    /// The entry in the list of huge ranges. It is dropped before the memory.
     _huge: Option<HugeRange>,
-    /// `None` if there are no bytes.
+    /// `None` if the buffer has no bytes.
     _memory: Option<Mapping>,
     elements: PhantomData<T>,
 }
 
 // SAFETY: AB2: a buffer owns its elements, as a `Vec` does, and those may change threads.
 unsafe impl<T: Datatype> Send for Buffer<T> {}
-// SAFETY: as above; a shared buffer gives shared elements only.
+// SAFETY: as above; a shared buffer only gives shared access to its elements.
 unsafe impl<T: Datatype> Sync for Buffer<T> {}
 
 /// Allocates memory for `len` zeroed elements (MPI_Alloc_mem), on huge pages where the kernel offers them.
 ///
-/// Rendezvous reads huge pages several times faster than ordinary ones: `auto` sends long messages
-/// that lie in such a buffer in that way. A buffer of 128 KiB or more takes whole huge pages of 2 MiB:
-/// one for a few long messages, not many for short ones. The memory is taken at once, not when it is
-/// first used.
+/// Rendezvous reads huge pages several times faster than ordinary ones, so the backend `auto` sends long messages that
+/// lie in such a buffer by rendezvous. A buffer of 128 KiB or more takes whole huge pages of 2 MiB: allocate one for a
+/// few long messages, not many for short ones. The memory is taken at once, not when it is first used.
 ///
 /// # Errors
-/// [`Error::Buffer`] if there is not so much memory.
+/// [`Error::Buffer`] if there is too little memory.
 ///
 /// ```
 /// mpj::local::run(2, |world| {
@@ -99,7 +97,7 @@ fn allocate<T: Datatype>(len: usize, bytes: usize) -> rustix::io::Result<Buffer<
     let takes_huge = bytes >= HUGE_FROM;
     let unit = if takes_huge { HUGE_PAGE.max(page) } else { page };
     let room = bytes.checked_next_multiple_of(unit).ok_or(Errno::NOMEM)?;
-    // A want of memory that shows when pages are touched ends the process.
+    // If memory runs out while the pages are touched, the kernel ends the process.
     if pages::available().is_some_and(|available| room as u64 > available) {
         return Err(Errno::NOMEM);
     }
@@ -115,7 +113,7 @@ fn allocate<T: Datatype>(len: usize, bytes: usize) -> rustix::io::Result<Buffer<
 }
 
 impl<T: Datatype> Buffer<T> {
-    /// Returns the kind of pages that the buffer lies on, which the kernel reported when it was made.
+    /// Returns the kind of pages that the buffer lies on, as the kernel reported it when the buffer was made.
     ///
     /// ```
     /// use mpj::Pages;
@@ -160,13 +158,12 @@ struct Mapping {
 }
 
 impl Mapping {
-    /// Reserves address space for `room` bytes, aligned, and for the page behind them. Nothing of it may be touched
-    /// yet.
+    /// Reserves aligned address space for `room` bytes and for the guard page after them. It must not be touched yet.
     fn reserve(room: usize, page: usize, align: usize) -> rustix::io::Result<Self> {
         let kept = room.checked_add(page).ok_or(Errno::NOMEM)?;
         let len = kept.checked_add(align - page).ok_or(Errno::NOMEM)?;
         let flags = MapFlags::PRIVATE;
-        // SAFETY: the kernel chooses the place, so nothing is replaced.
+        // SAFETY: the kernel chooses the address, so no mapping is replaced.
         let base =
             unsafe { rustix::mm::mmap_anonymous(ptr::null_mut(), len, ProtFlags::empty(), flags) };
         let base: *mut u8 = base?.cast();
@@ -178,14 +175,14 @@ impl Mapping {
         Ok(Self { start, len: kept })
     }
 
-    /// Makes the first `room` bytes memory.
+    /// Makes the first `room` bytes readable and writable.
     fn open(&mut self, room: usize, is_huge: bool) -> rustix::io::Result<()> {
         let (start, flags) = (self.start(), MprotectFlags::READ | MprotectFlags::WRITE);
-        // SAFETY: AB1; nobody has borrowed anything of it yet.
+        // SAFETY: AB1; nobody has borrowed any of it yet.
         unsafe { rustix::mm::mprotect(start, room, flags) }?;
         if is_huge {
-            // SAFETY: as above; the advice changes no contents. A kernel that has no huge pages
-            // refuses it, and gives ordinary ones.
+            // SAFETY: as above; the advice changes no contents. A kernel without huge pages refuses it and gives
+            // ordinary ones.
             let _ = unsafe { rustix::mm::madvise(start, room, Advice::LinuxHugepage) };
         }
         Ok(())
@@ -210,11 +207,11 @@ impl Drop for Mapping {
     }
 }
 
-/// Unmaps address space of [`Mapping`] that is no longer used. The kernel may have no memory to note that; then the
+/// Unmaps address space of a [`Mapping`] that is not used any more. If the kernel has no memory to do so, the address
 /// space stays taken.
 fn unmap(start: *mut u8, len: usize) {
     if len > 0 {
-        // SAFETY: AB1: the space is this module's, and its last borrow has ended, or there was none.
+        // SAFETY: AB1: the space belongs to this module, and every borrow of it has ended.
         let _ = unsafe { rustix::mm::munmap(start.cast(), len) };
     }
 }

@@ -1,10 +1,10 @@
 //! Buffered sends (MPI-4.1 section 3.6): they copy their data and are complete at once.
 //!
-//! How many bytes may be copied, and not yet have left, is what the program attaches: one buffer for each context of the
-//! rank. It is a limit and no memory: copies are made one by one, and freed when their message has left.
+//! The program attaches one buffer for each context of the rank. It limits how many bytes of copies may wait to be
+//! sent. It is only a limit, not memory: copies are made one by one, and each is freed when its message has left.
 //!
-//! - BY1: a copy lies here, where nothing changes it, until its send has ended, or the device has failed and uses no
-//!   buffer any more (V1 of the device).
+//! - BY1: a copy stays here unchanged until its send has ended, or until the device has failed and uses no buffer any
+//!   more (V1 of the device).
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -19,7 +19,7 @@ use crate::point_to_point::{packed, send_region};
 use crate::rank_device::RankDevice;
 use crate::request::Request;
 
-/// The copies of messages that have not left yet, of one context of a rank.
+/// The copies of messages that have not left yet, for one context of a rank.
 #[derive(Default)]
 pub(crate) struct Copies {
     state: Mutex<State>,
@@ -27,14 +27,14 @@ pub(crate) struct Copies {
 
 #[derive(Default)]
 struct State {
-    /// Bytes of the buffer that is attached.
+    /// Length of the attached buffer in bytes; `None` if none is attached.
     attached: Option<usize>,
-    /// Bytes of it that are in use, also by copies which a thread has just taken to test them.
+    /// How many bytes of it are in use, including those of copies that a thread has just taken to test them.
     used: usize,
     sends: Sends,
 }
 
-/// Sends under way, and the copies that they send, at the same places (BY1).
+/// Sends under way and the copies that they send, at the same indices (BY1).
 #[derive(Default)]
 struct Sends {
     requests: Vec<Option<mpjdev::Request>>,
@@ -62,7 +62,7 @@ impl Copies {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Gives the sends under way to a call of the device, without a lock, since callbacks may run in it.
+    /// Passes the sends under way to a call of the device, without holding the lock, since callbacks may run in it.
     fn with_sends(
         &self,
         call: impl FnOnce(&mut [Option<mpjdev::Request>]) -> Result<(), mpjdev::Error>,
@@ -80,7 +80,7 @@ impl Copies {
     }
 }
 
-/// Sends that a thread has taken; they come back in any case (BY1).
+/// Sends that a thread has taken. Dropping this returns them, also when the thread panics (BY1).
 struct Taken<'a> {
     copies: &'a Copies,
     sends: Sends,
@@ -97,7 +97,7 @@ impl Drop for Taken<'_> {
 }
 
 impl RankDevice {
-    /// Takes `bytes` bytes of the attached buffer.
+    /// Reserves `bytes` bytes of the attached buffer.
     fn reserve(&self, bytes: usize) -> Result<(), Error> {
         let take = |state: &mut State| {
             let attached = state.attached.unwrap_or(0);
@@ -112,7 +112,7 @@ impl RankDevice {
         if taken.is_ok() {
             return taken;
         }
-        // Some may have left meanwhile.
+        // Some sends may have ended meanwhile.
         self.copies.with_sends(|sends| self.itestsome(sends).map(drop))?;
         take(&mut self.copies.state())
     }
@@ -120,8 +120,8 @@ impl RankDevice {
 
 impl PointToPoint {
     /// Sends like [`PointToPoint::send`], but copies the data first and never waits for the receiver (MPI_Bsend). The
-    /// copy uses as many bytes of the attached buffer as it is long: see [`Communicator::attach_buffer`]. It is sent
-    /// whenever the rank is in a call that makes progress.
+    /// copy uses as many bytes of the attached buffer as the message has: see [`Communicator::attach_buffer`]. It is
+    /// sent whenever the rank is in a call that makes progress.
     ///
     /// # Errors
     /// [`Error::AttachedBuffer`] if there is not enough room, or no buffer; as [`PointToPoint::send`].
@@ -167,7 +167,7 @@ impl PointToPoint {
     /// [`Request::test`] and the calls for lists return its buffer.
     ///
     /// # Errors
-    /// As [`PointToPoint::bsend`]; `data` is dropped then.
+    /// As [`PointToPoint::bsend`]; `data` is then dropped.
     ///
     /// ```
     /// mpj::local::run(2, |world| {
@@ -191,7 +191,7 @@ impl PointToPoint {
         Ok(Request::new(self.clone(), request, data))
     }
 
-    /// A send of this kind, made and complete.
+    /// Makes a buffered send, and a request that is complete.
     pub(crate) fn start_buffered<T: Datatype>(
         &self,
         data: &[T],
@@ -208,8 +208,8 @@ impl PointToPoint {
 
 impl Communicator {
     /// Allows buffered sends of this rank, with at most `bytes` bytes of copies under way at a time
-    /// (MPI_Buffer_attach). The limit is for all communicators of the same context together. A message counts as its
-    /// length and nothing more.
+    /// (MPI_Buffer_attach). All communicators of the same context share the limit. A message counts with its length and
+    /// nothing more.
     ///
     /// # Errors
     /// [`Error::Attached`] if there is a buffer already.
@@ -239,11 +239,11 @@ impl Communicator {
         self.answer(outcome)
     }
 
-    /// Waits until all buffered sends have left, and allows no further ones (MPI_Buffer_detach). Returns the length
-    /// of the buffer that was attached, 0 if there was none.
+    /// Waits until all buffered sends have left, and allows no further ones (MPI_Buffer_detach). Returns the length of
+    /// the buffer that was attached, or 0 if there was none.
     ///
     /// # Errors
-    /// The device has failed. That a message could not be sent since its receiver is gone is none.
+    /// The device has failed. It is no error if a message could not be sent because its receiver is gone.
     ///
     /// ```
     /// mpj::local::run(2, |world| {

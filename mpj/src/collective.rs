@@ -1,13 +1,14 @@
 //! Collective calls (MPI-4.1 chapter 6): the core plans and runs them, for the caller's buffers.
 //!
 //! All ranks of a communicator make the same collective calls on it in the same order. A buffer is any
-//! [`SendBuffer`](crate::SendBuffer) or [`RecvBuffer`](crate::RecvBuffer). A call that divides a buffer among the
-//! ranks makes one part for each, in their order. Buffers that only the root uses may be empty elsewhere: `&mut []`.
+//! [`SendBuffer`](crate::SendBuffer) or [`RecvBuffer`](crate::RecvBuffer). A call that divides a buffer among the ranks
+//! gives each rank one part, in the order of ranks. Buffers that only the root uses may be empty on other ranks: `&mut
+//! []`.
 //!
-//! Each call has these forms: blocking; non-blocking with buffers of its own (`i...`, see `started.rs`); non-blocking
-//! in a scope, which borrows (`scoped.rs`); and persistent (`..._init`, see `kept.rs`). The forms of MPI_Alltoallw
-//! that own their memory are in `parts.rs`. All ranks use the same form: a blocking call does not match a
-//! non-blocking one (MPI-4.1 section 6.12). For all forms of a call, one function here makes the plan that they run.
+//! Each call has these forms: blocking; non-blocking with buffers that the call owns (`i...`, see `started.rs`);
+//! non-blocking with borrowed buffers in a scope (`scoped.rs`); and persistent (`..._init`, see `kept.rs`). The forms
+//! of MPI_Alltoallw that own their memory are in `parts.rs`. All ranks use the same form: a blocking call does not
+//! match a non-blocking one (MPI-4.1 section 6.12). One function here makes the plan that all forms of a call run.
 
 use mpicore::{Input, Output, Plan};
 
@@ -30,13 +31,13 @@ pub(crate) use parts::Parts;
 pub(crate) use reduction::{divided, same_length};
 pub use started::CollectiveRequest;
 
-/// What a call sends, and how many units that has.
+/// What a call sends, and how many units that is.
 pub(crate) type Given = (Input, u64);
 
-/// Where the results of a call go, and how many units there is room for.
+/// Where the results of a call go, and how many units fit there.
 pub(crate) type Room = (Output, u64);
 
-/// Blocks with datatypes of their own, one for each rank.
+/// Describes blocks with datatypes of their own, one for each rank.
 pub(crate) fn typed(entries: u64) -> mpicore::collective::Blocks<'static> {
     mpicore::collective::Blocks::Typed { entries: entries as usize }
 }
@@ -55,12 +56,12 @@ impl Communicator {
         self.answer(self.core.run_barrier())
     }
 
-    /// Runs what a call has planned.
+    /// Runs a plan, or returns the error of making it.
     pub(crate) fn run(&self, plan: Result<Plan<'_>, Error>) -> Result<(), Error> {
         self.answer(plan.and_then(|plan| Ok(plan.run()?)))
     }
 
-    /// Runs the plan for these buffers.
+    /// Runs the plan that is made for these buffers.
     pub(crate) fn run_with<'c, S: SendBuffer + ?Sized, R: RecvBuffer + ?Sized>(
         &'c self,
         data: &S,
@@ -70,7 +71,7 @@ impl Communicator {
         self.run(input(data).and_then(|data| plan(data, output(into)?)))
     }
 
-    /// The units of one rank, of `units` that are divided among all ranks.
+    /// Returns how many of `units` each rank gets when they are divided equally.
     pub(crate) fn share(&self, units: u64) -> Result<u64, Error> {
         let ranks = self.core.peers().size();
         match units.checked_rem(ranks.into()) {
@@ -79,7 +80,7 @@ impl Communicator {
         }
     }
 
-    /// Blocks of the same length for all ranks, of `units` that are divided among them.
+    /// Describes blocks of the same length for all ranks, into which `units` are divided.
     pub(crate) fn equal_blocks(
         &self,
         units: u64,
@@ -87,9 +88,9 @@ impl Communicator {
         Ok(mpicore::collective::Blocks::Equal { count: self.share(units)? })
     }
 
-    /// A root as the core counts ranks.
+    /// Converts a root to the core's type for ranks.
     fn root(root: usize) -> u32 {
-        // A number that is too large is no rank; the core reports that.
+        // The core refuses a number that is too large, since no rank has it.
         u32::try_from(root).unwrap_or(u32::MAX)
     }
 }

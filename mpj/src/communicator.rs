@@ -1,10 +1,10 @@
 //! Communicators: a group of ranks, and a context that separates their messages from all others (MPI-4.1 chapter 7).
 //! Ranks in this module are those of the communicator; the device uses those of the world.
 //!
-//! - `create.rs`, `inter.rs`, `cartesian.rs`: how they are made, with another group or with a grid.
-//! - `messages.rs`: what carries messages, of communicators and intercommunicators alike.
+//! - `create.rs`, `inter.rs`, `cartesian.rs`: calls that make communicators, intercommunicators and grids.
+//! - `messages.rs`: what communicators and intercommunicators need to send and receive.
 //! - `between.rs`: collective calls of an intercommunicator.
-//! - `attribute.rs`: what users attach to them.
+//! - `attribute.rs`: attributes that users attach to communicators.
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -34,9 +34,10 @@ pub use inter::{InterCommunicator, OtherGroup};
 pub use messages::PointToPoint;
 
 /// A group of ranks whose messages are separate from those of all other communicators (MPI-4 chapter 7). Several
-/// threads may call its methods at once. All ranks call the collective methods of one communicator in the same order.
+/// threads may call its methods at once. All ranks must call the collective methods of a communicator in the same
+/// order.
 ///
-/// A copy is the same communicator. When all are dropped, it is gone on this rank, which waits for no other.
+/// A clone is the same communicator. When all clones are dropped, this rank frees it without waiting for other ranks.
 ///
 /// ```
 /// mpj::local::run(2, |world| {
@@ -63,7 +64,7 @@ impl Deref for Communicator {
 }
 
 impl Communicator {
-    /// The communicators of all ranks: one for each context of theirs, in order.
+    /// Makes the communicators of all ranks, one for each context of this rank, in order.
     pub(crate) fn of_world(
         devices: Vec<Device<Native>>,
         get_report: &str,
@@ -80,19 +81,19 @@ impl Communicator {
         Self { messages: PointToPoint::new(device, core) }
     }
 
-    /// The communicator of a handle of the core, which callbacks get.
+    /// Makes a communicator from a handle of the core, which callbacks get.
     fn of_core(core: &mpicore::Communicator) -> Self {
         let host = core.host().clone().into_any();
-        let device = host.downcast().expect("the hosts of this face are its devices");
+        let device = host.downcast().expect("the hosts of this crate are its devices");
         Self::new(device, core.clone())
     }
 
-    /// This rank alone: MPI_COMM_SELF.
+    /// Makes the communicator of this rank alone (MPI_COMM_SELF).
     pub(crate) fn own(&self) -> Result<Self, Error> {
         self.made(mpicore::Communicator::own(self.core.host().clone()))
     }
 
-    /// Deletes all attributes, the last one first.
+    /// Deletes all attributes, starting with the one that was set last.
     pub(crate) fn delete_attributes(&self) -> Result<(), Error> {
         self.answer(self.core.delete_attributes())
     }
@@ -146,8 +147,8 @@ impl Communicator {
         self.core.compare(&other.core)
     }
 
-    /// Returns the name that reports use for the communicator (MPI_Comm_get_name): `world`, `self`, or the one that
-    /// was set, otherwise an empty one.
+    /// Returns the name that reports use for the communicator (MPI_Comm_get_name): the one that was set, otherwise
+    /// `world`, `self`, or an empty one.
     ///
     /// ```
     /// mpj::local::run(1, |world| {
@@ -160,7 +161,7 @@ impl Communicator {
         self.core.name()
     }
 
-    /// Sets the communicator's name, on this rank (MPI_Comm_set_name).
+    /// Sets the communicator's name on this rank (MPI_Comm_set_name).
     ///
     /// ```
     /// mpj::local::run(2, |world| {
@@ -174,10 +175,10 @@ impl Communicator {
         self.core.set_name(name);
     }
 
-    /// Sets a function that sees each error of a call on this communicator, for logs and counts
+    /// Sets a function that sees each error of a call on this communicator, for example to log or count them
     /// (MPI_Comm_set_errhandler). It runs in the thread of the call, before the call returns the error. No error ends
-    /// the program. The function may communicate. Communicators made from this one inherit it; for an
-    /// intercommunicator it gets the communicator of this rank's side.
+    /// the program. The function may communicate. Communicators made from this one inherit it. For an intercommunicator
+    /// it gets the communicator of this rank's side.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -202,7 +203,7 @@ impl Communicator {
         self.core.set_handler(ErrorHandler::User(Arc::new(tell)));
     }
 
-    /// Returns how much the protocols have done on this rank so far.
+    /// Returns the counts of messages, bytes and copies of this rank so far.
     ///
     /// # Errors
     /// What made the device unusable.
@@ -218,7 +219,7 @@ impl Communicator {
         self.answer(self.device.stats())
     }
 
-    /// Returns the queues and the open requests of this rank as text.
+    /// Returns the matching queues and the open requests of this rank as text.
     ///
     /// # Errors
     /// What made the device unusable.
@@ -235,8 +236,8 @@ impl Communicator {
         self.answer(self.device.dump())
     }
 
-    /// Says how the rendezvous protocol reads another rank's memory: by `process_vm_readv`, or in another way and
-    /// why. `MPJ_GET` chooses.
+    /// Returns a text that says how the rendezvous protocol reads another rank's memory: by `process_vm_readv`, or in
+    /// another way and why. The variable `MPJ_GET` chooses.
     ///
     /// ```
     /// mpj::local::run(1, |world| {
@@ -248,8 +249,8 @@ impl Communicator {
         &self.device.get_report
     }
 
-    /// Returns the message sizes in bytes, ascending, above which a message travels in another way, so that the
-    /// latency may jump. Sizes that depend on circumstances are not among them: see [`mpjdev::Table::exceptions`].
+    /// Returns the message sizes in bytes, ascending, above which a message travels in another way, so that the latency
+    /// may jump. Sizes that depend on circumstances are not included: see [`mpjdev::Table::exceptions`].
     ///
     /// # Errors
     /// What made the device unusable.

@@ -1,10 +1,10 @@
 //! Types of the elements of messages: plain old data, and structures of it (MPI-4 section 5.1).
 //!
-//! - DT1: the promise of [`Datatype`]. What [`Datatype::datatype`] describes are bytes of a value, each once, which
-//!   are initialised in every value; with any contents of theirs, and padding left as it was, the value is valid.
-//!   The extent is `size_of::<Self>()`, the lower bound 0, and the size [`Datatype::SIZE`].
-//! - DT2: where `SIZE` is `size_of::<Self>()` there is no padding, so any bytes are a value, and all bytes of a
-//!   value are initialised.
+//! - DT1: the promise of [`Datatype`]. [`Datatype::datatype`] describes bytes of a value, each once, which are
+//!   initialised in every value. If these bytes change to anything and the padding stays, the value remains valid. The
+//!   extent is `size_of::<Self>()`, the lower bound 0, and the size [`Datatype::SIZE`].
+//! - DT2: if `SIZE` is `size_of::<Self>()`, there is no padding: any bytes are a value, and all bytes of a value are
+//!   initialised.
 
 #![expect(unsafe_code, reason = "promises what the bytes of types are")]
 
@@ -15,13 +15,13 @@ use mpicore::op::ElementKind;
 use crate::error::Error;
 use crate::op::Known;
 
-/// A datatype in MPI's sense, a type map with bounds; [`Datatype::datatype`] returns one.
+/// A datatype in the sense of MPI, a type map with bounds; [`Datatype::datatype`] returns one.
 pub type TypeMap = mpicore::datatype::Datatype;
 
 /// A type whose values can be elements of messages: numbers, and structures of numbers.
 ///
-/// All primitive numbers are elements, arrays of them, and whatever is [`Pod`](crate::Pod). So is a structure of
-/// elements with `#[derive(mpj::Datatype)]`, also one with padding: its fields are sent and received, its padding
+/// All primitive numbers are elements, arrays of them, and every type that is [`Pod`](crate::Pod). So is a structure of
+/// elements with `#[derive(mpj::Datatype)]`, even one with padding: its fields are sent and received, its padding
 /// never.
 ///
 /// ```
@@ -45,7 +45,7 @@ pub type TypeMap = mpicore::datatype::Datatype;
 /// # Ok::<(), mpj::local::LocalError>(())
 /// ```
 ///
-/// A structure without padding can be [`Pod`](crate::Pod), by the derives of `bytemuck`, and is an element then:
+/// A structure without padding can also be an element by being [`Pod`](crate::Pod), with the derives of `bytemuck`:
 ///
 /// ```
 /// #[derive(Clone, Copy, mpj::Pod, mpj::Zeroable)]
@@ -61,9 +61,10 @@ pub type TypeMap = mpicore::datatype::Datatype;
 /// ```
 ///
 /// # Safety
-/// The bytes that [`datatype`](Self::datatype) describes lie inside of a value, each named once, and are
-/// initialised in every value. A value stays valid when they change to anything while the bytes between them stay.
-/// The extent is `size_of::<Self>()`, the lower bound 0, and the size [`SIZE`](Self::SIZE). The derive sees to it.
+/// The bytes that [`datatype`](Self::datatype) describes must lie inside a value, be named once each, and be
+/// initialised in every value. A value must stay valid when they change to anything while the bytes between them stay.
+/// The extent must be `size_of::<Self>()`, the lower bound 0, and the size [`SIZE`](Self::SIZE). The derive ensures all
+/// of this.
 pub unsafe trait Datatype: bytemuck::Zeroable + Copy + Send + Sync + 'static {
     /// The size of an element in a message, in bytes, without padding (MPI_Type_size).
     ///
@@ -82,11 +83,11 @@ pub unsafe trait Datatype: bytemuck::Zeroable + Copy + Send + Sync + 'static {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Datatype`] for structures that are nested too deep.
+    /// [`Error::Datatype`] for structures that are nested too deeply.
     fn datatype() -> Result<TypeMap, Error>;
 }
 
-// SAFETY: DT1, DT2: all bytes of a value are initialised, and any bytes are one, since it is `Pod`.
+// SAFETY: DT1, DT2: a `Pod` type has no padding, all its bytes are initialised, and any bytes are a value.
 unsafe impl<T: bytemuck::Pod + Send + Sync> Datatype for T {
     const SIZE: usize = size_of::<T>();
 
@@ -101,17 +102,17 @@ unsafe impl<T: bytemuck::Pod + Send + Sync> Datatype for T {
     }
 }
 
-/// Whether all bytes of an element are sent (DT2): then elements side by side are one span.
+/// Returns whether all bytes of an element are sent (DT2): then adjacent elements form one span.
 pub(crate) const fn is_plain<T: Datatype>() -> bool {
     T::SIZE == size_of::<T>()
 }
 
-/// A number of elements as MPI counts them. More than that cannot lie in memory.
+/// Converts a number of elements to MPI's type for counts. Memory cannot hold more than the largest one.
 pub(crate) fn count(elements: usize) -> i64 {
     i64::try_from(elements).unwrap_or(i64::MAX)
 }
 
-/// What predefined operations know the elements as, if they are primitive numbers.
+/// Returns the kind of primitive number that predefined operations see in the elements, if they are such numbers.
 fn kind<T: 'static>() -> Option<ElementKind> {
     macro_rules! kinds {
         ($($number:ty)+) => { [$((TypeId::of::<$number>(), <$number as Known>::KIND)),+] };
@@ -120,15 +121,15 @@ fn kind<T: 'static>() -> Option<ElementKind> {
     kinds.into_iter().find_map(|(of, kind)| (of == TypeId::of::<T>()).then_some(kind))
 }
 
-/// What `#[derive(mpj::Datatype)]` expands to calls.
+/// Functions that the expansion of `#[derive(mpj::Datatype)]` calls.
 pub mod derive {
     use super::{Error, TypeMap, count};
 
-    /// The datatype of a structure of `size` bytes from its fields, each with its offset in bytes. They are put in
-    /// the order of memory, which is that of the bytes where there is no padding.
+    /// Makes the datatype of a structure of `size` bytes from its fields, each with its offset in bytes. The fields are
+    /// sorted by offset, which is the order of the bytes in a message of a structure without padding.
     ///
     /// # Errors
-    /// [`Error::Datatype`] for structures that are nested too deep.
+    /// [`Error::Datatype`] for structures that are nested too deeply.
     pub fn structure<const N: usize>(
         size: usize,
         fields: [(usize, Result<TypeMap, Error>); N],
@@ -143,7 +144,7 @@ pub mod derive {
         Ok(whole.resized(0, size as isize)?)
     }
 
-    /// The datatype of an array of `len` elements.
+    /// Makes the datatype of an array of `len` elements.
     ///
     /// # Errors
     /// As [`structure`].

@@ -17,10 +17,10 @@ use mpicore::ErrorClass;
 #[derive(Clone, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The device below refused the call, or failed; see [`Error::class`] for MPI's class.
+    /// The device below refused the call or failed. [`Error::class`] returns MPI's class.
     #[error(transparent)]
     Device(#[from] mpjdev::Error),
-    /// A rule of MPI was broken: by the arguments of a call, for a communicator, or by an operation.
+    /// The arguments of a call, the use of a communicator or an operation broke a rule of MPI.
     #[error(transparent)]
     Core(mpicore::Error),
     /// The length of a message is not a whole number of elements.
@@ -29,9 +29,9 @@ pub enum Error {
          elements of {size} bytes: sender and receiver use different types"
     )]
     Count {
-        /// Who sent it.
+        /// Rank of the sender.
         source_rank: usize,
-        /// Its tag.
+        /// Tag of the message.
         tag: i32,
         /// Length of the message.
         bytes: usize,
@@ -41,11 +41,11 @@ pub enum Error {
     /// There is no memory for a message of unknown length.
     #[error("no memory for a message of {bytes} bytes from rank {source_rank} with tag {tag}")]
     Memory {
-        /// Who sent it.
+        /// Rank of the sender.
         source_rank: usize,
-        /// Its tag.
+        /// Tag of the message.
         tag: i32,
-        /// Its length.
+        /// Length of the message.
         bytes: usize,
     },
     /// There is no memory for a buffer.
@@ -55,11 +55,11 @@ pub enum Error {
         std::io::Error::from_raw_os_error(*.errno)
     )]
     Buffer {
-        /// How many elements were asked for.
+        /// Number of elements that were asked for.
         len: usize,
         /// Size of an element.
         size: usize,
-        /// The number of the system's reason.
+        /// The system's error number.
         errno: i32,
     },
     /// There is no memory for the copy that a send makes of its data. Nothing was sent.
@@ -67,29 +67,29 @@ pub enum Error {
         "no memory for a copy of the {bytes} bytes to be sent; send them in parts, or by a call that does not copy"
     )]
     NoCopy {
-        /// How long the message is.
+        /// Length of the message.
         bytes: usize,
     },
-    /// The attached buffer has not enough room for a buffered send. Nothing was sent.
+    /// The attached buffer has too little room for a buffered send. Nothing was sent.
     #[error(
         "a buffered send of {bytes} bytes finds {free} bytes free of the {attached} that are attached; attach more \
          with attach_buffer, or detach first, which waits until all of them are free"
     )]
     AttachedBuffer {
-        /// How long the message is.
+        /// Length of the message.
         bytes: usize,
-        /// How much of the buffer no other message uses.
+        /// Bytes of the buffer that no other message uses.
         free: usize,
-        /// How long the buffer is; 0 if none is attached.
+        /// Length of the buffer; 0 if none is attached.
         attached: usize,
     },
     /// A buffer is attached already.
     #[error("a buffer of {attached} bytes is attached already; detach it first")]
     Attached {
-        /// How long it is.
+        /// Length of the attached buffer.
         attached: usize,
     },
-    /// A scope got a communicator of another job or context than its own.
+    /// A scope was given a communicator of a job or context other than its own.
     #[error(
         "the communicator belongs to another job or context of the rank than the scope; open a scope of its own on it"
     )]
@@ -100,7 +100,7 @@ pub enum Error {
          its blocks, and a view that does not repeat its elements"
     )]
     Overlap,
-    /// A call that was started is not complete, so its buffers are in use, and it cannot be started again.
+    /// A call that was started is not yet complete, so its buffers are in use, and it cannot be started again.
     #[error("the call was started and not waited for; wait for it first")]
     UnderWay,
     /// A buffer cannot be divided into as many equal parts as there are ranks. Nothing was sent.
@@ -109,17 +109,17 @@ pub enum Error {
          for each"
     )]
     Division {
-        /// Elements of the buffer; of a view with several dimensions, its rows.
+        /// Elements of the buffer, or rows of a view with several dimensions.
         elements: usize,
-        /// How many ranks there are.
+        /// Number of ranks.
         ranks: usize,
     },
     /// Operands and results have different numbers of elements. Nothing was sent.
     #[error("{operands} operands for {results} results; give buffers of the same length")]
     Lengths {
-        /// Elements that are combined.
+        /// Number of elements that are combined.
         operands: usize,
-        /// Elements that the results have room for.
+        /// Number of elements that the results have room for.
         results: usize,
     },
     /// Blocks of a slice do not lie inside it.
@@ -128,15 +128,15 @@ pub enum Error {
          slice of {len}; take fewer blocks, or another step or start"
     )]
     Outside {
-        /// Where the first block begins.
+        /// Index of the element where the first block begins.
         start: usize,
-        /// Elements of a block.
+        /// Number of elements in a block.
         block: usize,
-        /// From the beginning of a block to that of the next one.
+        /// Distance from the beginning of a block to that of the next one, in elements.
         step: isize,
-        /// How many blocks were asked for.
+        /// Number of blocks that were asked for.
         count: usize,
-        /// Elements of the slice.
+        /// Number of elements in the slice.
         len: usize,
     },
     /// A function that divides a call's own buffer returned a part of other memory.
@@ -145,17 +145,17 @@ pub enum Error {
          the function gets"
     )]
     Elsewhere,
-    /// The length of a slice does not fit the matrix, or the matrix does not have the part.
+    /// The length of a slice does not fit the matrix, or the matrix does not contain the part.
     #[error(
         "a slice of {len} elements has {rows} whole rows of {columns}, and not the part that was asked for; give a \
          slice of whole rows, and rows and columns that it has"
     )]
     Matrix {
-        /// Elements of the slice.
+        /// Number of elements in the slice.
         len: usize,
-        /// Columns of the matrix.
+        /// Number of columns of the matrix.
         columns: usize,
-        /// Whole rows of the slice.
+        /// Number of whole rows in the slice.
         rows: usize,
     },
     /// Two parts of a matrix share an element.
@@ -163,9 +163,9 @@ pub enum Error {
         "parts {first} and {second} of the matrix share an element; give parts that share none"
     )]
     Shared {
-        /// One part, by its place in the list.
+        /// Index of one part in the list.
         first: usize,
-        /// The other one.
+        /// Index of the other part.
         second: usize,
     },
     /// The layout of the elements cannot be described as a datatype.
@@ -184,9 +184,9 @@ pub enum Error {
         match .contexts { 1 => "context 0 alone".to_owned(), n => format!("contexts 0 to {}", n - 1) }
     )]
     Context {
-        /// The context that was asked for.
+        /// Number of the context that was asked for.
         asked: usize,
-        /// How many there are.
+        /// Number of contexts of each rank.
         contexts: usize,
     },
 }
@@ -215,7 +215,7 @@ impl Error {
         }
     }
 
-    /// Why a buffer is no place for a message.
+    /// Returns the error for a layout that no message can be received into or sent from.
     pub(crate) fn of_layout(error: mpjdev::LayoutError) -> Self {
         match error {
             mpjdev::LayoutError::Overlap => Self::Overlap,
@@ -223,7 +223,7 @@ impl Error {
         }
     }
 
-    /// This error as the core's error handlers get it.
+    /// Returns this error in the form that the core's error handlers get.
     pub(crate) fn into_core(self) -> mpicore::Error {
         match self {
             Self::Device(error) => error.into(),
@@ -255,7 +255,8 @@ impl Error {
 }
 
 impl From<mpicore::Error> for Error {
-    /// Takes an error of the core or of the device, or one of this crate that went through a handler of the core.
+    /// Converts an error of the core or of the device, or an error of this crate that went through a handler of the
+    /// core.
     fn from(error: mpicore::Error) -> Self {
         match error {
             mpicore::Error::Device(mpjdev::Error::Client(own)) => {
@@ -270,8 +271,7 @@ impl From<mpicore::Error> for Error {
     }
 }
 
-/// The message, as [`std::fmt::Display`] writes it: this is what a `main` that returns the error
-/// prints.
+/// Writes the message as [`std::fmt::Display`] does, since Rust prints this form of the error that `main` returns.
 impl std::fmt::Debug for Error {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(formatter, "{self}")

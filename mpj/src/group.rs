@@ -1,12 +1,12 @@
-//! Groups of ranks (MPI-4.1 section 7.3): a typed layer over those of the core.
+//! Groups of ranks (MPI-4.1 section 7.3): a typed layer over the groups of the core.
 
 pub use mpicore::group::Comparison;
 use mpicore::group::{self, GroupError, RankRange};
 
 use crate::error::Error;
 
-/// An ordered set of ranks of the job. A group is a value: it never changes, and a copy shares its memory. A *rank* is
-/// a place in the group, a *world rank* the number of a process in the world.
+/// An ordered set of ranks of the job. A group never changes, and clones share its memory. A *rank* is a place in the
+/// group; a *world rank* is the number of a process in the world.
 ///
 /// ```
 /// use mpj::Group;
@@ -35,7 +35,7 @@ impl Group {
     /// Makes the group of these world ranks, in this order.
     ///
     /// # Errors
-    /// A world rank that comes more than once.
+    /// A world rank appears more than once.
     ///
     /// ```
     /// let group = mpj::Group::of_ranks([5, 0, 3])?;
@@ -81,7 +81,7 @@ impl Group {
         self.core.iter().map(|rank| rank as usize)
     }
 
-    /// Returns the rank of a process of the world, if it is a member (MPI_Group_rank).
+    /// Returns the rank of a process of the world in this group (MPI_Group_rank), or `None` if it is not a member.
     ///
     /// ```
     /// let group = mpj::Group::of_ranks([5, 0, 3])?;
@@ -109,8 +109,8 @@ impl Group {
         found.map(|rank| rank as usize).ok_or_else(|| no_rank(&self.core, rank))
     }
 
-    /// Translates `ranks` of this group into ranks of `other`; `None` for members that are not there
-    /// (MPI_Group_translate_ranks).
+    /// Translates `ranks` of this group into ranks of `other` (MPI_Group_translate_ranks). The result has `None` for
+    /// each member that is not in `other`.
     ///
     /// # Errors
     /// No member of this group has one of the ranks.
@@ -248,19 +248,19 @@ fn made(core: Result<group::Group, GroupError>) -> Result<Group, Error> {
     core.map(Group::from).map_err(Error::from)
 }
 
-/// A number in the core's type. The highest one stands for all that are higher; no rank has it.
+/// Converts a number to the core's type. All numbers that are too high become the highest one, which no rank has.
 pub(crate) fn narrowed(number: usize) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
 }
 
-/// No member of the group has the rank.
+/// Makes the error that no member of the group has this rank.
 pub(crate) fn no_rank(group: &group::Group, rank: usize) -> Error {
     let rank = i64::try_from(rank).unwrap_or(i64::MAX);
     GroupError::Rank { rank, size: group.size() }.into()
 }
 
 impl From<group::Group> for Group {
-    /// A group of the core, whose job ranks are world ranks.
+    /// Makes a group from one of the core, whose job ranks are world ranks.
     fn from(core: group::Group) -> Self {
         Self { core }
     }

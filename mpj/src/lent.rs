@@ -1,12 +1,12 @@
 //! Borrowed buffers that operations of the device use after the call that started them has returned.
 //!
-//! A buffer that is only read is held as a reference. A buffer that is written is held as an address: a reference
-//! beside the pointer through which the device writes would assert, wherever it is moved, that there is no other
-//! writer. [`crate::Scope`] makes these, [`crate::ScopedRequest`] holds them.
+//! A buffer that is only read is held as a reference. A buffer that is written is held as an address: a reference to it
+//! would assert, whenever it is moved, that nobody else writes the buffer, while the device does so through its
+//! pointer. [`crate::Scope`] makes these, and [`crate::ScopedRequest`] holds them.
 //!
 //! - LE1: a [`Lent`] is made from an exclusive borrow that lasts for `'env`, and replaces it: only the one operation
-//!   that has its region or sink uses the elements. That region or sink is made from the address, not from a
-//!   reference beside it (BF1, BF2 of `memory.rs`).
+//!   that has its region or sink uses the elements. That region or sink is made from the address, not from another
+//!   reference (BF1, BF2 of `memory.rs`).
 //! - LE2: a caller takes the borrow back only after it has seen the operation end, so there are no further writes.
 
 #![expect(unsafe_code, reason = "makes a reference of an address again")]
@@ -21,7 +21,7 @@ use crate::datatype::Datatype;
 use crate::error::Error;
 use crate::memory::{self, RecvBuffer};
 
-/// A borrow that a request returns at its end: of a buffer that is sent, or that is received into.
+/// A borrow that a request returns at its end: that of a buffer that is sent or received into.
 pub trait Borrow {
     /// The form in which the operation holds the buffer.
     type Held;
@@ -42,8 +42,8 @@ impl<'env, B: ?Sized> Borrow for &'env mut B {
     type Held = Lent<'env, B>;
 
     fn take_back(mut held: Lent<'env, B>) -> Self {
-        // SAFETY: LE1: the borrow lasts for 'env and nothing else is left of it; LE2: its operation, which
-        // alone has used it, has ended.
+        // SAFETY: LE1: the borrow lasts for 'env and nothing else of it is left. LE2: the operation, the only user of
+        // the buffer, has ended.
         unsafe { held.buffer.as_mut() }
     }
 }
@@ -67,7 +67,7 @@ impl<'env, B: ?Sized> Lent<'env, B> {
         Self { buffer: NonNull::from(buffer), borrow: PhantomData }
     }
 
-    /// What a collective call, which is one operation, makes of the buffer. `plan` keeps no reference.
+    /// Makes the plan of a collective call, which counts as one operation, for the buffer. `plan` keeps no reference.
     pub(crate) fn plan<R>(&mut self, plan: impl FnOnce(&mut B) -> R) -> R {
         // SAFETY: LE1: no operation has the buffer yet, and the reference ends with `plan`.
         plan(unsafe { self.buffer.as_mut() })
@@ -75,34 +75,34 @@ impl<'env, B: ?Sized> Lent<'env, B> {
 }
 
 impl<B: RecvBuffer + ?Sized> Lent<'_, B> {
-    /// The bytes, for one operation, if they are one span.
+    /// Returns the bytes as a region for one operation, if they are contiguous.
     #[inline(always)]
     pub(crate) fn region(&mut self) -> Option<RecvRegion> {
         // SAFETY: LE1: no operation has the buffer yet, and the reference ends here.
         let bytes = memory::bytes_mut(unsafe { self.buffer.as_mut() })?;
         let (start, len) = (bytes.as_mut_ptr(), bytes.len());
-        // SAFETY: LE1, for as long as the operation lasts: Z1 of the scope, which keeps its request.
+        // SAFETY: LE1, for as long as the operation lasts: the scope keeps its request (Z1).
         Some(unsafe { RecvRegion::new(start, len) })
     }
 
-    /// The bytes, for one operation, wherever they lie.
+    /// Returns the bytes for one operation, wherever they lie.
     pub(crate) fn sink(&mut self) -> Result<Sink, Error> {
         // SAFETY: LE1: as in `region`, and the operation lasts no longer than there.
         memory::sink(unsafe { self.buffer.as_mut() })
     }
 }
 
-/// Elements that belong to a call which is started again and again, and which the program uses in between.
+/// Elements of a persistent call, which the program may use between two starts.
 ///
-/// - LE3: the elements are reached through one address, which operations use as well. A reference to them lasts no
-///   longer than the borrow of this, and is made only while no operation is under way.
+/// - LE3: the program and the operations reach the elements through the same address. A reference to them lasts no
+///   longer than the borrow of this value, and is made only while no operation is under way.
 pub struct Kept<T> {
     start: NonNull<T>,
     len: usize,
     capacity: usize,
 }
 
-// SAFETY: the elements belong to this, as they would to a `Vec`.
+// SAFETY: this owns the elements, as a `Vec` does.
 unsafe impl<T: Send> Send for Kept<T> {}
 // SAFETY: as above.
 unsafe impl<T: Sync> Sync for Kept<T> {}
@@ -114,28 +114,28 @@ impl<T> Kept<T> {
         Self { start, len: elements.len(), capacity: elements.capacity() }
     }
 
-    /// The elements; no operation is under way (LE3).
+    /// Returns the elements; no operation is under way (LE3).
     pub(crate) fn elements(&self) -> &[T] {
-        // SAFETY: LE3; they are those of a vector.
+        // SAFETY: LE3; they are the elements of a vector.
         unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.len) }
     }
 
-    /// The elements, to be changed; no operation is under way (LE3).
+    /// Returns the elements for writing; no operation is under way (LE3).
     pub(crate) fn elements_mut(&mut self) -> &mut [T] {
-        // SAFETY: LE3; they are those of a vector.
+        // SAFETY: LE3; they are the elements of a vector.
         unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.len) }
     }
 }
 
 impl<T: Datatype> Kept<T> {
-    /// The input of the operations of one plan.
+    /// Returns the input of the operations of one plan.
     pub(crate) fn input(&self) -> Result<(Input, u64), Error> {
-        // SAFETY: LE3, for as long as the plan runs: who has it keeps this.
+        // SAFETY: LE3, for as long as the plan runs: the owner of the plan keeps this value.
         let memory = unsafe { SendRegion::new(self.start.as_ptr().cast(), self.bytes()) };
         Ok((Input::new(memory, 0, memory::core::elements::<T>()?), self.len as u64))
     }
 
-    /// Where results go, for the operations of one plan.
+    /// Returns the place of the results, for the operations of one plan.
     pub(crate) fn output(&self) -> Result<(Output, u64), Error> {
         // SAFETY: LE3, as above.
         let memory = unsafe { RecvRegion::new(self.start.as_ptr().cast(), self.bytes()) };
@@ -149,7 +149,7 @@ impl<T: Datatype> Kept<T> {
 
 impl<T> Drop for Kept<T> {
     fn drop(&mut self) {
-        // SAFETY: these are the parts of a vector, which nobody else has.
+        // SAFETY: these are the parts of a vector, of which there is no other owner.
         drop(unsafe { Vec::from_raw_parts(self.start.as_ptr(), self.len, self.capacity) });
     }
 }

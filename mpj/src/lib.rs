@@ -24,11 +24,11 @@
 //!
 //! # Buffers
 //!
-//! Blocking calls borrow their buffer. Non-blocking calls come in two forms, and neither lets a buffer be touched or
-//! freed while it is in use. *Owning* calls take a `Vec` and return it from [`Request::wait`]. *Scoped* calls
-//! ([`Communicator::scope`]) borrow, and are complete when the scope ends. Elements are numbers and structures of
-//! them: see [`trait@Datatype`]. A buffer is a slice, a single number, or data that do not lie together: a
-//! [`column`](fn@column) or [`block`] of a matrix, the parts of a divided one ([`split_columns_mut`],
+//! Blocking calls borrow their buffer. Non-blocking calls come in two forms, and neither lets a program touch or free a
+//! buffer that is in use. *Owning* calls take a `Vec` and return it from [`Request::wait`]. *Scoped* calls
+//! ([`Communicator::scope`]) borrow their buffer, and are complete when the scope ends. Elements are numbers and
+//! structures of numbers: see [`trait@Datatype`]. A buffer is a slice, a single number, or data that are not
+//! contiguous: a [`column`](fn@column) or [`block`] of a matrix, the parts of a divided matrix ([`split_columns_mut`],
 //! [`split_blocks_mut`]), [`Strided`] elements of a slice, and with the feature `ndarray` arrays and views of that
 //! crate; see [`SendBuffer`]. Long messages are fastest from memory of [`alloc_buffer`].
 //!
@@ -90,8 +90,8 @@ pub use mpicore::{Cause, Relation};
 ///
 /// Every field must be an element: a number, a [`Pod`], another structure with this derive, or an array of these. The
 /// structure must be [`Copy`]; the derive also makes it [`Zeroable`]. Messages contain all fields, private ones too,
-/// and no padding, so no field may have values that are illegal for the rest of the program. A structure that is
-/// [`Pod`] needs no derive.
+/// and no padding. So a peer can set every field to any value of its type, and a structure whose fields must keep to
+/// narrower rules must not be an element. A structure that is [`Pod`] needs no derive.
 ///
 /// ```
 /// #[derive(Clone, Copy, Debug, PartialEq, mpj::Datatype)]
@@ -112,8 +112,8 @@ pub use mpicore::{Cause, Relation};
 /// # Ok::<(), mpj::local::LocalError>(())
 /// ```
 ///
-/// The derive refuses enumerations and unions, since not all bytes are a value of them. It also refuses fields of the
-/// types `bool` and `char`, and references, which mean nothing on another rank:
+/// The derive refuses enumerations and unions, since some byte patterns are no value of them. It also refuses fields of
+/// the types `bool` and `char`, for the same reason, and references, which mean nothing on another rank:
 ///
 /// ```compile_fail
 /// #[derive(Clone, Copy, mpj::Datatype)]
@@ -135,8 +135,8 @@ pub use mpicore::{Cause, Relation};
 /// struct Nested { direction: std::cmp::Ordering }
 /// ```
 pub use mpj_macros::Datatype;
-/// Makes a function a test that runs on the ranks of a job, each a process of its own. It needs the feature `test`,
-/// which belongs in `dev-dependencies`:
+/// Makes a function a test that runs on the ranks of a job, each in its own process. It needs the feature `test`, which
+/// belongs in `dev-dependencies`:
 ///
 /// ```toml
 /// [dev-dependencies]
@@ -158,15 +158,15 @@ pub use mpj_macros::Datatype;
 ///
 /// `cargo test`, `cargo nextest` and IDEs run it like any other test, without a launcher or settings: the test starts
 /// its own executable again, as launcher and as ranks. Output of the ranks appears in whole lines that begin with
-/// `[rank] `. The test fails when a rank panics, returns an error, exits with a code other than 0 or is killed. The
-/// message contains what the first failing rank said, where, and what the others were doing. When the test ends, or
-/// is killed, no process remains.
+/// `[rank] `. The test fails when a rank panics, returns an error, exits with a code other than 0 or is killed. Its
+/// message contains the error of the rank that failed first, the place of the error, and what the other ranks were
+/// doing. When the test ends or is killed, no process remains.
 ///
 /// # Options
 /// * `ranks`: the number of ranks, from 1 to 256; required.
 /// * `timeout`: a text such as `"500ms"`, `"10s"` or `"2m"`; `"60s"` by default. A test that takes longer is ended,
 ///   and fails with a report of what every rank was doing.
-/// * `backend`: `"auto"`, `"eager"` or `"rendezvous"`; that of the environment by default.
+/// * `backend`: `"auto"`, `"eager"` or `"rendezvous"`; by default the one that the environment selects.
 ///
 /// # The function
 /// It takes `&mpj::World`, `mpj::World`, or nothing; in the last case it calls [`init`] itself. It returns nothing,

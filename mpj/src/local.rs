@@ -1,4 +1,4 @@
-//! Runs ranks as threads of one process, for tests, documentation and small tools. Messages take the same rings as
+//! Runs ranks as threads of one process, for tests, documentation and small tools. Messages use the same rings as those
 //! between processes.
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -23,18 +23,18 @@ pub enum LocalError {
     /// The job could not be set up.
     #[error(transparent)]
     Setup(#[from] Error),
-    /// A rank panicked; this was the first one.
+    /// A rank panicked. If several did, this is the first one.
     #[error("rank {rank} panicked: {message}")]
     Panicked {
-        /// The rank.
+        /// Rank that panicked.
         rank: usize,
-        /// What the panic said.
+        /// Message of the panic.
         message: String,
     },
 }
 
 /// Runs `body` on `ranks` ranks, each a thread with its own [`World`], and returns the results in the order of the
-/// ranks. When a rank panics, the blocking calls of the others fail.
+/// ranks. When a rank panics, the blocking calls of the other ranks fail.
 ///
 /// No launcher watches such a job, so a deadlock hangs silently. Under `mpjrun`, and in a `#[mpj::test]`, deadlocks
 /// are reported.
@@ -63,7 +63,7 @@ pub fn run<R: Send>(ranks: usize, body: impl Fn(World) -> R + Sync) -> Result<Ve
     run_with(&Options::default(), ranks, body)
 }
 
-/// Does what [`run`] does, with options: backend or protocol table, early memory, wait mode, contexts.
+/// Like [`run`], with options: backend or protocol table, early memory, wait mode, contexts.
 ///
 /// # Errors
 /// As [`run`]; [`LocalError::Setup`] for a number of contexts that is not possible.
@@ -93,14 +93,14 @@ pub fn run_with<R: Send>(
     Ok(answers.into_iter().map(|(_, answer)| answer).collect())
 }
 
-/// What of [`run_with`] is the same for all bodies, and is compiled once.
+/// The part of [`run_with`] that does not depend on the type of the body, so that it is compiled once.
 fn run_each(
     options: &Options,
     ranks: usize,
     body: &(dyn Fn(World) + Sync),
 ) -> Result<(), LocalError> {
     let rank_devices = wireup::in_process(ranks, options).map_err(Error::from)?;
-    // The rank that left first by a panic is the cause; the others may panic since it is gone.
+    // The rank that left first by a panic is the cause; others may panic because it is gone.
     let first = Arc::new(OnceLock::new());
     let worlds = rank_devices.into_iter().map(|devices| World::local(devices, first.clone()));
     let worlds = worlds.collect::<Result<Vec<_>, Error>>()?;
@@ -125,7 +125,7 @@ fn run_each(
     }
 }
 
-/// The message, as [`std::fmt::Display`] writes it.
+/// Writes the message as [`std::fmt::Display`] does.
 impl std::fmt::Debug for LocalError {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(formatter, "{self}")

@@ -1,16 +1,16 @@
 //! Memory that messages are sent from and received into: slices, scalars, strided data, arrays of any shape.
 //!
-//! Calls take any [`SendBuffer`] or [`RecvBuffer`]. What lies together goes as one span, by a choice that is made when
-//! the call is compiled; everything else goes piece by piece, as its [`View`] says, and is never copied as a whole.
+//! Calls take any [`SendBuffer`] or [`RecvBuffer`]. Contiguous elements are sent as one span; this is decided at
+//! compile time. All others are sent piece by piece, as their [`View`] describes, and are never copied as a whole.
 //!
-//! - BF1: the view of a buffer names bytes of memory that the buffer borrows or owns. It stays where it is, and
-//!   allocated, for as long as the buffer is borrowed as it was for the view, also if that borrow is kept as an
-//!   address only. Its elements are initialised.
+//! - BF1: the view of a buffer names bytes of memory that the buffer borrows or owns. The memory stays allocated and in
+//!   its place for as long as the buffer is borrowed as it was for the view, even if that borrow is kept only as an
+//!   address. Its elements are initialised.
 //! - BF2: the view of a [`RecvBuffer`] names bytes that may be written: any bytes are valid elements there (DT1), and
-//!   there is no other use of those bytes for as long as the buffer is borrowed exclusively. The bytes between them
-//!   may be in use elsewhere; neither sending nor receiving touches them.
-//! - BF3: `memory` and `memory_mut` return the buffer itself or a part of it that has the same elements in the same
-//!   order, and whose borrow lasts as long.
+//!   there is no other use of those bytes for as long as the buffer is borrowed exclusively. The bytes between them may
+//!   be in use elsewhere; neither sending nor receiving touches them.
+//! - BF3: `memory` and `memory_mut` return the buffer itself, or a part of it that has the same elements in the same
+//!   order and whose borrow lasts as long.
 
 #![expect(unsafe_code, reason = "finds the bytes of borrowed buffers")]
 
@@ -30,8 +30,8 @@ pub use self::strided::{split_blocks_mut, split_columns_mut};
 
 /// Describes where the elements of a buffer lie: a number of units in one piece of memory (MPI-4 section 5.1).
 ///
-/// Unit `i` begins `origin + i * extent` bytes behind `start`. Implementations of [`SendBuffer`] make views with
-/// `P = *const u8`, those of [`RecvBuffer`] with `P = *mut u8`.
+/// Unit `i` begins `origin + i * extent` bytes after `start`. Implementations of [`SendBuffer`] make views with `P =
+/// *const u8`, those of [`RecvBuffer`] with `P = *mut u8`.
 ///
 /// ```
 /// use mpj::{SendBuffer, Unit};
@@ -70,9 +70,9 @@ pub struct View<P> {
 /// ```
 #[derive(Debug, Clone)]
 pub enum Unit {
-    /// Plain bytes; the units lie one after the other.
+    /// The unit consists of plain bytes, and the units follow one another.
     Plain {
-        /// Bytes of a unit.
+        /// Number of bytes of a unit.
         size: usize,
     },
     /// A datatype, whose extent is the distance in bytes from one unit to the next.
@@ -80,7 +80,7 @@ pub enum Unit {
 }
 
 impl<P> View<P> {
-    /// Elements side by side.
+    /// Describes adjacent elements.
     fn of_elements<T: Datatype>(start: P, elements: usize) -> Result<Self, Error> {
         let unit = if is_plain::<T>() {
             Unit::Plain { size: size_of::<T>() }
@@ -91,7 +91,7 @@ impl<P> View<P> {
         Ok(Self { start, len, origin: 0, units: elements, elements_per_unit: 1, unit })
     }
 
-    /// Where all units lie, by displacements from the first one.
+    /// Returns the layout of all units, with displacements from the first one.
     fn layout(&self) -> Result<Layout, Error> {
         match &self.unit {
             Unit::Plain { size } => {
@@ -105,9 +105,9 @@ impl<P> View<P> {
 
 /// Memory whose elements can be sent.
 ///
-/// Slices, arrays, `Vec`, `Box` and [`Buffer`](crate::Buffer) are, as are single numbers, [`Strided`] data, and the
-/// arrays and views of the crate `ndarray` with the feature `ndarray`. Programs pass a reference to one to a call and
-/// need no more of this trait; a single structure is passed as `&[structure]`.
+/// Implemented by slices, arrays, `Vec`, `Box` and [`Buffer`](crate::Buffer), by single numbers, by [`Strided`] data,
+/// and, with the feature `ndarray`, by the arrays and views of that crate. A program passes a reference to such a
+/// buffer to a call and needs nothing else of this trait; it passes a single structure as `&[structure]`.
 ///
 /// ```
 /// mpj::local::run(2, |world| {
@@ -127,15 +127,15 @@ impl<P> View<P> {
 /// ```
 ///
 /// # Safety
-/// [`describe`](Self::describe) names bytes of memory that the buffer borrows or owns: `len` bytes from `start` on,
-/// inside which all units lie. They stay where they are, and allocated, for as long as the buffer is borrowed, and
-/// all bytes that units name are initialised and not written meanwhile. The units have the elements in order.
-/// [`memory`](Self::memory) returns the buffer itself or a part of it that has the same elements.
+/// [`describe`](Self::describe) must name bytes of memory that the buffer borrows or owns: `len` bytes from `start` on,
+/// which contain all units. The memory must stay allocated and in its place for as long as the buffer is borrowed, and
+/// all bytes that units name must be initialised and must not be written meanwhile. The units must have the elements in
+/// order. [`memory`](Self::memory) must return the buffer itself, or a part of it that has the same elements.
 pub unsafe trait SendBuffer {
     /// The type of the elements.
     type Element: Datatype;
 
-    /// The type that is used while the elements are sent: a slice where the memory is one, otherwise `Self`.
+    /// The type that is used while the elements are sent: a slice if the memory is one, otherwise `Self`.
     type Memory: SendBuffer<Element = Self::Element> + ?Sized;
 
     /// Returns the memory that contains the elements.
@@ -148,7 +148,7 @@ pub unsafe trait SendBuffer {
     /// ```
     fn memory(&self) -> &Self::Memory;
 
-    /// Returns the elements as a slice, if they lie side by side and in order.
+    /// Returns the elements as a slice, if they are contiguous and in order.
     ///
     /// ```
     /// use mpj::SendBuffer;
@@ -169,8 +169,8 @@ pub unsafe trait SendBuffer {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Datatype`] if there are more bytes than memory can have, as a view that repeats its elements may say,
-    /// or a structure is nested too deep.
+    /// [`Error::Datatype`] if the elements have more bytes than memory can have, which is possible in a view that
+    /// repeats its elements, or if a structure is nested too deeply.
     fn describe(&self) -> Result<View<*const u8>, Error>;
 }
 
@@ -191,11 +191,11 @@ pub unsafe trait SendBuffer {
 /// ```
 ///
 /// # Safety
-/// As [`SendBuffer`], for [`describe_mut`](Self::describe_mut) and [`memory_mut`](Self::memory_mut). Besides, the
-/// bytes that units name may be written, and have no other user, for as long as the buffer is borrowed exclusively. A
-/// byte may be named twice: calls refuse such a view.
+/// As [`SendBuffer`], for [`describe_mut`](Self::describe_mut) and [`memory_mut`](Self::memory_mut). In addition, the
+/// bytes that units name may be written, and must have no other user, for as long as the buffer is borrowed
+/// exclusively. A view may name a byte twice: calls refuse such a view.
 pub unsafe trait RecvBuffer: SendBuffer {
-    /// The type that is used while elements are received: a slice where the memory is one, otherwise `Self`.
+    /// The type that is used while elements are received: a slice if the memory is one, otherwise `Self`.
     type MemoryMut: RecvBuffer<Element = Self::Element> + ?Sized;
 
     /// Returns the memory that contains the elements.
@@ -208,7 +208,7 @@ pub unsafe trait RecvBuffer: SendBuffer {
     /// ```
     fn memory_mut(&mut self) -> &mut Self::MemoryMut;
 
-    /// Returns the elements as a slice, if they lie side by side and in order.
+    /// Returns the elements as a slice, if they are contiguous and in order.
     ///
     /// ```
     /// use mpj::RecvBuffer;
@@ -231,25 +231,25 @@ pub unsafe trait RecvBuffer: SendBuffer {
     fn describe_mut(&mut self) -> Result<View<*mut u8>, Error>;
 }
 
-/// The bytes of the elements, if they are one span. For slices, and types used as slices, this is known at compile
-/// time.
+/// Returns the bytes of the elements, if they are one span. For slices, and types used as slices, this is known at
+/// compile time.
 #[inline(always)]
 pub(crate) fn bytes<B: SendBuffer + ?Sized>(buffer: &B) -> Option<&[u8]> {
     // SAFETY: the elements are plain.
     buffer.as_elements().filter(|_| is_plain::<B::Element>()).map(|all| unsafe { bytes_of(all) })
 }
 
-/// The bytes of elements.
+/// Returns the bytes of elements.
 ///
 /// # Safety
 /// The elements are plain.
 #[inline(always)]
 unsafe fn bytes_of<T: Datatype>(elements: &[T]) -> &[u8] {
-    // SAFETY: DT2: all bytes of the elements are initialised. The slice is borrowed as they are.
+    // SAFETY: DT2: all bytes of the elements are initialised. The slice borrows what `elements` borrows.
     unsafe { std::slice::from_raw_parts(elements.as_ptr().cast(), size_of_val(elements)) }
 }
 
-/// [`bytes`], to be written.
+/// [`bytes`] for writing.
 #[inline(always)]
 pub(crate) fn bytes_mut<B: RecvBuffer + ?Sized>(buffer: &mut B) -> Option<&mut [u8]> {
     if !is_plain::<B::Element>() {
@@ -257,26 +257,28 @@ pub(crate) fn bytes_mut<B: RecvBuffer + ?Sized>(buffer: &mut B) -> Option<&mut [
     }
     let elements = buffer.as_elements_mut()?;
     let (start, len) = (elements.as_mut_ptr().cast(), size_of_val(elements));
-    // SAFETY: DT2: any bytes are elements, and these are initialised. The slice is borrowed exclusively, as they are.
+    // SAFETY: DT2: any bytes are elements, and these are initialised. The slice borrows exclusively what `buffer`
+    // borrows.
     Some(unsafe { std::slice::from_raw_parts_mut(start, len) })
 }
 
-/// The elements as the body of a message, wherever they lie. The caller keeps the borrow until the operation that
-/// gets it has ended.
+/// Returns the elements as the body of a message, wherever they lie. The caller keeps the borrow until the operation
+/// that uses the body has ended.
 #[inline(never)]
 pub(crate) fn source<B: SendBuffer + ?Sized>(buffer: &B) -> Result<Source, Error> {
     let view = buffer.describe()?;
-    // SAFETY: BF1, for as long as the buffer is borrowed, as the caller promises. Only what the layout names is read.
+    // SAFETY: BF1, for as long as the buffer is borrowed, as the caller promises. Only bytes that the layout names are
+    // read.
     let memory = unsafe { SendRegion::new(view.start, view.len) };
     view.layout()?.to_send(memory, view.origin as isize).map_err(Error::of_layout)
 }
 
-/// The elements as the place of a message, wherever they lie. The caller keeps the borrow until the operation that
-/// gets it has ended.
+/// Returns the elements as the destination of a message, wherever they lie. The caller keeps the borrow until the
+/// operation that uses it has ended.
 #[inline(never)]
 pub(crate) fn sink<B: RecvBuffer + ?Sized>(buffer: &mut B) -> Result<Sink, Error> {
     let view = buffer.describe_mut()?;
-    // SAFETY: BF2, for as long as the buffer is borrowed, as the caller promises. Only what the layout names is
+    // SAFETY: BF2, for as long as the buffer is borrowed, as the caller promises. Only bytes that the layout names are
     // written.
     let memory = unsafe { RecvRegion::new(view.start, view.len) };
     view.layout()?.to_receive(memory, view.origin as isize).map_err(Error::of_layout)

@@ -13,7 +13,7 @@ use crate::status::Status;
 
 /// A message that [`PointToPoint::mprobe`] found; no other receive or probe can get it (MPI_Message).
 ///
-/// It must be received: a dropped one is lost, and a sender that waits for the receive keeps waiting.
+/// Receive it: if it is dropped, the message is lost, and a sender that waits for the receive keeps waiting.
 ///
 /// ```
 /// mpj::local::run(1, |world| {
@@ -28,7 +28,7 @@ use crate::status::Status;
 #[must_use = "the message is lost, and its sender may wait for ever, unless it is received"]
 pub struct Message {
     communicator: PointToPoint,
-    /// `None` for a message from MPI_PROC_NULL.
+    /// The message in the device; `None` for a message from MPI_PROC_NULL.
     found: Option<mpjdev::Message>,
     status: Status,
 }
@@ -149,7 +149,8 @@ impl Message {
         Ok(Request::new(communicator, request, buffer))
     }
 
-    /// Starts to receive the message. It is consumed even if `into` is an error, which is returned beside.
+    /// Starts to receive the message. If `into` is an error, the message is consumed all the same, and the error is
+    /// returned besides the request.
     fn start(
         self,
         into: Result<Sink, Error>,
@@ -166,8 +167,8 @@ impl Message {
 }
 
 impl PointToPoint {
-    /// Waits for a message and takes it, so that only the returned [`Message`] can receive it (MPI_Mprobe). So each
-    /// of several threads can ask for the length of a message and then receive that message.
+    /// Waits for a message and takes it, so that only the returned [`Message`] can receive it (MPI_Mprobe). This lets
+    /// each of several threads learn the length of a message and then receive that same message.
     ///
     /// # Errors
     /// As [`PointToPoint::probe`].

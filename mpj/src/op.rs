@@ -1,7 +1,7 @@
 //! Operations of reductions (MPI-4.1 section 6.9): those that MPI defines, and those that programs define.
 //!
-//! - OP1: a function of the program gets elements: the bytes that it is called with are those of as many values as
-//!   the core counts, initialised, and any bytes are legal values (DT1).
+//! - OP1: the core calls a program's function with the bytes of as many elements as it counts. These bytes are
+//!   initialised, and any bytes are valid elements (DT1).
 
 #![expect(unsafe_code, reason = "reads the operands of the program's functions as what they are")]
 
@@ -15,8 +15,8 @@ use mpicore::{Operand, Reduction};
 use crate::datatype::{Datatype, TypeMap};
 use crate::error::Error;
 
-/// A reduction operation that MPI defines, on numbers. All are associative and commutative, apart from the rounding
-/// of floating-point numbers. Results never depend on the order in which messages arrive.
+/// A reduction operation that MPI defines, on numbers. All are associative and commutative, apart from the rounding of
+/// floating-point numbers. Results never depend on the order in which messages arrive.
 ///
 /// ```
 /// use mpj::Op;
@@ -38,11 +38,11 @@ pub enum Op {
     Sum,
     /// The product, which wraps for integers: MPI_PROD.
     Product,
-    /// 1 if no operand is 0, else 0; for integers: MPI_LAND.
+    /// Logical and, for integers: 1 if no operand is 0, else 0 (MPI_LAND).
     LogicalAnd,
-    /// 0 if all operands are 0, else 1; for integers: MPI_LOR.
+    /// Logical or, for integers: 0 if all operands are 0, else 1 (MPI_LOR).
     LogicalOr,
-    /// 1 if the number of operands that are not 0 is odd, else 0; for integers: MPI_LXOR.
+    /// Logical exclusive or, for integers: 1 if the number of operands that are not 0 is odd, else 0 (MPI_LXOR).
     LogicalXor,
     /// Bitwise and, for integers: MPI_BAND.
     BitAnd,
@@ -50,16 +50,16 @@ pub enum Op {
     BitOr,
     /// Bitwise exclusive or, for integers: MPI_BXOR.
     BitXor,
-    /// The greatest value with its index, the lowest where values are equal; for [`ValueIndex`]: MPI_MAXLOC.
+    /// The greatest value with its index, for [`ValueIndex`]; of equal values that with the lowest index (MPI_MAXLOC).
     MaxLoc,
-    /// The least value with its index, the lowest where values are equal; for [`ValueIndex`]: MPI_MINLOC.
+    /// The least value with its index, for [`ValueIndex`]; of equal values that with the lowest index (MPI_MINLOC).
     MinLoc,
 }
 
 /// A number that MPI's operations take: the primitive ones, and [`ValueIndex`].
 ///
-/// Which operations are defined on which numbers says MPI: on floating-point numbers no logical and bitwise ones, on
-/// pairs [`Op::MaxLoc`] and [`Op::MinLoc`] alone. Calls refuse others with an error of the class
+/// MPI defines which operations apply to which numbers: no logical and bitwise operations on floating-point numbers,
+/// and only [`Op::MaxLoc`] and [`Op::MinLoc`] on pairs. Calls refuse other combinations with an error of the class
 /// [`Op`](crate::ErrorClass::Op).
 ///
 /// ```
@@ -76,7 +76,7 @@ pub trait Number: Datatype + Known {}
 mod private {
     use mpicore::op::ElementKind;
 
-    /// The kind of a number in the core. Only this crate implements it.
+    /// The kind that a number has in the core. Only this crate implements it.
     pub trait Known {
         const KIND: ElementKind;
     }
@@ -106,7 +106,7 @@ numbers! { isize => I64, usize => U64 }
 #[cfg(target_pointer_width = "32")]
 numbers! { isize => I32, usize => U32 }
 
-/// A value and where it was found, for [`Op::MaxLoc`] and [`Op::MinLoc`] (MPI-4.1 section 6.9.4).
+/// A value and the place where it was found, for [`Op::MaxLoc`] and [`Op::MinLoc`] (MPI-4.1 section 6.9.4).
 ///
 /// ```
 /// use mpj::{Op, ValueIndex};
@@ -133,8 +133,8 @@ macro_rules! pairs {
             // SAFETY: value and index are numbers, and zero is one of each.
             unsafe impl bytemuck::Zeroable for ValueIndex<$value> {}
 
-            // SAFETY: DT1: the kind has the layout of the structure in C, which it has here by `repr(C)`; value and
-            // index may be any bytes.
+            // SAFETY: DT1: the kind has the layout of the structure in C, which `repr(C)` gives it here; value and
+            // index may have any bytes.
             unsafe impl Datatype for ValueIndex<$value> {
                 const SIZE: usize = size_of::<$value>() + size_of::<i32>();
 
@@ -172,8 +172,8 @@ pub struct UserOp<T> {
 }
 
 impl<T: Datatype> UserOp<T> {
-    /// Makes an operation that is associative and commutative. The function runs on any rank, in any thread that is
-    /// in a call, and may call mpj itself.
+    /// Makes an operation that is associative and commutative. The function runs on any rank, in any thread that is in
+    /// a call, and may itself make calls of mpj.
     ///
     /// ```
     /// mpj::local::run(3, |world| {
@@ -190,8 +190,8 @@ impl<T: Datatype> UserOp<T> {
         Self::with(true, function)
     }
 
-    /// Makes an operation that is only associative: it combines operands in the order of ranks, the lower one on the
-    /// left.
+    /// Makes an operation that is associative but not commutative: it combines operands in the order of ranks, with the
+    /// operand of the lower ranks on the left.
     ///
     /// ```
     /// mpj::local::run(3, |world| {
@@ -212,7 +212,7 @@ impl<T: Datatype> UserOp<T> {
             let size = size_of::<T>();
             let most = input.len().min(inout.len()).checked_div(size).unwrap_or(0);
             for at in (0..count.min(most)).map(|index| index * size) {
-                // SAFETY: OP1: a value begins here, and all of it is inside of the bytes, at whatever alignment.
+                // SAFETY: OP1: a value begins here and lies entirely inside the bytes, at any alignment.
                 let (left, right) = unsafe {
                     (
                         input.as_ptr().add(at).cast::<T>().read_unaligned(),
@@ -240,7 +240,7 @@ impl<T> fmt::Debug for UserOp<T> {
     }
 }
 
-/// An operation that reductions take for elements of type `T`: an [`Op`], if they are numbers, or a [`UserOp`] or a
+/// An operation that a reduction of elements of type `T` takes: an [`Op`], if they are numbers, or a [`UserOp`] or a
 /// reference to one.
 ///
 /// ```

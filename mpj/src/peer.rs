@@ -1,9 +1,9 @@
 //! The peers of point-to-point calls: ranks of communicators, and MPI_PROC_NULL, which is no rank (MPI-4.1 section
 //! 3.10). All point-to-point calls pass through here on their way to the device and back.
 //!
-//! Where the ranks of a communicator are those of the world, nothing is translated. [`PROC_NULL`] costs the path of
-//! messages nothing: the device refuses it like any number that is no rank, and only then a call checks whether it
-//! was meant.
+//! If the ranks of a communicator are those of the world, nothing is translated. [`PROC_NULL`] costs nothing on the
+//! path of messages: the device refuses it like any number that is no rank, and only then does a call check whether it
+//! was [`PROC_NULL`].
 
 use mpjdev::Call;
 
@@ -15,7 +15,7 @@ use crate::status::Status;
 /// The rank that stands for no process: MPI_PROC_NULL. A send to it, or a receive from it, is complete at once and
 /// moves no data. The status of such a receive has this source, the tag -1, and no bytes.
 ///
-/// The ends of a grid have no neighbour, and so need no case of their own:
+/// A program can use it as the neighbour of a rank at the edge of a grid, which then needs no special case:
 ///
 /// ```
 /// use mpj::PROC_NULL;
@@ -32,16 +32,16 @@ use crate::status::Status;
 /// assert_eq!(got, [9, 0, 1]);
 /// # Ok::<(), mpj::local::LocalError>(())
 /// ```
-// The ranks of the device are `u32`, so no job has this one, and a status of the device can have it.
+// No job has this rank, since it is the highest `u32`, and a status of the device can hold it.
 pub const PROC_NULL: usize = u32::MAX as usize;
 
-/// The status that the device would return for a message from MPI_PROC_NULL.
+/// Returns the status that the device would return for a message from MPI_PROC_NULL.
 fn of_nobody() -> mpjdev::Status {
     mpjdev::Status::new(u32::MAX, -1, 0)
 }
 
 impl PointToPoint {
-    /// The world rank of a destination; [`PROC_NULL`] stays as it is. An error has been passed to
+    /// Translates a destination to its world rank; [`PROC_NULL`] stays as it is. Passes an error to
     /// [`PointToPoint::answer`].
     #[inline(always)]
     pub(crate) fn peer(&self, dest: usize) -> Result<usize, Error> {
@@ -53,7 +53,7 @@ impl PointToPoint {
         if dest == PROC_NULL { Ok(dest) } else { self.job_rank(dest) }
     }
 
-    /// The world rank from which something is to come, as [`PointToPoint::peer`].
+    /// Translates the source of a receive or probe to its world rank, like [`PointToPoint::peer`].
     #[inline(always)]
     pub(crate) fn sender(&self, source: Source) -> Result<Option<usize>, Error> {
         if self.is_whole { Ok(source.rank()) } else { self.sender_among_some(source) }
@@ -64,13 +64,13 @@ impl PointToPoint {
         if source == Source::Rank(PROC_NULL) { Ok(source.rank()) } else { self.source(source) }
     }
 
-    /// Answers a blocking send with this tag.
+    /// Passes on the result of a blocking send with this tag.
     #[inline(always)]
     pub(crate) fn sent(&self, sent: Result<(), mpjdev::Error>, tag: i32) -> Result<(), Error> {
         self.answer(sent.or_else(|error| self.unless_for_nobody(error, Some(tag))))
     }
 
-    /// Answers a blocking receive, or probe, that wanted this tag.
+    /// Passes on the result of a blocking receive or probe that asked for this tag.
     #[inline(always)]
     pub(crate) fn received(
         &self,
@@ -89,7 +89,7 @@ impl PointToPoint {
         tag: Option<i32>,
     ) -> Result<mpjdev::Request, Error> {
         match started {
-            // It returns nothing, so that the request stays in registers.
+            // The argument of `answer` is empty, so that the request stays in registers.
             Ok(request) => self.answer(Ok::<_, Error>(())).map(|()| request),
             Err(error) => match self.not_started(error, tag) {
                 Ok(request) => Ok(*request),
@@ -98,7 +98,8 @@ impl PointToPoint {
         }
     }
 
-    /// The request of a refused call: a complete one if it was for MPI_PROC_NULL. Boxed for the same reason.
+    /// Returns a completed request if the refused call was for MPI_PROC_NULL, otherwise the error. The request is boxed
+    /// so that the caller keeps its own in registers.
     #[cold]
     #[inline(never)]
     fn not_started(
@@ -110,13 +111,13 @@ impl PointToPoint {
         Ok(Box::new(self.started_for_nobody()?))
     }
 
-    /// A complete request, for MPI_PROC_NULL.
+    /// Makes a completed request for MPI_PROC_NULL.
     #[cold]
     pub(crate) fn started_for_nobody(&self) -> Result<mpjdev::Request, Error> {
         self.complete(of_nobody())
     }
 
-    /// A request that is complete, with this status.
+    /// Makes a completed request with this status.
     pub(crate) fn complete(&self, status: mpjdev::Status) -> Result<mpjdev::Request, Error> {
         let (request, ending) = self.answer(self.device.begin(Call::Other, self.context, 0))?;
         self.device.end(ending, Ok(status));
@@ -129,7 +130,8 @@ impl PointToPoint {
         self.answer(self.unless_for_nobody(error, tag))
     }
 
-    /// The error of a call that the device refused; none if the call was for MPI_PROC_NULL and its tag is legal.
+    /// Returns the error of a call that the device refused, or success if the call was for MPI_PROC_NULL and its tag is
+    /// legal.
     #[cold]
     #[inline(never)]
     fn unless_for_nobody(
@@ -146,13 +148,13 @@ impl PointToPoint {
         }
     }
 
-    /// The status of a receive from MPI_PROC_NULL.
+    /// Returns the status of a receive from MPI_PROC_NULL.
     pub(crate) fn nobody(&self) -> Status {
         self.status(of_nobody())
     }
 
-    /// [`PointToPoint::answer`] for a call that polls. Finding nothing neither keeps nor settles an error of the
-    /// thread, since a program may poll repeatedly, even while it is about to leave because of an error.
+    /// [`PointToPoint::answer`] for a call that polls. A poll that finds nothing neither keeps nor settles an error of
+    /// the thread, since a program may poll repeatedly, even while it is about to leave because of an error.
     #[inline(always)]
     pub(crate) fn answer_look<T>(
         &self,

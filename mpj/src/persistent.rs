@@ -10,10 +10,10 @@ use crate::selector::{Source, Tag};
 use crate::status::Status;
 
 /// A send or receive that can be started many times, with its buffer. [`start`](Self::start) starts it and
-/// [`wait`](Self::wait) completes it; in between starts the program reads and writes the buffer.
+/// [`wait`](Self::wait) completes it. Between two starts the program may read and write the buffer.
 ///
-/// Dropping one that is under way does not wait: a receive that has not matched a message is cancelled, anything else
-/// continues, and the buffer is freed when it is complete.
+/// Dropping it while it is under way does not wait: a receive that has not matched a message is cancelled, any other
+/// operation continues, and the buffer is freed when it is complete.
 ///
 /// ```
 /// mpj::local::run(2, |world| {
@@ -33,13 +33,13 @@ use crate::status::Status;
 pub struct PersistentRequest<T: Datatype> {
     communicator: PointToPoint,
     what: Transfer,
-    /// While it is under way.
+    /// The request, while the operation is under way.
     open: Option<mpjdev::Request>,
     last: Option<Status>,
     buffer: Kept<T>,
 }
 
-/// What is started.
+/// The operation that a persistent request starts.
 #[derive(Clone, Copy)]
 enum Transfer {
     Send { dest: usize, tag: i32, mode: Mode },
@@ -51,7 +51,7 @@ impl<T: Datatype> PersistentRequest<T> {
     /// Starts the operation (MPI_Start).
     ///
     /// # Errors
-    /// [`Error::UnderWay`] if it was started and not waited for; as [`PointToPoint::isend`],
+    /// [`Error::UnderWay`] if the operation was started and not waited for; as [`PointToPoint::isend`],
     /// [`PointToPoint::ibsend`] and [`PointToPoint::irecv`].
     ///
     /// ```
@@ -104,7 +104,7 @@ impl<T: Datatype> PersistentRequest<T> {
         Ok(self.last)
     }
 
-    /// Tests whether the operation is complete (MPI_Test). One that is not under way is complete.
+    /// Tests whether the operation is complete (MPI_Test). An operation that is not under way is complete.
     ///
     /// # Errors
     /// As [`crate::Request::wait`].
@@ -146,8 +146,8 @@ impl<T: Datatype> PersistentRequest<T> {
         self.last
     }
 
-    /// Cancels a receive that has not matched a message (MPI_Cancel); returns whether it did. Wait for the request in
-    /// either case. A send is never cancelled.
+    /// Cancels a receive that has not matched a message (MPI_Cancel), and returns whether it did. Wait for the request
+    /// in either case. A send is never cancelled.
     ///
     /// # Errors
     /// The device has failed.
@@ -188,7 +188,7 @@ impl<T: Datatype> PersistentRequest<T> {
         Ok(self.buffer.elements())
     }
 
-    /// Returns the elements of the buffer, to be changed.
+    /// Returns the elements of the buffer for writing.
     ///
     /// # Errors
     /// [`Error::UnderWay`].
@@ -303,8 +303,8 @@ impl PointToPoint {
     /// does, so it is complete at once.
     ///
     /// # Errors
-    /// As [`PointToPoint::send_init`]. That the attached buffer has no room is said by
-    /// [`start`](PersistentRequest::start), which can be called again when there is some.
+    /// As [`PointToPoint::send_init`]. If the attached buffer has no room, [`start`](PersistentRequest::start) returns
+    /// that error; it can be called again when there is room.
     ///
     /// ```
     /// mpj::local::run(2, |world| {
@@ -331,7 +331,7 @@ impl PointToPoint {
         self.keep_send(Transfer::Buffered { dest, tag }, data, (dest, tag))
     }
 
-    /// Keeps a send to this rank with this tag.
+    /// Keeps a send to this rank with this tag, to be started later.
     fn keep_send<T: Datatype>(
         &self,
         what: Transfer,
@@ -366,7 +366,7 @@ impl PointToPoint {
         tag: impl Into<Tag>,
     ) -> Result<PersistentRequest<T>, Error> {
         let (source, tag) = (source.into(), tag.into());
-        // What is not fixed is checked as if it were rank 0, and tag 0.
+        // For the check, any source counts as rank 0, and any tag as tag 0.
         let (rank, number) = (self.sender(source)?.unwrap_or(0), tag.value().unwrap_or(0));
         self.sent(self.device.check_send(rank, number), number)?;
         Ok(self.kept(Transfer::Receive { source, tag }, buffer))

@@ -1,10 +1,10 @@
-//! Blocking calls: they borrow their buffer, and return when the caller may use it again.
+//! Blocking point-to-point calls: they borrow their buffer and return when the caller may use it again.
 //!
-//! - PP1: a region made here is given to one operation of the device, and the function that made it
-//!   returns only when that operation has ended, or the device has failed and uses no buffer any
-//!   more (V1 of the device). The borrow that it was made of lasts that long.
+//! - PP1: a region made here is used by one operation of the device. The function that made it returns only when that
+//!   operation has ended, or when the device has failed and uses no buffer any more (V1 of the device). The borrow that
+//!   the region was made from lasts until then.
 
-#![expect(unsafe_code, reason = "hands borrowed buffers to the device")]
+#![expect(unsafe_code, reason = "passes borrowed buffers to the device")]
 
 use mpjdev::{Call, Mode, RecvRegion, SendRegion, Sink, Within};
 
@@ -15,16 +15,16 @@ use crate::memory::{self, RecvBuffer, SendBuffer, bytes, bytes_mut, sink};
 use crate::selector::{Source, Tag};
 use crate::status::Status;
 
-/// The bytes of a slice, to be read by an operation. The caller keeps the borrow until the
-/// operation has ended.
+/// Returns the bytes of a slice as a region that an operation reads. The caller keeps the borrow until the operation
+/// has ended.
 pub(crate) fn send_region<T: bytemuck::Pod>(data: &[T]) -> SendRegion {
     // SAFETY: PP1, and the same promise by the other modules that call this: the borrow, or the
     // ownership behind it, outlives the operation.
     unsafe { SendRegion::new(data.as_ptr().cast(), size_of_val(data)) }
 }
 
-/// The bytes of a slice, to be written by an operation. The caller keeps the borrow until the
-/// operation has ended. Any bytes are a valid `T`.
+/// Returns the bytes of a slice as a region that an operation writes. The caller keeps the borrow until the operation
+/// has ended. Any bytes are a valid `T`.
 pub(crate) fn recv_region<T: bytemuck::Pod>(buffer: &mut [T]) -> RecvRegion {
     // SAFETY: as in `send_region`; the borrow is exclusive.
     unsafe { RecvRegion::new(buffer.as_mut_ptr().cast(), size_of_val(buffer)) }
@@ -36,7 +36,7 @@ impl PointToPoint {
     /// memory; a correct program does not rely on either.
     ///
     /// # Errors
-    /// No such rank, a negative tag; the device has failed, for example since a rank died.
+    /// No such rank, a negative tag; the device has failed, for example because a rank died.
     ///
     /// ```
     /// mpj::local::run(2, |world| {
@@ -66,7 +66,7 @@ impl PointToPoint {
         }
     }
 
-    /// Sends what does not lie in one span. The borrow of `data` lasts until this returns.
+    /// Sends data that are not contiguous. The borrow of `data` lasts until this returns.
     #[inline(never)]
     fn send_source(
         &self,
@@ -79,7 +79,7 @@ impl PointToPoint {
         self.sent(self.device.send(data, peer, tag, self.context, mode), tag)
     }
 
-    /// Sends like [`PointToPoint::send`], and returns only when the receive has begun (MPI_Ssend).
+    /// Sends like [`PointToPoint::send`], but returns only when the receive has begun (MPI_Ssend).
     ///
     /// # Errors
     /// As [`PointToPoint::send`].
@@ -111,8 +111,8 @@ impl PointToPoint {
         }
     }
 
-    /// Sends like [`PointToPoint::send`], to a rank that has already posted its receive (MPI_Rsend). This is no
-    /// faster than `send`, and works like it if no receive is posted.
+    /// Sends like [`PointToPoint::send`], to a rank that has already posted its receive (MPI_Rsend). It is no faster
+    /// than `send`, and behaves the same if no receive is posted.
     ///
     /// # Errors
     /// As [`PointToPoint::send`].
@@ -171,7 +171,7 @@ impl PointToPoint {
         }
     }
 
-    /// Receives into what does not lie in one span. The borrow of the buffer lasts until this returns.
+    /// Receives into a buffer that is not contiguous. The borrow of the buffer lasts until this returns.
     #[inline(never)]
     fn recv_sink(
         &self,
@@ -193,8 +193,8 @@ impl PointToPoint {
     /// Receives a message of unknown length (MPI_Mprobe, MPI_Mrecv).
     ///
     /// # Errors
-    /// As [`PointToPoint::recv`] but for the length; no memory for the message; a length that is not
-    /// a whole number of elements (the message is consumed).
+    /// As [`PointToPoint::recv`], except for a message that is too long; no memory for the message; a length that is
+    /// not a whole number of elements (the message is consumed).
     ///
     /// ```
     /// mpj::local::run(2, |world| {
@@ -242,7 +242,7 @@ impl PointToPoint {
     ) -> Result<Status, Error> {
         let (source, recv_tag) = (self.sender(source.into())?, recv_tag.into().value());
         let peer = self.peer(dest)?;
-        // Before the receive is posted, which would take a message for nothing.
+        // Check first: a receive posted before a send that fails would take a message that the program never sees.
         self.sent(self.device.check_send(peer, send_tag), send_tag)?;
         let (device, context) = (&self.device, self.context);
         let described = match bytes(data) {
@@ -259,7 +259,7 @@ impl PointToPoint {
             None => device.send(described, peer, send_tag, context, Mode::Standard),
         };
         if let Err(error) = self.sent(sent, send_tag) {
-            // The borrow of the buffer ends with this call, so the receive has to (PP1).
+            // The borrow of the buffer ends with this call, so the receive must have ended (PP1).
             let _ = self.device.cancel(&receive);
             let _ = self.device.iwait(receive);
             return Err(error);
@@ -267,8 +267,8 @@ impl PointToPoint {
         self.received(self.device.iwait(receive), recv_tag)
     }
 
-    /// Sends the contents of `buffer` and replaces them by the received message (MPI_Sendrecv_replace). It copies the
-    /// contents first.
+    /// Sends the contents of `buffer`, then replaces them with the received message (MPI_Sendrecv_replace). It sends a
+    /// copy of the contents.
     ///
     /// # Errors
     /// As [`PointToPoint::sendrecv`]; no memory for the copy.
@@ -348,7 +348,7 @@ impl PointToPoint {
     }
 }
 
-/// A copy of the bytes that a message of the buffer's elements has.
+/// Returns a copy of the buffer's elements, as the bytes of a message.
 pub(crate) fn packed<B: SendBuffer + ?Sized>(buffer: &B) -> Result<Vec<u8>, Error> {
     let data = match bytes(buffer) {
         Some(data) => mpjdev::Source::Span(send_region(data)),

@@ -1,19 +1,19 @@
 //! A rank's place in its job: its process, its device, and the errors of the last calls of its threads.
 //!
-//! A program that meets an error usually returns it with `?`, and its [`crate::World`] is dropped before anything is
+//! A program that gets an error usually returns it with `?`, and its [`crate::World`] is dropped before anything is
 //! printed. Waiting for the other ranks then would hang the job, since they wait for this one. So the error of a
 //! thread's last call is kept, even when the thread ends, and a world that is dropped while an error counts does not
 //! wait. For the thread that drops the world these errors count:
 //!
 //! * the error of its own last call, in any context. A later successful call of its own shows that the program has
 //!   handled it; calls of other threads, which may poll for example, do not.
-//! * the error of another thread's last call, unless a call of the dropping thread has succeeded since.
-//!   The other thread may have handed its error over, as a thread that is joined does, and this may be
-//!   the error that `main` returns; but a thread that has gone on without complaint is not leaving for it.
+//! * the error of another thread's last call, unless a call of the dropping thread has succeeded since. The other
+//! thread may have passed its error to this one, as a joined thread does, and it may be the error that `main` returns.
+//! But a thread whose calls have succeeded since is not leaving because of that error.
 //!
-//! A look that found nothing, of `iprobe` or `test`, is no such success: it shows nothing of the program.
+//! A call of `iprobe` or `test` that finds nothing does not count as a success: a program may poll while it leaves.
 //!
-//! A program that has handled an error, but makes no further call in the thread that drops the world, ends with
+//! A program that has handled an error but makes no further call in the thread that drops the world must call
 //! [`crate::World::finish`].
 
 use std::cell::Cell;
@@ -29,19 +29,20 @@ use mpjdev::wireup::Native;
 use crate::buffered::Copies;
 use crate::error::Error;
 
-/// See the module. Shared by the communicators, scopes and requests of one context of a world.
+/// The process and device of a rank, and the errors that are kept. Shared by all communicators, scopes and requests of
+/// one context of a world.
 pub(crate) struct RankDevice {
     process: Process,
-    /// How one-sided reads are done, in words.
+    /// Text that says how one-sided reads are done.
     pub get_report: String,
-    /// Those of all contexts of the world.
+    /// The errors that are kept, shared by all contexts of the world.
     complaints: Arc<Complaints>,
-    /// The copies of buffered sends. Behind the device, which they outlast.
+    /// The copies of buffered sends. Dropped after the device, which reads them.
     pub copies: Copies,
 }
 
 impl RankDevice {
-    /// The devices of one world: one for each of its contexts, in order.
+    /// Makes the devices of one world, one for each of its contexts, in order.
     pub fn of_world(devices: Vec<Device<Native>>, get_report: &str) -> impl Iterator<Item = Self> {
         let complaints = Arc::<Complaints>::default();
         devices.into_iter().map(move |device| {
@@ -55,7 +56,7 @@ impl RankDevice {
     pub fn answer<T>(&self, outcome: Result<T, impl Into<Error>>) -> Result<T, Error> {
         match outcome {
             Ok(value) => {
-                // The call has succeeded: the error of the one before does not count any more.
+                // The call has succeeded, so the error of the thread's previous call does not count any more.
                 if !none_kept() {
                     self.complaints.go_on();
                 }
@@ -75,7 +76,7 @@ impl RankDevice {
         error
     }
 
-    /// The error that counts if this thread drops the world now, if one does.
+    /// Returns the error that counts if this thread drops the world now.
     pub fn complaint(&self) -> Option<String> {
         self.complaints.of_leaving()
     }
@@ -96,22 +97,21 @@ impl AsRef<Process> for RankDevice {
     }
 }
 
-/// Whether no error is kept in this process: then a call that succeeds has nothing to forget.
+/// Returns whether no error is kept in this process: then a call that succeeds has nothing to forget.
 #[inline(always)]
 pub(crate) fn none_kept() -> bool {
     KEPT.load(Ordering::Relaxed) == 0
 }
 
-/// The most errors of last calls that are kept. If more threads than this have ended with an error, the earliest ones
-/// are forgotten.
+/// The most errors of last calls that are kept. When there are more, the earliest ones are forgotten.
 const MOST_KEPT: usize = 64;
 
-/// The errors of last calls: of each thread one at most.
+/// The errors of last calls, at most one of each thread.
 #[derive(Default)]
 struct Complaints {
-    /// In the order of their numbers.
+    /// Sorted by number.
     kept: Mutex<Vec<Complaint>>,
-    /// Number of the latest one that is kept, 0 if there is none.
+    /// Number of the latest error that is kept, or 0.
     latest: AtomicU64,
 }
 
@@ -121,22 +121,21 @@ struct Complaint {
     text: String,
 }
 
-/// How many complaints are kept in this process, whatever their world: what a call that succeeds looks at, since it
-/// lies nearer than the world's own.
+/// How many errors are kept in this process, in all worlds. A call that succeeds checks this counter, which is nearer
+/// than the world's own.
 static KEPT: AtomicUsize = AtomicUsize::new(0);
 
-/// How many complaints this process has numbered: no two of them have the same number, whatever their world.
+/// How many errors this process has numbered. All worlds share the numbers, so no two errors have the same.
 static NUMBERED: AtomicU64 = AtomicU64::new(0);
 
 thread_local! {
-    /// The address of the [`Complaints`] with which this thread has gone on last, and the latest number
-    /// there at that time.
+    /// Where a call of this thread last succeeded: the address of the [`Complaints`], and the latest number there then.
     static GONE_ON: Cell<(usize, u64)> = const { Cell::new((0, 0)) };
 }
 
 impl Complaints {
-    /// A call of this thread has succeeded: forgets its complaint, and notes that the thread has gone on after those of
-    /// others. While no further one comes that has to be done once, so later calls take no lock.
+    /// Notes that a call of this thread has succeeded: forgets the thread's error, and notes which errors of other
+    /// threads came before. Later calls need not repeat this, nor take the lock, until a further error is kept.
     #[cold]
     #[inline(never)]
     fn go_on(&self) {
@@ -148,7 +147,7 @@ impl Complaints {
         GONE_ON.set((self.address(), latest));
     }
 
-    /// The last call of this thread had this error.
+    /// Keeps the error of this thread's last call.
     fn add(&self, text: String) {
         let thread = thread::current().id();
         self.change(|kept| {
@@ -161,7 +160,7 @@ impl Complaints {
         });
     }
 
-    /// Changes the list, and returns the number of the latest error that is kept then.
+    /// Changes the list, and returns the number of the latest error that is then kept.
     fn change(&self, change: impl FnOnce(&mut Vec<Complaint>)) -> u64 {
         let mut kept = self.kept();
         let before = kept.len();
@@ -172,7 +171,7 @@ impl Complaints {
         latest
     }
 
-    /// What counts if this thread leaves now: see the module.
+    /// Returns the error that counts if this thread leaves now: see the module.
     fn of_leaving(&self) -> Option<String> {
         let this = thread::current().id();
         let gone_on_after = match GONE_ON.get() {
@@ -189,7 +188,7 @@ impl Complaints {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Tells these complaints from others. If they lie where others did, their numbers are higher.
+    /// Distinguishes these errors from those of other worlds. A later world at the same address has higher numbers.
     fn address(&self) -> usize {
         std::ptr::from_ref(self).addr()
     }
@@ -205,7 +204,7 @@ impl Drop for Complaints {
 mod tests {
     use super::*;
 
-    /// Does something in another thread, which ends then.
+    /// Does something in another thread, which then ends.
     fn elsewhere(what: impl FnOnce() + Send) {
         thread::scope(|scope| scope.spawn(what).join().expect("it does not panic"));
     }

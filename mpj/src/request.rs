@@ -1,9 +1,9 @@
 //! Non-blocking calls that own their buffer, and waits for them (MPI-4 section 3.7).
 //!
-//! - Q1: a request keeps its buffer untouched until its operation has ended or the device has
-//!   failed; moving a `Vec` does not move its elements, and no reference to them is made meanwhile: the `Vec`
-//!   holds a pointer. A request that is dropped before leaves the
-//!   buffer with the device; one that is leaked leaks it.
+//! - Q1: a request keeps its buffer untouched until its operation has ended or the device has failed. Moving a `Vec`
+//!   does not move its elements, and the request makes no reference to them meanwhile, since a `Vec` holds a pointer. A
+//!   request that is dropped before the end leaves its buffer with the device; a request that is leaked leaks its
+//!   buffer.
 
 use mpjdev::Mode;
 
@@ -23,8 +23,8 @@ pub use lists::{
 
 /// A send or receive under way, with its buffer.
 ///
-/// Dropping it does not block: a receive that has not matched a message is cancelled, anything else continues, and
-/// the buffer is freed when it is complete.
+/// Dropping it does not block. A receive that has not matched a message is cancelled; any other operation continues,
+/// and its buffer is freed when it is complete.
 ///
 /// ```
 /// mpj::local::run(1, |world| {
@@ -38,7 +38,7 @@ pub use lists::{
 #[must_use = "the buffer comes back from `wait`"]
 pub struct Request<T: Datatype> {
     communicator: PointToPoint,
-    /// `None` once it was waited for.
+    /// The request of the device; `None` once it was waited for.
     open: Option<mpjdev::Request>,
     buffer: Vec<T>,
 }
@@ -96,7 +96,7 @@ impl<T: Datatype> Request<T> {
     /// (MPI_Request_get_status). [`Request::wait`] returns the buffer.
     ///
     /// # Errors
-    /// As [`Request::wait`], which then says the same.
+    /// As [`Request::wait`], which then returns the same error.
     ///
     /// ```
     /// mpj::local::run(1, |world| {
@@ -119,8 +119,8 @@ impl<T: Datatype> Request<T> {
         Ok(status.map(|status| self.communicator.status(status)))
     }
 
-    /// Cancels a receive that has not matched a message (MPI_Cancel); returns whether it did. Wait for the request in
-    /// either case. A send is never cancelled.
+    /// Cancels a receive that has not matched a message (MPI_Cancel), and returns whether it did. Wait for the request
+    /// in either case. A send is never cancelled.
     ///
     /// # Errors
     /// The device has failed.
@@ -149,7 +149,7 @@ impl<T: Datatype> Request<T> {
         Self { communicator, open: Some(request), buffer }
     }
 
-    /// The result of an operation that has ended.
+    /// Returns the buffer and status of an operation that has ended.
     fn ended(&mut self, status: mpjdev::Status) -> (Vec<T>, Status) {
         (std::mem::take(&mut self.buffer), self.communicator.status(status))
     }
@@ -167,8 +167,7 @@ impl<T: Datatype> Drop for Request<T> {
 impl PointToPoint {
     /// Starts to send `data` (MPI_Isend).
     ///
-    /// # Errors
-    /// As [`PointToPoint::send`]; `data` is dropped then.
+    /// As [`PointToPoint::send`]; `data` is then dropped.
     ///
     /// ```
     /// mpj::local::run(2, |world| {
@@ -271,7 +270,7 @@ impl PointToPoint {
         Ok(Request::new(self.clone(), request, buffer))
     }
 
-    /// Starts to send the elements of a buffer, which the caller keeps until the operation has ended (Q1).
+    /// Starts to send the elements of a buffer, which the caller keeps untouched until the operation has ended (Q1).
     pub(crate) fn start_to_send<T: Datatype>(
         &self,
         buffer: &[T],
@@ -287,7 +286,7 @@ impl PointToPoint {
         self.started(started, Some(tag))
     }
 
-    /// Starts to receive into a buffer, which the caller keeps until the operation has ended (Q1).
+    /// Starts to receive into a buffer, which the caller keeps untouched until the operation has ended (Q1).
     pub(crate) fn start_to_receive<T: Datatype>(
         &self,
         buffer: &mut [T],

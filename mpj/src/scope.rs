@@ -1,12 +1,12 @@
 //! Non-blocking calls that borrow their buffers: all are complete when the scope ends.
 //!
 //! - Z1: the scope keeps its requests, not the handles of the user, so leaking a handle leaks no borrow.
-//!   [`Communicator::scope`] returns only when each request has ended, or the device has failed or was abandoned, and
-//!   neither the device (V1) nor a local step of a collective call (PL3 of the core) uses a buffer any more.
-//! - Z2: `'env`, the lifetime of the borrows, outlives the call of `scope`, and it cannot be
-//!   shortened since it stands invariantly in [`ScopeOn`], which is all that a [`Scope`] has.
-//! - Z3: a buffer that is written is held as an address until [`ScopedRequest::wait`] has seen its operation
-//!   end, and a reference again only then (LE1, LE2 of `lent.rs`); after an error it is none any more.
+//!   [`Communicator::scope`] returns only when each request has ended, or when the device has failed or was abandoned,
+//!   and neither the device (V1) nor a local step of a collective call (PL3 of the core) uses a buffer any more.
+//! - Z2: `'env`, the lifetime of the borrows, outlives the call of `scope`. It cannot be shortened, since it is
+//!   invariant in [`ScopeOn`], the only field of a [`Scope`].
+//! - Z3: while an operation may write a buffer, the buffer is held as an address. It becomes a reference again only
+//!   when [`ScopedRequest::wait`] has seen the operation end (LE1, LE2 of `lent.rs`), and never after an error.
 
 use std::cell::{Cell, RefCell};
 use std::marker::PhantomData;
@@ -32,7 +32,7 @@ pub use collective::ScopedCollective;
 /// A scope in which non-blocking calls may borrow their buffers, for the thread that opened it. See
 /// [`Communicator::scope`].
 ///
-/// Collective calls on the communicator of the scope are those of [`ScopeOn`].
+/// Collective calls on the communicator of the scope are methods of [`ScopeOn`].
 ///
 /// ```
 /// mpj::local::run(2, |world| {
@@ -52,22 +52,22 @@ pub struct Scope<'scope, 'env: 'scope> {
     on: ScopeOn<'scope, 'env>,
 }
 
-/// What is under way in a scope.
+/// The requests and collective calls under way in a scope.
 struct State<'a> {
     device: &'a Arc<RankDevice>,
     requests: RefCell<Requests>,
-    /// Of all collective calls that were started.
+    /// The local steps of all collective calls that were started.
     steps: RefCell<Vec<Steps>>,
 }
 
-/// The requests of a scope, by place; those that were waited for have left it.
+/// The requests of a scope by place; `None` for a request that was waited for.
 type Requests = Vec<Option<mpjdev::Request>>;
 
-/// Longest list whose memory is kept.
+/// The longest list whose memory is kept for the next scope.
 const MOST_SPARE: usize = 1 << 12;
 
 thread_local! {
-    /// The memory of the last scope's list, for the next one.
+    /// The memory of the last scope's list, for the next scope.
     static SPARE: Cell<Requests> = const { Cell::new(Vec::new()) };
 }
 
@@ -90,7 +90,7 @@ pub struct ScopeOn<'scope, 'env: 'scope> {
 
 /// A send or receive under way in a scope. Waiting for it is optional: the scope waits for all.
 ///
-/// `B` is the borrow that [`ScopedRequest::wait`] returns: of a slice, for all buffers that are one
+/// `B` is the borrow that [`ScopedRequest::wait`] returns: a borrow of a slice if the buffer's memory is one
 /// ([`SendBuffer::Memory`]).
 ///
 /// ```
@@ -114,11 +114,11 @@ pub struct ScopedRequest<'scope, 'env, B: Borrow> {
     buffer: B::Held,
 }
 
-/// How far an operation was when the call that started it returned.
+/// How far an operation is when the call that starts it returns.
 enum Started {
     /// Complete.
     Done(mpjdev::Request),
-    /// Under way: the scope keeps its request at this place.
+    /// Under way: the scope keeps the request at this place.
     Kept(usize),
 }
 
@@ -154,15 +154,15 @@ impl<B: Borrow> ScopedRequest<'_, '_, B> {
 
 impl Communicator {
     /// Runs `body` with a scope in which non-blocking calls may borrow their buffers, then waits for all calls that
-    /// it started (as `std::thread::scope` does for threads). The scope has the calls of this communicator;
-    /// [`Scope::on`] and [`Scope::between`] give those of others.
+    /// `body` started (as `std::thread::scope` does for threads). The scope makes calls on this communicator;
+    /// [`Scope::on`] and [`Scope::between`] make them on others.
     ///
     /// A scope is for the thread that opened it; threads that share a communicator each open their own. If `body`
     /// panics, the scope does not wait; operations that are still under way then make the whole device unusable.
     ///
     /// # Errors
-    /// The error of `body`; else the first error of a request that `body` did not wait for itself, which names ranks of
-    /// the world. What `body` has started is waited for in any case.
+    /// The error of `body`; otherwise the first error of a request that `body` did not wait for itself, which names
+    /// ranks of the world. The scope waits for everything that `body` has started in either case.
     ///
     /// ```
     /// mpj::local::run(2, |world| {
@@ -192,17 +192,18 @@ impl Communicator {
         let mut spare = state.requests.into_inner();
         spare.clear();
         if spare.capacity() <= MOST_SPARE {
-            // Where the thread ends there is no next scope.
+            // A thread that is ending opens no further scope.
             let _ = SPARE.try_with(|place| place.set(spare));
         }
-        // The error of the body is what the program met last: that the rest ends well settles nothing.
+        // The error of the body is the last that the program has seen, so the success of other requests does not settle
+        // it.
         let answer = answer?;
         completed.or_else(|error| self.fail(error))?;
         self.answer(Ok::<_, Error>(answer)).map_err(E::from)
     }
 }
 
-/// Makes the buffers of a scope free when `body`, or the wait for them, panics (Z1).
+/// Frees the buffers of a scope when `body`, or the wait for them, panics (Z1).
 struct ReleaseOnPanic<'a>(&'a State<'a>);
 
 impl Drop for ReleaseOnPanic<'_> {
@@ -212,8 +213,8 @@ impl Drop for ReleaseOnPanic<'_> {
 }
 
 impl<'scope, 'env> Scope<'scope, 'env> {
-    /// Returns the calls of this scope on another communicator. It must belong to the same context of the rank as
-    /// that of the scope; otherwise all calls fail with [`Error::OtherContext`].
+    /// Returns the calls of this scope on another communicator. It must belong to the same context of the rank as the
+    /// communicator of the scope; otherwise all calls fail with [`Error::OtherContext`].
     ///
     /// ```
     /// mpj::local::run(4, |world| {
@@ -331,12 +332,12 @@ impl State<'_> {
         requests.len() - 1
     }
 
-    /// Takes the request at a place, to wait for it.
+    /// Takes the request out of a place, to wait for it.
     fn take(&self, place: usize) -> Result<mpjdev::Request, Error> {
         self.requests.borrow_mut()[place].take().ok_or_else(|| mpjdev::Error::Request.into())
     }
 
-    /// Waits for what `body` has not waited for; the first error is kept.
+    /// Waits for all requests that `body` has not waited for; returns their first error.
     fn complete(&self) -> Result<(), Error> {
         let device = self.device;
         let mut first = Ok(());
@@ -346,12 +347,12 @@ impl State<'_> {
             }
         });
         self.settle();
-        // Those of collective calls have an error of the core in them.
+        // Errors of collective calls contain an error of the core.
         waited.and(first).map_err(|error| mpicore::Error::from(error).into())
     }
 
-    /// Frees the buffers without waiting: cancels receives, and gives the device up if anything else
-    /// is still under way.
+    /// Frees the buffers without waiting: cancels receives, and makes the device fail if another operation is still
+    /// under way.
     fn release(&self) {
         let device = self.device;
         let mut open = false;
@@ -368,7 +369,7 @@ impl State<'_> {
         self.settle();
     }
 
-    /// Waits until no thread is in a local step of a collective call.
+    /// Waits until no thread runs a local step of a collective call of this scope.
     fn settle(&self) {
         self.steps.borrow().iter().for_each(Steps::settle);
     }
@@ -430,7 +431,7 @@ impl<'scope, 'env> ScopeOn<'scope, 'env> {
     /// Starts a receive as [`Scope::irecv`] does, on this communicator.
     ///
     /// # Errors
-    /// As [`PointToPoint::recv`], but for the length; [`Error::OtherContext`].
+    /// As [`PointToPoint::recv`], except for a message that is too long; [`Error::OtherContext`].
     ///
     /// ```
     /// mpj::local::run(2, |world| {
@@ -454,7 +455,7 @@ impl<'scope, 'env> ScopeOn<'scope, 'env> {
         self.check()?.start_receive(buffer, source.into(), tag.into())
     }
 
-    /// Its requests can be waited for with the others of the scope (Z1).
+    /// Refuses a communicator of another job or context, whose requests the scope cannot wait for with its own (Z1).
     fn check(self) -> Result<Self, Error> {
         if Arc::ptr_eq(&self.communicator.device, self.state.device) {
             return Ok(self);

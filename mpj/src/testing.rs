@@ -31,7 +31,7 @@ impl<E: Debug> Answer for Result<(), E> {
 /// Runs a body that joins the job by itself.
 ///
 /// # Panics
-/// When the test fails, as do the others.
+/// If the test fails, as the other functions here do.
 #[track_caller]
 pub fn run(case: &Case, body: fn()) {
     mpj_launcher::testing::run(case, body);
@@ -43,8 +43,8 @@ pub fn run_owning_world(case: &Case, body: fn(World)) {
     mpj_launcher::testing::run(case, || body(join()));
 }
 
-/// Runs a body that borrows the world. A body that succeeds has handled the errors that it met, so the world is
-/// finished then, not only dropped.
+/// Runs a body that borrows the world. A body that succeeds has handled the errors that it met, so its world is
+/// finished, not only dropped.
 #[track_caller]
 pub fn run_with_world(case: &Case, body: fn(&World)) {
     mpj_launcher::testing::run(case, || {
@@ -60,8 +60,8 @@ fn join() -> World {
     init().unwrap_or_else(|error| panic!("cannot join the job: {error}"))
 }
 
-/// Makes an error that a body returned the rank's panic, while its world is still there: the others
-/// are not waited for then.
+/// Turns an error that a body returned into a panic of the rank while its world still exists, so that the drop of the
+/// world does not wait for the other ranks.
 #[track_caller]
 pub fn check(answer: impl Answer) {
     if let Some(error) = answer.error() {

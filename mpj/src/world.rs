@@ -29,26 +29,26 @@ use crate::rank_device::RankDevice;
 /// ```
 pub struct World {
     communicator: Communicator,
-    /// The same in the contexts behind context 0.
+    /// The communicators of the same ranks in contexts 1 and higher.
     further: Vec<Communicator>,
-    /// This rank alone, once it was asked for.
+    /// The communicator of this rank alone, once the program has asked for it.
     own: OnceLock<Communicator>,
     control: Option<Control>,
-    /// Where the first rank of a local job that goes without waiting leaves its number.
+    /// The first rank of a local job that leaves without waiting stores its number here.
     first_gone: Arc<OnceLock<usize>>,
     /// Whether `finish` was called.
     left: bool,
 }
 
-/// How often a communicator holds its device: by itself, and in its core.
+/// How many references to its device a communicator holds: one itself, and one in its core.
 const HELD_BY_COMMUNICATOR: usize = 2;
 
 /// Joins the job of this process and waits until all ranks have joined (MPI_Init). A program that starts without a
 /// launcher is a job of one rank. Call it once per process.
 ///
 /// # Errors
-/// A setting that is not legal; a process that the launcher of another MPI has started; a second
-/// call; a job segment that cannot be used.
+/// A setting is not legal; the launcher of another MPI started this process; `init` was called before; the job segment
+/// cannot be used.
 ///
 /// ```no_run
 /// let world = mpj::init()?;
@@ -78,7 +78,7 @@ pub fn wtime() -> f64 {
 }
 
 impl World {
-    /// The world of one rank of a job in this process.
+    /// Makes the world of one rank of a job in this process.
     pub(crate) fn local(
         devices: Vec<mpjdev::Device<wireup::Native>>,
         first_gone: Arc<OnceLock<usize>>,
@@ -111,10 +111,10 @@ impl World {
 
     /// Returns a communicator of the same ranks in context `context`. The world itself is in context 0.
     ///
-    /// A context has memory, a lock and queues of its own. A message sent in one is received only in the same context
-    /// of the other rank, and threads that use different contexts never wait for each other's lock. So give each of
-    /// several threads that communicate a lot its own context. Progress belongs to a context, too: **a thread that
-    /// waits in one context makes no progress in the others**. Operations there continue when some thread waits or
+    /// A context has its own memory, lock and queues. A message sent in one context is received only in the same
+    /// context of the other rank, and threads that use different contexts never wait for each other's lock. So give
+    /// each of several threads that communicate a lot its own context. Progress belongs to a context, too: **a thread
+    /// that waits in one context makes no progress in the others**. Operations there continue when some thread waits or
     /// polls there, or when the world ends. Requests of different contexts cannot be waited for in one call.
     ///
     /// # Errors
@@ -166,7 +166,7 @@ impl World {
         if let Some(own) = self.own.get() {
             return Ok(own);
         }
-        // Another thread may do so at the same time: the first one counts.
+        // Another thread may make one at the same time: the first one is kept.
         let made = self.communicator.own()?;
         Ok(self.own.get_or_init(|| made))
     }
@@ -179,12 +179,13 @@ impl World {
         self.all_contexts().map(|communicator| &communicator.device)
     }
 
-    /// Ends this rank's part in the job, in all contexts (MPI_Finalize). Deletes the attributes of [`World::own`],
-    /// then those of the world, and waits until all its messages are in place and every rank has called this.
-    /// Dropping the world does the same, but cannot return an error. Other communicators cannot be used afterwards.
+    /// Ends this rank's part in the job, in all contexts (MPI_Finalize). Deletes the attributes of [`World::own`], then
+    /// those of the world, and waits until all its messages have been delivered and every rank has called this.
+    /// Dropping the world does the same, but cannot return an error. Afterwards no communicator of this rank can be
+    /// used.
     ///
     /// # Errors
-    /// The device has failed, for example since a rank died; a delete callback of an attribute has failed, which does
+    /// The device has failed, for example because a rank died; a delete callback of an attribute has failed, which does
     /// not keep the rank from leaving.
     ///
     /// ```
@@ -202,14 +203,14 @@ impl World {
         deleted
     }
 
-    /// Deletes what was attached to this rank alone, and to the world: callbacks can communicate for the last time.
+    /// Deletes the attributes of the rank's own communicator and of the world; their callbacks may still communicate.
     fn delete_attributes(&self) -> Result<(), Error> {
         let all = self.own.get().into_iter().chain(self.all_contexts());
         // All are deleted, and the first error is returned.
         all.map(Communicator::delete_attributes).fold(Ok(()), Result::and)
     }
 
-    /// Whether no other thread can have a device of this world: nobody else holds one.
+    /// Returns whether no other thread can use a device of this world, since nobody else holds a reference to one.
     fn is_alone(&self) -> bool {
         let own = usize::from(self.own.get().is_some());
         let mut devices = (0..).zip(self.devices());
@@ -236,8 +237,8 @@ impl World {
         Ok(())
     }
 
-    /// Ends all contexts by `finish`, at the same time: a rank that waited in one of them for the others would make
-    /// no progress in the rest, where some of these may still wait for it.
+    /// Ends all contexts at the same time by `finish`. A rank that waited for the others in one context at a time would
+    /// make no progress in the rest, where other ranks may still wait for it.
     fn end_all(
         &self,
         finish: &(impl Fn(&mpjdev::Device<wireup::Native>) -> Result<bool, mpjdev::Error> + Sync),
@@ -250,7 +251,7 @@ impl World {
             for (one, end) in self.further.iter().zip(ends) {
                 outcomes.push(match end {
                     Ok(end) => end.join().unwrap_or_else(|panic| resume_unwind(panic)),
-                    // No thread is to be had: one context after the other is enough for most programs.
+                    // If no thread can be started, ending one context after the other suffices for most programs.
                     Err(_) => finish(&one.device),
                 });
             }
@@ -275,11 +276,11 @@ impl Deref for World {
 }
 
 impl Drop for World {
-    /// Leaves the job. While panicking, or after an error that counts for this thread (see
-    /// the head of `rank_device.rs`), it waits for nobody.
+    /// Leaves the job. While panicking, or after an error that counts for this thread (see the head of
+    /// `rank_device.rs`), it does not wait for other ranks.
     fn drop(&mut self) {
         if self.left || self.communicator.device.is_fork() {
-            // The job of a rank's fork is its parent's.
+            // The job of a fork belongs to its parent.
             return;
         }
         if std::thread::panicking() {
@@ -288,10 +289,11 @@ impl Drop for World {
         }
         let complaint = self.communicator.device.complaint();
         let leave = || {
-            // The error handler has seen a failure here; it keeps no rank from leaving.
+            // The error handler has already seen a failure here, which does not keep the rank from leaving.
             let _ = self.delete_attributes();
-            // Dropped by a `main` that returns an error, which is printed after this: where the job hangs by
-            // that, it must get there. Attributes may have held communicators.
+            // A `main` that returns an error drops its world before it prints the error. If the job hangs because of
+            // that error, this call must return. `alone` is asked after the attributes, which may have held
+            // communicators, are gone.
             let alone = self.is_alone();
             self.leave(|device| device.finish_unless_dismissed(alone))
         };
@@ -309,8 +311,8 @@ impl Drop for World {
 /// Whether the hook of `tell_panics` has reported a panic.
 static TOLD: AtomicBool = AtomicBool::new(false);
 
-/// Extends the panic hook so that it records the message of a panic for the launcher's report. That alone ends
-/// nothing: a panic may be caught.
+/// Extends the panic hook so that it records the message of a panic for the launcher's report. This alone does not end
+/// the job, since the panic may be caught.
 fn tell_panics(control: Control) {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -324,8 +326,8 @@ fn tell_panics(control: Control) {
     });
 }
 
-/// Reports a panic that is under way if the hook of `tell_panics` did not see it. After another panic it reports
-/// nothing: it may be the same one, resumed in this thread.
+/// Reports a panic that is under way if the hook of `tell_panics` did not see it. Does nothing if the hook has reported
+/// a panic before: that may be the same panic, resumed in this thread.
 fn tell_hushed_panic(control: &Control) {
     if !TOLD.load(Ordering::Relaxed) {
         let why = "its panic hook was set after mpj::init, which keeps the text from this report";

@@ -1,5 +1,4 @@
-//! What ranks of two groups send each other: ranks and statuses are those of the other group. Every job runs under a
-//! watchdog.
+//! Calls between ranks of two groups: ranks and statuses are those of the other group. Every job runs under a watchdog.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
@@ -14,7 +13,7 @@ use mpj::{Root, Strided, StridedMut, World, local};
 /// How long a job may take.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// Runs `body` on five ranks: world ranks 4, 2 and 0 face 3 and 1, in this order.
+/// Runs `body` on five ranks: one group has world ranks 4, 2 and 0, the other 3 and 1, in this order.
 #[track_caller]
 fn job(body: impl Fn(&World, &InterCommunicator) + Send + Sync + 'static) {
     let (done, outcome) = mpsc::channel();
@@ -26,12 +25,12 @@ fn job(body: impl Fn(&World, &InterCommunicator) + Send + Sync + 'static) {
         let between = half.create_inter(half.size() - 1, Some(other)).unwrap();
         body(&world, &between);
     };
-    // Nobody listens any more after the limit.
+    // After the limit, nobody receives this any more.
     thread::spawn(move || done.send(local::run(5, rank)));
     outcome.recv_timeout(LIMIT).expect("the job ends").unwrap_or_else(|error| panic!("{error}"));
 }
 
-/// Which rank of the world a rank of the other group is.
+/// Returns the world rank of a rank of the other group.
 fn in_the_world(between: &InterCommunicator, rank: usize) -> usize {
     between.remote_group().world_rank(rank).unwrap()
 }
@@ -40,7 +39,7 @@ fn in_the_world(between: &InterCommunicator, rank: usize) -> usize {
 fn messages_go_to_the_other_group() {
     job(|world, between| {
         let others = 0..between.remote_size();
-        // Under the same tag, what the world receives is no business of the groups.
+        // A receive of the world gets no message of the groups, even with the same tag.
         let in_world = world.irecv(vec![0], ANY_SOURCE, ANY_TAG).unwrap();
         let sends: Vec<_> = others
             .clone()
@@ -63,7 +62,7 @@ fn messages_go_to_the_other_group() {
 #[test]
 fn a_message_from_any_rank_names_its_sender() {
     job(|world, between| {
-        // All of the larger group write to rank 1 of the smaller one, which answers.
+        // All ranks of the larger group send to rank 1 of the smaller one, which answers.
         if between.size() == 3 {
             between.ssend(&[world.rank()], 1, between.rank() as i32).unwrap();
             assert_eq!(between.recv_vec::<usize>(1, 9).unwrap().0, [between.rank()]);
@@ -136,7 +135,7 @@ fn blocks_are_those_of_the_ranks_of_the_other_group() {
     job(|world, between| {
         let (mine, others) = (world.rank(), between.remote_size());
         let theirs: Vec<_> = (0..others).map(|rank| in_the_world(between, rank)).collect();
-        // A rank gives as many numbers as its rank in the world says; the last block comes first.
+        // Each rank sends as many numbers as its world rank; the last block comes first.
         let lens: Vec<_> = theirs.iter().rev().copied().collect();
         let starts = [0, lens[0], lens[..2].iter().sum()];
         let blocks = Blocks::at((0..others).map(|rank| (starts[others - 1 - rank], theirs[rank])));
@@ -148,7 +147,7 @@ fn blocks_are_those_of_the_ranks_of_the_other_group() {
         assert_eq!(all, expected);
         let started = between.iall_gatherv(data.clone(), room.clone(), &blocks).unwrap();
         assert_eq!(started.wait().unwrap(), expected);
-        // Every rank of the other group gets all that this one has.
+        // Every rank of the other group gets all data of this rank.
         let sent = Blocks::at(vec![(0, mine); others]);
         let mut parts = room.clone();
         between.all_to_allv(&data, &sent, &mut parts, &blocks).unwrap();
@@ -168,7 +167,7 @@ fn blocks_are_those_of_the_ranks_of_the_other_group() {
     });
 }
 
-/// The root of calls, which is world rank 2.
+/// Returns the root of calls, which is world rank 2.
 fn root_among(between: &InterCommunicator) -> Root {
     match (between.size(), between.rank()) {
         (3, 1) => Root::Here,
@@ -177,8 +176,8 @@ fn root_among(between: &InterCommunicator) -> Root {
     }
 }
 
-/// Holds the three forms of a call that are started against the one that waits, with other numbers in each of three
-/// steps. `$given` and `$room` are the lengths of the buffers that stand in the call as `$data` and `$into`.
+/// Compares the three forms of a call that are started with the blocking form, with other numbers in each of three
+/// steps. `$given` and `$room` are the lengths of the buffers that the call names `$data` and `$into`.
 macro_rules! forms {
     (
         $world:ident, $between:ident, $given:expr, $room:expr,
@@ -235,7 +234,7 @@ fn calls_with_equal_parts_are_the_same_in_every_form() {
 fn calls_with_listed_parts_are_the_same_in_every_form() {
     job(|world, between| {
         let (own, others, root) = (between.rank(), between.remote_size(), root_among(between));
-        // Rank r of a group gives r + 1 numbers. The last block comes first, and there is a gap behind each.
+        // Rank r of a group gives r + 1 numbers. The last block comes first, and there is a gap after each.
         let parts = Blocks::at((0..others).map(|rank| (8 - 4 * rank, rank + 1)));
         let (mine, room) = (own + 1, 12);
         forms!(
@@ -285,7 +284,7 @@ fn reductions_are_the_same_in_every_form() {
     });
 }
 
-/// Nobody leaves before everybody of both groups has come.
+/// No rank leaves before all ranks of both groups have called the barrier.
 #[test]
 fn barriers_hold_both_groups_in_every_form() {
     let come = Arc::new(AtomicUsize::new(0));
@@ -310,12 +309,13 @@ fn barriers_hold_both_groups_in_every_form() {
     });
 }
 
-/// A column for each rank of the other group.
+/// Returns a column for each rank of the other group.
 fn columns(matrix: &[usize], others: usize) -> Result<Vec<Strided<'_, usize>>, Error> {
     (0..others).map(|column| mpj::column(matrix, others, column)).collect()
 }
 
-/// Four elements from each rank of the other group: a row, every second one backwards, the middle of a matrix.
+/// Returns room for four elements from each rank of the other group: a row, every second element backwards, the middle
+/// of a matrix.
 fn shapes(memory: &mut [usize], others: usize) -> Result<Vec<StridedMut<'_, usize>>, Error> {
     let (row, rest) = memory.split_at_mut(4);
     let (second, matrix) = rest.split_at_mut(8);
@@ -374,7 +374,7 @@ fn an_exchange_of_shapes_is_the_same_in_every_form() {
 fn calls_that_fail_leave_the_groups_usable() {
     job(|world, between| {
         let class = |outcome: Result<(), Error>| outcome.unwrap_err().class();
-        // A root that the other group does not have is refused, and does not count as a call.
+        // A root that is not in the other group is refused, and the call does not count.
         let nobody = Root::There(between.remote_size());
         let mut word = 7;
         let refused =
@@ -385,7 +385,7 @@ fn calls_that_fail_leave_the_groups_usable() {
         let refused = between.all_gather_init(vec![1], vec![0; 7]);
         assert_eq!(class(refused.map(drop)), ErrorClass::Count);
 
-        // Those of the smaller group have no room for all that comes.
+        // The ranks of the smaller group have too little room.
         let (root, is_short) = (root_among(between), between.size() == 2);
         let len = if is_short { 1 } else { 3 };
         let mut kept = between.broadcast_init(vec![0; len], root).unwrap();
@@ -404,7 +404,7 @@ fn calls_that_fail_leave_the_groups_usable() {
         let mut theirs = vec![9; between.remote_size()];
         between.all_gather(&between.rank(), &mut theirs).unwrap();
         assert!(theirs.iter().copied().eq(0..between.remote_size()));
-        // A call that is dropped on its way goes on, since the others need it.
+        // A call that is dropped while it is under way continues, since the other ranks need it.
         let mut dropped = between.all_gather_init(vec![1], theirs.clone()).unwrap();
         dropped.start().unwrap();
         drop(dropped);

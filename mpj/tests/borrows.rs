@@ -1,7 +1,7 @@
-//! Buffers while an operation has them: small jobs that Miri can follow, which is what they are for.
+//! Buffers while an operation uses them, in small jobs that Miri can follow.
 //!
-//! Everywhere the receive is posted, and its request moved, before the message is sent; so the buffer is
-//! written while the program holds the request. Every job runs under a watchdog.
+//! In all tests the receive is posted, and its request moved, before the message is sent. So the buffer is written
+//! while the program has the request. Every job runs under a watchdog.
 
 use std::sync::mpsc;
 use std::thread;
@@ -9,13 +9,13 @@ use std::time::Duration;
 
 use mpj::{BackendChoice, Error, Options, Request, WaitMode, World, local};
 
-/// How long a job may take; Miri is slow, and has a clock of its own.
+/// How long a job may take; Miri is slow, and has its own clock.
 const LIMIT: Duration = Duration::from_secs(if cfg!(miri) { 3_600 } else { 20 });
 
-/// Elements of a message: of one packet, in registers or not, and, where there is time for them, of several.
+/// Numbers of elements in a message: one packet, in registers or not, and without Miri also several packets.
 const LENGTHS: &[usize] = if cfg!(miri) { &[3] } else { &[3, 700, 20_000] };
 
-/// The tag of messages whose bytes count, and that of those which say that a receive is posted.
+/// The tag of the messages under test, and that of messages which announce that a receive is posted.
 const DATA: i32 = 1;
 const POSTED: i32 = 2;
 
@@ -23,12 +23,12 @@ const POSTED: i32 = 2;
 fn jobs(body: fn(&World, usize)) {
     for backend in [BackendChoice::Eager, BackendChoice::Rendezvous] {
         for &len in LENGTHS {
-            // A thread that sleeps needs more of the system than Miri has.
+            // Sleeping threads need system calls that Miri does not have.
             let options = Options { wait: WaitMode::Spin, ..Options::with_backend(backend) };
             let (done, outcome) = mpsc::channel();
             thread::spawn(move || {
                 let outcome = local::run_with(&options, 2, |world| body(&world, len));
-                // Nobody listens any more after the limit.
+                // After the limit, nobody receives this any more.
                 let _ = done.send(outcome);
             });
             let outcome = outcome.recv_timeout(LIMIT).expect("the job ends");
@@ -37,23 +37,23 @@ fn jobs(body: fn(&World, usize)) {
     }
 }
 
-/// What rank 0 sends.
+/// Returns the data that rank 0 sends.
 fn data(len: usize) -> Vec<u32> {
     (1..).take(len).collect()
 }
 
-/// Rank 0 sends as soon as rank 1 has posted its receive.
+/// On rank 0: sends as soon as rank 1 has posted its receive.
 fn send_when_posted(world: &World, len: usize) {
     world.recv(&mut [0u8], 1, POSTED).unwrap();
     world.send(&data(len), 1, DATA).unwrap();
 }
 
-/// Rank 1 has posted its receive.
+/// On rank 1: announces that its receive is posted.
 fn say_posted(world: &World) {
     world.send(&[1u8], 0, POSTED).unwrap();
 }
 
-/// Another place for the same value, as any call may need.
+/// Moves a value to another address, as any call may do.
 #[inline(never)]
 fn moved<T>(value: T) -> Box<T> {
     Box::new(value)

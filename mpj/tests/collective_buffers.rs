@@ -1,5 +1,5 @@
-//! Collective calls on buffers that are no slices, with buffers that do not fit each other, and where somebody gives up
-//! while the program's function works on them. Every job runs under a watchdog.
+//! Collective calls on buffers that are not slices, on buffers that do not match each other, and on ranks that give up
+//! while the program's function works on the buffers. Every job runs under a watchdog.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -12,25 +12,25 @@ use mpj::{CollectiveRequest, Datatype, Error, ErrorClass, Op, UserOp, World, col
 /// How long a job may take.
 const LIMIT: Duration = Duration::from_secs(20);
 
-/// What a job says in the end.
+/// Runs a job and returns its outcome.
 #[track_caller]
 fn outcome(ranks: usize, body: impl Fn(&World) + Send + Sync + 'static) -> Result<(), String> {
     let (done, outcome) = mpsc::channel();
     thread::spawn(move || {
         let outcome = local::run(ranks, |world| body(&world));
-        // Nobody listens any more after the limit.
+        // After the limit, nobody receives this any more.
         let _ = done.send(outcome.map(drop).map_err(|error| error.to_string()));
     });
     outcome.recv_timeout(LIMIT).expect("the job ends")
 }
 
-/// A job that has to end well.
+/// Runs a job that must succeed.
 #[track_caller]
 fn job(ranks: usize, body: impl Fn(&World) + Send + Sync + 'static) {
     outcome(ranks, body).unwrap();
 }
 
-/// A structure with padding in it.
+/// A structure with padding.
 #[derive(Debug, Clone, Copy, PartialEq, Datatype)]
 #[repr(C)]
 struct Padded {
@@ -38,10 +38,11 @@ struct Padded {
     large: u32,
 }
 
-/// Long reductions divide their operands, wherever these lie on a rank.
+/// Long reductions divide their operands in the same places, whether or not these are contiguous.
 #[test]
 fn ranks_reduce_parts_of_matrices_with_slices() {
-    // Three of five columns, and one of two; more than 64 KiB, less, and rows that are no multiple of the ranks.
+    // Three of five columns, and one of two; more than 64 KiB, less, and numbers of rows that are no multiple of the
+    // ranks.
     for (ranks, rows) in [(2, 2_733), (3, 2_731), (4, 2_733), (3, 1_001)] {
         job(ranks, move |world| {
             let me = world.rank() as f64;
@@ -166,7 +167,7 @@ fn own_parts_of_different_lengths_are_refused_before_anything_is_sent() {
             count(world.gather(&[1, 2, 3], &mut [0; 2], 0));
             count(world.scatter(&[1, 2, 3, 4], &mut [0; 1], 0));
         }
-        // Nothing has counted: the ranks meet in the next call.
+        // The refused calls have not counted: the ranks match in the next call.
         let mut all = [0; 2];
         world.all_gather(&[world.rank()], &mut all).unwrap();
         assert_eq!(all, [0, 1]);
@@ -190,25 +191,25 @@ fn blocks_that_overlap_are_refused_where_several_are_received_at_once() {
         if world.rank() == 0 {
             arg(world.gatherv(&[7, 8], &mut [0; 3], &blocks, 0));
         }
-        // What is only read may overlap.
+        // Blocks that are only read may overlap.
         let mut mine = vec![0; [2, 2, 0][world.rank()]];
         world.scatterv(&[7, 8, 9], &blocks, &mut mine, 0).unwrap();
         assert_eq!(mine, [&[8, 9][..], &[7, 8], &[]][world.rank()]);
     });
 }
 
-/// What a function of the program and the program itself know of each other.
+/// State that a function of the program and the program itself share.
 #[derive(Default)]
 struct Watch {
     is_inside: AtomicBool,
-    /// The buffers are the program's again.
+    /// Whether the program has its buffers back.
     are_back: AtomicBool,
-    /// They were so while the function worked on them.
+    /// Whether it had them back while the function worked on them.
     came_early: AtomicBool,
 }
 
 impl Watch {
-    /// A sum that lasts a while, and looks whether somebody else has its operands meanwhile.
+    /// Makes a sum that takes a while, and checks that nobody else uses its operands meanwhile.
     fn sum(self: &Arc<Self>) -> UserOp<u32> {
         let watch = self.clone();
         UserOp::new(move |a: &u32, b: &u32| {
@@ -229,12 +230,12 @@ impl Watch {
     }
 }
 
-/// Runs `body` on rank 0 of two, while another thread of it runs the program's function in a collective call that `body`
-/// has started.
+/// Runs `body` on rank 0 of two, while another thread of that rank runs the program's function in a collective call
+/// that `body` has started.
 fn with_a_function_at_work(body: fn(&World, &Arc<Watch>)) {
     let early = Arc::new(AtomicU32::new(0));
     let counted = early.clone();
-    // The job ends with an error: rank 0 has given up.
+    // The job ends with an error, since rank 0 gives up.
     let _ = outcome(2, move |world| {
         let watch = Arc::new(Watch::default());
         if world.rank() == 1 {
@@ -243,11 +244,11 @@ fn with_a_function_at_work(body: fn(&World, &Arc<Watch>)) {
             return;
         }
         thread::scope(|scope| {
-            // Makes progress until the device is given up.
+            // Makes progress until the device has failed.
             scope.spawn(|| world.recv(&mut [0u8], 1, 5));
             body(world, &watch);
             watch.are_back.store(true, Ordering::SeqCst);
-            // Where nothing was under way any more, the device works, and the other thread waits.
+            // If nothing was under way any more, the device still works, and the other thread waits.
             give_up(world);
         });
         counted
@@ -292,17 +293,17 @@ fn a_kept_call_that_fails_waits_for_functions_at_work_on_its_buffers() {
     });
 }
 
-/// Panics without the delay that the message would be.
+/// Panics without a panic message, which would take time.
 fn panics() -> Result<(), Error> {
     resume_unwind(Box::new("the body gives up"))
 }
 
-/// Makes the device unusable, as a scope does whose body panics.
+/// Makes the device fail, as a scope does whose body panics.
 fn give_up(world: &World) {
     let data = vec![0_u8; 10_000_000];
     let panicked = catch_unwind(AssertUnwindSafe(|| {
         world.scope(|scope| {
-            // Refused where the device is unusable already.
+            // Refused if the device has already failed.
             let _ = scope.issend(&data, 1, 9);
             panics()
         })
@@ -310,7 +311,7 @@ fn give_up(world: &World) {
     assert!(panicked.is_err());
 }
 
-/// The other ranks are not left waiting, and what comes after meets nothing that the call has left behind.
+/// The other ranks do not wait for ever, and later calls find no messages of this one.
 #[test]
 fn a_panic_of_a_function_is_passed_on_when_the_call_has_ended() {
     job(4, |world| {

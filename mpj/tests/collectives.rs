@@ -1,4 +1,5 @@
-//! Collective calls in their forms: blocking, started, in a scope, kept; and whom their errors reach.
+//! Collective calls in their forms: blocking, started, in a scope, persistent; and which communicators see their
+//! errors.
 //!
 //! Every job runs under a watchdog.
 
@@ -15,12 +16,12 @@ const LIMIT: Duration = Duration::from_secs(60);
 #[track_caller]
 fn job(ranks: usize, body: impl Fn(&World) + Send + Sync + 'static) {
     let (done, outcome) = mpsc::channel();
-    // Nobody listens any more after the limit.
+    // After the limit, nobody receives this any more.
     thread::spawn(move || done.send(local::run(ranks, |world| body(&world))));
     outcome.recv_timeout(LIMIT).expect("the job ends").unwrap_or_else(|error| panic!("{error}"));
 }
 
-/// A rank with a buffer that is too short learns of it where it waits, and so does the error handler.
+/// A rank whose buffer is too short gets the error from its wait, and so does the error handler.
 #[test]
 fn error_handlers_get_the_errors_of_collective_waits() {
     job(2, |world| {
@@ -66,7 +67,7 @@ fn tested(mut request: mpj::CollectiveRequest<i32>) -> Result<(), Error> {
     }
 }
 
-/// Blocks with a gap and another order than that of the ranks, by every form of the calls that take them.
+/// Blocks with a gap, in another order than that of the ranks, in every form of the calls that take them.
 #[test]
 fn listed_blocks_land_where_they_say_in_every_form() {
     job(3, |world| {
@@ -86,7 +87,7 @@ fn listed_blocks_land_where_they_say_in_every_form() {
         assert_eq!((&*scoped, kept.buffer().unwrap()), (&all[..], &all[..]));
         assert_eq!(owning.wait().unwrap(), all);
 
-        // What was gathered is scattered again.
+        // The gathered blocks are scattered again.
         let part = vec![7; blocks.count(rank)];
         let owning = world.iscatterv(scoped, &blocks, part.clone(), 2).unwrap();
         assert_eq!(owning.wait().unwrap(), mine);
@@ -95,7 +96,7 @@ fn listed_blocks_land_where_they_say_in_every_form() {
         kept.wait().unwrap();
         assert_eq!(kept.buffer().unwrap(), mine);
 
-        // One block too few is refused, and does not count as a call.
+        // A list with one block too few is refused, and the call does not count.
         let short = Blocks::packed([1, 1]);
         assert!(world.iall_gatherv(mine.clone(), room.clone(), &short).is_err());
         assert!(world.all_gatherv_init(mine, room, &short).is_err());
@@ -103,7 +104,7 @@ fn listed_blocks_land_where_they_say_in_every_form() {
     });
 }
 
-/// A kept reduction combines what its buffer has when it is started.
+/// A persistent reduction combines the contents that its buffer has at each start.
 #[test]
 fn kept_reductions_run_again_with_other_numbers() {
     job(3, |world| {
@@ -144,7 +145,7 @@ fn an_exchange_of_buffers_of_their_own() {
         let expected: Vec<_> = (0..3).map(|from| vec![10 * from + rank; from * rank]).collect();
         assert_eq!(into, expected);
 
-        // Columns in the opposite order of rows.
+        // Columns arrive as rows, in the opposite order.
         let matrix: Vec<_> = (0..6).map(|n| 10 * rank + n).collect();
         let columns = [0, 1, 2].map(|column| mpj::column(&matrix, 3, column).unwrap());
         let mut got = [0; 6];
@@ -154,7 +155,7 @@ fn an_exchange_of_buffers_of_their_own() {
         let expected = [2, 1, 0].map(|from| [10 * from + rank, 10 * from + rank + 3]);
         assert_eq!(got, expected.as_flattened());
 
-        // Refused on all ranks, and not counted as a call.
+        // These calls are refused on all ranks, and do not count.
         assert!(world.all_to_allw(&data[..2], &mut into).is_err());
         assert!(world.all_to_allw(&data, &mut into[1..]).is_err());
         let mut twice = [[0; 2]; 3];
@@ -165,12 +166,13 @@ fn an_exchange_of_buffers_of_their_own() {
     });
 }
 
-/// A column for each of three ranks.
+/// Returns a column for each of three ranks.
 fn columns(matrix: &[usize]) -> Result<Vec<Strided<'_, usize>>, Error> {
     (0..3).map(|column| mpj::column(matrix, 3, column)).collect()
 }
 
-/// Four elements from each of three ranks: a row, every second one backwards, the middle of a matrix.
+/// Returns room for four elements from each of three ranks: a row, every second element backwards, the middle of a
+/// matrix.
 fn shapes(memory: &mut [usize]) -> Result<Vec<StridedMut<'_, usize>>, Error> {
     let (row, rest) = memory.split_at_mut(4);
     let (second, matrix) = rest.split_at_mut(8);
@@ -178,7 +180,7 @@ fn shapes(memory: &mut [usize]) -> Result<Vec<StridedMut<'_, usize>>, Error> {
     Ok(vec![StridedMut::new(row, 0, 1, 4)?, StridedMut::new(second, 7, -2, 4)?, middle])
 }
 
-/// Where the parts lie is fixed when the call is kept; what they have is not.
+/// The places of the parts are fixed when the request is made; their contents are not.
 #[test]
 fn an_exchange_of_shapes_is_the_same_in_every_form() {
     job(3, |world| {
@@ -211,13 +213,13 @@ fn an_exchange_of_shapes_is_the_same_in_every_form() {
 
 static ELSEWHERE: [usize; 4] = [1, 2, 3, 4];
 
-/// Four elements from rank 0, and so many from each other.
+/// Returns room for four elements from rank 0, and for `len` from each other rank.
 fn rows(memory: &mut [usize], len: usize) -> Result<Vec<StridedMut<'_, usize>>, Error> {
     let rows = memory.chunks_mut(4).zip([4, len, len]);
     rows.map(|(row, len)| StridedMut::new(row, 0, 1, len)).collect()
 }
 
-/// Parts that name their first element twice.
+/// Returns parts that name their first element twice.
 fn twice(memory: &mut [usize]) -> Result<Vec<StridedMut<'_, usize>>, Error> {
     memory.chunks_mut(4).take(3).map(|four| StridedMut::new(four, 0, 0, 4)).collect()
 }
@@ -237,7 +239,7 @@ fn parts_that_an_exchange_cannot_have_are_refused() {
         let leaked =
             world.all_to_allw_init(data(), columns, into(), |_| shapes(vec![9; 20].leak()));
         assert!(matches!(leaked, Err(Error::Elsewhere)));
-        // What the function says itself; one part too few; an element twice.
+        // An error of the function itself; one part too few; an element named twice.
         let refused = world.iall_to_allw(vec![1; 13], columns, into(), shapes).map(drop);
         assert!(matches!(refused, Err(Error::Matrix { .. })), "{refused:?}");
         let fewer = world.all_to_allw_init(
@@ -250,7 +252,7 @@ fn parts_that_an_exchange_cannot_have_are_refused() {
         let refused = world.iall_to_allw(data(), columns, into(), twice).map(drop);
         assert!(refused.unwrap_err().to_string().contains("twice"));
 
-        // Nothing has counted as a call. Parts without elements may lie anywhere.
+        // No refused call has counted. Parts without elements may lie anywhere.
         let nothing = world.iall_to_allw(
             data(),
             |_| Ok(vec![Strided::new(&ELSEWHERE, 2, 1, 0)?; 3]),
@@ -261,7 +263,7 @@ fn parts_that_an_exchange_cannot_have_are_refused() {
     });
 }
 
-/// Rank 0 has too little room for what comes: in a call, and at each start of a kept one.
+/// Rank 0 has too little room, in a single call and at each start of a persistent one.
 #[test]
 fn an_exchange_that_is_truncated_can_be_started_again() {
     job(3, |world| {

@@ -1,4 +1,4 @@
-//! How communicators are made, what they keep, and what becomes of it when the world ends.
+//! How communicators are made, what they keep, and when it is deleted as the world ends.
 //!
 //! Every job runs under a watchdog.
 
@@ -12,14 +12,14 @@ use mpj::{Cause, Communicator, Error, ErrorClass, Group, Key, OtherGroup, Relati
 /// How long a job may take.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// Runs `body` on ranks that own their worlds: their answers.
+/// Runs `body` on ranks that own their worlds, and returns its results.
 #[track_caller]
 fn owning_job<R: Send + 'static>(
     ranks: usize,
     body: impl Fn(World) -> R + Send + Sync + 'static,
 ) -> Vec<R> {
     let (done, outcome) = mpsc::channel();
-    // Nobody listens any more after the limit.
+    // After the limit, nobody receives this any more.
     thread::spawn(move || done.send(local::run(ranks, body)));
     outcome.recv_timeout(LIMIT).expect("the job ends").unwrap_or_else(|error| panic!("{error}"))
 }
@@ -29,7 +29,7 @@ fn job(ranks: usize, body: impl Fn(&World) + Send + Sync + 'static) {
     owning_job(ranks, move |world| body(&world));
 }
 
-/// The class of the error that a call has to have.
+/// Returns the class of the error that a call must have.
 #[track_caller]
 fn refused<T>(outcome: Result<T, Error>) -> ErrorClass {
     match outcome {
@@ -66,7 +66,7 @@ fn bad_input_is_refused_and_costs_nothing() {
 #[test]
 fn groups_of_a_call_that_overlap_are_refused() {
     job(3, |world| {
-        // Ranks 0 and 1 do not agree; rank 2 is alone in any case.
+        // Ranks 0 and 1 do not agree; rank 2 is alone in either case.
         let given = [Group::of_ranks([0, 1]), Group::of_ranks([1, 2]), Group::of_ranks([2])];
         let given = given[world.rank()].clone().unwrap();
         let outcome = world.create(&given);
@@ -142,13 +142,14 @@ fn copies_that_fail_are_told_and_keep_the_communicator() {
     });
 }
 
-/// Leaves the world with attributes of this rank alone and of the world, and says in which order they are deleted.
+/// Leaves the world with attributes of this rank's own communicator and of the world. Returns the order in which they
+/// are deleted.
 fn leave(world: World, by_finish: bool) -> Vec<&'static str> {
     let order = Arc::new(Mutex::new(Vec::new()));
     let key = || {
         let order = order.clone();
         let delete = move |on: &Communicator, name: &Arc<&'static str>| {
-            // It can communicate still, with all ranks.
+            // The rank can still communicate with all others.
             on.barrier().map_err(Box::new)?;
             order.lock().unwrap().push(**name);
             Ok(())
@@ -157,7 +158,7 @@ fn leave(world: World, by_finish: bool) -> Vec<&'static str> {
     };
     let kept = Key::<Communicator>::new();
     world.set_attribute(&key(), "world").unwrap();
-    // The world may be kept by itself, and by what outlives it.
+    // The world may be kept by an attribute of itself, and by values that outlive it.
     world.set_attribute(&kept, Communicator::clone(&world)).unwrap();
     let own = world.own().unwrap().clone();
     own.set_attribute(&key(), "first").unwrap();

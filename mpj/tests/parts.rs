@@ -1,5 +1,5 @@
-//! Point-to-point calls on communicators of some of the ranks, and with nobody; scopes on several communicators. Every
-//! job runs under a watchdog.
+//! Point-to-point calls on communicators of some of the ranks, and with MPI_PROC_NULL; scopes on several communicators.
+//! Every job runs under a watchdog.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, mpsc};
@@ -14,7 +14,7 @@ use mpj::{OtherGroup, World, local};
 /// How long a job may take.
 const LIMIT: Duration = Duration::from_secs(20);
 
-/// A job that has to end well.
+/// Runs a job that must succeed.
 #[track_caller]
 fn job(ranks: usize, body: impl Fn(&World) + Send + Sync + 'static) {
     try_job(&Options::default(), ranks, body);
@@ -25,14 +25,15 @@ fn try_job(options: &Options, ranks: usize, body: impl Fn(&World) + Send + Sync 
     let (options, (done, outcome)) = (options.clone(), mpsc::channel());
     thread::spawn(move || {
         let outcome = local::run_with(&options, ranks, |world| body(&world));
-        // Nobody listens any more after the limit.
+        // After the limit, nobody receives this any more.
         let _ = done.send(outcome);
     });
     let outcome = outcome.recv_timeout(LIMIT).expect("the job ends");
     outcome.unwrap_or_else(|error| panic!("{error}"));
 }
 
-/// The odd ranks, or the even ones, in turned order: rank `r` of the part is another rank of the world.
+/// Returns a communicator of the odd or of the even ranks, in reverse order: rank `r` of it is another rank of the
+/// world.
 fn part(world: &Communicator) -> Communicator {
     world.split((world.rank() % 2) as u32, -(world.rank() as i32)).unwrap()
 }
@@ -50,14 +51,14 @@ fn messages_that_are_too_long_are_told_with_the_rank_in_the_part() {
             let text = part.irecv(vec![0], 1, 7).unwrap().wait().unwrap_err().to_string();
             assert!(text.contains("from rank 1 with tag 7"), "{text}");
         }
-        // The root of the broadcast is rank 2 of the part, which is another one in the world.
+        // The root of the broadcast is rank 2 of the part, which has another rank in the world.
         let mut numbers = vec![0; 1 + usize::from(part.rank() == 2)];
         let outcome = part.broadcast(&mut numbers, 2);
         if let Err(error) = &outcome {
             assert!(error.to_string().contains("from rank 2 "), "{error}");
         }
         assert_eq!(outcome.is_ok(), part.rank() == 2);
-        // Who leaves now is not lost to the others.
+        // Wait, so that no rank leaves early and appears lost to the others.
         world.barrier().unwrap();
     });
 }
@@ -147,7 +148,7 @@ fn nobody_sends_nothing_and_takes_everything() {
             let mut receive = ranks.recv_init(vec![1u8], PROC_NULL, 0).unwrap();
             receive.start().unwrap();
             assert_eq!(receive.wait().unwrap(), Some(status));
-            // Needs no room for a copy.
+            // A send to nobody needs no room for a copy.
             let mut send = ranks.bsend_init(vec![1u8], PROC_NULL, 0).unwrap();
             send.start().unwrap();
             assert_eq!(send.wait().unwrap(), Some(status));
@@ -183,7 +184,7 @@ fn a_scope_serves_communicators_of_one_context() {
         let gather =
             world.scope(|scope| scope.between(&between).iall_gather(&mine, &mut theirs).map(drop));
         assert!(matches!(gather, Err(Error::OtherContext)), "{gather:?}");
-        // Neither has counted as a call.
+        // Neither call has counted.
         between.barrier().unwrap();
         world.barrier().unwrap();
     });
@@ -210,7 +211,7 @@ fn buffered_sends_wait_for_nobody() {
         for tag in 0..2 {
             world.bsend(&vec![tag as u8; len], other, tag).unwrap();
         }
-        // Both ranks are here before anybody receives.
+        // Both messages are sent before any rank receives.
         world.barrier().unwrap();
         for tag in 0..2 {
             assert_eq!(world.recv_vec::<u8>(other, tag).unwrap().0, vec![tag as u8; len]);
@@ -224,7 +225,7 @@ fn buffered_sends_wait_for_nobody() {
 #[test]
 fn a_kept_buffered_send_copies_what_it_finds_at_each_start() {
     const LEN: usize = 1_000;
-    // A copy leaves when it is received, and not before.
+    // By rendezvous, a copy leaves only when it is received.
     let options = Options::with_backend(BackendChoice::Rendezvous);
     try_job(&options, 2, |world| {
         if world.rank() == 1 {
@@ -245,7 +246,7 @@ fn a_kept_buffered_send_copies_what_it_finds_at_each_start() {
         assert!(send.buffer_mut().is_err());
         let status = send.wait().unwrap().unwrap();
         assert_eq!((status.source, status.tag, status.bytes), (1, 3, 4 * LEN));
-        // What has been copied stays as it was, and is in the way of the next message.
+        // The pending copy keeps its contents, and leaves no room for the next message.
         send.buffer_mut().unwrap().fill(2);
         assert_eq!(class(send.start()), ErrorClass::Buffer, "there is no room");
         assert_eq!(send.wait().unwrap(), None);

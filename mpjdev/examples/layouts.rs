@@ -1,9 +1,10 @@
-//! What a message costs whose bytes do not lie together, beside one that is packed by hand.
+//! Compares the cost of a message whose bytes are not contiguous with that of one that is packed by hand.
 //!
-//! 64 MiB in blocks of 8 bytes and of 4 KiB, with as much between the blocks, go from one rank to another, both
-//! threads of this process. By hand, the sender packs them into a buffer, sends that, and the receiver unpacks.
-//! Both ways take turns; the table has the median of their ratios and the most memory that a message took beside
-//! the buffers of the program. Run it with `cargo run --release -p mpjdev --example layouts`.
+//! One rank sends 64 MiB to another, in blocks of 8 bytes and of 4 KiB, with gaps of the same length between the
+//! blocks. Both ranks are threads of this process. By hand, the sender packs the blocks into a buffer and sends that,
+//! and the receiver unpacks. The two ways take turns. The table shows the median of their ratios and the most memory
+//! that a message took in addition to the program's buffers. Run it with `cargo run --release -p mpjdev --example
+//! layouts`.
 
 #![expect(unsafe_code, reason = "describes buffers of its own as regions")]
 #![allow(clippy::print_stdout, reason = "a program")]
@@ -22,12 +23,12 @@ use transport_lapi::adapters::{channels, threads};
 
 /// Bytes of a message.
 const MESSAGE: usize = 64 << 20;
-/// Messages of each kind.
+/// Number of messages of each kind.
 const ROUNDS: usize = 9;
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
-/// A buffer of blocks, and one for packing.
+/// A buffer of blocks, and a buffer for packing.
 struct Buffers {
     blocks: Vec<u8>,
     packed: Vec<u8>,
@@ -45,7 +46,7 @@ fn main() -> Result<(), Failure> {
     Ok(())
 }
 
-/// A job of two tasks, each with a mapping of its own, whose gets are made of active messages.
+/// Makes a job of two tasks, each with its own mapping, whose Gets are built from active messages.
 fn attached() -> Result<Vec<ShmAdapter>, Failure> {
     let segment = create_segment("layouts", 2, 1)?;
     let attach = |(task, fd): (u32, OwnedFd)| {
@@ -102,7 +103,7 @@ fn measure<A: Adapter>(
     Ok(())
 }
 
-/// What one rank measures: times by layout and by hand at the receiver, and the memory that grew.
+/// Runs one rank. Returns the times by layout and by hand at the receiver, and how much the memory grew.
 fn rank<A: Adapter>(
     adapter: A,
     options: Options,
@@ -187,13 +188,13 @@ fn receive<A: Adapter>(
     Ok(())
 }
 
-/// Memory of this process, in bytes, from now on the most that it had.
+/// Returns the memory of this process in bytes, and restarts the measurement of its peak.
 fn reset_peak() -> Result<u64, Failure> {
     std::fs::write("/proc/self/clear_refs", "5")?;
     peak()
 }
 
-/// The most memory that this process had.
+/// Returns the peak of this process's memory.
 fn peak() -> Result<u64, Failure> {
     let status = std::fs::read_to_string("/proc/self/status")?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).ok_or("no VmHWM")?;

@@ -1,5 +1,5 @@
-//! The two protocols, behind one trait. Both use the same matching. A receive may match a message of either protocol,
-//! so every rank serves both, whatever it uses itself.
+//! The two protocols, eager and rendezvous, behind one trait. Both use the same matching. A receive may match a message
+//! of either protocol, so every rank serves both, whichever it uses for its own sends.
 
 pub(crate) mod eager;
 pub(crate) mod rendezvous;
@@ -17,14 +17,14 @@ use crate::error::{Error, PeerError};
 use crate::request::Operation;
 use crate::state::State;
 
-/// A message to be sent, checked.
+/// A message to send, whose arguments have been checked.
 #[derive(Debug)]
 pub(crate) struct Outbound {
     pub dest: u32,
     pub context: u32,
     pub tag: i32,
     pub data: Source,
-    /// Complete only when the receive has begun (MPI_Ssend).
+    /// Whether the send completes only when the matching receive has begun (MPI_Ssend).
     pub synchronous: bool,
 }
 
@@ -39,12 +39,12 @@ pub(crate) trait Backend {
         message: Outbound,
     ) -> Result<u64, LapiError>;
 
-    /// The receive `key` into `into` has met the early message `early`, which came by this protocol
-    /// and is out of the early-send queue.
+    /// Moves the data of the early message `early` into `into`, at once or later, for the receive `key` that has matched
+    /// it. The message came by this protocol and has already left the early-send queue.
     fn receive(state: &mut State, outbox: &mut Outbox<State>, early: u64, key: u64, into: Sink);
 }
 
-/// Sets the handlers of both protocols and of what they share.
+/// Registers the handlers of each protocol and the handlers that both use.
 pub(crate) fn register<A: Adapter>(session: &mut Session<A, State>) -> Result<(), LapiError> {
     let own = eager::Eager::handlers().into_iter().chain(rendezvous::Rendezvous::handlers());
     for (index, handler) in own {
@@ -59,7 +59,7 @@ pub(crate) fn register<A: Adapter>(session: &mut Session<A, State>) -> Result<()
     Ok(())
 }
 
-/// A receive into `into` meets an early message, which is out of the early-send queue: hands both to
+/// Matches a receive into `into` with an early message that has already left the early-send queue, and passes both to
 /// the protocol by which the message came. Returns the key of the receive.
 pub(crate) fn receive(
     state: &mut State,
@@ -78,7 +78,7 @@ pub(crate) fn receive(
     key
 }
 
-/// The length of a message, if this machine could hold it.
+/// Returns the length of a message, or reports a violation if no buffer of this machine could have that length.
 #[inline]
 fn length(state: &mut State, origin: u32, len: u64) -> Option<usize> {
     match usize::try_from(len) {
@@ -90,10 +90,10 @@ fn length(state: &mut State, origin: u32, len: u64) -> Option<usize> {
     }
 }
 
-/// The handler that runs next, and what it gets.
+/// The handler that runs next, and its argument.
 type NextHandler = (InlineHandler<State>, u64);
 
-/// Whether a message carries no data, as it has to.
+/// Returns whether a message carries no data; reports a violation if it does.
 fn is_bare(state: &mut State, origin: u32, udata: ForeignBytes<'_>) -> bool {
     match udata.len() as u64 {
         0 => true,
@@ -104,7 +104,7 @@ fn is_bare(state: &mut State, origin: u32, udata: ForeignBytes<'_>) -> bool {
     }
 }
 
-/// DONE: the receiver has fetched, or matched, what the request sends.
+/// DONE: the receiver has fetched the data of the send `request`, or has matched a synchronous send.
 fn done(
     state: &mut State,
     origin: u32,
@@ -116,7 +116,7 @@ fn done(
     }
     match state.requests.sending(request) {
         Some(sending) if sending.dest == origin && sending.unanswered => {
-            // A withdrawal has come too late.
+            // The receiver took the message before a withdrawal reached it, so the send succeeds.
             (sending.unanswered, sending.failed) = (false, None);
             Some((answered, request))
         }
@@ -127,8 +127,9 @@ fn done(
     }
 }
 
-/// The receiver of a send is lost, and the transport keeps nothing that was queued for it: the send fails when its
-/// data are withdrawn, and have left. One that its sender has withdrawn fails for the sender's reason.
+/// Fails a send whose receiver is lost. The transport has dropped what was queued for that receiver, so the send ends
+/// as soon as its region is revoked and its data have left. A send that was being withdrawn fails for the sender's
+/// reason.
 pub(crate) fn lose_send(state: &mut State, outbox: &mut Outbox<State>, key: u64, error: Error) {
     if let Some(sending) = state.requests.sending(key) {
         sending.unanswered = false;
@@ -137,7 +138,7 @@ pub(crate) fn lose_send(state: &mut State, outbox: &mut Outbox<State>, key: u64,
     }
 }
 
-/// A send was answered, or will never be: nobody has to read its data any more.
+/// Revokes the region of a send that was answered, or that will never be: the receiver does not need its data any more.
 fn answered(state: &mut State, outbox: &mut Outbox<State>, info: u64) {
     let Some(sending) = state.requests.sending(info) else { return };
     let Some(region) = sending.exposed else { return end_send(state, info) };
@@ -146,7 +147,7 @@ fn answered(state: &mut State, outbox: &mut Outbox<State>, info: u64) {
     }
 }
 
-/// The data of a send are read by nobody any more.
+/// The region of a send is revoked: nobody reads its data any more.
 fn revoked(state: &mut State, _: &mut Outbox<State>, info: u64) {
     let Some(sending) = state.requests.sending(info) else { return };
     let dest = sending.dest as usize;
@@ -164,7 +165,7 @@ fn left(state: &mut State, _: &mut Outbox<State>, info: u64) {
     }
 }
 
-/// Ends a send for which nothing is missing any more.
+/// Ends a send if it waits for nothing any more.
 fn end_send(state: &mut State, key: u64) {
     if let Some(sending) = state.requests.sending(key) {
         if !sending.leaving && !sending.unanswered && sending.exposed.is_none() {
@@ -174,7 +175,7 @@ fn end_send(state: &mut State, key: u64) {
     }
 }
 
-/// CREDIT: the receiver has room for early messages again.
+/// CREDIT: the receiver returns credit for early messages.
 fn credit(
     state: &mut State,
     origin: u32,

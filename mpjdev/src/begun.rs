@@ -1,7 +1,7 @@
 //! Operations that a client of the device begins and ends itself: generalized requests (MPI-4.1 section 13.2), and
 //! collectives, which consist of several messages.
 //!
-//! To waits, tests and [`Device::then`] such an operation is like any other one, also in a list with others.
+//! Waits, tests and [`Device::then`] treat such an operation like any other, also in a list with others.
 
 use std::num::NonZeroU32;
 
@@ -13,10 +13,9 @@ use crate::error::Error;
 use crate::request::{Operation, Request};
 use crate::status::Status;
 
-/// The right to end an operation that [`Device::begin`] began, for [`Device::end`]. It may be sent to another thread.
+/// The right to end an operation that [`Device::begin`] began, by [`Device::end`]. It may be sent to another thread.
 ///
-/// One that is dropped ends nothing: the operation stays under way, and a wait for it does not return before the
-/// device fails.
+/// Dropping it ends nothing: the operation stays under way, and a wait for it does not return until the device fails.
 #[derive(Debug)]
 #[must_use = "the operation is under way until this is given to Device::end"]
 pub struct Ending {
@@ -26,12 +25,12 @@ pub struct Ending {
 }
 
 impl<A: Adapter> Device<A> {
-    /// Begins an operation that its client ends with [`Device::end`] (MPI_Grequest_start). Call, context and tag
-    /// describe it in reports. It uses no buffer, [`Device::cancel`] does not cancel it, and the loss of a rank does
-    /// not end it: its client knows which ranks it needs.
+    /// Begins an operation that its client ends with [`Device::end`] (MPI_Grequest_start). `call`, `context` and `tag`
+    /// describe it in reports. The operation uses no buffer, [`Device::cancel`] does not cancel it, and the loss of a
+    /// rank does not end it: the client knows which ranks it needs.
     ///
     /// # Errors
-    /// [`Error::Finished`]; what made the device unusable.
+    /// [`Error::Finished`], or what made the device unusable.
     pub fn begin(&self, call: Call, context: u32, tag: i32) -> Result<(Request, Ending), Error> {
         let operation = || Operation::Begun { call, context, tag };
         let key = self.session()?.state.requests.insert(operation);
@@ -39,10 +38,10 @@ impl<A: Adapter> Device<A> {
         Ok((Request::pending(key, device), Ending { key, device }))
     }
 
-    /// Ends an operation that [`Device::begin`] began (MPI_Grequest_complete): its waits and tests get `outcome`, and
-    /// threads that sleep in a wait for it wake up. Any thread may call this, even inside a function given to
-    /// [`Device::then`]; it does not wait. It does nothing if the device has failed or was finished, or if the
-    /// operation belongs to another device.
+    /// Ends an operation that [`Device::begin`] began (MPI_Grequest_complete). Its waits and tests return `outcome`,
+    /// and threads that sleep in a wait for it wake up. Any thread may call this, even inside a function given to
+    /// [`Device::then`]; it does not wait. Does nothing if the device has failed or was finished, or if the operation
+    /// belongs to another device.
     pub fn end(&self, ending: Ending, outcome: Result<Status, Error>) {
         let Ending { key, device } = ending;
         let Ok(mut session) = self.context.session() else { return };

@@ -1,9 +1,9 @@
 //! The buffer: a message of typed sections, like mpjdev's `Buffer`.
 //!
 //! A program writes sections into a [`Buffer`], commits it and sends it; the receiver reads the sections in the same
-//! order. A section has elements of one type. A *static* section stores them in memory of a fixed capacity, a
-//! *dynamic* one, which objects need, in memory that grows. A buffer travels in the byte order of its sender and is
-//! converted when it is read.
+//! order. All elements of a section have one type. A *static* section stores its elements in memory of a fixed
+//! capacity, a *dynamic* one in memory that grows; objects need a dynamic section. A buffer travels in the byte order
+//! of its sender and is converted when it is read.
 //!
 //! ```text
 //!             put_section_header, write,          get_section_header, read,
@@ -27,10 +27,10 @@
 //!   16+p  the elements of all dynamic sections in the order of the sections, one behind the other
 //! ```
 //!
-//! Numbers, also those of headers, have the byte order that the encoding says. Unused bytes are zero in sent buffers,
-//! and ignored in received ones. An object is its length in bytes (4 bytes) and the value in CBOR (RFC 8949), which
-//! needs no swapping. CBOR marks each value with its type, so reading an object as another type gives an error
-//! instead of a wrong value. Nesting that would exhaust the stack is refused.
+//! Numbers, including those of headers, have the byte order that the encoding states. Unused bytes are zero in sent
+//! buffers and ignored in received ones. An object consists of its length in bytes (4 bytes) and the value in CBOR (RFC
+//! 8949), which has its own byte order. CBOR marks each value with its type, so reading an object as another type gives
+//! an error instead of a wrong value. Nesting that would exhaust the stack is refused.
 
 use std::sync::Arc;
 
@@ -83,9 +83,9 @@ use self::wire::{ALIGNMENT, HEADER, MAX_PAYLOAD, Parts};
 /// ```
 #[derive(Debug, Clone)]
 pub struct Buffer {
-    /// Shared with sends that are under way, and with clones.
+    /// Shared with sends that are under way and with clones.
     parts: Arc<Parts>,
-    /// Bytes that the primary payload may have: a multiple of 8.
+    /// How many bytes the primary payload may have: a multiple of 8.
     capacity: usize,
     encoding: Encoding,
     is_readable: bool,
@@ -100,21 +100,21 @@ pub struct Buffer {
 #[derive(Debug, Clone, Copy)]
 struct Section {
     element: ElementType,
-    /// Where its header begins.
+    /// Where the section's header begins.
     at: usize,
-    /// Its elements; while it is written, those that there are so far.
+    /// Number of elements; while the section is written, the number so far.
     count: usize,
-    /// Its elements that are unread.
+    /// Number of elements that are unread.
     remaining: usize,
 }
 
 impl Buffer {
-    /// Makes an empty, writable buffer whose sections may have `capacity` bytes, rounded up to a multiple of 8. Each
-    /// section takes 8 bytes of them for its header, and those of its elements if it is static, rounded up to a
-    /// multiple of 8.
+    /// Makes an empty, writable buffer whose sections may have `capacity` bytes together, rounded up to a multiple of
+    /// 8. Each section takes 8 of these bytes for its header. A static section also takes those of its elements,
+    /// rounded up to a multiple of 8.
     ///
     /// # Errors
-    /// [`IllegalArgument::Capacity`] above 2^31 - 8 bytes, or without memory for it.
+    /// [`IllegalArgument::Capacity`] above 2^31 - 8 bytes, or if there is no memory for it.
     pub fn new(capacity: usize) -> Result<Self, BufferError> {
         let refused = IllegalArgument::Capacity { capacity };
         if capacity > MAX_PAYLOAD {
@@ -126,12 +126,12 @@ impl Buffer {
         Ok(Self::of(parts, capacity, Encoding::NATIVE, false))
     }
 
-    /// Makes a buffer of the bytes of a message, readable from its first section on. Its capacity is the length of
-    /// its primary payload. All lengths, types and counts are checked first. So [`Buffer::section_size`] never
-    /// returns more elements than the message has bytes, and callers may allocate memory for them.
+    /// Makes a buffer from the bytes of a message, readable from its first section on. Its capacity is the length of
+    /// its primary payload. All lengths, types and counts are checked first. So [`Buffer::section_size`] never returns
+    /// more elements than the message has bytes, and callers may allocate memory for them.
     ///
     /// # Errors
-    /// What is wrong with the bytes.
+    /// [`ParseError`] says what is wrong with the bytes.
     pub fn from_wire(message: Vec<u8>) -> Result<Self, ParseError> {
         let (parts, encoding) = wire::parse(message)?;
         let capacity = (parts.primary.len() - HEADER).min(MAX_PAYLOAD);
@@ -150,7 +150,7 @@ impl Buffer {
         }
     }
 
-    /// Returns a copy of the bytes that travel, in the layout that the module describes.
+    /// Returns a copy of the bytes that are sent, in the layout that the module describes.
     ///
     /// # Errors
     /// [`WrongState::Writable`].
@@ -171,8 +171,8 @@ impl Buffer {
         self.unread_dynamic = HEADER;
     }
 
-    /// Makes the buffer empty and writable, with the byte order of this machine. A send that is under way keeps the
-    /// bytes that it has, and the buffer takes new memory.
+    /// Makes the buffer empty and writable, with the byte order of this machine. A send that is under way keeps its
+    /// bytes, and the buffer takes new memory.
     pub fn clear(&mut self) {
         match Arc::get_mut(&mut self.parts) {
             Some(parts) => parts.clear(),
@@ -193,7 +193,7 @@ impl Buffer {
         self.capacity
     }
 
-    /// Returns the number of bytes of all sections so far, with headers, without elements of dynamic ones.
+    /// Returns the number of bytes of all sections so far, with headers, without the elements of dynamic sections.
     pub fn size(&self) -> usize {
         self.parts.primary.len() - HEADER
     }
@@ -203,7 +203,7 @@ impl Buffer {
         self.encoding
     }
 
-    /// Begins a section, whose elements are those that are written until the next header or the commit.
+    /// Begins a section. Its elements are those that are written until the next header or the commit.
     ///
     /// # Errors
     /// [`WrongState::Readable`]; [`BufferError::Overflow`] without room for 8 bytes; [`IllegalArgument::Type`].
@@ -212,7 +212,7 @@ impl Buffer {
         if element == ElementType::Undefined {
             return Err(IllegalArgument::Type.into());
         }
-        // As sections end at multiples of 8, the padding of the last one fits whenever its elements did.
+        // Sections end at multiples of 8, so the padding of the last one fits whenever its elements did.
         let free = self.capacity - self.size().next_multiple_of(ALIGNMENT);
         if free < HEADER {
             return Err(BufferError::Overflow { needed: HEADER, free });
@@ -278,7 +278,8 @@ impl Buffer {
         self.take(into, Selection::All)
     }
 
-    /// Writes the elements of `data` that have these indexes, in their order. An index may come more than once.
+    /// Writes the elements of `data` with these indexes, in the order of the indexes. An index may occur more than
+    /// once.
     ///
     /// # Errors
     /// As [`Buffer::write`]; [`BufferError::OutOfBounds`].
@@ -286,7 +287,7 @@ impl Buffer {
         self.put(data, Selection::Indexes(indexes))
     }
 
-    /// Reads an element for each of these indexes, and stores it there in `into`.
+    /// Reads one element for each of these indexes, and stores it at that index in `into`.
     ///
     /// # Errors
     /// As [`Buffer::read`]; [`BufferError::OutOfBounds`].
@@ -300,17 +301,17 @@ impl Buffer {
 
     /// Writes the elements of a multi-strided region of `data` (mpjdev's `strGather`). The region has `rank`
     /// dimensions, with the extents `shape[exts..exts + rank]` and the strides `shape[strs..strs + rank]`, in elements.
-    /// Its elements are those whose index is `offset` and, for each dimension, a number from 0 to the extent, times
-    /// the stride. The last dimension runs fastest. A region of rank 0 is the one element at `offset`; one with an
-    /// extent of 0 is empty.
+    /// The index of an element is `offset` plus, for each dimension, a number below the extent times the stride. The
+    /// last dimension runs fastest. A region of rank 0 is the one element at `offset`; a region with an extent of 0 is
+    /// empty.
     ///
     /// # Errors
-    /// As [`Buffer::write`]; [`BufferError::OutOfBounds`]; [`BufferError::IllegalArgument`] for a shape that has not
-    /// enough entries, and for a negative extent.
+    /// As [`Buffer::write`]; [`BufferError::OutOfBounds`]; [`BufferError::IllegalArgument`] for a shape with too few
+    /// entries, and for a negative extent.
     ///
     /// ```
     /// # use mpjdev::buffer::{Buffer, ElementType};
-    /// // The second and the third column of a matrix that lies by rows, column by column.
+    /// // The second and third columns of a matrix that is stored row by row, column by column.
     /// let matrix = [11, 12, 13, 21, 22, 23];
     /// let shape = [2, 2, 1, 3];
     /// let mut buffer = Buffer::new(64)?;
@@ -336,8 +337,8 @@ impl Buffer {
         self.put(data, Selection::Strided(region))
     }
 
-    /// Reads elements into a multi-strided region of `into` (mpjdev's `strScatter`), which is described as for
-    /// [`Buffer::str_gather`]. Other elements of the slice are left alone.
+    /// Reads elements into a multi-strided region of `into` (mpjdev's `strScatter`), described as for
+    /// [`Buffer::str_gather`]. Other elements of the slice stay unchanged.
     ///
     /// # Errors
     /// As [`Buffer::read`]; [`BufferError::OutOfBounds`]; [`BufferError::IllegalArgument`] as [`Buffer::str_gather`].
@@ -373,8 +374,8 @@ impl Buffer {
         Ok(())
     }
 
-    /// Reads elements to the selected places. That there are as many as the section counts was made sure when they
-    /// were written, or received (BW1).
+    /// Reads elements to the selected places. The section has as many elements as it counts: this was ensured when they
+    /// were written or received (BW1).
     fn take<T: Element>(
         &mut self,
         into: &mut [T],
@@ -408,7 +409,7 @@ impl Buffer {
         Ok(())
     }
 
-    /// Fills the last section up, if there is one, and stores how many elements it has.
+    /// Ends the last section, if there is one: pads it and stores its number of elements.
     fn end_section(&mut self) {
         if let Some(section) = self.section.take() {
             Arc::make_mut(&mut self.parts).end_section(section.at, section.count);
@@ -423,7 +424,7 @@ impl Buffer {
         if self.is_readable { Ok(()) } else { Err(WrongState::Writable.into()) }
     }
 
-    /// The current section, if its elements are of this static type.
+    /// Returns the current section if its elements are of this static type.
     fn section_of(&self, element: ElementType) -> Result<Section, BufferError> {
         let section = self.section.ok_or(WrongState::NoSection)?;
         if section.element.to_static() == element {
@@ -433,7 +434,7 @@ impl Buffer {
         }
     }
 
-    /// Whether `needed` bytes of elements of this type fit.
+    /// Checks that `needed` bytes of elements of this type fit.
     fn check_room(&self, element: ElementType, needed: usize) -> Result<(), BufferError> {
         let free = if element.is_dynamic() {
             MAX_PAYLOAD - (self.parts.secondary.len() - HEADER)

@@ -1,4 +1,4 @@
-//! The choice of a protocol for a message: by the table, and by circumstances that are known when it is sent.
+//! Chooses the protocol of a message, by the table and by the circumstances at the time of sending.
 
 use transport_lapi::adapter::Adapter;
 use transport_lapi::config::{Circumstance, Protocol};
@@ -13,7 +13,7 @@ use crate::select::Table;
 use crate::state::State;
 
 impl<A: Adapter> Device<A> {
-    /// The protocol that carries a message, under the circumstances of this moment.
+    /// Returns the protocol for a message under the present circumstances.
     pub(crate) fn protocol_of(
         &self,
         session: &mut Session<A, State>,
@@ -21,8 +21,8 @@ impl<A: Adapter> Device<A> {
     ) -> Protocol {
         let Outbound { data, dest, .. } = message;
         let (dest, span) = (*dest, data.span());
-        // Where Get is made of active messages it copies as often as they do; and a rank that sends to
-        // itself has no other end.
+        // Without a Get of its own the adapter builds it from active messages, which copies as often as eager does. A
+        // rank that sends to itself has no second end that could share the work.
         let reads = session.get_kind().is_some() && span.is_some() && dest != self.rank();
         let mut holds = |circumstance| match circumstance {
             Circumstance::HugePages => {
@@ -42,8 +42,8 @@ impl<A: Adapter> Device<A> {
         &self.options.table
     }
 
-    /// Returns the message sizes, ascending, above which a message travels in another way: the bounds of the table,
-    /// and within the eager range those of the transport. The exceptions of the table are not among them.
+    /// Returns the message sizes, ascending, above which messages travel in another way: the bounds of the table and,
+    /// within the eager range, those of the transport. Exceptions in the table are not included.
     ///
     /// # Errors
     /// [`Error::Finished`], what made the device unusable.

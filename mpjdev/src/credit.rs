@@ -1,61 +1,62 @@
-//! Flow control of early messages: it limits the bytes that a rank may have on their way to another one without
-//! knowing of a posted receive.
+//! Flow control of early messages: limits how many bytes a rank may have under way to another one without knowing
+//! whether a receive is posted.
 //!
-//! Every eager message spends credit at its sender: its length, and the receiver's bookkeeping for an early message,
-//! so that early messages take no more memory than the limit. The receiver returns the credit when the message has
-//! left its early memory or never entered it, a quarter of the limit at a time. If there is no credit for a message,
-//! even after a look at new arrivals, or if it costs more than half the limit, it goes by rendezvous, which needs
-//! only the envelope at the receiver. Nothing is lost, and no message overtakes another.
+//! Each eager message spends credit at its sender: its length plus the receiver's bookkeeping for an early message, so
+//! early messages never take more memory than the limit. The receiver returns the credit when the message has left
+//! early memory or turned out not to need it, a quarter of the limit at a time. A message goes by rendezvous, which
+//! needs only memory for the envelope at the receiver, if it costs more than half the limit, or if there is not enough
+//! credit even after a look at new arrivals. No message is lost, and none overtakes another.
 //!
-//! From the first loss of a rank on, all credit is *reserved*: the fast path of sends, which checks nothing else,
-//! finds none, and the general path checks which ranks are lost before it spends reserved credit.
+//! Once a rank is lost, all credit is *reserved*: the fast path of sends, which does not check for losses, finds none,
+//! and the general path checks which ranks are lost before it spends reserved credit.
 //!
-//! - CR1: at the sender, `available + reserved <= limit`; the difference was spent and has not come back.
-//! - CR2: at the receiver, the credit of arrived messages that was not returned is at most the limit, for every
-//!   origin that keeps the rule: `room` does not become negative. A message beyond that is refused as a violation.
-//! - CR3: at most a quarter of the limit waits at the receiver to be returned, so a sender with nothing on its way
-//!   has at least three quarters: more than any eager message costs.
+//! - CR1: at the sender, `available + reserved <= limit`; the difference is credit that was spent and has not come
+//!   back.
+//! - CR2: at the receiver, for each origin that keeps to its credit, the credit of arrived messages that was not yet
+//!   returned is at most the limit: `room` does not become negative. A message beyond that is refused as a violation.
+//! - CR3: at most a quarter of the limit waits at the receiver to be returned. So a sender with nothing under way has
+//!   at least three quarters, which is more than any eager message costs.
 
 use crate::early;
 use crate::error::PeerError;
 
-/// What a message costs beside its bytes; alike on all ranks, since they run one version of this.
+/// What a message costs in addition to its bytes. The same on all ranks, since all run the same version.
 const OVERHEAD: usize = early::OVERHEAD;
 /// How often a sender looks for credit from a rank that has returned some since the last unsuccessful look. All these
 /// looks together take about as long as the round trip of a rendezvous.
 const LOOKS: u32 = 128;
-/// The smallest limit: with it, messages that are as long as the overhead still go eagerly.
+/// The smallest limit. It lets messages as long as the overhead go eagerly.
 const LEAST: usize = 4 * OVERHEAD;
 
 /// Credits towards and from every rank.
 #[derive(Debug)]
 pub(crate) struct Credits {
     limit: usize,
-    /// Length of the longest eager message: what it costs is half the limit.
+    /// Length of the longest eager message. Such a message costs half the limit.
     longest: usize,
     /// A quarter of the limit: the most credit that may wait to be returned.
     quarter: usize,
     accounts: Vec<Account>,
-    /// Whether a rank was lost.
+    /// Whether a rank has been lost.
     reserves: bool,
 }
 
 #[derive(Debug, Clone)]
 struct Account {
-    /// What we may still send there.
+    /// Credit that may be spent there.
     available: usize,
-    /// The same, if we look first who is lost.
+    /// Credit that may be spent there only after a check which ranks are lost.
     reserved: usize,
-    /// The bytes that may still come from there before credit is returned.
+    /// How much credit that rank may still use here before some is returned to it.
     room: usize,
-    /// The credit to return.
+    /// Credit that is to be returned to that rank.
     owed: usize,
-    /// Whether credit has come from there since the last unsuccessful look.
+    /// Whether credit has come from that rank since the last unsuccessful look.
     keeps_up: bool,
 }
 
 impl Credits {
-    /// Credits of `limit` bytes per rank.
+    /// Makes accounts with `limit` bytes of credit for each of `size` ranks.
     pub fn new(size: usize, limit: usize) -> Self {
         let limit = limit.max(LEAST);
         let account =
@@ -65,13 +66,13 @@ impl Credits {
         Self { limit, longest, quarter: limit / 4, accounts, reserves: false }
     }
 
-    /// What a message costs, if it may go eagerly.
+    /// Returns what a message costs, or `None` if it is too long to go eagerly.
     #[inline(always)]
     fn price(&self, len: usize) -> Option<usize> {
         (len <= self.longest).then(|| len + OVERHEAD)
     }
 
-    /// Spends the credit for a message of `len` bytes to `dest`; `false` if there is not enough.
+    /// Spends the credit for a message of `len` bytes to `dest`. Returns `false` if there is not enough.
     #[inline]
     pub fn spend(&mut self, dest: u32, len: usize) -> bool {
         let Some(price) = self.price(len) else { return false };
@@ -83,7 +84,7 @@ impl Credits {
         true
     }
 
-    /// The same for a sender that has found that nobody is lost whom the message needs.
+    /// Like [`Self::spend`], for a sender that has checked that no rank that the message needs is lost.
     pub fn spend_checked(&mut self, dest: u32, len: usize) -> bool {
         if !self.reserves {
             return self.spend(dest, len);
@@ -97,8 +98,8 @@ impl Credits {
         true
     }
 
-    /// How often a sender that has no credit for a message of `len` bytes to `dest` looks for it before it
-    /// does without.
+    /// Returns how often a sender without credit for a message of `len` bytes to `dest` looks for new credit before it
+    /// uses rendezvous.
     pub fn looks(&self, dest: u32, len: usize) -> u32 {
         match self.accounts[dest as usize].keeps_up {
             _ if self.price(len).is_none() => 0,
@@ -107,18 +108,18 @@ impl Credits {
         }
     }
 
-    /// The sender has looked for credit, and none has come that is enough.
+    /// Notes that the sender has looked for credit and did not get enough.
     pub fn looked_in_vain(&mut self, dest: u32) {
         self.accounts[dest as usize].keeps_up = false;
     }
 
-    /// The message of `len` bytes to `dest` did not go: takes [`Self::spend`] back.
+    /// Takes [`Self::spend`] back: the message of `len` bytes to `dest` was not sent.
     #[inline]
     pub fn unspend(&mut self, dest: u32, len: usize) {
         self.accounts[dest as usize].available += len + OVERHEAD;
     }
 
-    /// A message of `len` bytes came from `source`.
+    /// Accounts for a message of `len` bytes that came from `source`.
     #[inline]
     pub fn charge(&mut self, source: u32, len: usize) -> Result<(), PeerError> {
         let price = self.price(len);
@@ -132,7 +133,7 @@ impl Credits {
         }
     }
 
-    /// A message of `len` bytes came from `source` and needed no early memory: [`Self::charge`] and
+    /// Accounts for a message of `len` bytes that came from `source` and needs no early memory: [`Self::charge`] and
     /// [`Self::release`] in one.
     #[inline]
     pub fn pass(&mut self, source: u32, len: usize) -> Result<bool, PeerError> {
@@ -148,7 +149,7 @@ impl Credits {
         }
     }
 
-    /// A message of `len` bytes from `source` needs no early memory any more. Returns whether it is
+    /// Accounts for a message of `len` bytes from `source` that needs no early memory any more. Returns whether it is
     /// time for [`Self::settle`].
     #[inline]
     pub fn release(&mut self, source: u32, len: usize) -> bool {
@@ -157,7 +158,7 @@ impl Credits {
         account.owed >= self.quarter
     }
 
-    /// Returns the credit to return to `source` now, in bytes.
+    /// Returns how much credit, in bytes, to return to `source` now.
     pub fn settle(&mut self, source: u32) -> u64 {
         let account = &mut self.accounts[source as usize];
         let owed = std::mem::take(&mut account.owed);
@@ -165,7 +166,7 @@ impl Credits {
         owed as u64
     }
 
-    /// Nothing goes to `dest` any more, nor comes from there: it has no credit, and that of the others is reserved.
+    /// Closes the account of `dest`, which is lost, and reserves the credit of all others.
     pub fn close(&mut self, dest: u32) {
         self.reserves = true;
         for account in &mut self.accounts {
@@ -174,7 +175,7 @@ impl Credits {
         self.accounts[dest as usize].reserved = 0;
     }
 
-    /// Credit came back from `dest`.
+    /// Adds credit that came back from `dest`.
     pub fn refund(&mut self, dest: u32, bytes: u64) -> Result<(), PeerError> {
         let account = &mut self.accounts[dest as usize];
         let missing = self.limit - account.available - account.reserved;
@@ -221,8 +222,8 @@ mod tests {
     }
 
     proptest! {
-        /// A sender and a receiver that keep the rule: the receiver never complains, and once
-        /// everything is released the dearest eager message can go again (CR1, CR2, CR3).
+        /// If sender and receiver keep to their credit, the receiver never complains, and once everything is released
+        /// the most expensive eager message can go again (CR1, CR2, CR3).
         #[test]
         fn credit_is_neither_lost_nor_made(
             limit in 0usize..100_000, steps in prop::collection::vec((any::<bool>(), 0usize..200_000), 0..200),

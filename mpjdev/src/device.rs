@@ -1,18 +1,18 @@
 //! The device: sends and receives messages for one rank, matched by source, tag and context.
 //!
-//! It is a context of the transport, whose client state is the matching queues, the requests and the credit
-//! ([`State`]). Posting a receive and taking in an arrival both happen under the context's lock, so they cannot miss
-//! each other. This file has what all calls share, and how a device ends.
+//! A device is a context of the transport whose client state consists of the matching queues, the requests and the
+//! credit ([`State`]). Posting a receive and handling an arrival both happen under the context's lock, so neither can
+//! miss the other. This file contains what all calls share, and the end of a device.
 //!
 //! Sending is in `send.rs`, receiving in `receive.rs`, waiting and testing in `wait.rs`, probing in `probe.rs`,
 //! cancelling and withdrawing in `follow.rs`, operations that a client ends in `begun.rs`, the loss of ranks in
 //! `loss.rs`, the choice of a protocol in `choice.rs`, the protocols in `backend/`.
 //!
-//! - V1: regions handed in are written or read only until the wait that reports the end of their
-//!   operation, also where it reports the loss of a rank (LO2 of `loss.rs`), or until the device has failed: a failure
-//!   abandons the context before it is reported, and every call that finds it abandoned waits until it has settled
-//!   (`Context::settle`), so no buffer is in use after any call has returned an error that has ended the device. A
-//!   wait that unwinds gives the device up for the same reason.
+//! - V1: the device reads or writes the region of an operation only until the wait that reports the operation's end,
+//!   even if that end is the loss of a rank (LO2 of `loss.rs`), or until the device has failed. A failure abandons the
+//!   context before it is reported, and every call that finds the context abandoned waits until it has settled
+//!   (`Context::settle`). So once a call has returned an error that ended the device, no buffer is in use. A wait that
+//!   unwinds ends the device for the same reason.
 
 use std::num::NonZeroU32;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -34,12 +34,12 @@ use crate::select::Table;
 use crate::state::State;
 use crate::stats::Stats;
 
-/// Options of a device; all ranks of a job give the same.
+/// The options of a device. All ranks of a job use the same.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// The table that chooses the protocol of a message.
     pub table: Table,
-    /// Bytes of early messages that one rank may have at another one. The same on all ranks.
+    /// How many bytes of early messages a rank may have at each other rank. The same on all ranks.
     pub early_limit: usize,
     /// How waiting threads spend their time.
     pub wait: WaitMode,
@@ -47,11 +47,12 @@ pub struct Options {
     pub spin: Duration,
     /// Number of contexts of each rank. [`crate::wireup`] uses it; the device of one context does not.
     pub contexts: usize,
-    /// Number of processors that the ranks share; by default those that this process may use.
+    /// Number of processors that the ranks share. The default is the number that this process may use.
     pub processors: Option<usize>,
-    /// Whether the program started without a launcher, and so is a job of one rank.
+    /// Whether the program was started without a launcher and is therefore a job of one rank.
     pub is_alone: bool,
-    /// Tuned values: the pieces of eager messages, and the spin of a wait. The table has its protocols.
+    /// Tuned values: the sizes of the pieces of eager messages, and how long a wait spins. Tuned protocols are in
+    /// `table`.
     pub tuning: Tuning,
 }
 
@@ -86,28 +87,27 @@ impl Default for Options {
 pub struct Device<A: Adapter> {
     pub(crate) context: Context<A, State>,
     pub(crate) options: Options,
-    /// Shorter messages than this always go eagerly, whatever else the table says.
+    /// Messages shorter than this always go eagerly, whatever else the table says.
     pub(crate) eager_below: usize,
-    /// Why the device is unusable, once it is.
+    /// Why the device became unusable, if it did.
     failure: OnceLock<Error>,
     bell: Arc<dyn Doorbell>,
     /// The line to the launcher, if there is one that ends the job where a rank does not go on.
     pub(crate) launcher: OnceLock<Control>,
-    /// Whether this rank has ended its part, or has told that it never will.
+    /// Whether this rank has ended its part in the job, or has reported that it gave up.
     ended: AtomicBool,
-    /// Tells the requests of this device from those of others in the process.
+    /// Distinguishes the requests of this device from those of other devices in the process.
     number: NonZeroU32,
 }
 
-/// Devices that this process has made.
+/// How many devices this process has made.
 static DEVICES: AtomicU32 = AtomicU32::new(0);
 
 impl<A: Adapter> Device<A> {
     /// Makes a device over a connected adapter.
     ///
     /// # Errors
-    /// None that depend on the arguments; [`Error::Transport`] if the transport refuses its own
-    /// handlers.
+    /// [`Error::Transport`] if the transport refuses the device's handlers. No error depends on the arguments.
     pub fn new(adapter: A, options: Options) -> Result<Self, Error> {
         let state = State::new(adapter.num_tasks(), options.early_limit);
         let bell = adapter.doorbell();
@@ -138,8 +138,8 @@ impl<A: Adapter> Device<A> {
         self.context.task()
     }
 
-    /// Returns whether the job has more ranks than processors and its waits poll, so that a rank that waits keeps another
-    /// one from running. With [`WaitMode::Block`] they do not.
+    /// Returns whether a rank that waits may keep another rank from running: the job has more ranks than processors,
+    /// and its waits poll. Always `false` with [`WaitMode::Block`], whose waits sleep.
     #[inline]
     pub fn shares_processors(&self) -> bool {
         self.context.shares_processors()
@@ -157,20 +157,20 @@ impl<A: Adapter> Device<A> {
         self.context.num_tasks()
     }
 
-    /// What tells this device from others in the process.
+    /// Returns the number that distinguishes this device from others in the process.
     #[inline(always)]
     pub(crate) fn number(&self) -> NonZeroU32 {
         self.number
     }
 
-    /// What a request of this device stands for.
+    /// Returns what a request of this device refers to.
     #[inline(always)]
     pub(crate) fn handle(&self, request: &Request) -> Result<Handle, Error> {
         request.handle(self.number)
     }
 
-    /// Ends this rank's part in the job (collective, the core of MPI_Finalize): waits until all its messages are in
-    /// place and every rank has called this.
+    /// Ends this rank's part in the job (collective, the core of MPI_Finalize). Waits until all its messages have been
+    /// delivered and every rank has called this.
     ///
     /// # Errors
     /// As [`Device::iwait`]; [`Error::Finished`] the second time.
@@ -178,9 +178,9 @@ impl<A: Adapter> Device<A> {
         self.finish_after(false, |context| context.gfence().map(|()| true)).map(drop)
     }
 
-    /// Does what [`Device::finish`] does, for a rank that does nothing afterwards. Returns whether every rank has
-    /// called it; `false` means that the launcher found that the others never will, and released this rank. `alone`
-    /// says that no other thread has access to this device, which lets the launcher find that sooner.
+    /// Like [`Device::finish`], for a rank that communicates no more afterwards. Returns whether every rank has called
+    /// it. `false` means that the launcher found that the others never will, and released this rank. `alone` says that
+    /// no other thread has access to this device; then the launcher can conclude this sooner.
     ///
     /// # Errors
     /// As [`Device::finish`].
@@ -206,9 +206,9 @@ impl<A: Adapter> Device<A> {
         Ok(have_come)
     }
 
-    /// Reports that this rank gives up. If the device reports to a launcher ([`Device::report_to`]), the launcher
-    /// ends the job. Otherwise the other ranks learn of it, and those that wait for this rank fail with an error that
-    /// names it. Waits for no rank, and does nothing in a fork of the process.
+    /// Reports that this rank gives up. If the device reports to a launcher ([`Device::report_to`]), the launcher ends
+    /// the job. Otherwise the other ranks learn of it, and operations that wait for this rank fail with an error that
+    /// names it. Does not wait for other ranks. Does nothing in a fork of the process.
     pub fn abort(&self) {
         let session = self.context.session();
         let met = session.ok().and_then(|session| session.state.losses.met);
@@ -216,7 +216,7 @@ impl<A: Adapter> Device<A> {
         self.end_part();
     }
 
-    /// Reports that this rank gives up, unless its regular end was reported.
+    /// Reports that this rank gives up, unless it has ended regularly or reported this before.
     fn end_part(&self) {
         if self.is_fork() || self.ended.swap(true, Ordering::Relaxed) {
             return;
@@ -226,22 +226,22 @@ impl<A: Adapter> Device<A> {
         }
     }
 
-    /// Tells the launcher, if there is one, that a call fails because rank `lost` is gone. Call it before the program
-    /// learns of the loss, so that the program's reaction does not look like the cause.
+    /// Tells the launcher, if there is one, that a call fails because rank `lost` is gone. It must be called before the
+    /// program learns of the loss, so that the launcher does not mistake the program's reaction for the cause.
     pub fn met_loss(&self, lost: u32) {
         if let Some(launcher) = self.launcher.get() {
             launcher.met_loss(lost);
         }
     }
 
-    /// Makes the device unusable without waiting: every later call, also of other threads, fails with
-    /// [`Error::Finished`], and no buffer is in use. For the other ranks this one is gone, since it can never reach
-    /// the collective end.
+    /// Makes the device unusable without waiting for other ranks. Every later call, in any thread, fails with
+    /// [`Error::Finished`], and the device uses no buffer any more. The other ranks see this rank as lost, since it can
+    /// no longer take part in [`Device::finish`].
     pub fn give_up(&self) {
         self.fail(Error::Finished);
     }
 
-    /// Returns how much the protocols have done on this rank so far.
+    /// Returns the counts of messages, bytes and copies of this rank so far.
     ///
     /// # Errors
     /// [`Error::Finished`], what made the device unusable.
@@ -250,7 +250,7 @@ impl<A: Adapter> Device<A> {
         Ok(Stats { contended: self.context.contended(), ..stats })
     }
 
-    /// Returns how Get reads another rank's memory; `None` means by active messages.
+    /// Returns how Get reads another rank's memory. `None` means that active messages carry the data.
     ///
     /// # Errors
     /// [`Error::Finished`], what made the device unusable.
@@ -258,13 +258,13 @@ impl<A: Adapter> Device<A> {
         Ok(self.session()?.get_kind())
     }
 
-    /// Takes the lock.
+    /// Takes the lock of the context.
     #[inline]
     pub(crate) fn session(&self) -> Result<SessionGuard<'_, A, State>, Error> {
         self.context.session().map_err(|error| self.unusable(error))
     }
 
-    /// What to say when the context refuses itself.
+    /// Returns the reason why the device is unusable, if the context was abandoned.
     #[cold]
     fn unusable(&self, error: LapiError) -> Error {
         match error {
@@ -277,8 +277,8 @@ impl<A: Adapter> Device<A> {
         }
     }
 
-    /// Makes the device unusable and says why; the first reason is kept (V1). The other ranks learn
-    /// that this one does not go on.
+    /// Makes the device unusable and returns the reason; if it failed before, the first reason (V1). Tells the launcher
+    /// or the other ranks that this rank gives up.
     #[cold]
     pub(crate) fn fail(&self, error: Error) -> Error {
         if matches!(&error, Error::Transport(cause) if matches!(**cause, LapiError::HndlInvalid)) {
@@ -286,7 +286,7 @@ impl<A: Adapter> Device<A> {
         }
         let error = self.failure.get_or_init(|| error).clone();
         if let Ok(session) = self.context.session() {
-            // Before others can miss this rank.
+            // Before the other ranks can notice that this rank is gone.
             session.state.losses.met.into_iter().for_each(|lost| self.met_loss(lost));
             session.abandon();
             // Before the wait, since that may last until the job ends.
@@ -304,8 +304,8 @@ impl<A: Adapter> Device<A> {
         self.poll_for(|_| None::<()>).map(drop)
     }
 
-    /// One round of progress, then a look. Only where there is no news are losses noticed: what a rank has sent before
-    /// it was lost still counts.
+    /// Makes one round of progress, then calls `look`. Losses are noticed only in a round that brought nothing, since
+    /// what a rank sent before it was lost still counts.
     pub(crate) fn poll_for<R>(
         &self,
         look: impl FnOnce(&mut Session<A, State>) -> Option<R>,
@@ -342,7 +342,7 @@ impl<A: Adapter> Device<A> {
         Ok(rank as u32)
     }
 
-    /// What a receive or probe asks for, checked.
+    /// Checks what a receive or probe asks for, and returns it as a pattern.
     #[inline]
     pub(crate) fn pattern(
         &self,
@@ -362,7 +362,7 @@ pub(crate) fn check_tag(tag: i32) -> Result<i32, Error> {
 }
 
 impl<A: Adapter> Drop for Device<A> {
-    /// A rank that goes without [`Device::finish`] does not go on.
+    /// A device that is dropped before [`Device::finish`] gives up.
     fn drop(&mut self) {
         self.abort();
     }

@@ -1,4 +1,4 @@
-//! Queues and open requests as text, for people who search for the cause of a hang.
+//! Writes the queues and open requests as text, for people who look for the cause of a hang.
 
 use std::fmt::Write;
 
@@ -12,7 +12,8 @@ use crate::request::{self, Matched, Operation, Sending, Taking};
 use crate::state::State;
 
 impl<A: Adapter> Device<A> {
-    /// Returns both queues and the open requests as text, one line each, in the order in which they would match.
+    /// Returns both queues and the open requests as text, one line each. Queue entries come in the order in which they
+    /// would match.
     ///
     /// # Errors
     /// [`Error::Finished`], what made the device unusable.
@@ -31,7 +32,7 @@ impl<A: Adapter> Device<A> {
     }
 }
 
-/// What stands there, behind the title.
+/// Appends the queues and requests to the title.
 fn describe(state: &State, mut text: String) -> String {
     let posted: Vec<_> = state.matcher.posted().collect();
     let _ = writeln!(text, "posted receives without a message: {}", posted.len());

@@ -1,4 +1,4 @@
-//! Early messages, which arrived before their receive was posted: the entries of the early-send queue.
+//! Early messages: messages that arrived before their receive was posted. They are the entries of the early-send queue.
 
 use transport_lapi::RemoteRegion;
 
@@ -6,13 +6,12 @@ use crate::early_buffer::EarlyBuffer;
 use crate::matching::EARLY_ENTRY;
 use crate::slab;
 
-/// Bytes of memory that an early message takes beside its data: its place here, its place in the queue, and
-/// what the allocator adds to the buffer of its data. What lists have in reserve is not counted: nobody
-/// has touched it.
+/// Bytes of memory that an early message takes in addition to its data: its slot here, its entry in the queue, and what
+/// the allocator adds to the buffer of its data. Spare capacity of lists is not counted, since nobody has touched it.
 pub(crate) const OVERHEAD: usize = slab::place::<Early>() + EARLY_ENTRY + ALLOCATION;
 
-/// What an allocator adds to an allocation at most: a word before it, and its rounding up, to a multiple of
-/// two words and to four words at least.
+/// The most that an allocator adds to an allocation: a word before it, and rounding up to a multiple of two words and
+/// to at least four words.
 const ALLOCATION: usize = 4 * size_of::<usize>();
 
 /// An early message.
@@ -28,17 +27,17 @@ pub(crate) struct Early {
 /// Where the bytes of an early message are.
 #[derive(Debug)]
 pub(crate) enum EarlyBody {
-    /// Here, or on their way here.
+    /// The bytes are in early memory, or on their way there.
     Eager {
         buffer: EarlyBuffer,
-        /// Whether all bytes are here.
+        /// Whether all bytes have arrived.
         arrived: bool,
-        /// The sender's request, if it waits for the match.
+        /// The sender's request, if the sender waits for the match.
         sync: Option<u64>,
-        /// The receive that was matched meanwhile.
+        /// The receive that has matched the message before all of it arrived.
         waiting: Option<u64>,
     },
-    /// Still with the sender.
+    /// The bytes are still at the sender.
     Rendezvous {
         data: RemoteRegion,
         /// The sender's request.
@@ -47,7 +46,7 @@ pub(crate) enum EarlyBody {
 }
 
 impl EarlyBody {
-    /// The sender's request, if it waits for an answer, and the message is here in full or not at all.
+    /// Returns the sender's request if the sender waits for an answer, unless the message is still arriving.
     pub fn answerable(&self) -> Option<u64> {
         match self {
             Self::Eager { arrived: true, sync, .. } => *sync,

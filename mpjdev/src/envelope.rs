@@ -1,4 +1,4 @@
-//! The user headers of the device's active messages: fixed little-endian fields, pure.
+//! Encodes and decodes the user headers of the device's active messages, whose fields are fixed and little endian.
 //!
 //! | handler        | index | bytes | fields                                              |
 //! |----------------|-------|-------|-----------------------------------------------------|
@@ -10,8 +10,8 @@
 //! | WITHDRAW       | 6     | 8     | the sender's request                                |
 //! | WITHDRAWN      | 7     | 8     | the sender's request                                |
 //!
-//! The source is not in the envelope: the transport knows the origin. Those from DONE on carry no data and come as
-//! short messages only.
+//! The source is not in the envelope, since the transport knows the origin. The messages from DONE on carry no data and
+//! always arrive as short messages.
 
 use transport_lapi::RemoteRegion;
 
@@ -23,28 +23,28 @@ pub(crate) const EAGER: u8 = 1;
 pub(crate) const EAGER_SYNC: u8 = 2;
 /// The envelope of a rendezvous message.
 pub(crate) const RENDEZVOUS: u8 = 3;
-/// A rendezvous message was fetched, or a synchronous one matched.
+/// The receiver has fetched a rendezvous message, or has matched a synchronous one.
 pub(crate) const DONE: u8 = 4;
-/// Early memory is free again.
+/// The receiver returns credit for early memory.
 pub(crate) const CREDIT: u8 = 5;
-/// A rendezvous or synchronous message is not to be taken any more, if it has met no receive yet.
+/// The sender withdraws a rendezvous or synchronous message, if no receive has matched it yet.
 pub(crate) const WITHDRAW: u8 = 6;
-/// It has met none, and will not be taken.
+/// The receiver answers WITHDRAW: no receive has matched the message, and none will.
 pub(crate) const WITHDRAWN: u8 = 7;
 
-/// Context and tag.
+/// Packs context and tag into a word.
 #[inline]
 pub(crate) fn eager(context: u32, tag: i32) -> u64 {
     u64::from(context) | u64::from(tag as u32) << 32
 }
 
-/// Context and tag, taken apart.
+/// Unpacks context and tag from a word.
 #[inline(always)]
 pub(crate) fn of_eager(word: u64) -> (u32, i32) {
     (word as u32, (word >> 32) as i32)
 }
 
-/// Context, tag and request.
+/// Packs context, tag and request.
 pub(crate) fn eager_sync(context: u32, tag: i32, request: u64) -> [u8; 16] {
     let mut uhdr = [0; 16];
     uhdr[..8].copy_from_slice(&eager(context, tag).to_le_bytes());
@@ -52,7 +52,7 @@ pub(crate) fn eager_sync(context: u32, tag: i32, request: u64) -> [u8; 16] {
     uhdr
 }
 
-/// Context, tag, request and where the data lies.
+/// Packs context, tag, request and the place of the data.
 pub(crate) fn rendezvous(context: u32, tag: i32, request: u64, data: RemoteRegion) -> [u8; 40] {
     let mut uhdr = [0; 40];
     uhdr[..16].copy_from_slice(&eager_sync(context, tag, request));
@@ -62,11 +62,11 @@ pub(crate) fn rendezvous(context: u32, tag: i32, request: u64, data: RemoteRegio
     uhdr
 }
 
-/// A user header that is read from the front.
+/// A user header, read from the front.
 pub(crate) struct Fields<'a>(&'a [u8]);
 
 impl<'a> Fields<'a> {
-    /// The header, if it has exactly the bytes its handler needs.
+    /// Checks that the header has exactly the length that its handler needs.
     #[inline]
     pub fn of(uhdr: &'a [u8], needed: usize) -> Result<Self, PeerError> {
         if uhdr.len() != needed {
@@ -82,25 +82,25 @@ impl<'a> Fields<'a> {
         *field
     }
 
-    /// The next four bytes.
+    /// Reads the next four bytes.
     #[inline]
     pub fn u32(&mut self) -> u32 {
         u32::from_le_bytes(self.take())
     }
 
-    /// The next four bytes, signed.
+    /// Reads the next four bytes as a signed number.
     #[inline]
     pub fn i32(&mut self) -> i32 {
         i32::from_le_bytes(self.take())
     }
 
-    /// The next eight bytes.
+    /// Reads the next eight bytes.
     #[inline]
     pub fn u64(&mut self) -> u64 {
         u64::from_le_bytes(self.take())
     }
 
-    /// The next 24 bytes: address, length, key.
+    /// Reads the next 24 bytes: address, length, key.
     pub fn region(&mut self) -> RemoteRegion {
         RemoteRegion { addr: self.u64(), len: self.u64(), key: self.u64() }
     }

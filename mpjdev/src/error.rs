@@ -1,4 +1,4 @@
-//! Errors of the device, and MPI's class of each.
+//! Errors of the device, each with its MPI error class.
 
 use std::sync::Arc;
 
@@ -21,9 +21,9 @@ pub enum Error {
     Rank {
         /// The rank that was given.
         rank: usize,
-        /// How many ranks there are.
+        /// The number of ranks.
         size: usize,
-        /// Whether there is but one since no launcher has started the program.
+        /// Whether the job has only one rank because no launcher started the program.
         is_alone: bool,
     },
     /// The number is not a tag.
@@ -32,36 +32,37 @@ pub enum Error {
         /// The tag that was given.
         tag: i32,
     },
-    /// The message is longer than the receive buffer. The message is consumed; the buffer holds its
-    /// beginning, and the connection stays usable.
+    /// The message is longer than the receive buffer. The message is consumed, the buffer contains its beginning, and
+    /// the device stays usable.
     #[error(
         "message of {sent} bytes from rank {source_rank} with tag {tag} does not fit the receive \
          buffer of {capacity} bytes; make the buffer longer, or receive it with recv_vec"
     )]
     Truncate {
-        /// Who sent it.
+        /// Rank of the sender.
         source_rank: u32,
-        /// Its tag.
+        /// Tag of the message.
         tag: i32,
-        /// Its length in bytes.
+        /// Length of the message in bytes.
         sent: usize,
-        /// The buffer's length in bytes.
+        /// Length of the buffer in bytes.
         capacity: usize,
     },
     /// A buffer cannot be sent as it is. Nothing was sent.
     #[error(transparent)]
     Buffer(Arc<BufferError>),
-    /// A message that was received as a buffer is not one. It is consumed, and the connection stays usable.
+    /// A message that was received as a buffer does not have the format of one. The message is consumed, and the device
+    /// stays usable.
     #[error(
-        "the message from rank {source_rank} with tag {tag} is no buffer: {violation}; receive it \
-         as what was sent"
+        "the message from rank {source_rank} with tag {tag} is not a buffer: {violation}; receive \
+         it in the form in which it was sent"
     )]
     Malformed {
-        /// Who sent it.
+        /// Rank of the sender.
         source_rank: u32,
-        /// Its tag.
+        /// Tag of the message.
         tag: i32,
-        /// What is wrong with it.
+        /// What is wrong with the message.
         violation: Arc<ParseError>,
     },
     /// The request belongs to another device, or was completed before.
@@ -76,9 +77,9 @@ pub enum Error {
     /// A peer broke the protocol. The device is unusable afterwards.
     #[error("rank {rank} broke the protocol: {violation}")]
     Peer {
-        /// Who sent it.
+        /// Rank of the peer.
         rank: u32,
-        /// What was wrong with it.
+        /// The rule that the peer broke.
         violation: PeerError,
     },
     /// The transport failed. The device is unusable afterwards.
@@ -89,7 +90,7 @@ pub enum Error {
     Wireup(Arc<WireupError>),
 }
 
-/// What a user may have forgotten who has one rank only.
+/// Returns the hint for a user who forgot the launcher and so has only one rank.
 fn why_alone(is_alone: bool) -> &'static str {
     if is_alone {
         " (started without mpjrun, so a job of one rank: mpjrun -n N PROGRAM)"
@@ -116,43 +117,45 @@ impl From<WireupError> for Error {
     }
 }
 
-/// A violation of the device's protocols by a peer: one variant for each, and a test for each variant.
+/// A violation of the device's protocols by a peer. Each violation has a variant, and each variant a test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PeerError {
-    /// The user header is not of the length that its handler needs.
+    /// The user header does not have the length that its handler needs.
     #[error("an envelope of {len} bytes, where {needed} were expected")]
     Envelope {
-        /// Bytes there are.
+        /// Bytes of the header.
         len: usize,
-        /// Bytes that are needed.
+        /// Bytes that the handler needs.
         needed: usize,
     },
     /// The peer sent more early messages than it had credit for.
-    #[error("early messages beyond the agreed {limit} bytes; set MPJ_EARLY_LIMIT alike everywhere")]
+    #[error(
+        "early messages beyond the agreed {limit} bytes; set MPJ_EARLY_LIMIT to the same value on all ranks"
+    )]
     Credit {
-        /// What was agreed.
+        /// The agreed limit in bytes.
         limit: usize,
     },
-    /// The peer returned more credit than was ever spent.
+    /// The peer returned more credit than this rank has spent.
     #[error("{bytes} bytes of credit, more than were spent")]
     CreditReturn {
-        /// What was returned.
+        /// Bytes of credit that were returned.
         bytes: u64,
     },
-    /// A message carries data that must not have any.
+    /// A message that must not carry data carries some.
     #[error("{len} bytes of data with a message that has none")]
     Data {
-        /// How many there were.
+        /// Bytes of data.
         len: u64,
     },
-    /// The peer ended a send that is not under way to it.
+    /// The peer answered a send that is not under way to it.
     #[error("the end of a send that is not under way")]
     StrayDone,
     /// The peer confirmed a withdrawal that this rank did not ask for.
     #[error("the withdrawal of a send that was not withdrawn")]
     StrayWithdrawn,
-    /// A length exceeds the address space.
+    /// A message claims to be longer than the address space.
     #[error("a message of {len} bytes, for which there is no memory")]
     Length {
         /// The length that was claimed.

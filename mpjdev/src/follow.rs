@@ -1,5 +1,5 @@
-//! Ways to end or leave a request without a wait: it is cancelled, withdrawn, continued by a function, or detached
-//! with its buffer.
+//! Calls that end or leave a request without waiting for it: cancel it, withdraw it, continue with a function, or
+//! detach it together with its buffer.
 
 use std::any::Any;
 
@@ -35,16 +35,17 @@ impl<A: Adapter> Device<A> {
         Ok(cancelled)
     }
 
-    /// Withdraws an operation, for a call that fails because a rank that it needs is lost, whichever rank this
-    /// operation itself needs. Wait for the request afterwards:
+    /// Withdraws an operation, for a call that fails because a rank that the call needs is lost; this operation itself
+    /// need not need that rank. Wait for the request afterwards:
     ///
-    /// - A receive that has not met a message yet is cancelled.
-    /// - A send whose receiver has to answer, by rendezvous or in synchronous mode, fails with `because` if its message
-    ///   has met no receive and no matched probe by the time that the receiver hears of it; then no receive ever meets
-    ///   it. Where one has, both ends end well. The send ends when the receiver has made progress, or has received
-    ///   what its matched probe took, or is lost; then its buffer is free.
-    /// - Any other operation is left alone: data of a message that has met its receive arrive, those of an eager send
-    ///   leave as soon as there is room, and what [`Device::begin`] began is its client's to end.
+    /// - A receive that has not matched a message yet is cancelled.
+    /// - A send whose receiver has to answer (rendezvous or synchronous mode) fails with `because` if its message has
+    ///   matched no receive and no matched probe when the receiver learns of the withdrawal; then no receive ever gets
+    ///   it. If one has matched, both ends succeed. The send ends when the receiver has made progress, or has received
+    ///   the message that its matched probe took, or is lost; then the buffer is free.
+    /// - Any other operation is left alone. The data of a message that has matched its receive arrive, those of an
+    ///   eager send leave as soon as there is room, and an operation that [`Device::begin`] began is for its client to
+    ///   end.
     ///
     /// # Errors
     /// As [`Device::cancel`].
@@ -54,17 +55,17 @@ impl<A: Adapter> Device<A> {
             let mut session = self.session()?;
             let (state, outbox) = session.parts();
             withdrawal::ask(state, outbox, key, because);
-            // A thread that sleeps may be the only one that sends it.
+            // A sleeping thread may be the only one that could send the request to withdraw.
             session.wake();
         }
         Ok(())
     }
 
-    /// Consumes a request: `next` runs with the outcome when the operation has ended. It runs in a thread that is in
-    /// a call of this device which makes progress, when the device's lock is free, and may call the device; when the
-    /// operation has ended already, in the next such call. A device that ends, or fails, drops what has not run. A
-    /// panic of `next` unwinds out of the call that runs it; if that is a wait, the device is given up, as by every
-    /// panic in a wait.
+    /// Consumes a request and calls `next` with its outcome when the operation has ended. `next` runs in a thread that
+    /// is in a call of this device which makes progress, when the device's lock is free, and may call the device. If
+    /// the operation has already ended, it runs in the next such call. A device that ends or fails drops functions that
+    /// have not run. A panic of `next` unwinds out of the call that runs it; if that call is a wait, the device fails,
+    /// as by every panic in a wait.
     ///
     /// # Errors
     /// [`Error::Request`] for a request of another device; [`Error::Finished`], what made the device unusable.
@@ -84,7 +85,7 @@ impl<A: Adapter> Device<A> {
                 session.after_rounds(State::follow_up);
             }
         }
-        // A thread that sleeps may be the only one in a call.
+        // A sleeping thread may be the only one in a call.
         session.wake();
         Ok(())
     }
@@ -95,10 +96,10 @@ impl<A: Adapter> Device<A> {
         let key = match self.handle(&request) {
             Ok(Handle::Pending(key)) => key,
             Ok(Handle::Done(_)) => return,
-            // Another device uses the buffer, and nobody can say how long.
+            // The buffer is in use by another device, and there is no telling for how long.
             Err(_) => return std::mem::forget(buffer),
         };
-        // A device that has failed uses no buffer any more (V1): nothing is left to cancel, or to follow.
+        // A device that has failed uses no buffer any more (V1), so there is nothing to cancel or to follow.
         let _ = self.cancel(&request);
         let Ok(mut session) = self.session() else { return };
         let has_ended = session.state.requests.take_ended(key).is_some();

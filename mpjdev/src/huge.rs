@@ -1,17 +1,17 @@
 //! The ranges of this process's memory that lie on huge pages. Get reads these several times faster than ordinary
 //! pages, so the choice of a protocol may depend on them.
 //!
-//! The allocator of such memory declares it. The device looks it up for long messages only. A wrong declaration costs
-//! only time.
+//! The allocator of such memory declares it. The device looks it up only for long messages. A wrong declaration makes
+//! messages slower, nothing else.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::{PoisonError, RwLock};
 
-/// The declared ranges, end by start. They do not overlap, since allocations do not.
+/// The declared ranges, from start to end. They do not overlap, since allocations do not.
 static RANGES: RwLock<BTreeMap<u64, u64>> = RwLock::new(BTreeMap::new());
 
-/// Declares, while it lives, that a range of addresses lies on huge pages.
+/// Declares, as long as it lives, that a range of addresses lies on huge pages.
 #[derive(Debug)]
 pub struct HugeRange {
     start: u64,
@@ -32,7 +32,7 @@ impl Drop for HugeRange {
     }
 }
 
-/// Whether `len` bytes from the address `start` on lie in one declared range.
+/// Returns whether `len` bytes from the address `start` on lie in one declared range.
 #[cold]
 pub(crate) fn holds(start: u64, len: usize) -> bool {
     let ranges = RANGES.read().unwrap_or_else(PoisonError::into_inner);
@@ -44,7 +44,7 @@ pub(crate) fn holds(start: u64, len: usize) -> bool {
 mod tests {
     use super::*;
 
-    /// Where no memory is.
+    /// An address without memory.
     const START: u64 = 1 << 62;
 
     #[test]

@@ -1,4 +1,4 @@
-//! A check whether anything of a context remains, before its number is used again.
+//! Checks whether a context is still in use, before its id is used again.
 
 use transport_lapi::adapter::Adapter;
 
@@ -8,9 +8,9 @@ use crate::request::{self, Operation};
 use crate::state::State;
 
 impl<A: Adapter> Device<A> {
-    /// Returns whether this rank has no operation of `context` under way, and no early message of it, not even one
-    /// that a matched probe has taken. It does not see messages that have not arrived: the ranks must agree before
-    /// that none sends in the context any more. The time grows with the operations and early messages of the device.
+    /// Returns whether this rank has no operation of `context` under way and no early message of it, not even one that
+    /// a matched probe has taken. Messages that have not arrived are not seen, so the ranks must first agree that none
+    /// sends in the context any more. The time grows with the number of operations and early messages of the device.
     ///
     /// # Errors
     /// [`Error::Finished`]; what made the device unusable.
@@ -25,7 +25,7 @@ impl<A: Adapter> Device<A> {
     }
 }
 
-/// The context of an operation under way.
+/// Returns the context of an operation under way.
 pub(crate) fn context_of(state: &State, key: u64, operation: &Operation) -> Option<u32> {
     match operation {
         Operation::Send(sending) => Some(sending.context),

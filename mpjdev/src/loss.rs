@@ -1,19 +1,19 @@
 //! The loss of a rank ends the operations that need it, and no others.
 //!
-//! - LO1: an operation fails with an error that names the lost rank, once: a send to it, a receive or probe from it, and
-//!   in a context without members a receive from any source that is posted when the loss is noticed. In a context
-//!   with members ([`crate::Members`]) every send, receive and probe fails when one of these is lost, whatever its
-//!   other end, also where that lives and has an early message here: it may have failed itself in the collective
-//!   operation that they are parts of, and then never does its part. The loss of others ends nothing there. What
-//!   came from the rank before its loss can still be received in a context without members, as far as it is here in
-//!   full, and later receives from any source wait for the ranks that are left.
-//! - LO2: an operation fails when no peer can touch its buffer any more. The transport has ended what was under way
-//!   to the rank and from it before [`lost`] runs; gets that are being carried out end by themselves, and the data of
-//!   a send to the rank are withdrawn first. A send to a rank that lives is withdrawn as its client would
-//!   (`backend/withdrawal.rs`): it ends when the receiver has answered, well if that has
-//!   taken the message. A receive whose message is coming from a rank that lives ends by itself.
-//! - LO3: after that nothing is started that needs the rank: from the first loss on, the short way of sends finds no
-//!   credit ([`crate::credit`]), so every send and receive asks [`Losses`] first.
+//! - LO1: an operation that needs a lost rank fails once, with an error that names the rank. In a context without
+//!   members these are a send to the rank, a receive or probe from it, and a receive from any source that is posted
+//!   when the loss is noticed. Messages from the lost rank that have arrived in full can still be received there, and
+//!   later receives from any source wait for the remaining ranks. In a context with members ([`crate::Members`]) every
+//!   send, receive and probe fails when a member is lost, even if its peer is another rank that lives and has an early
+//!   message here: the peer may have failed in the same collective operation, and then never does its part. The loss of
+//!   a rank that is not a member ends nothing there.
+//! - LO2: an operation fails only when no peer can touch its buffer any more. Before [`lost`] runs, the transport has
+//!   ended everything that was under way to the rank and from it. Gets that are being carried out end by themselves.
+//!   The data of a send to the rank are withdrawn first. A send to a rank that lives is withdrawn as if by its client
+//!   (`backend/withdrawal.rs`): it ends when the receiver has answered, and succeeds if the receiver has taken the
+//!   message. A receive whose message is coming from a rank that lives ends by itself.
+//! - LO3: afterwards no operation starts that needs the rank. From the first loss on, the fast path of sends finds no
+//!   credit ([`crate::credit`]), so every send and receive checks [`Losses`] first.
 
 use transport_lapi::adapter::AdapterError;
 use transport_lapi::{LapiError, Outbox};
@@ -26,35 +26,35 @@ use crate::members::Registry;
 use crate::request::{self, Operation, Requests, Taking};
 use crate::state::State;
 
-/// The ranks that are lost, as far as that was noticed, in the order in which it was; and who needs them.
+/// The lost ranks, in the order in which their losses were noticed, and which contexts need which ranks.
 #[derive(Debug, Default)]
 pub(crate) struct Losses {
     ranks: Vec<u32>,
-    /// The rank whose loss was the first to end an operation, or to be noticed.
+    /// The rank whose loss ended an operation first, or else was noticed first.
     pub met: Option<u32>,
     /// Which contexts need which ranks.
     pub members: Registry,
 }
 
 impl Losses {
-    /// Whether none is.
+    /// Returns whether no rank is lost.
     #[inline(always)]
     pub fn is_empty(&self) -> bool {
         self.ranks.is_empty()
     }
 
-    /// Whether `rank` is one of them.
+    /// Returns whether `rank` is lost.
     #[inline(always)]
     pub fn contain(&self, rank: u32) -> bool {
         !self.is_empty() && self.ranks.contains(&rank)
     }
 
-    /// How many there are.
+    /// Returns how many ranks are lost.
     pub fn len(&self) -> usize {
         self.ranks.len()
     }
 
-    /// The error of an operation of `context` with this other end, if it needs a lost rank; no end is any rank.
+    /// Returns an error if an operation of `context` with this peer needs a lost rank. `None` stands for any peer.
     #[inline(always)]
     pub fn check(&self, peer: Option<u32>, context: u32) -> Result<(), Box<Error>> {
         if self.is_empty() { Ok(()) } else { self.check_each(peer, context) }
@@ -68,14 +68,14 @@ impl Losses {
         needed.map_or(Ok(()), |lost| Err(Box::new(error(lost))))
     }
 
-    /// The error of every operation of `context`, if one of its members is lost.
+    /// Returns an error if a member of `context` is lost.
     #[inline(always)]
     pub fn check_members(&self, context: u32) -> Result<(), Box<Error>> {
         self.check(None, context)
     }
 
-    /// The error of a probe that has found nothing, if it needs a lost rank, or asks for any source, in a context
-    /// without members, and there are losses beyond those that are `known`.
+    /// Returns the error of a probe that has found nothing, if it needs a lost rank. A probe for any source in a
+    /// context without members fails if there are losses beyond the first `known`.
     pub fn of_probe(&self, pattern: &Pattern, known: usize) -> Option<Error> {
         match (pattern.source, self.members.of(pattern.context)) {
             (None, None) => self.ranks.get(known).map(|lost| error(*lost)),
@@ -83,7 +83,7 @@ impl Losses {
         }
     }
 
-    /// Whether a posted receive ends by the loss of `lost`.
+    /// Returns whether the loss of `lost` ends a posted receive.
     fn end_posted(&self, pattern: &Pattern, lost: u32) -> bool {
         match (pattern.source, self.members.of(pattern.context)) {
             (Some(source), _) if source == lost => true,
@@ -93,13 +93,13 @@ impl Losses {
     }
 }
 
-/// The loss of a rank as an error.
+/// Makes the error for the loss of a rank.
 #[cold]
 fn error(rank: u32) -> Error {
     LapiError::from(AdapterError::PeerLost { task: rank }).into()
 }
 
-/// Rank `lost` is lost: ends the operations that need it.
+/// Ends the operations that need rank `lost`, whose loss was just noticed.
 pub(crate) fn lost(state: &mut State, outbox: &mut Outbox<State>, lost: u32) {
     state.losses.ranks.push(lost);
     state.losses.met.get_or_insert(lost);
@@ -121,7 +121,7 @@ pub(crate) fn lost(state: &mut State, outbox: &mut Outbox<State>, lost: u32) {
                     fail(requests, key, lost);
                 }
             }
-            // The get of a rendezvous ends by itself.
+            // The Get of a rendezvous ends by itself.
             Some(Operation::Taking(Taking { matched, .. }))
                 if matched.source == lost && matched.data.is_none() =>
             {
@@ -130,10 +130,10 @@ pub(crate) fn lost(state: &mut State, outbox: &mut Outbox<State>, lost: u32) {
             _ => {}
         }
     }
-    // Of the early messages those are kept that are here in full.
+    // Keep only those early messages that have arrived in full.
     let is_here = |early: &Early| matches!(early.body, EarlyBody::Eager { arrived: true, .. });
     state.drop_early_of(lost, |_, early| !is_here(early));
-    // Nobody fills the buffers any more of those whose receives have failed.
+    // Drop the buffers of failed receives: nobody fills them any more.
     let of_failed = |early: &Early| {
         let waits = matches!(early.body, EarlyBody::Eager { arrived: false, waiting: Some(_), .. });
         early.source == lost && waits
@@ -144,7 +144,7 @@ pub(crate) fn lost(state: &mut State, outbox: &mut Outbox<State>, lost: u32) {
     }
 }
 
-/// The operation fails since `lost` is lost.
+/// Fails an operation because rank `lost` is lost.
 pub(crate) fn fail(requests: &mut Requests, key: u64, lost: u32) {
     requests.end(key, Operation::Failed(Box::new(error(lost))));
 }

@@ -1,36 +1,35 @@
-//! Matching of messages with receives by context, source and tag: pure, without I/O or clock.
+//! Matches messages with receives by context, source and tag. Pure: without I/O or clock.
 //!
-//! The device calls it under its lock: a receive first looks among the early messages and is
-//! posted when none fits; an arrival first looks among the posted receives and becomes an early
-//! message when none fits. The *early-send queue* is what MPI calls the unexpected queue.
+//! The device calls it under its lock. A receive first searches the early messages, and is posted if none fits. An
+//! arrival first searches the posted receives, and becomes an early message if none fits. The *early-send queue* is
+//! what MPI calls the unexpected-message queue.
 //!
-//! A match is at most one hash look-up in each class in use, however deep the queues are. Patterns
-//! fall into four classes (exact, any source, any tag, both); each class is an *index* that maps a key
-//! to a first-in, first-out queue threaded through the entries.
+//! A match costs at most one hash look-up in each class in use, however long the queues are. Patterns fall into four
+//! classes (exact, any source, any tag, both). Each class has an *index*, which maps a key to a first-in, first-out
+//! queue that is linked through the entries.
 //!
-//! * A posted receive sits in the one queue of its own pattern. An arrival asks each class that
-//!   has receives waiting, and the earliest of at most four queue heads wins.
-//! * An early message sits in the exact index, and in the index of every wildcard class that has
-//!   been asked for while early messages were waiting. Such an index is filled when it is first
-//!   needed and kept up from then on, so programs without wildcards never pay for it.
+//! * A posted receive is in the one queue of its own pattern. An arrival looks into each class that has receives
+//!   waiting, and takes the earliest of at most four queue heads.
+//! * An early message is in the exact index, and in the index of every wildcard class that was searched while early
+//!   messages waited. Such an index is filled when it is first needed and maintained from then on, so programs without
+//!   wildcards never pay for it.
 //!
-//! Nothing is allocated once the entries and the maps have grown to the program's needs. An emptied
-//! queue keeps its place in the map, because most programs use the same keys again; the indexes
-//! sweep them out when they pile up.
+//! Nothing is allocated once the entries and the maps have grown to what the program needs. An empty queue keeps its
+//! place in the map, because most programs use the same keys again; the indexes remove empty queues when there are
+//! many.
 //!
 //! Invariants:
 //!
-//! - M1: the serials of a queue grow with every entry and are never used twice, so the earlier of two
-//!   entries is the one with the lower serial, and a ticket whose serial is not in its slot is stale.
-//!   Receives are named by the caller's numbers, each of which names one waiting receive at most.
+//! - M1: serials of a queue increase with every entry and are never used twice. So the earlier of two entries is the
+//!   one with the lower serial, and a ticket is stale if its serial is not that of its slot. Receives are named by the
+//!   caller's numbers, each of which names at most one waiting receive.
 //! - M2: entries join a queue at its tail in serial order, so its head is its earliest entry.
-//! - M3: a queue with entries is in its index's map; a sweep takes only empty ones.
-//! - M4: a posted receive is in exactly the index of its class, or in the row; an early message is in
-//!   every active index, and the exact index is always active.
-//! - M5: while all waiting receives have one pattern, they are in the row and the indexes are empty: a
-//!   program that posts one kind of receive at a time never looks anything up. A receive with another
-//!   pattern, or a cancellation, moves the row into its index; from then on receives join the indexes
-//!   until those are empty.
+//! - M3: a queue with entries is in the map of its index; only empty queues are removed.
+//! - M4: a posted receive is either in the row or in exactly the index of its class. An early message is in every
+//!   active index, and the exact index is always active.
+//! - M5: while all waiting receives have one pattern, they are in the row and the indexes are empty, so a program that
+//!   posts one kind of receive at a time never needs a look-up. A receive with another pattern, or a cancellation,
+//!   moves the row into its index. From then on receives join the indexes until these are empty.
 
 use entries::{Entries, FREE};
 use index::{Index, Key};
@@ -42,13 +41,13 @@ mod posted;
 #[cfg(test)]
 mod tests;
 
-/// Number that separates the messages of one communicator from those of all others.
+/// Number that separates the messages of one communicator from those of all others (MPI's context id).
 pub type ContextId = u32;
 
 /// The envelope of a message: everything that matching uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Envelope {
-    /// Communicator that the message was sent on.
+    /// Context of the communicator that the message was sent on.
     pub context: ContextId,
     /// Rank of the sender.
     pub source: u32,
@@ -59,7 +58,7 @@ pub struct Envelope {
 /// The messages that a receive or a probe accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pattern {
-    /// Communicator to receive on; there is no wildcard for it.
+    /// Context of the communicator to receive on; it has no wildcard.
     pub context: ContextId,
     /// Rank of the sender, or `None` for `MPI_ANY_SOURCE`.
     pub source: Option<u32>,
@@ -77,7 +76,8 @@ impl Pattern {
     }
 }
 
-/// Names one early message of a [`Matcher`]. When the message leaves, the ticket is stale and names nothing.
+/// Names one early message of a [`Matcher`]. Once the message has left the queue, the ticket is stale and names
+/// nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct EarlyTicket {
     slot: u32,
@@ -95,16 +95,15 @@ const ANY_BOTH: usize = ANY_SOURCE | ANY_TAG;
 /// Number of classes.
 const CLASSES: usize = ANY_BOTH + 1;
 
-/// Bytes that an early message takes in a [`Matcher`]: its place, and two queues of its own, since the indexes
-/// of exact patterns and of those with any source have one for each tag. The other two have few.
+/// Bytes that an early message takes in a [`Matcher`]: its entry, and two queues, since the indexes of exact patterns
+/// and of patterns with any source may have a queue for each tag. The other two indexes have few queues.
 pub(crate) const EARLY_ENTRY: usize = Entries::<(Envelope, u64), CLASSES>::PLACE + 2 * index::QUEUE;
 
 /// The posted-receive queue and the early-send queue of one device.
 ///
-/// The caller numbers its receives; `E` is what an early message carries. MPI's rules (MPI
-/// chapter 3.5) hold as long as the caller looks before it pushes, under one lock: messages do not
-/// overtake one another, a receive takes the earliest message that fits, and a message takes the
-/// earliest receive that it fits.
+/// The caller numbers its receives; `E` is the caller's value for an early message. If the caller always searches
+/// before it pushes, under one lock, MPI's rules hold (MPI chapter 3.5): messages do not overtake each other, a receive
+/// takes the earliest message that fits, and a message takes the earliest receive that it fits.
 #[derive(Debug)]
 pub struct Matcher<E> {
     posted: PostedQueue,
@@ -117,7 +116,7 @@ impl<E: Copy> Matcher<E> {
         Self { posted: PostedQueue::new(), early: EarlyQueue::new() }
     }
 
-    /// Returns whether no early message waits.
+    /// Returns whether there is no early message.
     #[inline]
     pub fn is_early_empty(&self) -> bool {
         self.early.entries.is_empty()
@@ -148,13 +147,13 @@ impl<E: Copy> Matcher<E> {
     }
 
     /// Queues a receive after all others. The caller has found no early message for it, and gives it a number that no
-    /// waiting receive has. Memory is kept for the largest number.
+    /// waiting receive has. The memory grows with the largest number.
     #[inline(always)]
     pub fn push_posted(&mut self, pattern: Pattern, number: u32) {
         self.posted.push(pattern, number);
     }
 
-    /// Removes the earliest posted receive that a message with this envelope fits.
+    /// Removes the earliest posted receive that fits a message with this envelope.
     #[inline(always)]
     pub fn take_posted(&mut self, envelope: Envelope) -> Option<u32> {
         self.posted.take(envelope)
@@ -166,7 +165,7 @@ impl<E: Copy> Matcher<E> {
         self.early.push(envelope, early)
     }
 
-    /// Returns the pattern of the posted receive with this number, which still waits.
+    /// Returns the pattern of the posted receive with this number, which must still wait.
     pub fn pattern_of(&self, number: u32) -> Option<Pattern> {
         self.posted.pattern_of(number)
     }
@@ -192,12 +191,14 @@ impl<E: Copy> Matcher<E> {
         self.early.entries.bytes() + self.early.indexes.iter().map(Index::bytes).sum::<usize>()
     }
 
-    /// Iterates over the waiting receives in the order they were posted. It sorts them, so it is for reports only.
+    /// Iterates over the waiting receives in the order in which they were posted. It sorts them, so use it only for
+    /// reports.
     pub fn posted(&self) -> impl Iterator<Item = (Pattern, u32)> {
         self.posted.in_order().map(|(number, pattern)| (pattern, number))
     }
 
-    /// Iterates over the waiting early messages in the order they arrived. It sorts them, like [`Matcher::posted`].
+    /// Iterates over the waiting early messages in the order in which they arrived. It sorts them, like
+    /// [`Matcher::posted`].
     pub fn early(&self) -> impl Iterator<Item = (&Envelope, &E)> {
         self.early.entries.in_order().map(|(_, (envelope, early))| (envelope, early))
     }
@@ -262,7 +263,7 @@ impl<E: Copy> EarlyQueue<E> {
         }
     }
 
-    /// Puts every waiting message into the index of a class that is asked for the first time.
+    /// Adds every waiting message to the index of a class that is searched for the first time.
     #[cold]
     fn fill(&mut self, class: usize) {
         self.active[class] = true;
@@ -274,7 +275,7 @@ impl<E: Copy> EarlyQueue<E> {
     }
 }
 
-/// Class of a pattern, and its key in the index of that class.
+/// Returns the class of a pattern, and its key in the index of that class.
 #[inline(always)]
 fn classify(pattern: &Pattern) -> (usize, Key) {
     let any_source = if pattern.source.is_none() { ANY_SOURCE } else { EXACT };
@@ -283,7 +284,7 @@ fn classify(pattern: &Pattern) -> (usize, Key) {
     (any_source | any_tag, key)
 }
 
-/// The pattern of a class and a key in it.
+/// Returns the pattern for a class and a key in it.
 fn pattern_of(class: usize, key: Key) -> Pattern {
     let (context, source, tag) = key.parts();
     Pattern {
@@ -293,7 +294,7 @@ fn pattern_of(class: usize, key: Key) -> Pattern {
     }
 }
 
-/// Key under which the patterns of `class` that fit this envelope are queued.
+/// Returns the key for the patterns of `class` that fit this envelope.
 #[inline(always)]
 fn key_of(envelope: &Envelope, class: usize) -> Key {
     let source = if class & ANY_SOURCE == 0 { envelope.source } else { 0 };

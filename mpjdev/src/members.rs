@@ -14,7 +14,7 @@ use transport_lapi::adapter::Adapter;
 use crate::device::Device;
 use crate::error::Error;
 
-/// All ranks that operations in a context need: those of a communicator, or of both sides of an intercommunicator.
+/// All ranks that the operations in a context need: those of a communicator, or of both sides of an intercommunicator.
 /// The device calls the methods under its lock, so they must not call the device.
 pub trait Members: Send + Sync {
     /// Returns whether `rank` of the job is a member.
@@ -23,19 +23,19 @@ pub trait Members: Send + Sync {
     /// Returns all members, as ranks of the job, in any order. Reports use it.
     fn ranks(&self) -> Vec<u32>;
 
-    /// Returns the name that the program gave them (MPI_Comm_get_name, MPI-4.1 section 7.8), or an empty one. Reports
-    /// use it, cut to 64 bytes.
+    /// Returns the name that the program gave the communicator (MPI_Comm_get_name, MPI-4.1 section 7.8), or an empty
+    /// one. Reports use its first 64 bytes.
     fn name(&self) -> String;
 }
 
-/// The members of contexts.
+/// The members of all contexts that have some.
 #[derive(Default)]
 pub(crate) struct Registry {
     contexts: HashMap<u32, Arc<dyn Members>, FxBuildHasher>,
 }
 
 impl Registry {
-    /// Gives a context members, or takes them; returns those that it had.
+    /// Sets or removes the members of a context. Returns its former members.
     pub fn set(
         &mut self,
         context: u32,
@@ -47,12 +47,12 @@ impl Registry {
         }
     }
 
-    /// Those of this context, if it has any.
+    /// Returns the members of this context, if it has any.
     pub fn of(&self, context: u32) -> Option<&dyn Members> {
         self.contexts.get(&context).map(|members| &**members)
     }
 
-    /// Whether the operations of this context need `rank`, whatever their other end is.
+    /// Returns whether the operations of this context need `rank`, whatever their peer is.
     pub fn need(&self, context: u32, rank: u32) -> bool {
         self.of(context).is_some_and(|members| members.contains(rank))
     }
@@ -65,9 +65,9 @@ impl fmt::Debug for Registry {
 }
 
 impl<A: Adapter> Device<A> {
-    /// Sets the members of `context`. From now on its operations fail when a member is lost, and not when other ranks
-    /// are (LO1 of `loss.rs`). Every member calls it before the first operation in the context. It does not
-    /// communicate.
+    /// Sets the members of `context`. From now on its operations fail when a member is lost, and do not fail when
+    /// another rank is (LO1 of `loss.rs`). Every member calls this before the first operation in the context. It does
+    /// not communicate.
     ///
     /// # Errors
     /// [`Error::Finished`], what made the device unusable.
@@ -98,13 +98,13 @@ impl<A: Adapter> Device<A> {
         let mut session = self.session()?;
         let before = session.state.losses.members.set(context, Some(members));
         drop(session);
-        // What it owns may be dropped with it, and may call the device.
+        // Drop the former members without the lock: their `Drop` may call the device.
         drop(before);
         Ok(())
     }
 
-    /// Removes the members of `context`, in which there is no further communication. A device that has failed has
-    /// removed them already.
+    /// Removes the members of `context`, in which there must be no further communication. Does nothing if the device has
+    /// failed, which keeps them until it is dropped.
     pub fn clear_members(&self, context: u32) {
         let Ok(mut session) = self.session() else { return };
         let before = session.state.losses.members.set(context, None);

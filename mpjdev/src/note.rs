@@ -1,7 +1,7 @@
-//! Descriptions for the launcher's reports: what threads wait for, the contents of both queues, and the members of
-//! their communicators.
+//! Descriptions for the launcher's reports: what threads wait for, the contents of both queues, and the members of the
+//! contexts in use.
 //!
-//! Called when a wait has lasted so long that its thread goes to sleep, and when the launcher asks.
+//! Made when a wait has lasted so long that its thread goes to sleep, and when the launcher asks.
 
 use std::collections::BTreeSet;
 
@@ -18,13 +18,13 @@ use crate::matching::Pattern;
 use crate::request::{self, Matched, Operation, Request, Sending, Taking};
 use crate::state::State;
 
-/// Requests of a list that are looked at.
+/// The most requests of a list that are examined.
 const LOOKED_AT: usize = 1024;
 
 impl<A: Adapter> Device<A> {
-    /// Connects the device with the launcher at the other end of `control`. When the launcher asks, it gets both
-    /// queues of this rank, as soon as a thread waits or polls. If this rank gives up, the launcher learns it instead
-    /// of the other ranks.
+    /// Connects the device with the launcher at the other end of `control`. When the launcher asks, it gets both queues
+    /// of this rank as soon as a thread waits or polls. If this rank gives up, the launcher learns it instead of the
+    /// other ranks.
     pub fn report_to(&self, control: Control) {
         let launcher = self.launcher.get_or_init(|| control).clone();
         let of_task = self.context.number();
@@ -34,8 +34,8 @@ impl<A: Adapter> Device<A> {
         });
     }
 
-    /// The wait for operations of a list, in `call`: the first one that is open speaks for all. Of a long
-    /// list only the beginning is looked at, since this is done before every sleep.
+    /// Describes a wait in `call` for operations of a list, by the first operation that is open. Only the beginning of
+    /// a long list is examined, since this happens before every sleep.
     pub(crate) fn note_of_list(
         &self,
         session: &Session<A, State>,
@@ -50,7 +50,7 @@ impl<A: Adapter> Device<A> {
     }
 }
 
-/// The wait for the operation of `key`, in `call`.
+/// Describes a wait in `call` for the operation `key`.
 pub(crate) fn of_operation<A: Adapter>(session: &Session<A, State>, call: Call, key: u64) -> Wait {
     let state = &session.state;
     let wait = match state.requests.get(key) {
@@ -69,7 +69,7 @@ pub(crate) fn of_operation<A: Adapter>(session: &Session<A, State>, call: Call, 
     Wait { call, open: 1, ..wait }
 }
 
-/// The wait for a message that fits `pattern`.
+/// Describes a wait for a message that fits `pattern`.
 pub(crate) fn of_pattern(pattern: &Pattern) -> Wait {
     let Pattern { context, source, tag } = *pattern;
     let context = context.into();
@@ -100,7 +100,7 @@ fn of_taking(taking: &Taking) -> Wait {
     Wait { peer: Some(source), tag: Some(tag), context, bytes, phase, ..Wait::default() }
 }
 
-/// Both queues of context `of_task` of the rank.
+/// Describes both queues of context `of_task` of the rank.
 fn queues(state: &State, of_task: usize) -> Queues {
     let posted = state.matcher.posted().take(Queues::LISTED).map(|(pattern, number)| {
         let Pattern { context, source, tag } = pattern;
@@ -122,8 +122,8 @@ fn queues(state: &State, of_task: usize) -> Queues {
     }
 }
 
-/// Those of the contexts that have members and in which something is under way: operations first, since a thread may
-/// wait for them.
+/// Describes the contexts that have members and in which something is under way. Contexts of operations come first,
+/// since threads may wait for them.
 fn communicators(state: &State, of_task: usize) -> Vec<Communicator> {
     let operations = state.requests.iter();
     let operations =
@@ -150,7 +150,7 @@ mod tests {
     use crate::members::Members;
     use crate::request::Posted;
 
-    /// Ranks that are this far apart.
+    /// Three ranks at this distance from each other.
     struct Apart(u32);
 
     impl Members for Apart {
@@ -179,7 +179,7 @@ mod tests {
         for (context, apart) in [(5, 1), (7, 3), (9, 2)] {
             state.losses.members.set(context, Some(Arc::new(Apart(apart))));
         }
-        // One without members, one twice, and of 9 nothing is under way.
+        // Context 4 has no members, context 7 occurs twice, and in context 9 nothing is under way.
         [4, 7, 5, 7].into_iter().for_each(|context| post(&mut state, context));
         let mut told = queues(&state, 1).communicators;
         told.sort_by_key(|communicator| communicator.context);

@@ -34,7 +34,7 @@ impl Message {
 }
 
 impl<A: Adapter> Device<A> {
-    /// Looks for an early message that a receive with these arguments would get (MPI_Iprobe).
+    /// Looks for an early message that a receive with these arguments would get, and returns its status (MPI_Iprobe).
     ///
     /// # Errors
     /// [`Error::Rank`], [`Error::Tag`]; what made the device unusable.
@@ -48,7 +48,7 @@ impl<A: Adapter> Device<A> {
         self.poll_for_message(&pattern, peek)
     }
 
-    /// Waits for such a message (MPI_Probe).
+    /// Waits for a message that a receive with these arguments would get, and returns its status (MPI_Probe).
     ///
     /// # Errors
     /// As [`Device::iprobe`].
@@ -62,7 +62,7 @@ impl<A: Adapter> Device<A> {
         self.wait_for_message(pattern, peek)
     }
 
-    /// Looks for such a message and takes it out of the queue (MPI_Improbe).
+    /// Looks for a message as [`Device::iprobe`] does, and takes it out of the queue (MPI_Improbe).
     ///
     /// # Errors
     /// As [`Device::iprobe`].
@@ -76,7 +76,7 @@ impl<A: Adapter> Device<A> {
         self.poll_for_message(&pattern, |state, pattern| self.take(state, pattern))
     }
 
-    /// Waits for such a message and takes it out of the queue (MPI_Mprobe).
+    /// Waits for a message as [`Device::probe`] does, and takes it out of the queue (MPI_Mprobe).
     ///
     /// # Errors
     /// As [`Device::iprobe`].
@@ -114,8 +114,8 @@ impl<A: Adapter> Device<A> {
         self.wait_until(Probed { pattern, look, losses: None })?
     }
 
-    /// A look at what has come. Where nothing has, a lost rank that it would have to come from is an error, and once
-    /// also one that it might have come from (LO1 of `loss.rs`).
+    /// Looks once for a message. If there is none, fails if the message would have to come from a lost rank, and fails
+    /// once for each loss if it might have come from any source (LO1 of `loss.rs`).
     fn poll_for_message<R>(
         &self,
         pattern: &Pattern,
@@ -142,11 +142,11 @@ impl<A: Adapter> Device<A> {
     }
 }
 
-/// What `look` finds of a message that fits `pattern`.
+/// Waits for what `look` finds in the early messages that fit `pattern`.
 struct Probed<F> {
     pattern: Pattern,
     look: F,
-    /// Losses that were noticed when it looked for the first time.
+    /// How many losses had been noticed at its first look.
     losses: Option<usize>,
 }
 

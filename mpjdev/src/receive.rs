@@ -1,8 +1,8 @@
 //! Receiving (MPI-4 sections 3.2.4 and 3.7.2).
 //!
-//! [`Device::post_span`] handles only the most frequent receives: those that begin while no early message waits and no
-//! rank is lost. Where something is in the way, nothing has happened, and [`Device::start_receive`] goes on, for all
-//! cases.
+//! [`Device::post_span`] handles only the most frequent receives: those that are posted while there is no early message
+//! and no rank is lost. If a condition does not hold, it has changed nothing, and [`Device::start_receive`] handles the
+//! receive.
 
 use transport_lapi::adapter::Adapter;
 use transport_lapi::bootstrap::board::Call;
@@ -17,8 +17,8 @@ use crate::state::State;
 use crate::status::Status;
 
 impl<A: Adapter> Device<A> {
-    /// Starts a receive into `into` (MPI_Irecv) of a message of `context` from `source` with `tag`;
-    /// `None` is any. The region is in use until the request was waited for (V1).
+    /// Starts a receive into `into` (MPI_Irecv) of a message of `context` from `source` with `tag`, where `None` means
+    /// any. The region is in use until the request was waited for (V1).
     ///
     /// # Errors
     /// As [`Device::isend`].
@@ -39,7 +39,7 @@ impl<A: Adapter> Device<A> {
         posted.map(|key| Request::pending(key, self.number())).map_err(|error| *error)
     }
 
-    /// [`Device::start_receive`] for most receives: into one span, without wildcards, and no early message waits.
+    /// [`Device::start_receive`] for most receives: into one span, without wildcards, while there is no early message.
     #[inline(never)]
     fn post_span(
         &self,
@@ -53,7 +53,7 @@ impl<A: Adapter> Device<A> {
                 break 'otherwise;
             }
             let Ok(mut session) = self.context.session() else { break 'otherwise };
-            // Said twice, so that it is in registers where nothing is in the way.
+            // Two calls make the pattern twice, so that it stays in registers on the fast path.
             let pattern = || Pattern { context, source: Some(source as u32), tag: Some(tag) };
             if session.state.is_clear() {
                 return Ok(push(&mut session.state, into.into(), pattern()));
@@ -63,7 +63,7 @@ impl<A: Adapter> Device<A> {
         self.start_receive(into.into(), Some(source), Some(tag), context)
     }
 
-    /// Starts any receive; returns its key.
+    /// Starts any receive and returns its key.
     #[cold]
     #[inline(never)]
     fn start_receive(
@@ -77,7 +77,7 @@ impl<A: Adapter> Device<A> {
         post(&mut *self.session()?, into, pattern)
     }
 
-    /// Receives into `into` and waits until the message is there (MPI_Recv).
+    /// Receives into `into` and waits until the message has arrived (MPI_Recv).
     ///
     /// # Errors
     /// As [`Device::irecv`] and [`Device::iwait`].
@@ -95,10 +95,10 @@ impl<A: Adapter> Device<A> {
     }
 }
 
-/// Posts a receive, or lets it meet the early message that it would get; returns its key.
+/// Posts a receive, or matches it with the first early message that fits, and returns its key.
 ///
 /// # Errors
-/// The loss of a rank that it needs, unless an early message is there.
+/// The loss of a rank that the receive needs, unless an early message fits.
 #[inline]
 fn post<A: Adapter>(
     session: &mut Session<A, State>,
@@ -111,7 +111,7 @@ fn post<A: Adapter>(
     meet_early(session, into, pattern)
 }
 
-/// [`post`] where there are early messages, or losses.
+/// [`post`] when there are early messages or losses.
 #[inline(never)]
 fn meet_early<A: Adapter>(
     session: &mut Session<A, State>,
@@ -119,11 +119,11 @@ fn meet_early<A: Adapter>(
     pattern: Pattern,
 ) -> Result<u64, Box<Error>> {
     let (state, outbox) = session.parts();
-    // Of collective operations, what has come may be of one that has failed.
+    // An early message of a collective operation may belong to one that has failed.
     state.losses.check_members(pattern.context)?;
     if let Some((_, early)) = state.matcher.take_early(&pattern) {
         let key = backend::receive(state, outbox, early, into);
-        // A thread that sleeps has to carry out what this has started, if the caller does not.
+        // If the caller does not make progress, a sleeping thread must carry out what this has started.
         session.wake();
         return Ok(key);
     }
@@ -131,7 +131,7 @@ fn meet_early<A: Adapter>(
     Ok(push(state, into, pattern))
 }
 
-/// Posts a receive that no early message fits; returns its key.
+/// Posts a receive that no early message fits, and returns its key.
 #[inline(always)]
 fn push(state: &mut State, into: Sink, pattern: Pattern) -> u64 {
     let key = state.requests.insert(|| Operation::Posted(Posted { into }));

@@ -13,34 +13,34 @@ use crate::status::Status;
 
 /// An operation that was started. Pass it to one of the wait or test calls of its device.
 ///
-/// A request that is dropped keeps its buffer in use until the operation ends by itself: wait for it,
-/// cancel it, or [`crate::Device::detach`] it together with the buffer.
+/// If a request is dropped, its buffer stays in use until the operation ends by itself. Wait for the request, cancel
+/// it, or [`crate::Device::detach`] it together with the buffer.
 #[derive(Debug)]
 #[must_use = "the buffer is in use until the request was waited for"]
 pub struct Request {
     /// Key into [`Requests`], or [`COMPLETE`].
     key: u64,
-    /// Number of the device that made it: keys mean nothing to another one. Never 0, so that a list with
-    /// empty places needs no further word.
+    /// Number of the device that made the request; a key has no meaning for another device. It is never 0, so an
+    /// `Option<Request>` is no larger than a request.
     device: NonZeroU32,
-    /// Destination, tag and length of a send that was complete when it was made. Plain numbers, since
-    /// lists of requests are written and read on the path of messages.
+    /// Destination, tag and length of a send that was complete when it was made. They are plain numbers, since lists of
+    /// requests are written and read on the path of messages.
     dest: u32,
     tag: i32,
     bytes: usize,
 }
 
-/// Stands for a key where nothing is under way; no slab has so many slots.
+/// The key of a request that was complete when it was made. No slab has so many slots.
 pub(crate) const COMPLETE: u64 = u64::MAX;
 
 impl Request {
-    /// The request of an operation under way on the device with this number.
+    /// Makes the request of an operation under way on the device with this number.
     #[inline(always)]
     pub(crate) fn pending(key: u64, device: NonZeroU32) -> Self {
         Self { key, device, dest: 0, tag: 0, bytes: 0 }
     }
 
-    /// The request of a send, which is under way unless its key is [`COMPLETE`].
+    /// Makes the request of a send, which is under way unless its key is [`COMPLETE`].
     #[inline(always)]
     pub(crate) fn of_send(key: u64, device: NonZeroU32, dest: u32, tag: i32, bytes: usize) -> Self {
         Self { key, device, dest, tag, bytes }
@@ -54,19 +54,20 @@ impl Request {
         (key == COMPLETE).then(|| Status::new(dest, tag, bytes))
     }
 
-    /// The key, if the operation was started on the device with this number: [`COMPLETE`] names nothing in any slab.
+    /// Returns the key if the request belongs to the device with this number. The key may be [`COMPLETE`], which names
+    /// nothing in any slab.
     #[inline(always)]
     pub(crate) fn key_on(&self, device: NonZeroU32) -> Option<u64> {
         (self.device == device).then_some(self.key)
     }
 
-    /// The key, if the operation was under way when it was started, on the device with this number.
+    /// Returns the key if the request belongs to the device with this number and was not complete when it was made.
     #[inline(always)]
     pub(crate) fn pending_on(&self, device: NonZeroU32) -> Option<u64> {
         self.key_on(device).filter(|&key| key != COMPLETE)
     }
 
-    /// What the request stands for on the device with this number.
+    /// Returns what the request refers to on the device with this number.
     pub(crate) fn handle(&self, device: NonZeroU32) -> Result<Handle, Error> {
         match self.completed() {
             Some(status) => Ok(Handle::Done(status)),
@@ -75,37 +76,37 @@ impl Request {
     }
 }
 
-/// What a request is to its device.
+/// What a request refers to on its device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Handle {
-    /// Complete when it was made: a send.
+    /// The operation was complete when it was started.
     Done(Status),
-    /// Key into [`Requests`].
+    /// The operation has this key in [`Requests`].
     Pending(u64),
 }
 
-/// One operation under way, or its outcome.
+/// An operation under way, or its outcome.
 #[derive(Debug)]
 pub(crate) enum Operation {
     /// A send.
     Send(Sending),
-    /// A receive without a message.
+    /// A receive that has not matched a message.
     Posted(Posted),
-    /// A receive whose message is coming.
+    /// A receive that has matched a message, which is arriving.
     Taking(Taking),
-    /// What no message ends, but a client of the device, for a call of this kind.
+    /// An operation that a client of the device ends, not a message; it belongs to a call of this kind.
     Begun { call: Call, context: u32, tag: i32 },
-    /// Ended: source, tag and length. A status is made of them where it is needed, not copied as a
-    /// whole: these words were mostly written a moment before they are read, one by one.
+    /// Ended, with source, tag and length. A status is made from these numbers where it is needed, not copied as a
+    /// whole: they were mostly written just before they are read one by one.
     Done { source: u32, tag: i32, bytes: usize },
-    /// Ended by being cancelled.
+    /// Cancelled.
     Cancelled,
-    /// Ended with an error; the box keeps the other cases small.
+    /// Ended with an error, which is boxed to keep the other variants small.
     Failed(Box<Error>),
 }
 
 impl Operation {
-    /// Whether it is under way.
+    /// Returns whether the operation is under way.
     #[inline(always)]
     pub fn is_open(&self) -> bool {
         match self {
@@ -122,19 +123,19 @@ pub(crate) struct Sending {
     pub tag: i32,
     pub context: u32,
     pub len: usize,
-    /// The data still have to leave.
+    /// Whether the data still have to leave the buffer.
     pub leaving: bool,
-    /// The receiver still has to answer.
+    /// Whether the receiver still has to answer.
     pub unanswered: bool,
-    /// The receiver may read this until then.
+    /// The region that the receiver may read until then.
     pub exposed: Option<RemoteRegion>,
-    /// Why the send fails, when its data are in use no more. Of a send that was withdrawn, only if the receiver has
-    /// not taken it.
+    /// Why the send fails once its data are not in use any more. A send that was withdrawn fails only if the receiver
+    /// has not taken the message.
     pub failed: Option<Box<Error>>,
 }
 
 impl Sending {
-    /// How the send ends.
+    /// Returns the outcome of the send.
     pub fn ended(&mut self) -> Operation {
         match self.failed.take() {
             Some(error) => Operation::Failed(error),
@@ -143,43 +144,43 @@ impl Sending {
     }
 }
 
-/// A receive without a message. Its pattern stands in the posted-receive queue, under the number of
-/// the request.
+/// A receive that has not matched a message. Its pattern is in the posted-receive queue, under the number of the
+/// request.
 #[derive(Debug)]
 pub(crate) struct Posted {
     pub into: Sink,
 }
 
-/// The number under which the request of a key stands in the posted-receive queue.
+/// Returns the number under which the receive with this key is in the posted-receive queue.
 #[inline(always)]
 pub(crate) fn number(key: u64) -> u32 {
     key as u32
 }
 
-/// A receive whose message is coming.
+/// A receive that has matched a message, which is arriving.
 #[derive(Debug)]
 pub(crate) struct Taking {
-    /// Where the bytes go, until the transport has been given that.
+    /// The destination of the bytes, until it is passed to the transport.
     pub into: Sink,
     /// Length of the buffer.
     pub capacity: usize,
     pub matched: Matched,
 }
 
-/// A message that has met its receive.
+/// A message that has matched a receive.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Matched {
     pub source: u32,
     pub tag: i32,
     pub context: u32,
     pub len: usize,
-    /// The sender's request, if it waits for an answer. No key is 0; one that claims to be gets none.
+    /// The sender's request, if it waits for an answer. No valid key is 0; a peer that claims 0 gets no answer.
     pub sender: Option<NonZeroU64>,
-    /// Where the data lie, for a rendezvous.
+    /// The place of the data at the sender, for a rendezvous.
     pub data: Option<RemoteRegion>,
 }
 
-/// The outcome of receiving a message of `len` bytes into `capacity` bytes.
+/// Returns the outcome of receiving a message of `len` bytes into `capacity` bytes.
 #[inline]
 pub(crate) fn received(source: u32, tag: i32, len: usize, capacity: usize) -> Operation {
     if len > capacity {
@@ -198,35 +199,36 @@ fn truncated(source_rank: u32, tag: i32, sent: usize, capacity: usize) -> Operat
 #[derive(Default)]
 pub(crate) struct Requests {
     slab: Slab<Operation>,
-    /// Operations that have ended since the beginning.
+    /// How many operations have ended since the device was made.
     ended: u64,
-    /// What follows operations that nobody waits for.
+    /// The functions that follow operations for which nobody waits.
     followed: HashMap<u64, FollowUp, FxBuildHasher>,
-    /// Those of them that have ended, until the round of progress is over.
+    /// Functions whose operations have ended, with the outcomes, until the round of progress is over.
     due: Vec<(FollowUp, Result<Status, Error>)>,
 }
 
-/// What follows an operation; it gets the outcome.
+/// A function that runs after an operation, with its outcome.
 pub(crate) type FollowUp = Box<dyn FnOnce(Result<Status, Error>) + Send>;
 
 impl Requests {
-    /// What stands for the last look of a waiter that has not looked yet.
+    /// The value of `looked_at` for a waiter that has not looked yet.
     pub const NEVER: u64 = u64::MAX;
 
-    /// How many operations have ended, if that is not what it was at a waiter's last look. While none has, there is
-    /// nothing to find, and nothing is stored: a store in every turn of a spin makes short messages slower by a third.
+    /// Returns how many operations have ended, if that has changed since a waiter's last look. While it has not, there
+    /// is nothing to find, and nothing is stored: a store in every turn of a spin makes short messages slower by a
+    /// third.
     #[inline(always)]
     pub fn news_since(&self, looked_at: u64) -> Option<u64> {
         (self.ended != looked_at).then_some(self.ended)
     }
 
-    /// Adds an operation, which is made in its place, and returns its key.
+    /// Adds an operation, which is constructed in place, and returns its key.
     #[inline(always)]
     pub fn insert(&mut self, make: impl FnOnce() -> Operation) -> u64 {
         self.slab.insert_with(make)
     }
 
-    /// The operation has not begun after all.
+    /// Removes an operation that has not begun after all.
     #[cold]
     pub fn forget(&mut self, key: u64) {
         self.slab.remove(key);
@@ -239,7 +241,7 @@ impl Requests {
         }
     }
 
-    /// The receive whose message is coming.
+    /// Returns the receive `key` if it has matched a message that is arriving.
     pub fn taking(&mut self, key: u64) -> Option<&mut Taking> {
         match self.slab.get_mut(key) {
             Some(Operation::Taking(taking)) => Some(taking),
@@ -247,7 +249,7 @@ impl Requests {
         }
     }
 
-    /// The key of the posted receive with this number, and its region, which the caller takes over.
+    /// Returns the key of the posted receive with this number and its region, which the caller takes over.
     pub fn take_posted(&mut self, number: u32) -> Option<(u64, Sink)> {
         let key = self.slab.key(number)?;
         match self.slab.at_mut(number) {
@@ -256,33 +258,33 @@ impl Requests {
         }
     }
 
-    /// The operation, until it is forgotten.
+    /// Returns the operation, unless it was removed.
     pub fn get(&self, key: u64) -> Option<&Operation> {
         self.slab.get(key)
     }
 
-    /// Whether the operation is under way.
+    /// Returns whether the operation is under way.
     pub fn is_open(&self, key: u64) -> bool {
         self.slab.get(key).is_some_and(Operation::is_open)
     }
 
-    /// Whether the operation has failed since a rank was lost.
+    /// Returns whether the operation has failed because a rank was lost.
     pub fn has_lost_peer(&self, key: u64) -> bool {
         let failed = |error: &Error| error.lost_rank().is_some();
         matches!(self.slab.get(key), Some(Operation::Failed(error)) if failed(error))
     }
 
-    /// Whether the operation is a receive without a message.
+    /// Returns whether the operation is a receive that has not matched a message.
     pub fn is_posted(&self, key: u64) -> bool {
         matches!(self.slab.get(key), Some(Operation::Posted(_)))
     }
 
-    /// Whether the operation is one that a client ends.
+    /// Returns whether the operation is one that a client ends.
     pub fn is_begun(&self, key: u64) -> bool {
         matches!(self.slab.get(key), Some(Operation::Begun { .. }))
     }
 
-    /// Length of the buffer of the posted receive with this number.
+    /// Returns the length of the buffer of the posted receive with this number.
     pub fn capacity(&self, number: u32) -> Option<usize> {
         match self.slab.at(number) {
             Some(Operation::Posted(posted)) => Some(posted.into.len()),
@@ -290,14 +292,14 @@ impl Requests {
         }
     }
 
-    /// The operation goes on to its next phase.
+    /// Moves the operation on to its next phase.
     pub fn change(&mut self, key: u64, operation: Operation) {
         if let Some(place) = self.slab.get_mut(key) {
             *place = operation;
         }
     }
 
-    /// The posted receive with this number ends with a message that is here in full: copies its bytes.
+    /// Ends the posted receive with this number by a message that has arrived in full: copies its bytes.
     #[inline(always)]
     pub fn receive(&mut self, number: u32, source: u32, tag: i32, body: ForeignBytes<'_>) {
         let Some(place) = self.slab.at_mut(number) else { return };
@@ -322,7 +324,7 @@ impl Requests {
         }
     }
 
-    /// The operation has ended.
+    /// Ends the operation with this outcome.
     #[inline]
     pub fn end(&mut self, key: u64, outcome: Operation) {
         self.ended += 1;
@@ -343,13 +345,13 @@ impl Requests {
         }
     }
 
-    /// The status of an operation that has ended well; it is forgotten.
+    /// Removes an operation that has succeeded, and returns its status.
     #[inline(always)]
     pub fn take_done(&mut self, key: u64) -> Option<Status> {
         self.take_numbers(key).map(|(source, tag, bytes)| Status::new(source, tag, bytes))
     }
 
-    /// The same as source, tag and length.
+    /// Like [`Self::take_done`], but returns source, tag and length.
     #[inline(always)]
     pub fn take_numbers(&mut self, key: u64) -> Option<(u32, i32, usize)> {
         self.slab.take_if(key, |operation| match *operation {
@@ -358,8 +360,7 @@ impl Requests {
         })
     }
 
-    /// The outcome of an operation that has ended; it is forgotten. An unknown key is an outcome
-    /// too.
+    /// Removes an operation that has ended, and returns its outcome. An unknown key counts as ended, with an error.
     #[inline(always)]
     pub fn take_ended(&mut self, key: u64) -> Option<Result<Status, Error>> {
         match self.take_done(key) {
@@ -368,7 +369,7 @@ impl Requests {
         }
     }
 
-    /// The same, but the operation is not forgotten.
+    /// Like [`Self::take_ended`], but does not remove the operation.
     pub fn outcome(&self, key: u64) -> Option<Result<Status, Error>> {
         match self.slab.get(key) {
             Some(&Operation::Done { source, tag, bytes }) => {
@@ -395,7 +396,7 @@ impl Requests {
         }
     }
 
-    /// `next` follows the end of the operation, which nobody waits for any more.
+    /// Runs `next` when the operation ends, for which nobody waits any more.
     pub fn follow(&mut self, key: u64, next: FollowUp) {
         self.followed.insert(key, next);
         if !self.is_open(key) {
@@ -403,7 +404,7 @@ impl Requests {
         }
     }
 
-    /// What is due.
+    /// Takes the functions that are due, with the outcomes.
     #[inline]
     pub fn take_due(&mut self) -> impl Iterator<Item = (FollowUp, Result<Status, Error>)> {
         self.due.drain(..)
@@ -429,7 +430,7 @@ mod tests {
         Failed(Box<Error>),
     }
 
-    /// What messages need is all that an operation takes.
+    /// The variant for operations of clients does not make the type larger.
     #[test]
     fn operations_of_clients_make_no_operation_larger() {
         assert_eq!(size_of::<Operation>(), size_of::<OfMessages>());

@@ -1,8 +1,8 @@
 //! The table that chooses the protocol of a message by its size, as PAMI selects algorithms.
 //!
-//! The table has ascending upper bounds; the range of a message is the number of bounds that are
-//! smaller than its size (the bound itself belongs to its range). The last range has no bound. Beside
-//! the ranges a table has exceptions: circumstances that speak for a rendezvous from a length on.
+//! The table has ascending upper bounds. The range of a message is the number of bounds that are smaller than its size,
+//! so a bound itself belongs to the range below it. The last range has no bound. In addition, a table has exceptions:
+//! circumstances under which messages go by rendezvous from a certain length on.
 
 use transport_lapi::config::{
     BackendChoice, Circumstance, Protocol, RENDEZVOUS_FROM, Ranges, RangesError, Tuning,
@@ -12,12 +12,12 @@ use transport_lapi::config::{
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Table {
     ranges: Ranges<Protocol>,
-    /// From here on a message goes by rendezvous under a circumstance, whatever the ranges say.
+    /// Messages of at least this many bytes go by rendezvous under the circumstance, whatever the ranges say.
     exceptions: Vec<(usize, Circumstance)>,
 }
 
 impl Table {
-    /// Makes a table of `bounds` (bytes, inclusive) and one protocol more than bounds.
+    /// Makes a table from `bounds` (bytes, inclusive) and protocols, of which there is one more than bounds.
     ///
     /// # Errors
     /// [`RangesError`] if the counts do not fit or the bounds are not strictly ascending.
@@ -46,7 +46,7 @@ impl Table {
         self
     }
 
-    /// Makes the table of a backend choice: for `auto`, the one of the tuning. The table of a forced backend has no
+    /// Makes the table for a backend choice. For `auto` this is the tuned table; the table of a forced backend has no
     /// exceptions.
     pub fn of(choice: BackendChoice, tuning: &Tuning) -> Self {
         match choice {
@@ -58,13 +58,13 @@ impl Table {
         }
     }
 
-    /// Returns the exceptions: the number of bytes from which on messages go by rendezvous under a circumstance,
-    /// whatever the ranges say.
+    /// Returns the exceptions: a number of bytes from which on messages go by rendezvous under a circumstance, whatever
+    /// the ranges say.
     pub fn exceptions(&self) -> &[(usize, Circumstance)] {
         &self.exceptions
     }
 
-    /// The protocol for a message of `len` bytes; `holds` says which circumstances hold.
+    /// Returns the protocol for a message of `len` bytes; `holds` returns whether a circumstance holds.
     pub(crate) fn choose(
         &self,
         len: usize,
@@ -88,8 +88,7 @@ impl Table {
         self.ranges.iter()
     }
 
-    /// Returns the length below which every message goes eagerly under all circumstances; 0 if the shortest ones do
-    /// not.
+    /// Returns the length below which every message goes eagerly under all circumstances, or 0 if there is none.
     pub fn eager_below(&self) -> usize {
         let rendezvous = self.ranges().position(|(_, protocol)| protocol == Protocol::Rendezvous);
         let below = match rendezvous {
@@ -113,7 +112,7 @@ mod tests {
     use Circumstance::{Alone, HugePages};
     use Protocol::{Eager, Rendezvous};
 
-    /// The worked examples of the selection rule: ranges up to 100, 1000 and 10000.
+    /// Worked examples of the selection rule: ranges up to 100, 1000 and 10000.
     #[test]
     fn bounds_are_inclusive() {
         let protocols = vec![Eager, Rendezvous, Eager, Rendezvous];

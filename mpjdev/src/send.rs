@@ -1,8 +1,8 @@
 //! Sending (MPI-4 sections 3.2.1, 3.4 and 3.7.2).
 //!
-//! [`Device::send_span`] handles only the most frequent messages: short ones that leave at once. Where something is in
-//! the way, nothing has happened, and [`Device::start_send`] goes on, for all cases: it asks `choice.rs` for the
-//! protocol, which `backend/` has.
+//! [`Device::send_span`] handles only the most frequent messages: short ones that leave at once. If a condition does
+//! not hold, it has changed nothing, and [`Device::start_send`] handles the message: it asks `choice.rs` for the
+//! protocol, which is in `backend/`.
 
 use transport_lapi::adapter::Adapter;
 use transport_lapi::bootstrap::board::Call;
@@ -15,23 +15,23 @@ use crate::envelope::{self, EAGER};
 use crate::error::Error;
 use crate::request::{COMPLETE, Request};
 
-/// The modes of sending (MPI-4 section 3.4).
+/// The send modes (MPI-4 section 3.4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Mode {
-    /// Complete when the buffer is reusable.
+    /// The send is complete when the buffer can be reused.
     #[default]
     Standard,
-    /// Complete when, besides, a matching receive has begun.
+    /// The send is complete when the buffer can be reused and a matching receive has begun.
     Synchronous,
 }
 
 impl<A: Adapter> Device<A> {
-    /// Starts a send of `data` to `dest` (MPI_Isend, MPI_Issend). The region is in use until the
-    /// request was waited for (V1).
+    /// Starts a send of `data` to `dest` (MPI_Isend, MPI_Issend). The region is in use until the request was waited for
+    /// (V1).
     ///
     /// # Errors
-    /// [`Error::Rank`], [`Error::Tag`] for a negative tag; the loss of a rank that it needs; [`Error::Finished`]; what
-    /// made the device unusable. Nothing was sent then.
+    /// [`Error::Rank`]; [`Error::Tag`] for a negative tag; the loss of a rank that the send needs; [`Error::Finished`];
+    /// what made the device unusable. Nothing was sent then.
     #[inline(always)]
     pub fn isend(
         &self,
@@ -79,9 +79,9 @@ impl<A: Adapter> Device<A> {
         }
     }
 
-    /// [`Device::start_send`] for most sends: of one span, in standard mode. Those that go eagerly in one frame are
-    /// complete if nothing is in their way. Else, whatever the reason, nothing has happened, and the general way finds
-    /// the reason or a way round.
+    /// [`Device::start_send`] for most sends: of one span, in standard mode. A send that goes eagerly in one frame is
+    /// complete when this returns. In any other case this changes nothing, and the general path finds another way or
+    /// the error.
     #[inline(never)]
     fn send_span(
         &self,
@@ -110,7 +110,7 @@ impl<A: Adapter> Device<A> {
         self.start_send(data.into(), dest, tag, context, Mode::Standard)
     }
 
-    /// Starts any send; returns its key, or [`COMPLETE`].
+    /// Starts any send, and returns its key or [`COMPLETE`].
     #[inline(never)]
     fn start_send(
         &self,

@@ -1,7 +1,7 @@
-//! Values in slots that are used again, named by keys that are not.
+//! Values in reusable slots, named by keys that are never used again.
 //!
-//! A key is a slot and the slot's generation; it goes through packets and user hands, so a key that
-//! has become stale, or was never given out, names nothing. No allocation once the slab has its size.
+//! A key consists of a slot and the slot's generation. Keys travel in packets and in users' hands, so a key that is
+//! stale, or that was never handed out, names nothing. There is no allocation once the slab has its size.
 
 /// Values by key.
 #[derive(Debug)]
@@ -11,20 +11,20 @@ pub(crate) struct Slab<T> {
     first_free: u32,
 }
 
-/// Generation first: the beginning of the value is then in the same cache line.
+/// The generation comes first, so that the beginning of the value is in the same cache line.
 #[derive(Debug)]
 #[repr(C)]
 struct Slot<T> {
     generation: u32,
-    /// Of a free slot, the free one after it.
+    /// In a free slot, the next free slot.
     next_free: u32,
     value: Option<T>,
 }
 
-/// No slot.
+/// Stands for no slot.
 const NIL: u32 = u32::MAX;
 
-/// Bytes that a value takes in a slab.
+/// Returns the bytes that a value takes in a slab.
 pub(crate) const fn place<T>() -> usize {
     size_of::<Slot<T>>()
 }
@@ -42,8 +42,8 @@ impl<T> Slab<T> {
         self.insert_with(|| value)
     }
 
-    /// Stores a value that is made in its place, which spares copying one that is large for the little that is in
-    /// it, and returns its key.
+    /// Stores a value that is constructed in place, and returns its key. This avoids copying a large type of which a
+    /// value uses little.
     #[inline(always)]
     pub fn insert_with(&mut self, make: impl FnOnce() -> T) -> u64 {
         if self.first_free == NIL {
@@ -52,12 +52,12 @@ impl<T> Slab<T> {
         let index = self.first_free;
         let slot = &mut self.slots[index as usize];
         self.first_free = slot.next_free;
-        // A free slot has no value; said in this way, none is dropped.
+        // A free slot has no value to drop; `forget` tells the compiler so.
         std::mem::forget(slot.value.replace(make()));
         key(index, slot.generation)
     }
 
-    /// A free slot, when there is none.
+    /// Adds a free slot when there is none.
     #[cold]
     #[inline(never)]
     fn grow(&mut self) {
@@ -66,21 +66,21 @@ impl<T> Slab<T> {
         self.slots.push(Slot { generation: 1, next_free: NIL, value: None });
     }
 
-    /// The value of a key.
+    /// Returns the value of a key.
     #[inline]
     pub fn get(&self, key: u64) -> Option<&T> {
         let slot = self.slots.get(key as u32 as usize)?;
         if slot.generation == (key >> 32) as u32 { slot.value.as_ref() } else { None }
     }
 
-    /// The value of a key, to change.
+    /// Returns the value of a key for writing.
     #[inline]
     pub fn get_mut(&mut self, key: u64) -> Option<&mut T> {
         let slot = self.slots.get_mut(key as u32 as usize)?;
         if slot.generation == (key >> 32) as u32 { slot.value.as_mut() } else { None }
     }
 
-    /// Takes the value of a key out; the key is stale from then on.
+    /// Removes the value of a key; the key is then stale.
     #[inline]
     pub fn remove(&mut self, key: u64) -> Option<T> {
         let value = match self.slots.get_mut(key as u32 as usize) {
@@ -91,8 +91,8 @@ impl<T> Slab<T> {
         Some(value)
     }
 
-    /// Takes the value of a key out if `look` finds something in it, and returns that; the key is stale
-    /// from then on. A value in which something is found must own nothing: it is not dropped.
+    /// Removes the value of a key if `look` finds something in it, and returns what it found; the key is then stale. A
+    /// value in which something is found must own nothing, since it is not dropped.
     #[inline(always)]
     pub fn take_if<R>(
         &mut self,
@@ -110,7 +110,7 @@ impl<T> Slab<T> {
         Some(found)
     }
 
-    /// Notes that a slot is empty.
+    /// Adds an empty slot to the free slots.
     #[inline(always)]
     fn free(&mut self, index: u32) {
         let slot = &mut self.slots[index as usize];
@@ -119,29 +119,29 @@ impl<T> Slab<T> {
         self.first_free = index;
     }
 
-    /// The key of the value that a slot has, or will have next.
+    /// Returns the key of the value in a slot, or of the value that the slot will have next.
     pub fn key(&self, index: u32) -> Option<u64> {
         self.slots.get(index as usize).map(|slot| key(index, slot.generation))
     }
 
-    /// What is in a slot, to change a value into another one.
+    /// Returns the contents of a slot, to change one value into another.
     #[inline(always)]
     pub fn at_mut(&mut self, index: u32) -> Option<&mut Option<T>> {
         self.slots.get_mut(index as usize).map(|slot| &mut slot.value)
     }
 
-    /// The value in a slot, if it has one.
+    /// Returns the value in a slot, if it has one.
     pub fn at(&self, index: u32) -> Option<&T> {
         self.slots.get(index as usize)?.value.as_ref()
     }
 
-    /// Bytes of memory that the values take, without what their list has in reserve.
+    /// Returns the bytes of memory that the values take, without spare capacity.
     #[cfg(test)]
     pub fn bytes(&self) -> usize {
         self.slots.len() * place::<T>()
     }
 
-    /// All values with their keys.
+    /// Iterates over all values with their keys.
     pub fn iter(&self) -> impl Iterator<Item = (u64, &T)> {
         (0u32..).zip(&self.slots).filter_map(|(index, slot)| {
             slot.value.as_ref().map(|value| (key(index, slot.generation), value))
@@ -149,7 +149,7 @@ impl<T> Slab<T> {
     }
 }
 
-/// Generations are odd, so that no key is 0.
+/// Returns the generation after this one. Generations are odd, so no key is 0.
 #[inline(always)]
 fn next(generation: u32) -> u32 {
     generation.wrapping_add(2)

@@ -1,12 +1,11 @@
 //! The state that the handlers of the device change: queues, requests, credits, counters.
 //!
-//! - DS1: a number in the posted-receive queue is the slot of a posted receive in [`Requests`], and each
-//!   posted receive is there; leaving the queue and changing the receive happen in one handler or
-//!   call, under the session's lock.
-//! - DS2: a region that a receive names is written only between its match and its end; after the end
-//!   it belongs to the caller again.
-//! - DS3: `trouble` is the first violation that a handler met. The next call of the device that makes
-//!   progress, or ends it, finds it, abandons the context and fails.
+//! - DS1: a number in the posted-receive queue is the slot of a posted receive in [`Requests`], and each posted receive
+//!   is in the queue. Both change in one handler or call, under the session's lock.
+//! - DS2: the region of a receive is written only between its match and its end; after the end it belongs to the caller
+//!   again.
+//! - DS3: `trouble` is the first violation that a handler found. The next call of the device that makes progress or
+//!   ends the device finds it, abandons the context and fails.
 
 use transport_lapi::{Outbox, Sink};
 
@@ -20,17 +19,17 @@ use crate::request::{Matched, Operation, Requests, Taking, received};
 use crate::slab::Slab;
 use crate::stats::Stats;
 
-/// The state of one rank's device, for its transport context; opaque outside.
+/// The state of one rank's device in its transport context; opaque to other crates.
 pub struct State {
     pub(crate) matcher: Matcher<u64>,
     pub(crate) requests: Requests,
     pub(crate) early: Slab<Early>,
     pub(crate) credits: Credits,
     pub(crate) stats: Stats,
-    /// Sends to each rank that it has still to fetch.
+    /// For each rank, how many sends to it the rank has still to fetch.
     pub(crate) exposed: Vec<u32>,
     pub(crate) losses: Losses,
-    /// Losses that a probe of any source has told of (LO1).
+    /// How many losses have been reported to probes for any source (LO1).
     pub(crate) told: usize,
     pub(crate) trouble: Option<Error>,
 }
@@ -56,20 +55,21 @@ impl State {
         self.trouble.get_or_insert(Error::Peer { rank, violation });
     }
 
-    /// Whether a receive can be posted without a look at anything else: no early message waits, and no rank is lost.
+    /// Returns whether a receive can be posted without further checks: there is no early message, and no rank is lost.
     #[inline(always)]
     pub(crate) fn is_clear(&self) -> bool {
         self.matcher.is_early_empty() && self.losses.is_empty()
     }
 
-    /// The receive that an arriving envelope meets: its key and its region, out of the queue (DS1).
+    /// Takes the receive that an arriving envelope matches out of the queue, and returns its key and region (DS1).
     #[inline]
     pub(crate) fn meet(&mut self, envelope: Envelope) -> Option<(u64, Sink)> {
         let number = self.matcher.take_posted(envelope)?;
-        Some(self.requests.take_posted(number).expect("S1: the queue names posted receives"))
+        Some(self.requests.take_posted(number).expect("DS1: the queue names posted receives"))
     }
 
-    /// A receive has met a message that is not in its buffer yet. The region waits for who fills it.
+    /// Notes that a receive has matched a message that is not in its buffer yet. The region is kept for whoever fills
+    /// it.
     pub(crate) fn begin_taking(&mut self, key: u64, into: Sink, matched: Matched) {
         let capacity = into.len();
         self.requests.change(key, Operation::Taking(Taking { into, capacity, matched }));
@@ -89,7 +89,7 @@ impl State {
         self.requests.end(key, received(source, tag, len, capacity));
     }
 
-    /// The early message of this key is not kept any more.
+    /// Removes the early message with this key.
     pub(crate) fn forget_early(&mut self, key: u64) -> Option<Early> {
         let early = self.early.remove(key)?;
         if matches!(early.body, EarlyBody::Eager { .. }) {
@@ -98,8 +98,8 @@ impl State {
         Some(early)
     }
 
-    /// Forgets those early messages of `source` that `is_over` chooses by key and message, and takes them out of the
-    /// queue. The others keep their order; among those of other sources it counts for nothing.
+    /// Removes those early messages of `source` that `is_over` selects by key and message, also from the queue. The
+    /// other messages of `source` keep their order among themselves, the only order that counts.
     pub(crate) fn drop_early_of(&mut self, source: u32, is_over: impl Fn(u64, &Early) -> bool) {
         let of_source = |(envelope, key): (&Envelope, &u64)| {
             (envelope.source == source).then_some((*envelope, *key))
@@ -118,20 +118,21 @@ impl State {
         }
     }
 
-    /// Early memory for a message of `len` bytes from `source` is not needed, or not any more.
+    /// Notes that a message of `len` bytes from `source` needs no early memory, or no longer needs it.
     pub(crate) fn release_credit(&mut self, outbox: &mut Outbox<Self>, source: u32, len: usize) {
         if self.credits.release(source, len) {
             self.settle_credit(outbox, u64::from(source));
         }
     }
 
-    /// Gives back what is owed to the rank `info`.
+    /// Returns the credit that is owed to the rank `info`.
     pub(crate) fn settle_credit(&mut self, outbox: &mut Outbox<Self>, info: u64) {
         let bytes = self.credits.settle(info as u32);
         self.post(outbox, info as u32, CREDIT, bytes);
     }
 
-    /// Hands what follows operations that have ended to the transport, which runs it when the lock is free.
+    /// Passes the functions that follow operations which have ended to the transport, which runs them when the lock is
+    /// free.
     #[cold]
     pub(crate) fn follow_up(&mut self, outbox: &mut Outbox<Self>) {
         for (next, outcome) in self.requests.take_due() {
@@ -144,7 +145,7 @@ impl State {
         self.post(outbox, rank, DONE, request);
     }
 
-    /// Sends a rank one word. A lost rank gets nothing.
+    /// Sends one word to a rank, unless the rank is lost.
     pub(crate) fn post(&mut self, outbox: &mut Outbox<Self>, rank: u32, handler: u8, value: u64) {
         if self.losses.contain(rank) {
             return;

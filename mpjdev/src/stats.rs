@@ -25,15 +25,16 @@ pub struct Stats {
     pub eager: ProtocolStats,
     /// The rendezvous backend.
     pub rendezvous: ProtocolStats,
-    /// Messages that went by rendezvous instead of eagerly, since the receiver's early memory was used up.
+    /// Messages that went by rendezvous instead of eagerly because the credit for the receiver's early memory was used
+    /// up.
     pub credit_fallbacks: u64,
     /// Messages received.
     pub received: u64,
-    /// Bytes of memory that early messages take now.
+    /// Bytes of eager messages that are in early memory now.
     pub early_bytes: u64,
-    /// The most bytes of memory that early messages ever took at once.
+    /// The most bytes of eager messages that were in early memory at once.
     pub early_bytes_peak: u64,
-    /// Number of waits of a thread for the lock of the device, while another thread had it.
+    /// How often a thread waited for the lock of the device because another thread had it.
     pub contended: u64,
 }
 
@@ -51,7 +52,7 @@ impl Add for ProtocolStats {
 }
 
 impl Sum for Stats {
-    /// Those of all contexts of a rank. The sum of the peaks is the most that may have been held at once.
+    /// Adds the counters of all contexts of a rank. The sum of the peaks is an upper bound of the peak of the sum.
     fn sum<I: Iterator<Item = Self>>(all: I) -> Self {
         all.fold(Self::default(), |one, other| Self {
             eager: one.eager + other.eager,
@@ -72,7 +73,7 @@ impl From<ProtocolStats> for ProtocolCounts {
 }
 
 impl From<Stats> for MessageCounts {
-    /// The counters in the form that the launcher gets.
+    /// Converts the counters to the form that the launcher gets.
     fn from(stats: Stats) -> Self {
         Self {
             eager: stats.eager.into(),

@@ -1,7 +1,7 @@
 //! Waiting for requests and testing them (MPI-4 section 3.7.3 and 3.7.5).
 //!
-//! Calls on several requests take a list of `Option<Request>`. They take a complete request out of its place, and
-//! skip empty places, like MPI_REQUEST_NULL.
+//! Calls for several requests take a list of `Option<Request>`. They empty the place of a completed request, and skip
+//! empty places, which stand for MPI_REQUEST_NULL.
 
 use transport_lapi::adapter::Adapter;
 use transport_lapi::bootstrap::board::{Call, Wait};
@@ -14,7 +14,7 @@ use crate::request::{Handle, Request, Requests};
 use crate::state::State;
 use crate::status::Status;
 
-/// One completed request of a list.
+/// A completed request of a list: its place and its outcome.
 pub type Completion = (usize, Result<Status, Error>);
 
 impl<A: Adapter> Device<A> {
@@ -31,8 +31,8 @@ impl<A: Adapter> Device<A> {
         }
     }
 
-    /// Tests whether the operation is complete (MPI_Test). If it is, the request is taken and its
-    /// outcome returned; an empty place gives `None`, like a request that is not complete.
+    /// Tests whether the operation is complete (MPI_Test). If it is, takes the request and returns its outcome. Returns
+    /// `None` if it is not complete, or if the place is empty.
     ///
     /// # Errors
     /// As [`Device::iwait`].
@@ -57,8 +57,8 @@ impl<A: Adapter> Device<A> {
         })
     }
 
-    /// Tests whether one of the requests is complete (MPI_Testany). If one is, returns its place and outcome; the
-    /// place is empty afterwards. `None` if none is complete, or all places are empty.
+    /// Tests whether one of the requests is complete (MPI_Testany). If one is, empties its place and returns the place
+    /// and the outcome. Returns `None` if none is complete, or if all places are empty.
     ///
     /// # Errors
     /// What made the device unusable.
@@ -67,8 +67,8 @@ impl<A: Adapter> Device<A> {
         Ok(one.pop())
     }
 
-    /// Tests which of the requests are complete (MPI_Testsome). Returns places and outcomes of all that are; none
-    /// if no request is complete, or all places are empty.
+    /// Tests which of the requests are complete (MPI_Testsome). Empties their places and returns the places and
+    /// outcomes. Returns none if no request is complete, or if all places are empty.
     ///
     /// # Errors
     /// What made the device unusable.
@@ -76,9 +76,8 @@ impl<A: Adapter> Device<A> {
         self.itest_first(requests, usize::MAX)
     }
 
-    /// Tests whether all requests are complete (MPI_Testall). If they are, returns their outcomes in order, without
-    /// empty places, and all places are empty afterwards; no outcomes if all were empty before. Else `None`, and no
-    /// request is taken.
+    /// Tests whether all requests are complete (MPI_Testall). If they are, empties all places and returns the outcomes
+    /// in order, without those of places that were empty. Otherwise returns `None`, and takes no request.
     ///
     /// # Errors
     /// What made the device unusable.
@@ -100,8 +99,8 @@ impl<A: Adapter> Device<A> {
         })
     }
 
-    /// Waits until one of the requests is complete (MPI_Waitany). Returns its place and outcome; the
-    /// place is empty afterwards. `None` if all places are empty.
+    /// Waits until one of the requests is complete (MPI_Waitany), empties its place and returns the place and the
+    /// outcome. Returns `None` if all places are empty.
     ///
     /// # Errors
     /// What made the device unusable.
@@ -110,8 +109,8 @@ impl<A: Adapter> Device<A> {
         Ok(one.pop())
     }
 
-    /// Waits until at least one of the requests is complete (MPI_Waitsome). Returns places and
-    /// outcomes of all that are; none if all places are empty.
+    /// Waits until at least one of the requests is complete (MPI_Waitsome). Empties the places of all that are and
+    /// returns the places and outcomes. Returns none if all places are empty.
     ///
     /// # Errors
     /// What made the device unusable.
@@ -119,8 +118,8 @@ impl<A: Adapter> Device<A> {
         self.iwait_first(requests, usize::MAX)
     }
 
-    /// Waits until all requests are complete (MPI_Waitall). Returns the outcomes in order; empty
-    /// places are left out. Every request is waited for, also behind one that failed.
+    /// Waits until all requests are complete (MPI_Waitall). Returns the outcomes in order, without empty places. Every
+    /// request is waited for, even if an earlier one has failed.
     ///
     /// # Errors
     /// What made the device unusable.
@@ -133,8 +132,8 @@ impl<A: Adapter> Device<A> {
         Ok(outcomes)
     }
 
-    /// [`Device::iwaitall`], which gives each outcome to `take` instead of making a list of them.
-    /// `take` runs under the device's lock: it must not call the device.
+    /// Like [`Device::iwaitall`], but passes each outcome to `take` instead of making a list. `take` runs under the
+    /// device's lock and must not call the device.
     ///
     /// # Errors
     /// As [`Device::iwaitall`].
@@ -144,7 +143,7 @@ impl<A: Adapter> Device<A> {
         mut take: impl FnMut(Result<Status, Error>),
     ) -> Result<(), Error> {
         let mut next = 0;
-        // What was complete when it was started needs no look at the device.
+        // Requests that were complete when they were started need no look at the device.
         while let Some(place) = requests.get_mut(next) {
             match place.as_ref().map(Request::completed) {
                 Some(None) => break,
@@ -160,7 +159,7 @@ impl<A: Adapter> Device<A> {
         self.wait_until(All { device: self, requests, next, take, looked_at: Requests::NEVER })
     }
 
-    /// Waits with progress; a violation that a handler met ends the device.
+    /// Makes progress until `awaited` has an answer. A violation that a handler found ends the device.
     #[inline]
     pub(crate) fn wait_until<W: Awaited<A, State>>(
         &self,
@@ -185,18 +184,18 @@ impl<A: Adapter> Device<A> {
         }
     }
 
-    /// Ends the device since a handler met a violation.
+    /// Ends the device because a handler found a violation.
     #[cold]
     #[inline(never)]
     fn fail_of_trouble(&self) -> Error {
         match self.session().map(|session| session.state.trouble.clone()) {
             Ok(trouble) => self.fail(trouble.unwrap_or(Error::Finished)),
-            // Another thread has done it.
+            // Another thread has ended it.
             Err(error) => error,
         }
     }
 
-    /// Waits for one operation of a `call` that holds the session; of a receive from one rank, `origin` is that rank.
+    /// Waits for one operation, in a `call` that holds the session. For a receive from one rank, `origin` is that rank.
     #[inline(always)]
     pub(crate) fn wait_ended(
         &self,
@@ -213,7 +212,7 @@ impl<A: Adapter> Device<A> {
         }
     }
 
-    /// The outcome of an operation that has not ended well.
+    /// Returns the outcome of an operation that has ended without success.
     #[cold]
     #[inline(never)]
     fn take_otherwise(&self, key: u64) -> Result<Status, Error> {
@@ -242,7 +241,7 @@ impl<A: Adapter> Device<A> {
         Ok(ended.unwrap_or_default())
     }
 
-    /// Takes complete requests out of their places, at most `most` of them.
+    /// Takes at most `most` complete requests out of their places.
     fn take_first(
         &self,
         state: &mut State,
@@ -255,7 +254,7 @@ impl<A: Adapter> Device<A> {
         ended.take(most).collect()
     }
 
-    /// Takes a request under way that has ended well out of its place: most of them.
+    /// Takes a request that was under way and has succeeded out of its place; most requests succeed.
     #[inline(always)]
     fn take_done(&self, state: &mut State, request: &mut Option<Request>) -> Option<Status> {
         let status = state.requests.take_done(request.as_ref()?.key_on(self.number())?)?;
@@ -280,7 +279,7 @@ impl<A: Adapter> Device<A> {
     }
 }
 
-/// What is awaited, unless a handler meets a violation before.
+/// Waits for something, but ends early if a handler finds a violation.
 struct UnlessTrouble<'a, W>(&'a mut W);
 
 impl<A: Adapter, W: Awaited<A, State>> Awaited<A, State> for UnlessTrouble<'_, W> {
@@ -301,7 +300,7 @@ impl<A: Adapter, W: Awaited<A, State>> Awaited<A, State> for UnlessTrouble<'_, W
         if session.state.trouble.is_some() { Some(None) } else { self.0.look(session).map(Some) }
     }
 
-    /// What needs a lost rank fails by itself, so that the wait for it ends.
+    /// An operation that needs a lost rank fails by itself, which ends the wait for it.
     fn in_vain(&self, _: &Session<A, State>) -> Option<LapiError> {
         None
     }
@@ -315,12 +314,12 @@ impl<A: Adapter, W: Awaited<A, State>> Awaited<A, State> for UnlessTrouble<'_, W
     }
 }
 
-/// The end of one operation. The answer is whether it has ended well; then its status is here, as plain numbers, which
-/// are read a moment after they are written.
+/// Waits for the end of one operation. The answer is whether it has succeeded. If so, its status is here, as plain
+/// numbers, which are read just after they are written.
 struct Operated {
     key: u64,
     call: Call,
-    /// Of a receive, its source, if that is one rank. A send waits for whoever holds up its target.
+    /// The source of a receive from one rank. `None` for a send, which may depend on any rank that delays its target.
     origin: Option<u32>,
     /// See [`Requests::news_since`].
     looked_at: u64,
@@ -332,7 +331,7 @@ struct Operated {
 impl<A: Adapter> Awaited<A, State> for Operated {
     type Answer = bool;
 
-    /// A stream of messages is received by receives that are posted one by one: see [`Awaited::frames`].
+    /// Receives that are posted one by one take a stream of messages one by one: see [`Awaited::frames`].
     #[inline(always)]
     fn frames(&self) -> usize {
         1
@@ -366,20 +365,20 @@ impl<A: Adapter> Awaited<A, State> for Operated {
     }
 }
 
-/// The end of all operations of a list, of which those before `next` have ended.
+/// Waits for the end of all operations of a list; those before `next` have ended.
 struct All<'a, A: Adapter, F> {
     device: &'a Device<A>,
     requests: &'a mut [Option<Request>],
     next: usize,
     take: F,
-    /// As of [`Operated`].
+    /// See [`Requests::news_since`].
     looked_at: u64,
 }
 
 impl<A: Adapter, F: FnMut(Result<Status, Error>)> Awaited<A, State> for All<'_, A, F> {
     type Answer = ();
 
-    /// One for each operation from the first one on that has not ended, as of [`Operated`].
+    /// One for each operation from the first one on that has not ended, as for [`Operated`].
     #[inline]
     fn frames(&self) -> usize {
         self.requests.len() - self.next
@@ -404,12 +403,12 @@ impl<A: Adapter, F: FnMut(Result<Status, Error>)> Awaited<A, State> for All<'_, 
     }
 }
 
-/// The end of any operations of a list, at most `most` of them.
+/// Waits for the end of any operations of a list, and takes at most `most` of them.
 struct First<'a, A: Adapter> {
     device: &'a Device<A>,
     requests: &'a mut [Option<Request>],
     most: usize,
-    /// As of [`Operated`].
+    /// See [`Requests::news_since`].
     looked_at: u64,
 }
 
@@ -433,7 +432,7 @@ impl<A: Adapter> Awaited<A, State> for First<'_, A> {
     }
 }
 
-/// Dropped when a wait unwinds: its buffer may be freed then, so the device must not use it (V1).
+/// Dropped when a wait unwinds: the caller may then free its buffer, so the device must not use it any more (V1).
 struct GiveUpOnPanic<'a, A: Adapter>(&'a Device<A>);
 
 impl<A: Adapter> Drop for GiveUpOnPanic<'_, A> {

@@ -1,8 +1,8 @@
 //! Joins a job and makes its devices, over the adapters that this process's environment selects.
 //!
 //! A rank has a device for each of its contexts. Device `c` exchanges messages only with the devices `c` of other
-//! ranks. It shares nothing with the other devices of its own rank but the limit on early memory, of which each has
-//! its part.
+//! ranks. It shares nothing with the other devices of its rank except the limit on early memory, which is divided among
+//! them.
 
 use transport_lapi::config::Settings;
 use transport_lapi::wireup::{self, Joined, WireupError};
@@ -17,7 +17,7 @@ pub use transport_lapi::wireup::Native;
 pub struct Job {
     /// The devices, one for each of the rank's contexts, in order.
     pub devices: Vec<Device<Native>>,
-    /// The line to the launcher, if one started this process.
+    /// The connection to the launcher, if one started this process.
     pub control: Option<Control>,
     /// A text that says how Get reads memory.
     pub get_report: String,
@@ -26,8 +26,7 @@ pub struct Job {
 /// Reads the settings and joins the job that the environment describes; blocks until all its ranks have joined.
 ///
 /// # Errors
-/// [`Error::Wireup`] for a setting that is not legal, a foreign launcher, or a segment that cannot
-/// be used.
+/// [`Error::Wireup`] for a setting that is not legal, a launcher of another MPI, or a segment that cannot be used.
 pub fn join() -> Result<Job, Error> {
     let settings = Settings::from_env().map_err(WireupError::from)?;
     let Joined { contexts, control, get_report, processors, tuning } = wireup::connect(&settings)?;
@@ -45,8 +44,7 @@ pub fn in_process(ranks: usize, options: &Options) -> Result<Vec<Vec<Device<Nati
     tasks.into_iter().map(|contexts| devices(contexts, options)).collect()
 }
 
-/// The devices of one rank. What it may have pending at another one is divided among them, so that the sum is what
-/// was agreed on.
+/// Makes the devices of one rank. The early memory that the rank may use at another rank is divided among them.
 fn devices(contexts: Vec<Native>, options: &Options) -> Result<Vec<Device<Native>>, Error> {
     let number = contexts.len();
     let early_limit = options.early_limit / number;

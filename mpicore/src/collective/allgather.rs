@@ -1,16 +1,17 @@
-//! Gathering blocks at all ranks of an intracommunicator. `collective.rs` exports it.
+//! Gathers blocks at all ranks of an intracommunicator.
 
 use super::place::check_total;
 use super::schedule::Draft;
 use super::{Blocks, Buffer, CollectiveError, Member, Place, Schedule, doublings};
 
 /// Collects one block of each rank at all ranks, in the order of ranks: MPI_Allgather (MPI-4.1 section 6.7). If the
-/// number of ranks is a power of two, each rank exchanges all that it has with one at distance 1, 2, 4 and so on;
-/// otherwise blocks go around a ring.
+/// number of ranks is a power of two, each rank exchanges all blocks that it has with the rank at distance 1, 2, 4 and
+/// so on; otherwise blocks go around a ring.
 ///
-/// `send` is how many elements the input has; `None` is MPI_IN_PLACE: each rank's own block is in its
-/// place in the output already. `receive` is how many elements each block of the output has.
+/// `send` is the number of elements of the input. `None` is MPI_IN_PLACE: each rank's own block is already in its place
+/// in the output. `receive` is the number of elements in each block of the output.
 ///
+/// # Errors
 /// # Errors
 /// [`CollectiveError::Count`] if the blocks together have more than `i64::MAX` elements.
 pub fn allgather(
@@ -50,7 +51,7 @@ pub fn allgatherv(
     ring(Draft::new("allgatherv by a ring"), member, send, receive)
 }
 
-/// Each rank passes on what it got in the round before.
+/// Each rank passes on the block that it got in the round before.
 fn ring(
     mut draft: Draft,
     member: Member,
@@ -68,7 +69,7 @@ fn ring(
     Ok(draft.finish())
 }
 
-/// Brings a rank's own block to its place.
+/// Copies a rank's own block to its place.
 fn own_block(draft: &mut Draft, send: Option<u64>, own: Place) -> Result<(), CollectiveError> {
     if let Some(count) = send {
         check_total(count, 1)?;

@@ -1,38 +1,38 @@
-//! Reduction whose results all ranks of an intracommunicator get. `collective.rs` exports it.
+//! Reduces, with the results for all ranks of an intracommunicator.
 
 use super::partial::Partial;
 use super::place::check_total;
 use super::schedule::Draft;
 use super::{Buffer, CollectiveError, Member, Operands, Place, Schedule, Scratch, doublings};
 
-/// The part of their data that pairs of ranks exchange in an allreduce.
+/// Which data pairs of ranks exchange in an allreduce.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Exchange {
-    /// All of it: the fewest messages.
+    /// All data, with the fewest messages.
     Whole,
-    /// Half of it, until each rank has the results of one part; then the parts. Twice the messages, but the amount of
-    /// data does not grow with the number of ranks.
+    /// Half of the data, until each rank has the results of one part; then the parts. This takes twice the messages,
+    /// but the amount of data does not grow with the number of ranks.
     Halves,
-    /// The same on a rank whose elements are several operands each, or do not lie side by side: they are copied before
-    /// and after, so that it divides them where the others do.
+    /// Like [`Halves`](Self::Halves), on a rank whose elements are several operands each, or are not contiguous. They
+    /// are copied before and after, so that this rank divides them in the same places as the others.
     Packed {
-        /// How many operands all elements are.
+        /// Number of operands in all elements.
         count: u64,
-        /// Bytes of an operand.
+        /// Size of an operand in bytes.
         size: usize,
     },
 }
 
-/// Combines `count` elements of all ranks and brings the results to all: MPI_Allreduce (MPI-4.1 section 6.9.6), by
-/// recursive doubling, or by recursive halving and doubling. If the number of ranks is no power of two, each surplus
-/// rank, among the first ones, first hands its operands to the next rank, and in the end gets the results from it.
+/// Combines `count` elements of all ranks and gives the results to all ranks: MPI_Allreduce (MPI-4.1 section 6.9.6), by
+/// recursive doubling, or by recursive halving and doubling. If the number of ranks is not a power of two, surplus
+/// ranks among the first ones pass their operands to the next rank at the beginning, and get the results from it at the
+/// end.
 ///
-/// Operands are combined in the order of ranks and associated in the same way for all elements, whatever is
-/// exchanged, so all ranks get the same bits. All ranks exchange the same, whether packed or not, and either all work
-/// in place or none does.
-///
+/// Operands are combined in the order of ranks, and associated in the same way for all elements and for each kind of
+/// exchange, so all ranks get the same bits. All ranks must exchange the same data, packed or not, and either all ranks
+/// work in place or none.
 /// # Errors
-/// [`CollectiveError::Count`] if a count is more than `i64::MAX`, of operands that are packed more than half of it.
+/// [`CollectiveError::Count`] if a count is more than `i64::MAX`, or more than half of it for packed operands.
 ///
 /// ```
 /// use mpicore::collective::{Exchange, Member, Operands, allreduce};
@@ -104,10 +104,10 @@ pub fn allreduce(
     Ok(draft.finish())
 }
 
-/// Whom a rank exchanges with.
+/// A rank to exchange data with.
 struct Partner {
     rank: u32,
-    /// Whether what it has comes from lower ranks.
+    /// Whether its data come from lower ranks.
     is_lower: bool,
 }
 
@@ -132,7 +132,7 @@ fn exchange_halves(
     partners: impl Iterator<Item = Partner>,
     result: Place,
 ) {
-    // Of the results, those that this rank goes on with, and those that each partner has taken over.
+    // `kept` are the results that this rank goes on with; `theirs` are the results that each partner has taken over.
     let (mut kept, mut theirs) = (result, Vec::new());
     for Partner { rank, is_lower } in partners {
         let (keep, give) = kept.halves(is_lower);
@@ -152,13 +152,13 @@ fn exchange_halves(
     }
 }
 
-/// The ranks that take part in recursive doubling: of the first ones, two for each that is too many, only
-/// the odd ones.
+/// The ranks that take part in recursive doubling. If there are too many ranks by `n`, only the odd ones of the first
+/// `2 * n` ranks take part.
 #[derive(Debug, Clone, Copy)]
 struct Folded {
-    /// How many take part: a power of two.
+    /// Number of ranks that take part: a power of two.
     positions: u32,
-    /// How many do not.
+    /// Number of ranks that do not.
     extra: u32,
 }
 
@@ -168,7 +168,7 @@ impl Folded {
         Self { positions, extra: size - positions }
     }
 
-    /// The position of a rank, if it takes part.
+    /// Returns the position of a rank among those that take part, if it does.
     fn position(&self, rank: u32) -> Option<u32> {
         let is_beyond = rank >= 2 * self.extra;
         let among_pairs = (rank % 2 == 1).then_some(rank / 2);
@@ -179,7 +179,7 @@ impl Folded {
         if position < self.extra { 2 * position + 1 } else { position + self.extra }
     }
 
-    /// The rank that hands its operands to the one at `position`, if one does.
+    /// Returns the rank that passes its operands to the rank at `position`, if there is one.
     fn handed_over(&self, position: u32, rank: u32) -> Option<u32> {
         (position < self.extra).then(|| rank - 1)
     }

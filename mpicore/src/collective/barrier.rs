@@ -1,19 +1,19 @@
-//! Barrier of an intracommunicator. `collective.rs` exports it.
+//! The barrier of an intracommunicator.
 
 use super::schedule::Draft;
 use super::{Member, Place, Schedule, doublings};
 
 /// Largest communicator whose barrier is a dissemination. That is fastest when every rank has a processor. When ranks
-/// share processors, each round may cost all of them a change of process; a barrier by groups costs two per rank, for
-/// any number of ranks.
+/// share processors, each round may cost every rank a process switch; a barrier by groups costs two per rank, for any
+/// number of ranks.
 const MOST_DISSEMINATING: u32 = 4;
-/// Ranks of a group in a barrier by groups.
+/// Number of ranks in a group of a barrier by groups.
 const GROUP: u32 = 16;
 
-/// Waits until every rank has called it: MPI_Barrier (MPI-4.1 section 6.3). Few ranks use dissemination: in round `k`
-/// a rank signals the one `2^k` ahead and waits for the one `2^k` behind. More ranks form groups: the first rank of
-/// each group collects signals from the others, the first ranks do the same among themselves, up to rank 0, and the
-/// release takes the same way back.
+/// Waits until every rank has called it: MPI_Barrier (MPI-4.1 section 6.3). A small communicator uses dissemination: in
+/// round `k` a rank signals the rank `2^k` after it and waits for the rank `2^k` before it. In a larger one, ranks form
+/// groups: the first rank of each group collects signals from the others, the first ranks do the same among themselves,
+/// up to rank 0, and the release takes the same way back.
 pub fn barrier(member: Member) -> Schedule {
     let Some(rounds) = dissemination(member) else { return by_groups(member) };
     let mut draft = Draft::new("barrier by dissemination");
@@ -25,7 +25,8 @@ pub fn barrier(member: Member) -> Schedule {
     draft.finish()
 }
 
-/// Whom a rank tells in each round of a barrier, and whom it hears, where the barrier is a dissemination.
+/// Returns, for each round of a barrier by dissemination, the rank to signal and the rank to wait for. `None` if the
+/// barrier uses groups.
 #[inline]
 pub(crate) fn dissemination(member: Member) -> Option<impl Iterator<Item = [u32; 2]>> {
     let rounds = doublings(member.size)

@@ -1,4 +1,4 @@
-//! The broadcast of an intracommunicator. `collective.rs` exports it.
+//! The broadcast of an intracommunicator.
 
 use super::place::check_total;
 use super::schedule::Draft;
@@ -6,8 +6,8 @@ use super::tree::Tree;
 use super::{Buffer, CollectiveError, Member, Place, Schedule};
 
 /// Copies `count` elements of the root's output to the output of all ranks: MPI_Bcast (MPI-4.1 section 6.4), by a
-/// binomial tree. The only buffer is the output. `count` belongs to the caller's datatype, and may differ between
-/// ranks whose datatypes differ.
+/// binomial tree. The only buffer is the output. `count` is in elements of the caller's datatype, and may differ
+/// between ranks whose datatypes differ.
 ///
 /// # Errors
 /// [`CollectiveError::Root`] if the root is no rank, [`CollectiveError::Count`] if `count` is more than
@@ -21,7 +21,7 @@ pub fn bcast(member: Member, root: u32, count: u64) -> Result<Schedule, Collecti
         draft.receive(tree.rank_at(parent), all);
         draft.end_round();
     }
-    // Who has the most below itself comes first.
+    // The child with the most ranks below it comes first.
     for child in tree.children().rev() {
         draft.send(tree.rank_at(child.position), all);
     }

@@ -1,9 +1,8 @@
-//! Why a collective was refused, and the MPI error class of each reason. Made by the builders of
-//! schedules; callers report it.
+//! Why a collective was refused, and the MPI error class of each reason. The builders of schedules make these errors.
 
 use crate::ErrorClass;
 
-/// The reason why a collective was refused. Nothing has been sent.
+/// Why a collective was refused. Nothing has been sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CollectiveError {
@@ -12,21 +11,21 @@ pub enum CollectiveError {
     Rank {
         /// The rank that was given; it may be negative.
         rank: i64,
-        /// How many ranks there are.
+        /// Number of ranks of the communicator.
         size: u32,
     },
-    /// The root is no rank of the communicator, or of the remote group.
+    /// The root is not a rank of the communicator, or of the remote group.
     #[error("root {root} is out of range: the group of the root has {size} ranks, counted from 0")]
     Root {
         /// The root that was given; it may be negative.
         root: i64,
-        /// How many ranks the group has.
+        /// Number of ranks of the group.
         size: u32,
     },
-    /// A rank other than the root asks to work in place, where only the root may.
+    /// A rank other than the root asks to work in place, in a call in which only the root may.
     #[error("rank {rank} cannot work in place: only the root, rank {root}, can; give it a buffer")]
     InPlace {
-        /// The rank whose schedule was to be built.
+        /// The rank whose schedule was being built.
         rank: u32,
         /// The root.
         root: u32,
@@ -34,30 +33,30 @@ pub enum CollectiveError {
     /// A list with one entry for each rank has another length.
     #[error("{given} entries for {size} ranks; give one for each")]
     Entries {
-        /// How many entries were given.
+        /// Number of entries that were given.
         given: usize,
-        /// How many ranks there are.
+        /// Number of ranks.
         size: u32,
     },
     /// There are more elements than can be indexed.
     #[error("{blocks} times {count} elements are more than {most}; give fewer", most = i64::MAX)]
     Count {
-        /// Elements of one block; of the largest one, where they differ.
+        /// Number of elements of one block, or of the largest one if they differ.
         count: u64,
-        /// How many blocks there are, or how often the elements are needed.
+        /// Number of blocks, or how often the elements are needed.
         blocks: u32,
     },
-    /// A block ends behind the last element that can be indexed.
+    /// A block ends beyond the last element that can be indexed.
     #[error(
         "the block of rank {rank}, {count} elements from {displacement} on, ends beyond {most}",
         most = i64::MAX
     )]
     Block {
-        /// Whose block.
+        /// The rank whose block it is.
         rank: u32,
-        /// How many elements it has.
+        /// Number of elements of the block.
         count: u64,
-        /// The index of its first element.
+        /// The index of the block's first element.
         displacement: i64,
     },
     /// Two blocks that are received have elements in common.
@@ -68,7 +67,7 @@ pub enum CollectiveError {
     Overlap {
         /// The rank of the block that begins first.
         one: u32,
-        /// The rank of the other.
+        /// The rank of the other block.
         other: u32,
     },
 }

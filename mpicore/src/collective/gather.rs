@@ -1,4 +1,4 @@
-//! Gathering blocks at a root, in an intracommunicator. `collective.rs` exports it.
+//! Gathers blocks at a root, in an intracommunicator.
 
 use super::place::check_total;
 use super::schedule::Draft;
@@ -8,9 +8,8 @@ use super::{Blocks, Buffer, CollectiveError, Member, Place, Schedule, Scratch};
 /// Collects one block of each rank at the root, in the order of ranks: MPI_Gather (MPI-4.1 section 6.5), by a
 /// binomial tree. Inner ranks of the tree collect blocks in the scratch area.
 ///
-/// `send` is how many elements the input has; `None` is MPI_IN_PLACE: the root's own block is in its
-/// place already. `receive` is how many elements each block of the output has, and matters at the root
-/// alone.
+/// `send` is the number of elements of the input. `None` is MPI_IN_PLACE: the root's own block is already in its place.
+/// `receive` is the number of elements in each block of the output, and is used only at the root.
 ///
 /// # Errors
 /// [`CollectiveError::Root`] if the root is no rank, [`CollectiveError::InPlace`] if another rank works in
@@ -57,7 +56,7 @@ pub fn gather(
     Ok(draft.finish())
 }
 
-/// The part of a rank that is not the root.
+/// Adds the steps of a rank that is not the root.
 fn pass_up(draft: &mut Draft, tree: &Tree, parent: u32, count: u64) {
     let (own, input) = (tree.own(), Place::first(Buffer::Input, count));
     if own.ranks == 1 {
@@ -71,7 +70,7 @@ fn pass_up(draft: &mut Draft, tree: &Tree, parent: u32, count: u64) {
     draft.copy(input, Place::first(Buffer::Scratch, count));
     draft.end_round();
     if parent == 0 {
-        // The root has the blocks in the order of ranks, so it takes each run for itself.
+        // The root stores the blocks in the order of ranks, so it receives each run by itself.
         for run in tree.runs(own) {
             let from = Place::blocks(Buffer::Scratch, run.offset, run.ranks, count);
             draft.send(tree.rank_at(parent), from);
@@ -82,7 +81,7 @@ fn pass_up(draft: &mut Draft, tree: &Tree, parent: u32, count: u64) {
     }
 }
 
-/// The blocks of a child's branch in the scratch area of its parent.
+/// Returns the place of the blocks of a child's branch in the scratch area of its parent.
 pub(super) fn in_scratch(own: Branch, child: Branch, count: u64) -> Place {
     Place::blocks(Buffer::Scratch, child.position - own.position, child.ranks, count)
 }
@@ -90,8 +89,7 @@ pub(super) fn in_scratch(own: Branch, child: Branch, count: u64) -> Place {
 /// Collects one block of each rank at the root, each at its own place: MPI_Gatherv (MPI-4.1 section 6.5). Each rank
 /// sends to the root, which receives all blocks at once.
 ///
-/// `send` is as for [`gather`]; `receive` describes the blocks of the output and matters at the root
-/// alone.
+/// `send` is as for [`gather`]; `receive` describes the blocks of the output, and is used only at the root.
 ///
 /// # Errors
 /// [`CollectiveError::Root`] if the root is no rank, [`CollectiveError::InPlace`] if another rank works in

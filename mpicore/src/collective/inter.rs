@@ -1,14 +1,14 @@
 //! Collectives between the two groups of an intercommunicator (MPI-4.1 section 6.2.3), as schedules.
 //!
-//! Peers are the ranks of the other group, the *remote* one; behind them, from the size of that group on, come
-//! those of the own group, to which [`reduce_scatter`] alone sends. There is no working in place and no scan here.
-//! Rooted collectives move data in one direction: between the root and the ranks of its remote group, who name it.
+//! Peers are the ranks of the other group, the *remote* one. Numbers from the size of that group on stand for the ranks
+//! of the own group, to which only [`reduce_scatter`] sends. There is no working in place here, and no scan. Rooted
+//! collectives move data in one direction, between the root and the ranks of its remote group, which name the root.
 
 use super::place::{check_entries, check_total};
 use super::schedule::Draft;
 use super::{Blocks, Buffer, CollectiveError, Place, Schedule, Scratch};
 
-/// One rank of an intercommunicator, whose schedule is built.
+/// A rank of an intercommunicator, for which a schedule is built.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct InterMember {
     rank: u32,
@@ -49,9 +49,9 @@ impl InterMember {
     }
 }
 
-/// Waits until every rank of both groups has called it: MPI_Barrier (MPI-4.1 section 6.3). The first rank of each
-/// group collects signals from all ranks of the other, exchanges one with the first rank there, and releases the
-/// others.
+/// Waits until every rank of both groups has called it: MPI_Barrier (MPI-4.1 section 6.3). The first rank of each group
+/// collects signals from all ranks of the other group, exchanges a signal with the first rank there, and releases the
+/// other ranks there.
 pub fn barrier(member: InterMember) -> Schedule {
     let mut draft = Draft::new("barrier between groups by their first ranks");
     if member.rank > 0 {
@@ -244,8 +244,8 @@ pub fn allreduce(member: InterMember, count: u64) -> Result<Schedule, Collective
     Ok(draft.finish())
 }
 
-/// Combines the operands of the remote group in the output, from its last rank down. The first rank there
-/// may want `for_first` to do the same; it comes for it in its own last round.
+/// Combines the operands of the remote group in the output, from its last rank down. The first rank of that group needs
+/// `for_first` to do the same; it receives it in its own last round.
 fn collect(draft: &mut Draft, member: InterMember, count: u64, for_first: Option<Place>) {
     draft.needs(Scratch::Elements { count, of: Buffer::Output });
     let (output, scratch) =
@@ -264,10 +264,10 @@ fn collect(draft: &mut Draft, member: InterMember, count: u64, for_first: Option
 }
 
 /// Combines the elements of all ranks of each group and divides the results among the ranks of the other:
-/// MPI_Reduce_scatter and MPI_Reduce_scatter_block (MPI-4.1 sections 6.10.1 and 6.10.2). `counts` is how many
-/// results each rank of this group gets; both groups give the same sum, which is how many elements each input has.
-/// The first rank of each group combines the operands of the other one in the order of ranks, and divides the results
-/// in its own.
+/// MPI_Reduce_scatter and MPI_Reduce_scatter_block (MPI-4.1 sections 6.10.1 and 6.10.2). `counts` is the number of
+/// results for each rank of this group; both groups give the same sum, which is the number of elements of each input.
+/// The first rank of each group combines the operands of the other group in the order of ranks, and divides the results
+/// in its own group.
 ///
 /// # Errors
 /// [`CollectiveError::Entries`] unless there is a count for each rank of this group, [`CollectiveError::Count`] if
@@ -314,8 +314,8 @@ pub fn reduce_scatter(member: InterMember, counts: &[u64]) -> Result<Schedule, C
     Ok(draft.finish())
 }
 
-/// What the first rank of a group does when it has heard from all of the remote group: exchanges
-/// `from_remote` for what the first rank there has from this group, and passes that on to the others
+/// The steps of the first rank of a group after it has received from all of the remote group: it exchanges
+/// `from_remote` for what the first rank there has received from this group, and passes that on to the other ranks
 /// there.
 fn hand_back(draft: &mut Draft, member: InterMember, from_remote: Place, from_group: Place) {
     draft.send(0, from_remote);

@@ -1,8 +1,7 @@
-//! The running result of a reduction on one rank, and the places between which it moves. Builders of reductions use
-//! it.
+//! The running result of a reduction on one rank, and the places between which it moves.
 //!
-//! An operation replaces its right operand. So what comes from lower ranks is combined into what is held;
-//! what comes from higher ranks takes the result, and the place of the old one becomes free.
+//! An operation replaces its right operand. So operands of lower ranks are combined into the running result. Operands
+//! of higher ranks are replaced by the new result, and the place of the old one becomes free.
 
 use super::schedule::Draft;
 use super::{Buffer, Place};
@@ -11,27 +10,27 @@ use super::{Buffer, Place};
 #[derive(Debug)]
 pub(super) struct Partial {
     held: Place,
-    /// Places that can be written; operands are received in the last.
+    /// Places that may be written; the next operands are received in the last one.
     free: Vec<Place>,
 }
 
 impl Partial {
-    /// Begins with the operands in `held`. If they are in the input, which stays, `free` has two places.
+    /// Begins with the operands in `held`. If they are in the input, which must not change, `free` has two places.
     pub(super) fn new(held: Place, free: Vec<Place>) -> Self {
         Self { held, free }
     }
 
-    /// Where the result is now.
+    /// Returns the place of the result so far.
     pub(super) fn held(&self) -> Place {
         self.held
     }
 
-    /// Where to receive the next operand.
+    /// Returns the place in which to receive the next operands.
     pub(super) fn landing(&self) -> Place {
         *self.free.last().expect("a place is free for the next operand")
     }
 
-    /// Goes on with the second half alone of the elements, or with the first, and answers where the other one is.
+    /// Keeps only one half of the elements, and returns the place of the other half.
     pub(super) fn give_half(&mut self, keeps_second: bool) -> Place {
         let (kept, given) = self.held.halves(keeps_second);
         self.held = kept;
@@ -39,12 +38,13 @@ impl Partial {
         given
     }
 
-    /// Combines what was received from ranks that are lower than those of the result, or higher.
+    /// Combines the result with what was received from ranks that are all lower, or all higher, than those in the
+    /// result.
     pub(super) fn absorb(&mut self, draft: &mut Draft, is_lower: bool) {
         if is_lower { self.absorb_lower(draft) } else { self.absorb_higher(draft) }
     }
 
-    /// Combines what was received from ranks that are lower than those of the result.
+    /// Combines the result with what was received from lower ranks.
     pub(super) fn absorb_lower(&mut self, draft: &mut Draft) {
         let landing = self.landing();
         if self.held.buffer == Buffer::Input {
@@ -55,7 +55,7 @@ impl Partial {
         draft.reduce(landing, self.held);
     }
 
-    /// Combines what was received from ranks that are higher than those of the result.
+    /// Combines the result with what was received from higher ranks.
     pub(super) fn absorb_higher(&mut self, draft: &mut Draft) {
         let landing = self.free.pop().expect("what was received has a place");
         draft.reduce(self.held, landing);
@@ -65,7 +65,7 @@ impl Partial {
         self.held = landing;
     }
 
-    /// Brings the result to the output.
+    /// Copies the result to the output, unless it is there.
     pub(super) fn settle(self, draft: &mut Draft, output: Place) {
         if self.held != output {
             draft.copy(self.held, output);

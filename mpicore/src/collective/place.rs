@@ -12,18 +12,18 @@ pub enum Buffer {
     Input,
     /// The caller's receive buffer; in a broadcast, the only one.
     Output,
-    /// A temporary area; [`Schedule::scratch`](super::Schedule::scratch) says how large it is.
+    /// A temporary area, whose size is [`Schedule::scratch`](super::Schedule::scratch).
     Scratch,
 }
 
 /// A part of a buffer, in elements of the buffer's datatype.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Part {
-    /// Elements one after another.
+    /// Consecutive elements.
     Elements {
-        /// The index of the first. A caller's displacements may make it negative.
+        /// The index of the first element. A caller's displacements may make it negative.
         first: i64,
-        /// How many.
+        /// Number of elements.
         count: u64,
     },
     /// The block of this rank in a buffer whose blocks have their own datatypes, as the caller of MPI_Alltoallw
@@ -54,30 +54,30 @@ pub struct Place {
 pub enum Blocks<'a> {
     /// Blocks of the same length, one after another.
     Equal {
-        /// Elements in each.
+        /// Number of elements in each block.
         count: u64,
     },
-    /// A length and a place for each: the arguments of MPI's calls whose names end with `v`.
+    /// A length and a place for each block: the arguments of MPI's calls whose names end with `v`.
     Listed {
-        /// Elements in each block.
+        /// Number of elements in each block.
         counts: &'a [u64],
-        /// The index of the first element of each.
+        /// The index of the first element of each block.
         displacements: &'a [i64],
     },
-    /// A length, a place in bytes and a datatype for each, which the executor knows: the arguments of
+    /// A length, a place in bytes and a datatype for each block, which only the executor knows: the arguments of
     /// MPI_Alltoallw.
     Typed {
-        /// How many blocks are described.
+        /// Number of blocks that are described.
         entries: usize,
     },
 }
 
 impl Place {
-    /// A place for messages that carry nothing.
+    /// A place for messages without data.
     pub(super) const NOTHING: Self =
         Self { buffer: Buffer::Scratch, part: Part::Elements { first: 0, count: 0 } };
 
-    /// How many elements it has, if it is made of them.
+    /// Returns the number of elements of the place, unless it is an entry.
     pub(super) fn count(&self) -> Option<u64> {
         match self.part {
             Part::Elements { count, .. } => Some(count),
@@ -85,19 +85,19 @@ impl Place {
         }
     }
 
-    /// The first `count` elements of a buffer.
+    /// Returns the place of the first `count` elements of a buffer.
     pub(super) fn first(buffer: Buffer, count: u64) -> Self {
         Self { buffer, part: Part::Elements { first: 0, count } }
     }
 
-    /// Elements `start` to `start + count - 1` of a buffer. Builders check before that all indices of a
-    /// schedule fit.
+    /// Returns the place of elements `start` to `start + count - 1` of a buffer. Builders have checked that all indices
+    /// of a schedule fit.
     pub(super) fn elements(buffer: Buffer, start: u64, count: u64) -> Self {
         let first = i64::try_from(start).expect("the builder checked the total of elements");
         Self { buffer, part: Part::Elements { first, count } }
     }
 
-    /// The two halves of its elements, or the other way round.
+    /// Returns the two halves of the place's elements, the second half first if `second_first`.
     pub(super) fn halves(self, second_first: bool) -> (Self, Self) {
         let Part::Elements { first, count } = self.part else { return (self, self) };
         let half = count / 2;
@@ -107,14 +107,14 @@ impl Place {
         if second_first { (high, low) } else { (low, high) }
     }
 
-    /// Equal blocks `first_block` to `first_block + blocks - 1` of `count` elements each.
+    /// Returns the place of the equal blocks `first_block` to `first_block + blocks - 1`, of `count` elements each.
     pub(super) fn blocks(buffer: Buffer, first_block: u32, blocks: u32, count: u64) -> Self {
         Self::elements(buffer, u64::from(first_block) * count, u64::from(blocks) * count)
     }
 }
 
 impl Blocks<'_> {
-    /// Refuses what does not describe one block for each of `size` ranks.
+    /// Refuses blocks that are not one for each of `size` ranks, or whose indices do not fit.
     pub(super) fn check(&self, size: u32) -> Result<(), CollectiveError> {
         match *self {
             Self::Equal { count } => check_total(count, size),
@@ -132,8 +132,8 @@ impl Blocks<'_> {
         }
     }
 
-    /// [`check`](Self::check) for blocks that are received, or sent on, while others are received: no two have an
-    /// element in common.
+    /// [`check`](Self::check) for blocks that are received, or sent on, while others are received: no two of them may
+    /// have an element in common.
     pub(super) fn check_apart(&self, size: u32) -> Result<(), CollectiveError> {
         self.check(size)?;
         let Self::Listed { counts, displacements } = *self else { return Ok(()) };
@@ -149,7 +149,7 @@ impl Blocks<'_> {
         })
     }
 
-    /// The block of a rank in `buffer`.
+    /// Returns the place of a rank's block in `buffer`.
     pub(super) fn of(&self, buffer: Buffer, rank: u32) -> Place {
         match *self {
             Self::Equal { count } => Place::blocks(buffer, rank, 1, count),
@@ -161,7 +161,7 @@ impl Blocks<'_> {
         }
     }
 
-    /// A temporary area for any one block of the receive buffer.
+    /// Returns a temporary area for any one block of the receive buffer.
     pub(super) fn room_for_one(&self) -> Scratch {
         match *self {
             Self::Equal { count } => Scratch::Elements { count, of: Buffer::Output },
@@ -173,7 +173,7 @@ impl Blocks<'_> {
         }
     }
 
-    /// The block of a rank as it lies in [`room_for_one`](Self::room_for_one).
+    /// Returns the place of a rank's block in [`room_for_one`](Self::room_for_one).
     pub(super) fn in_scratch(&self, rank: u32) -> Place {
         match self.of(Buffer::Scratch, rank).part {
             Part::Elements { count, .. } => Place::first(Buffer::Scratch, count),
@@ -182,7 +182,7 @@ impl Blocks<'_> {
     }
 }
 
-/// Refuses more elements in `blocks` blocks of `count` than can be indexed.
+/// Refuses more elements in `blocks` blocks of `count` elements than can be indexed.
 pub(super) fn check_total(count: u64, blocks: u32) -> Result<(), CollectiveError> {
     let total = count.checked_mul(blocks.into()).and_then(|total| i64::try_from(total).ok());
     total.map(|_| ()).ok_or(CollectiveError::Count { count, blocks })
@@ -204,7 +204,7 @@ impl fmt::Display for Buffer {
     }
 }
 
-/// As `output[4..+2]`: the first element and how many.
+/// Writes for example `output[4..+2]`: the first element and the number of elements.
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.part {

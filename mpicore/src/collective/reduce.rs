@@ -1,4 +1,4 @@
-//! Reduction to a root, in an intracommunicator. `collective.rs` exports it.
+//! Reduces to a root, in an intracommunicator.
 
 use super::partial::Partial;
 use super::place::check_total;
@@ -19,7 +19,7 @@ pub enum Order {
 /// binomial tree. If the order is free, the root of the collective is the root of the tree; otherwise rank 0 is, and
 /// sends the results to the root.
 ///
-/// The root alone can work in place. All ranks give the same order.
+/// Only the root can work in place. All ranks give the same order.
 ///
 /// # Errors
 /// [`CollectiveError::Root`] if the root is no rank, [`CollectiveError::InPlace`] if another rank works in
@@ -69,8 +69,8 @@ pub fn reduce(
     Ok(draft.finish())
 }
 
-/// The places between which the running result moves, and how many elements of them are scratch. The
-/// root uses its output; which comes first is chosen so that the last operand is received there.
+/// Returns the places between which the running result moves, and how many elements of them are scratch. The root also
+/// uses its output; the first place is chosen so that the last operands are received in the output.
 fn working_places(tree: &Tree, count: u64, is_root: bool, operands: Operands) -> (Vec<Place>, u64) {
     let output = Place::first(Buffer::Output, count);
     let scratch = |index| Place::elements(Buffer::Scratch, index * count, count);

@@ -1,5 +1,4 @@
-//! Reduction whose results are divided among the ranks of an intracommunicator. `collective.rs` exports
-//! it.
+//! Reduces, with the results divided among the ranks of an intracommunicator.
 
 use super::place::{check_entries, check_total};
 use super::schedule::Draft;
@@ -9,8 +8,8 @@ use super::{Buffer, CollectiveError, Member, Operands, Place, Schedule, Scratch}
 /// MPI_Reduce_scatter_block (MPI-4.1 section 6.10.1). See [`reduce_scatter`].
 ///
 /// # Errors
-/// [`CollectiveError::Count`] if the blocks together have more than `i64::MAX` elements, or three times
-/// `count` does.
+/// [`CollectiveError::Count`] if the blocks together have more than `i64::MAX` elements, or if three times `count` is
+/// more than that.
 pub fn reduce_scatter_block(
     member: Member,
     count: u64,
@@ -30,14 +29,14 @@ pub fn reduce_scatter_block(
 /// Combines one block of `counts[rank]` elements for each rank, and gives each rank the results of its block:
 /// MPI_Reduce_scatter (MPI-4.1 section 6.10.2).
 ///
-/// Each rank sends every other one its operands, to the rank at distance 1 first, and combines what it
-/// gets: first its own operands with those of lower ranks downwards, then those of higher ranks
-/// downwards, at last both. So the order of ranks is kept. If ranks work in place, the operands are in the
-/// output, and the results go to its beginning.
+/// Each rank sends its operands to every other rank, beginning with the one at distance 1. It combines its own operands
+/// with those of lower ranks, in descending order, then those of higher ranks, in descending order, and finally both
+/// results. So the order of ranks is kept. If ranks work in place, the operands are in the output, and the results go
+/// to its beginning.
 ///
 /// # Errors
-/// [`CollectiveError::Entries`] unless there is one count for each rank, [`CollectiveError::Count`] if the
-/// blocks together have more than `i64::MAX` elements, or three times the own block does.
+/// [`CollectiveError::Entries`] unless there is one count for each rank, [`CollectiveError::Count`] if the blocks
+/// together have more than `i64::MAX` elements, or if three times the own block has.
 pub fn reduce_scatter(
     member: Member,
     counts: &[u64],
@@ -60,8 +59,8 @@ pub fn reduce_scatter(
     by_pairs(Draft::new("reduce_scatter by exchange in pairs"), member, operands, own, block)
 }
 
-/// The rounds of [`reduce_scatter`]: `count` is the length of the own block, `block` tells where the
-/// operands for a rank are.
+/// Adds the rounds of [`reduce_scatter`]. `count` is the length of the own block; `block` returns the place of the
+/// operands for a rank.
 fn by_pairs(
     mut draft: Draft,
     member: Member,
@@ -73,7 +72,7 @@ fn by_pairs(
     check_total(count, 3)?;
     let output = Place::first(Buffer::Output, count);
     let scratch = |index| Place::elements(Buffer::Scratch, index * count, count);
-    // The output of those who work in place holds operands to the end.
+    // A rank that works in place needs the operands in its output to the end.
     let is_in_place = operands == Operands::InPlace;
     let (lower, landing) = (scratch(0), scratch(1));
     let higher = if is_in_place { scratch(2) } else { output };

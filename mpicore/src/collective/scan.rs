@@ -1,13 +1,12 @@
-//! Reductions over each rank and those before it, in an intracommunicator. `collective.rs`
-//! exports it.
+//! Reductions over each rank and those before it, in an intracommunicator.
 
 use super::place::check_total;
 use super::schedule::Draft;
 use super::{Buffer, CollectiveError, Member, Operands, Place, Schedule, Scratch, doublings};
 
-/// Combines, for each rank, the operands of rank 0 to that rank: MPI_Scan (MPI-4.1 section 6.11.1). In the rounds
-/// with distance 1, 2, 4 and so on, each rank sends the combination of that many ranks, up to itself, to the rank at
-/// that distance ahead. The order of ranks is kept.
+/// Combines, for each rank, the operands of rank 0 to that rank: MPI_Scan (MPI-4.1 section 6.11.1). In the rounds with
+/// distance 1, 2, 4 and so on, each rank sends the combined operands of that many ranks, the last of which is itself,
+/// to the rank at that distance after it. The order of ranks is kept.
 ///
 /// # Errors
 /// [`CollectiveError::Count`] if `count` is more than `i64::MAX`.
@@ -23,8 +22,8 @@ pub fn scan(member: Member, count: u64, operands: Operands) -> Result<Schedule, 
     Ok(draft.finish())
 }
 
-/// Combines, for each rank but 0, the operands of rank 0 to the rank before: MPI_Exscan (MPI-4.1 section 6.11.2). All
-/// operands move one rank ahead and are combined there as in [`scan`]. The output of rank 0 stays unchanged.
+/// Combines, for each rank but 0, the operands of rank 0 to the rank before it: MPI_Exscan (MPI-4.1 section 6.11.2).
+/// All operands move one rank up and are combined there as in [`scan`]. The output of rank 0 stays unchanged.
 ///
 /// # Errors
 /// [`CollectiveError::Count`] if `count` is more than `i64::MAX`.
@@ -51,7 +50,7 @@ pub fn exscan(member: Member, count: u64, operands: Operands) -> Result<Schedule
     Ok(draft.finish())
 }
 
-/// Combines the outputs of the ranks from `first` to this one in the output of this one.
+/// Combines the outputs of the ranks from `first` to this one in the output of this rank.
 fn prefix(draft: &mut Draft, member: Member, first: u32, count: u64) {
     let (output, scratch) =
         (Place::first(Buffer::Output, count), Place::first(Buffer::Scratch, count));

@@ -1,5 +1,4 @@
-//! Scattering blocks from a root, in an intracommunicator: gathering, backwards. `collective.rs` exports
-//! it.
+//! Scatters blocks from a root, in an intracommunicator: the reverse of gather.
 
 use super::gather::in_scratch;
 use super::place::check_total;
@@ -10,9 +9,9 @@ use super::{Blocks, Buffer, CollectiveError, Member, Place, Schedule, Scratch};
 /// Sends one block of the root's input to each rank, in the order of ranks: MPI_Scatter (MPI-4.1 section 6.6), by a
 /// binomial tree. Inner ranks of the tree keep blocks in the scratch area.
 ///
-/// `send` is how many elements each block of the input has, and matters at the root alone. `receive` is
-/// how many elements the output has; `None` is MPI_IN_PLACE: the root's own block stays in its input, and
-/// the schedule names no output.
+/// `send` is the number of elements in each block of the input, and is used only at the root. `receive` is the number
+/// of elements of the output. `None` is MPI_IN_PLACE: the root's own block stays in its input, and the schedule names
+/// no output.
 ///
 /// # Errors
 /// [`CollectiveError::Root`] if the root is no rank, [`CollectiveError::InPlace`] if another rank works in
@@ -50,7 +49,7 @@ pub fn scatter(
     Ok(draft.finish())
 }
 
-/// The part of a rank that is not the root.
+/// Adds the steps of a rank that is not the root.
 fn pass_down(draft: &mut Draft, tree: &Tree, parent: u32, count: u64) {
     let (own, output) = (tree.own(), Place::first(Buffer::Output, count));
     if own.ranks == 1 {
@@ -59,7 +58,7 @@ fn pass_down(draft: &mut Draft, tree: &Tree, parent: u32, count: u64) {
     }
     draft.needs(Scratch::Elements { count: u64::from(own.ranks) * count, of: Buffer::Output });
     if parent == 0 {
-        // The root has the blocks in the order of ranks, so it sends each run for itself.
+        // The root stores the blocks in the order of ranks, so it sends each run by itself.
         for run in tree.runs(own) {
             let into = Place::blocks(Buffer::Scratch, run.offset, run.ranks, count);
             draft.receive(tree.rank_at(parent), into);
@@ -78,8 +77,7 @@ fn pass_down(draft: &mut Draft, tree: &Tree, parent: u32, count: u64) {
 /// Sends one block of the root's input to each rank, each from its own place: MPI_Scatterv (MPI-4.1 section 6.6). The
 /// root sends all blocks at once.
 ///
-/// `send` describes the blocks of the input and matters at the root alone; `receive` is as for
-/// [`scatter`].
+/// `send` describes the blocks of the input, and is used only at the root; `receive` is as for [`scatter`].
 ///
 /// # Errors
 /// [`CollectiveError::Root`] if the root is no rank, [`CollectiveError::InPlace`] if another rank works in

@@ -1,15 +1,15 @@
-//! The schedule of one rank: rounds of messages and local steps. The algorithms beside this file build it with a
-//! [`Draft`]; an executor runs it.
+//! The schedule of one rank: rounds of messages and local steps. The algorithms in the files beside this one build it
+//! with a [`Draft`]; an executor runs it.
 //!
-//! What an executor does for each round, in this order:
+//! An executor does this in each round, in this order:
 //!
-//! 1. start all messages, with the one tag of the collective; those that are sent to one rank, and those that are
-//!    received from one rank, in their order;
+//! 1. start all messages, all with the one tag of the collective; messages to the same rank are sent in their order,
+//!    and messages from the same rank are received in their order;
 //! 2. when all have ended, run the local steps in their order;
 //! 3. go on to the next round.
 //!
 //! - No message of a round writes what another message of the same round reads or writes.
-//! - A place in the input is read only. A schedule that works in place does not name the input.
+//! - A place in the input is only read. A schedule that works in place does not name the input.
 //! - Nothing in the scratch area is read before it was written.
 
 use std::fmt;
@@ -20,18 +20,18 @@ use super::{Buffer, Part, Place};
 /// A step that needs a peer. All messages of a round are under way at the same time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Message {
-    /// Send to a peer.
+    /// Sends to a peer.
     Send {
         /// The rank in the communicator; in an intercommunicator, in the remote group.
         peer: u32,
-        /// What is sent.
+        /// The data that are sent.
         from: Place,
     },
-    /// Receive from a peer.
+    /// Receives from a peer.
     Receive {
         /// The rank in the communicator; in an intercommunicator, in the remote group.
         peer: u32,
-        /// Where it goes. As many bytes come as fit here, unless the ranks' arguments disagree.
+        /// Where the data go. The message has as many bytes as fit here, unless the ranks' arguments disagree.
         into: Place,
     },
 }
@@ -41,13 +41,13 @@ pub enum Message {
 pub enum Local {
     /// Copies data. The datatypes may differ, but not their signatures.
     Copy {
-        /// What is copied.
+        /// The data that are copied.
         from: Place,
-        /// Where to.
+        /// Where the data go.
         into: Place,
     },
-    /// Combines elements: `into[i] = from[i] op into[i]`, as operations of MPI do with `in` and `inout`.
-    /// If the order matters, `from` holds what comes from lower ranks.
+    /// Combines elements: `into[i] = from[i] op into[i]`, as MPI's operations do with `in` and `inout`. If the order
+    /// matters, `from` contains the operands of the lower ranks.
     Reduce {
         /// The left operands.
         from: Place,
@@ -59,9 +59,9 @@ pub enum Local {
 /// The steps of a rank between two waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Round<'a> {
-    /// Start together.
+    /// All messages of the round; they start together.
     pub messages: &'a [Message],
-    /// Run one after another when all messages have ended.
+    /// The local steps; they run one after another when all messages have ended.
     pub local: &'a [Local],
 }
 
@@ -70,25 +70,25 @@ pub struct Round<'a> {
 pub enum Scratch {
     /// Room for elements of a caller's datatype.
     Elements {
-        /// How many.
+        /// Number of elements.
         count: u64,
-        /// Whose datatype they have: the input's or the output's.
+        /// The buffer whose datatype the elements have: the input or the output.
         of: Buffer,
     },
-    /// Room for elements side by side that have no datatype.
+    /// Room for contiguous elements that have no datatype.
     Plain {
-        /// How many.
+        /// Number of elements.
         count: u64,
-        /// Bytes of each.
+        /// Size of each element in bytes.
         size: usize,
     },
-    /// Room for any one block of the output, whose blocks have datatypes of their own. A place in the
-    /// scratch area that is an [entry](super::Part::Entry) is that block of the output, kept at the
-    /// beginning of the area, packed or not.
+    /// Room for any one block of an output whose blocks have datatypes of their own. A place in the scratch area that
+    /// is an [entry](super::Part::Entry) is that block of the output, stored at the beginning of the area, packed or
+    /// not.
     LargestEntry,
 }
 
-/// All steps of one rank in a collective. Copies share them.
+/// All steps of one rank in a collective. Clones share them.
 ///
 /// ```
 /// use mpicore::collective::{Member, bcast};
@@ -117,12 +117,12 @@ struct Built {
     is_even: bool,
 }
 
-/// Which elements of a buffer a schedule names.
+/// The range of elements of a buffer that a schedule names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Reach {
-    /// The lowest.
+    /// Index of the lowest element.
     pub first: i64,
-    /// How many from there to the highest.
+    /// Number of elements from there to the highest.
     pub count: u64,
 }
 
@@ -159,12 +159,12 @@ impl Schedule {
         self.0.messages.len()
     }
 
-    /// Which elements of a buffer the schedule names, if it names some.
+    /// Returns the range of elements of a buffer that the schedule names, if it names any.
     pub(crate) fn reach(&self, buffer: Buffer) -> Option<Reach> {
         self.0.reaches[buffer as usize]
     }
 
-    /// Whether it names elements alone, and all local steps are between places of as many elements.
+    /// Returns whether the schedule names only elements, and all local steps are between places with as many elements.
     pub(crate) fn is_even(&self) -> bool {
         self.0.is_even
     }
@@ -176,7 +176,7 @@ impl Schedule {
 }
 
 impl Built {
-    /// The places of all steps.
+    /// Iterates over the places of all steps.
     fn places(&self) -> impl Iterator<Item = Place> {
         let of_messages = self.messages.iter().map(|message| match *message {
             Message::Send { from: place, .. } | Message::Receive { into: place, .. } => place,
@@ -193,7 +193,7 @@ impl Built {
             let Part::Elements { first, count: count @ 1.. } = part else { continue };
             let reach: &mut Option<Reach> = &mut reaches[buffer as usize];
             let known = reach.unwrap_or(Reach { first, count });
-            // Builders have checked that all indices fit.
+            // The builders have checked that all indices fit.
             let end = known.first.saturating_add_unsigned(known.count);
             let end = end.max(first.saturating_add_unsigned(count));
             let first = known.first.min(first);
@@ -209,7 +209,7 @@ impl Built {
     }
 }
 
-/// A schedule that is being built. A round ends where the builder says so, and at the end.
+/// A schedule that is being built. A round ends where the builder ends it, and at the end of the schedule.
 #[derive(Debug)]
 pub(super) struct Draft {
     schedule: Built,
@@ -257,7 +257,7 @@ impl Draft {
         self.schedule.local.push(Local::Reduce { from, into });
     }
 
-    /// What comes now waits for what came before. A round without steps is none.
+    /// Makes the following steps wait for those before. Does nothing if the round has no steps.
     pub(super) fn end_round(&mut self) {
         let schedule = &self.schedule;
         let end = End { messages: schedule.messages.len(), local: schedule.local.len() };
@@ -272,7 +272,7 @@ impl Draft {
         Schedule(Arc::new(self.schedule))
     }
 
-    /// The end of the last round.
+    /// Returns the end of the last round.
     fn end(&self) -> End {
         self.schedule.ends.last().copied().unwrap_or_default()
     }
@@ -309,7 +309,7 @@ impl fmt::Display for Scratch {
     }
 }
 
-/// One line for each step, under the number of its round.
+/// Writes one line for each step, under the number of its round.
 impl fmt::Display for Schedule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{}, {}", self.name(), self.scratch())?;

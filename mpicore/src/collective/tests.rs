@@ -23,12 +23,12 @@ fn member(rank: u32, size: u32) -> Member {
     Member::new(rank, size).unwrap()
 }
 
-/// The `count` elements of a rank, from number `first` on.
+/// Returns `count` elements of a rank, from number `first` on.
 fn elements(rank: u32, first: u64, count: u64) -> Vec<String> {
     (first..first + count).map(|index| format!("<{rank}.{index}>")).collect()
 }
 
-/// As many elements that were never written.
+/// Returns `count` elements that were never written.
 fn unset(count: u64) -> Vec<String> {
     vec![UNSET.into(); count as usize]
 }
@@ -38,7 +38,7 @@ fn joined(left: &str, right: &str) -> String {
     format!("{left}{right}")
 }
 
-/// Runs schedules in several orders and gives the outputs, which do not depend on the order.
+/// Runs schedules in several orders and returns the outputs, which must not depend on the order.
 fn outputs(actors: &[Actor], first_group: usize, op: Op) -> Vec<Vec<String>> {
     let outputs_of = |seed| {
         let ended = run(actors.to_vec(), first_group, op, seed);
@@ -64,7 +64,7 @@ fn a_barrier_ends_nowhere_before_it_has_begun_everywhere() {
         };
         let actor = |schedule| Actor::new(schedule, vec![], vec![]);
         moved(schedules(None).into_iter().map(|(_, schedule)| actor(schedule)).collect());
-        // With a rank that never comes, nobody else ends.
+        // If one rank never calls the barrier, no other rank leaves it.
         for absent in (0..size).filter(|_| size > 1) {
             let nothing = barrier(member(0, 1));
             let mut actors: Vec<_> =

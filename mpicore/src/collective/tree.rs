@@ -1,8 +1,8 @@
-//! Binomial trees of ranks: the parent and the children of each rank. Builders of rooted collectives use them.
+//! Binomial trees of ranks: the parent and the children of each rank, for rooted collectives.
 //!
-//! A *position* is a rank counted from the root of the tree: the root has 0, the rank after it 1, and so
-//! on around. A parent's position is its child's without the lowest bit that is set, so the positions
-//! below each child, with its own, are consecutive.
+//! A *position* is a rank counted from the root of the tree: the root has position 0, the rank after it 1, and so on in
+//! a circle. A parent's position is that of its child without the lowest bit that is set. So the positions of a child
+//! and of all ranks below it are consecutive.
 
 use super::{Member, wrapped};
 
@@ -14,23 +14,23 @@ pub(super) struct Tree {
     size: u32,
 }
 
-/// A child with all that is below it.
+/// A child with all ranks below it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Branch {
     /// The position of the child, which is the lowest of its branch.
     pub position: u32,
-    /// How many ranks the branch has.
+    /// Number of ranks in the branch.
     pub ranks: u32,
 }
 
 /// Consecutive positions of a branch whose ranks are consecutive too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Run {
-    /// The first, counted from the first of the branch.
+    /// The first position, counted from that of the branch.
     pub offset: u32,
-    /// The rank of the first.
+    /// The rank at the first position.
     pub rank: u32,
-    /// How many.
+    /// Number of ranks.
     pub ranks: u32,
 }
 
@@ -40,24 +40,24 @@ impl Tree {
         Self { position, root, size: member.size }
     }
 
-    /// The rank at a position.
+    /// Returns the rank at a position.
     pub(super) fn rank_at(&self, position: u32) -> u32 {
         wrapped(u64::from(position) + u64::from(self.root), self.size)
     }
 
-    /// The position of the parent; the root has none.
+    /// Returns the position of the parent; the root has none.
     pub(super) fn parent(&self) -> Option<u32> {
         (self.position > 0).then(|| self.position & (self.position - 1))
     }
 
-    /// The rank with all that is below it.
+    /// Returns the branch of this rank: itself and all ranks below it.
     pub(super) fn own(&self) -> Branch {
         let lowest_bit = self.position & self.position.wrapping_neg();
         let most = if lowest_bit == 0 { self.size } else { lowest_bit };
         Branch { position: self.position, ranks: most.min(self.size - self.position) }
     }
 
-    /// The children, the nearest first.
+    /// Iterates over the children, the nearest first.
     pub(super) fn children(&self) -> impl DoubleEndedIterator<Item = Branch> + ExactSizeIterator {
         let ranks = self.own().ranks;
         let (bits, position) = (u32::BITS - (ranks - 1).leading_zeros(), self.position);
@@ -67,7 +67,7 @@ impl Tree {
         })
     }
 
-    /// The ranks of a branch: one run, or two if the branch goes on at rank 0.
+    /// Iterates over the runs of a branch: one run, or two if the branch continues at rank 0.
     pub(super) fn runs(&self, branch: Branch) -> impl Iterator<Item = Run> {
         let rank = self.rank_at(branch.position);
         let before_end = branch.ranks.min(self.size - rank);

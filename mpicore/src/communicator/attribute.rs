@@ -1,10 +1,10 @@
 //! Attributes: values that users attach to communicators under keys of their own (MPI-4.1 section 7.7). Callbacks of
 //! the keys run when values are copied and deleted.
 //!
-//! - AT1: callbacks run with no lock of this crate held. They may call MPI, on the same communicator too, and
+//! - AT1: callbacks run while no lock of this crate is held. They may call MPI, even on the same communicator, and may
 //!   attach and delete attributes.
-//! - AT2: a value is taken out before its delete callback runs, so each value is deleted once, whoever deletes it at
-//!   the same time. If the callback fails in a call that can say so, the value is put back.
+//! - AT2: a value is taken out before its delete callback runs, so each value is deleted once, even if several threads
+//!   delete it at the same time. If the callback fails in a call that can return the error, the value is put back.
 
 use std::any::Any;
 use std::fmt;
@@ -28,8 +28,8 @@ type CopyCallback = dyn Fn(&Communicator, &Value) -> Result<Option<Value>, Cause
 /// Runs before a value is deleted.
 type DeleteCallback = dyn Fn(&Communicator, &Value) -> Result<(), Cause> + Send + Sync;
 
-/// A key for attributes: MPI_Comm_create_keyval. Copies are the same key. Attributes keep their key, so the caller
-/// may drop it (MPI_Comm_free_keyval) while a communicator has such an attribute.
+/// A key for attributes: MPI_Comm_create_keyval. A clone is the same key. Attributes keep their key, so the caller may
+/// drop it (MPI_Comm_free_keyval) while a communicator has such an attribute.
 #[derive(Clone)]
 pub struct Key(Arc<Callbacks>);
 
@@ -39,11 +39,11 @@ struct Callbacks {
 }
 
 impl Key {
-    /// Makes a key with its callbacks, which run without any lock held and may call MPI.
+    /// Makes a key with its callbacks, which run while no lock is held and may call MPI.
     ///
-    /// `copy` is called for a value of the communicator that is duplicated, and answers the value that the new one
-    /// gets: `None` if it gets none (MPI_COMM_NULL_COPY_FN), the same for a value that both have (MPI_COMM_DUP_FN).
-    /// `delete` is called for a value that is replaced or deleted, and when the communicator is gone.
+    /// `copy` is called for each value of a communicator that is duplicated, and returns the value for the duplicate:
+    /// `None` for none (MPI_COMM_NULL_COPY_FN), or the same value to share it (MPI_COMM_DUP_FN). `delete` is called for
+    /// a value that is replaced or deleted, and when the communicator is gone.
     ///
     /// ```
     /// use mpicore::Key;
@@ -72,7 +72,7 @@ impl fmt::Debug for Key {
     }
 }
 
-/// What a communicator has under a key.
+/// A key and its value on a communicator.
 #[derive(Clone)]
 pub(super) struct Attribute {
     key: Key,
@@ -113,10 +113,10 @@ impl Communicator {
         found.map(|attribute| attribute.value.clone())
     }
 
-    /// Attaches a value under a key, on this rank: MPI_Comm_set_attr. A value that is there already is deleted first.
+    /// Attaches a value under a key, on this rank: MPI_Comm_set_attr. Deletes the present value first, if there is one.
     ///
     /// # Errors
-    /// [`Error::Callback`] if the delete callback of the value that was there fails; that one stays then.
+    /// [`Error::Callback`] if the delete callback of the present value fails; that value then stays.
     pub fn set_attribute(&self, key: &Key, value: Value) -> Result<(), Error> {
         loop {
             let mut attributes = self.0.attributes.lock();
@@ -132,7 +132,7 @@ impl Communicator {
     /// Deletes the value that is attached under a key: MPI_Comm_delete_attr. Returns whether there was one.
     ///
     /// # Errors
-    /// [`Error::Callback`] if the delete callback fails; the value stays then.
+    /// [`Error::Callback`] if the delete callback fails; the value then stays.
     pub fn delete_attribute(&self, key: &Key) -> Result<bool, Error> {
         let mut attributes = self.0.attributes.lock();
         let place = attributes.iter().position(|attribute| attribute.key == *key);
@@ -142,11 +142,12 @@ impl Communicator {
         self.delete_or_put_back(taken, place).map(|()| true)
     }
 
-    /// Deletes all attributes, the last one first, as MPI_Comm_free does, and MPI_Finalize for MPI_COMM_SELF. When
-    /// the last handle of a communicator is dropped, this happens by itself, and its error handler gets the errors.
+    /// Deletes all attributes, starting with the one that was attached last, as MPI_Comm_free does, and MPI_Finalize
+    /// for MPI_COMM_SELF. This happens automatically when the last handle of a communicator is dropped; then its error
+    /// handler gets the errors.
     ///
     /// # Errors
-    /// [`Error::Callback`] if a delete callback fails; its value and those attached before it stay then.
+    /// [`Error::Callback`] if a delete callback fails; its value and those attached before it then stay.
     pub fn delete_attributes(&self) -> Result<(), Error> {
         loop {
             let mut attributes = self.0.attributes.lock();
@@ -157,11 +158,11 @@ impl Communicator {
         }
     }
 
-    /// Deletes what was taken from a place (AT2).
+    /// Deletes an attribute that was taken from a place (AT2).
     fn delete_or_put_back(&self, taken: Attribute, place: usize) -> Result<(), Error> {
         taken.delete(self).inspect_err(|_| {
             let mut attributes = self.0.attributes.lock();
-            // The callback may have attached another value under the key, which counts then.
+            // If the callback has attached another value under the key, that value counts.
             if attributes.iter().all(|attribute| attribute.key != taken.key) {
                 let place = place.min(attributes.len());
                 attributes.insert(place, taken.clone());
@@ -169,8 +170,8 @@ impl Communicator {
         })
     }
 
-    /// What a duplicate gets, by the copy callbacks in the order of attachment. It is called when the duplication
-    /// begins, since what changes later is not the duplicate's.
+    /// Copies the attributes for a duplicate, by the copy callbacks in the order of attachment. It is called when the
+    /// duplication begins, since the duplicate does not get later changes.
     pub(super) fn copy_attributes(&self) -> Copied {
         let mut copied = Copied { parent: self.clone(), attributes: Vec::new(), failure: None };
         let attributes = self.0.attributes.lock().clone();
@@ -189,7 +190,8 @@ impl Communicator {
     }
 }
 
-/// What a duplicate is to get. If there never is a duplicate, it is deleted on the communicator of which it is copied.
+/// The attributes for a duplicate. If the duplicate is never made, they are deleted on the communicator that they were
+/// copied from.
 pub(super) struct Copied {
     parent: Communicator,
     attributes: Vec<Attribute>,
@@ -197,7 +199,7 @@ pub(super) struct Copied {
 }
 
 impl Copied {
-    /// What was copied, for the duplicate, and why there is no more of it if a callback has failed.
+    /// Takes the copied attributes, and the error of the callback that failed, if one did.
     pub(super) fn take(mut self) -> (Vec<Attribute>, Option<Error>) {
         (std::mem::take(&mut self.attributes), self.failure.take())
     }
@@ -209,7 +211,7 @@ impl Drop for Copied {
     }
 }
 
-/// Deletes attributes where no call can return an error: the error handler gets it. All are deleted even if a
+/// Deletes attributes where no call can return an error, so the error handler gets it. All are deleted even if a
 /// callback panics; the panic continues afterwards.
 fn delete_last_first(on: &Communicator, mut next: impl FnMut() -> Option<Attribute>) {
     let mut panicked = None;
@@ -228,9 +230,9 @@ fn delete_last_first(on: &Communicator, mut next: impl FnMut() -> Option<Attribu
 }
 
 impl Inner {
-    /// Deletes the attributes of a communicator whose last handle is gone. The callbacks get a handle again, of
-    /// another `Inner` with the same id, which is what this one has no more. Answers whether that is so. A fork of the
-    /// rank deletes nothing: the attributes are its parent's.
+    /// Deletes the attributes of a communicator whose last handle is gone. The callbacks get a handle of another
+    /// `Inner`, which takes over the id. Returns whether it has taken over the id. A fork of the rank deletes nothing:
+    /// the attributes belong to its parent.
     pub(super) fn delete_attributes_at_end(&mut self) -> bool {
         if self.attributes.is_empty() || (*self.host).as_ref().device().is_fork() {
             return false;

@@ -1,13 +1,13 @@
-//! Collective calls on intracommunicators (MPI-4.1 chapter 6). Each makes a [`Plan`] of the caller's buffers, which
-//! a face runs, starts, or keeps; those of intercommunicators are in `inter_calls.rs`.
+//! Collective calls on intracommunicators (MPI-4.1 chapter 6). Each makes a [`Plan`] of the caller's buffers, which the
+//! layer above runs, starts or keeps. Calls on intercommunicators are in `inter_calls.rs`.
 //!
-//! Counts are in elements of the buffer that they stand beside. Where a buffer is an option, `None` is
-//! MPI_IN_PLACE. What is said to matter at the root alone may be [`Input::none`] or [`Output::none`] elsewhere.
+//! A count is in elements of the buffer that it is passed with. If a buffer is an option, `None` is MPI_IN_PLACE.
+//! Buffers that are used only at the root may be [`Input::none`] or [`Output::none`] on other ranks.
 //!
-//! Errors of all: [`Error::Kind`] on an intercommunicator; those of the function of the same name in
+//! Errors of all calls: [`Error::Kind`] on an intercommunicator; those of the function of the same name in
 //! [`collective`]; [`Error::Buffer`], [`Error::Layout`] or [`Error::Datatype`] if the elements do not lie in the
-//! buffers; and for reductions those of [`Op::check`](crate::op::Op::check). Nothing was sent then, and the call does
-//! not count.
+//! buffers; and for reductions those of [`Op::check`](crate::op::Op::check). In all these cases nothing was sent, and
+//! the call does not count.
 
 use mpjdev::Call;
 
@@ -20,19 +20,19 @@ use crate::error::Error;
 use crate::memory::{Input, Output, Reduction};
 use crate::plan::{self, Plan};
 
-/// From how many bytes on an allreduce exchanges halves: there, the time of the data is more than that of the messages.
+/// From this many bytes on, an allreduce exchanges halves: the data then take more time than the messages.
 const HALVES_FROM: u64 = 64 << 10;
 
-/// From how many bytes of a block on gathers and scatters exchange each block between the root and its rank directly:
-/// passing data on takes longer there than more messages do.
+/// From this many bytes in a block on, gathers and scatters exchange each block directly between the root and its rank:
+/// passing data on then takes more time than additional messages.
 const DIRECTLY_FROM: u64 = 1 << 10;
 
-/// Up to how many ranks they do so with blocks of any length: the root's messages take less time there than the steps
-/// of a tree.
+/// Up to this many ranks, they do so with blocks of any length: the root's messages take less time than the steps of a
+/// tree.
 const DIRECTLY_TO: u32 = 8;
 
-/// What an allreduce exchanges. All ranks come to the same answer, whether the operands of one lie in a slice and those
-/// of another one in a matrix, in elements of many: it follows from their kind and their number alone.
+/// Returns what an allreduce exchanges. It depends only on the kind and the number of the operands, so all ranks get
+/// the same answer, even if the operands lie in a slice on one rank and in a few large elements on another.
 fn exchange_of(reduction: &Reduction, data: [usize; 2], count: u64) -> Exchange {
     let bytes = count.saturating_mul(data[1] as u64);
     match reduction.operand_size() {
@@ -45,16 +45,16 @@ fn exchange_of(reduction: &Reduction, data: [usize; 2], count: u64) -> Exchange 
     }
 }
 
-/// What a rank sends: the buffer and how many elements; or nothing, where it works in place.
+/// What a rank sends: the buffer and its number of elements; `None` to work in place.
 pub type Sent = Option<(Input, u64)>;
 
-/// The buffer, which is named by nothing if there is none, and the count.
+/// Splits what a rank sends into the buffer, which may be none, and the count.
 fn sent(send: Sent) -> (Input, Option<u64>) {
     send.map_or_else(|| (Input::none(), None), |(input, count)| (input, Some(count)))
 }
 
 impl Communicator {
-    /// Whose schedules are built, if this is an intracommunicator.
+    /// Returns the member for which schedules are built; refuses an intercommunicator.
     pub(super) fn intra(&self, call: &'static str) -> Result<Member, Error> {
         if self.is_inter() {
             return Err(Error::Kind { call, kind: "intercommunicator" });
@@ -62,7 +62,7 @@ impl Communicator {
         self.member()
     }
 
-    /// For a call on an intracommunicator, whose schedule has in its key what `build` is given.
+    /// Returns the schedule of a call on an intracommunicator. Its key contains all arguments of `build`.
     fn schedule(
         &self,
         name: &'static str,
@@ -73,14 +73,15 @@ impl Communicator {
         self.0.workspace.with_kept(key, || Ok(build(member)?))
     }
 
-    /// Whether the blocks of a gather or scatter go between the root and each rank directly: by the elements of a block
-    /// and their size, in the buffer that matters at the root, and in the other one elsewhere.
+    /// Returns whether a gather or scatter moves each block directly between the root and its rank. This depends on the
+    /// number and the size of a block's elements, in the buffer that the root uses at the root, and in the other buffer
+    /// elsewhere.
     fn is_direct(&self, root: u32, at_root: (u64, usize), elsewhere: (u64, usize)) -> bool {
         let (elements, size) = if self.rank() == root { at_root } else { elsewhere };
         self.size() <= DIRECTLY_TO || elements.saturating_mul(size as u64) >= DIRECTLY_FROM
     }
 
-    /// A reduction, whose operands are in the output if there is no input.
+    /// Plans a reduction. If there is no input, the operands are in the output.
     fn combine<'c>(
         &'c self,
         call: Call,
@@ -96,7 +97,7 @@ impl Communicator {
         self.plan(call, schedule(operands)?, (input, output), Some(reduction))
     }
 
-    /// Ends on no rank before it has begun on all: MPI_Barrier.
+    /// Returns on no rank before all ranks have called it: MPI_Barrier.
     ///
     /// # Errors
     /// See the head of the file.
@@ -107,8 +108,8 @@ impl Communicator {
         self.plan(Call::Barrier, schedule, (Input::none(), Output::none()), None)
     }
 
-    /// [`Communicator::barrier`] that runs at once. Where it is a few messages without data, these take so little time
-    /// that a plan of them would take as much again.
+    /// [`Communicator::barrier`], run at once. If it consists of a few messages without data, a plan would take as much
+    /// time as the messages.
     ///
     /// # Errors
     /// See the head of the file, and [`Plan::run`].
@@ -119,7 +120,7 @@ impl Communicator {
         }
     }
 
-    /// Brings `count` elements of the root's buffer to all: MPI_Bcast.
+    /// Copies `count` elements of the root's buffer to all ranks: MPI_Bcast.
     ///
     /// # Errors
     /// See the head of the file.
@@ -130,8 +131,8 @@ impl Communicator {
         self.plan(Call::Bcast, schedule, (Input::none(), buffer), None)
     }
 
-    /// Brings one block of each rank to the root: MPI_Gather. `count` is that of each block of the output, which
-    /// matters at the root alone.
+    /// Collects one block of each rank at the root: MPI_Gather. `count` is that of each block of the output, and is
+    /// used only at the root.
     ///
     /// # Errors
     /// See the head of the file.
@@ -154,7 +155,8 @@ impl Communicator {
         self.plan(Call::Gather, schedule, (input, output), None)
     }
 
-    /// The same with blocks of different lengths: MPI_Gatherv. The blocks matter at the root alone.
+    /// Like [`Communicator::gather`], with blocks of different lengths: MPI_Gatherv. The blocks are used only at the
+    /// root.
     ///
     /// # Errors
     /// See the head of the file.
@@ -170,8 +172,8 @@ impl Communicator {
         self.plan_once(Call::Gatherv, schedule, (input, output), None)
     }
 
-    /// Brings one block of the root's input to each rank: MPI_Scatter. `count` is that of each block of the input,
-    /// which matters at the root alone.
+    /// Sends one block of the root's input to each rank: MPI_Scatter. `count` is that of each block of the input, and
+    /// is used only at the root.
     ///
     /// # Errors
     /// See the head of the file.
@@ -195,7 +197,8 @@ impl Communicator {
         self.plan(Call::Scatter, schedule, (input, output), None)
     }
 
-    /// The same with blocks of different lengths: MPI_Scatterv. The blocks matter at the root alone.
+    /// Like [`Communicator::scatter`], with blocks of different lengths: MPI_Scatterv. The blocks are used only at the
+    /// root.
     ///
     /// # Errors
     /// See the head of the file.
@@ -211,7 +214,7 @@ impl Communicator {
         self.plan_once(Call::Scatterv, schedule, (input, output), None)
     }
 
-    /// Brings one block of each rank to all: MPI_Allgather. `count` is that of each block of the output.
+    /// Collects one block of each rank at all ranks: MPI_Allgather. `count` is that of each block of the output.
     ///
     /// # Errors
     /// See the head of the file.
@@ -223,7 +226,7 @@ impl Communicator {
         self.plan(Call::Allgather, schedule, (input, output), None)
     }
 
-    /// The same with blocks of different lengths: MPI_Allgatherv.
+    /// Like [`Communicator::allgather`], with blocks of different lengths: MPI_Allgatherv.
     ///
     /// # Errors
     /// See the head of the file.
@@ -238,8 +241,8 @@ impl Communicator {
         self.plan_once(Call::Allgatherv, schedule, (input, output), None)
     }
 
-    /// Brings one block of each rank's input to each rank: MPI_Alltoall, MPI_Alltoallv or MPI_Alltoallw, as the blocks
-    /// of the output are equal, listed or typed.
+    /// Sends one block of each rank's input to each rank: MPI_Alltoall, MPI_Alltoallv or MPI_Alltoallw if the blocks of
+    /// the output are equal, listed or typed.
     ///
     /// # Errors
     /// See the head of the file.
@@ -258,7 +261,7 @@ impl Communicator {
             Blocks::Listed { .. } | Blocks::Typed { .. } => None,
         };
         let schedule = match (sent.map(equal), equal(blocks)) {
-            // Lists do not fit a key.
+            // Lists do not fit into a key.
             (Some(None), _) | (_, None) => {
                 self.0.workspace.with(build(self.intra("this alltoall")?)?)
             }
@@ -270,8 +273,8 @@ impl Communicator {
         self.plan(call, schedule, (input, output), None)
     }
 
-    /// Combines `count` elements of all ranks at the root: MPI_Reduce. The output matters at the root alone, which
-    /// alone may work in place. Operands are combined in the order of ranks if the operation does not commute.
+    /// Combines `count` elements of all ranks at the root: MPI_Reduce. Only the root uses the output, and only the root
+    /// may work in place. Operands are combined in the order of ranks if the operation does not commute.
     ///
     /// # Errors
     /// See the head of the file.
@@ -292,7 +295,7 @@ impl Communicator {
         })
     }
 
-    /// Combines `count` elements of all ranks, for all: MPI_Allreduce. All get the same bits.
+    /// Combines `count` elements of all ranks and gives the results to all: MPI_Allreduce. All get the same bits.
     ///
     /// # Errors
     /// See the head of the file.
@@ -319,7 +322,7 @@ impl Communicator {
         })
     }
 
-    /// Combines one block of `count` elements for each rank, which gets the results of its block:
+    /// Combines one block of `count` elements for each rank, and gives each rank the results of its block:
     /// MPI_Reduce_scatter_block.
     ///
     /// # Errors
@@ -339,7 +342,7 @@ impl Communicator {
         })
     }
 
-    /// The same with blocks of `counts[rank]` elements: MPI_Reduce_scatter.
+    /// Like [`Communicator::reduce_scatter_block`], with blocks of `counts[rank]` elements: MPI_Reduce_scatter.
     ///
     /// # Errors
     /// See the head of the file.
@@ -356,7 +359,7 @@ impl Communicator {
         })
     }
 
-    /// Combines `count` elements of the ranks up to each rank, for that rank: MPI_Scan.
+    /// Combines, for each rank, `count` elements of the ranks up to that rank: MPI_Scan.
     ///
     /// # Errors
     /// See the head of the file.
@@ -373,7 +376,7 @@ impl Communicator {
         })
     }
 
-    /// Combines `count` elements of the ranks before each rank, for that rank; rank 0 gets nothing: MPI_Exscan.
+    /// Combines, for each rank, `count` elements of the ranks before it; rank 0 gets nothing: MPI_Exscan.
     ///
     /// # Errors
     /// See the head of the file.
@@ -391,12 +394,12 @@ impl Communicator {
     }
 }
 
-/// The buffer of a receiver, which is named by nothing where it works in place, and the count.
+/// Splits where a rank receives into the buffer, which may be none, and the count.
 fn received(receive: Option<(Output, u64)>) -> (Output, Option<u64>) {
     receive.map_or_else(|| (Output::none(), None), |(output, count)| (output, Some(count)))
 }
 
-/// Which of MPI's three calls has such blocks.
+/// Returns which of MPI's three calls takes such blocks.
 pub(super) fn alltoall_call(blocks: Blocks<'_>) -> Call {
     match blocks {
         Blocks::Equal { .. } => Call::Alltoall,

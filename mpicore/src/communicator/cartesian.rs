@@ -17,7 +17,8 @@ impl Communicator {
     /// another.
     ///
     /// # Errors
-    /// [`TopologyError::Ranks`] if the grid has more nodes than this communicator ranks; as [`Communicator::split`].
+    /// [`TopologyError::Ranks`] if the grid has more nodes than this communicator has ranks; as
+    /// [`Communicator::split`].
     pub fn create_cartesian(&self, grid: Cartesian) -> Result<Option<Self>, Error> {
         self.intra("a grid")?;
         let (nodes, ranks) = (grid.size(), self.size());

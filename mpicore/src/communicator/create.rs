@@ -1,9 +1,8 @@
 //! Makes communicators (MPI-4.1 sections 7.4 and 7.6): their members agree on an id.
 //!
-//! What ranks tell each other here goes through collective calls on a communicator that there is, or, where those
-//! who call are but some of its members, through schedules on their group. Between two groups that have no
-//! communicator in common, their leaders speak for them. In reports all of it has the name of the call that the
-//! user has made.
+//! The ranks exchange words by collective calls on an existing communicator or, if only some of its members make the
+//! call, by schedules on their group. Between two groups without a common communicator, the leaders exchange words for
+//! their groups. Reports show all of this under the name of the call that the user made.
 
 use std::sync::atomic::Ordering;
 
@@ -26,11 +25,11 @@ use crate::topology::Cartesian;
 pub struct SplitKey {
     /// Ranks of the same color share a communicator; ranks without a color get none: MPI_UNDEFINED.
     pub color: Option<u32>,
-    /// Ranks are ordered by it; ranks with equal keys keep their order.
+    /// The rank's order in its communicator; ranks with equal keys keep their order.
     pub key: i32,
 }
 
-/// Says where the leader of the other group is, for [`Communicator::create_inter`].
+/// Tells [`Communicator::create_inter`] where the leader of the other group is.
 #[derive(Debug, Clone, Copy)]
 pub struct OtherGroup<'a> {
     /// A communicator that contains both leaders.
@@ -45,25 +44,26 @@ impl Communicator {
     /// Makes a communicator with the same groups, grid and error handler, and with the attributes that their keys
     /// copy: MPI_Comm_dup. Collective.
     ///
-    /// A copy callback that fails is this rank's alone: other ranks get their duplicate, in which this rank does not
-    /// take part, so calls there that need it do not end. Whoever lets one fail tells the others.
+    /// A copy callback that fails concerns only its rank: the other ranks get their duplicate, in which this rank does
+    /// not take part, so calls there that need it do not end. A program whose callback may fail must inform the other
+    /// ranks.
     ///
     /// # Errors
     /// [`Error::Contexts`], on all members; [`Error::Callback`] if a copy callback of an attribute fails, after all
-    /// have agreed; the loss of a member; what made the device unusable.
+    /// members have agreed; the loss of a member; what made the device unusable.
     pub fn dup(&self) -> Result<Self, Error> {
         let copied = self.copy_attributes();
         let id = self.agree(self.salt(), |words| self.highest(Call::Dup, words))?;
         self.twin(id, copied)
     }
 
-    /// The same groups under another id.
+    /// Makes a communicator with the same groups under another id.
     pub(super) fn twin(&self, id: u32, copied: Copied) -> Result<Self, Error> {
         let (attributes, failure) = copied.take();
         let (remote, grid) = (self.remote_group().cloned(), self.grid().cloned());
         let (group, attributes) = (self.group().clone(), Attributes::new(attributes));
         let origin = Origin { remote, grid, attributes, ..Origin::of(group, self.rank()) };
-        // Made in any case: its end deletes what was copied before a callback failed.
+        // The twin is made in any case: dropping it deletes what was copied before a callback failed.
         let twin = self.child(id, origin)?;
         failure.map_or(Ok(twin), Err)
     }
@@ -76,7 +76,7 @@ impl Communicator {
         self.divide(to, None)
     }
 
-    /// Divides an intracommunicator; the part of this rank has the grid.
+    /// Divides an intracommunicator; the part of this rank has this grid.
     pub(super) fn divide(
         &self,
         to: SplitKey,
@@ -94,8 +94,8 @@ impl Communicator {
         self.part(Call::Split, group, grid)
     }
 
-    /// Divides an intracommunicator into the ranks of each host: MPI_Comm_split_type with MPI_COMM_TYPE_SHARED.
-    /// All ranks of a job are on one host today. Collective.
+    /// Divides an intracommunicator into the ranks of each host: MPI_Comm_split_type with MPI_COMM_TYPE_SHARED. At
+    /// present all ranks of a job are on one host. Collective.
     ///
     /// # Errors
     /// As [`Communicator::split`].
@@ -103,16 +103,16 @@ impl Communicator {
         self.split(SplitKey { color: Some(0), key })
     }
 
-    /// Makes a communicator of the members of `group`: MPI_Comm_create. Collective over this one; the groups that
-    /// different ranks give are equal or disjoint. Ranks outside of their group get `None`.
+    /// Makes a communicator of the members of `group`: MPI_Comm_create. Collective over this communicator; the groups
+    /// that different ranks give must be equal or disjoint. Ranks outside their group get `None`.
     ///
     /// # Errors
-    /// As [`Communicator::split`]; [`Error::NotMember`] if the group has a rank that this one does not have;
-    /// [`Error::GroupsDiffer`] on all ranks that give a group of which not all members give it.
+    /// As [`Communicator::split`]; [`Error::NotMember`] if the group has a rank that is not in this communicator;
+    /// [`Error::GroupsDiffer`] on all ranks that give a group, if not all members of that group give the same.
     pub fn create(&self, group: &Group) -> Result<Option<Self>, Error> {
         self.check_members(group)?;
         let is_member = group.rank_of(self.job_rank()).is_some();
-        // FNV-1a, as below.
+        // FNV-1a, as in `create_from_group`.
         let own = group.iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, rank| {
             (hash ^ u64::from(rank)).wrapping_mul(0x100_0000_01b3)
         });
@@ -122,13 +122,13 @@ impl Communicator {
             is_member && *given != own && group.rank_of(*member).is_some()
         });
         let differing = others.next().map(|(_, rank)| rank);
-        // The others agree on an id in any case, so this rank does, too.
+        // The other ranks agree on an id in any case, so this rank must take part.
         let takes_part = is_member && differing.is_none();
         let part = self.part(Call::Create, takes_part.then(|| group.clone()), None)?;
         differing.map_or(Ok(part), |rank| Err(Error::GroupsDiffer { rank }))
     }
 
-    /// All ranks of an intracommunicator agree on an id; those that are in a `group` of theirs get its communicator.
+    /// Lets all ranks of an intracommunicator agree on an id. Ranks with a `group` get its communicator.
     pub(super) fn part(
         &self,
         call: Call,
@@ -146,13 +146,13 @@ impl Communicator {
     }
 
     /// Makes a communicator of the members of `group`; only they call it: MPI_Comm_create_group. Threads that call it
-    /// at the same time give different tags. Tags of its messages are above all numbers of calls.
+    /// at the same time give different tags. The tags of its messages are above all numbers of calls.
     ///
     /// # Errors
     /// As [`Communicator::create`]; [`Error::NotMember`] also if this rank is not in the group.
     pub fn create_group(&self, group: &Group, tag: u32) -> Result<Self, Error> {
         self.check_members(group)?;
-        // The highest tag is that of blocking calls.
+        // The highest tag belongs to blocking calls.
         let tag = (CALL_NUMBERS + tag % (CALL_NUMBERS - 1)) as i32;
         self.agree_among(group, self.collective_context(), tag)
     }
@@ -160,13 +160,13 @@ impl Communicator {
     /// Makes a communicator of the members of `group`, which need no common communicator; only they call it:
     /// MPI_Comm_create_from_group. Threads that call it at the same time give different texts.
     ///
-    /// The loss of a member during the call fails it on the ranks that have messages for that member. Others may wait
-    /// for these, which have given up: the launcher reports it.
+    /// If a member is lost during the call, the call fails on the ranks that exchange messages with that member. Others
+    /// may wait for these ranks, which have given up; the launcher reports that.
     ///
     /// # Errors
     /// As [`Communicator::create_group`].
     pub fn create_from_group(host: &Host, group: &Group, text: &str) -> Result<Self, Error> {
-        // FNV-1a: the same number on all ranks, whatever their build.
+        // FNV-1a gives the same number on all ranks, in every build.
         let hash = text
             .bytes()
             .fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
@@ -174,7 +174,7 @@ impl Communicator {
         own.agree_among(group, 2 * GATHERING + 1, (hash % CALL_NUMBERS) as i32)
     }
 
-    /// The members of a group agree on an id by messages of their own.
+    /// Lets the members of a group agree on an id by messages of their own.
     fn agree_among(&self, group: &Group, context: u32, tag: i32) -> Result<Self, Error> {
         let rank = group.rank_of(self.job_rank());
         let rank = rank.ok_or(Error::NotMember { rank: self.job_rank() })?;
@@ -192,8 +192,8 @@ impl Communicator {
     /// this one; only the rank `leader` uses `other`.
     ///
     /// # Errors
-    /// [`Error::Overlap`] if the groups are not disjoint, on all ranks of both; [`Error::Leader`] where the leader
-    /// has failed, or has given no other group; as [`Communicator::dup`].
+    /// [`Error::Overlap`] on all ranks of both groups if they are not disjoint; [`Error::Leader`] if the leader has
+    /// failed or has passed no other group; as [`Communicator::dup`].
     pub fn create_inter(&self, leader: u32, other: Option<OtherGroup<'_>>) -> Result<Self, Error> {
         let other = other.filter(|_| self.rank() == leader);
         let ranks: Vec<u64> = self.group().iter().map(u64::from).collect();
@@ -238,7 +238,7 @@ impl Communicator {
         self.child(id, Origin::of(group, rank))
     }
 
-    /// The words of the other group, for all ranks of this one: the leaders exchange theirs.
+    /// Returns the words of the other group, on all ranks of this one: the leaders exchange them.
     fn exchange(
         &self,
         leader: u32,
@@ -259,7 +259,7 @@ impl Communicator {
         self.bcast_words(call, words, leader)
     }
 
-    /// Agrees on an id, where `tell` makes known to each member the highest of all words.
+    /// Agrees on an id. `tell` returns on each member the highest value of each word among all members.
     fn agree(
         &self,
         salt: u32,
@@ -282,14 +282,15 @@ impl Communicator {
         }
     }
 
-    /// What tells an agreement of this communicator from others, on all ranks that make the same call.
+    /// Returns a number that distinguishes an agreement of this communicator from others, the same on all ranks of the
+    /// call.
     pub(super) fn salt(&self) -> u32 {
-        // Relaxed: the calls of a communicator are made one after the other.
+        // Relaxed: the calls of a communicator are made one after another.
         let calls = self.0.calls.load(Ordering::Relaxed);
         self.0.id ^ calls.rotate_left(16)
     }
 
-    /// Ends a round of an agreement; the id, if it was the last.
+    /// Ends a round of an agreement. Returns the id if it was the last round.
     pub(super) fn learn(
         &self,
         agreement: &mut Agreement,
@@ -303,7 +304,7 @@ impl Communicator {
         })
     }
 
-    /// The highest of each word of all ranks, in both groups.
+    /// Returns the highest value of each word among all ranks, of both groups.
     fn highest(&self, call: Call, words: Vec<u64>) -> Result<Vec<u64>, Error> {
         let here = self.highest_here(call, words, self.next_number())?.run_and_keep()?;
         if !self.is_inter() {
@@ -313,7 +314,7 @@ impl Communicator {
         Ok(highest_of_both(here, &there))
     }
 
-    /// The highest of each word of this rank's group.
+    /// Plans a call that finds the highest value of each word in this rank's group.
     pub(super) fn highest_here(
         &self,
         call: Call,
@@ -325,7 +326,7 @@ impl Communicator {
         self.highest_of(call, Route { peers, context, tag }, self.member()?, words)
     }
 
-    /// The highest of each word of the remote group.
+    /// Plans a call that finds the highest value of each word in the remote group.
     pub(super) fn highest_there(
         &self,
         call: Call,
@@ -357,7 +358,7 @@ impl Communicator {
         Ok(Plan::new(self, call, route, work))
     }
 
-    /// The words of all ranks of an intracommunicator, in their order.
+    /// Returns the words of all ranks of an intracommunicator, in the order of ranks.
     fn gather_words(&self, call: Call, words: Vec<u64>) -> Result<Vec<u64>, Error> {
         let len = words.len() as u64;
         let schedule = collective::allgather(self.intra("this call")?, Some(len), len)?;
@@ -365,14 +366,14 @@ impl Communicator {
         self.plan_once(call, schedule, (Input::keeping(words), all), None)?.run_and_keep()
     }
 
-    /// The words of `root`, on all ranks of an intracommunicator.
+    /// Returns the words of `root` on all ranks of an intracommunicator.
     fn bcast_words(&self, call: Call, words: Vec<u64>, root: u32) -> Result<Vec<u64>, Error> {
         let schedule = collective::bcast(self.intra("this call")?, root, words.len() as u64)?;
         self.plan_once(call, schedule, (Input::none(), Output::keeping(words)), None)?
             .run_and_keep()
     }
 
-    /// Refuses groups with ranks that this communicator does not have.
+    /// Refuses groups with ranks that are not in this communicator.
     fn check_members(&self, group: &Group) -> Result<(), Error> {
         match group.difference(self.group()).iter().next() {
             Some(rank) => Err(Error::NotMember { rank }),
@@ -382,7 +383,7 @@ impl Communicator {
 }
 
 impl OtherGroup<'_> {
-    /// Sends the other leader these words, and returns its words.
+    /// Sends these words to the other leader, and returns its words.
     fn tell(&self, words: Vec<u64>) -> Result<Vec<u64>, Error> {
         let len = self.swap(vec![words.len() as u64], 1)?[0];
         let len = usize::try_from(len).ok().filter(|len| *len <= self.peers.device().size());
@@ -390,7 +391,7 @@ impl OtherGroup<'_> {
         self.swap(words, len)
     }
 
-    /// The same with a known number of words in return.
+    /// Exchanges words with the other leader, whose number of words is known.
     fn swap(&self, words: Vec<u64>, expected: usize) -> Result<Vec<u64>, Error> {
         let job_rank = self.peers.peers().job_rank(self.leader)?;
         let (peers, context) = (Some(Box::new(Group::of_ranks([job_rank])?)), self.peers.context());
@@ -404,7 +405,7 @@ impl OtherGroup<'_> {
     }
 }
 
-/// The higher one of each two words.
+/// Returns the higher one of each pair of words.
 pub(super) fn highest_of_both(mut here: Vec<u64>, there: &[u64]) -> Vec<u64> {
     here.iter_mut().zip(there).for_each(|(here, there)| *here = (*here).max(*there));
     here

@@ -1,5 +1,5 @@
-//! Duplication without waiting: MPI_Comm_idup (MPI-4.1 section 7.4.2). Any call that makes progress advances the
-//! rounds of the agreement.
+//! Duplication without waiting: MPI_Comm_idup (MPI-4.1 section 7.4.2). Any call that makes progress advances the rounds
+//! of the agreement.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -20,7 +20,7 @@ pub struct Creating {
     made: Arc<Made>,
 }
 
-/// Where the communicator is put when it is there.
+/// Where the communicator is stored when it is made.
 struct Made(Mutex<Option<Result<Communicator, Error>>>);
 
 impl Made {
@@ -59,7 +59,7 @@ impl Creating {
 }
 
 impl Drop for Creating {
-    /// The device forgets the request when it has ended.
+    /// Lets the device forget the request when it has ended.
     fn drop(&mut self) {
         if let Some(request) = self.request.take() {
             self.parent.device().detach(request, Box::new(()));
@@ -68,11 +68,11 @@ impl Drop for Creating {
 }
 
 impl Communicator {
-    /// Starts [`Communicator::dup`] without waiting: MPI_Comm_idup. The copy callbacks of attributes run in this
-    /// call; if one fails, its error is the outcome.
+    /// Starts [`Communicator::dup`] without waiting: MPI_Comm_idup. The copy callbacks of attributes run in this call;
+    /// if one fails, its error is the outcome.
     ///
     /// # Errors
-    /// What made the device unusable; the rest is the outcome.
+    /// What made the device unusable. Other errors are the outcome.
     pub fn idup(&self) -> Result<Creating, Error> {
         let copied = self.copy_attributes();
         let (context, number) = (self.collective_context(), self.next_number());
@@ -90,11 +90,11 @@ impl Communicator {
     }
 }
 
-/// An agreement whose rounds nobody waits for.
+/// An agreement whose rounds run without a thread that waits for them.
 struct Duplication {
     parent: Communicator,
-    /// That of the call, in all rounds: other calls on the parent may come between them, at different places on
-    /// different ranks.
+    /// The number of the call, used in all rounds: other calls on the parent may come between the rounds, at different
+    /// places on different ranks.
     number: i32,
     agreement: Agreement,
     copied: Copied,

@@ -1,5 +1,5 @@
-//! Error handlers of communicators (MPI-4.1 section 9.3). The layer above gives each error to
-//! [`Communicator::handle`] before it returns it to its caller, and acts on the returned handler.
+//! Error handlers of communicators (MPI-4.1 section 9.3). The layer above passes each error to [`Communicator::handle`]
+//! before it returns the error to its caller, and acts on the returned handler.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::Communicator;
 use crate::error::Error;
 
-/// MPI's error handlers. This crate calls functions of users, and leaves the rest to the layer above.
+/// MPI's error handlers. This crate calls functions of users, and leaves everything else to the layer above.
 #[derive(Clone, Default)]
 pub enum ErrorHandler {
     /// The call returns the error: MPI_ERRORS_RETURN. This is the default.
@@ -17,8 +17,8 @@ pub enum ErrorHandler {
     Fatal,
     /// The layer above ends the ranks of the communicator: MPI_ERRORS_ABORT.
     Abort,
-    /// The function gets the error, then the call returns it: MPI_Comm_create_errhandler. The function runs without
-    /// any lock of this crate held and may call MPI.
+    /// The function gets the error, then the call returns it: MPI_Comm_create_errhandler. The function runs while no
+    /// lock of this crate is held, and may call MPI.
     User(Arc<UserHandler>),
 }
 
@@ -36,7 +36,7 @@ impl fmt::Debug for ErrorHandler {
     }
 }
 
-/// The handler of a communicator, which may be changed at any time.
+/// The handler of a communicator, which may change at any time.
 #[derive(Default)]
 pub(super) struct Handler(Mutex<ErrorHandler>);
 
@@ -47,7 +47,8 @@ impl Handler {
 }
 
 impl Communicator {
-    /// Returns the error handler: MPI_Comm_get_errhandler. A communicator inherits that of the one it was made from.
+    /// Returns the error handler: MPI_Comm_get_errhandler. A communicator inherits the handler of the one it was made
+    /// from.
     pub fn handler(&self) -> ErrorHandler {
         self.0.handler.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -56,7 +57,7 @@ impl Communicator {
     pub fn set_handler(&self, handler: ErrorHandler) {
         let mut place = self.0.handler.0.lock().unwrap_or_else(PoisonError::into_inner);
         let before = std::mem::replace(&mut *place, handler);
-        // What a function of the user has captured is dropped with no lock held.
+        // Drop what a user's function has captured while no lock is held.
         drop(place);
         drop(before);
     }

@@ -1,6 +1,6 @@
 //! Collective calls on intercommunicators (MPI-4.1 section 6.2.3): all data go to the other group. Each makes a
-//! [`Plan`], as those on intracommunicators in `calls.rs` do; errors are the same, with [`Error::Kind`] on an
-//! intracommunicator. Rooted calls have a [`Root`].
+//! [`Plan`], like those on intracommunicators in `calls.rs`, and has the same errors, with [`Error::Kind`] on an
+//! intracommunicator. Rooted calls take a [`Root`].
 
 use mpjdev::Call;
 
@@ -13,7 +13,7 @@ use crate::memory::{Input, Output, Reduction};
 use crate::plan::Plan;
 
 impl Communicator {
-    /// Whose schedules are built, if this is an intercommunicator.
+    /// Returns the member for which schedules are built; refuses an intracommunicator.
     pub(super) fn inter_member(&self) -> Result<InterMember, Error> {
         match self.remote_group() {
             Some(remote) => Ok(InterMember::new(self.rank(), self.size(), remote.size())?),

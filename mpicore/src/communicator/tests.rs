@@ -20,7 +20,7 @@ mod running;
 /// How long a job may take.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// Runs `body` on ranks that can have `most` communicators each, and fails if that does not end.
+/// Runs `body` on ranks that can have `most` communicators each, and fails if it does not end in time.
 fn run_with_ids(ranks: usize, most: u32, body: impl Fn(&Communicator) + Send + Sync + 'static) {
     let (done, outcome) = mpsc::channel();
     let job = thread::spawn(move || {
@@ -36,7 +36,7 @@ fn run_with_ids(ranks: usize, most: u32, body: impl Fn(&Communicator) + Send + S
                 });
             }
         });
-        // Nobody listens any more after the limit.
+        // After the limit, nobody receives this any more.
         let _ = done.send(());
     });
     match outcome.recv_timeout(LIMIT) {
@@ -50,7 +50,7 @@ fn run(ranks: usize, body: impl Fn(&Communicator) + Send + Sync + 'static) {
     run_with_ids(ranks, 1 << 30, body);
 }
 
-/// A sum of words over a communicator: what each rank gives.
+/// Plans a sum of the words that each rank gives, over a communicator.
 fn sum_plan(over: &Communicator, words: Vec<u64>) -> Plan<'_> {
     let reduction =
         Reduction { op: Predefined::Sum.into(), operand: Operand::Kind(ElementKind::U64) };

@@ -1,8 +1,8 @@
-//! The workspace of collective calls on a communicator, kept from call to call since programs repeat their calls: the
-//! last schedules, the places of buffers, a scratch area, a list of requests.
+//! The workspace of collective calls on a communicator: the last schedules, the places of buffers, a scratch area, and
+//! a list of requests. It is kept from call to call, since programs repeat their calls.
 //!
-//! A call has all of it for itself until it has ended. Collective calls on one communicator follow each other, so
-//! nobody waits for it: a call that comes in between makes its own.
+//! A call has all of it for itself until it has ended. Collective calls on one communicator follow each other, so no
+//! call waits for it: a call that finds it in use makes a workspace of its own.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::{Mutex, MutexGuard, TryLockError};
@@ -13,21 +13,21 @@ use crate::collective::Schedule;
 use crate::error::Error;
 use crate::memory::{Input, Memory, Output, Reduction};
 
-/// What tells schedules of one communicator apart: the call, and all that the function that builds it is given.
+/// The key of a schedule on one communicator: the call, and all arguments of the function that builds the schedule.
 pub(super) type Key = (Call, [Option<u64>; 4]);
 
-/// The number of schedules that are kept. A loop of more different calls builds all of them again each time.
+/// How many schedules are kept. A loop over more different calls builds all of them again each time.
 const MOST: usize = 8;
 
-/// That of one communicator.
+/// The workspace of one communicator.
 #[derive(Default)]
 pub(super) struct Workspace(Mutex<Work>);
 
-/// What is done in the rounds of a collective call, and with what.
+/// What a collective call works with in its rounds.
 #[derive(Default)]
 pub(crate) struct Work {
     kept: Vec<(Key, Schedule)>,
-    /// The place among those that are kept of the schedule of this call, unless it is another one.
+    /// The index in `kept` of this call's schedule, unless it is in `other`.
     at: usize,
     other: Option<Schedule>,
     memory: Memory,
@@ -35,32 +35,32 @@ pub(crate) struct Work {
     requests: Vec<Option<Request>>,
 }
 
-/// What runs the rounds of a call.
+/// What running the rounds of a call needs.
 pub(crate) struct Parts<'a> {
     pub schedule: &'a Schedule,
     pub memory: &'a mut Memory,
     pub reduction: &'a mut Option<Reduction>,
-    /// Those of a round of many messages, until the next such round.
+    /// The requests of a round of many messages, until the next such round.
     pub requests: &'a mut Vec<Option<Request>>,
 }
 
-/// The work of one call.
+/// The workspace of one call.
 pub(crate) enum InUse<'c> {
-    /// That of the communicator.
+    /// The workspace of the communicator.
     Shared(MutexGuard<'c, Work>),
-    /// Its own.
+    /// A workspace of its own.
     Own(Box<Work>),
 }
 
 impl Workspace {
-    /// For a call with this schedule.
+    /// Begins a call with this schedule.
     pub fn with(&self, schedule: Schedule) -> InUse<'_> {
         let mut work = self.begin();
         work.other = Some(schedule);
         work
     }
 
-    /// For a call whose schedule has this key: one that was built before, or what `build` answers.
+    /// Begins a call whose schedule has this key: one that was built before, or else the result of `build`.
     #[inline]
     pub fn with_kept(
         &self,
@@ -96,7 +96,7 @@ impl Work {
         self.kept.push((key, schedule));
     }
 
-    /// Takes the buffers and the operation. Refuses buffers that are too short for the schedule.
+    /// Stores the buffers and the operation of the call. Refuses buffers that are too short for the schedule.
     #[inline]
     pub fn fill(
         &mut self,
@@ -104,14 +104,14 @@ impl Work {
         reduction: Option<Reduction>,
     ) -> Result<(), Error> {
         let parts = self.parts();
-        // Two that are nothing, most often: that is seen faster than it is written.
+        // Mostly both are `None`; checking that takes less time than writing.
         if parts.reduction.is_some() || reduction.is_some() {
             *parts.reduction = reduction;
         }
         parts.memory.fill(buffers, parts.schedule)
     }
 
-    /// What runs the rounds.
+    /// Returns what running the rounds needs.
     #[inline]
     pub fn parts(&mut self) -> Parts<'_> {
         let Self { kept, at, other, memory, reduction, requests } = self;
@@ -122,7 +122,7 @@ impl Work {
         Parts { schedule, memory, reduction, requests }
     }
 
-    /// The call has ended. Where its buffers were is not read before the next call has filled it in.
+    /// Ends the call. Stale places of plain buffers may remain; nothing reads them before the next call replaces them.
     #[inline]
     fn release(&mut self) {
         self.memory.release();
@@ -131,7 +131,7 @@ impl Work {
         }
     }
 
-    /// The same for a collective that runs beside other calls.
+    /// Like [`Self::parts`], but takes them out, for a collective that runs beside other calls.
     pub fn take_parts(&mut self) -> (Schedule, Memory, Option<Reduction>) {
         let Parts { schedule, memory, reduction, .. } = self.parts();
         (schedule.clone(), std::mem::take(memory), reduction.take())
@@ -139,7 +139,7 @@ impl Work {
 }
 
 impl Drop for InUse<'_> {
-    /// Whatever the outcome of the call, users' functions and datatypes in it are released.
+    /// Releases users' functions and datatypes, whatever the outcome of the call.
     #[inline]
     fn drop(&mut self) {
         self.release();

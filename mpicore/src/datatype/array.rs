@@ -1,19 +1,19 @@
-//! Parts of arrays: a rectangular part, and the part that one process has of an array that is distributed as in
-//! High Performance Fortran (MPI-4.1 sections 5.1.3 and 5.1.4).
+//! Parts of arrays: a rectangular part, and the part of one process in an array that is distributed as in High
+//! Performance Fortran (MPI-4.1 sections 5.1.3 and 5.1.4).
 //!
-//! Both are repetitions, one in the other, from the dimension whose elements lie together to the one whose
-//! elements lie farthest apart.
+//! Both are nested repetitions, from the dimension whose elements are adjacent to the one whose elements are farthest
+//! apart.
 
 use super::contents::{Arguments, Darray};
 use super::map::{TypeMap, fits};
 use super::{Datatype, DatatypeError};
 
-/// The order of an array's dimensions in memory: which one has adjacent elements.
+/// The order of an array's dimensions in memory: which dimension has adjacent elements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Order {
-    /// The last one: MPI_ORDER_C.
+    /// The last dimension has adjacent elements: MPI_ORDER_C.
     C,
-    /// The first one: MPI_ORDER_FORTRAN.
+    /// The first dimension has adjacent elements: MPI_ORDER_FORTRAN.
     Fortran,
 }
 
@@ -26,7 +26,7 @@ impl Order {
         }
     }
 
-    /// The dimensions, from that whose elements lie together on.
+    /// Returns the dimensions, beginning with the one that has adjacent elements.
     fn dimensions(self, count: usize) -> Vec<usize> {
         match self {
             Self::C => (0..count).rev().collect(),
@@ -40,10 +40,10 @@ impl Order {
 pub enum Distribution {
     /// No distribution: MPI_DISTRIBUTE_NONE. The grid has one process along the dimension.
     Whole,
-    /// One block for each process, of this number of elements: MPI_DISTRIBUTE_BLOCK. `None` is
-    /// MPI_DISTRIBUTE_DFLT_DARG: the fewest elements that suffice.
+    /// One block of this number of elements for each process: MPI_DISTRIBUTE_BLOCK. `None` is MPI_DISTRIBUTE_DFLT_DARG:
+    /// the fewest elements that suffice.
     Block(Option<i64>),
-    /// Blocks of this number of elements, dealt to the processes in turn: MPI_DISTRIBUTE_CYCLIC. `None` is
+    /// Blocks of this number of elements, assigned to the processes in turn: MPI_DISTRIBUTE_CYCLIC. `None` is
     /// MPI_DISTRIBUTE_DFLT_DARG: one element.
     Cyclic(Option<i64>),
 }
@@ -58,7 +58,7 @@ impl Distribution {
         }
     }
 
-    /// Returns its argument, as in `array_of_dargs`; MPI_DISTRIBUTE_DFLT_DARG by its number in MPI's ABI.
+    /// Returns its argument, as in `array_of_dargs`, with the number of MPI_DISTRIBUTE_DFLT_DARG in MPI's ABI.
     pub const fn argument(self) -> i64 {
         match self {
             Self::Block(Some(argument)) | Self::Cyclic(Some(argument)) => argument,
@@ -66,7 +66,7 @@ impl Distribution {
         }
     }
 
-    /// Elements of a block, in dimension `index` with so many elements and processes.
+    /// Returns the number of elements of a block, in dimension `index` with these numbers of elements and processes.
     fn block(self, index: usize, elements: i64, processes: i64) -> Result<i64, DatatypeError> {
         let fewest = (elements - 1) / processes + 1;
         let (block, low) = match self {
@@ -83,22 +83,22 @@ impl Distribution {
     }
 }
 
-/// The elements of one dimension that a process has: whole blocks at equal distances, then the beginning of one.
+/// The elements of one dimension that belong to a process: whole blocks at equal distances, then the beginning of one.
 struct Share {
-    /// The first element.
+    /// Index of the first element.
     first: i64,
-    /// Elements of a block.
+    /// Number of elements of a block.
     block: i64,
-    /// Whole blocks.
+    /// Number of whole blocks.
     whole: i64,
-    /// Elements from one block to the next.
+    /// Distance from one block to the next in elements.
     step: i128,
-    /// Elements of the block behind the whole ones.
+    /// Number of elements of the block after the whole ones.
     rest: i64,
 }
 
 impl Share {
-    /// The share of the process `coordinate` of `processes`, of blocks that are dealt in turn.
+    /// Returns the share of process `coordinate` of `processes`, when blocks are assigned in turn.
     fn dealt(elements: i64, block: i64, processes: i64, coordinate: i64) -> Self {
         let blocks = elements / block;
         let of_one = |blocks: i64| blocks / processes + i64::from(coordinate < blocks % processes);
@@ -108,7 +108,7 @@ impl Share {
         Self { first, block, whole: of_one(blocks), step, rest }
     }
 
-    /// What `map` becomes if its elements are `stride` bytes apart along the dimension.
+    /// Makes the type map of the share from that of an element, with elements `stride` bytes apart along the dimension.
     fn of(&self, map: &TypeMap, stride: isize) -> Result<TypeMap, DatatypeError> {
         let first = fits(self.first as i128 * stride as i128)?;
         let step = if self.whole > 1 { fits(self.step * stride as i128)? } else { 0 };
@@ -141,7 +141,7 @@ impl Datatype {
     ///
     /// # Errors
     /// [`DatatypeError::NoDimensions`]; [`DatatypeError::Entries`] unless all lists have the same length;
-    /// [`DatatypeError::Entry`] if the array has no elements or the part is not inside of it; those of
+    /// [`DatatypeError::Entry`] if the array has no elements or the part does not lie inside it; those of
     /// [`contiguous`](Self::contiguous).
     pub fn subarray(
         sizes: &[i64],
@@ -171,10 +171,9 @@ impl Datatype {
         Self::new(map, Arguments::Subarray { lists, order, old: old.clone() })
     }
 
-    /// Makes the datatype of the part of an array of `sizes` elements that process `rank` of `size` has, when each
-    /// dimension is distributed among the processes of the grid `psizes`: MPI_Type_create_darray (MPI-4.1 section
-    /// 5.1.4). Ranks go through the grid row by row in both orders. A part may be empty. Its bounds are those of the
-    /// whole array.
+    /// Makes the datatype of the part of process `rank` of `size` in an array of `sizes` elements, when each dimension
+    /// is distributed among the processes of the grid `psizes`: MPI_Type_create_darray (MPI-4.1 section 5.1.4). Ranks
+    /// are numbered row by row in both orders. A part may be empty. Its bounds are those of the whole array.
     ///
     /// ```
     /// use mpicore::datatype::{Datatype, Distribution, Order};
@@ -230,7 +229,7 @@ impl Datatype {
         Self::new(map, Arguments::Darray(arguments.into()))
     }
 
-    /// The share of an array along all dimensions, with the bounds of the array.
+    /// Makes the datatype of the shares along all dimensions, with the bounds of the array.
     fn nested(
         &self,
         sizes: &[i64],
@@ -246,7 +245,7 @@ impl Datatype {
     }
 }
 
-/// There is at least one dimension, and each of the other lists has an entry for each.
+/// Checks that there is at least one dimension, and that each of the other lists has one entry for each.
 fn check_dimensions(
     (other, expected): (&'static str, usize),
     lists: &[(&'static str, usize)],

@@ -1,6 +1,4 @@
 //! Basic datatypes: the entries of type maps, in memory and in the representation `external32`.
-//!
-//! Signatures are sequences of them; `external.rs` asks how many bytes each has in a file.
 
 use std::fmt;
 
@@ -8,15 +6,15 @@ use crate::op::{Class, ElementKind};
 
 /// The type of one entry of a type map (MPI-4.1 section 5.1).
 ///
-/// This is a meaning and a layout, not a name: `MPI_INT` and `MPI_INTEGER` are the same basic type. What has
+/// A basic type is a meaning and a layout, not a name: `MPI_INT` and `MPI_INTEGER` are the same basic type. Types with
 /// an [`ElementKind`] can be reduced; characters and packed bytes cannot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Basic {
     /// A number, a truth value, a byte, or a pair of value and index.
     Element(ElementKind),
-    /// C's `long`: 64 bits in memory, but 32 bits in `external32`. Elsewhere it is an [`ElementKind::I64`].
+    /// C's `long`: 64 bits in memory, but 32 bits in `external32`. Everywhere else it is an [`ElementKind::I64`].
     Long,
-    /// C's `unsigned long`: 64 bits in memory, but 32 bits in `external32`. Elsewhere it is an
+    /// C's `unsigned long`: 64 bits in memory, but 32 bits in `external32`. Everywhere else it is an
     /// [`ElementKind::U64`].
     UnsignedLong,
     /// A character of one byte: `MPI_CHAR`, `MPI_CHARACTER`.
@@ -68,7 +66,7 @@ impl Basic {
         }
     }
 
-    /// Value and index of a pair, each with its displacement in bytes: pairs are structures of two entries
+    /// Returns value and index of a pair, each with its displacement in bytes: pairs are structures of two entries
     /// (MPI-4.1 section 6.9.4).
     pub(super) const fn pair(self) -> Option<[(isize, Self); 2]> {
         use ElementKind as Kind;
@@ -86,7 +84,7 @@ impl Basic {
         Some([(0, value), (at, Self::Element(index))])
     }
 
-    /// The same basic type for all that match it: the two `long` are integers of 64 bits.
+    /// Returns the same basic type for all types that match it: both kinds of `long` are integers of 64 bits.
     pub(super) const fn matched(self) -> Self {
         match self.kind() {
             Some(kind) => Self::Element(kind),
@@ -104,7 +102,7 @@ impl Basic {
         }
     }
 
-    /// How many numbers it consists of: two for a complex number.
+    /// Returns the number of numbers that it consists of: two for a complex number.
     pub(super) const fn parts(self) -> usize {
         match self {
             Self::Element(kind) if matches!(kind.class(), Class::Complex) => 2,

@@ -1,7 +1,7 @@
 //! The constructors of datatypes from blocks of others (MPI-4.1 sections 5.1.2 and 5.1.10). Arrays are in
 //! `array.rs`.
 //!
-//! Each checks its arguments, puts the type map together and keeps the arguments for the contents.
+//! Each checks its arguments, composes the type map and keeps the arguments for the contents.
 
 use std::collections::HashMap;
 
@@ -18,11 +18,11 @@ impl Datatype {
         Self::new(self.inner.map.clone(), Arguments::Dup { old: self.clone() })
     }
 
-    /// Makes a datatype of `count` elements one after the other: MPI_Type_contiguous (MPI-4.1 section 5.1.2).
+    /// Makes a datatype of `count` consecutive elements: MPI_Type_contiguous (MPI-4.1 section 5.1.2).
     ///
     /// # Errors
-    /// [`DatatypeError::Negative`]; as in all constructors, [`DatatypeError::Layout`] if the datatype would be
-    /// larger than memory or nested too deep, and [`DatatypeError::TooDeep`].
+    /// [`DatatypeError::Negative`]; as in all constructors, [`DatatypeError::Layout`] if the datatype would be larger
+    /// than memory or nested too deeply, and [`DatatypeError::TooDeep`].
     pub fn contiguous(count: i64, old: &Self) -> Result<Self, DatatypeError> {
         let map = old.block(not_negative("count", count)?)?;
         old.derived(Combiner::Contiguous, map, vec![count], vec![])
@@ -53,7 +53,7 @@ impl Datatype {
         old.derived(Combiner::Vector, map, vec![count, blocklength, stride], vec![])
     }
 
-    /// Does what [`vector`](Self::vector) does, with the stride in bytes: MPI_Type_create_hvector.
+    /// Like [`vector`](Self::vector), with the stride in bytes: MPI_Type_create_hvector.
     ///
     /// # Errors
     /// Those of [`vector`](Self::vector).
@@ -83,7 +83,7 @@ impl Datatype {
         old.derived(Combiner::Indexed, map, numbers, vec![])
     }
 
-    /// Does what [`indexed`](Self::indexed) does, with the displacements in bytes: MPI_Type_create_hindexed.
+    /// Like [`indexed`](Self::indexed), with the displacements in bytes: MPI_Type_create_hindexed.
     ///
     /// # Errors
     /// Those of [`indexed`](Self::indexed).
@@ -111,8 +111,7 @@ impl Datatype {
         old.derived(Combiner::IndexedBlock, map, numbers, vec![])
     }
 
-    /// Does what [`indexed_block`](Self::indexed_block) does, with the displacements in bytes:
-    /// MPI_Type_create_hindexed_block.
+    /// Like [`indexed_block`](Self::indexed_block), with the displacements in bytes: MPI_Type_create_hindexed_block.
     ///
     /// # Errors
     /// Those of [`indexed_block`](Self::indexed_block).
@@ -129,8 +128,8 @@ impl Datatype {
     /// Makes a datatype of blocks with these numbers of elements of these datatypes, at these displacements in bytes:
     /// MPI_Type_create_struct (MPI-4.1 section 5.1.2).
     ///
-    /// Behind the last byte there is as much padding as rounds the extent up to the strictest alignment among
-    /// the basic types, and no other.
+    /// The only padding is after the last byte: it rounds the extent up to the strictest alignment among the basic
+    /// types.
     ///
     /// # Errors
     /// [`DatatypeError::Entries`] unless all lists have the same length, [`DatatypeError::Entry`] if a length is
@@ -178,21 +177,21 @@ impl Datatype {
         Self::new(map, Arguments::Plain { combiner, numbers, bytes, old: self.clone() })
     }
 
-    /// So many elements one behind the other.
+    /// Makes the type map of `count` consecutive elements.
     fn block(&self, count: usize) -> Result<TypeMap, DatatypeError> {
         self.inner.map.repeat(count, self.extent())
     }
 
-    /// So many blocks of so many elements at a distance of `stride` bytes.
+    /// Makes the type map of `count` blocks of `length` elements at a distance of `stride` bytes.
     fn blocks(&self, count: i64, length: i64, stride: i128) -> Result<TypeMap, DatatypeError> {
         let count = not_negative("count", count)?;
         let block = self.block(not_negative("blocklength", length)?)?;
-        // What is not used may be larger than memory.
+        // A stride that is not used may be larger than memory.
         let stride = if count > 1 && length > 0 { fits(stride)? } else { 0 };
         block.repeat(count, stride)
     }
 
-    /// Blocks of these lengths at these displacements in bytes.
+    /// Makes the type map of blocks of these lengths at these displacements in bytes.
     fn placed(&self, lengths: &[i64], displacements: &[i128]) -> Result<TypeMap, DatatypeError> {
         check_entries("array_of_displacements", displacements.len(), lengths)?;
         check_lengths(lengths)?;
@@ -209,13 +208,13 @@ impl Datatype {
         TypeMap::list(parts)
     }
 
-    /// Blocks of one length at these displacements in bytes.
+    /// Makes the type map of blocks of one length at these displacements in bytes.
     fn placed_blocks(&self, length: i64, displacements: &[i128]) -> Result<TypeMap, DatatypeError> {
         not_negative("blocklength", length)?;
         self.placed(&vec![length; displacements.len()], displacements)
     }
 
-    /// Displacements in elements as displacements in bytes.
+    /// Converts displacements in elements to displacements in bytes.
     fn in_bytes(&self, displacements: &[i64]) -> Vec<i128> {
         displacements.iter().map(|by| *by as i128 * self.extent() as i128).collect()
     }
@@ -225,12 +224,12 @@ fn wide(displacements: &[isize]) -> Vec<i128> {
     displacements.iter().map(|by| *by as i128).collect()
 }
 
-/// A list with its length in front, as contents have it.
+/// Returns a list preceded by its length, as contents have it.
 fn counted(list: &[i64]) -> Vec<i64> {
     [&[list.len() as i64], list].concat()
 }
 
-/// There are as many entries of an argument as lengths of blocks.
+/// Checks that an argument has as many entries as there are lengths of blocks.
 fn check_entries(
     argument: &'static str,
     given: usize,

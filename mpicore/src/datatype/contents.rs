@@ -1,7 +1,5 @@
-//! The constructor of a datatype and its arguments, as `MPI_Type_get_envelope` and `MPI_Type_get_contents` return
-//! them (MPI-4.1 section 5.1.13).
-//!
-//! The constructors make them; methods of `Datatype` return them.
+//! The constructor of a datatype and its arguments, as `MPI_Type_get_envelope` and `MPI_Type_get_contents` return them
+//! (MPI-4.1 section 5.1.13).
 
 use super::{Datatype, Distribution, Order};
 
@@ -9,7 +7,7 @@ use super::{Datatype, Distribution, Order};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Combiner {
-    /// None: it is predefined.
+    /// No constructor: the datatype is predefined.
     Named,
     /// [`Datatype::dup`].
     Dup,
@@ -58,7 +56,7 @@ impl Combiner {
     }
 }
 
-/// The number of arguments of each sort that the constructor got: the result of `MPI_Type_get_envelope`.
+/// The number of arguments of each sort that the constructor was given: the result of `MPI_Type_get_envelope`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Envelope {
     /// The constructor.
@@ -73,7 +71,7 @@ pub struct Envelope {
     pub datatypes: usize,
 }
 
-/// The arguments that the constructor got, in the order of MPI-4.1 section 5.1.13: the result of
+/// The arguments that the constructor was given, in the order of MPI-4.1 section 5.1.13: the result of
 /// `MPI_Type_get_contents`.
 #[derive(Debug, Clone, Default)]
 pub struct Contents {
@@ -81,13 +79,13 @@ pub struct Contents {
     pub integers: Vec<i64>,
     /// Displacements, strides and bounds in bytes.
     pub addresses: Vec<isize>,
-    /// The contents of both other lists, if the constructor is one for large counts (its name ends in `_c`).
+    /// The contents of both lists above, if the constructor is the one for large counts (its name ends in `_c`).
     pub counts: Vec<i64>,
-    /// The datatypes that it is made of.
+    /// The datatypes that this one consists of.
     pub datatypes: Vec<Datatype>,
 }
 
-/// The arguments of each constructor, as it was given them.
+/// The arguments of each constructor, as given.
 #[derive(Debug)]
 pub(super) enum Arguments {
     Named {
@@ -96,7 +94,7 @@ pub(super) enum Arguments {
     Dup {
         old: Datatype,
     },
-    /// Numbers, then numbers of bytes: all constructors but those below.
+    /// Numbers, then numbers of bytes, for all constructors except those below.
     Plain {
         combiner: Combiner,
         numbers: Vec<i64>,
@@ -140,7 +138,7 @@ impl Arguments {
         }
     }
 
-    /// The datatypes that it is made of.
+    /// Returns the datatypes that this one consists of.
     pub(super) fn datatypes(&self) -> &[Datatype] {
         match self {
             Self::Named { .. } => &[],
@@ -152,7 +150,7 @@ impl Arguments {
         }
     }
 
-    /// In the form of the constructor, or of its variant for large counts.
+    /// Returns the arguments in the form of the constructor, or of its variant for large counts.
     pub(super) fn contents(&self, is_large: bool) -> Contents {
         let datatypes = self.datatypes().to_vec();
         let (numbers, addresses, integers) = match self {

@@ -1,12 +1,11 @@
-//! Why a call on datatypes was refused, and the MPI error class of each reason. Made by the files of
-//! `datatype/`; callers report it.
+//! Why a call on datatypes was refused, and the MPI error class of each reason.
 
 use transport_lapi::LayoutError;
 
 use super::Basic;
 use crate::ErrorClass;
 
-/// The reason why a call on datatypes was refused. No output has changed, except as the call says.
+/// Why a call on datatypes was refused. No output has changed, unless the call states otherwise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum DatatypeError {
@@ -15,7 +14,7 @@ pub enum DatatypeError {
     Negative {
         /// The argument of the call in MPI.
         argument: &'static str,
-        /// What was given.
+        /// The value that was given.
         given: i64,
     },
     /// An entry of a list is not allowed.
@@ -23,13 +22,13 @@ pub enum DatatypeError {
     Entry {
         /// The argument of the call in MPI.
         argument: &'static str,
-        /// Which entry, from 0.
+        /// The index of the entry.
         index: usize,
-        /// What was given.
+        /// The value that was given.
         given: i64,
-        /// The least that is allowed.
+        /// The lowest value that is allowed.
         low: i64,
-        /// The most that is allowed.
+        /// The highest value that is allowed.
         high: i64,
     },
     /// Lists that belong together have different lengths.
@@ -37,11 +36,11 @@ pub enum DatatypeError {
     Entries {
         /// The argument of the call in MPI.
         argument: &'static str,
-        /// How many entries it has.
+        /// Number of entries of the argument.
         given: usize,
-        /// The list that decides.
+        /// The list that determines the length.
         other: &'static str,
-        /// How many entries that one has.
+        /// Number of entries of that list.
         expected: usize,
     },
     /// An array has no dimensions.
@@ -52,24 +51,24 @@ pub enum DatatypeError {
         "size is {size}, but the grid array_of_psizes has {grid} processes; both must be the same"
     )]
     Grid {
-        /// How many processes were given.
+        /// Number of processes that was given.
         size: i64,
         /// The product of the lengths of the grid.
         grid: i128,
     },
-    /// A rank is not one of a distributed array's.
+    /// A rank is not one of the distributed array's.
     #[error("rank is {rank}; give 0 to {last}", last = .size - 1)]
     Rank {
-        /// What was given.
+        /// The rank that was given.
         rank: i64,
-        /// How many processes there are.
+        /// Number of processes.
         size: i64,
     },
-    /// The datatype would be larger than memory, or nested too deep; or it does not fit its memory, or names a byte
+    /// The datatype would be larger than memory, or nested too deeply; or it does not fit its memory, or names a byte
     /// twice in a receive.
     #[error(transparent)]
     Layout(#[from] LayoutError),
-    /// The datatype would be made of datatypes in more levels than [`Datatype::MAX_DEPTH`].
+    /// The datatype would consist of more levels of datatypes than [`Datatype::MAX_DEPTH`].
     ///
     /// [`Datatype::MAX_DEPTH`]: super::Datatype::MAX_DEPTH
     #[error("the datatype is made of datatypes in more than {} levels", super::Datatype::MAX_DEPTH)]
@@ -77,17 +76,17 @@ pub enum DatatypeError {
     /// A packed buffer ends too early.
     #[error("the packed buffer has {left} bytes from position {position} on, {needed} are needed")]
     NoRoom {
-        /// Where in the buffer the bytes begin.
+        /// The position in the buffer.
         position: usize,
-        /// How many bytes there are.
+        /// Number of bytes from there on.
         left: usize,
-        /// How many are needed.
+        /// Number of bytes that are needed.
         needed: usize,
     },
     /// The position lies after the end of the packed buffer.
     #[error("position is {position}; give 0 to {len}, the size of the packed buffer in bytes")]
     Position {
-        /// What was given.
+        /// The position that was given.
         position: usize,
         /// Length of the buffer.
         len: usize,
@@ -95,9 +94,9 @@ pub enum DatatypeError {
     /// A value does not fit into its representation, in memory or in `external32`.
     #[error("a value of type {basic} does not fit into the {bytes} bytes that it is converted to")]
     Conversion {
-        /// What the value is.
+        /// Type of the value.
         basic: Basic,
-        /// How long the other representation is.
+        /// Length of the representation that it is converted to.
         bytes: usize,
     },
 }

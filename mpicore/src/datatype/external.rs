@@ -1,8 +1,8 @@
 //! Packing in the representation `external32`, which is the same on all machines: MPI_Pack_external and its
 //! companions (MPI-4.1 sections 5.3 and 14.5.2).
 //!
-//! Numbers are big-endian, integers in two's complement, floating-point numbers those of IEEE 754; `long double`
-//! is one of 128 bits. Conversion goes through the signature, run by run, over a buffer of a few thousand bytes.
+//! Numbers are big-endian, integers in two's complement, floating-point numbers in the formats of IEEE 754; `long
+//! double` has 128 bits. Conversion follows the signature, run by run, with a buffer of a few thousand bytes.
 
 use transport_lapi::LayoutError;
 
@@ -10,9 +10,9 @@ use super::pack::end;
 use super::{Basic, Datatype, DatatypeError};
 use crate::op::ElementKind;
 
-/// Bytes in memory that are converted at a time.
+/// Number of bytes in memory that are converted at a time.
 const CHUNK: usize = 4096;
-/// The exponent of infinities and of what is not a number, in both formats of `long double`.
+/// The exponent of infinities and of values that are not numbers, in both formats of `long double`.
 const SPECIAL: u16 = 0x7fff;
 /// How many more bits of fraction the format of 128 bits has than that of the x87 unit.
 const EXTRA_BITS: u32 = 49;
@@ -21,7 +21,7 @@ impl Datatype {
     /// Returns the exact number of bytes of `count` elements in `external32`: MPI_Pack_external_size.
     ///
     /// # Errors
-    /// [`DatatypeError::Negative`], [`DatatypeError::Layout`] if it is no number of bytes in memory.
+    /// [`DatatypeError::Negative`], [`DatatypeError::Layout`] if memory cannot have that many bytes.
     pub fn pack_external_size(&self, count: i64) -> Result<usize, DatatypeError> {
         let size = self.signature_of(count)?.sum(&|basic| basic.external_size() as u64);
         let size = size.and_then(|size| isize::try_from(size).ok());
@@ -74,8 +74,8 @@ impl Datatype {
     }
 
     /// Converts `count` elements from `external32` at `position` of a packed buffer to their places in `memory`, and
-    /// advances the position: MPI_Unpack_external (MPI-4.1 section 5.3). Arguments are as in
-    /// [`unpack`](Self::unpack). A `long double` is rounded to the nearest that the x87 unit has.
+    /// advances the position: MPI_Unpack_external (MPI-4.1 section 5.3). Arguments are as in [`unpack`](Self::unpack).
+    /// A `long double` is rounded to the nearest number of the x87 unit.
     ///
     /// # Errors
     /// Those of [`unpack`](Self::unpack). Nothing has changed then.
@@ -108,13 +108,13 @@ impl Datatype {
     }
 }
 
-/// A run of elements of `size` bytes, in parts that fit into the buffer.
+/// Divides a run of elements of `size` bytes into parts that fit into the buffer.
 fn chunks(elements: u64, size: usize) -> impl Iterator<Item = usize> {
     let most = (CHUNK / size) as u64;
     (0..elements.div_ceil(most)).map(move |chunk| (elements - chunk * most).min(most) as usize)
 }
 
-/// Converts one value; `None` if it does not fit.
+/// Converts one value; returns `None` if it does not fit.
 fn to_external(basic: Basic, native: &[u8], external: &mut [u8]) -> Option<()> {
     match basic {
         Basic::Long => {
@@ -157,8 +157,8 @@ fn from_external(basic: Basic, external: &[u8], native: &mut [u8]) {
     }
 }
 
-/// Converts each number of a value that is as long in both representations: `long double` by `convert`, others by
-/// the order of their bytes.
+/// Converts each number of a value that has the same length in both representations: `long double` by `convert`, others
+/// by reversing their bytes.
 fn each_part(basic: Basic, from: &[u8], to: &mut [u8], convert: impl Fn(&[u8], &mut [u8])) {
     let is_long_double =
         matches!(basic.kind(), Some(ElementKind::LongDouble | ElementKind::ComplexLongDouble));
@@ -179,8 +179,8 @@ fn array<const N: usize>(bytes: &[u8]) -> [u8; N] {
     bytes.try_into().expect("a value has as many bytes as its type says")
 }
 
-/// A number of the x87 unit in IEEE's format of 128 bits, without loss. Bit patterns that the unit itself does not
-/// take are not numbers.
+/// Converts a number of the x87 unit to IEEE's format of 128 bits, without loss. Bit patterns that the unit itself
+/// refuses become values that are not numbers.
 fn quad(native: [u8; 16]) -> u128 {
     let mantissa = u64::from_le_bytes(array(&native[..8]));
     let top = u16::from_le_bytes(array(&native[8..10]));
@@ -194,8 +194,8 @@ fn quad(native: [u8; 16]) -> u128 {
     u128::from(sign << 15 | exponent) << 112 | u128::from(fraction) << EXTRA_BITS
 }
 
-/// The number of the x87 unit that is nearest to one in IEEE's format of 128 bits; of two, the even one. What is not
-/// a number stays so.
+/// Converts a number in IEEE's format of 128 bits to the nearest one of the x87 unit; of two, to the even one. A value
+/// that is not a number stays one.
 fn extended(quad: u128) -> [u8; 16] {
     let top = (quad >> 112) as u16;
     let (sign, exponent) = (top >> 15, top & SPECIAL);
@@ -206,7 +206,7 @@ fn extended(quad: u128) -> [u8; 16] {
     let rounded = match exponent {
         SPECIAL if kept == 0 && lost > 0 => whole | 1 << 62,
         SPECIAL => whole,
-        // A carry out of the fraction goes to the exponent, as it should.
+        // A carry out of the fraction correctly increases the exponent.
         _ => whole + u128::from(lost > half || (lost == half && kept & 1 == 1)),
     };
     let (exponent, fraction) = ((rounded >> 63) as u16, rounded as u64 & (u64::MAX >> 1));

@@ -1,10 +1,8 @@
-//! Type maps in compact form, and the two ways to put them together: repetition and list.
+//! Type maps in compact form, and the two ways to combine them: repetition and list. All constructors of `construct.rs`
+//! and `array.rs` use these.
 //!
-//! Every constructor of `construct.rs` and `array.rs` is written with these.
-//!
-//! MPI's type map is a list of basic types with displacements (MPI-4.1 section 5.1). Here the displacements
-//! are a [`Layout`], the basic types a [`Signature`], and what remains are the markers of the bounds and the
-//! alignment.
+//! MPI's type map is a list of basic types with displacements (MPI-4.1 section 5.1). Here the displacements are a
+//! [`Layout`], and the basic types a [`Signature`]. In addition there are the markers of the bounds and the alignment.
 
 use transport_lapi::{Layout, LayoutError};
 
@@ -15,19 +13,19 @@ use super::{Basic, DatatypeError, Signature};
 pub(super) struct TypeMap {
     pub(super) layout: Layout,
     pub(super) signature: Signature,
-    /// The lowest of the lower bounds and the highest of the upper bounds that were set, if any was.
+    /// The lowest of the lower bounds and the highest of the upper bounds that were set, if any were.
     markers: Option<(isize, isize)>,
-    /// The strictest alignment of its basic types, in bytes.
+    /// The strictest alignment of the basic types, in bytes.
     pub(super) align: usize,
 }
 
 impl TypeMap {
-    /// No entries.
+    /// Makes the type map without entries.
     pub(super) fn empty() -> Self {
         Self::entry(Basic::Packed, 0)
     }
 
-    /// A basic type at displacement 0, or a pair of them.
+    /// Makes the type map of a basic type at displacement 0, or of a pair.
     pub(super) fn basic(basic: Basic) -> Self {
         let Some(parts) = basic.pair() else { return Self::entry(basic, 1) };
         let parts = parts.map(|(at, part)| (at, Self::entry(part, 1)));
@@ -40,7 +38,7 @@ impl TypeMap {
         Self { layout, signature, markers: None, align: basic.align() }
     }
 
-    /// It `count` times, each `stride` bytes after the one before it.
+    /// Repeats the type map `count` times, each `stride` bytes after the one before it.
     pub(super) fn repeat(&self, count: usize, stride: isize) -> Result<Self, DatatypeError> {
         if count == 0 {
             return Ok(Self::empty());
@@ -55,7 +53,7 @@ impl TypeMap {
         Ok(Self { layout, signature, markers, align: self.align })
     }
 
-    /// These one behind the other, each moved by the bytes beside it.
+    /// Joins these type maps, each moved by the number of bytes beside it.
     pub(super) fn list(
         parts: impl IntoIterator<Item = (isize, Self)>,
     ) -> Result<Self, DatatypeError> {
@@ -75,12 +73,12 @@ impl TypeMap {
         Ok(Self { layout, signature, markers, align })
     }
 
-    /// The same entries with these bounds, which replace all that were set before.
+    /// Returns the same entries with these bounds, which replace all bounds that were set before.
     pub(super) fn bounded(self, lower: isize, upper: isize) -> Self {
         Self { markers: Some((lower, upper)), ..self }
     }
 
-    /// Lower bound and extent (MPI-4.1 section 5.1.6): as the markers say, otherwise those of the bytes, with
+    /// Returns lower bound and extent (MPI-4.1 section 5.1.6): those of the markers, otherwise those of the bytes, with
     /// the extent rounded up to the alignment.
     pub(super) fn bounds(&self) -> Result<(isize, isize), DatatypeError> {
         let (low, extent) = match self.markers {
@@ -96,12 +94,12 @@ impl TypeMap {
     }
 }
 
-/// A displacement moved by a number of bytes.
+/// Moves a displacement by a number of bytes.
 pub(super) fn moved(at: isize, by: i128) -> Result<isize, DatatypeError> {
     fits(at as i128 + by)
 }
 
-/// A number of bytes as a displacement.
+/// Converts a number of bytes to a displacement.
 pub(super) fn fits(bytes: i128) -> Result<isize, DatatypeError> {
     isize::try_from(bytes).map_err(|_| LayoutError::TooLarge.into())
 }

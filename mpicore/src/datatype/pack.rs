@@ -1,7 +1,7 @@
 //! Packing and unpacking of slices: MPI_Pack, MPI_Unpack and MPI_Pack_size (MPI-4.1 section 5.2).
 //!
-//! Messages do not come here: they take the layout, and the transport packs piece by piece. Packed bytes are the
-//! bytes of the elements in the order of the type map, with nothing in front of them.
+//! Messages are not packed here: the transport packs them piece by piece, by their layout. Packed bytes are the bytes
+//! of the elements in the order of the type map, without a header.
 
 use super::{Datatype, DatatypeError, not_negative};
 
@@ -9,7 +9,7 @@ impl Datatype {
     /// Returns the exact number of bytes of `count` elements in a packed buffer: MPI_Pack_size.
     ///
     /// # Errors
-    /// [`DatatypeError::Negative`], [`DatatypeError::Layout`] if it is no number of bytes in memory.
+    /// [`DatatypeError::Negative`], [`DatatypeError::Layout`] if memory cannot have that many bytes.
     pub fn pack_size(&self, count: i64) -> Result<usize, DatatypeError> {
         Ok(self.layout(count)?.size())
     }
@@ -17,8 +17,8 @@ impl Datatype {
     /// Copies `count` elements to `position` of a packed buffer, and advances the position: MPI_Pack (MPI-4.1 section
     /// 5.2).
     ///
-    /// The elements lie in `memory`, whose byte `origin` is the address that MPI calls `inbuf`. It may lie outside
-    /// of the memory, as long as no byte of the elements does.
+    /// The elements lie in `memory`. The address that MPI calls `inbuf` is `origin` bytes from its beginning, and may
+    /// lie outside the memory, as long as no byte of the elements does.
     ///
     /// ```
     /// use mpicore::datatype::{Basic, Datatype};
@@ -34,9 +34,9 @@ impl Datatype {
     /// ```
     ///
     /// # Errors
-    /// [`DatatypeError::Negative`]; [`DatatypeError::Position`] if it lies behind the buffer's end;
-    /// [`DatatypeError::NoRoom`] if the elements do not fit; [`DatatypeError::Layout`] if they are not inside
-    /// of the memory. Nothing has changed then.
+    /// [`DatatypeError::Negative`]; [`DatatypeError::Position`] if the position lies beyond the buffer's end;
+    /// [`DatatypeError::NoRoom`] if the elements do not fit; [`DatatypeError::Layout`] if they do not lie inside the
+    /// memory. Nothing has changed then.
     pub fn pack(
         &self,
         memory: &[u8],
@@ -74,13 +74,13 @@ impl Datatype {
         Ok(())
     }
 
-    /// The signature of `count` elements.
+    /// Returns the signature of `count` elements.
     pub(super) fn signature_of(&self, count: i64) -> Result<super::Signature, DatatypeError> {
         Ok(self.signature().repeat(not_negative("count", count)? as u64))
     }
 }
 
-/// Where `needed` bytes from `position` on end in a packed buffer of `len` bytes.
+/// Returns where `needed` bytes from `position` on end, in a packed buffer of `len` bytes.
 pub(super) fn end(position: usize, needed: usize, len: usize) -> Result<usize, DatatypeError> {
     let left = len.checked_sub(position).ok_or(DatatypeError::Position { position, len })?;
     if needed > left {

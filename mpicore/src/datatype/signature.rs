@@ -1,8 +1,8 @@
 //! Type signatures: the basic types of a message in order, without their places.
 //!
 //! Every datatype has one. Receives compare theirs with the sender's, `MPI_Get_elements` counts in them, and
-//! `external.rs` converts run by run. A signature takes memory for how its type was put together, not for
-//! its elements.
+//! `external.rs` converts run by run. The memory of a signature grows with the constructors of its type, not with the
+//! elements.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use super::Basic;
 
 /// The modulus of fingerprints, a prime.
 const PRIME: u128 = (1 << 61) - 1;
-/// The base of fingerprints: any number below the modulus that is no small power.
+/// The base of fingerprints: an arbitrary number below the modulus that is not a small power.
 const BASE: u64 = 0x0b47_1c5e_93d2_6a1f;
 
 /// The sequence of basic types of a datatype, or of several elements of it (MPI-4.1 section 5.1).
@@ -32,25 +32,25 @@ pub struct Signature(Arc<Sequence>);
 
 struct Sequence {
     shape: Shape,
-    /// Basic types in it.
+    /// Number of basic types.
     elements: u64,
-    /// Bytes of data.
+    /// Number of bytes of data.
     size: u64,
     /// The sequence as the digits of a number to the base [`BASE`], modulo [`PRIME`].
     fingerprint: u64,
 }
 
 enum Shape {
-    /// So many of one basic type.
+    /// This many of one basic type; the number is [`Sequence::elements`].
     Run(Basic),
-    /// A sequence so many times; it is neither a run nor a repetition.
+    /// A sequence, repeated this many times. The sequence itself is neither a run nor a repetition.
     Repeat(Signature, u64),
-    /// Sequences one behind the other, none of them empty.
+    /// Sequences one after another, none of them empty.
     List(Box<[Signature]>),
 }
 
 impl Signature {
-    /// A number of one basic type.
+    /// Makes the sequence of `elements` values of one basic type.
     pub(super) fn run(basic: Basic, elements: u64) -> Self {
         if elements == 0 {
             return Self::list(Vec::new());
@@ -62,7 +62,7 @@ impl Signature {
 
     /// Repeats the sequence `count` times, as for `count` elements of its type.
     ///
-    /// It may have any number of elements; no more than 2^64 - 1 are counted.
+    /// The sequence may have any number of elements, but at most 2^64 - 1 are counted.
     pub fn repeat(&self, count: u64) -> Self {
         match &self.0.shape {
             _ if count == 0 => Self::list(Vec::new()),
@@ -83,7 +83,7 @@ impl Signature {
         Self(Arc::new(Sequence { shape, elements, size, fingerprint }))
     }
 
-    /// These sequences, one behind the other. Equal neighbours become a repetition.
+    /// Joins these sequences. Equal neighbours become a repetition.
     pub(super) fn concat(parts: impl IntoIterator<Item = Self>) -> Self {
         let mut joined: Vec<(Self, u64)> = Vec::new();
         for part in parts.into_iter().filter(|part| part.0.elements > 0) {
@@ -110,7 +110,7 @@ impl Signature {
         Self(Arc::new(Sequence { shape, elements, size, fingerprint }))
     }
 
-    /// What is repeated, and how often.
+    /// Returns the sequence that is repeated, and how often.
     fn stem(&self) -> (Self, u64) {
         match &self.0.shape {
             Shape::Run(basic) => (Self::run(*basic, 1), self.0.elements),
@@ -142,12 +142,12 @@ impl Signature {
         self.0.fingerprint
     }
 
-    /// Returns whether a message of these elements may be received as those of `receive`: it must have the same
-    /// elements or the first of them, or one of both must consist of packed bytes only and the message must fit
-    /// (MPI-4.1 section 3.3.1). The time depends on how both were composed, not on the number of elements. It errs as
-    /// rarely as [`fingerprint`](Self::fingerprint).
+    /// Returns whether a message of these elements may be received as the elements of `receive`: `receive` must begin
+    /// with these elements, or one of the two must consist only of packed bytes and the message must fit (MPI-4.1
+    /// section 3.3.1). The time depends on how both were composed, not on the number of elements. A wrong answer is as
+    /// unlikely as equal [`fingerprint`](Self::fingerprint)s of different sequences.
     ///
-    /// C's `long` matches an integer of 64 bits here, which is more than MPI asks for.
+    /// C's `long` matches an integer of 64 bits here, which is more than MPI requires.
     pub fn is_received_by(&self, receive: &Self) -> bool {
         if self.is_packed() || receive.is_packed() {
             return self.size() <= receive.size();
@@ -156,12 +156,12 @@ impl Signature {
             && receive.fingerprint_of_first(self.elements()) == self.fingerprint()
     }
 
-    /// Whether all of it is `MPI_PACKED`.
+    /// Returns whether all elements are `MPI_PACKED`.
     fn is_packed(&self) -> bool {
         matches!(self.0.shape, Shape::Run(Basic::Packed))
     }
 
-    /// The fingerprint of the first `elements`, of which there are no fewer.
+    /// Returns the fingerprint of the first `elements` elements, of which there must be as many.
     fn fingerprint_of_first(&self, elements: u64) -> u64 {
         if elements == self.0.elements {
             return self.0.fingerprint;
@@ -185,8 +185,8 @@ impl Signature {
         }
     }
 
-    /// Returns the number of basic types in `bytes` bytes of data: `MPI_Get_elements` (MPI-4.1 section 5.1.11).
-    /// `None` if the bytes end inside of one, or are more than the sequence has.
+    /// Returns the number of basic types in `bytes` bytes of data: `MPI_Get_elements` (MPI-4.1 section 5.1.11). `None`
+    /// if the bytes end inside a basic type, or are more than the sequence has.
     pub fn elements_in(&self, bytes: u64) -> Option<u64> {
         if bytes == self.0.size {
             return Some(self.0.elements);
@@ -230,7 +230,7 @@ impl Signature {
         }
     }
 
-    /// Sums up a number of each element, such as its bytes elsewhere; `None` if it is more than 2^64.
+    /// Adds up a number for each element, such as its size in another format; `None` if the sum is not below 2^64.
     pub(super) fn sum(&self, of: &impl Fn(Basic) -> u64) -> Option<u64> {
         match &self.0.shape {
             Shape::Run(basic) => of(*basic).checked_mul(self.0.elements),
@@ -243,7 +243,7 @@ impl Signature {
 }
 
 impl PartialEq for Signature {
-    /// As rarely wrong as [`fingerprint`](Self::fingerprint).
+    /// A wrong answer is as unlikely as equal [`fingerprint`](Self::fingerprint)s of different sequences.
     fn eq(&self, other: &Self) -> bool {
         self.0.elements == other.0.elements && self.0.fingerprint == other.0.fingerprint
     }
@@ -258,7 +258,7 @@ impl fmt::Debug for Signature {
 }
 
 impl fmt::Display for Signature {
-    /// As `2 times [1 double, 3 char]`; of long lists, the first entries are shown.
+    /// Writes for example `2 times [1 double, 3 char]`; of long lists, the first entries.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const SHOWN: usize = 8;
         match &self.0.shape {
@@ -286,7 +286,7 @@ fn sum(one: u64, other: u64) -> u64 {
     ((u128::from(one) + u128::from(other)) % PRIME) as u64
 }
 
-/// [`BASE`] to the power of `exponent`.
+/// Returns [`BASE`] to the power of `exponent`.
 fn power(mut exponent: u64) -> u64 {
     let (mut result, mut square) = (1, BASE);
     while exponent > 0 {
@@ -299,12 +299,12 @@ fn power(mut exponent: u64) -> u64 {
     result
 }
 
-/// The fingerprint of a sequence, and behind it one of `elements` elements and the fingerprint `next`.
+/// Returns the fingerprint of a sequence followed by one of `elements` elements with the fingerprint `next`.
 fn joined(first: u64, elements: u64, next: u64) -> u64 {
     sum(product(first, power(elements)), next)
 }
 
-/// The fingerprint of a sequence of `elements` elements and this fingerprint, `count` times.
+/// Returns the fingerprint of a sequence of `elements` elements with this fingerprint, repeated `count` times.
 fn repeated(elements: u64, fingerprint: u64, mut count: u64) -> u64 {
     let (mut result, mut doubled, mut shift) = (0, fingerprint, power(elements));
     while count > 0 {
@@ -318,7 +318,7 @@ fn repeated(elements: u64, fingerprint: u64, mut count: u64) -> u64 {
     result
 }
 
-/// The digit of a basic type, not 0.
+/// Returns the digit of a basic type, which is not 0.
 fn code(basic: Basic) -> u64 {
     match basic.matched() {
         Basic::Element(kind) => 1 + kind as u64,

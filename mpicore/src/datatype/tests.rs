@@ -20,12 +20,12 @@ fn character() -> Datatype {
     Datatype::predefined(Basic::Char)
 }
 
-/// `{(double, 0), (char, 8)}`.
+/// Makes the datatype `{(double, 0), (char, 8)}`.
 fn record() -> Datatype {
     Datatype::create_struct(&[1, 1], &[0, 8], &[double(), character()]).unwrap()
 }
 
-/// The displacement of every byte of an element, in order.
+/// Returns the displacement of every byte of an element, in order.
 fn places(datatype: &Datatype) -> Vec<isize> {
     let (low, extent) = (datatype.true_lower_bound(), datatype.true_extent().unsigned_abs());
     let mut low_bytes = vec![0; datatype.size()];
@@ -37,7 +37,7 @@ fn places(datatype: &Datatype) -> Vec<isize> {
     both.map(|(one, other)| low + isize::from(*one) + (isize::from(*other) << 8)).collect()
 }
 
-/// The displacement of every element of `size` bytes, in elements of that size.
+/// Returns the displacement of every element of `size` bytes, in elements of that size.
 fn elements(datatype: &Datatype, size: isize) -> Vec<isize> {
     places(datatype).chunks_exact(size as usize).map(|bytes| bytes[0] / size).collect()
 }

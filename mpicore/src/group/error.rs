@@ -1,10 +1,9 @@
-//! Why a call on a group was refused, and the MPI error class of each reason. Made by `group.rs` and
-//! `range.rs`; callers report it.
+//! Why a call on a group was refused, and the MPI error class of each reason.
 
 use super::RankRange;
 use crate::ErrorClass;
 
-/// The reason why a call on a group was refused. The group is unchanged.
+/// Why a call on a group was refused. The group is unchanged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum GroupError {
@@ -13,7 +12,7 @@ pub enum GroupError {
     Rank {
         /// The rank that was given; it may be negative.
         rank: i64,
-        /// How many members the group has.
+        /// Number of members of the group.
         size: u32,
     },
     /// A rank is named more than once, by itself or by ranges.
@@ -27,15 +26,15 @@ pub enum GroupError {
     RangeRank {
         /// The range.
         range: RankRange,
-        /// The rank: the first or the last one that the range names.
+        /// The rank: the first or the last one of the range.
         rank: i64,
-        /// How many members the group has.
+        /// Number of members of the group.
         size: u32,
     },
     /// A range has the stride 0.
     #[error("range {0} has stride 0; give a stride of at least 1, or of at most -1")]
     StrideZero(RankRange),
-    /// A range steps away from its end.
+    /// A range steps away from its last rank.
     #[error("range {0} steps away from its last rank; change the sign of its stride")]
     StrideAway(RankRange),
     /// A task of the job would be a member twice.
@@ -44,7 +43,7 @@ pub enum GroupError {
         /// The lowest such job rank.
         job_rank: u32,
     },
-    /// No job has a task of this rank.
+    /// No job has a task with this rank.
     #[error("job rank {job_rank} is out of range: job ranks are 0 to {last}", last = u32::MAX - 1)]
     JobRank {
         /// The job rank that was given.
@@ -63,7 +62,7 @@ impl GroupError {
     }
 }
 
-/// Which ranks a group of `size` members has.
+/// Describes which ranks a group of `size` members has.
 fn legal_ranks(size: u32) -> String {
     match size {
         0 => "the group is empty".into(),

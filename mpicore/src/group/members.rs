@@ -1,27 +1,27 @@
-//! Distinct numbers in order, stored in as little memory as they allow. `group.rs` keeps the job ranks
-//! of a group in them, and the ranks that a call selects from one.
+//! Distinct numbers in order, stored in as little memory as possible. `group.rs` stores the job ranks of a group in
+//! them, and the ranks that a call selects from it.
 //!
-//! Numbers of equal distance are stored as such; all others as a list with an index. Whatever can be
-//! stored as a run is, so two sequences are equal exactly if they are stored alike.
+//! Numbers with equal distances are stored as a run; all others as a list with an index. Every sequence that can be a
+//! run is stored as one, so two sequences are equal if and only if their stored forms are.
 
 use std::sync::Arc;
 
-/// Distinct numbers in order, at most `u32::MAX` of them. A copy shares the memory.
+/// Distinct numbers in order, at most `u32::MAX` of them. Clones share the memory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Members {
     Run(Run),
     List(Arc<List>),
 }
 
-/// A number that was to be in a sequence more than once: the lowest one.
+/// The lowest number that occurred more than once in a sequence.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Twice(pub u32);
 
 impl Members {
-    /// The numbers in this order.
+    /// Stores these numbers in this order.
     ///
     /// # Errors
-    /// [`Twice`] if a number comes more than once.
+    /// [`Twice`] if a number occurs more than once.
     pub(super) fn collect(values: impl IntoIterator<Item = u32>) -> Result<Self, Twice> {
         let mut values = values.into_iter();
         let mut run = Run::EMPTY;
@@ -34,7 +34,7 @@ impl Members {
         List::new(list).map(|list| Self::List(Arc::new(list)))
     }
 
-    /// The numbers from 0 to `count` without `count`.
+    /// Makes the numbers 0 to `count - 1`.
     pub(super) fn first(count: u32) -> Self {
         Self::Run(Run { count, ..Run::EMPTY })
     }
@@ -46,7 +46,7 @@ impl Members {
         }
     }
 
-    /// The number at a position, which there has to be.
+    /// Returns the number at a position, which must exist.
     #[inline]
     pub(super) fn value(&self, at: u32) -> u32 {
         match self {
@@ -55,7 +55,7 @@ impl Members {
         }
     }
 
-    /// Where a number stands, if it is in the sequence.
+    /// Returns the position of a number, if it is in the sequence.
     #[inline]
     pub(super) fn position(&self, value: u32) -> Option<u32> {
         match self {
@@ -68,7 +68,7 @@ impl Members {
         (0..self.len()).map(|at| self.value(at))
     }
 
-    /// Bytes on the heap.
+    /// Returns the number of bytes on the heap.
     #[cfg(test)]
     pub(super) fn heap_bytes(&self) -> usize {
         match self {
@@ -78,8 +78,8 @@ impl Members {
     }
 }
 
-/// `first`, `first + stride`, ...: `count` numbers. A run of less than two has stride 1, and an empty one
-/// begins at 0, so that equal sequences are equal runs.
+/// The `count` numbers `first`, `first + stride` and so on. A run of fewer than two numbers has stride 1, and an empty
+/// run begins at 0, so that equal sequences are equal runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Run {
     first: u32,
@@ -90,12 +90,12 @@ pub(super) struct Run {
 impl Run {
     const EMPTY: Self = Self { first: 0, stride: 1, count: 0 };
 
-    /// Appends a number if the sequence is still a run then; says whether it is.
+    /// Appends a number if the sequence then is still a run. Returns whether it is.
     fn push(&mut self, value: u32) -> bool {
         match self.count {
             0 => self.first = value,
             1 if value != self.first => self.stride = i64::from(value) - i64::from(self.first),
-            // In 64 bits, since the next number of a run may be no number of 32.
+            // In 64 bits, since the next number of a run may not fit into 32.
             _ if i64::from(value) != self.next() => return false,
             _ => {}
         }
@@ -107,7 +107,8 @@ impl Run {
         i64::from(self.first) + i64::from(self.count) * self.stride
     }
 
-    /// Exact, though computed modulo 2^32, since every number of the run is below that.
+    /// Returns the number at a position. It is computed modulo 2^32, but exact, since every number of the run is
+    /// smaller.
     #[inline]
     fn value(&self, at: u32) -> u32 {
         self.first.wrapping_add(at.wrapping_mul(self.stride as u32))
@@ -122,11 +123,11 @@ impl Run {
     }
 }
 
-/// Numbers that are no run, and where to find them.
+/// Numbers that are not a run, with an index.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct List {
     values: Box<[u32]>,
-    /// Their positions, ordered by the numbers there.
+    /// The positions of the numbers, sorted by number.
     by_value: Box<[u32]>,
 }
 

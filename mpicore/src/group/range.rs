@@ -1,5 +1,4 @@
-//! Ranges of ranks, as `MPI_Group_range_incl` and `MPI_Group_range_excl` take them. `group.rs`
-//! expands them.
+//! Ranges of ranks, as `MPI_Group_range_incl` and `MPI_Group_range_excl` take them.
 
 use std::fmt;
 
@@ -20,18 +19,18 @@ use super::GroupError;
 pub struct RankRange {
     /// The first rank.
     pub first: i32,
-    /// Where the range ends at the latest.
+    /// The limit of the range.
     pub last: i32,
-    /// From one rank to the next; not 0.
+    /// The distance from one rank to the next; not 0.
     pub stride: i32,
 }
 
 impl RankRange {
-    /// The ranks of the range, all of them ranks of a group of `size` members.
+    /// Returns the ranks of the range, all of which are ranks of a group of `size` members.
     ///
     /// # Errors
     /// [`GroupError::StrideZero`]; [`GroupError::StrideAway`], in which case the range has no ranks;
-    /// [`GroupError::RangeRank`] if the first or the last of its ranks is no rank of the group.
+    /// [`GroupError::RangeRank`] if the first or the last of its ranks is not a rank of the group.
     pub(super) fn ranks(self, size: u32) -> Result<impl Iterator<Item = u32>, GroupError> {
         let [first, last, stride] = [self.first, self.last, self.stride].map(i64::from);
         if stride == 0 {
@@ -44,14 +43,14 @@ impl RankRange {
         let mut ends = [first, first + steps * stride].into_iter();
         match ends.find(|end| !(0..i64::from(size)).contains(end)) {
             Some(rank) => Err(GroupError::RangeRank { range: self, rank, size }),
-            // All ranks lie between the ends, which are ranks of the group.
+            // All ranks lie between the first and the last one, which are ranks of the group.
             None => Ok((0..=steps).map(move |step| (first + step * stride) as u32)),
         }
     }
 }
 
 impl From<[i32; 3]> for RankRange {
-    /// MPI's triplet: first, last, stride.
+    /// Converts MPI's triplet: first, last, stride.
     fn from([first, last, stride]: [i32; 3]) -> Self {
         Self { first, last, stride }
     }

@@ -222,7 +222,7 @@ fn a_lookup_in_a_wide_run_does_not_wrap() {
     assert_eq!((list(&beyond), beyond.rank_of(2 << 30)), (vec![0, 3 << 30, 2 << 30], Some(2)));
 }
 
-/// Few job ranks, so that groups overlap; runs up and down, and shuffled lists.
+/// Generates lists of few job ranks, so that groups overlap: ascending and descending runs, and shuffled lists.
 fn any_list() -> impl Strategy<Value = Vec<u32>> {
     let run = (0..12_u32, 1..4_u32, 0..8_u32).prop_map(|(first, stride, count)| {
         (0..count).map(|at| first + at * stride).collect::<Vec<_>>()
@@ -232,7 +232,7 @@ fn any_list() -> impl Strategy<Value = Vec<u32>> {
     prop_oneof![run, down, some]
 }
 
-/// Ranks of a group of up to 12, now and then one too many or one twice.
+/// Generates ranks of a group of up to 12, sometimes with a rank that is too high or that occurs twice.
 fn any_ranks() -> impl Strategy<Value = Vec<u32>> {
     let legal = subsequence((0..8).collect::<Vec<_>>(), 0..8).prop_shuffle();
     prop_oneof![3 => legal, 1 => vec(0..12_u32, 0..5)]
@@ -246,7 +246,7 @@ fn any_ranges() -> impl Strategy<Value = Vec<[i32; 3]>> {
     vec(prop_oneof![3 => any.clone().prop_map(towards), 1 => any], 0..4)
 }
 
-/// The rule of MPI_Group_range_incl, by walking: `None` if it makes the call erroneous.
+/// The rule of MPI_Group_range_incl, step by step; `None` if it makes the call erroneous.
 fn walk(ranges: &[[i32; 3]], size: u32) -> Option<Vec<u32>> {
     let mut ranks = Vec::new();
     for &[first, last, stride] in ranges {
@@ -261,7 +261,7 @@ fn walk(ranges: &[[i32; 3]], size: u32) -> Option<Vec<u32>> {
     is_selection(&ranks, size).then_some(ranks)
 }
 
-/// Whether these are ranks of a group of `size`, each once.
+/// Returns whether these are distinct ranks of a group of `size`.
 fn is_selection(ranks: &[u32], size: u32) -> bool {
     let once = |&rank: &u32| ranks.iter().filter(|&&other| other == rank).count() == 1;
     ranks.iter().all(|rank| *rank < size && once(rank))

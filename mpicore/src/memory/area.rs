@@ -1,4 +1,4 @@
-//! A buffer of a collective: memory, and how the elements lie in it.
+//! A buffer of a collective: memory, and how its elements lie there.
 
 use std::cell::Cell;
 
@@ -10,7 +10,7 @@ use crate::datatype::Datatype;
 use crate::error::Error;
 use crate::op::ElementKind;
 
-/// Memory with elements in it. Small where these are plain, since calls on few bytes move it more often than those.
+/// Memory with elements. It is small for plain elements, since calls on few bytes move it more often than those bytes.
 #[derive(Debug)]
 pub(super) struct Area {
     pub start: *mut u8,
@@ -18,10 +18,10 @@ pub(super) struct Area {
     pub form: Form,
 }
 
-/// How elements lie in an area.
+/// How the elements of an area lie.
 #[derive(Debug)]
 pub(super) enum Form {
-    /// From the start on, each of so many bytes.
+    /// Contiguous from the start, each of this many bytes.
     Plain(usize),
     /// Anything else.
     Other(Box<Other>),
@@ -32,19 +32,19 @@ pub(super) struct Other {
     /// Where the address of the first element is, in bytes from the start.
     pub origin: isize,
     pub elements: Elements,
-    /// The blocks that have memory of their own, each with how many elements it has; then there is no other memory.
+    /// Blocks in separate memory, each with its number of elements; then there is no other memory.
     pub apart: Vec<(Area, u64)>,
-    /// The memory, where it belongs to the collective.
+    /// The memory, if it belongs to the collective.
     pub words: Vec<u64>,
-    /// Whose elements these are, if they are packed here.
+    /// The original datatype, if the elements are packed here.
     pub packed: Option<Datatype>,
 }
 
-/// Where in an area the bytes of a place are.
+/// Where the bytes of a place are in an area.
 pub(super) enum Spot {
-    /// Together: offset and length.
+    /// In one span: offset and length.
     Span(usize, usize),
-    /// As a layout says, whose displacement 0 is this many bytes from the start.
+    /// As a layout describes, whose displacement 0 is this many bytes from the start.
     Layout(Layout, isize),
 }
 
@@ -69,14 +69,14 @@ impl Area {
         Self { start, len, form: Form::Other(Box::new(other)) }
     }
 
-    /// Words that belong to the collective. They are not touched before it has ended.
+    /// Makes an area of words that belong to the collective, which nothing else touches before it has ended.
     pub fn of_words(mut words: Vec<u64>) -> Self {
         let (start, len) = (words.as_mut_ptr().cast(), size_of_val(&*words));
         let elements = Elements::Plain { size: size_of::<u64>() };
         Self::other(start, len, Other { words, ..Other::of(elements) })
     }
 
-    /// The same memory with other elements.
+    /// Returns the same memory with other elements.
     pub fn with(mut self, elements: Elements) -> Self {
         match &mut self.form {
             Form::Plain(_) => Self::new(self.start, self.len, 0, elements),
@@ -87,13 +87,13 @@ impl Area {
         }
     }
 
-    /// Areas that do not belong together.
+    /// Makes an area of blocks in separate memory.
     pub fn of_blocks(apart: impl Iterator<Item = (Self, u64)>) -> Self {
         let other = Other::of(Elements::Plain { size: 0 });
         Self::other(std::ptr::null_mut(), 0, Other { apart: apart.collect(), ..other })
     }
 
-    /// What a schedule needs beside the input and the output, in memory that is made larger if it is too small.
+    /// Makes the scratch area that a schedule needs. Enlarges `owned` if it is too small.
     pub fn of_scratch(
         needed: Scratch,
         [input, output]: [&Self; 2],
@@ -126,8 +126,8 @@ impl Area {
         })
     }
 
-    /// How elements like these lie where those of several ranks are side by side. They are packed there if elements
-    /// reach into each other, as the rows of a matrix that is stored by columns, or if they are mostly gaps.
+    /// Returns how elements like these lie when those of several ranks are stored side by side. They are packed if
+    /// elements overlap the extent of others, as the rows of a matrix stored by columns do, or if they are mostly gaps.
     fn beside(&self) -> Result<Other, Error> {
         let Some(own) = self.datatype() else { return Ok(Other::of(self.elements())) };
         let (size, extent) = (own.size(), own.extent().unsigned_abs());
@@ -139,7 +139,7 @@ impl Area {
         Ok(Other { packed: Some(own.clone()), ..Other::of(Elements::Typed(bytes)) })
     }
 
-    /// Whose elements these are, if they are packed here.
+    /// Returns the original datatype if the elements are packed here.
     pub fn packed(&self) -> Option<&Datatype> {
         match &self.form {
             Form::Other(other) => other.packed.as_ref(),
@@ -154,7 +154,7 @@ impl Area {
         }
     }
 
-    /// Bytes of an element, if it has no datatype.
+    /// Returns the bytes of an element, if it has no datatype.
     #[inline]
     pub fn plain_size(&self) -> Option<usize> {
         match &self.form {
@@ -166,12 +166,12 @@ impl Area {
         }
     }
 
-    /// Bytes of data of an element; 0 if all have datatypes of their own.
+    /// Returns the bytes of data in an element; 0 for blocks with datatypes of their own.
     pub fn data_size(&self) -> usize {
         self.plain_size().or_else(|| self.datatype().map(Datatype::size)).unwrap_or(0)
     }
 
-    /// The datatype of elements that have one.
+    /// Returns the datatype of the elements, if they have one.
     pub fn datatype(&self) -> Option<&Datatype> {
         match &self.form {
             Form::Other(other) => match &other.elements {
@@ -182,7 +182,7 @@ impl Area {
         }
     }
 
-    /// Where the address of the first element is, in bytes from the start.
+    /// Returns where the address of the first element is, in bytes from the start.
     #[inline]
     pub fn origin(&self) -> isize {
         match &self.form {
@@ -191,7 +191,7 @@ impl Area {
         }
     }
 
-    /// Whether the elements lie as if each were an `element`, side by side.
+    /// Returns whether the elements lie as contiguous elements of `element` would.
     pub fn are_each(&self, element: &Datatype) -> bool {
         self.datatype().is_none_or(|own| {
             (own.size(), own.extent()) == (element.size(), element.extent())
@@ -199,8 +199,8 @@ impl Area {
         })
     }
 
-    /// Offset and length of the bytes of a place, in an area of plain elements, if it lies inside. This is the way of
-    /// calls on few bytes: two numbers, and no error to be moved.
+    /// Returns offset and length of the bytes of a place, in an area of plain elements, if it lies inside. This is the
+    /// path of calls on few bytes: two numbers, and no error to be moved.
     #[inline(always)]
     pub fn span(&self, place: &Place) -> Option<(usize, usize)> {
         let (&Form::Plain(size), &Part::Elements { first, count }) = (&self.form, &place.part)
@@ -212,7 +212,7 @@ impl Area {
         (at.checked_add(len)? <= self.len).then_some((at, len))
     }
 
-    /// Where the bytes of any place are.
+    /// Returns where the bytes of any place are.
     pub fn locate(&self, place: Place) -> Result<Spot, Error> {
         if let Part::Elements { count: 0, .. } = place.part {
             return Ok(Spot::Span(0, 0));
@@ -260,7 +260,7 @@ impl Area {
         Ok(Spot::Span(at as usize, (end - at) as usize))
     }
 
-    /// `count` elements, the first of which has its address `origin` bytes from the start.
+    /// Returns where `count` elements are, the first of which has its address `origin` bytes from the start.
     fn typed(&self, datatype: &Datatype, count: u64, origin: isize) -> Result<Spot, Error> {
         let count = i64::try_from(count).unwrap_or(i64::MAX);
         let Some((at, len)) = datatype.span(count) else {
@@ -278,7 +278,7 @@ impl Area {
         }
     }
 
-    /// Where the elements of an operation are: whole ones, with the gaps that their datatype leaves.
+    /// Returns where the elements of an operation are: whole elements, with the gaps of their datatype.
     pub fn elements_at(&self, place: Place) -> Result<(usize, usize), Error> {
         if let Some(span) = self.span(&place) {
             return Ok(span);
@@ -314,7 +314,7 @@ impl Elements {
         }
     }
 
-    /// From which byte to which `count` elements reach, from the address of the first one on.
+    /// Returns the range of bytes that `count` elements cover, from the address of the first one.
     fn bounds(&self, count: u64) -> Result<(isize, isize), Error> {
         match self {
             _ if count == 0 => Ok((0, 0)),
@@ -340,14 +340,14 @@ fn bounds_of(datatype: &Datatype, count: u64) -> Result<(isize, isize), Error> {
     Ok(datatype.layout(count)?.bounds())
 }
 
-/// From which byte to which whole elements reach, with what lies between and behind their data.
+/// Returns the range of bytes that whole elements cover, including the gaps between and after their data.
 pub(super) fn whole_bounds(datatype: &Datatype, count: u64) -> Result<(isize, isize), Error> {
     let (low, high) = bounds_of(datatype, count)?;
     let whole = datatype.extent().saturating_mul(isize::try_from(count).unwrap_or(isize::MAX));
     Ok((low.min(0), high.max(whole)))
 }
 
-/// The same blocks, each with its lowest byte at the start of the buffer.
+/// Moves each block so that its lowest byte is at the start of the buffer.
 fn at_the_start(blocks: &[TypedBlock]) -> Result<Elements, Error> {
     let moved = blocks.iter().map(|block| {
         let displacement = -block.bounds()?.0;
@@ -356,8 +356,8 @@ fn at_the_start(blocks: &[TypedBlock]) -> Result<Elements, Error> {
     Ok(Elements::Blocks(moved.collect::<Result<Vec<_>, Error>>()?.into()))
 }
 
-/// A scratch area of at least so many units, which are `len` bytes: the thread's spare one where that is not far too
-/// large, or a new one.
+/// Returns a scratch area of at least this many units, which are `len` bytes. A large area is the thread's spare one if
+/// that suffices; otherwise it is new.
 fn scratch_of(units: usize, len: usize) -> Result<Vec<u128>, Error> {
     if units > LARGEST_KEPT {
         let spare = SPARE.try_with(Cell::take).unwrap_or_default();
@@ -368,7 +368,7 @@ fn scratch_of(units: usize, len: usize) -> Result<Vec<u128>, Error> {
     zeros(units, len)
 }
 
-/// So many zeros, which take `len` bytes.
+/// Returns this many zeros, which take `len` bytes.
 pub(super) fn zeros<T: Clone + Default>(count: usize, len: usize) -> Result<Vec<T>, Error> {
     let mut zeros = Vec::new();
     zeros.try_reserve_exact(count).map_err(|_| Error::Memory { bytes: len })?;

@@ -1,4 +1,4 @@
-//! The operation of a reduction on elements of a collective.
+//! The operation of a reduction, applied to the elements of a collective.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use crate::datatype::Datatype;
 use crate::error::Error;
 use crate::op::{ElementKind, Op, OpError, Predefined, reduce_local};
 
-/// The operation of a reduction, and what it is applied to.
+/// The operation of a reduction, and the elements that it is applied to.
 #[derive(Clone)]
 pub struct Reduction {
     /// The operation.
@@ -16,21 +16,21 @@ pub struct Reduction {
     pub operand: Operand,
 }
 
-/// What elements are to an operation.
+/// How an operation sees its elements.
 #[derive(Clone)]
 pub enum Operand {
-    /// Of a kind that predefined operations know.
+    /// Elements of a kind that predefined operations know.
     Kind(ElementKind),
-    /// Each of this datatype, which is asked for where they do not lie in a slice. Operations of users get them side by
-    /// side, wherever they lie, and `()` as their description.
+    /// Elements of this datatype, which is requested only if they are not contiguous in memory. Operations of users
+    /// always get contiguous elements, and `()` as their description.
     Elements(fn() -> Option<Datatype>),
-    /// Something for operations of users, who are given this as its description, and the elements as they lie, with
+    /// Elements for operations of users that get this value as their description, and the elements as they lie, with
     /// what is between them: MPI's user functions.
     Described(Arc<dyn Any + Send + Sync>),
 }
 
 impl Reduction {
-    /// The highest of words.
+    /// Makes the operation that finds the highest of words.
     pub(crate) fn highest() -> Self {
         Self { op: Predefined::Max.into(), operand: Operand::Kind(ElementKind::U64) }
     }
@@ -45,7 +45,7 @@ impl Reduction {
         }
     }
 
-    /// `into[i] = from[i] op into[i]` for `count` elements. The padding behind the last one need not be there.
+    /// Computes `into[i] = from[i] op into[i]` for `count` elements. The padding after the last one may be missing.
     pub(super) fn apply(&self, from: &[u8], into: &mut [u8], count: usize) -> Result<(), Error> {
         match (&self.op, &self.operand) {
             (Op::User(op), Operand::Described(what)) => op.apply(from, into, count, &**what),
@@ -57,7 +57,7 @@ impl Reduction {
         Ok(())
     }
 
-    /// Bytes of one operand, if operands are of a kind, and of one without padding.
+    /// Returns the bytes of one operand, if the operands are of a kind without padding.
     pub(crate) fn operand_size(&self) -> Option<usize> {
         match self.operand {
             Operand::Kind(kind) => Some(kind.size()).filter(|size| *size == kind.extent()),
@@ -65,7 +65,7 @@ impl Reduction {
         }
     }
 
-    /// The datatype of one element, if it is to have them side by side.
+    /// Returns the datatype of one element, if the operation needs contiguous elements.
     pub(super) fn element(&self) -> Option<Datatype> {
         match self.operand {
             Operand::Kind(kind) => Some(Datatype::predefined(kind)),
@@ -78,7 +78,7 @@ impl Reduction {
 /// Bytes of the largest predefined element, with its padding.
 const LARGEST: usize = 32;
 
-/// Elements that lie as a datatype says end with the data of the last one.
+/// Applies a predefined operation. If elements lie as a datatype describes, the last one ends without its padding.
 fn apply_predefined(
     op: &Op,
     kind: ElementKind,

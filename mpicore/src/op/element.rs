@@ -1,21 +1,21 @@
-//! Elements as values: how each lies in a buffer, and what arithmetic it has.
+//! Elements as values: how each lies in a buffer, and its arithmetic.
 //!
-//! The loops of `kernels.rs` are written over these traits; `long_double.rs` implements them for the
-//! one type that Rust lacks. Nothing here looks at alignment: elements are read and written as bytes.
+//! The loops of `kernels.rs` are written for these traits; `long_double.rs` implements them for the one type that Rust
+//! lacks. Alignment does not matter: elements are read and written as bytes.
 
 use std::ops::{Add, Mul, Sub};
 
-/// A value of which buffers are full.
+/// A value that buffers consist of.
 pub(super) trait Element: Copy {
-    /// Bytes from one element to the next, a multiple of [`ALIGN`](Self::ALIGN).
+    /// Distance from one element to the next in bytes, a multiple of [`ALIGN`](Self::ALIGN).
     const EXTENT: usize;
-    /// C's alignment, which decides where the members of a pair lie.
+    /// Alignment in C, which determines where the members of a pair lie.
     const ALIGN: usize;
 
-    /// The element at the start of `bytes`, which are at least [`EXTENT`](Self::EXTENT) long.
+    /// Reads the element at the start of `bytes`, which must be at least [`EXTENT`](Self::EXTENT) long.
     fn read(bytes: &[u8]) -> Self;
 
-    /// Puts the element at the start of `bytes`. Padding keeps its bytes.
+    /// Writes the element at the start of `bytes`. Padding keeps its bytes.
     fn write(self, bytes: &mut [u8]);
 }
 
@@ -26,7 +26,7 @@ pub(super) trait Arithmetic: Element {
     fn times(self, other: Self) -> Self;
 }
 
-/// Implements [`Element`] for numbers of Rust.
+/// Implements [`Element`] for Rust's numbers.
 macro_rules! elements {
     ($($number:ty)*) => { $(
         impl Element for $number {
@@ -97,7 +97,7 @@ impl<E: Element> Element for Complex<E> {
 }
 
 impl<E: Arithmetic> Complex<E> {
-    /// The product by its definition, without C's recovery of infinities (annex G of the C standard).
+    /// Returns the product by its definition, without C's recovery of infinities (annex G of the C standard).
     #[inline]
     pub(super) fn times(self, other: Self) -> Self {
         let re = self.re.times(other.re).minus(self.im.times(other.im));
@@ -106,7 +106,7 @@ impl<E: Arithmetic> Complex<E> {
     }
 }
 
-/// A value and its place, laid out as C lays out a structure of the two.
+/// A value and its index, laid out as C lays out a structure of the two.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Pair<V, I> {
     pub(super) value: V,
@@ -114,7 +114,7 @@ pub(super) struct Pair<V, I> {
 }
 
 impl<V: Element, I: Element> Pair<V, I> {
-    /// Where the index begins.
+    /// Offset of the index.
     const INDEX_AT: usize = V::EXTENT.next_multiple_of(I::ALIGN);
 }
 

@@ -1,11 +1,9 @@
-//! Errors of operations that refuse their operands, with MPI's class of each.
-//!
-//! Returned by `op.rs`.
+//! Errors of operations that refuse their operands, each with its MPI error class.
 
 use super::{ElementKind, Predefined};
 use crate::ErrorClass;
 
-/// The reason why an operation refused its operands. The buffers are unchanged.
+/// Why an operation refused its operands. The buffers are unchanged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum OpError {
@@ -14,7 +12,7 @@ pub enum OpError {
     Undefined {
         /// The operation.
         op: Predefined,
-        /// What the elements are.
+        /// The kind of the elements.
         kind: ElementKind,
     },
     /// The elements are of a format that this processor cannot compute with.
@@ -22,10 +20,10 @@ pub enum OpError {
     Unavailable {
         /// The operation.
         op: Predefined,
-        /// What the elements are.
+        /// The kind of the elements.
         kind: ElementKind,
     },
-    /// The two buffers hold different numbers of bytes.
+    /// The two buffers have different numbers of bytes.
     #[error("the input has {input} bytes, the result {inout}; both must have the same number")]
     Lengths {
         /// Bytes of the input.
@@ -33,17 +31,17 @@ pub enum OpError {
         /// Bytes of the result.
         inout: usize,
     },
-    /// The buffers end inside of an element.
+    /// The buffers end inside an element.
     #[error("{len} bytes are no whole number of {kind}, which take {} bytes each", .kind.extent())]
     Partial {
         /// Bytes of each buffer.
         len: usize,
-        /// What the elements are.
+        /// The kind of the elements.
         kind: ElementKind,
     },
 }
 
-/// The classes on which an operation is defined, as a text.
+/// Lists the classes on which an operation is defined.
 fn legal(op: Predefined) -> String {
     let names: Vec<_> = op.classes().iter().map(|class| class.name()).collect();
     match names.split_last() {

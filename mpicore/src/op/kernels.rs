@@ -1,7 +1,7 @@
 //! The loops: for each operation on each kind of elements, one function over two buffers.
 //!
-//! `op.rs` asks for it and runs it. A loop reads both elements at a place as bytes, computes, and writes
-//! the result, so alignment does not matter, and the compiler sees fixed lengths to vectorise.
+//! A loop reads both elements at a place as bytes, computes, and writes the result. So alignment does not matter, and
+//! the compiler sees fixed lengths that it can vectorise.
 
 use std::ops::{BitAnd, BitOr, BitXor};
 
@@ -10,11 +10,11 @@ use super::element::{Arithmetic, Complex, Element, Pair};
 use super::long_double::LongDouble;
 use super::{ElementKind, Predefined};
 
-/// Combines each element of the first buffer with that of the second, and puts the result there. Both
-/// are equally long, and a whole number of elements.
+/// Combines each element of the first buffer with that of the second, and stores the result in the second. Both buffers
+/// have the same length, a whole number of elements.
 pub(super) type Kernel = fn(&[u8], &mut [u8]);
 
-/// The loop of an operation on a kind; `None` if MPI does not define it, or this processor lacks it.
+/// Returns the loop of an operation on a kind; `None` if MPI does not define it, or if this processor lacks it.
 pub(super) fn kernel(op: Predefined, kind: ElementKind) -> Option<Kernel> {
     match kind {
         ElementKind::I8 => integers::<i8>(op),
@@ -55,7 +55,7 @@ pub(super) fn kernel(op: Predefined, kind: ElementKind) -> Option<Kernel> {
     }
 }
 
-/// The one loop: `inout[i] = combine(input[i], inout[i])`.
+/// The only loop: `inout[i] = combine(input[i], inout[i])`.
 #[inline]
 fn fold<E: Element>(input: &[u8], inout: &mut [u8], combine: impl Fn(E, E) -> E) {
     let places = input.chunks_exact(E::EXTENT).zip(inout.chunks_exact_mut(E::EXTENT));
@@ -76,7 +76,7 @@ fn reals<E: Arithmetic + PartialOrd>(op: Predefined) -> Option<Kernel> {
     moved::<E>(op).or(ordered::<E>(op)).or(arithmetic::<E>(op))
 }
 
-/// A sum of complex numbers is one of their parts.
+/// Sums of complex numbers are sums of their parts.
 fn complex<E: Arithmetic>(op: Predefined) -> Option<Kernel> {
     match op {
         Predefined::Sum => arithmetic::<E>(op),
@@ -85,7 +85,7 @@ fn complex<E: Arithmetic>(op: Predefined) -> Option<Kernel> {
     }
 }
 
-/// The update of a window: the input, or what is there. Padding stays what it is.
+/// Updates of windows: the result is the input, or stays as it is. Padding stays as it is.
 fn moved<E: Element>(op: Predefined) -> Option<Kernel> {
     match op {
         Predefined::Replace => Some(|input, inout| fold::<E>(input, inout, |a, _| a)),
@@ -114,7 +114,7 @@ fn arithmetic<E: Arithmetic>(op: Predefined) -> Option<Kernel> {
     }
 }
 
-/// What is not zero is true; the result is 0 or 1.
+/// Logical operations. Every value but 0 is true; the result is 0 or 1.
 fn logical<E: Element + PartialEq + From<bool>>(op: Predefined) -> Option<Kernel> {
     match op {
         Predefined::Land => Some(|input, inout| truth::<E>(input, inout, |a, b| a & b)),
@@ -157,7 +157,7 @@ where
     }
 }
 
-/// The pair whose value is better; of equal values, the one with the lower index.
+/// Selects the pair with the better value; of equal values, the pair with the lower index.
 #[inline]
 fn located<V, I>(input: &[u8], inout: &mut [u8], better: impl Fn(V, V) -> bool)
 where

@@ -1,11 +1,11 @@
 //! The kinds of elements that predefined operations work on, with their layout in memory.
 //!
-//! Faces give every predefined datatype its kind; `op.rs` and `kernels.rs` ask a kind for its class
-//! and its extent. Layouts are those of C on 64-bit Linux.
+//! The layers above assign a kind to every predefined datatype; `op.rs` and `kernels.rs` use its class and extent.
+//! Layouts are those of C on 64-bit Linux.
 
 use std::fmt;
 
-/// A group of kinds to which MPI allows the same operations (MPI-4.1 section 6.9.2).
+/// A group of kinds for which MPI allows the same operations (MPI-4.1 section 6.9.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Class {
     /// Integers of C and Fortran, and those of MPI itself (`MPI_AINT`, `MPI_COUNT`, `MPI_OFFSET`).
@@ -18,7 +18,7 @@ pub enum Class {
     Complex,
     /// `MPI_BYTE`.
     Byte,
-    /// A value and an index, for the search for a place (MPI-4.1 section 6.9.4).
+    /// A value and an index, for operations that find a position (MPI-4.1 section 6.9.4).
     Pair,
 }
 
@@ -38,10 +38,9 @@ impl Class {
 
 /// The kind of one element of a buffer.
 ///
-/// A kind is a meaning and a layout, not a name: `MPI_INT`, `MPI_INT32_T` and `MPI_INTEGER` are all
-/// [`I32`](Self::I32). `MPI_CHAR`, `MPI_WCHAR` and `MPI_CHARACTER` hold characters and have no kind,
-/// since no reduction takes them (MPI-4.1 section 6.9.3); `MPI_SIGNED_CHAR` and `MPI_UNSIGNED_CHAR`
-/// are integers.
+/// A kind is a meaning and a layout, not a name: `MPI_INT`, `MPI_INT32_T` and `MPI_INTEGER` are all [`I32`](Self::I32).
+/// `MPI_CHAR`, `MPI_WCHAR` and `MPI_CHARACTER` are characters and have no kind, since no reduction takes them (MPI-4.1
+/// section 6.9.3); `MPI_SIGNED_CHAR` and `MPI_UNSIGNED_CHAR` are integers.
 ///
 /// ```
 /// use mpicore::op::{Class, ElementKind};
@@ -112,7 +111,7 @@ pub enum ElementKind {
     TwoDoublePrecision,
 }
 
-/// What is known of a kind.
+/// The properties of a kind.
 struct Row {
     name: &'static str,
     class: Class,
@@ -121,12 +120,12 @@ struct Row {
     align: usize,
 }
 
-/// A kind whose elements are aligned to their size and have no padding.
+/// Describes a kind whose elements are aligned to their size and have no padding.
 const fn plain(name: &'static str, class: Class, size: usize) -> Row {
     Row { name, class, size, extent: size, align: size }
 }
 
-/// A complex number of two parts.
+/// Describes a complex number of two parts.
 const fn complex(name: &'static str, part: usize) -> Row {
     Row { name, class: Class::Complex, size: 2 * part, extent: 2 * part, align: part }
 }
@@ -228,7 +227,7 @@ impl ElementKind {
         self.row().class
     }
 
-    /// Returns whether predefined operations can compute with it here: `long double`, and kinds that contain it, need
+    /// Returns whether predefined operations can compute with it here: `long double`, and kinds that contain one, need
     /// the x87 unit of x86-64.
     pub const fn is_available(self) -> bool {
         let needs_x87 =

@@ -1,13 +1,13 @@
-//! C's `long double` of x86-64, computed by the x87 unit, which Rust has no type for.
+//! C's `long double` of x86-64, for which Rust has no type, computed by the x87 unit.
 //!
-//! Used by the loops of `kernels.rs`. Numbers are carried as the ten bytes that they have in memory.
+//! The loops of `kernels.rs` use it. A number is stored as the ten bytes that it has in memory.
 //!
-//! - LD1: an instruction that names memory names the ten bytes of a local [`LongDouble`], which is as
-//!   long as the 80-bit operand; x87 loads and stores need no alignment.
-//! - LD2: every block declares all eight x87 registers as overwritten, so it finds the register stack
-//!   empty, uses at most two places of it, and leaves it empty. It pushes nothing on the other stack.
-//! - LD3: no block changes the control word, which Linux sets to a significand of 64 bits, rounding to
-//!   nearest and no trap; flags and status word may change, since no block claims to keep them.
+//! - LD1: an instruction that names memory names the ten bytes of a local [`LongDouble`], which is as long as the
+//!   80-bit operand; x87 loads and stores need no alignment.
+//! - LD2: every block declares all eight x87 registers as overwritten, so it finds the register stack empty. It uses at
+//!   most two places of it, and leaves it empty. It pushes nothing on the other stack.
+//! - LD3: no block changes the control word, which Linux sets to a significand of 64 bits, rounding to nearest and no
+//!   trap. Flags and status word may change, since no block claims to preserve them.
 
 #![expect(unsafe_code, reason = "Rust reaches the x87 unit by assembly only")]
 
@@ -16,7 +16,7 @@ use std::cmp::Ordering;
 
 use super::element::{Arithmetic, Element};
 
-/// Bytes that hold the number.
+/// Number of bytes of the number.
 const DATA: usize = 10;
 
 /// A floating-point number with a significand of 64 bits.
@@ -38,8 +38,8 @@ impl Element for LongDouble {
     }
 }
 
-/// A function of two numbers by one instruction, which takes both from the register stack and leaves
-/// the result there.
+/// Implements a function of two numbers by one instruction, which takes both from the register stack and leaves the
+/// result there.
 macro_rules! by_instruction {
     ($name:ident, $instruction:literal) => {
         #[inline]
@@ -73,7 +73,7 @@ impl Arithmetic for LongDouble {
 }
 
 impl PartialOrd for LongDouble {
-    /// `None` if one of them is no number.
+    /// Returns `None` if one of them is not a number.
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         let (above, below, unordered): (u8, u8, u8);
         // SAFETY: reads two locals (LD1) and writes no memory; loads two numbers, of which the

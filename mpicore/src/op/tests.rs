@@ -1,5 +1,5 @@
-//! Tests of operations: which are legal, what is refused, operand order, padding. `values.rs` compares
-//! results with naive ones.
+//! Tests of operations: which are legal, what is refused, operand order, padding. `values.rs` compares results with
+//! naive ones.
 
 use std::sync::{Arc, Mutex};
 
@@ -9,10 +9,10 @@ use crate::ErrorClass;
 
 mod values;
 
-/// A byte that no operation writes.
+/// A byte that no operation may change.
 const GUARD: u8 = 0xA5;
 
-/// Room for `bytes` at so many bytes behind a multiple of 16, and where in it they lie.
+/// Places `bytes` at this distance from a multiple of 16. Returns the memory and the range of the bytes.
 fn placed(bytes: &[u8], shift: usize) -> (Vec<u8>, std::ops::Range<usize>) {
     let mut room = vec![GUARD; bytes.len() + 64];
     let begin = room.as_ptr().align_offset(16) + shift;
@@ -21,7 +21,7 @@ fn placed(bytes: &[u8], shift: usize) -> (Vec<u8>, std::ops::Range<usize>) {
     (room, place)
 }
 
-/// The result of an operation on two buffers at such places. Nothing beside the result is written.
+/// Returns the result of an operation on two buffers at these places. Nothing but the result may be written.
 fn reduced(
     op: Predefined,
     kind: ElementKind,
@@ -35,7 +35,7 @@ fn reduced(
     inout[to].to_vec()
 }
 
-/// MPI's table, written by kinds: what each operation takes.
+/// MPI's table, written out by kind: which elements each operation takes.
 fn takes(op: Predefined, kind: ElementKind) -> bool {
     use ElementKind::*;
     let integer = matches!(kind, I8 | I16 | I32 | I64 | I128 | U8 | U16 | U32 | U64);
@@ -186,7 +186,7 @@ fn operations_of_windows_do_not_reduce() {
     }
 }
 
-/// Layouts by the compiler, which lays out such structures as C does.
+/// The layouts agree with those of the compiler, which lays out such structures as C does.
 #[test]
 fn layouts_are_those_of_c() {
     use ElementKind::*;
@@ -214,7 +214,7 @@ fn layouts_are_those_of_c() {
     check::<Two<X87, i32>>(&[LongDoubleInt], 20);
 }
 
-/// Elements of ones, with padding of one value in the input and of another one in the result.
+/// Elements of ones, with one value in the padding of the input and another in that of the result.
 #[test]
 fn padding_is_neither_read_nor_written() {
     let gaps = [

@@ -1,13 +1,13 @@
-//! Collectives that nobody waits in: rounds follow each other in whatever call makes progress.
+//! Collectives for which no thread waits: their rounds follow each other in any call that makes progress.
 //!
-//! A round is started, and the device knows what follows each message ([`mpjdev::Device::then`]); who ends the last
-//! message of a round takes its local steps and starts the next one.
+//! A thread starts a round, and tells the device what follows each message ([`mpjdev::Device::then`]). The thread that
+//! ends the last message of a round runs its local steps and starts the next round.
 //!
-//! - PL1: `open` counts the messages of the round that have not ended, and one for the thread that starts them.
-//!   Who brings it to zero has the schedule for itself, until it has started the next round.
-//! - PL3: local steps use the buffers beside the device, in any thread, also while another one makes the device
-//!   fail. So who takes buffers back of a collective that was started waits for [`Steps::settle`], too, and who gives
-//!   them up leaves them to [`Steps::keep`].
+//! - PL1: `open` counts the messages of the round that have not ended, plus one for the thread that starts them. The
+//!   thread that brings it to zero has the schedule for itself until it has started the next round.
+//! - PL3: local steps use the buffers independently of the device, in any thread, even while another thread makes the
+//!   device fail. So a caller that takes back the buffers of a started collective must also wait for [`Steps::settle`],
+//!   and a caller that gives them up leaves them to [`Steps::keep`].
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -23,7 +23,7 @@ use crate::error::Error;
 use crate::group::Group;
 use crate::memory::{Memory, Reduction};
 
-/// A collective that can be started again and again (MPI-4.1 section 6.13).
+/// A collective that can be started any number of times (MPI-4.1 section 6.13).
 pub struct Persistent {
     running: Arc<Running>,
 }
@@ -33,10 +33,10 @@ impl Persistent {
         Self { running: Running::new(plan) }
     }
 
-    /// Starts it (MPI_Start).
+    /// Starts the collective (MPI_Start).
     ///
     /// # Errors
-    /// [`mpjdev::Error::Request`] if it has not ended since it was started before; what made the device unusable.
+    /// [`mpjdev::Error::Request`] if its last run has not ended; what made the device unusable.
     pub fn start(&mut self) -> Result<Request, Error> {
         let Running { communicator, call, context, tag, .. } = &*self.running;
         if self.running.is_active() {
@@ -51,27 +51,26 @@ impl Persistent {
         Ok(request)
     }
 
-    /// Starts it for the only time; `done` gets the outcome, and the words that the output kept. It runs in some call
-    /// that makes progress, with no lock held.
+    /// Starts the collective for the only time. `done` gets the outcome and the words that the output kept. It runs in
+    /// some call that makes progress, while no lock is held.
     pub(crate) fn start_then(self, done: impl FnOnce(Result<Vec<u64>, Error>) + Send + 'static) {
         self.running.begin(Box::new(done));
     }
 
-    /// Its local steps, of all runs.
+    /// Returns the local steps of all runs of the collective.
     pub fn steps(&self) -> Steps {
         Steps(self.running.clone())
     }
 }
 
-/// The local steps of a collective that was started, which use its buffers beside the device (PL3).
+/// The local steps of a collective that was started, which use its buffers independently of the device (PL3).
 #[derive(Clone)]
 pub struct Steps(Arc<Running>);
 
 impl Steps {
-    /// Waits until no thread is in a local step; none is taken any more before the collective is started again. To be
-    /// called before the buffers are used for anything else where the wait for the request has failed, since then the
-    /// device may have failed and the collective may not have ended. Not to be called by the collective's own
-    /// operation.
+    /// Waits until no thread is in a local step. No further step runs before the collective is started again. Call this
+    /// before the buffers are used for anything else if the wait for the request has failed, since then the device may
+    /// have failed before the collective ended. The collective's own operation must not call it.
     pub fn settle(&self) {
         let mut state = self.0.lock();
         state.is_stopped = true;
@@ -86,26 +85,26 @@ impl Steps {
     }
 }
 
-/// What runs when a collective has ended.
+/// The function that runs when a collective has ended.
 type Done = Box<dyn FnOnce(Result<Vec<u64>, Error>) + Send>;
 
-/// A collective that nobody waits in.
+/// A collective that runs without a thread that waits for it.
 pub(super) struct Running {
     communicator: Communicator,
     call: Call,
     peers: Group,
     context: u32,
-    /// The number of the call, by which reports know it, too.
+    /// The number of the call, which reports use too.
     tag: i32,
     /// See PL1.
     open: AtomicUsize,
     state: Mutex<State>,
-    /// Rung at the end of local steps for which somebody may wait (PL3).
+    /// Signalled at the end of local steps for which a thread may wait (PL3).
     stepped: Condvar,
 }
 
 struct State {
-    /// Taken out by who has the schedule for itself.
+    /// `None` while a thread has the schedule for itself.
     work: Option<Work>,
     /// The number of the round.
     round: usize,
@@ -114,9 +113,9 @@ struct State {
     is_stopped: bool,
     /// Whether a thread is in a local step.
     is_stepping: bool,
-    /// Buffers that belong to nobody else any more.
+    /// Buffers that nobody else owns any more.
     buffers: Option<Box<dyn Any + Send>>,
-    /// Until it has ended.
+    /// The function to call at the end; `None` if the collective is not under way.
     done: Option<Done>,
 }
 
@@ -191,7 +190,7 @@ impl Running {
         }
     }
 
-    /// What follows the message of a request.
+    /// Registers what follows the message of a request.
     fn attend(
         self: &Arc<Self>,
         device: &Device<Native>,
@@ -229,14 +228,14 @@ impl Running {
         }
     }
 
-    /// One of what `open` counts is there no more; whether that was the last.
+    /// Counts `open` down, and returns whether it is now zero.
     fn is_last(&self) -> bool {
-        // Who goes on sees what the others have done in the round.
+        // The thread that continues sees what the others have done in the round.
         self.open.fetch_sub(1, Ordering::AcqRel) == 1 // SYNC: round
     }
 
-    /// The local steps of the round. Nobody waits here who could be given a panic of the user's operation, so it
-    /// becomes the outcome.
+    /// Runs the local steps of the round. No caller waits here to whom a panic of the user's operation could pass, so
+    /// the panic becomes the outcome.
     fn end_round(&self) {
         let mut state = self.lock();
         let (round, is_stopped) = (state.round, state.is_stopped);
@@ -273,7 +272,7 @@ impl Running {
     }
 }
 
-/// What is done in the rounds.
+/// What the rounds work on.
 struct Work {
     schedule: Schedule,
     memory: Memory,
@@ -281,7 +280,7 @@ struct Work {
 }
 
 impl Work {
-    /// The local steps of a round.
+    /// Runs the local steps of a round.
     fn take_steps(&mut self, round: usize) -> Result<(), Error> {
         let Self { schedule, memory, reduction } = self;
         let steps = schedule.round(round).map_or(&[][..], |round| round.local);

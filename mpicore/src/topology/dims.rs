@@ -1,21 +1,21 @@
-//! The numbers of nodes along each dimension that make a grid as even as possible. `topology.rs` exports it.
+//! Finds the numbers of nodes along each dimension that make a grid as even as possible.
 //!
-//! Of all ways to write the nodes as a product of so many factors, the best has the smallest largest
-//! factor; of those with the same largest factor, the one with the smallest second factor, and so on. The
-//! search is exact: it tries divisors from the root up, and remembers the answer for each quotient.
+//! Among all ways to write the number of nodes as a product of the given number of factors, the best has the smallest
+//! largest factor; among those with the same largest factor, the one with the smallest second factor, and so on. The
+//! search is exact: it tries divisors from the root upwards, and remembers the answer for each quotient.
 
 use std::collections::HashMap;
 
 use super::TopologyError;
 
-/// Fills in the entries of `dims` that are 0, so that the product of all entries is `nodes`:
-/// MPI_Dims_create (MPI-4.1 section 8.5.2). Other entries stay. Those filled in do not increase and are
-/// as close to each other as possible: the largest is as small as it can be, then the second, and so on.
+/// Fills in the entries of `dims` that are 0, so that the product of all entries is `nodes`: MPI_Dims_create (MPI-4.1
+/// section 8.5.2). Other entries stay. The new entries do not increase and are as close to each other as possible: the
+/// largest is as small as it can be, then the second, and so on.
 ///
 /// # Errors
-/// [`TopologyError::NoNodes`] if `nodes` is 0, [`TopologyError::KeptDimension`] if the product of the
-/// entries that are not 0 does not divide `nodes`, [`TopologyError::NoFreeDimension`] if it is less
-/// than `nodes` and no entry is 0. `dims` is unchanged then.
+/// [`TopologyError::NoNodes`] if `nodes` is 0, [`TopologyError::KeptDimension`] if the product of the entries that are
+/// not 0 does not divide `nodes`, [`TopologyError::NoFreeDimension`] if it is less than `nodes` and no entry is 0.
+/// `dims` is then unchanged.
 ///
 /// ```
 /// use mpicore::topology::dims_create;
@@ -47,9 +47,9 @@ pub fn dims_create(nodes: u32, dims: &mut [u32]) -> Result<(), TopologyError> {
 
 /// A search for the most even factors of a number.
 struct Factors {
-    /// The divisors of the number, ascending; if it is a square, its root twice.
+    /// The divisors of the number in ascending order; the root of a square occurs twice.
     divisors: Vec<u32>,
-    /// Answers of [`smallest_largest`](Self::smallest_largest).
+    /// Results of [`smallest_largest`](Self::smallest_largest).
     known: HashMap<(u32, usize), u32>,
 }
 
@@ -61,7 +61,7 @@ impl Factors {
         Self { divisors: small.iter().copied().chain(large).collect(), known: HashMap::new() }
     }
 
-    /// The most even `count` factors of `number`, the largest first.
+    /// Returns the most even `count` factors of `number`, the largest first.
     fn most_even(mut self, mut number: u32, count: usize) -> Vec<u32> {
         let next = |left: usize| {
             let factor = self.smallest_largest(number, left);
@@ -71,8 +71,8 @@ impl Factors {
         (1..=count).rev().map(next).collect()
     }
 
-    /// The smallest number that can be the largest of `count` factors of `number`, which divides the
-    /// number of this search.
+    /// Returns the smallest number that can be the largest of `count` factors of `number`, which divides the number of
+    /// this search.
     fn smallest_largest(&mut self, number: u32, count: usize) -> u32 {
         if count <= 1 || number == 1 {
             return number;
@@ -83,7 +83,7 @@ impl Factors {
         let power = u32::try_from(count).unwrap_or(u32::MAX);
         let is_below_root = |divisor: &u32| divisor.saturating_pow(power) < number;
         let mut at = self.divisors.partition_point(is_below_root);
-        // Ends at `number` at the latest: the other factors are 1 then.
+        // Ends at `number` at the latest, since the other factors are then 1.
         while !self.can_be_largest(self.divisors[at], number, count) {
             at += 1;
         }
@@ -92,7 +92,7 @@ impl Factors {
         found
     }
 
-    /// Whether a divisor of the number of this search can be the largest of `count` factors of `number`.
+    /// Returns whether a divisor of this search's number can be the largest of `count` factors of `number`.
     fn can_be_largest(&mut self, divisor: u32, number: u32, count: usize) -> bool {
         number % divisor == 0 && self.smallest_largest(number / divisor, count - 1) <= divisor
     }

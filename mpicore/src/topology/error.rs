@@ -1,13 +1,12 @@
-//! Why a call on a topology was refused, and the MPI error class of each reason. Made by `topology.rs`
-//! and `dims.rs`; callers report it.
+//! Why a call on a topology was refused, and the MPI error class of each reason.
 
 use crate::ErrorClass;
 
-/// The reason why a call on a topology was refused. Nothing has changed.
+/// Why a call on a topology was refused. Nothing has changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TopologyError {
-    /// A grid of no nodes was to be divided.
+    /// A grid of 0 nodes was to be divided.
     #[error("0 nodes cannot be arranged in a grid; give at least 1")]
     NoNodes,
     /// A given entry does not divide the number of nodes that the entries before it leave.
@@ -16,13 +15,13 @@ pub enum TopologyError {
          dimensions before it leave; give 0 for those to be chosen"
     )]
     KeptDimension {
-        /// Which dimension, from 0.
+        /// The dimension, counted from 0.
         dimension: usize,
         /// The entry.
         length: u32,
-        /// The nodes divided by the entries before this one that are kept.
+        /// The number of nodes, divided by the entries before this one that are kept.
         left: u32,
-        /// How many nodes there are.
+        /// Number of nodes.
         nodes: u32,
     },
     /// All entries are given, but there are more nodes than their product.
@@ -30,16 +29,16 @@ pub enum TopologyError {
     NoFreeDimension {
         /// The product of the entries.
         room: u32,
-        /// How many nodes there are.
+        /// Number of nodes.
         nodes: u32,
     },
     /// A dimension of a grid has no nodes.
     #[error("dimension {dimension} has length 0; a grid has at least 1 node along each dimension")]
     LengthZero {
-        /// Which dimension, from 0.
+        /// The dimension, counted from 0.
         dimension: usize,
     },
-    /// A grid has more nodes than there can be ranks.
+    /// A grid has more nodes than a communicator can have ranks.
     #[error(
         "with dimension {dimension}, of length {length}, the grid has more than {most} nodes",
         most = i32::MAX
@@ -50,20 +49,20 @@ pub enum TopologyError {
         /// Its length.
         length: u32,
     },
-    /// A grid has more nodes than a communicator ranks.
+    /// A grid has more nodes than the communicator has ranks.
     #[error("the grid has {nodes} nodes, but the communicator has {ranks} ranks; make it smaller")]
     Ranks {
-        /// How many nodes the grid has.
+        /// Number of nodes of the grid.
         nodes: u32,
-        /// How many ranks there are.
+        /// Number of ranks.
         ranks: u32,
     },
     /// A list with one entry for each dimension has another length.
     #[error("{given} entries for {dimensions} dimensions; give one for each")]
     Entries {
-        /// How many entries were given.
+        /// Number of entries that were given.
         given: usize,
-        /// How many dimensions there are.
+        /// Number of dimensions.
         dimensions: usize,
     },
     /// No node has this rank.
@@ -71,17 +70,17 @@ pub enum TopologyError {
     Rank {
         /// The rank that was given; it may be negative.
         rank: i64,
-        /// How many nodes there are.
+        /// Number of nodes.
         size: u32,
     },
-    /// A coordinate lies outside of the grid, in a dimension that is not periodic.
+    /// A coordinate lies outside the grid, in a dimension that is not periodic.
     #[error(
         "coordinate {coordinate} is out of range: dimension {dimension} is not periodic and has \
          coordinates 0 to {last}",
         last = .length - 1
     )]
     Coordinate {
-        /// Which dimension, from 0.
+        /// The dimension, counted from 0.
         dimension: usize,
         /// The coordinate that was given.
         coordinate: i32,
@@ -95,7 +94,7 @@ pub enum TopologyError {
     Direction {
         /// The number that was given; it may be negative.
         direction: i64,
-        /// How many dimensions there are.
+        /// Number of dimensions.
         dimensions: usize,
     },
 }

@@ -1,5 +1,5 @@
-//! Tests of topologies: the examples of MPI-4.1 chapter 8, every refusal, and search and walks without
-//! arithmetic as oracles.
+//! Tests of topologies: the examples of MPI-4.1 chapter 8, every refusal, and, as oracles, a search and walks without
+//! arithmetic.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -69,7 +69,7 @@ fn dims_that_cannot_hold_the_nodes_are_refused() {
     assert_eq!(refused(2, &[2, u32::MAX, u32::MAX]), more);
 }
 
-/// Numbers with the most divisors of all below 2^32, primes, powers, and products of close primes.
+/// The numbers with the most divisors below 2^32, primes, powers, and products of close primes.
 #[test]
 fn dims_of_large_numbers_are_found_in_few_steps() {
     for nodes in
@@ -171,7 +171,7 @@ fn shifts_end_where_a_dimension_does() {
     assert_eq!(error.class(), ErrorClass::Arg);
 }
 
-/// How many ranks there are in each part, by color.
+/// Returns the number of ranks in each part, by color.
 fn part_sizes(grid: &Cartesian, remain: &[bool]) -> Vec<usize> {
     let colors = (0..grid.size()).map(|rank| grid.sub(rank, remain).unwrap().color);
     let mut sizes = Vec::new();
@@ -230,7 +230,7 @@ fn errors_say_what_is_legal() {
     }
 }
 
-/// All ways to write `nodes` as a product of `count` factors that do not increase.
+/// Returns all ways to write `nodes` as a product of `count` factors that do not increase.
 fn products(nodes: u32, count: usize, most: u32) -> Vec<Vec<u32>> {
     if count == 0 {
         return if nodes == 1 { vec![vec![]] } else { vec![] };
@@ -268,7 +268,7 @@ fn any_grid() -> impl Strategy<Value = Cartesian> {
     })
 }
 
-/// The coordinates of all nodes in the order of their ranks, by counting.
+/// Returns the coordinates of all nodes in the order of their ranks, by counting.
 fn all_coords(dims: &[u32]) -> Vec<Vec<i32>> {
     let mut all = vec![vec![]];
     for &length in dims {
@@ -281,7 +281,7 @@ fn all_coords(dims: &[u32]) -> Vec<Vec<i32>> {
     all
 }
 
-/// Where somebody arrives who takes single steps along a dimension.
+/// Returns the rank that is reached by single steps along a dimension.
 fn walk(grid: &Cartesian, rank: u32, dimension: usize, displacement: i32) -> Option<u32> {
     let all = all_coords(grid.dims());
     let (mut coords, last) = (all[rank as usize].clone(), grid.dims()[dimension] as i32 - 1);

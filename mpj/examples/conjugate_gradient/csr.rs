@@ -1,9 +1,7 @@
 //! Sparse matrices by rows: for each row its columns and values (compressed sparse rows, CSR).
 //!
-//! Called by everything in this program.
-//!
-//! - CS1: the entries of row `i` are those from `starts[i]` up to `starts[i + 1]`, their columns
-//!   ascending, each once.
+//! - CS1: the entries of row `i` are those from `starts[i]` up to `starts[i + 1]`. Their columns ascend, and each
+//!   occurs once.
 
 use std::ops::Range;
 
@@ -16,8 +14,7 @@ pub struct Csr {
 }
 
 impl Csr {
-    /// The matrix of `rows` rows with these entries: row, column and value. Entries at the same place
-    /// are added.
+    /// Makes the matrix of `rows` rows with these entries: row, column and value. Entries at the same place are added.
     pub fn from_entries(rows: usize, mut entries: Vec<(u32, u32, f64)>) -> Self {
         entries.sort_by_key(|(row, column, _)| (*row, *column));
         entries.dedup_by(|next, first| {
@@ -31,7 +28,7 @@ impl Csr {
         Self::from_rows(&lengths, columns, values)
     }
 
-    /// Rows of these lengths, with the columns and values of all entries, row by row.
+    /// Makes rows of these lengths, with the columns and values of all entries, row by row.
     pub fn from_rows(lengths: &[usize], columns: Vec<u32>, values: Vec<f64>) -> Self {
         let mut end = 0;
         let ends = lengths.iter().map(|length| {
@@ -42,7 +39,7 @@ impl Csr {
         Self { starts, columns, values }
     }
 
-    /// Poisson's equation on a square of `side` x `side` points: four at a point, minus one for each
+    /// Makes the matrix of Poisson's equation on a square of `side` x `side` points: 4 at each point, and -1 for each
     /// neighbour.
     pub fn poisson(side: usize) -> Self {
         let (mut lengths, mut columns, mut values) = (Vec::new(), Vec::new(), Vec::new());
@@ -65,12 +62,12 @@ impl Csr {
         Self::from_rows(&lengths, columns, values)
     }
 
-    /// How many rows there are.
+    /// Returns the number of rows.
     pub fn rows(&self) -> usize {
         self.starts.len() - 1
     }
 
-    /// Which entries are those of `rows`.
+    /// Returns the range of the entries of `rows`.
     pub fn entries(&self, rows: Range<usize>) -> Range<usize> {
         self.starts[rows.start]..self.starts[rows.end]
     }
@@ -83,26 +80,26 @@ impl Csr {
         &self.values
     }
 
-    /// The entries of a row: columns and values.
+    /// Iterates over the entries of a row: columns and values.
     pub fn row(&self, row: usize) -> impl Iterator<Item = (usize, f64)> {
         let entries = self.entries(row..row + 1);
         let columns = self.columns[entries.clone()].iter().map(|column| *column as usize);
         columns.zip(self.values[entries].iter().copied())
     }
 
-    /// Gives every column another number.
+    /// Renumbers every column.
     pub fn renumber(&mut self, number: impl Fn(u32) -> u32) {
         self.columns.iter_mut().for_each(|column| *column = number(*column));
     }
 
-    /// The product with a vector, which has an element for each column.
+    /// Multiplies with a vector, which has an element for each column.
     pub fn multiply(&self, vector: &[f64], product: &mut [f64]) {
         for (row, sum) in product.iter_mut().enumerate() {
             *sum = self.row(row).map(|(column, value)| value * vector[column]).sum();
         }
     }
 
-    /// The first entry whose mirror image has another value, by row and column.
+    /// Returns row and column of the first entry whose mirror image has another value.
     pub fn asymmetry(&self) -> Option<(usize, usize)> {
         let at = |row: usize, column: usize| {
             let entries = self.entries(row..row + 1);

@@ -4,12 +4,11 @@
 //! `cargo mpj run -n 4 --release --example conjugate_gradient -- --grid 100`
 //! `cargo mpj run -n 4 --release --example conjugate_gradient -- --matrix A.mtx`
 //!
-//! The matrix is symmetric and positive definite: that of Poisson's equation on a square grid, or one
-//! from a Matrix Market file. Rank 0 reads it and gives every rank consecutive rows. Each iteration
-//! needs a product with the matrix, for which the ranks exchange the elements that their rows name,
-//! and two inner products, which are sums over all ranks. The right-hand side is made from a solution
-//! of numbers between -1 and 1. At the end rank 0 has the whole solution `x`, and computes the
-//! residual `b - A x` with the whole matrix.
+//! The matrix is symmetric and positive definite: that of Poisson's equation on a square grid, or one from a Matrix
+//! Market file. Rank 0 reads it and gives every rank consecutive rows. Each iteration needs a product with the matrix,
+//! for which the ranks exchange the elements that their rows use, and two inner products, which are sums over all
+//! ranks. The right-hand side is computed from a solution of numbers between -1 and 1. At the end rank 0 has the whole
+//! solution `x`, and computes the residual `b - A x` with the whole matrix.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program prints")]
 
 use std::fs::File;
@@ -52,7 +51,7 @@ struct Options {
     /// Stop when the residual is this part of the right-hand side
     #[arg(long, default_value_t = 1e-10, value_parser = tolerance)]
     tolerance: f64,
-    /// Iterations at most
+    /// Maximum number of iterations
     #[arg(long, default_value_t = 10_000)]
     iterations: u64,
 }
@@ -140,7 +139,7 @@ fn start(comm: &Communicator, options: Options) -> Result<ExitCode, Error> {
     support::outcome(comm, passed)
 }
 
-/// The matrix that the options name.
+/// Returns the matrix that the options select.
 fn load(options: &Options) -> Result<Csr, InputError> {
     let Some(path) = options.matrix.as_deref() else {
         return Ok(Csr::poisson(options.grid.unwrap_or(1) as usize));
@@ -157,14 +156,14 @@ fn load(options: &Options) -> Result<Csr, InputError> {
     }
 }
 
-/// This rank's elements of a solution.
+/// The elements of a solution on this rank.
 struct Solution {
     x: Vec<f64>,
     iterations: u64,
 }
 
-/// Conjugate gradients from zero. `None` if the matrix turns out not to be positive definite, on all
-/// ranks, since they have the same inner products.
+/// Runs conjugate gradients, starting from zero. Returns `None` if the matrix turns out not to be positive definite.
+/// All ranks find that out together, since they have the same inner products.
 fn solve(rows: &Rows<'_>, right: &[f64], options: &Options) -> Result<Option<Solution>, Error> {
     let own = rows.own();
     let mut solution = Solution { x: vec![0.0; own], iterations: 0 };
@@ -202,7 +201,7 @@ fn conclude(whole: &Csr, x: &[f64], b: &[f64], tolerance: f64) -> bool {
     let norm = |values: &mut dyn Iterator<Item = f64>| values.map(|v| v * v).sum::<f64>().sqrt();
     let left = norm(&mut b.iter().zip(&product).map(|(b, product)| b - product));
     let error = if left == 0.0 { 0.0 } else { left / norm(&mut b.iter().copied()) };
-    // The iteration updates its residual instead of computing it, and rounds.
+    // The iteration updates its residual instead of recomputing it, so rounding errors add up.
     let limit = 10.0 * tolerance;
     let figures = format!("{error:.3e} of the right-hand side (at most {limit:.3e})");
     if error <= limit {

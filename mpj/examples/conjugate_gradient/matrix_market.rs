@@ -1,18 +1,18 @@
 //! Reader of Matrix Market files: square sparse matrices of real numbers, in coordinate form.
 //!
-//! Called by `main.rs` on rank 0, and by the tests of the tree. The format: a line that names the
-//! kind of matrix, comments that begin with `%`, a line with the numbers of rows, columns and
-//! entries, and a line for each entry with its row, its column (both from 1) and its value. A
-//! symmetric matrix gives the entries on and below the diagonal only.
+//! `main.rs` uses it on rank 0, and so do the tests of the tree. The format: a line that names the kind of matrix,
+//! comments that begin with `%`, a line with the numbers of rows, columns and entries, and a line for each entry with
+//! its row, its column (both from 1) and its value. A symmetric matrix contains only the entries on and below the
+//! diagonal.
 
 use std::io::{self, BufRead};
 
 use super::csr::Csr;
 
-/// Most rows of a matrix.
+/// The most rows that a matrix may have.
 const MOST_ROWS: usize = 1 << 24;
 
-/// What is wrong with a file, and in which line, counted from 1.
+/// Why a file was refused, and the line of the error, counted from 1.
 #[derive(Debug, thiserror::Error)]
 #[error("line {line}: {reason}")]
 pub struct MarketError {
@@ -50,21 +50,21 @@ const ENTRY: &str = "an entry: row, column and a finite value";
 /// Reads a matrix.
 ///
 /// # Errors
-/// The first line that is not what it has to be.
+/// The first line that is not as expected.
 pub fn read(input: impl BufRead) -> Result<Csr, MarketError> {
     let mut lines = Lines { input, number: 0 };
     let matrix = parse(&mut lines);
     matrix.map_err(|reason| MarketError { line: lines.number, reason })
 }
 
-/// The lines of a file, counted.
+/// The lines of a file, with a counter.
 struct Lines<R> {
     input: R,
     number: usize,
 }
 
 impl<R: BufRead> Lines<R> {
-    /// The next line, if there is one.
+    /// Reads the next line, if there is one.
     fn next(&mut self) -> Result<Option<String>, Reason> {
         self.number += 1;
         let mut line = String::new();
@@ -72,7 +72,7 @@ impl<R: BufRead> Lines<R> {
         Ok((length > 0).then_some(line))
     }
 
-    /// The next line that is neither empty nor a comment.
+    /// Reads the next line that is neither empty nor a comment.
     fn next_data(&mut self) -> Result<Option<String>, Reason> {
         loop {
             match self.next()? {
@@ -94,7 +94,7 @@ fn parse<R: BufRead>(lines: &mut Lines<R>) -> Result<Csr, Reason> {
     if rows != columns || !(1..=MOST_ROWS).contains(&rows) {
         return Err(Reason::Extents { rows, columns });
     }
-    // Grown by what the file has, not by what it promises.
+    // The list grows with what the file contains, not with the count that it states.
     let mut entries = Vec::new();
     for _ in 0..count {
         let line = lines.next_data()?.ok_or(Reason::Ends { expected: ENTRY })?;
@@ -117,7 +117,7 @@ fn parse<R: BufRead>(lines: &mut Lines<R>) -> Result<Csr, Reason> {
     Ok(Csr::from_entries(rows, entries))
 }
 
-/// Whether the first line of a file says that the matrix is symmetric.
+/// Reads the first line of a file. Returns whether the matrix is symmetric.
 fn banner(line: &str) -> Result<bool, Reason> {
     let lower = line.to_ascii_lowercase();
     let words: Vec<&str> = lower.split_whitespace().collect();
@@ -135,7 +135,7 @@ fn banner(line: &str) -> Result<bool, Reason> {
     }
 }
 
-/// The numbers of a line, if it has nothing else.
+/// Returns the numbers of a line that contains nothing else.
 fn numbers(line: &str) -> Option<Vec<usize>> {
     line.split_whitespace().map(|word| word.parse().ok()).collect()
 }

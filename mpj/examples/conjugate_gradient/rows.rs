@@ -1,13 +1,11 @@
 //! The rows of one rank, and the exchange that a product with a vector needs.
 //!
-//! Called by `main.rs`. A rank has consecutive rows of the matrix and the same elements of each
-//! vector. For a product it needs, beside its own elements, those of other ranks whose columns occur
-//! in its rows: the remote ones. Which these are does not change, so the ranks tell each other once,
-//! and every product exchanges just these elements by one all-to-all.
+//! A rank has consecutive rows of the matrix and the same elements of each vector. For a product it needs, besides its
+//! own elements, those of other ranks whose columns occur in its rows: the remote elements. These never change, so the
+//! ranks tell each other once which they are, and every product exchanges only these elements by one all-to-all.
 //!
-//! - RW1: a vector for a product has the rank's own elements first, and behind them the remote ones
-//!   in the order of their columns, which is the order of the ranks that have them. The columns of
-//!   `matrix` are the places in such a vector.
+//! - RW1: a vector for a product begins with the rank's own elements. The remote ones follow in the order of their
+//!   columns, which is also the order of their ranks. The columns of `matrix` are indices of such a vector.
 
 use std::ops::Range;
 
@@ -19,22 +17,22 @@ use super::partition::part;
 /// The rows of one rank.
 pub struct Rows<'a> {
     comm: &'a Communicator,
-    /// How many rows there are (RW1).
+    /// Number of own rows (RW1).
     own: usize,
     matrix: Csr,
-    /// The places of the own elements that others need, in the order of the ranks.
+    /// The indices of the own elements that other ranks need, in the order of these ranks.
     wanted: Vec<usize>,
     sent: Blocks,
     received: Blocks,
 }
 
-/// The rows of each rank.
+/// Iterates over the rows of each rank.
 pub fn division(rows: usize, ranks: usize) -> impl Iterator<Item = Range<usize>> {
     (0..ranks).map(move |rank| part(rows, ranks, rank))
 }
 
 impl<'a> Rows<'a> {
-    /// Gives every rank its rows of the matrix that rank 0 has, which is of `rows` rows. Collective.
+    /// Gives every rank its rows of the matrix of `rows` rows that rank 0 has. Collective.
     pub fn scatter(
         comm: &'a Communicator,
         rows: usize,
@@ -59,7 +57,7 @@ impl<'a> Rows<'a> {
         Self::agree(comm, rows, Csr::from_rows(&lengths, columns, values))
     }
 
-    /// Finds out which elements this rank needs, and learns which ones others need of it.
+    /// Determines which elements this rank needs, and learns which of its elements other ranks need.
     fn agree(comm: &'a Communicator, rows: usize, mut matrix: Csr) -> Result<Self, Error> {
         let mine = part(rows, comm.size(), comm.rank());
         let own = mine.len();
@@ -86,17 +84,17 @@ impl<'a> Rows<'a> {
         Ok(Self { comm, own, matrix, wanted, sent, received })
     }
 
-    /// How many rows this rank has.
+    /// Returns the number of rows of this rank.
     pub fn own(&self) -> usize {
         self.own
     }
 
-    /// How many elements of other ranks this rank needs for a product.
+    /// Returns the number of elements of other ranks that this rank needs for a product.
     pub fn remote(&self) -> usize {
         self.received.end()
     }
 
-    /// The product with a vector. Collective. What lies behind its own elements is replaced (RW1).
+    /// Multiplies the matrix with a vector. Collective. Replaces the elements after the rank's own ones (RW1).
     pub fn multiply(&self, vector: &mut [f64], product: &mut [f64]) -> Result<(), Error> {
         let (own, remote) = vector.split_at_mut(self.own);
         let packed: Vec<f64> = self.wanted.iter().map(|place| own[*place]).collect();
@@ -105,7 +103,7 @@ impl<'a> Rows<'a> {
         Ok(())
     }
 
-    /// The inner product of two vectors, the same bits on all ranks. Collective.
+    /// Returns the inner product of two vectors, with the same bits on all ranks. Collective.
     pub fn dot(&self, left: &[f64], right: &[f64]) -> Result<f64, Error> {
         let mut sum: f64 = left.iter().zip(right).map(|(left, right)| left * right).sum();
         self.comm.all_reduce(&mut sum, Op::Sum)?;
@@ -113,7 +111,7 @@ impl<'a> Rows<'a> {
     }
 }
 
-/// The rows of each rank as blocks of a vector.
+/// Returns the rows of each rank as blocks of a vector.
 pub fn row_blocks(rows: usize, comm: &Communicator) -> Blocks {
     Blocks::packed(division(rows, comm.size()).map(|rows| rows.len()))
 }

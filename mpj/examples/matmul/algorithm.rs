@@ -1,6 +1,5 @@
-//! The distributed algorithms as one value: which blocks a rank holds, and how the ranks multiply.
-//!
-//! Called by `main.rs`; dispatches to `cannon.rs`, `summa.rs` and `ring.rs`.
+//! The distributed algorithms as one value: which blocks a rank has, and how the ranks multiply. It dispatches to
+//! `cannon.rs`, `summa.rs` and `ring.rs`.
 
 use std::fmt;
 
@@ -24,7 +23,7 @@ pub enum Algorithm {
 }
 
 impl Algorithm {
-    /// Cannon where the ranks make a square, SUMMA otherwise.
+    /// Chooses Cannon's algorithm if the ranks form a square, otherwise SUMMA.
     pub fn for_ranks(ranks: usize) -> Self {
         match Grid::square(ranks) {
             Some(grid) => Self::Cannon(grid),
@@ -32,7 +31,7 @@ impl Algorithm {
         }
     }
 
-    /// The blocks of one rank.
+    /// Returns the blocks of one rank.
     pub fn placement(self, shape: Shape, rank: usize) -> Placement {
         match self {
             Self::Cannon(grid) => grid::cannon_placement(shape, grid, rank),
@@ -68,7 +67,7 @@ impl fmt::Display for Algorithm {
     }
 }
 
-/// A rank's block of C while it grows, and the time spent on local products.
+/// A rank's block of C while it is computed, and the time spent on local products.
 pub struct Product<T> {
     pub block: Matrix<T>,
     pub seconds: f64,

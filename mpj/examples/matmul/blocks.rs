@@ -1,7 +1,6 @@
-//! Blocks of a matrix from rank 0 to all ranks and back.
+//! Moves blocks of a matrix from rank 0 to all ranks and back.
 //!
-//! Called by `main.rs` before and after the algorithm. `blocks` lists one block per rank and is the
-//! same on every rank. All ranks call each function.
+//! `blocks` lists one block per rank and is the same on every rank. All ranks call each function.
 
 use mpj::{Communicator, Error};
 
@@ -11,7 +10,7 @@ use super::matrix::Matrix;
 
 const BLOCK: i32 = 1;
 
-/// Gives every rank its block; rank 0 passes the whole matrix.
+/// Gives every rank its block; rank 0 passes in the whole matrix.
 pub fn scatter<T: Element>(
     comm: &Communicator,
     blocks: &[Block],
@@ -29,7 +28,7 @@ pub fn scatter<T: Element>(
     Ok(whole.extract(mine))
 }
 
-/// Puts the blocks of all ranks together in `whole`, which is used on rank 0 only.
+/// Assembles the blocks of all ranks in `whole`, which is only used on rank 0.
 pub fn gather<T: Element>(
     comm: &Communicator,
     blocks: &[Block],

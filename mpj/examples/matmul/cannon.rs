@@ -1,9 +1,8 @@
-//! Cannon's algorithm: on a square grid, blocks of A shift to the left and blocks of B upwards, one
-//! place per step, while every rank multiplies the pair it holds.
+//! Cannon's algorithm: on a square grid, blocks of A shift to the left and blocks of B upwards, one place per step,
+//! while every rank multiplies the pair that it has.
 //!
-//! Called by `algorithm.rs`. The blocks arrive already aligned (`grid::cannon_placement`). Extents
-//! that do not divide give blocks of different sizes; each rank knows from the partition what
-//! comes next.
+//! The blocks are aligned from the start (`grid::cannon_placement`). If an extent cannot be divided equally, blocks
+//! have different sizes; each rank knows the size of the next one from the partition.
 
 use mpj::{Communicator, Error};
 

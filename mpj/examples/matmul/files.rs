@@ -1,8 +1,8 @@
-//! The matrices of a job: read from files or made up, checked before any rank starts to work, and
-//! the product written.
+//! The matrices of a job: read from files or made up, checked before any rank starts to work; and the output file of
+//! the product.
 //!
-//! Called by `main.rs` on rank 0. Whatever is wrong with the input is found here, before anything
-//! is read into memory that the file does not justify.
+//! `main.rs` uses it on rank 0. All errors in the input are found here, before more memory is allocated than the length
+//! of the file justifies.
 
 use std::fs::{self, File};
 use std::io::{self, BufReader, BufWriter, Write};
@@ -50,13 +50,13 @@ pub enum FileError {
     },
 }
 
-/// The factors of a product.
+/// The two factors of a product.
 pub struct Factors<T> {
     pub a: Matrix<T>,
     pub b: Matrix<T>,
 }
 
-/// The factors of a product in the type that the files or the options name.
+/// The factors of a product, in the type that the files or the options give.
 pub enum Input {
     F32(Factors<f32>),
     F64(Factors<f64>),
@@ -73,7 +73,7 @@ impl Input {
         })
     }
 
-    /// Makes two square factors up.
+    /// Makes up two square factors.
     pub fn seeded(size: usize, dtype: Dtype) -> Result<Self, FileError> {
         limit(size, size, dtype)?;
         Ok(match dtype {
@@ -82,7 +82,7 @@ impl Input {
         })
     }
 
-    /// The type of the values and the extents of the product.
+    /// Returns the type of the values and the extents of the product.
     pub fn plan(&self) -> (Dtype, Shape) {
         match self {
             Self::F32(factors) => (Dtype::F32, factors.shape()),
@@ -133,8 +133,8 @@ impl NpyFile {
         }
     }
 
-    /// Opens an array of any dimensions; nothing where it is not a regular file, which would have
-    /// no length to check, and might block.
+    /// Opens an array of any dimensions. Returns `None` for anything but a regular file, which would have no length to
+    /// check, and might block.
     fn open_any(path: &Path) -> Result<Option<(BufReader<File>, Header)>, NpyError> {
         if !fs::metadata(path)?.is_file() {
             return Ok(None);
@@ -174,9 +174,9 @@ impl NpyFile {
     }
 }
 
-/// Finds out whether [`write`] can work, so that no rank computes in vain.
+/// Checks that [`write`] can work, so that no rank computes in vain.
 pub fn check_writable(path: &Path) -> Result<(), FileError> {
-    // A device or a directory must not be replaced by the file that is renamed to its name.
+    // The final rename must not replace a device or a directory.
     if fs::metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
         return Err(FileError::NotRegular { path: path.to_owned() });
     }
@@ -186,12 +186,12 @@ pub fn check_writable(path: &Path) -> Result<(), FileError> {
         .map_err(|reason| FileError::Write { path: path.to_owned(), reason })
 }
 
-/// Writes a matrix. The file appears under its name when it is complete.
+/// Writes a matrix. The file appears under its name only when it is complete.
 pub fn write<T: Element>(path: &Path, matrix: &Matrix<T>) -> Result<(), FileError> {
     let partial = partial(path);
     let written = write_values(&partial, matrix).and_then(|()| fs::rename(&partial, path));
     written.map_err(|reason| {
-        // The error that matters is the first one.
+        // The first error is the one that matters.
         let _ = fs::remove_file(&partial);
         FileError::Write { path: path.to_owned(), reason }
     })
@@ -203,7 +203,7 @@ fn write_values<T: Element>(path: &Path, matrix: &Matrix<T>) -> io::Result<()> {
     writer.flush()
 }
 
-/// A name beside the file that no other process uses.
+/// Returns a name for a file in the same directory that no other process uses.
 fn partial(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(format!(".{}.partial", std::process::id()));

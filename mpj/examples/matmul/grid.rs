@@ -1,10 +1,10 @@
-//! Who has which part of the matrices: partitions, process grids and the blocks of each algorithm.
+//! Which rank has which part of the matrices: partitions, process grids and the blocks of each algorithm.
 //!
-//! Pure arithmetic, called by `main.rs` and the algorithms; the tests of the tree include it.
+//! Pure arithmetic for `main.rs` and the algorithms; the tests of the tree include it.
 //!
 //! - GR1: the parts of a partition are consecutive and cover the whole.
-//! - GR2: over all ranks, the blocks of C tile C exactly once, for every shape, also where an extent
-//!   is smaller than the number of parts and some blocks are empty.
+//! - GR2: over all ranks, the blocks of C tile C exactly once, for every shape, even if an extent is smaller than the
+//!   number of parts and some blocks are empty.
 
 use std::ops::Range;
 
@@ -25,8 +25,7 @@ pub struct Block {
     pub cols: Range<usize>,
 }
 
-/// The blocks of one rank: the factors it holds when the algorithm starts, and the product it
-/// computes.
+/// The blocks of one rank: the factors that it has when the algorithm starts, and the product that it computes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Placement {
     pub a: Block,
@@ -42,31 +41,31 @@ pub struct Grid {
 }
 
 impl Grid {
-    /// The grid of all `ranks` whose sides differ least; a prime number gives one row.
+    /// Returns the grid of all `ranks` whose sides differ least; a prime number gives one row.
     pub fn nearest_square(ranks: usize) -> Self {
         let rows = (1..=ranks.isqrt()).rev().find(|rows| ranks % rows == 0).unwrap_or(1);
         Self { rows, cols: ranks / rows }
     }
 
-    /// The square grid of all `ranks`, if there is one.
+    /// Returns the square grid of all `ranks`, if there is one.
     pub fn square(ranks: usize) -> Option<Self> {
         let side = ranks.isqrt();
         (side * side == ranks).then_some(Self { rows: side, cols: side })
     }
 
-    /// Row and column of a rank.
+    /// Returns row and column of a rank.
     pub fn position(self, rank: usize) -> (usize, usize) {
         (rank / self.cols, rank % self.cols)
     }
 
-    /// Rank in a row and column; both wrap around.
+    /// Returns the rank in a row and column; both wrap around.
     pub fn rank(self, row: usize, col: usize) -> usize {
         row % self.rows * self.cols + col % self.cols
     }
 }
 
-/// Which part of the inner extent the rank at (`row`, `col`) multiplies in `step` of Cannon's
-/// algorithm on a grid of `side` rows.
+/// Returns which part of the inner extent the rank at (`row`, `col`) multiplies in `step` of Cannon's algorithm, on a
+/// grid of `side` rows.
 pub fn cannon_part(side: usize, (row, col): (usize, usize), step: usize) -> usize {
     (row + col + step) % side
 }
@@ -106,8 +105,8 @@ pub fn ring_placement(shape: Shape, ranks: usize, rank: usize) -> Placement {
     }
 }
 
-/// The panels of SUMMA: cuts `0..k` at every border of the blocks of A and of B, so that a panel
-/// has one owner in every row and one in every column, and further into at most `widest`.
+/// Returns the panels of SUMMA. `0..k` is divided at every border of the blocks of A and of B, so that a panel has one
+/// owner in every row and one in every column, and further into panels of at most `widest`.
 pub fn summa_panels(k: usize, grid: Grid, widest: usize) -> Vec<Range<usize>> {
     let mut borders: Vec<usize> = (0..grid.cols).map(|col| part(k, grid.cols, col).end).collect();
     borders.extend((0..grid.rows).map(|row| part(k, grid.rows, row).end));
@@ -124,7 +123,7 @@ pub fn summa_panels(k: usize, grid: Grid, widest: usize) -> Vec<Range<usize>> {
     panels
 }
 
-/// Which part of `0..whole`, cut into `parts`, holds `position`.
+/// Returns which part of `0..whole`, divided into `parts`, contains `position`.
 pub fn owner(whole: usize, parts: usize, position: usize) -> usize {
     (0..parts)
         .find(|index| part(whole, parts, *index).contains(&position))

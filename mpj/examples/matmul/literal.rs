@@ -1,7 +1,7 @@
 //! The Python dictionary in the header of a `.npy` file.
 //!
-//! Called by `npy.rs` with the bytes of the header. Takes the three keys in any order, with any
-//! spaces, and nothing else: `{'descr': '<f8', 'fortran_order': False, 'shape': (3, 4), }`.
+//! `npy.rs` uses it for the bytes of the header. It accepts the three keys in any order, with any spaces, and nothing
+//! else: `{'descr': '<f8', 'fortran_order': False, 'shape': (3, 4), }`.
 
 use super::npy::{Dtype, Header, NpyError};
 
@@ -95,7 +95,7 @@ impl Cursor<'_> {
         }
     }
 
-    /// Takes bytes as long as `wanted` holds.
+    /// Takes bytes as long as `wanted` returns `true`.
     fn take_while(&mut self, wanted: impl Fn(u8) -> bool) -> &str {
         let rest = &self.text[self.at..];
         let length = rest.iter().position(|byte| !wanted(*byte)).unwrap_or(rest.len());
@@ -103,7 +103,7 @@ impl Cursor<'_> {
         std::str::from_utf8(&rest[..length]).unwrap_or_default()
     }
 
-    /// A string of printable ASCII in either kind of quotes, without escapes.
+    /// Reads a string of printable ASCII in either kind of quotes, without escapes.
     fn string(&mut self) -> Result<String, NpyError> {
         let quote = match self.peek() {
             Some(quote @ (b'\'' | b'"')) => quote,
@@ -121,7 +121,7 @@ impl Cursor<'_> {
     }
 
     fn dtype(&mut self) -> Result<Dtype, NpyError> {
-        // Structured types are lists; they are as well formed as they are unsupported.
+        // Structured types are lists. They are well formed, but not supported.
         if self.peek() == Some(b'[') {
             return Err(NpyError::Dtype("structured".to_owned()));
         }

@@ -1,6 +1,5 @@
-//! The product of two blocks on one rank, by the crate `ndarray`.
-//!
-//! Called by the algorithms for their blocks and by `verify.rs` for the whole.
+//! The product of two blocks on one rank, by the crate `ndarray`. The algorithms use it for their blocks, and
+//! `verify.rs` for the whole product.
 
 use mpj::Datatype;
 use ndarray::linalg::general_mat_mul;
@@ -11,7 +10,7 @@ use super::npy::Scalar;
 
 /// A type of values that can be multiplied here.
 pub trait Element: Scalar + Datatype + LinalgScalar {
-    /// Largest relative error of one rounding.
+    /// The largest relative error of one rounding.
     const ROUNDOFF: f64;
 
     fn from_f64(value: f64) -> Self;
@@ -46,7 +45,7 @@ impl Element for f64 {
 ///
 /// # Panics
 ///
-/// When the extents do not agree.
+/// If the extents do not agree.
 pub fn multiply_add<T: Element>(a: ArrayView2<'_, T>, b: ArrayView2<'_, T>, c: &mut Matrix<T>) {
     general_mat_mul(T::one(), &a, &b, T::one(), &mut c.view_mut());
 }

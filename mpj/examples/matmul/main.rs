@@ -3,8 +3,8 @@
 //! `cargo mpj run -n 4 --release --example matmul -- --size 512`
 //! `cargo mpj run -n 4 --release --example matmul -- --a A.npy --b B.npy --out C.npy`
 //!
-//! Rank 0 reads or makes up the factors and tells the others what comes, or that nothing comes. It
-//! distributes blocks, all ranks run one of the algorithms, and it collects the product.
+//! Rank 0 reads or makes up the factors, and tells the others the plan, or that there is none. It distributes blocks,
+//! all ranks run one of the algorithms, and it collects the product.
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program prints")]
 
 use std::path::PathBuf;
@@ -98,7 +98,7 @@ fn main() -> ExitCode {
     support::run(start)
 }
 
-/// Agrees on what to do, or that the input does not allow it.
+/// Agrees on the plan, or reports that the input allows none.
 fn start(comm: &Communicator, options: Options) -> Result<ExitCode, Error> {
     let algorithm = match options.algorithm.algorithm(comm.size()) {
         Ok(algorithm) => algorithm,
@@ -137,7 +137,7 @@ fn report_error<T>(result: Result<T, FileError>) -> Option<T> {
     result.map_err(|error| eprintln!("matmul: {error}")).ok()
 }
 
-/// Tells every rank the plan of rank 0, which is `None` where the input is unusable.
+/// Tells every rank the plan of rank 0, which is `None` if the input is unusable.
 fn announce(
     comm: &Communicator,
     plan: Option<(Dtype, Shape)>,
@@ -153,8 +153,8 @@ fn announce(
     Ok(Some((dtype, Shape { m: m as usize, k: k as usize, n: n as usize })))
 }
 
-/// Seconds of the phases, and the share of the multiplication that was not local products but
-/// communication, on the rank where it is largest.
+/// Seconds of each phase, and the share of the multiplication that was communication, not local products, on the rank
+/// where it is largest.
 struct Times {
     distribute: f64,
     multiply: f64,
@@ -186,7 +186,7 @@ fn run<T: Element>(
     Ok(ExitCode::from(code))
 }
 
-/// The product, complete on rank 0, where the factors are.
+/// Computes the product, which is complete on rank 0, where the factors are.
 fn multiply<T: Element>(
     comm: &Communicator,
     algorithm: Algorithm,
@@ -240,7 +240,7 @@ fn report_times(shape: Shape, times: &Times) {
 
 fn gflops(shape: Shape, seconds: f64) -> f64 {
     let flops = 2.0 * shape.m as f64 * shape.k as f64 * shape.n as f64;
-    // A product without values may take no time that the clock can see.
+    // A product without values may take less time than the clock can measure.
     flops / seconds.max(f64::MIN_POSITIVE) / 1e9
 }
 

@@ -1,11 +1,11 @@
 //! NumPy's `.npy` format, versions 1.0 and 2.0, for little-endian `f4` and `f8` arrays.
 //!
-//! Called by `input.rs` and `output.rs`; the tests of the tree include this file as it is. A file
-//! is untrusted until it has passed [`read_header`]:
+//! `files.rs` uses it; the tests of the tree include this file as it is. A file is untrusted until it has passed
+//! [`read_header`]:
 //!
-//! - NP1: the length that the file states for its header sizes no allocation above [`MAX_HEADER`].
-//! - NP2: the number of values is computed without overflow and, with the header, is exactly the
-//!   length of the file. So [`read_values`] allocates no more than the file holds.
+//! - NP1: the length that the file states for its header never causes an allocation above [`MAX_HEADER`].
+//! - NP2: the number of values is computed without overflow, and header and values together are exactly as long as the
+//!   file. So [`read_values`] allocates no more than the file contains.
 
 use std::fmt;
 use std::io::{self, Read, Write};
@@ -16,7 +16,7 @@ use super::literal;
 
 const MAGIC: &[u8; 6] = b"\x93NUMPY";
 
-/// Longest header that is read, in bytes. NumPy draws the same line.
+/// Longest header that is read, in bytes. NumPy has the same limit.
 pub const MAX_HEADER: usize = 10_000;
 
 /// NumPy starts the values at a multiple of this many bytes.
@@ -30,7 +30,7 @@ pub enum Dtype {
 }
 
 impl Dtype {
-    /// The type with this name in a header.
+    /// Returns the type with this name in a header.
     pub fn from_descr(descr: &str) -> Option<Self> {
         [Self::F32, Self::F64].into_iter().find(|dtype| dtype.descr() == descr)
     }
@@ -42,7 +42,7 @@ impl Dtype {
         }
     }
 
-    /// Bytes of one value.
+    /// Returns the number of bytes of one value.
     pub fn size(self) -> usize {
         match self {
             Self::F32 => 4,
@@ -84,7 +84,7 @@ impl Scalar for f64 {
     }
 }
 
-/// What a file says of the array in it.
+/// The properties of the array in a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Header {
     pub dtype: Dtype,
@@ -94,7 +94,7 @@ pub struct Header {
 }
 
 impl Header {
-    /// Bytes of the values, or `None` where the shape is too large for any file.
+    /// Returns the number of bytes of the values, or `None` if the shape is too large for any file.
     fn payload(&self) -> Option<u64> {
         let sized = self.shape.iter().filter(|extent| **extent != 0);
         let bytes = sized.copied().try_fold(self.dtype.size(), usize::checked_mul)?;
@@ -102,16 +102,16 @@ impl Header {
         u64::try_from(if empty { 0 } else { bytes }).ok()
     }
 
-    /// Number of values.
+    /// Returns the number of values.
     fn count(&self) -> usize {
         self.shape.iter().product()
     }
 }
 
-/// Why a file is no `.npy` file of ours. One variant per violation.
+/// Why a file cannot be read. Each violation has a variant.
 #[derive(Debug)]
 pub enum NpyError {
-    /// Too short for the fixed part of the header, or another format.
+    /// The file is too short for the fixed part of the header, or has another format.
     NotNpy,
     Version {
         major: u8,
@@ -199,15 +199,14 @@ impl From<io::Error> for NpyError {
     }
 }
 
-/// The start of a text from a file, safe to show on a terminal.
+/// Returns the beginning of a text from a file, safe to show on a terminal.
 fn printable(text: &str) -> String {
     text.chars().take(24).flat_map(char::escape_default).collect()
 }
 
 /// Reads the header and leaves `reader` at the first value.
 ///
-/// `file_length` is the length of the whole file in bytes, which has to be what the header makes
-/// of it.
+/// `file_length` is the length of the whole file in bytes, which must be the length that the header implies.
 pub fn read_header(reader: &mut impl Read, file_length: u64) -> Result<Header, NpyError> {
     let [m0, m1, m2, m3, m4, m5, major, minor] = read_fixed(reader)?;
     if [m0, m1, m2, m3, m4, m5] != *MAGIC {
@@ -253,7 +252,7 @@ fn read_fixed<const N: usize>(reader: &mut impl Read) -> Result<[u8; N], NpyErro
 ///
 /// # Panics
 ///
-/// When `T` is not the type that the header names: the caller dispatches on it.
+/// If `T` is not the type that the header names; the caller chooses `T` by the header.
 pub fn read_values<T: Scalar>(reader: &mut impl Read, header: &Header) -> Result<Vec<T>, NpyError> {
     assert_eq!(header.dtype, T::DTYPE, "the caller dispatches on the type in the header");
     let mut values = vec![T::zeroed(); header.count()];
@@ -268,8 +267,8 @@ pub fn read_values<T: Scalar>(reader: &mut impl Read, header: &Header) -> Result
 ///
 /// # Panics
 ///
-/// When `shape` and the number of values disagree, or the shape has more dimensions than fit a
-/// version 1.0 header.
+/// If `shape` and the number of values disagree, or if the shape has more dimensions than a version 1.0 header can
+/// contain.
 pub fn write<T: Scalar>(writer: &mut impl Write, shape: &[usize], values: &[T]) -> io::Result<()> {
     assert_eq!(shape.iter().product::<usize>(), values.len(), "the shape counts the values");
     writer.write_all(&header_bytes(T::DTYPE, shape))?;

@@ -1,7 +1,7 @@
 //! The ring algorithm: every rank keeps its rows of A, and the bands of B go round all ranks.
 //!
-//! Called by `algorithm.rs`. Works for any number of ranks and talks to two neighbours only, but
-//! moves more than the algorithms on a grid: all of B passes through every rank.
+//! It works for any number of ranks and communicates with only two neighbours, but moves more data than the algorithms
+//! on a grid: all of B passes through every rank.
 
 use mpj::{Communicator, Error};
 

@@ -1,8 +1,8 @@
 //! SUMMA (van de Geijn and Watts): on any grid, panels of A are broadcast along the rows of the grid
 //! and panels of B along its columns, and every rank adds the product of each pair.
 //!
-//! Called by `algorithm.rs`. The blocks lie over the grid (`grid::summa_placement`); each row and each
-//! column of the grid has a communicator of its own, in which ranks are numbered by their place.
+//! The blocks lie over the grid (`grid::summa_placement`). Each row and each column of the grid has a communicator of
+//! its own, in which ranks are numbered by their place.
 
 use mpj::{Communicator, Error};
 
@@ -12,7 +12,7 @@ use super::local::Element;
 use super::matrix::Matrix;
 use super::partition::part;
 
-/// Widest panel: deep enough for the local kernel, small enough to stay in a cache.
+/// The widest panel: deep enough for the local kernel, and small enough to stay in a cache.
 const PANEL: usize = 256;
 
 /// Adds this rank's block of the product.

@@ -1,15 +1,14 @@
 //! The check of a distributed product against the product of one rank.
 //!
-//! Called by `main.rs` on rank 0. With u the roundoff and any order of the sums, a computed product
-//! differs from the exact one by at most `g * |A| * |B|` in the Frobenius norm, where
-//! `g = k u / (1 - k u)` (Higham, Accuracy and Stability of Numerical Algorithms, section 3.5).
-//! Two computed products are therefore at most `2 g` apart, relative to the norms of the factors:
-//! that is the limit here.
+//! With roundoff u and any order of the sums, a computed product differs from the exact one by at most `g * |A| * |B|`
+//! in the Frobenius norm, where `g = k u / (1 - k u)` (Higham, Accuracy and Stability of Numerical Algorithms, section
+//! 3.5). So two computed products are at most `2 g` apart, relative to the norms of the factors; this is the limit
+//! here.
 
 use super::local::{Element, multiply_add};
 use super::matrix::Matrix;
 
-/// How far a product is from the reference, and how far it may be.
+/// The distance of a product from the reference, and its limit.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Residual {
     /// Frobenius norm of the difference, relative to those of the factors.
@@ -23,7 +22,7 @@ impl Residual {
     }
 }
 
-/// The product on this rank alone.
+/// Computes the product on this rank alone.
 pub fn reference<T: Element>(a: &Matrix<T>, b: &Matrix<T>) -> Matrix<T> {
     let mut c = Matrix::zeros(a.rows(), b.cols());
     multiply_add(a.view(), b.view(), &mut c);
@@ -48,13 +47,13 @@ pub fn residual<T: Element>(
     Residual { relative, limit: 2.0 * spread / (1.0 - spread).max(T::ROUNDOFF) }
 }
 
-/// Difference of two values. Where both have overflowed, the order of the sums decides between
-/// infinity and NaN, so they count as equal.
+/// Returns the difference of two values. If both have overflowed, the order of the sums decides between infinity and
+/// NaN, so they count as equal.
 fn distance(left: f64, right: f64) -> f64 {
     if !left.is_finite() && !right.is_finite() { 0.0 } else { left - right }
 }
 
-/// Frobenius norm, scaled so that no square overflows; infinite where a value is not finite.
+/// Returns the Frobenius norm, scaled so that no square overflows; infinity if a value is not finite.
 fn norm(values: impl Iterator<Item = f64>) -> f64 {
     let (mut scale, mut sum) = (0.0, 1.0);
     for value in values.map(f64::abs).filter(|value| *value != 0.0) {

@@ -1,5 +1,5 @@
-//! What the example programs share: options, the exit code of a rank, and collective operations in the
-//! forms that they need: on values whose number only the sender knows.
+//! Code that the example programs share: options, the exit code of a rank, and collective operations in the forms that
+//! they need, on values whose number only the sender knows.
 //!
 //! Every rank of a job calls each collective operation in the same order.
 #![allow(dead_code, reason = "no single example needs all of it")]
@@ -18,8 +18,8 @@ const COLLECTIVE: i32 = i32::MAX;
 
 /// Runs one rank: starts, parses the options, calls `body`, finishes.
 ///
-/// A wrong option is wrong on every rank, so rank 0 alone reports it. The same holds for whatever
-/// makes `body` return an exit code: all ranks have to agree on it.
+/// A wrong option is wrong on every rank, so only rank 0 reports it. The same holds for every other reason why `body`
+/// returns an exit code: all ranks have to agree on it.
 pub fn run<O: Parser>(body: impl FnOnce(&Communicator, O) -> Result<ExitCode, Error>) -> ExitCode {
     let world = match mpj::init() {
         Ok(world) => world,
@@ -57,8 +57,8 @@ pub fn refuse_job<O: Parser>(comm: &Communicator, reason: &str) -> ExitCode {
 
 /// Ends a rank whose communication failed.
 ///
-/// Finishing is collective and its peers may wait for messages that will never come, so the rank
-/// exits without finishing: that makes the launcher end the job.
+/// Finishing is collective, and the rank's peers may wait for messages that will never come. So the rank exits without
+/// finishing, which makes the launcher end the job.
 fn abandon(world: World, error: &Error) -> ExitCode {
     eprintln!("rank {}: {error}", world.rank());
     std::mem::forget(world);
@@ -82,7 +82,7 @@ pub fn maximum(comm: &Communicator, mut value: f64) -> Result<f64, Error> {
     Ok(value)
 }
 
-/// Whether any rank failed its check, known to every rank.
+/// Returns the exit code of all ranks: a failure if any rank failed its check.
 pub fn outcome(comm: &Communicator, passed: bool) -> Result<ExitCode, Error> {
     let failed = maximum(comm, f64::from(u8::from(!passed)))? > 0.0;
     Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })

@@ -1,9 +1,8 @@
-//! Cutting a whole into parts that differ by at most one. Called by every program that distributes
-//! rows or blocks.
+//! Divides a whole into parts whose lengths differ by at most one, for programs that distribute rows or blocks.
 
 use std::ops::Range;
 
-/// Part `index` of `0..whole` cut into `parts`: consecutive, the longer parts first.
+/// Returns part `index` of `0..whole` divided into `parts` consecutive parts, the longer ones first.
 pub fn part(whole: usize, parts: usize, index: usize) -> Range<usize> {
     let (least, longer) = (whole / parts, whole % parts);
     let start = index * least + index.min(longer);

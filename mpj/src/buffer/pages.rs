@@ -16,16 +16,16 @@ use std::ops::Range;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Pages {
-    /// All of it lies on huge pages, which rendezvous reads fast.
+    /// All of the memory lies on huge pages, which rendezvous reads fast.
     Huge,
-    /// At least a part of it lies on ordinary pages: it is short, or the kernel has no huge pages left, or is
-    /// configured to give none (`/sys/kernel/mm/transparent_hugepage/enabled`).
+    /// At least a part of the memory lies on ordinary pages: it is short, or the kernel has no huge pages left, or it
+    /// is configured to give none (`/sys/kernel/mm/transparent_hugepage/enabled`).
     Ordinary,
     /// The kernel does not say.
     Unknown,
 }
 
-/// The pages of a mapping of this process that has just been touched.
+/// Returns the kind of pages of a mapping of this process that has just been touched.
 pub(super) fn of(range: &Range<u64>) -> Pages {
     match File::open("/proc/self/smaps") {
         Ok(file) => told(BufReader::new(file), range),
@@ -33,11 +33,11 @@ pub(super) fn of(range: &Range<u64>) -> Pages {
     }
 }
 
-/// The pages of `range`, by the text of `/proc/self/smaps`. The kernel reports whole mappings, which it may have
-/// joined with their neighbours; only a mapping that is huge throughout counts as huge.
+/// Returns the kind of pages of `range`, by the text of `/proc/self/smaps`. The kernel reports whole mappings, which it
+/// may have joined with their neighbours; only a mapping that is huge throughout counts as huge.
 fn told(smaps: impl BufRead, range: &Range<u64>) -> Pages {
     let mut mapping = None;
-    // Names of files are no texts in general.
+    // Lines may contain file names, which need not be UTF-8.
     for line in smaps.split(b'\n').map_while(Result::ok) {
         let line = String::from_utf8_lossy(&line);
         if let Some(next) = mapping_of(&line) {
@@ -50,26 +50,26 @@ fn told(smaps: impl BufRead, range: &Range<u64>) -> Pages {
     Pages::Unknown
 }
 
-/// The addresses in the first line of a mapping: `7f0000000000-7f0000200000 rw-p ...`.
+/// Returns the addresses in the first line of a mapping: `7f0000000000-7f0000200000 rw-p ...`.
 fn mapping_of(line: &str) -> Option<Range<u64>> {
     let (start, end) = line.split_once(' ')?.0.split_once('-')?;
     let address = |text| u64::from_str_radix(text, 16).ok();
     Some(address(start)?..address(end)?)
 }
 
-/// How many bytes this machine has left, if the kernel says so.
+/// Returns how many bytes of memory and swap this machine has left, if the kernel reports it.
 pub(super) fn available() -> Option<u64> {
     left(BufReader::new(File::open("/proc/meminfo").ok()?))
 }
 
-/// Memory and swap that are left, by the text of `/proc/meminfo`.
+/// Returns the memory and swap that are left, by the text of `/proc/meminfo`.
 fn left(meminfo: impl BufRead) -> Option<u64> {
     let lines: Vec<String> = meminfo.lines().map_while(Result::ok).collect();
     let amount = |name| lines.iter().find_map(|line| bytes(line, name));
     Some(amount("MemAvailable:")?.saturating_add(amount("SwapFree:").unwrap_or(0)))
 }
 
-/// The amount of a line `name 2048 kB`, in bytes.
+/// Returns the amount in a line `name 2048 kB`, in bytes.
 fn bytes(line: &str, name: &str) -> Option<u64> {
     let amount = line.strip_prefix(name)?.strip_suffix("kB")?;
     amount.trim().parse::<u64>().ok()?.checked_mul(1024)

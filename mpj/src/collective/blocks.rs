@@ -1,7 +1,7 @@
 //! Division of a buffer among ranks into blocks of different lengths.
 
-/// Describes one block of a buffer for each rank: where it begins, and its number of elements. The calls whose names
-/// end with `v` take it.
+/// Describes one block of a buffer for each rank: where it begins, and its number of elements. Calls whose names end
+/// with `v` take it.
 ///
 /// ```
 /// use mpj::Blocks;
@@ -71,7 +71,7 @@ impl Blocks {
         self.counts.is_empty()
     }
 
-    /// Returns the number of elements of a rank's block, 0 if there is no such block.
+    /// Returns the number of elements of a rank's block, or 0 if there is no such block.
     ///
     /// ```
     /// let blocks = mpj::Blocks::packed([2, 0, 3]);
@@ -81,7 +81,7 @@ impl Blocks {
         self.counts.get(rank).map_or(0, |count| *count as usize)
     }
 
-    /// Returns the length that a buffer needs to contain all blocks.
+    /// Returns the length that a buffer needs in order to contain all blocks.
     ///
     /// ```
     /// let blocks = mpj::Blocks::at([(4, 3), (0, 2)]);
@@ -93,7 +93,7 @@ impl Blocks {
         ends.max().unwrap_or(0)
     }
 
-    /// The blocks as the core takes them.
+    /// Returns the blocks in the form that the core takes.
     pub(crate) fn as_core(&self) -> mpicore::collective::Blocks<'_> {
         let (counts, displacements) = (&*self.counts, &*self.displacements);
         mpicore::collective::Blocks::Listed { counts, displacements }

@@ -10,7 +10,7 @@ use crate::lent::Kept;
 use crate::op::Operation;
 
 /// A collective call that can be started many times, with its buffers. [`start`](Self::start) starts it and
-/// [`wait`](Self::wait) completes it; in between starts the program reads and writes the buffers.
+/// [`wait`](Self::wait) completes it. Between two starts the program may read and write the buffers.
 ///
 /// Dropping one that is under way does not wait: its buffers are freed when it is complete.
 ///
@@ -31,7 +31,7 @@ use crate::op::Operation;
 pub struct PersistentCollective<T: Datatype> {
     communicator: Communicator,
     plan: Persistent,
-    /// While it is under way.
+    /// The request, while the call is under way.
     open: Option<mpjdev::Request>,
     data: Kept<T>,
     into: Kept<T>,
@@ -41,7 +41,7 @@ impl<T: Datatype> PersistentCollective<T> {
     /// Starts the call (MPI_Start).
     ///
     /// # Errors
-    /// The call was started and not waited for; the device has failed.
+    /// [`Error::UnderWay`]; the device has failed.
     ///
     /// ```
     /// mpj::local::run(2, |world| {
@@ -62,7 +62,7 @@ impl<T: Datatype> PersistentCollective<T> {
     /// Waits until the call is complete (MPI_Wait). A call that was not started is complete.
     ///
     /// # Errors
-    /// What the blocking form of the call says.
+    /// As the blocking form of the call.
     ///
     /// ```
     /// mpj::local::run(2, |world| {
@@ -107,7 +107,7 @@ impl<T: Datatype> PersistentCollective<T> {
     /// Returns the buffer that is sent; it is empty for calls with one buffer.
     ///
     /// # Errors
-    /// While it is under way.
+    /// [`Error::UnderWay`].
     ///
     /// ```
     /// mpj::local::run(2, |world| {
@@ -128,7 +128,7 @@ impl<T: Datatype> PersistentCollective<T> {
     /// Returns the buffer of the results.
     ///
     /// # Errors
-    /// While it is under way.
+    /// [`Error::UnderWay`].
     ///
     /// ```
     /// mpj::local::run(2, |world| {
@@ -145,10 +145,10 @@ impl<T: Datatype> PersistentCollective<T> {
         Ok(self.into.elements())
     }
 
-    /// Returns the buffer of the results, to be changed. Calls with one buffer send it, too.
+    /// Returns the buffer of the results for writing. Calls with one buffer also send it.
     ///
     /// # Errors
-    /// While it is under way.
+    /// [`Error::UnderWay`].
     ///
     /// ```
     /// mpj::local::run(2, |world| {
@@ -185,7 +185,7 @@ impl<T: Datatype> Drop for PersistentCollective<T> {
 }
 
 impl Communicator {
-    /// Keeps what `plan` makes of the buffers.
+    /// Keeps the buffers with the plan that is made for them.
     pub(crate) fn keep<'c, T: Datatype>(
         &'c self,
         data: Vec<T>,
@@ -262,7 +262,8 @@ impl Communicator {
         self.keep(data, into, |data, into| self.plan_gather(data, into, root))
     }
 
-    /// Makes a persistent request for [`Communicator::gatherv`] (MPI_Gatherv_init). Only the root's `into` and `blocks` are used.
+    /// Makes a persistent request for [`Communicator::gatherv`] (MPI_Gatherv_init). Only the root's `into` and `blocks`
+    /// are used.
     ///
     /// # Errors
     /// As [`Communicator::gatherv`].
@@ -311,8 +312,8 @@ impl Communicator {
         self.keep(data, into, |data, into| self.plan_scatter(data, into, root))
     }
 
-    /// Makes a persistent request for [`Communicator::scatterv`] (MPI_Scatterv_init). `data` and `blocks` matter at the root
-    /// alone.
+    /// Makes a persistent request for [`Communicator::scatterv`] (MPI_Scatterv_init). Only the root's `data` and
+    /// `blocks` are used.
     ///
     /// # Errors
     /// As [`Communicator::scatterv`].

@@ -8,7 +8,7 @@ use crate::error::Error;
 use crate::memory::core::{input, inputs, output, outputs};
 use crate::memory::{RecvBuffer, SendBuffer};
 
-/// The plans. The caller keeps the borrows until a plan has run.
+/// Plans of the calls. The caller keeps the borrows of the buffers until a plan has run.
 impl Communicator {
     pub(super) fn plan_broadcast(
         &self,
@@ -104,10 +104,10 @@ impl Communicator {
 }
 
 impl Communicator {
-    /// Copies the elements of the root's buffer to all ranks, whose buffers have as many elements (MPI_Bcast).
+    /// Copies the root's elements to the buffers of all ranks, which have as many elements (MPI_Bcast).
     ///
     /// # Errors
-    /// No such root; on a rank with fewer elements, that the message does not fit; the loss of a rank; the device
+    /// No such root; on a rank whose buffer has fewer elements, the message does not fit; a rank is lost; the device
     /// has failed.
     ///
     /// ```
@@ -126,12 +126,12 @@ impl Communicator {
         self.run(output(buffer).and_then(|buffer| self.plan_broadcast(buffer, root)))
     }
 
-    /// Collects the elements of all ranks at the root, in the order of ranks (MPI_Gather). Each rank gives the same
-    /// number.
+    /// Collects the elements of all ranks at the root, in the order of ranks (MPI_Gather). All ranks send the same
+    /// number of elements.
     ///
     /// # Errors
-    /// As [`Communicator::broadcast`]; at the root [`Error::Division`] if `into` has not the same number of elements
-    /// for each rank.
+    /// As [`Communicator::broadcast`]; at the root [`Error::Division`] if `into` cannot be divided equally among the
+    /// ranks.
     ///
     /// ```
     /// mpj::local::run(3, |world| {
@@ -153,11 +153,11 @@ impl Communicator {
         self.run_with(data, into, |data, into| self.plan_gather(data, into, root))
     }
 
-    /// Does what [`Communicator::gather`] does, for a root whose own part is in its place in `all` already
-    /// (MPI_Gather with MPI_IN_PLACE). The other ranks call `gather`.
+    /// Like [`Communicator::gather`], for a root whose own part is already in its place in `all` (MPI_Gather with
+    /// MPI_IN_PLACE). The other ranks call `gather`.
     ///
     /// # Errors
-    /// As [`Communicator::gather`]; on a rank that is not the root.
+    /// As [`Communicator::gather`]; the caller is not the root.
     ///
     /// ```
     /// mpj::local::run(3, |world| {
@@ -186,7 +186,8 @@ impl Communicator {
     /// used. See [`Blocks`] for an example.
     ///
     /// # Errors
-    /// As [`Communicator::gather`]; at the root, blocks that are not inside of `into`, or not one for each rank.
+    /// As [`Communicator::gather`]; at the root, blocks that do not lie inside `into`, or a number of blocks other than
+    /// that of the ranks.
     ///
     /// ```
     /// mpj::local::run(2, |world| {
@@ -213,8 +214,8 @@ impl Communicator {
     /// Distributes the root's elements: each rank gets its part (MPI_Scatter). Only the root's `data` is used.
     ///
     /// # Errors
-    /// As [`Communicator::broadcast`]; at the root [`Error::Division`] if `data` has not the same number of elements
-    /// for each rank.
+    /// As [`Communicator::broadcast`]; at the root [`Error::Division`] if `data` cannot be divided equally among the
+    /// ranks.
     ///
     /// ```
     /// mpj::local::run(3, |world| {
@@ -237,11 +238,11 @@ impl Communicator {
         self.run_with(data, into, |data, into| self.plan_scatter(data, into, root))
     }
 
-    /// Does what [`Communicator::scatter`] does, for a root whose own part stays in `data` (MPI_Scatter with
-    /// MPI_IN_PLACE). The other ranks call `scatter`.
+    /// Like [`Communicator::scatter`], for a root whose own part stays in `data` (MPI_Scatter with MPI_IN_PLACE). The
+    /// other ranks call `scatter`.
     ///
     /// # Errors
-    /// As [`Communicator::scatter`]; on a rank that is not the root.
+    /// As [`Communicator::scatter`]; the caller is not the root.
     ///
     /// ```
     /// mpj::local::run(3, |world| {
@@ -266,11 +267,11 @@ impl Communicator {
         self.run(plan)
     }
 
-    /// Distributes blocks of different lengths of the root's elements (MPI_Scatterv). Only the root's blocks are
-    /// used.
+    /// Distributes the root's elements in blocks of different lengths (MPI_Scatterv). Only the root's blocks are used.
     ///
     /// # Errors
-    /// As [`Communicator::scatter`]; at the root, blocks that are not inside of `data`, or not one for each rank.
+    /// As [`Communicator::scatter`]; at the root, blocks that do not lie inside `data`, or a number of blocks other
+    /// than that of the ranks.
     ///
     /// ```
     /// use mpj::Blocks;
@@ -296,11 +297,11 @@ impl Communicator {
         self.run_with(data, into, |data, into| self.plan_scatterv(data, blocks, into, root))
     }
 
-    /// Collects the elements of all ranks at every rank, in the order of ranks (MPI_Allgather). Each rank gives the
-    /// same number.
+    /// Collects the elements of all ranks at every rank, in the order of ranks (MPI_Allgather). All ranks send the same
+    /// number of elements.
     ///
     /// # Errors
-    /// As [`Communicator::broadcast`]; [`Error::Division`] if `into` has not the same number of elements for each rank.
+    /// As [`Communicator::broadcast`]; [`Error::Division`] if `into` cannot be divided equally among the ranks.
     ///
     /// ```
     /// mpj::local::run(3, |world| {
@@ -317,8 +318,8 @@ impl Communicator {
         self.run_with(data, into, |data, into| self.plan_all_gather(data, into))
     }
 
-    /// Does what [`Communicator::all_gather`] does, where each rank's own part is in its place already (MPI_Allgather
-    /// with MPI_IN_PLACE).
+    /// Like [`Communicator::all_gather`], with each rank's own part already in its place (MPI_Allgather with
+    /// MPI_IN_PLACE).
     ///
     /// # Errors
     /// As [`Communicator::all_gather`].
@@ -341,7 +342,8 @@ impl Communicator {
     /// Collects parts of different lengths at every rank (MPI_Allgatherv). All ranks give the same counts.
     ///
     /// # Errors
-    /// As [`Communicator::all_gather`]; blocks that are not inside of `into`, or not one for each rank.
+    /// As [`Communicator::all_gather`]; blocks that do not lie inside `into`, or a number of blocks other than that of
+    /// the ranks.
     ///
     /// ```
     /// use mpj::Blocks;
@@ -364,11 +366,10 @@ impl Communicator {
         self.run_with(data, into, |data, into| self.plan_all_gatherv(data, into, blocks))
     }
 
-    /// Sends part `r` of each rank's elements to rank `r`, which gets the parts in the order of ranks (MPI_Alltoall).
+    /// Sends part `r` of each rank's elements to rank `r`, which stores the parts in the order of ranks (MPI_Alltoall).
     ///
     /// # Errors
-    /// As [`Communicator::broadcast`]; [`Error::Division`] if a buffer has not the same number of elements for each
-    /// rank.
+    /// As [`Communicator::broadcast`]; [`Error::Division`] if a buffer cannot be divided equally among the ranks.
     ///
     /// ```
     /// mpj::local::run(3, |world| {
@@ -386,8 +387,8 @@ impl Communicator {
         self.run_with(data, into, |data, into| self.plan_all_to_all(data, into))
     }
 
-    /// Does what [`Communicator::all_to_all`] does, and replaces the sent elements by the received ones (MPI_Alltoall
-    /// with MPI_IN_PLACE).
+    /// Like [`Communicator::all_to_all`], but replaces the sent elements with the received ones (MPI_Alltoall with
+    /// MPI_IN_PLACE).
     ///
     /// # Errors
     /// As [`Communicator::all_to_all`].
@@ -408,10 +409,11 @@ impl Communicator {
     }
 
     /// Exchanges blocks of different lengths (MPI_Alltoallv): block `r` of `data` goes to rank `r`, and block `r` of
-    /// `into` receives from there, and has as many elements.
+    /// `into` receives from rank `r`. It must have as many elements as rank `r` sends.
     ///
     /// # Errors
-    /// As [`Communicator::all_to_all`]; blocks that are not inside of their buffer, or not one for each rank.
+    /// As [`Communicator::all_to_all`]; blocks that do not lie inside their buffer, or a number of blocks other than
+    /// that of the ranks.
     ///
     /// ```
     /// use mpj::Blocks;
@@ -439,10 +441,10 @@ impl Communicator {
     }
 
     /// Exchanges a buffer with each rank, each in its own memory and of any layout (MPI_Alltoallw): `data[r]` goes to
-    /// rank `r`, and `into[r]` receives from there, and has as many elements.
+    /// rank `r`, and `into[r]` receives from rank `r`. It must have as many elements as rank `r` sends.
     ///
     /// # Errors
-    /// As [`Communicator::all_to_all`]; not one buffer for each rank; one that names an element twice, to receive into.
+    /// As [`Communicator::all_to_all`]; a number of buffers other than that of the ranks; [`Error::Overlap`].
     ///
     /// ```
     /// mpj::local::run(2, |world| {

@@ -1,9 +1,9 @@
 //! MPI_Alltoallw on memory that a started or persistent call owns: which parts of it go to the ranks, and which parts
 //! receive from them.
 //!
-//! The program gives functions that divide the memory into views, as it would for a call that borrows them. So no two
-//! views to receive into share an element. The call notes where the views lie and drops them; it keeps one address of
-//! the memory.
+//! The program passes functions that divide the memory into views, as it would for a call that borrows them. So no two
+//! views to receive into share an element. The call notes where the views lie and drops them; it keeps only one address
+//! of the memory.
 
 use std::ops::Range;
 
@@ -22,7 +22,7 @@ pub(crate) struct Parts {
 }
 
 impl Parts {
-    /// What these functions make of the memory.
+    /// Finds the parts into which these functions divide the memory.
     pub(crate) fn of<T: Datatype>(
         data: &[T],
         sent: impl FnOnce(&[T]) -> Result<Vec<Strided<'_, T>>, Error>,
@@ -34,7 +34,7 @@ impl Parts {
         Ok(Self { sent, received: blocks(&into_memory, &received(into)?)? })
     }
 
-    /// The same memory, as it is lent to the call, in these parts.
+    /// Returns the same memory, in the form lent to the call, in these parts.
     pub(crate) fn divide(self, (data, _): Given, (into, _): Room) -> (Given, Room) {
         let entries = (self.sent.len() as u64, self.received.len() as u64);
         ((data.in_blocks(self.sent), entries.0), (into.in_blocks(self.received), entries.1))
@@ -48,13 +48,13 @@ fn blocks<B: SendBuffer>(
     parts.iter().map(|part| block(memory, part)).collect()
 }
 
-/// Where a part lies in the memory.
+/// Returns where a part lies in the memory.
 fn block<B: SendBuffer>(memory: &Range<*const B::Element>, part: &B) -> Result<TypedBlock, Error> {
     let view = part.describe()?;
     let (start, low, end) = (memory.start.addr(), view.start.addr(), memory.end.addr());
     let is_inside = start <= low && low <= end && view.len <= end - low;
     let displacement = match view.len {
-        // Wherever the program has found nothing.
+        // A part without bytes may lie anywhere.
         0 => 0,
         _ if is_inside => (low - start + view.origin) as isize,
         _ => return Err(Error::Elsewhere),
@@ -67,12 +67,12 @@ fn block<B: SendBuffer>(memory: &Range<*const B::Element>, part: &B) -> Result<T
 }
 
 impl Communicator {
-    /// Starts [`Communicator::all_to_allw`] on memory that the call owns (MPI_Ialltoallw): `sent` divides `data` into
-    /// a part for each rank, and `received` divides `into` into a part from each. Both functions run once, before
+    /// Starts [`Communicator::all_to_allw`] on memory that the call owns (MPI_Ialltoallw): `sent` divides `data` into a
+    /// part for each rank, and `received` divides `into` into a part from each rank. Both functions run once, before
     /// this returns.
     ///
     /// # Errors
-    /// As [`Communicator::all_to_allw`]; what `sent` and `received` say; [`Error::Elsewhere`].
+    /// As [`Communicator::all_to_allw`]; the errors of `sent` and `received`; [`Error::Elsewhere`].
     ///
     /// ```
     /// use mpj::Strided;

@@ -9,7 +9,7 @@ use crate::memory::core::output;
 use crate::memory::{RecvBuffer, SendBuffer};
 use crate::op::Operation;
 
-/// The plans. The caller keeps the borrows until a plan has run.
+/// Plans of the calls. The caller keeps the borrows of the buffers until a plan has run.
 impl Communicator {
     pub(super) fn plan_all_reduce(
         &self,
@@ -70,7 +70,7 @@ impl Communicator {
     }
 }
 
-/// Refuses buffers of operands and results that have not the same number of elements.
+/// Refuses operands and results with different numbers of elements.
 pub(crate) fn same_length(operands: u64, results: u64) -> Result<(), Error> {
     if operands == results {
         return Ok(());
@@ -78,7 +78,7 @@ pub(crate) fn same_length(operands: u64, results: u64) -> Result<(), Error> {
     Err(Error::Lengths { operands: operands as usize, results: results as usize })
 }
 
-/// The counts of a reduction whose results are divided, where `rank` has room for `own` of them.
+/// Checks the counts of a reduction whose results are divided, where `rank` has room for `own` of them.
 pub(crate) fn divided(
     counts: &[usize],
     rank: usize,
@@ -92,13 +92,13 @@ pub(crate) fn divided(
 }
 
 impl Communicator {
-    /// Combines the elements of all ranks, element `i` with element `i`, and gives the results to all (MPI_Allreduce
-    /// with MPI_IN_PLACE). Each rank gives the same number of elements, and all get the same bits. See
-    /// [`Op`](crate::Op) and [`UserOp`](crate::UserOp).
+    /// Combines the elements of all ranks, element `i` with element `i`, and gives the results to all ranks
+    /// (MPI_Allreduce with MPI_IN_PLACE). All ranks give the same number of elements, and all get exactly the same
+    /// bits. See [`Op`](crate::Op) and [`UserOp`](crate::UserOp).
     ///
     /// # Errors
-    /// An operation that is not defined on the elements; ranks with different numbers of elements, where it is noticed;
-    /// the loss of a rank; the device has failed.
+    /// The operation is not defined on the elements; the ranks have different numbers of elements, if this is noticed;
+    /// a rank is lost; the device has failed.
     ///
     /// ```
     /// use mpj::Op;
@@ -117,7 +117,7 @@ impl Communicator {
         self.run(output(buffer).and_then(|buffer| self.plan_all_reduce(buffer, op.reduction())))
     }
 
-    /// Does what [`Communicator::all_reduce`] does, with the results in a separate buffer (MPI_Allreduce).
+    /// Like [`Communicator::all_reduce`], with the results in a separate buffer (MPI_Allreduce).
     ///
     /// # Errors
     /// As [`Communicator::all_reduce`]; [`Error::Lengths`].
@@ -146,8 +146,8 @@ impl Communicator {
         })
     }
 
-    /// Combines the elements of all ranks and gives the results to the root (MPI_Reduce). `into` matters at the root
-    /// alone.
+    /// Combines the elements of all ranks and gives the results to the root (MPI_Reduce). Only the root's `into` is
+    /// used.
     ///
     /// # Errors
     /// As [`Communicator::all_reduce`]; no such root; at the root [`Error::Lengths`].
@@ -174,11 +174,11 @@ impl Communicator {
         self.run_with(data, into, |data, into| self.plan_reduce(data, into, op.reduction(), root))
     }
 
-    /// Does what [`Communicator::reduce`] does, for a root whose operands the results replace (MPI_Reduce with
+    /// Like [`Communicator::reduce`], for a root that gets the results in place of its operands (MPI_Reduce with
     /// MPI_IN_PLACE). The other ranks call `reduce`.
     ///
     /// # Errors
-    /// As [`Communicator::reduce`]; on a rank that is not the root.
+    /// As [`Communicator::reduce`]; the caller is not the root.
     ///
     /// ```
     /// use mpj::Op;
@@ -205,7 +205,8 @@ impl Communicator {
         self.run(plan)
     }
 
-    /// Combines the elements of all ranks and gives part `r` of the results to rank `r` (MPI_Reduce_scatter_block).
+    /// Combines the elements of all ranks and gives part `r` of the results to rank `r` (MPI_Reduce_scatter_block). All
+    /// parts have the same length.
     ///
     /// # Errors
     /// As [`Communicator::all_reduce`]; [`Error::Lengths`] if `data` does not have, for each rank, as many elements
@@ -237,7 +238,7 @@ impl Communicator {
     /// Combines the elements of all ranks and gives `counts[r]` of the results to rank `r` (MPI_Reduce_scatter).
     ///
     /// # Errors
-    /// As [`Communicator::reduce_scatter_block`]; counts that are not one for each rank.
+    /// As [`Communicator::reduce_scatter_block`]; a number of counts other than that of the ranks.
     ///
     /// ```
     /// use mpj::Op;
@@ -263,8 +264,8 @@ impl Communicator {
         })
     }
 
-    /// Combines the elements of ranks 0 to this one, and replaces this rank's elements by the results (MPI_Scan with
-    /// MPI_IN_PLACE).
+    /// Combines the elements of this rank and of all lower ranks, and replaces this rank's elements with the results
+    /// (MPI_Scan with MPI_IN_PLACE).
     ///
     /// # Errors
     /// As [`Communicator::all_reduce`].
@@ -286,8 +287,8 @@ impl Communicator {
         self.run(output(buffer).and_then(|buffer| self.plan_scan(buffer, op.reduction())))
     }
 
-    /// Combines the elements of the ranks before this one, and replaces this rank's elements by the results
-    /// (MPI_Exscan with MPI_IN_PLACE). Rank 0 keeps its own.
+    /// Combines the elements of all lower ranks, and replaces this rank's elements with the results (MPI_Exscan with
+    /// MPI_IN_PLACE). Rank 0 keeps its own elements.
     ///
     /// # Errors
     /// As [`Communicator::all_reduce`].

@@ -1,8 +1,8 @@
-//! Non-blocking collective calls of a scope, which borrow their buffers (MPI-4.1 section 6.12): on the communicator
-//! of the scope, or on another one by [`Scope::on`](crate::Scope::on).
+//! Non-blocking collective calls of a scope, which borrow their buffers (MPI-4.1 section 6.12). They run on the
+//! communicator of the scope or, by [`Scope::on`](crate::Scope::on), on another one.
 //!
-//! The sent buffer is borrowed for as long as the scope's environment lasts. The buffer of the results is lent (LE1
-//! of `lent.rs`); [`ScopedCollective::wait`] returns its borrow when the call has ended.
+//! The sent buffer is borrowed as long as the scope's environment lasts. The buffer of the results is lent (LE1 of
+//! `lent.rs`); [`ScopedCollective::wait`] returns its borrow when the call has ended.
 
 use super::Blocks;
 use crate::error::Error;

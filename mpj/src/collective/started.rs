@@ -1,7 +1,8 @@
 //! Non-blocking collective calls that own their buffers (MPI-4.1 section 6.12).
 //!
-//! - CQ1: a request keeps its buffers untouched until its call has ended, or the device has failed and no thread is in
-//!   a local step of the call (PL3 of the core). One that is dropped before leaves them with the call.
+//! - CQ1: a request keeps its buffers untouched until its call has ended, or until the device has failed and no thread
+//!   is in a local step of the call (PL3 of the core). A request that is dropped before leaves its buffers with the
+//!   call.
 
 use mpicore::{Plan, Steps};
 
@@ -12,12 +13,12 @@ use crate::error::Error;
 use crate::memory::core::{input, output};
 use crate::op::Operation;
 
-/// A collective call under way, with its buffers. It makes progress whenever a thread of the rank waits or tests, on
-/// any communicator.
+/// A collective call under way, with its buffers. It makes progress whenever a thread of the rank waits or tests on any
+/// communicator.
 ///
-/// All ranks start it: a non-blocking call does not match a blocking one (MPI-4.1 section 6.12).
+/// All ranks must start it: a non-blocking call does not match a blocking one (MPI-4.1 section 6.12).
 ///
-/// Dropping it does not block: the call continues, since other ranks need it, and its buffers are freed when it is
+/// Dropping it does not block. The call continues, since other ranks need it, and its buffers are freed when it is
 /// complete.
 ///
 /// ```
@@ -31,7 +32,7 @@ use crate::op::Operation;
 #[must_use = "the buffers come back from `wait`"]
 pub struct CollectiveRequest<T: Datatype> {
     communicator: Communicator,
-    /// `None` once it was waited for.
+    /// The request of the device; `None` once it was waited for.
     open: Option<mpjdev::Request>,
     steps: Steps,
     data: Vec<T>,
@@ -45,7 +46,7 @@ impl<T: Datatype> CollectiveRequest<T> {
     /// Waits until the call is complete on this rank (MPI_Wait), and returns the buffer of the results.
     ///
     /// # Errors
-    /// What the blocking form of the call says.
+    /// As the blocking form of the call.
     ///
     /// ```
     /// mpj::local::run(2, |world| {
@@ -58,8 +59,8 @@ impl<T: Datatype> CollectiveRequest<T> {
         self.wait_both().map(|(_, into)| into)
     }
 
-    /// Waits as [`CollectiveRequest::wait`], and returns both buffers: the sent one, which is empty for calls with
-    /// one buffer, and that of the results.
+    /// Like [`CollectiveRequest::wait`], but returns both buffers: the sent one, which is empty for calls with one
+    /// buffer, and that of the results.
     ///
     /// # Errors
     /// As [`CollectiveRequest::wait`].
@@ -116,7 +117,7 @@ impl<T: Datatype> Drop for CollectiveRequest<T> {
 }
 
 impl Communicator {
-    /// Starts what `plan` makes of the buffers.
+    /// Starts the plan that is made for the buffers.
     pub(crate) fn start<'c, T: Datatype>(
         &'c self,
         data: Vec<T>,
@@ -128,7 +129,7 @@ impl Communicator {
         Ok(CollectiveRequest { communicator: self.clone(), open: Some(open), steps, data, into })
     }
 
-    /// Starts what a call has planned.
+    /// Starts a plan, or returns the error of making it.
     pub(crate) fn begin(
         &self,
         plan: Result<Plan<'_>, Error>,
@@ -140,7 +141,7 @@ impl Communicator {
         self.answer(begun)
     }
 
-    /// Waits for a collective call; nothing uses its buffers then, whatever the outcome (CQ1).
+    /// Waits for a collective call. Whatever the outcome, nothing uses the buffers of the call afterwards (CQ1).
     pub(crate) fn ended(&self, request: mpjdev::Request, steps: &Steps) -> Result<(), Error> {
         let ended = self.device.iwait(request).map_err(mpicore::Error::from);
         if ended.is_err() {
@@ -149,7 +150,7 @@ impl Communicator {
         self.answer(ended).map(drop)
     }
 
-    /// Looks whether a collective call has ended; as [`Communicator::ended`] if it has.
+    /// Tests whether a collective call has ended; if it has, like [`Communicator::ended`].
     pub(super) fn tested(
         &self,
         open: &mut Option<mpjdev::Request>,
@@ -419,7 +420,7 @@ impl Communicator {
     /// Starts [`Communicator::all_reduce`] (MPI_Iallreduce).
     ///
     /// # Errors
-    /// As [`Communicator::all_reduce`]. A panic of the program's function is an error here.
+    /// As [`Communicator::all_reduce`]; a panic of the program's function is returned as an error.
     ///
     /// ```
     /// use mpj::Op;

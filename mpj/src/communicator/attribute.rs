@@ -9,8 +9,8 @@ use mpicore::{Cause, Value};
 use super::Communicator;
 use crate::error::Error;
 
-/// A key for attributes of the type `T` (MPI_Comm_create_keyval). Copies are the same key. An attribute keeps its
-/// key, so the program may drop its last copy while a communicator has such an attribute.
+/// A key for attributes of type `T` (MPI_Comm_create_keyval). A clone is the same key. An attribute keeps its key, so
+/// the program may drop its last clone while a communicator still has the attribute.
 ///
 /// ```
 /// use mpj::{Communicator, Key};
@@ -36,8 +36,8 @@ pub struct Key<T> {
 }
 
 impl<T: Send + Sync + 'static> Key<T> {
-    /// Makes a key whose values are not copied to duplicates of the communicator (MPI_COMM_NULL_COPY_FN). The `Drop`
-    /// of a value does what its deletion needs.
+    /// Makes a key whose values are not copied to duplicates of the communicator (MPI_COMM_NULL_COPY_FN). The `Drop` of
+    /// a value can do what has to be done when it is deleted.
     ///
     /// ```
     /// mpj::local::run(1, |world| {
@@ -65,14 +65,14 @@ impl<T: Send + Sync + 'static> Key<T> {
         Self::with(|_, value| Ok(Some(value.clone())), |_, _| Ok(()))
     }
 
-    /// Makes a key with callbacks for copying and deleting. They may communicate, and use the attributes of the
+    /// Makes a key with callbacks for copying and deleting. They may communicate, and may use the attributes of the
     /// communicator that they get.
     ///
     /// `copy` runs when a communicator is duplicated, for its values in the order in which they were attached, and
-    /// returns what the duplicate gets. If it fails, the duplication fails on this rank only. The other ranks then
-    /// have a duplicate without this rank; the program must inform them. `delete` runs before a value is replaced or
-    /// deleted, and when the last copy of the communicator is dropped, for the values in the opposite order. If it
-    /// fails, the value stays; if the communicator is gone, the error handler gets the error.
+    /// returns the value for the duplicate, if any. If it fails, the duplication fails on this rank only. The other
+    /// ranks then have a duplicate without this rank, and the program must inform them. `delete` runs before a value is
+    /// replaced or deleted, and when the last clone of the communicator is dropped, for the values in the opposite
+    /// order. If it fails, the value stays; if the communicator is gone, the error handler gets the error.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -101,17 +101,17 @@ impl<T: Send + Sync + 'static> Key<T> {
     }
 }
 
-/// A value of a key of this type.
+/// Returns the value of a key in its type.
 fn typed<T: Send + Sync + 'static>(value: &Value) -> Arc<T> {
     value.clone().downcast().expect("values are attached by keys of their type")
 }
 
 impl Communicator {
-    /// Attaches a value under a key, on this rank (MPI_Comm_set_attr). A value that is there already is deleted
-    /// first.
+    /// Attaches a value under a key, on this rank (MPI_Comm_set_attr). Deletes the present value first, if there is
+    /// one.
     ///
     /// # Errors
-    /// The delete callback of the value that is there has failed; that value stays then.
+    /// The delete callback of the present value has failed; that value then stays.
     ///
     /// ```
     /// mpj::local::run(1, |world| {
@@ -148,7 +148,7 @@ impl Communicator {
     /// Deletes the value that is attached under a key (MPI_Comm_delete_attr). Returns whether there was one.
     ///
     /// # Errors
-    /// The delete callback has failed; the value stays then.
+    /// The delete callback has failed; the value then stays.
     ///
     /// ```
     /// mpj::local::run(1, |world| {
@@ -165,7 +165,7 @@ impl Communicator {
 }
 
 impl<T: Send + Sync + 'static> Default for Key<T> {
-    /// [`Key::new`].
+    /// Returns [`Key::new`].
     fn default() -> Self {
         Self::new()
     }
@@ -178,7 +178,7 @@ impl<T> Clone for Key<T> {
 }
 
 impl<T> PartialEq for Key<T> {
-    /// Whether both are the same key.
+    /// Returns whether both are the same key.
     fn eq(&self, other: &Self) -> bool {
         self.core == other.core
     }

@@ -1,5 +1,5 @@
 //! Collective calls between the two groups of an intercommunicator (MPI-4.1 section 6.2.3): all data go to the other
-//! group. The non-blocking and persistent ones, in `between/`, use the plans made here.
+//! group. The non-blocking and persistent calls, in `between/`, use the plans made here.
 
 use mpicore::{Plan, Reduction};
 
@@ -18,9 +18,9 @@ mod started;
 pub use root::Root;
 pub use scoped::ScopeBetween;
 
-/// The plans. The caller keeps the borrows until a plan has run.
+/// Plans of the calls. The caller keeps the borrows of the buffers until a plan has run.
 impl InterCommunicator {
-    /// Blocks of the same length for each rank of the other group.
+    /// Describes blocks of the same length, one for each rank of the other group.
     fn share(&self, units: u64) -> Result<mpicore::collective::Blocks<'static>, Error> {
         self.communicator.equal_blocks(units)
     }
@@ -179,8 +179,8 @@ impl InterCommunicator {
         self.communicator.run(plan)
     }
 
-    /// Collects the elements of the other group at the root (MPI_Gather). Only the root's `into` is used, `data` in
-    /// the other group.
+    /// Collects the elements of the other group at the root (MPI_Gather). `into` is used only at the root, and `data`
+    /// only in the other group.
     ///
     /// # Errors
     /// As [`Communicator::gather`](crate::Communicator::gather).
@@ -246,8 +246,8 @@ impl InterCommunicator {
             .run_with(data, into, |data, into| self.plan_gatherv(data, into, blocks, root))
     }
 
-    /// Distributes the root's elements: each rank of the other group gets its part (MPI_Scatter). `data` matters at
-    /// the root alone, `into` in the other group.
+    /// Distributes the root's elements: each rank of the other group gets its part (MPI_Scatter). `data` is used only
+    /// at the root, and `into` only in the other group.
     ///
     /// # Errors
     /// As [`Communicator::scatter`](crate::Communicator::scatter).
@@ -278,7 +278,7 @@ impl InterCommunicator {
         self.communicator.run_with(data, into, |data, into| self.plan_scatter(data, into, root))
     }
 
-    /// Distributes blocks of different lengths of the root's elements, one for each rank of the other group
+    /// Distributes the root's elements in blocks of different lengths, one for each rank of the other group
     /// (MPI_Scatterv).
     ///
     /// # Errors
@@ -312,7 +312,7 @@ impl InterCommunicator {
             .run_with(data, into, |data, into| self.plan_scatterv(data, blocks, into, root))
     }
 
-    /// Collects the elements of each group at every rank of the other (MPI_Allgather).
+    /// Collects the elements of each group at every rank of the other group (MPI_Allgather).
     ///
     /// # Errors
     /// As [`Communicator::all_gather`](crate::Communicator::all_gather).
@@ -393,7 +393,7 @@ impl InterCommunicator {
         self.communicator.run_with(data, into, |data, into| self.plan_all_to_all(data, into))
     }
 
-    /// Exchanges blocks of different lengths, one for and from each rank of the other group (MPI_Alltoallv).
+    /// Exchanges blocks of different lengths with the ranks of the other group, one in each direction (MPI_Alltoallv).
     ///
     /// # Errors
     /// As [`Communicator::all_to_allv`](crate::Communicator::all_to_allv).
@@ -454,8 +454,8 @@ impl InterCommunicator {
         self.communicator.run(plan)
     }
 
-    /// Combines the elements of the other group at the root (MPI_Reduce). Only the root's `into` is used, `data` in
-    /// the other group.
+    /// Combines the elements of the other group at the root (MPI_Reduce). `into` is used only at the root, and `data`
+    /// only in the other group.
     ///
     /// # Errors
     /// As [`Communicator::reduce`](crate::Communicator::reduce).
@@ -488,7 +488,7 @@ impl InterCommunicator {
             .run_with(data, into, |data, into| self.plan_reduce(data, into, op.reduction(), root))
     }
 
-    /// Combines the elements of each group and gives the results to all ranks of the other (MPI_Allreduce).
+    /// Combines the elements of each group and gives the results to all ranks of the other group (MPI_Allreduce).
     ///
     /// # Errors
     /// As [`Communicator::all_reduce`](crate::Communicator::all_reduce); [`Error::Lengths`].
@@ -519,9 +519,9 @@ impl InterCommunicator {
             .run_with(data, into, |data, into| self.plan_all_reduce(data, into, op.reduction()))
     }
 
-    /// Combines the elements of each group and divides the results among the ranks of the other (MPI_Reduce_scatter):
-    /// rank `r` of this group gets `counts[r]` results of the other group's elements. All ranks of both groups give
-    /// the same number of elements.
+    /// Combines the elements of each group and divides the results among the ranks of the other group
+    /// (MPI_Reduce_scatter): rank `r` of this group gets `counts[r]` results of the other group's elements. All ranks
+    /// of both groups give the same number of elements.
     ///
     /// # Errors
     /// As [`Communicator::reduce_scatter`](crate::Communicator::reduce_scatter).
@@ -554,8 +554,8 @@ impl InterCommunicator {
         })
     }
 
-    /// Does what [`InterCommunicator::reduce_scatter`] does, with parts of equal length: that of `into` on all ranks
-    /// of a group (MPI_Reduce_scatter_block).
+    /// Like [`InterCommunicator::reduce_scatter`], with parts of equal length: that of `into`, which is the same on all
+    /// ranks of a group (MPI_Reduce_scatter_block).
     ///
     /// # Errors
     /// As [`Communicator::reduce_scatter_block`](crate::Communicator::reduce_scatter_block).

@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::group::narrowed;
 
 /// A communicator whose ranks form a grid: see [`Communicator::create_cartesian`]. Dimensions are numbered from 0.
-/// Ranks run through the grid row by row, so the last coordinate changes fastest.
+/// Ranks are numbered row by row through the grid, so the last coordinate changes fastest.
 ///
 /// ```
 /// mpj::local::run(6, |world| {
@@ -28,8 +28,8 @@ use crate::group::narrowed;
 #[derive(Clone)]
 pub struct CartesianCommunicator(Communicator);
 
-/// The ranks to receive from and to send to when all data move along one dimension. `None` means that a dimension
-/// that is not periodic ends there: MPI_PROC_NULL.
+/// The ranks to receive from and to send to when all data move along one dimension. `None` means that the grid ends
+/// there, in a dimension that is not periodic: MPI_PROC_NULL.
 ///
 /// ```
 /// mpj::local::run(3, |world| {
@@ -50,15 +50,15 @@ pub struct Shift {
 
 impl Communicator {
     /// Arranges ranks in a grid with the lengths `dims`, each dimension periodic or not (MPI_Cart_create). The first
-    /// ranks fill the places of the grid; the other ranks, which call it too, get `None`. A grid without dimensions
+    /// ranks fill the places of the grid. The other ranks make the call too, and get `None`. A grid without dimensions
     /// has one place. Collective; all ranks give the same grid.
     ///
-    /// `reorder` allows to give ranks another order than they have here, by where they run; today they always keep it.
+    /// `reorder` allows a new order of the ranks, chosen by where they run. At present they always keep their order.
     ///
     /// # Errors
     /// As [`Communicator::split`]. [`ErrorClass::Dims`](crate::ErrorClass::Dims): a length is 0, or the grid has more
-    /// places than there are ranks. [`ErrorClass::Arg`](crate::ErrorClass::Arg): not one entry of `periods` for each
-    /// dimension.
+    /// places than there are ranks. [`ErrorClass::Arg`](crate::ErrorClass::Arg): `periods` does not have one entry for
+    /// each dimension.
     ///
     /// ```
     /// mpj::local::run(4, |world| {
@@ -127,11 +127,11 @@ impl CartesianCommunicator {
         self.told(self.grid().coords(narrowed(rank)))
     }
 
-    /// Returns the rank at these coordinates (MPI_Cart_rank). In a periodic dimension they may lie outside of the
+    /// Returns the rank at these coordinates (MPI_Cart_rank). In a periodic dimension a coordinate may lie outside the
     /// grid.
     ///
     /// # Errors
-    /// A coordinate that lies outside otherwise; not one for each dimension.
+    /// A coordinate lies outside the grid in another dimension; there is not one coordinate for each dimension.
     ///
     /// ```
     /// mpj::local::run(4, |world| {
@@ -183,11 +183,11 @@ impl CartesianCommunicator {
         neighbours.into_iter().map(|rank| rank.map(|rank| rank as usize)).collect()
     }
 
-    /// Divides the grid into grids of the dimensions that `remain` (MPI_Cart_sub). Collective; all ranks give the
-    /// same dimensions.
+    /// Divides the grid into grids of the dimensions that `remain` (MPI_Cart_sub). Collective; all ranks give the same
+    /// dimensions.
     ///
     /// # Errors
-    /// Not one entry for each dimension; as [`Communicator::split`].
+    /// `remain` does not have one entry for each dimension; as [`Communicator::split`].
     ///
     /// ```
     /// mpj::local::run(4, |world| {
@@ -238,8 +238,8 @@ impl Deref for CartesianCommunicator {
 /// (MPI_Dims_create). Entries of `dims` that are not 0 stay.
 ///
 /// # Errors
-/// [`ErrorClass::Dims`](crate::ErrorClass::Dims): the nodes cannot be divided in this way, or are more than there can
-/// be ranks. [`ErrorClass::Arg`](crate::ErrorClass::Arg): no nodes.
+/// [`ErrorClass::Dims`](crate::ErrorClass::Dims): the nodes cannot be divided in this way, or there are more nodes than
+/// a job can have ranks. [`ErrorClass::Arg`](crate::ErrorClass::Arg): `nodes` is 0.
 ///
 /// ```
 /// assert_eq!(mpj::dims_create(12, [0, 3, 0])?, [2, 3, 2]);

@@ -1,4 +1,4 @@
-//! How communicators are made (MPI-4.1 section 7.4).
+//! Calls that make communicators (MPI-4.1 section 7.4).
 
 use mpicore::{Creating, SplitKey};
 
@@ -6,7 +6,7 @@ use super::Communicator;
 use crate::error::Error;
 use crate::group::Group;
 
-/// A communicator that is being made: see [`Communicator::idup`]. A rank that drops it goes without the communicator;
+/// A communicator that is being made: see [`Communicator::idup`]. A rank that drops it does not get the communicator;
 /// the other ranks get theirs.
 ///
 /// ```
@@ -62,7 +62,7 @@ impl PendingCommunicator {
         let parent = self.parent;
         match self.creating.test() {
             Ok(Ok(core)) => parent.made(Ok(core)).map(Ok),
-            // The communicator is not there yet; this neither keeps nor settles an error of the thread.
+            // The communicator is not made yet; this neither keeps nor settles an error of the thread.
             Ok(Err(creating)) => Ok(Err(Self { parent, creating })),
             Err(error) => parent.answer(Err(error)),
         }
@@ -70,16 +70,16 @@ impl PendingCommunicator {
 }
 
 impl Communicator {
-    /// Makes a communicator of the same ranks whose messages never match those of this one (MPI_Comm_dup).
-    /// Collective: every rank calls it, in the same order.
+    /// Makes a communicator of the same ranks whose messages never match those of this one (MPI_Comm_dup). Collective:
+    /// every rank calls it, in the same order.
     ///
-    /// It belongs to the same context of the ranks (see [`crate::World::on_context`]). It has the error handler of
-    /// this one, and of its attributes what their keys copy.
+    /// The new communicator belongs to the same context of the ranks (see [`crate::World::on_context`]). It has the
+    /// error handler of this one, and the attributes that their keys copy.
     ///
     /// # Errors
-    /// As [`PointToPoint::send`](crate::PointToPoint::send); on every rank, that no context id is left, since some rank has 2^30
-    /// communicators; on this rank alone, that a copy callback of an attribute has failed, see [`crate::Key::with`].
-    /// Those that there are stay usable then.
+    /// As [`PointToPoint::send`](crate::PointToPoint::send); on every rank, no context id is left, because some rank
+    /// has 2^30 communicators; on this rank alone, a copy callback of an attribute has failed, see
+    /// [`crate::Key::with`]. Existing communicators stay usable.
     ///
     /// ```
     /// mpj::local::run(2, |world| {
@@ -101,11 +101,11 @@ impl Communicator {
         self.made(self.core.dup())
     }
 
-    /// Starts [`Communicator::dup`] without waiting (MPI_Comm_idup). Any call of this rank that makes progress
-    /// advances it. Attributes are copied now.
+    /// Starts [`Communicator::dup`] without waiting (MPI_Comm_idup). Any call of this rank that makes progress advances
+    /// it. Attributes are copied now.
     ///
     /// # Errors
-    /// What made the device unusable; the rest comes from [`PendingCommunicator::wait`].
+    /// What made the device unusable. [`PendingCommunicator::wait`] returns all other errors.
     ///
     /// ```
     /// mpj::local::run(3, |world| {
@@ -120,11 +120,11 @@ impl Communicator {
         Ok(PendingCommunicator { parent: self.clone(), creating })
     }
 
-    /// Divides the ranks into one communicator for each color (MPI_Comm_split). There, keys order the ranks; ranks
-    /// with equal keys keep their order. Collective.
+    /// Divides the ranks into one communicator for each color (MPI_Comm_split). Its ranks are ordered by their keys;
+    /// ranks with equal keys keep their order. Collective.
     ///
     /// # Errors
-    /// As [`Communicator::dup`], but for attributes.
+    /// As [`Communicator::dup`], except for those of attributes.
     ///
     /// ```
     /// mpj::local::run(4, |world| {
@@ -140,8 +140,8 @@ impl Communicator {
         Ok(part.expect("a rank with a color is in a part"))
     }
 
-    /// Does what [`Communicator::split`] does; ranks may have no color, MPI_UNDEFINED. They call it too, and get no
-    /// communicator.
+    /// Like [`Communicator::split`], but a rank may have no color (MPI_UNDEFINED). Such a rank makes the call too, and
+    /// gets no communicator.
     ///
     /// # Errors
     /// As [`Communicator::split`].
@@ -175,12 +175,12 @@ impl Communicator {
         Ok(part.expect("every rank is on a host"))
     }
 
-    /// Makes a communicator of the members of `group` (MPI_Comm_create). The other ranks call it too, and get `None`.
-    /// Different ranks may give different groups if these have no rank in common. Collective.
+    /// Makes a communicator of the members of `group` (MPI_Comm_create). The other ranks make the call too, and get
+    /// `None`. Different ranks may give different groups if these have no rank in common. Collective.
     ///
     /// # Errors
-    /// As [`Communicator::split`]. [`ErrorClass::Group`](crate::ErrorClass::Group): the group has a rank that this
-    /// communicator does not have, or one that gives another group.
+    /// As [`Communicator::split`]. [`ErrorClass::Group`](crate::ErrorClass::Group): the group has a rank that is not in
+    /// this communicator, or a rank that gives another group.
     ///
     /// ```
     /// mpj::local::run(4, |world| {
@@ -194,12 +194,12 @@ impl Communicator {
         self.made_some(self.core.create(&group.core))
     }
 
-    /// Makes a communicator of the members of `group`; only they call it (MPI_Comm_create_group). Threads that call
-    /// it at the same time give different tags.
+    /// Makes a communicator of the members of `group`; only they call it (MPI_Comm_create_group). Threads that call it
+    /// at the same time give different tags.
     ///
     /// # Errors
-    /// As [`Communicator::split`]. [`ErrorClass::Group`](crate::ErrorClass::Group): the group has a rank that this
-    /// communicator does not have, or lacks the caller.
+    /// As [`Communicator::split`]. [`ErrorClass::Group`](crate::ErrorClass::Group): the group has a rank that is not in
+    /// this communicator, or does not contain the caller.
     ///
     /// ```
     /// mpj::local::run(3, |world| {
@@ -215,12 +215,12 @@ impl Communicator {
     }
 
     /// Makes a communicator of the members of `group`, which need not be ranks of this one; only they call it
-    /// (MPI_Comm_create_from_group). This communicator only determines the context of the rank. Threads that call it
-    /// at the same time give different texts. The new communicator has no error handler. If a member is lost during
-    /// the call, some ranks get an error, and others may wait for them: the launcher reports that.
+    /// (MPI_Comm_create_from_group). This communicator only determines the context of the rank. Threads that call it at
+    /// the same time give different texts. The new communicator has no error handler. If a member is lost during the
+    /// call, some ranks get an error, while others may wait for them; the launcher reports those.
     ///
     /// # Errors
-    /// As [`Communicator::create_group`], but for members of this communicator.
+    /// As [`Communicator::create_group`], except that members need not be in this communicator.
     ///
     /// ```
     /// mpj::local::run(3, |world| {
@@ -237,7 +237,7 @@ impl Communicator {
         self.made(mpicore::Communicator::create_from_group(host, &group.core, text))
     }
 
-    /// What a call of the core has made, for this rank.
+    /// Wraps the communicator that a call of the core has made for this rank.
     pub(super) fn made(
         &self,
         made: Result<mpicore::Communicator, mpicore::Error>,
@@ -245,7 +245,7 @@ impl Communicator {
         self.answer(made).map(|core| Self::new(self.device.clone(), core))
     }
 
-    /// The same where some ranks get none.
+    /// Like [`Self::made`], for a call in which some ranks get no communicator.
     pub(super) fn made_some(
         &self,
         made: Result<Option<mpicore::Communicator>, mpicore::Error>,

@@ -6,8 +6,8 @@ use super::{Communicator, PointToPoint};
 use crate::error::Error;
 use crate::group::{Group, narrowed};
 
-/// A communicator between two groups without a common rank: ranks exchange messages with those of the other group.
-/// See [`Communicator::create_inter`]. A copy is the same intercommunicator.
+/// A communicator between two groups without a common rank, in which each rank exchanges messages with the ranks of the
+/// other group. See [`Communicator::create_inter`]. A clone is the same intercommunicator.
 ///
 /// ```
 /// mpj::local::run(3, |world| {
@@ -28,7 +28,7 @@ use crate::group::{Group, narrowed};
 /// ```
 #[derive(Clone)]
 pub struct InterCommunicator {
-    /// Its peers are the other group.
+    /// The communicator whose peers are the ranks of the other group.
     pub(crate) communicator: Communicator,
 }
 
@@ -40,7 +40,7 @@ impl Deref for InterCommunicator {
     }
 }
 
-/// Says where the leader of the other group is, for [`Communicator::create_inter`].
+/// Tells [`Communicator::create_inter`] where the leader of the other group is.
 ///
 /// ```
 /// mpj::local::run(2, |world| {
@@ -62,14 +62,14 @@ pub struct OtherGroup<'a> {
 }
 
 impl Communicator {
-    /// Makes an intercommunicator of the ranks of this communicator and those of another one (MPI_Intercomm_create).
-    /// All ranks of both call it. The rank `leader` says who the other leader is, by a communicator that contains
-    /// both. What the other ranks say about it is ignored.
+    /// Makes an intercommunicator between the ranks of this communicator and those of another one
+    /// (MPI_Intercomm_create). All ranks of both communicators call it. The rank `leader` passes the place of the other
+    /// leader, in a communicator that contains both. What the other ranks pass is ignored.
     ///
     /// # Errors
     /// As [`Communicator::split`]. [`ErrorClass::Group`](crate::ErrorClass::Group), on all ranks: the groups have a
-    /// rank in common. [`ErrorClass::Root`](crate::ErrorClass::Root): no rank is the leader. Where the leader cannot
-    /// reach the other one, the other ranks get [`ErrorClass::Other`](crate::ErrorClass::Other).
+    /// rank in common. [`ErrorClass::Root`](crate::ErrorClass::Root): no rank is the leader. If the leader cannot reach
+    /// the other leader, the other ranks get [`ErrorClass::Other`](crate::ErrorClass::Other).
     ///
     /// ```
     /// use mpj::OtherGroup;
@@ -211,9 +211,9 @@ impl InterCommunicator {
         self.communicator.dup().map(|communicator| Self { communicator })
     }
 
-    /// Makes one communicator of both groups (MPI_Intercomm_merge). All ranks of a group give the same `high`; the
-    /// group with `high` comes after the other one. If both groups give the same, either may come first. Collective
-    /// over both groups.
+    /// Makes one communicator of both groups (MPI_Intercomm_merge). All ranks of a group give the same `high`. The
+    /// ranks of the group with `high` come after those of the other group. If both groups give the same, either may
+    /// come first. Collective over both groups.
     ///
     /// # Errors
     /// As [`Communicator::split`].

@@ -9,9 +9,9 @@ use crate::rank_device::{RankDevice, none_kept};
 use crate::selector::Source;
 use crate::status::Status;
 
-/// The point-to-point calls (MPI-4 chapter 3) of a [`Communicator`](crate::Communicator), with the ranks of its
-/// group, or of an [`InterCommunicator`](crate::InterCommunicator), with the ranks of the other group. Both
-/// dereference to this. A copy uses the same messages.
+/// The point-to-point calls (MPI-4 chapter 3) of a [`Communicator`](crate::Communicator), with the ranks of its group,
+/// or of an [`InterCommunicator`](crate::InterCommunicator), with the ranks of the other group. Both dereference to
+/// this. Clones send and receive the same messages.
 ///
 /// ```
 /// use mpj::PointToPoint;
@@ -35,9 +35,9 @@ use crate::status::Status;
 #[derive(Clone)]
 pub struct PointToPoint {
     pub(crate) device: Arc<RankDevice>,
-    /// Context of point-to-point messages.
+    /// Context id of point-to-point messages.
     pub(crate) context: u32,
-    /// Whether ranks are those of the job.
+    /// Whether the ranks are those of the world.
     pub(crate) is_whole: bool,
     pub(crate) core: mpicore::Communicator,
 }
@@ -48,13 +48,13 @@ impl PointToPoint {
         Self { device, context: core.context(), is_whole, core }
     }
 
-    /// Passes on the result of a user's call on this communicator; the error handler sees an error first.
+    /// Passes on the result of a user's call on this communicator. The error handler sees an error first.
     #[inline(always)]
     pub(crate) fn answer<T>(&self, result: Result<T, impl Into<Error>>) -> Result<T, Error> {
         if result.is_ok() && none_kept() { result.map_err(Into::into) } else { self.note(result) }
     }
 
-    /// [`PointToPoint::answer`] if there is an error, or was one before.
+    /// [`PointToPoint::answer`] if there is an error, or if an earlier error is kept.
     #[cold]
     #[inline(never)]
     fn note<T>(&self, result: Result<T, impl Into<Error>>) -> Result<T, Error> {
@@ -77,8 +77,8 @@ impl PointToPoint {
         answer
     }
 
-    /// An error of a message, with its sender's rank in this communicator. Losses keep ranks of the world, since
-    /// several communicators may report the same one.
+    /// Translates the rank in an error of a message to a rank of this communicator. Errors for lost ranks keep the rank
+    /// of the world, since several communicators may report the same loss.
     #[cold]
     #[inline(never)]
     fn in_own_ranks(&self, mut error: Error) -> Error {
@@ -88,8 +88,8 @@ impl PointToPoint {
         error
     }
 
-    /// The world rank of a rank to which something is sent. An error has been answered. Where the ranks are those
-    /// of the world, the device checks them.
+    /// Returns the world rank of a rank to send to. An error has already passed through [`PointToPoint::answer`]. If
+    /// the ranks are those of the world, the device checks them.
     #[inline]
     pub(crate) fn job_rank(&self, rank: usize) -> Result<usize, Error> {
         if self.is_whole {
@@ -102,13 +102,13 @@ impl PointToPoint {
         }
     }
 
-    /// The world rank from which something is to come, as [`PointToPoint::job_rank`].
+    /// Returns the world rank of the source of a receive or probe, like [`PointToPoint::job_rank`].
     #[inline]
     pub(crate) fn source(&self, source: Source) -> Result<Option<usize>, Error> {
         source.rank().map(|rank| self.job_rank(rank)).transpose()
     }
 
-    /// A status of the device, with the rank that its source has here.
+    /// Translates the source in a status of the device to a rank of this communicator.
     #[inline]
     pub(crate) fn status(&self, status: mpjdev::Status) -> Status {
         if self.is_whole { status.into() } else { self.status_among_some(status.into()) }

@@ -11,7 +11,7 @@ use crate::{ANY_SOURCE, ErrorClass, Source, World, local};
 /// How long a job may take.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// Runs `body` on four ranks, and fails if that does not end.
+/// Runs `body` on four ranks, and fails if it does not end in time.
 fn run(body: fn(World)) {
     let (done, outcome) = mpsc::channel();
     thread::spawn(move || done.send(local::run(4, body)));

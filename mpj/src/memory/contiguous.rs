@@ -1,5 +1,4 @@
-//! Buffers whose elements lie side by side: slices, types that dereference to slices, numbers, and pointers to
-//! buffers.
+//! Buffers whose elements are contiguous: slices, types that dereference to slices, numbers, and pointers to buffers.
 
 #![expect(unsafe_code, reason = "promises that slices are buffers")]
 
@@ -11,7 +10,7 @@ use crate::buffer::Buffer;
 use crate::datatype::Datatype;
 use crate::error::Error;
 
-// SAFETY: BF1: the elements of a slice, which are initialised as DT1 says. BF3: itself.
+// SAFETY: BF1: the elements of a slice, which are initialised as DT1 says. BF3: returns itself.
 unsafe impl<T: Datatype> SendBuffer for [T] {
     type Element = T;
     type Memory = Self;
@@ -32,7 +31,7 @@ unsafe impl<T: Datatype> SendBuffer for [T] {
     }
 }
 
-// SAFETY: BF2: the slice is borrowed exclusively, and DT1 says what may be written. BF3: itself.
+// SAFETY: BF2: the slice is borrowed exclusively, and DT1 says which bytes may be written. BF3: returns itself.
 unsafe impl<T: Datatype> RecvBuffer for [T] {
     type MemoryMut = Self;
 
@@ -52,10 +51,10 @@ unsafe impl<T: Datatype> RecvBuffer for [T] {
     }
 }
 
-/// Numbers: a buffer of one element.
+/// Implements both traits for numbers, each a buffer of one element.
 macro_rules! numbers {
     ($($number:ty)*) => { $(
-        // SAFETY: BF1: the number itself. BF3: itself.
+        // SAFETY: BF1: the number itself. BF3: returns itself.
         unsafe impl SendBuffer for $number {
             type Element = Self;
             type Memory = Self;
@@ -76,7 +75,7 @@ macro_rules! numbers {
             }
         }
 
-        // SAFETY: BF2: any bytes are a number, and it is borrowed exclusively. BF3: itself.
+        // SAFETY: BF2: any bytes are a number, and it is borrowed exclusively. BF3: returns itself.
         unsafe impl RecvBuffer for $number {
             type MemoryMut = Self;
 
@@ -100,10 +99,10 @@ macro_rules! numbers {
 
 numbers!(u8 u16 u32 u64 u128 usize i8 i16 i32 i64 i128 isize f32 f64);
 
-/// Implements [`SendBuffer`] for a type that has a buffer, to which these functions lead.
+/// Implements [`SendBuffer`] for a type that contains or points to a buffer, which `$get` returns.
 macro_rules! sends {
     (($($generics:tt)*) $buffer:ty, $memory:ty, $this:ident => $get:expr) => {
-        // SAFETY: BF1, BF3: what leads to the buffer is borrowed, and the buffer with it.
+        // SAFETY: BF1, BF3: a borrow of the value borrows the buffer too.
         unsafe impl<$($generics)*> SendBuffer for $buffer {
             type Element = <$memory as SendBuffer>::Element;
             type Memory = <$memory as SendBuffer>::Memory;
@@ -129,10 +128,10 @@ macro_rules! sends {
     };
 }
 
-/// Implements [`RecvBuffer`] likewise.
+/// Implements [`RecvBuffer`] in the same way.
 macro_rules! receives {
     (($($generics:tt)*) $buffer:ty, $memory:ty, $this:ident => $get:expr) => {
-        // SAFETY: BF2, BF3: what leads to the buffer is borrowed exclusively, and the buffer with it.
+        // SAFETY: BF2, BF3: an exclusive borrow of the value borrows the buffer exclusively too.
         unsafe impl<$($generics)*> RecvBuffer for $buffer {
             type MemoryMut = <$memory as RecvBuffer>::MemoryMut;
 

@@ -1,4 +1,4 @@
-//! Arrays and views of the crate `ndarray`, with any number of axes, any order of them, and any strides.
+//! Arrays and views of the crate `ndarray`, with any number of axes in any order, and any strides.
 
 #![expect(unsafe_code, reason = "promises that arrays are buffers")]
 
@@ -8,8 +8,8 @@ use super::{RecvBuffer, SendBuffer, Unit, View};
 use crate::datatype::{Datatype, TypeMap, count};
 use crate::error::Error;
 
-/// The elements of an array whose first one is behind `first`, in the order of its indices: units along axis 0, made
-/// from the innermost axis outwards. `moved` moves a pointer by bytes.
+/// Describes the elements of an array in the order of its indices: units along axis 0, built from the innermost axis
+/// outwards. `first` points to the first element; `moved` moves a pointer by bytes.
 fn view<T: Datatype, P: Copy>(
     first: P,
     moved: impl Fn(P, isize) -> P,
@@ -26,7 +26,7 @@ fn view<T: Datatype, P: Copy>(
         let unit = Unit::Typed(TypeMap::contiguous(0, &unit)?);
         return Ok(View { start: first, len: 0, origin: 0, units, elements_per_unit, unit });
     }
-    // What the elements cover: each axis goes from its first one up or down.
+    // The bytes that the elements cover: along each axis they extend from the first element upwards or downwards.
     let (mut low, mut high) = (0, size);
     for (len, stride) in lengths.iter().zip(strides) {
         let way = stride * (*len as isize - 1) * size;
@@ -43,8 +43,8 @@ fn view<T: Datatype, P: Copy>(
     Ok(View { start, len: (high - low).unsigned_abs(), origin, units, elements_per_unit, unit })
 }
 
-// SAFETY: BF1: an array owns or borrows the elements that its lengths and strides say; pointers to its first one reach
-// all of them. BF3: itself.
+// SAFETY: BF1: an array owns or borrows the elements that its lengths and strides describe; pointers to its first one
+// reach all of them. BF3: returns itself.
 unsafe impl<S, D> SendBuffer for ArrayBase<S, D>
 where
     S: Data<Elem: Datatype>,
@@ -72,8 +72,8 @@ where
     }
 }
 
-// SAFETY: BF2: as above, borrowed exclusively; an array that shares its elements has made them its own before it gives
-// a pointer to write through. DT1 says what may be written. BF3: itself.
+// SAFETY: BF2: as above, borrowed exclusively; an array that shares its elements takes a copy of its own before it
+// gives a pointer to write through. DT1 says which bytes may be written. BF3: returns itself.
 unsafe impl<S, D> RecvBuffer for ArrayBase<S, D>
 where
     S: DataMut<Elem: Datatype>,
@@ -90,7 +90,7 @@ where
     }
 
     fn describe_mut(&mut self) -> Result<View<*mut u8>, Error> {
-        // First, since it may change the strides.
+        // This call comes first, since it may change the strides.
         let first = self.as_mut_ptr().cast::<u8>();
         view::<S::Elem, _>(
             first,

@@ -1,9 +1,9 @@
 //! Blocks of elements at equal distances in a slice: MPI_Type_vector of a slice (MPI-4 section 5.1.2).
 //!
-//! - STR1: the blocks of a [`Shape`] lie inside of its memory, which begins with the lowest element and ends with the
-//!   highest one: [`Shape::place`] has seen to it.
-//! - STR2: the elements that the shape of a [`StridedMut`] names are borrowed exclusively, by it alone, for its
-//!   lifetime. What lies between them may belong to other views, so it is never part of a reference.
+//! - STR1: the blocks of a [`Shape`] lie inside its memory, which begins with the lowest element and ends with the
+//!   highest one: [`Shape::place`] checks this.
+//! - STR2: the elements that the shape of a [`StridedMut`] names are borrowed exclusively by it, for its lifetime. The
+//!   elements between them may belong to other views, so they are never part of a reference.
 
 #![expect(unsafe_code, reason = "promises that blocks of slices are buffers")]
 
@@ -63,7 +63,7 @@ pub struct Strided<'a, T> {
 pub struct StridedMut<'a, T> {
     /// The lowest element of the memory.
     start: NonNull<T>,
-    /// Elements of the memory.
+    /// Number of elements of the memory.
     len: usize,
     shape: Shape,
     borrow: PhantomData<&'a mut [T]>,
@@ -71,24 +71,25 @@ pub struct StridedMut<'a, T> {
 
 // SAFETY: STR2: it is an exclusive borrow of its elements, which may change threads.
 unsafe impl<T: Send> Send for StridedMut<'_, T> {}
-// SAFETY: as above; a shared one gives shared elements only.
+// SAFETY: as above; a shared one only gives shared access to its elements.
 unsafe impl<T: Sync> Sync for StridedMut<'_, T> {}
 
 /// Blocks at equal distances, in elements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Shape {
-    /// Where the first block begins in the memory.
+    /// Index of the first block's first element in the memory.
     first: usize,
-    /// Elements of a block.
+    /// Number of elements of a block.
     block: usize,
-    /// From the beginning of a block to that of the next one.
+    /// Distance from the beginning of a block to that of the next one, in elements.
     step: isize,
-    /// How many blocks there are.
+    /// Number of blocks.
     count: usize,
 }
 
 impl Shape {
-    /// These blocks of a slice of `len` elements, and the part of it that they cover (STR1).
+    /// Makes the shape of these blocks in a slice of `len` elements, and returns the range of the slice that it covers
+    /// (STR1).
     fn place(
         len: usize,
         start: usize,
@@ -109,12 +110,12 @@ impl Shape {
         Ok((Self { first: start - low, block, step, count }, low..high))
     }
 
-    /// Whether the elements lie side by side and in order; then they are all of the memory.
+    /// Returns whether the elements are contiguous and in order; then they are all of the memory.
     fn is_slice(&self) -> bool {
         self.count <= 1 || self.block == 0 || usize::try_from(self.step) == Ok(self.block)
     }
 
-    /// The blocks in their memory of `len` elements, which begins at `start`.
+    /// Describes the blocks in their memory of `len` elements, which begins at `start`.
     fn view<T: Datatype, P>(&self, start: P, len: usize) -> Result<View<P>, Error> {
         let Self { first, block, step, count: units } = *self;
         let size = size_of::<T>();
@@ -122,7 +123,7 @@ impl Shape {
         if block != 1 {
             unit = TypeMap::contiguous(count(block), &unit)?;
         }
-        // A step that leads from one block to another lies inside of memory (STR1), any other may be larger.
+        // A step between two blocks lies inside the memory (STR1). If there are not two, the step may be any number.
         let step = if self.is_slice() { block as isize } else { step };
         let unit = Unit::Typed(unit.resized(0, step.saturating_mul(size as isize))?);
         let (len, origin) = (len * size, first * size);
@@ -225,7 +226,7 @@ impl<'a, T: Datatype> StridedMut<'a, T> {
         unsafe { Self::of_memory(Memory::of(slice), (start, block, step, count)) }
     }
 
-    /// These blocks of a piece of memory: start, length, step and count, as [`StridedMut::blocks`] has them.
+    /// Makes a view of these blocks in a piece of memory: start, length, step and count, as in [`StridedMut::blocks`].
     ///
     /// # Safety
     /// Nobody else uses the elements of the blocks for the lifetime of the view (STR2).
@@ -234,7 +235,7 @@ impl<'a, T: Datatype> StridedMut<'a, T> {
         (start, block, step, count): (usize, usize, isize, usize),
     ) -> Result<Self, Error> {
         let (shape, covered) = Shape::place(memory.len, start, block, step, count)?;
-        // SAFETY: STR1: the first element that is covered lies in the memory, or behind its end if none is.
+        // SAFETY: STR1: the first covered element lies in the memory, or at its end if nothing is covered.
         let start = unsafe { memory.start.add(covered.start) };
         Ok(Self { start, len: covered.len(), shape, borrow: PhantomData })
     }
@@ -260,7 +261,7 @@ impl<'a, T: Datatype> StridedMut<'a, T> {
     }
 }
 
-// SAFETY: BF1: the blocks lie inside of the memory (STR1), which is borrowed. BF3: itself.
+// SAFETY: BF1: the blocks lie inside the memory (STR1), which is borrowed. BF3: returns itself.
 unsafe impl<T: Datatype> SendBuffer for Strided<'_, T> {
     type Element = T;
     type Memory = Self;
@@ -279,13 +280,13 @@ unsafe impl<T: Datatype> SendBuffer for Strided<'_, T> {
 }
 
 impl<T> fmt::Debug for StridedMut<'_, T> {
-    /// Where the elements lie; not the elements.
+    /// Writes where the elements lie, not the elements.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.debug_struct("StridedMut").field("shape", &self.shape).finish_non_exhaustive()
     }
 }
 
-/// A slice that is borrowed exclusively, to be divided among views.
+/// A slice that is borrowed exclusively, to be divided into views.
 #[derive(Clone, Copy)]
 struct Memory<'a, T> {
     start: NonNull<T>,
@@ -300,7 +301,7 @@ impl<'a, T> Memory<'a, T> {
     }
 }
 
-// SAFETY: BF1: the blocks lie inside of the memory (STR1), and are borrowed (STR2). BF3: itself.
+// SAFETY: BF1: the blocks lie inside the memory (STR1), and are borrowed (STR2). BF3: returns itself.
 unsafe impl<T: Datatype> SendBuffer for StridedMut<'_, T> {
     type Element = T;
     type Memory = Self;
@@ -320,7 +321,8 @@ unsafe impl<T: Datatype> SendBuffer for StridedMut<'_, T> {
     }
 }
 
-// SAFETY: BF2: the blocks are borrowed exclusively (STR2), and DT1 says what may be written there. BF3: itself.
+// SAFETY: BF2: the blocks are borrowed exclusively (STR2), and DT1 says which bytes may be written. BF3: returns
+// itself.
 unsafe impl<T: Datatype> RecvBuffer for StridedMut<'_, T> {
     type MemoryMut = Self;
 
@@ -342,7 +344,7 @@ unsafe impl<T: Datatype> RecvBuffer for StridedMut<'_, T> {
 /// Selects column `column` of a matrix to be sent. The matrix has `columns` columns and lies row by row in a slice.
 ///
 /// # Errors
-/// [`Error::Matrix`] if the slice is no whole number of rows, or there is no such column.
+/// [`Error::Matrix`] if the slice does not consist of whole rows, or if there is no such column.
 ///
 /// ```
 /// mpj::local::run(2, |world| {
@@ -383,11 +385,12 @@ pub fn column_mut<T: Datatype>(
     block_mut(matrix, columns, .., one(column))
 }
 
-/// Selects the part of a matrix in these rows and columns, to be sent (MPI_Type_create_subarray). The matrix has
+/// Selects the part of a matrix in these rows and columns to be sent (MPI_Type_create_subarray). The matrix has
 /// `columns` columns and lies row by row in a slice.
 ///
 /// # Errors
-/// [`Error::Matrix`] if the slice is no whole number of rows, or does not have all of these.
+/// [`Error::Matrix`] if the slice does not consist of whole rows, or if the matrix does not have all these rows and
+/// columns.
 ///
 /// ```
 /// mpj::local::run(2, |world| {
@@ -432,11 +435,13 @@ pub fn block_mut<T: Datatype>(
     StridedMut::blocks(matrix, start, block, columns as isize, count)
 }
 
-/// Divides a matrix into bands of columns of these widths, from the first column on: to receive into all of them at
-/// once, or to receive into some and send others. The matrix has `columns` columns and lies row by row in a slice.
+/// Divides a matrix into bands of columns of these widths, starting with the first column. The program can receive into
+/// all bands at once, or receive into some and send others. The matrix has `columns` columns and lies row by row in a
+/// slice.
 ///
 /// # Errors
-/// [`Error::Matrix`] if the slice is no whole number of rows, or the widths are more than the columns together.
+/// [`Error::Matrix`] if the slice does not consist of whole rows, or if the sum of the widths exceeds the number of
+/// columns.
 ///
 /// ```
 /// mpj::local::run(2, |world| {
@@ -465,12 +470,12 @@ pub fn split_columns_mut<T: Datatype>(
     widths.into_iter().map(band).collect()
 }
 
-/// Divides a matrix into the parts in these rows and columns: to receive into all of them at once, or to receive into
-/// some and send others. The matrix has `columns` columns and lies row by row in a slice.
+/// Divides a matrix into the parts in these rows and columns. The program can receive into all parts at once, or
+/// receive into some and send others. The matrix has `columns` columns and lies row by row in a slice.
 ///
 /// # Errors
-/// [`Error::Matrix`] if the slice is no whole number of rows, or does not have all of a part; [`Error::Shared`] if two
-/// parts have an element in common.
+/// [`Error::Matrix`] if the slice does not consist of whole rows, or if the matrix does not contain all of a part;
+/// [`Error::Shared`] if two parts have an element in common.
 ///
 /// ```
 /// mpj::local::run(2, |world| {
@@ -498,25 +503,25 @@ pub fn split_blocks_mut<T: Datatype, const N: usize>(
     let memory = Memory::of(matrix);
     let views = parts.into_iter().map(|(in_rows, in_columns)| {
         let (start, block, count) = part(memory.len, columns, in_rows, in_columns)?;
-        // SAFETY: STR2: the matrix is borrowed exclusively, and no two parts meet.
+        // SAFETY: STR2: the matrix is borrowed exclusively, and no two parts overlap.
         unsafe { StridedMut::of_memory(memory, (start, block, columns as isize, count)) }
     });
     let views = views.collect::<Result<Vec<_>, Error>>()?;
     Ok(views.try_into().expect("there is a view of each part"))
 }
 
-/// Whether two parts of a matrix, in these rows and columns, have an element in common.
+/// Returns whether two parts of a matrix, in these rows and columns, have an element in common.
 fn meet(one: &(Range<usize>, Range<usize>), other: &(Range<usize>, Range<usize>)) -> bool {
     let both = |a: &Range<usize>, b: &Range<usize>| a.start.max(b.start) < a.end.min(b.end);
     both(&one.0, &other.0) && both(&one.1, &other.1)
 }
 
-/// One column, also where the next one would have no number.
+/// Makes the bounds of one column. It is written without the number of the next column, which may not exist.
 fn one(column: usize) -> (Bound<usize>, Bound<usize>) {
     (Bound::Included(column), Bound::Included(column))
 }
 
-/// Where a part of a matrix begins, the length of its rows, and how many there are.
+/// Returns where a part of a matrix begins, the length of its rows, and their number.
 fn part(
     len: usize,
     columns: usize,
@@ -533,7 +538,7 @@ fn part(
     }
 }
 
-/// These numbers below `end`; `None` if they are not all there.
+/// Converts bounds to a range below `end`; `None` if they do not lie below it.
 fn range(bounds: impl RangeBounds<usize>, end: usize) -> Option<Range<usize>> {
     let from = match bounds.start_bound() {
         Bound::Included(from) => *from,

@@ -1,5 +1,5 @@
-//! Waits and tests for several requests (MPI-4.1 section 3.7.5). The requests of a list may belong to several
-//! communicators, all in one context of the rank.
+//! Waits and tests for several requests (MPI-4.1 section 3.7.5). The requests of a list may belong to different
+//! communicators, but all to the same context of the rank.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::status::Status;
 /// The buffer of a completed operation, with its status.
 pub type Completed<T> = (Vec<T>, Status);
 
-/// A completed request of a list: its former place there, and its buffer with the status.
+/// A completed request of a list: the index that it had there, and its buffer and status.
 pub type Completion<T> = (usize, Result<Completed<T>, Error>);
 
 /// Waits for all requests (MPI_Waitall) and returns their buffers in order.
@@ -35,17 +35,17 @@ pub type Completion<T> = (usize, Result<Completed<T>, Error>);
 pub fn wait_all<T: Datatype>(
     requests: impl IntoIterator<Item = Request<T>>,
 ) -> Result<Vec<Completed<T>>, Error> {
-    // Collected twice: every request is waited for before the first error is given.
+    // Every request is waited for before the first error is returned.
     let outcomes: Vec<_> = requests.into_iter().map(Request::wait).collect();
     outcomes.into_iter().collect()
 }
 
-/// Waits until one of the requests is complete (MPI_Waitany), removes it from the list, and returns its former place
-/// and its buffer. `None` for an empty list.
+/// Waits until one of the requests is complete (MPI_Waitany), removes it from the list, and returns the index that it
+/// had and its buffer. Returns `None` for an empty list.
 ///
 /// # Errors
-/// As [`Request::wait`], the request is then out of the list; [`Error::Mixed`] for requests of
-/// several worlds or contexts.
+/// As [`Request::wait`], after which the request is no longer in the list; [`Error::Mixed`] for requests of several
+/// worlds or contexts.
 ///
 /// ```
 /// mpj::local::run(1, |world| {
@@ -93,8 +93,8 @@ pub fn wait_some<T: Datatype>(requests: &mut Vec<Request<T>>) -> Result<Vec<Comp
     call(requests, |device, open| device.iwaitsome(open))
 }
 
-/// Tests whether one of the requests is complete (MPI_Testany): removes it from the list, and returns its former
-/// place and its buffer. `None` if none is complete or the list is empty.
+/// Tests whether one of the requests is complete (MPI_Testany). If so, removes it from the list and returns the index
+/// that it had and its buffer. Returns `None` if none is complete or the list is empty.
 ///
 /// # Errors
 /// As [`wait_any`].
@@ -141,7 +141,7 @@ pub fn test_some<T: Datatype>(requests: &mut Vec<Request<T>>) -> Result<Vec<Comp
 /// otherwise returns `None` and leaves the list unchanged.
 ///
 /// # Errors
-/// The first error in the order of the list, which is empty then; [`Error::Mixed`]; the device has failed.
+/// The first error in the order of the list, which is then empty; [`Error::Mixed`]; the device has failed.
 ///
 /// ```
 /// mpj::local::run(1, |world| {
@@ -170,10 +170,10 @@ pub fn test_all<T: Datatype>(
     complete.into_iter().map(|(_, outcome)| outcome).collect::<Result<_, _>>().map(Some)
 }
 
-/// A place of a list of the device, and the outcome of the request there.
+/// An index in a list of the device, and the outcome of the request there.
 type Outcome = (usize, Result<mpjdev::Status, mpjdev::Error>);
 
-/// The only completion of a call that asks for one.
+/// Returns the only completion of a call that asks for one.
 fn one<T: Datatype>(
     complete: Vec<Completion<T>>,
 ) -> Result<Option<(usize, Vec<T>, Status)>, Error> {
@@ -181,7 +181,8 @@ fn one<T: Datatype>(
     outcome.map(|(buffer, status)| Some((place, buffer, status)))
 }
 
-/// The requests of a list, as the device takes them. Those that it leaves go back to their buffers in any case (Q1).
+/// The requests of a list, taken out for a call of the device. When this is dropped, those that are still open return
+/// to their places, so that each stays with its buffer (Q1).
 struct Opened<'a, T: Datatype> {
     requests: &'a mut [Request<T>],
     open: Vec<Option<mpjdev::Request>>,
@@ -195,7 +196,7 @@ impl<T: Datatype> Drop for Opened<'_, T> {
     }
 }
 
-/// Makes a call of the device with the requests of a list, and takes those out of it that are complete.
+/// Makes a call of the device with the requests of a list, and removes from the list those that are complete.
 fn call<T: Datatype>(
     requests: &mut Vec<Request<T>>,
     call: impl FnOnce(

@@ -1,5 +1,5 @@
 //! Collective requests of a scope, and how they start. The calls are in `collective/scoped.rs`; those between two
-//! groups, in `communicator/between/scoped.rs`.
+//! groups are in `communicator/between/scoped.rs`.
 
 use mpicore::Plan;
 
@@ -30,7 +30,7 @@ use crate::memory::core::output;
 /// ```
 pub struct ScopedCollective<'scope, 'env, B: Borrow> {
     on: ScopeOn<'scope, 'env>,
-    /// The scope keeps its request at this place.
+    /// The scope keeps the request at this place.
     place: usize,
     results: B::Held,
 }
@@ -39,8 +39,8 @@ impl<B: Borrow> ScopedCollective<'_, '_, B> {
     /// Waits until the call is complete on this rank, and returns the borrow of the results (MPI_Wait).
     ///
     /// # Errors
-    /// What the blocking form of the call says.
-    ///
+    /// # Errors
+    /// As the blocking form of the call.
     /// ```
     /// mpj::local::run(2, |world| {
     ///     let mut all = [9; 2];
@@ -60,7 +60,7 @@ impl<B: Borrow> ScopedCollective<'_, '_, B> {
 }
 
 impl<'scope, 'env> ScopeOn<'scope, 'env> {
-    /// Starts the collective call that `plan` makes of where its results go.
+    /// Starts the collective call that `plan` makes for the place of its results.
     pub(crate) fn start_collective<B: RecvBuffer + ?Sized>(
         self,
         results: &'env mut B,
@@ -69,7 +69,7 @@ impl<'scope, 'env> ScopeOn<'scope, 'env> {
         self.start_lent(results.memory_mut(), |on, results| plan(on, output(results)?))
     }
 
-    /// Starts the collective call that `plan` makes of what has its results.
+    /// Starts the collective call that `plan` makes for the buffer or buffers of its results.
     pub(crate) fn start_lent<B: ?Sized>(
         self,
         results: &'env mut B,

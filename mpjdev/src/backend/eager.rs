@@ -1,18 +1,18 @@
 //! The eager backend: one Amsend carries envelope and data (the *Amsend only* implementation).
 //!
-//! A sender spends credit for early memory at the receiver, whether it will be needed or not (`credit.rs`), and sends.
-//! Most messages leave at once (`Device::send_span`); others wait in the transport ([`start`]). The send is complete
-//! when its data have left the user's buffer; in synchronous mode, when the receiver's answer has come too.
+//! A sender spends credit for early memory at the receiver, whether the message will need it or not (`credit.rs`), and
+//! sends. Most messages leave at once (`Device::send_span`); the others wait in the transport ([`start`]). The send is
+//! complete when its data have left the user's buffer and, in synchronous mode, the receiver has answered.
 //!
-//! At the receiver a message meets a posted receive, or comes early:
+//! At the receiver a message matches a posted receive, or it is early:
 //!
 //! | | in one packet | in several packets |
 //! |---|---|---|
 //! | a receive is posted | [`arrived_whole`] copies the bytes into its buffer and ends it | [`accept`] names its buffer, the transport stores the bytes there, [`stored`] ends it |
 //! | none is | [`keep`] copies them into an early buffer of their length | [`keep`] names such a buffer, [`early_stored`] notes that they are there |
 //!
-//! A receive that comes later finds the early message ([`Eager::receive`]); its bytes are copied once more, when all of
-//! them are there ([`hand_over`]).
+//! A receive that is posted later finds the early message ([`Eager::receive`]). The bytes are copied once more when all
+//! of them have arrived ([`hand_over`]).
 
 use std::num::NonZeroU64;
 
@@ -33,7 +33,7 @@ use crate::matching::Envelope;
 use crate::request::{Matched, Operation, Sending, Taking};
 use crate::state::State;
 
-/// See the module.
+/// The eager protocol.
 pub(crate) struct Eager;
 
 impl Backend for Eager {
@@ -74,19 +74,19 @@ impl Backend for Eager {
 }
 
 impl Eager {
-    /// The handlers of messages that come whole in one packet.
+    /// Returns the handlers of messages that arrive whole in one packet.
     pub fn short_handlers() -> [(u8, ShortHandler<State>); 1] {
         [(EAGER, arrived_whole)]
     }
 }
 
-/// Rounds of progress at most that do something else before a sender stops looking for credit: each may copy
-/// a slice of a long message.
+/// After this many rounds of progress that did something else, a sender stops looking for credit: each of these rounds
+/// may copy a slice of a long message.
 const BUSY_LOOKS: u32 = 4;
 
-/// Spends the credit for a message of `len` bytes to `dest`. If there is none, looks first whether some has
-/// arrived: a rank that only sends makes no other progress. What goes wrong in that look concerns other
-/// messages; the next call that makes progress tells it (DS3).
+/// Spends the credit for a message of `len` bytes to `dest`. If there is not enough, first looks whether some has
+/// arrived, since a rank that only sends makes no other progress. An error found by that look concerns other messages;
+/// the next call that makes progress reports it (DS3).
 fn spend<A: Adapter>(session: &mut Session<A, State>, dest: u32, len: usize) -> bool {
     if session.state.credits.spend_checked(dest, len) {
         return true;
@@ -111,7 +111,7 @@ fn spend<A: Adapter>(session: &mut Session<A, State>, dest: u32, len: usize) -> 
     false
 }
 
-/// A send that has to wait for room, or for an answer.
+/// Starts a send that may have to wait for room in the transport or for an answer.
 fn start<A: Adapter>(session: &mut Session<A, State>, message: Outbound) -> Result<u64, LapiError> {
     let Outbound { dest, context, tag, data, synchronous } = message;
     let len = data.len();
@@ -141,7 +141,7 @@ fn start<A: Adapter>(session: &mut Session<A, State>, message: Outbound) -> Resu
     }
 }
 
-/// EAGER, all of it in one packet, in registers: what most messages are.
+/// EAGER in one packet, with the header in a register: the path of most messages.
 fn arrived_whole(
     state: &mut State,
     source: u32,
@@ -166,7 +166,7 @@ fn arrived_whole(
     }
 }
 
-/// The same where no receive is posted.
+/// Handles such a message if no receive for it is posted.
 #[inline(never)]
 fn arrived_early(state: &mut State, origin: u32, uhdr: u64, body: ForeignBytes<'_>) {
     match state.credits.charge(origin, body.len()) {
@@ -174,7 +174,7 @@ fn arrived_early(state: &mut State, origin: u32, uhdr: u64, body: ForeignBytes<'
             let (context, tag) = envelope::of_eager(uhdr);
             let envelope = Envelope { context, source: origin, tag };
             let arrival = Arrival { origin, uhdr: &[], len: body.len() as u64, data: Some(body) };
-            // It is there, so nothing is left to be stored.
+            // The body was in the packet and is copied, so the transport has nothing left to store.
             let _ = keep(state, &arrival, envelope, body.len(), None);
         }
         Err(error) => state.violation(origin, error),
@@ -190,7 +190,7 @@ fn arrived(state: &mut State, arrival: Arrival<'_>) -> HeaderAction<State> {
     }
 }
 
-/// EAGER_SYNC: the same in synchronous mode.
+/// EAGER_SYNC: the first packet of an eager message in synchronous mode has come.
 fn arrived_sync(state: &mut State, arrival: Arrival<'_>) -> HeaderAction<State> {
     match Fields::of(arrival.uhdr, 16) {
         Ok(fields) => accept(state, &arrival, fields, true),
@@ -204,7 +204,7 @@ fn refuse(state: &mut State, origin: u32, error: PeerError) -> HeaderAction<Stat
     HeaderAction::Drop
 }
 
-/// Says where an eager message goes: into the buffer of its receive, or into an early buffer.
+/// Chooses where the bytes of an eager message go: into the buffer of its receive, or into an early buffer.
 #[inline]
 fn accept(
     state: &mut State,
@@ -232,7 +232,7 @@ fn accept(
     HeaderAction::Deliver { into, next: Next::Inline(stored, key) }
 }
 
-/// The bytes of a message are in the user's buffer.
+/// All bytes of a message are in the user's buffer: ends the receive.
 fn stored(state: &mut State, outbox: &mut Outbox<State>, key: u64) {
     let Some(&mut Taking { capacity, matched, .. }) = state.requests.taking(key) else { return };
     let Matched { source, tag, len, .. } = matched;
@@ -276,7 +276,7 @@ fn keep(
     }
 }
 
-/// The bytes of an early message are in its early buffer.
+/// All bytes of an early message are in its early buffer.
 fn early_stored(state: &mut State, outbox: &mut Outbox<State>, key: u64) {
     let Some(early) = state.early.get_mut(key) else {
         return;
@@ -290,7 +290,7 @@ fn early_stored(state: &mut State, outbox: &mut Outbox<State>, key: u64) {
     }
 }
 
-/// Copies an early message that is all there into the buffer of the receive that waits for it.
+/// Copies a completely arrived early message into the buffer of the receive that waits for it.
 fn hand_over(state: &mut State, outbox: &mut Outbox<State>, early: u64) {
     let Some(Early { body, .. }) = state.forget_early(early) else { return };
     let EarlyBody::Eager { buffer, waiting: Some(key), .. } = body else {

@@ -1,10 +1,9 @@
-//! The rendezvous backend: Amsend carries the envelope and where the data lie; the receiver, once
-//! matched, fetches them with Get into the user's buffer and answers (the *Amsend and Get*
-//! implementation).
+//! The rendezvous backend (the *Amsend and Get* implementation). An Amsend carries the envelope and says where the data
+//! lie. Once a receive matches, the receiver fetches the data with Get into the user's buffer, and answers.
 //!
-//! The data are never copied into memory of the device, and an early message costs its envelope
-//! only. A send is complete when the answer has come, which is why every rendezvous is synchronous:
-//! the sender's buffer stays registered until then, and the sender stays alive.
+//! The data are never copied into memory of the device, and an early message takes memory only for its envelope. A send
+//! is complete when the answer has come, so every rendezvous is synchronous. Until then the sender's buffer stays
+//! registered, and the sender has to stay alive.
 
 use std::num::NonZeroU64;
 
@@ -21,7 +20,7 @@ use crate::matching::Envelope;
 use crate::request::{Matched, Operation, Sending, Taking};
 use crate::state::State;
 
-/// See the module.
+/// The rendezvous protocol.
 pub(crate) struct Rendezvous;
 
 impl Backend for Rendezvous {
@@ -78,8 +77,8 @@ impl Backend for Rendezvous {
     }
 }
 
-/// The fields of an envelope. One that claims data is refused: what follows from a message of several packets would
-/// follow too late.
+/// Returns the fields of an envelope. Refuses an envelope that claims data: the transport would run what follows it
+/// only after the last packet of these data.
 fn fields<'a>(arrival: &Arrival<'a>) -> Result<Fields<'a>, PeerError> {
     match arrival.len {
         0 => Fields::of(arrival.uhdr, 40),
@@ -119,7 +118,7 @@ fn arrived(state: &mut State, arrival: Arrival<'_>) -> HeaderAction<State> {
     }
 }
 
-/// Issues the Get of a receive that has met its envelope, for as many bytes as fit.
+/// Starts the Get of a receive that has matched an envelope, for as many bytes as fit into the buffer.
 fn fetch(state: &mut State, outbox: &mut Outbox<State>, key: u64) {
     let Some(Taking { into, matched, .. }) = state.requests.taking(key) else { return };
     let Matched { source, len, data: Some(data), .. } = *matched else { return };
@@ -129,7 +128,7 @@ fn fetch(state: &mut State, outbox: &mut Outbox<State>, key: u64) {
     }
 }
 
-/// The data are there, or will never be: tells the sender and ends the receive.
+/// The Get has ended, successfully or not: ends the receive and answers the sender.
 fn fetched(
     state: &mut State,
     outbox: &mut Outbox<State>,

@@ -1,5 +1,5 @@
-//! What a sender does that has no credit, beside a peer that is played by the test; and what early
-//! messages take of the memory that credit stands for.
+//! What a sender without credit does, with a peer that the test plays; and how much of the memory that credit stands
+//! for is taken by early messages.
 
 use transport_lapi::wireup::{self, Native};
 use transport_lapi::{Amsend, Context, ForeignBytes, RemoteRegion, SendRegion, Sent};
@@ -14,14 +14,14 @@ use crate::request::Request;
 use crate::send::Mode;
 use crate::state::State;
 
-/// Rank 0, and the transport of rank 1.
+/// The device of rank 0, and the transport of rank 1.
 struct Pair {
     device: Device<Native>,
     peer: Context<Native, ()>,
 }
 
 impl Pair {
-    /// Rank 0 has spent all its credit.
+    /// Makes a pair in which rank 0 has spent all its credit.
     fn without_credit() -> Self {
         let mut adapters =
             wireup::in_process(2, 1).expect("a job of threads").into_iter().flatten();
@@ -47,7 +47,7 @@ impl Pair {
         assert_eq!(sent.expect("there is a rank 0"), Sent::Now, "there is room");
     }
 
-    /// What rank 0 finds wrong with what rank 1 has sent.
+    /// Returns the violation that rank 0 finds in what rank 1 has sent.
     fn complaint(&self) -> PeerError {
         match self.device.progress() {
             Err(Error::Peer { rank: 1, violation }) => violation,
@@ -61,14 +61,14 @@ impl Pair {
         sent.expect("it goes, in whatever way")
     }
 
-    /// The key of the operation of rank 0 that is under way.
+    /// Returns the key of the operation of rank 0 that is under way.
     fn open(&self) -> u64 {
         let session = self.device.session().expect("it is usable");
         let open = session.state.requests.iter().map(|(key, _)| key).next();
         open.expect("the rendezvous waits for its answer")
     }
 
-    /// Messages that went eagerly, by rendezvous, and in this way for want of credit.
+    /// Returns how many messages went eagerly, how many by rendezvous, and how many of these for lack of credit.
     fn counts(&self) -> (u64, u64, u64) {
         let stats = self.device.stats().expect("it is usable");
         (stats.eager.messages, stats.rendezvous.messages, stats.credit_fallbacks)
@@ -90,23 +90,23 @@ fn without_credit_a_message_goes_by_rendezvous() {
     assert_eq!(pair.counts(), (0, 1, 1));
 }
 
-/// Bytes of memory that the early messages of a rank take.
+/// Returns the bytes of memory that the early messages of a rank take.
 fn taken(state: &State) -> usize {
     let data = state.early.iter().map(|(_, early)| match &early.body {
-        // A word before it, whole pairs of words, and at least two: what the allocator of glibc does.
+        // The allocator of glibc adds a word and rounds up to pairs of words, at least two.
         EarlyBody::Eager { buffer, .. } => (buffer.bytes().len() + 8).next_multiple_of(16).max(32),
         EarlyBody::Rendezvous { .. } => 0,
     });
     data.sum::<usize>() + state.early.bytes() + state.matcher.early_bytes()
 }
 
-/// Each has a tag of its own, so that it takes as much as it can.
+/// Each message has a tag of its own, so that it takes as much memory as it can.
 #[test]
 fn early_messages_take_no_more_memory_than_their_limit() {
     let [(_, arrived)] = Eager::short_handlers();
     for limit in [100_000, 1 << 20, 2_345_678, 5 << 20] {
         let mut state = State::new(2, limit);
-        // A receive with a wildcard has been here, so the queues for those are kept too.
+        // Probes with wildcards, so that the queues for those are also in use.
         for pattern in [(None, Some(0)), (Some(1), None), (None, None)] {
             let pattern = Pattern { context: 0, source: pattern.0, tag: pattern.1 };
             assert!(state.matcher.peek_early(&pattern).is_none());
@@ -119,12 +119,12 @@ fn early_messages_take_no_more_memory_than_their_limit() {
         }
         let (messages, taken) = (state.stats.eager.early, taken(&state));
         assert!(taken <= limit, "{messages} messages take {taken} bytes, {limit} were agreed");
-        // The maps of the queues are between 7 and 14 sixteenths full; the price is of the emptiest.
+        // The maps of the queues are between 7 and 14 sixteenths full; the price assumes the emptiest.
         assert!(taken > limit * 2 / 3, "{messages} messages take {taken} bytes of {limit}");
     }
 }
 
-/// Answers and credits that a peer makes up: each is refused for its own reason, which names the rank.
+/// A peer makes up answers and credit: each is refused for its own reason, which names the rank.
 #[test]
 fn answers_and_credits_that_are_none_are_refused() {
     for handler in [DONE, CREDIT, WITHDRAW, WITHDRAWN] {
@@ -150,7 +150,7 @@ fn answers_and_credits_that_are_none_are_refused() {
     assert_eq!(pair.complaint(), PeerError::CreditReturn { bytes: u64::MAX });
 }
 
-/// An answer ends a send once.
+/// An answer ends a send only once.
 #[test]
 fn a_second_answer_is_refused() {
     let pair = Pair::without_credit();
@@ -162,7 +162,7 @@ fn a_second_answer_is_refused() {
     assert_eq!(pair.complaint(), PeerError::StrayDone);
 }
 
-/// A send that its rank has not withdrawn cannot be declared withdrawn; one that it has, once, and not when it was taken.
+/// A peer can declare a send withdrawn only if its rank asked for that, only once, and not after taking it.
 #[test]
 fn only_a_send_that_was_withdrawn_is_told_to_be() {
     let pair = Pair::without_credit();
@@ -185,7 +185,7 @@ fn only_a_send_that_was_withdrawn_is_told_to_be() {
     }
 }
 
-/// Messages that are withdrawn twice, by another number, or that never were: nothing happens.
+/// Nothing happens to messages that are withdrawn twice, under another number, or that do not exist.
 #[test]
 fn what_cannot_be_withdrawn_is_left_alone() {
     let pair = Pair::without_credit();
@@ -199,7 +199,7 @@ fn what_cannot_be_withdrawn_is_left_alone() {
     assert!(pair.device.is_idle(0).expect("it is usable"));
 }
 
-/// Envelopes that carry data, or claim a length that no memory has.
+/// Envelopes that carry data, or claim a length that no memory has, are refused.
 #[test]
 fn envelopes_that_claim_too_much_are_refused() {
     let region = |len| RemoteRegion { addr: 1, len, key: 0 };
@@ -219,7 +219,7 @@ fn envelopes_that_claim_too_much_are_refused() {
     }
 }
 
-/// What the look for credit meets is told by the next call that makes progress.
+/// The next call that makes progress reports a violation that the look for credit found.
 #[test]
 fn a_violation_that_is_met_while_looking_for_credit_is_told() {
     let pair = Pair::without_credit();

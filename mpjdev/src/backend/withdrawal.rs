@@ -1,7 +1,7 @@
-//! Withdrawing a send to a rank that lives.
+//! Withdrawing a send to a rank that is not lost.
 //!
-//! The receiver of a rendezvous may be reading the sender's buffer, or begin to at any moment, and only the receiver
-//! knows. So a sender that gives a message up says so with WITHDRAW, which comes behind the message ([`ask`]). The
+//! The receiver of a rendezvous may be reading the sender's buffer, or may begin to at any moment, and only the
+//! receiver knows. So a sender that gives up a message sends WITHDRAW, which arrives after the message ([`ask`]). The
 //! receiver answers every message once:
 //!
 //! | at the receiver, the message | the receiver | the send | the receive |
@@ -9,10 +9,11 @@
 //! | has met neither a receive nor a matched probe | forgets it and answers WITHDRAWN | fails | meets another message |
 //! | has met one | answers DONE, as always, when a receive takes it | ends well | ends well |
 //!
-//! So a message that is withdrawn is as if it had never been sent. Where that happens since a rank is lost that both
-//! ends need, the receiver notices the loss, too, and its receive ends by that.
-//! Until the answer the send's buffer stays as it is. An eager message of standard mode has no answer, and is not
-//! withdrawn: its send ends when its data have left.
+//! So a withdrawn message is as if it had never been sent. If it was withdrawn because a rank was lost that both ends
+//! need, the receiver notices that loss too, and its receive fails for it.
+//!
+//! The send's buffer stays untouched until the answer comes. An eager message of standard mode gets no answer and
+//! cannot be withdrawn: its send ends when its data have left.
 
 use transport_lapi::{ForeignBytes, Outbox, ShortHandler};
 
@@ -22,12 +23,12 @@ use crate::envelope::{WITHDRAW, WITHDRAWN};
 use crate::error::{Error, PeerError};
 use crate::state::State;
 
-/// The handlers of both messages.
+/// Returns the handlers of both messages.
 pub(super) fn short_handlers() -> [(u8, ShortHandler<State>); 2] {
     [(WITHDRAW, asked), (WITHDRAWN, withdrawn)]
 }
 
-/// Asks the receiver of the send `key` not to take the message, if there is an answer to come.
+/// Asks the receiver of the send `key` to forget the message, if an answer to the send is still outstanding.
 pub(crate) fn ask(state: &mut State, outbox: &mut Outbox<State>, key: u64, because: Error) {
     let Some(sending) = state.requests.sending(key) else { return };
     if sending.unanswered && sending.failed.is_none() {
@@ -37,7 +38,7 @@ pub(crate) fn ask(state: &mut State, outbox: &mut Outbox<State>, key: u64, becau
     }
 }
 
-/// WITHDRAW: a sender gives a message up.
+/// WITHDRAW: a sender gives up a message.
 fn asked(
     state: &mut State,
     origin: u32,
@@ -53,7 +54,7 @@ fn asked(
     Some((leave, key))
 }
 
-/// Leaves an early message to its sender, unless a matched probe has taken it out of the queue.
+/// Forgets an early message that its sender withdraws, unless a matched probe has taken it out of the queue.
 fn leave(state: &mut State, outbox: &mut Outbox<State>, key: u64) {
     let Some(Early { source, len, body, .. }) = state.early.get(key) else { return };
     let (source, len, request) = (*source, *len, body.answerable());
@@ -70,7 +71,7 @@ fn leave(state: &mut State, outbox: &mut Outbox<State>, key: u64) {
     }
 }
 
-/// WITHDRAWN: the receiver will not take what the request sends.
+/// WITHDRAWN: the receiver has forgotten the message of the send `request`.
 fn withdrawn(
     state: &mut State,
     origin: u32,

@@ -1,6 +1,6 @@
 //! The types of elements that a section can have: their codes on the wire, and the Rust types for them.
 //!
-//! Called by the buffer, for every element that is written or read, and by `wire.rs`, which knows types by code.
+//! The buffer uses them for every element that is written or read, and `wire.rs` to translate codes.
 
 use std::fmt;
 
@@ -8,8 +8,8 @@ use self::sealed::Codec;
 
 /// The type of a section's elements, with the code that it has on the wire.
 ///
-/// A static section has its elements in the section itself, so they take of the buffer's capacity. The elements of
-/// a dynamic section (`OBJECT` and the `_DYNAMIC` types) lie behind all sections, in memory that grows.
+/// The elements of a static section lie in the section itself, so they use the buffer's capacity. The elements of a
+/// dynamic section (`OBJECT` and the `_DYNAMIC` types) lie behind all sections, in memory that grows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum ElementType {
@@ -47,11 +47,11 @@ pub enum ElementType {
     FloatDynamic = 15,
     /// [`ElementType::Double`] in a dynamic section.
     DoubleDynamic = 16,
-    /// No type. No section has it.
+    /// No type; no section has it.
     Undefined = 17,
 }
 
-/// All types, each at the place that its code says.
+/// All types, in the order of their codes.
 const TYPES: [ElementType; 18] = {
     use ElementType::*;
     [
@@ -87,13 +87,13 @@ impl ElementType {
         TYPES.get(usize::from(code)).copied()
     }
 
-    /// Returns whether sections of this type lie in memory that grows.
+    /// Returns whether elements of this type lie in memory that grows.
     pub fn is_dynamic(self) -> bool {
         (Self::Object.code()..Self::Undefined.code()).contains(&self.code())
     }
 
-    /// Returns the bytes of one element, which are the same in static and dynamic sections. `None` for objects, whose
-    /// lengths differ, and for `UNDEFINED`.
+    /// Returns the number of bytes of one element, which is the same in static and dynamic sections. `None` for
+    /// objects, whose lengths differ, and for `UNDEFINED`.
     pub fn element_bytes(self) -> Option<usize> {
         match self.to_static() {
             Self::Byte | Self::Boolean => Some(1),
@@ -104,7 +104,7 @@ impl ElementType {
         }
     }
 
-    /// Returns the static type of the same elements; `OBJECT`, which has none, stays as it is.
+    /// Returns the static type of the same elements; `OBJECT`, which has none, is returned unchanged.
     pub fn to_static(self) -> Self {
         let first = Self::ByteDynamic.code();
         if self.is_dynamic() && self != Self::Object {
@@ -116,7 +116,7 @@ impl ElementType {
 }
 
 impl fmt::Display for ElementType {
-    /// The type's name in mpjdev.
+    /// Writes the type's name in mpjdev.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = match self.to_static() {
             Self::Byte => "BYTE",
@@ -135,25 +135,26 @@ impl fmt::Display for ElementType {
     }
 }
 
-/// A Rust type whose values are elements of a section. No other crate can add one: the types are those of the wire.
+/// A Rust type whose values are elements of a section. No other crate can implement it: the types are fixed by the wire
+/// format.
 pub trait Element: Codec {
     /// The type of the static sections that hold it.
     const TYPE: ElementType;
 }
 
-/// What the buffer needs of elements. Nobody else can call it or implement it.
+/// What the buffer needs from elements. No other crate can call or implement it.
 mod sealed {
-    /// Values as bytes.
+    /// Conversion of values from bytes.
     pub trait Codec: bytemuck::NoUninit {
-        /// Copies the bytes `from` over `to`, which has as many.
+        /// Copies `from` over the bytes of `to`, which are as many.
         fn load(from: &[u8], to: &mut [Self]);
 
-        /// The value whose bytes are these in the other order.
+        /// Returns the value with its bytes in reverse order.
         fn swapped(self) -> Self;
     }
 }
 
-/// Declares a number, any of whose bytes make a value.
+/// Implements the traits for a number, for which any bytes are a value.
 macro_rules! number {
     ($number:ty, $code:ident, $swapped:expr) => {
         impl Element for $number {

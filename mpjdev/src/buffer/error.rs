@@ -1,6 +1,6 @@
 //! Errors of calls on buffers: mpjdev's eight conditions, and the ways in which the bytes of a message can be wrong.
 //!
-//! Made by all files of the buffer; [`crate::Error`] carries both to the callers of the device.
+//! [`crate::Error`] carries both to the callers of the device.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ pub enum BufferError {
     /// The buffer is not in the state that the call needs.
     #[error(transparent)]
     WrongState(#[from] WrongState),
-    /// The buffer has no room for a section's header or for elements. Nothing was written.
+    /// The buffer has no room for the header of a section or for elements. Nothing was written.
     #[error(
         "{needed} bytes do not fit the {free} bytes that are free; make the buffer with a larger \
          capacity, or send several messages"
@@ -22,8 +22,8 @@ pub enum BufferError {
     Overflow {
         /// Bytes that the call needs.
         needed: usize,
-        /// Bytes that are free: in a static section of the capacity, in a dynamic one of the longest payload of a
-        /// message.
+        /// Bytes that are free: in a static section, of the capacity; in a dynamic section, of the longest payload that
+        /// a message can have.
         free: usize,
     },
     /// The call asks for more than there is to read. Nothing was read.
@@ -40,7 +40,7 @@ pub enum BufferError {
         /// The type that the call is for.
         element: ElementType,
     },
-    /// The call asks for the next section while elements of this one are unread.
+    /// The call asks for the next section while elements of the current one are unread.
     #[error("{remaining} elements of the section are unread; read them before the next section")]
     SectionSizeMismatch {
         /// Elements that are unread.
@@ -52,19 +52,20 @@ pub enum BufferError {
         false => "the object cannot be read as this type; read it as the type that was written",
     })]
     Dynamic {
-        /// Whether the object was to be written.
+        /// Whether the object was being written.
         is_writing: bool,
-        /// What the format of objects says.
+        /// The error of the serializer.
         source: Arc<dyn std::error::Error + Send + Sync>,
     },
-    /// An element lies outside of the caller's slice.
+    /// An element lies outside the caller's slice.
     #[error(
         "element {index} is outside of a slice of {len} elements; use a longer slice, or smaller indexes"
     )]
     OutOfBounds {
-        /// Its index, which is negative if the elements begin before the slice; the nearest `isize` if it is none.
+        /// The element's index. It is negative if the elements begin before the slice. An index that is no `isize`
+        /// becomes the nearest one.
         index: isize,
-        /// Elements of the slice.
+        /// Number of elements of the slice.
         len: usize,
     },
     /// An argument is illegal.
@@ -72,29 +73,29 @@ pub enum BufferError {
     IllegalArgument(#[from] IllegalArgument),
 }
 
-/// The state of the buffer that the call cannot use.
+/// Which state of the buffer prevents the call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum WrongState {
-    /// A call that writes, on a readable buffer.
+    /// The call writes, but the buffer is readable.
     #[error("the buffer is readable; clear it before you write")]
     Readable,
-    /// A call that reads or sends, on a writable buffer.
+    /// The call reads or sends, but the buffer is writable.
     #[error("the buffer is writable; commit it before you read or send it")]
     Writable,
-    /// A call that needs a section, before the first one.
+    /// The call needs a section, but there is no current one.
     #[error("there is no current section; begin one by put_section_header or get_section_header")]
     NoSection,
 }
 
-/// The thing that there is too little of.
+/// What there is too little of to read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Underflow {
     /// All sections have been read.
     #[error("the buffer has no more sections; read as many as were written, or rewind by commit")]
     Sections,
-    /// The section has fewer unread elements.
+    /// The section has fewer unread elements than the call asks for.
     #[error(
         "{wanted} elements were asked for, {remaining} of the section are unread; see remaining"
     )]
@@ -110,7 +111,7 @@ pub enum Underflow {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum IllegalArgument {
-    /// A capacity that no message can have, or for which there is no memory.
+    /// The capacity is longer than a message can be, or there is no memory for it.
     #[error(
         "a capacity of {capacity} bytes is not available; {MAX_PAYLOAD} is the most there can be"
     )]
@@ -118,22 +119,22 @@ pub enum IllegalArgument {
         /// The capacity that was asked for.
         capacity: usize,
     },
-    /// A section without a type.
+    /// The section would have no type.
     #[error("a section cannot be of type UNDEFINED; use the type of its elements")]
     Type,
-    /// A rank beyond what the shape has extents or strides for.
+    /// The rank is larger than the number of extents or strides in the shape.
     #[error(
         "{rank} dimensions need the entries of the shape from {from} on, and it has {len} entries in all"
     )]
     Rank {
         /// The rank.
         rank: usize,
-        /// Where its extents, or its strides, begin in the shape.
+        /// Where the extents, or the strides, begin in the shape.
         from: usize,
-        /// Entries of the shape.
+        /// Number of entries of the shape.
         len: usize,
     },
-    /// A negative extent.
+    /// An extent is negative.
     #[error("extent {extent} of dimension {dimension} is negative; extents are 0 or more")]
     Extent {
         /// The extent.
@@ -143,36 +144,36 @@ pub enum IllegalArgument {
     },
 }
 
-/// The reason why bytes are not a buffer, one variant for each way in which a message can be wrong.
+/// Why bytes are not a buffer. Each way in which a message can be wrong has a variant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ParseError {
     /// The message is too short.
     #[error("the message ends after {len} bytes, where at least {needed} are needed")]
     Truncated {
-        /// Bytes of the message.
+        /// Number of bytes of the message.
         len: usize,
-        /// Bytes that it needs to have.
+        /// Number of bytes that the message needs.
         needed: usize,
     },
-    /// An encoding that is neither big nor little endian.
+    /// The encoding is neither big nor little endian.
     #[error("unknown encoding {0:#04x}")]
     UnknownEncoding(u8),
-    /// A primary payload that does not end where a section can.
+    /// The primary payload ends where no section can end.
     #[error("a primary payload of {len} bytes, which is no multiple of 8")]
     UnevenLength {
         /// The length that was claimed.
         len: usize,
     },
-    /// The secondary header claims another length than the message has.
+    /// The secondary header claims a length other than that of the message.
     #[error("the header claims {claimed} bytes of secondary payload, the message has {carried}")]
     SecondaryLength {
         /// The length that was claimed.
         claimed: usize,
-        /// Bytes behind the header.
+        /// Number of bytes after the header.
         carried: usize,
     },
-    /// A section of a type that does not exist.
+    /// A section has a type that does not exist.
     #[error("the section at byte {at} has the unknown type {code}")]
     UnknownType {
         /// Where the section begins in the message.
@@ -180,7 +181,7 @@ pub enum ParseError {
         /// The code that was claimed.
         code: u8,
     },
-    /// More elements than the payload has bytes for.
+    /// A section claims more elements than the payload has bytes for.
     #[error(
         "the section at byte {at} claims {count} elements of type {element}, more than there are bytes for"
     )]
@@ -189,10 +190,10 @@ pub enum ParseError {
         at: usize,
         /// The number of elements that was claimed.
         count: usize,
-        /// Their type.
+        /// Type of the elements.
         element: ElementType,
     },
-    /// An element of type BOOLEAN that is neither 0 nor 1.
+    /// An element of type BOOLEAN is neither 0 nor 1.
     #[error("the section at byte {at} has a BOOLEAN of value {value}")]
     Boolean {
         /// Where the section begins in the message.
@@ -200,16 +201,16 @@ pub enum ParseError {
         /// The value.
         value: u8,
     },
-    /// Bytes of the secondary payload that belong to no section.
+    /// Bytes of the secondary payload belong to no section.
     #[error("{len} bytes of the secondary payload belong to no section")]
     Leftover {
-        /// How many there are.
+        /// Number of these bytes.
         len: usize,
     },
     /// There is no memory for the message.
     #[error("a message of {len} bytes, for which there is no memory")]
     Memory {
-        /// Its length.
+        /// Length of the message.
         len: usize,
     },
 }

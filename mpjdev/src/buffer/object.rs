@@ -1,6 +1,6 @@
 //! Objects: values that serde can serialize, each an element of a section of type `OBJECT`.
 //!
-//! Called by programs, on a buffer. This file alone knows that the format is CBOR.
+//! Only this file knows that the format is CBOR.
 
 use std::error::Error;
 use std::sync::Arc;
@@ -13,11 +13,11 @@ use super::error::{BufferError, Underflow};
 use super::wire::{put_number, split_object};
 use super::{Buffer, Section};
 
-/// Bytes of the length that stands before an object.
+/// Number of bytes of the length before an object.
 const LENGTH: usize = 4;
 
 impl Buffer {
-    /// Writes `value` to the current section, as one object.
+    /// Writes `value` to the current section as one object.
     ///
     /// # Errors
     /// [`BufferError::WrongState`]; [`BufferError::TypeMismatch`] if the section is not of type `OBJECT`;
@@ -40,8 +40,8 @@ impl Buffer {
     ///
     /// # Errors
     /// [`BufferError::WrongState`]; [`BufferError::TypeMismatch`] if the section is not of type `OBJECT`;
-    /// [`Underflow::Elements`]; [`BufferError::Dynamic`] if the object is not a `T`. It is unread then, and can be
-    /// read as another type.
+    /// [`Underflow::Elements`]; [`BufferError::Dynamic`] if the object is not a `T`. The object then stays unread and
+    /// can be read as another type.
     pub fn read_object<T: DeserializeOwned>(&mut self) -> Result<T, BufferError> {
         self.check_readable()?;
         let section = self.section_of(ElementType::Object)?;
@@ -62,7 +62,7 @@ impl Buffer {
     }
 }
 
-/// An object that goes on behind its value.
+/// The value of an object ends before the object does.
 #[derive(Debug, thiserror::Error)]
 #[error("{len} bytes follow the value")]
 struct TrailingBytes {

@@ -1,22 +1,22 @@
-//! The elements of a slice that a call moves, and their order.
+//! Which elements of a slice a call moves, and in which order.
 //!
-//! Called by the buffer's calls that write and read, which move one run of neighbours after the other.
+//! Calls that write or read elements move one run of neighbours after another.
 
 use std::ops::Range;
 
 use super::error::{BufferError, IllegalArgument};
 
-/// Elements of a slice.
+/// A selection of the elements of a slice.
 pub(super) enum Selection<'a> {
     /// All of them.
     All,
-    /// Those with these indexes.
+    /// The elements with these indexes.
     Indexes(&'a [usize]),
-    /// Those of a multi-strided region.
+    /// The elements of a multi-strided region.
     Strided(Region<'a>),
 }
 
-/// A multi-strided region: in each dimension an extent and a stride, the last dimension runs fastest.
+/// A multi-strided region, with an extent and a stride for each dimension. The last dimension runs fastest.
 pub(super) struct Region<'a> {
     offset: usize,
     /// None is negative.
@@ -26,7 +26,7 @@ pub(super) struct Region<'a> {
 }
 
 impl Selection<'_> {
-    /// How many elements of a slice of `len` elements these are; more than memory has if they cannot be counted.
+    /// Returns how many elements of a slice of `len` elements are selected; the largest number if there are more.
     pub fn count(&self, len: usize) -> usize {
         match self {
             Self::All => len,
@@ -35,7 +35,7 @@ impl Selection<'_> {
         }
     }
 
-    /// Checks that all elements are in a slice of `len` elements.
+    /// Checks that all selected elements lie in a slice of `len` elements.
     ///
     /// # Errors
     /// [`BufferError::OutOfBounds`], with the first index that is not.
@@ -51,8 +51,8 @@ impl Selection<'_> {
         outside.map_or(Ok(()), |index| Err(BufferError::OutOfBounds { index, len }))
     }
 
-    /// Shows the elements of a slice of `len` elements, in order, to `visit`, as runs of neighbours. They have been
-    /// checked.
+    /// Calls `visit` for the selected elements of a slice of `len` elements, in order, in runs of neighbours. The
+    /// selection has been checked.
     pub fn for_each_run(&self, len: usize, mut visit: impl FnMut(Range<usize>)) {
         match self {
             Self::All => visit(0..len),
@@ -63,8 +63,8 @@ impl Selection<'_> {
 }
 
 impl<'a> Region<'a> {
-    /// The region that begins at `offset` and has `rank` dimensions, whose extents are those of `shape` from
-    /// `extents` on, and whose strides are those from `strides` on.
+    /// Makes the region that begins at `offset` and has `rank` dimensions. Its extents are those of `shape` from
+    /// `extents` on, its strides those from `strides` on.
     ///
     /// # Errors
     /// [`IllegalArgument::Rank`], [`IllegalArgument::Extent`].
@@ -91,7 +91,7 @@ impl<'a> Region<'a> {
         }
     }
 
-    /// How many elements the region has: the product of the extents, or the largest number if that is more.
+    /// Returns the number of elements: the product of the extents, or the largest number if the product is larger.
     fn volume(&self) -> usize {
         if self.extents.contains(&0) {
             return 0;
@@ -101,7 +101,7 @@ impl<'a> Region<'a> {
             .fold(1, |volume: usize, extent| volume.saturating_mul(extent.unsigned_abs()))
     }
 
-    /// The lowest index of the region if that is negative, or the highest one if that is beyond `len`.
+    /// Returns the lowest index of the region if it is negative, or the highest one if it is not below `len`.
     fn outside(&self, len: usize) -> Option<isize> {
         if self.volume() == 0 {
             return None;
@@ -117,8 +117,8 @@ impl<'a> Region<'a> {
         is_outside.then(|| outside.clamp(isize::MIN as i128, isize::MAX as i128) as isize)
     }
 
-    /// [`Selection::for_each_run`]. Every index that is shown lies in the slice, so that those between may be
-    /// counted modulo the size of the address space.
+    /// [`Selection::for_each_run`]. Every index that is visited lies in the slice, so intermediate results may wrap
+    /// around.
     fn for_each_run(&self, mut visit: impl FnMut(Range<usize>)) {
         if self.volume() == 0 {
             return;
@@ -131,7 +131,7 @@ impl<'a> Region<'a> {
         let mut places = vec![0; extents.len()];
         loop {
             visit_row(start, extent.unsigned_abs(), stride, &mut visit);
-            // On to the next row, in the last dimension that has one.
+            // Move to the next row, in the last dimension that has one.
             let mut dimension = extents.len();
             loop {
                 let Some(before) = dimension.checked_sub(1) else { return };
@@ -149,7 +149,7 @@ impl<'a> Region<'a> {
     }
 }
 
-/// Shows the elements of a row to `visit`: as one run if they are neighbours.
+/// Calls `visit` for the elements of a row, in one run if they are neighbours.
 fn visit_row(start: usize, extent: usize, stride: isize, visit: &mut impl FnMut(Range<usize>)) {
     if stride == 1 {
         return visit(start..start + extent);

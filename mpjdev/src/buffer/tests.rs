@@ -1,4 +1,4 @@
-//! The buffer: what is written comes back, in every form, through every state.
+//! The buffer: written elements come back, in every form and through every state.
 
 mod claims;
 mod conditions;
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::*;
 
-/// An object with something of everything.
+/// An object that contains a bit of everything.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct Cell {
     name: String,
@@ -30,7 +30,7 @@ fn cell(number: u32) -> Cell {
     Cell { name: format!("cell {number}"), weight: 1.5, neighbours: vec![number; 3], kind }
 }
 
-/// A committed buffer with one section of this type.
+/// Makes a committed buffer with one section of this type.
 fn with_section<T: Element>(element: ElementType, data: &[T]) -> Buffer {
     let mut buffer = Buffer::new(8 + size_of_val(data)).unwrap();
     buffer.put_section_header(element).unwrap();
@@ -39,12 +39,12 @@ fn with_section<T: Element>(element: ElementType, data: &[T]) -> Buffer {
     buffer
 }
 
-/// What a receiver makes of a committed buffer.
+/// Returns the buffer that the receiver of a committed buffer gets.
 fn received(buffer: &Buffer) -> Buffer {
     Buffer::from_wire(buffer.to_wire().unwrap()).unwrap()
 }
 
-/// The same buffer from a machine with the other byte order, if its elements all have the same length.
+/// Returns the same buffer as from a machine with the other byte order, if all its elements have the same length.
 fn foreign(buffer: &Buffer, element_bytes: usize) -> Buffer {
     let mut wire = buffer.to_wire().unwrap();
     wire[0] = 1 - wire[0];
@@ -59,7 +59,7 @@ fn foreign(buffer: &Buffer, element_bytes: usize) -> Buffer {
     Buffer::from_wire(wire).unwrap()
 }
 
-/// Reads the one section of a buffer.
+/// Reads the only section of a buffer.
 fn whole<T: Element + Default>(buffer: &mut Buffer, element: ElementType) -> Vec<T> {
     assert_eq!(buffer.get_section_header().unwrap(), element);
     let mut data = vec![T::default(); buffer.section_size().unwrap()];
@@ -68,7 +68,7 @@ fn whole<T: Element + Default>(buffer: &mut Buffer, element: ElementType) -> Vec
     data
 }
 
-/// Elements of this type go there and back: in static and in dynamic sections, of both byte orders.
+/// Checks that elements of this type come back, in static and dynamic sections and in both byte orders.
 fn there_and_back<T: Element + Default + PartialEq + std::fmt::Debug>(data: &[T]) {
     let dynamic = ElementType::from_code(T::TYPE.code() + 9).unwrap();
     for element in [T::TYPE, dynamic] {
@@ -103,7 +103,7 @@ fn bits_of_not_a_number_come_back() {
     }
 }
 
-/// Bits of numbers.
+/// The bits of numbers.
 trait MapBits {
     fn map_bits(&self) -> Vec<u64>;
 }
@@ -175,7 +175,7 @@ fn a_commit_rewinds_and_a_clear_forgets() {
     assert_eq!(whole::<u8>(&mut buffer, ElementType::ByteDynamic), [9]);
 }
 
-/// A buffer that came from the other byte order is written in the own one.
+/// A buffer that came in the other byte order is written in that of this machine once it is cleared.
 #[test]
 fn a_cleared_buffer_has_the_order_of_this_machine() {
     let mut buffer = foreign(&with_section(ElementType::Int, &[1, 2]), 4);
@@ -188,7 +188,7 @@ fn a_cleared_buffer_has_the_order_of_this_machine() {
     assert_eq!(whole::<i32>(&mut received(&buffer), ElementType::Int), [3, 4]);
 }
 
-/// What an earlier message had does not travel with a later one.
+/// Bytes of an earlier message do not travel in a later one.
 #[test]
 fn padding_is_zero_in_a_buffer_that_is_used_again() {
     let mut buffer = with_section(ElementType::Byte, &[0xFF_u8; 24]);
@@ -201,7 +201,7 @@ fn padding_is_zero_in_a_buffer_that_is_used_again() {
     assert_eq!(wire[16..32], [0xEE, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
 }
 
-/// A source and a clone keep what they were made of.
+/// A source and a clone keep the bytes that they were made from.
 #[test]
 fn what_shares_the_bytes_keeps_them() {
     let mut buffer = with_section(ElementType::Int, &[1, 2]);
@@ -250,7 +250,7 @@ fn types_know_their_codes() {
 }
 
 proptest! {
-    /// Elements that are written piece by piece, in whatever forms, come back in whatever pieces.
+    /// Elements that are written in pieces of any form come back in any pieces.
     #[test]
     fn pieces_of_writes_and_reads_need_not_agree(
         data in prop::collection::vec(any::<i64>(), 0..40),

@@ -1,8 +1,8 @@
 //! Sends and receives of buffers.
 //!
-//! Called by programs. A send shares the two parts of the buffer and copies neither: they are the layout that the
-//! transport reads from, and the buffer takes new memory if it is cleared meanwhile. A receive lands in memory of
-//! its own, as long as the message, which then becomes the buffer.
+//! A send copies nothing: the two parts of the buffer are the layout that the transport reads from, and if the buffer
+//! is cleared meanwhile, it takes new memory. A receive stores the message in memory of exactly its length, which then
+//! becomes the buffer.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -20,7 +20,7 @@ use crate::send::Mode;
 use crate::status::Status;
 
 impl Buffer {
-    /// Returns the bytes that travel, in the form that the device's calls send. Nothing is copied.
+    /// Returns the bytes of the message, in the form that the device's calls send. Nothing is copied.
     ///
     /// # Errors
     /// [`WrongState::Writable`](super::WrongState::Writable).
@@ -80,11 +80,11 @@ impl<A: Adapter> Device<A> {
         self.send(buffer.to_source()?, dest, tag, context, mode)
     }
 
-    /// Waits for a message of `context` from `source` with `tag`, `None` being any, and receives it as a buffer.
+    /// Waits for a message of `context` from `source` with `tag`, where `None` means any, and receives it as a buffer.
     ///
     /// # Errors
-    /// [`Error::Malformed`] for a message that is no buffer, or for which there is no memory; it is consumed. As
-    /// [`Device::mprobe`] and [`Device::iwait`].
+    /// [`Error::Malformed`] for a message that does not have the format of a buffer, or for which there is no memory;
+    /// the message is consumed. As [`Device::mprobe`] and [`Device::iwait`].
     pub fn recv_buffer(
         &self,
         source: Option<usize>,
@@ -99,7 +99,7 @@ impl<A: Adapter> Device<A> {
             tag: status.tag,
             violation: Arc::new(violation),
         };
-        // Without memory the message is received all the same, into nothing.
+        // If there is no memory, the message is received all the same, into nothing.
         let landing = Landing::new(status.bytes).unwrap_or_default();
         let is_short = landing.len < status.bytes;
         let received =
@@ -132,7 +132,7 @@ impl Pack for Parts {
     }
 }
 
-/// Memory that a message lands in, and that nobody borrows meanwhile.
+/// Memory that a message is received into, and that nobody borrows meanwhile.
 #[derive(Default)]
 struct Landing {
     bytes: Arc<Mutex<Vec<u8>>>,
@@ -140,7 +140,8 @@ struct Landing {
 }
 
 impl Landing {
-    /// Memory for `len` bytes, which is not touched: what does not come costs no page. `None` if there is none.
+    /// Allocates `len` bytes without touching them, so bytes that do not arrive take no pages. `None` if there is no
+    /// memory.
     fn new(len: usize) -> Option<Self> {
         let bytes = bytemuck::try_zeroed_vec(len).ok()?;
         Some(Self { bytes: Arc::new(Mutex::new(bytes)), len })

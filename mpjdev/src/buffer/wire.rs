@@ -1,27 +1,27 @@
 //! The bytes of a buffer on the wire.
 //!
-//! Called by the buffer, which writes them and reads them, and by `transfer.rs`, which sends them. What has come from
-//! a peer is a claim: [`parse`] looks at every length, type and count before anybody uses one, so that reading meets
-//! nothing that is not there. No memory is taken for a claim, only for bytes that have come.
+//! The buffer writes and reads these bytes, and `transfer.rs` sends them. Bytes from a peer are untrusted: [`parse`]
+//! checks every length, type and count before any of them is used, so later reads stay within the message. Memory is
+//! only taken for bytes that have arrived, not for what a length claims.
 //!
-//! - BW1: parts have both headers, and whole sections: each header has a type that exists, and a count whose
-//!   elements are there. Elements of type BOOLEAN are 0 or 1.
+//! - BW1: parts have both headers, and whole sections: each section header has a type that exists, and a count whose
+//!   elements are all present. Elements of type BOOLEAN are 0 or 1.
 
 use bytemuck::CheckedBitPattern;
 
 use super::element::ElementType;
 use super::error::ParseError;
 
-/// Bytes of each of the headers: of a part, and of a section.
+/// Length of each header, both that of a part and that of a section.
 pub(super) const HEADER: usize = 8;
 /// Sections begin at multiples of this.
 pub(super) const ALIGNMENT: usize = 8;
-/// Where a header has its length or count.
+/// Where the length or count lies in a header.
 const LENGTH_AT: usize = 4;
-/// The longest payload: lengths are numbers of 31 bits, for peers whose numbers have a sign.
+/// The longest payload. Lengths have 31 bits, since some peers have only signed numbers.
 pub(super) const MAX_PAYLOAD: usize = i32::MAX as usize / ALIGNMENT * ALIGNMENT;
 
-/// The order of the bytes of a number, with the code that it has on the wire.
+/// The byte order of numbers, with its code on the wire.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Encoding {
@@ -32,11 +32,11 @@ pub enum Encoding {
 }
 
 impl Encoding {
-    /// The order of this machine.
+    /// The byte order of this machine.
     pub const NATIVE: Self =
         if cfg!(target_endian = "big") { Self::BigEndian } else { Self::LittleEndian };
 
-    /// The number at `at`, which lies inside of `bytes`.
+    /// Returns the number at `at`, which lies inside `bytes`.
     pub(super) fn number(self, bytes: &[u8], at: usize) -> usize {
         let mut number = [0; 4];
         number.copy_from_slice(&bytes[at..at + 4]);
@@ -51,25 +51,25 @@ impl Encoding {
 /// The two parts of a message, each with its header.
 #[derive(Debug, Clone)]
 pub(super) struct Parts {
-    /// The sections. The header has the encoding.
+    /// The sections, after a header that contains the encoding.
     pub primary: Vec<u8>,
-    /// The elements of dynamic sections, one behind the other.
+    /// The elements of all dynamic sections, one after another.
     pub secondary: Vec<u8>,
 }
 
 impl Parts {
-    /// No sections.
+    /// Makes parts without sections.
     pub fn empty() -> Self {
         Self { primary: vec![0; HEADER], secondary: vec![0; HEADER] }
     }
 
-    /// Forgets the sections, and keeps the memory.
+    /// Removes the sections, and keeps the memory.
     pub fn clear(&mut self) {
         self.primary.truncate(HEADER);
         self.secondary.truncate(HEADER);
     }
 
-    /// Fills the headers of the parts, in the order of this machine.
+    /// Fills in the headers of the parts, in the byte order of this machine.
     pub fn seal(&mut self) {
         self.primary[0] = Encoding::NATIVE as u8;
         for part in [&mut self.primary, &mut self.secondary] {
@@ -78,7 +78,7 @@ impl Parts {
         }
     }
 
-    /// Begins a section behind those that there are, and returns where it begins.
+    /// Begins a section after the present ones, and returns where it begins.
     pub fn begin_section(&mut self, element: ElementType) -> usize {
         let at = self.primary.len();
         self.primary.resize(at + HEADER, 0);
@@ -86,8 +86,7 @@ impl Parts {
         at
     }
 
-    /// Stores the count of the section at `at`, the last one, and fills it up with zeros to where another one can
-    /// begin.
+    /// Stores the count of the section at `at`, the last one, and pads it with zeros to where another one can begin.
     pub fn end_section(&mut self, at: usize, count: usize) {
         put_number(&mut self.primary, at + LENGTH_AT, count);
         let end = self.primary.len().next_multiple_of(ALIGNMENT);
@@ -95,13 +94,13 @@ impl Parts {
     }
 }
 
-/// Stores a number below 2^31 at `at`, in the order of this machine.
+/// Stores a number below 2^31 at `at`, in the byte order of this machine.
 pub(super) fn put_number(bytes: &mut [u8], at: usize, number: usize) {
     let number = u32::try_from(number).expect("payloads are at most MAX_PAYLOAD bytes long");
     bytes[at..at + 4].copy_from_slice(&number.to_ne_bytes());
 }
 
-/// Type and count of the section at `at`, whose header lies inside of `primary`.
+/// Returns type and count of the section at `at`, whose header lies inside `primary`.
 ///
 /// # Errors
 /// [`ParseError::UnknownType`].
@@ -119,17 +118,17 @@ pub(super) fn section_header(
     }
 }
 
-/// The object at the beginning of `bytes`, and what follows it: it lies behind its length. `None` if it is not all
-/// there.
+/// Returns the object at the beginning of `bytes`, without its length, and what follows it. `None` if the object is not
+/// complete.
 pub(super) fn split_object(bytes: &[u8], encoding: Encoding) -> Option<(&[u8], &[u8])> {
     let behind = bytes.get(4..)?;
     behind.split_at_checked(encoding.number(bytes, 0))
 }
 
-/// Takes a message apart, and checks all of it (BW1).
+/// Splits a message into its parts, and checks all of it (BW1).
 ///
 /// # Errors
-/// All of [`ParseError`] but [`ParseError::Memory`].
+/// All variants of [`ParseError`] except [`ParseError::Memory`].
 pub(super) fn parse(mut message: Vec<u8>) -> Result<(Parts, Encoding), ParseError> {
     let len = message.len();
     if len < 2 * HEADER {
@@ -158,7 +157,7 @@ pub(super) fn parse(mut message: Vec<u8>) -> Result<(Parts, Encoding), ParseErro
     Ok((parts, encoding))
 }
 
-/// Walks over all sections and their elements. The primary payload ends where a section can.
+/// Checks all sections and their elements. The primary payload must end where a section can end.
 fn check_sections(parts: &Parts, encoding: Encoding) -> Result<(), ParseError> {
     let mut dynamic = &parts.secondary[HEADER..];
     let mut at = HEADER;

@@ -1,16 +1,16 @@
-//! Entries of one matching queue in slots that are used again, with the links of their indexes.
+//! The entries of the early-send queue, in reusable slots, with their links in the indexes.
 //!
-//! Called by [`super::Matcher`] and by [`super::index`]. M1 is the invariant of the file above.
-//! Memory stays at the largest number of entries that ever waited at once.
+//! Used by [`super::Matcher`] and [`super::index`]. M1 is an invariant of `matching.rs`. The memory stays at the
+//! largest number of entries that ever waited at once.
 
 use super::EarlyTicket;
 
-/// No slot.
+/// Stands for no slot.
 pub(super) const NIL: u32 = u32::MAX;
-/// Serial of a free slot; entries start at 1.
+/// Serial of a free slot; serials of entries start at 1.
 pub(super) const FREE: u64 = 0;
 
-/// Neighbours of an entry in one of its queues, [`NIL`] at the ends.
+/// The neighbours of an entry in one of its queues, or [`NIL`] at the ends.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Link {
     pub prev: u32,
@@ -21,9 +21,9 @@ impl Link {
     pub(super) const NONE: Self = Self { prev: NIL, next: NIL };
 }
 
-/// Entries that have links.
+/// Access to the links of entries.
 pub(super) trait Links {
-    /// Link number `which` of the entry in `slot`.
+    /// Returns link number `which` of the entry in `slot`.
     fn link(&mut self, slot: u32, which: usize) -> &mut Link;
 }
 
@@ -36,8 +36,8 @@ impl<T: Copy, const LINKS: usize> Links for Entries<T, LINKS> {
     }
 }
 
-/// Slots for entries that each sit in up to `LINKS` queues. Entries are copied in and out: a free slot
-/// keeps what it last held, and only its serial says that it is free.
+/// Slots for entries that are each in up to `LINKS` queues. Entries are copied in and out. A free slot keeps its old
+/// value, and only its serial shows that it is free.
 #[derive(Debug)]
 pub(super) struct Entries<T, const LINKS: usize> {
     slots: Vec<EntrySlot<T, LINKS>>,
@@ -45,7 +45,7 @@ pub(super) struct Entries<T, const LINKS: usize> {
     len: usize,
 }
 
-/// One slot. A free one keeps the next free slot in its first link.
+/// One slot. A free slot stores the next free slot in its first link.
 #[derive(Debug)]
 struct EntrySlot<T, const LINKS: usize> {
     serial: u64,
@@ -66,7 +66,7 @@ impl<T: Copy, const LINKS: usize> Entries<T, LINKS> {
         self.len
     }
 
-    /// Bytes of memory that the entries take, without what their list has in reserve.
+    /// Returns the bytes of memory that the entries take, without spare capacity.
     #[cfg(test)]
     pub fn bytes(&self) -> usize {
         self.slots.len() * Self::PLACE
@@ -77,8 +77,7 @@ impl<T: Copy, const LINKS: usize> Entries<T, LINKS> {
         self.len == 0
     }
 
-    /// Stores an entry that is in no queue yet, and returns its slot. Its links say nothing before it
-    /// joins a queue.
+    /// Stores an entry that is in no queue yet, and returns its slot. Its links have no meaning until it joins a queue.
     #[inline]
     pub fn insert(&mut self, serial: u64, value: T) -> u32 {
         self.len += 1;
@@ -102,7 +101,7 @@ impl<T: Copy, const LINKS: usize> Entries<T, LINKS> {
         slot
     }
 
-    /// Frees an occupied slot whose entry has been taken out of all its queues.
+    /// Frees a slot whose entry has been removed from all its queues, and returns the value.
     #[inline]
     pub fn remove(&mut self, slot: u32) -> T {
         let place = &mut self.slots[slot as usize];
@@ -113,19 +112,19 @@ impl<T: Copy, const LINKS: usize> Entries<T, LINKS> {
         place.value
     }
 
-    /// The entry that a ticket names, unless it has left (M1).
+    /// Returns the entry that a ticket names, unless it has left (M1).
     pub fn get_mut(&mut self, ticket: EarlyTicket) -> Option<&mut T> {
         let slot = self.slots.get_mut(ticket.slot as usize)?;
         if slot.serial == ticket.serial { Some(&mut slot.value) } else { None }
     }
 
-    /// The entry in an occupied slot.
+    /// Returns the entry in an occupied slot.
     #[inline]
     pub fn value(&self, slot: u32) -> &T {
         &self.slots[slot as usize].value
     }
 
-    /// All entries with their slots, earliest first.
+    /// Iterates over all entries with their slots, earliest first.
     pub fn in_order(&self) -> impl Iterator<Item = (u32, &T)> {
         #[cfg(test)]
         super::tests::count_steps(self.slots.len());

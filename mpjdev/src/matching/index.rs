@@ -1,7 +1,7 @@
-//! All queues of one class of keys: a map from key to a first-in, first-out queue.
+//! All queues of one class of patterns: a map from key to a first-in, first-out queue.
 //!
-//! Called by [`super::Matcher`], whose invariants M2 and M3 it keeps. A queue is doubly linked
-//! through the entries, so an entry leaves it from anywhere at constant cost.
+//! Used by [`super::Matcher`], whose invariants M2 and M3 it maintains. A queue is doubly linked through the entries,
+//! so removing an entry from any place costs a constant.
 
 use std::cell::Cell;
 
@@ -9,10 +9,10 @@ use rustc_hash::FxHashMap;
 
 use super::entries::{Link, Links, NIL};
 
-/// Empty queues are not looked for before an index has this many queues.
+/// Empty queues are not removed before an index has this many queues.
 const SWEEP_FLOOR: usize = 64;
 
-/// Context, source and tag; a wildcard of the index's class is 0 in every key of that index. Two words,
+/// Context, source and tag; a wildcard of the index's class is 0 in every key of that index. It has only two words,
 /// since keys are compared and hashed on the path of every message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Key {
@@ -27,7 +27,7 @@ impl Key {
         Self { from: u64::from(source) << 32 | u64::from(tag as u32), context }
     }
 
-    /// Context, source and tag.
+    /// Returns context, source and tag.
     pub fn parts(self) -> (u32, u32, i32) {
         (self.context, (self.from >> 32) as u32, self.from as u32 as i32)
     }
@@ -41,7 +41,7 @@ impl std::hash::Hash for Key {
     }
 }
 
-/// A queue: its key, and its first and last slot, [`NIL`] when it is empty.
+/// A queue: its key, and its first and last slot, or [`NIL`] if it is empty.
 #[derive(Debug, Clone, Copy)]
 struct Queue {
     key: Key,
@@ -49,8 +49,8 @@ struct Queue {
     tail: u32,
 }
 
-/// Bytes that a queue takes: its place in the list, and that of its key in the map, which has a byte more
-/// for each place, and of whose places at least 7 of 16 are used once it has grown.
+/// Bytes that a queue takes: its place in the list, and its entry in the map. The map has one more byte for each of its
+/// places, and uses at least 7 of 16 places once it has grown.
 pub(super) const QUEUE: usize =
     size_of::<Queue>() + ((size_of::<(Key, u32)>() + 1) * 16).div_ceil(7);
 
@@ -58,9 +58,9 @@ pub(super) const QUEUE: usize =
 #[derive(Debug)]
 pub(super) struct Index {
     queues: Vec<Queue>,
-    /// Where the queue of a key stands in the list.
+    /// The place of a key's queue in the list.
     places: FxHashMap<Key, u32>,
-    /// Where the last one stood that was asked for: the next question is often about the same.
+    /// The place of the queue that was looked up last, since the next look-up is often for the same one.
     last: Cell<u32>,
     sweep_at: usize,
 }
@@ -73,7 +73,7 @@ impl Default for Index {
 }
 
 impl Index {
-    /// Puts `slot` at the end of the queue of `key`, through its link number `which` (M2).
+    /// Adds `slot` to the end of the queue of `key`, through its link number `which` (M2).
     #[inline(always)]
     pub fn append(&mut self, key: Key, slot: u32, which: usize, entries: &mut impl Links) {
         let place = self.place(&key).unwrap_or_else(|| self.open(key));
@@ -87,7 +87,7 @@ impl Index {
         queue.tail = slot;
     }
 
-    /// The earliest entry of the queue of `key` (M2).
+    /// Returns the earliest entry of the queue of `key` (M2).
     #[inline]
     pub fn head(&self, key: &Key) -> Option<u32> {
         #[cfg(test)]
@@ -96,7 +96,7 @@ impl Index {
         (head != NIL).then_some(head)
     }
 
-    /// Where the queue of `key` stands.
+    /// Returns the place of the queue of `key`.
     #[inline(always)]
     fn place(&self, key: &Key) -> Option<usize> {
         let last = self.last.get();
@@ -113,7 +113,7 @@ impl Index {
         Some(place as usize)
     }
 
-    /// A queue for a new key, after the empty ones were swept out if they have piled up.
+    /// Makes a queue for a new key. First removes the empty queues if there are many.
     #[cold]
     fn open(&mut self, key: Key) -> usize {
         if self.queues.len() >= self.sweep_at {
@@ -125,7 +125,7 @@ impl Index {
         place
     }
 
-    /// Takes the earliest entry out of the queue of `key`, with a single look-up.
+    /// Removes the earliest entry from the queue of `key`, with a single look-up.
     #[inline(always)]
     pub fn pop(&mut self, key: &Key, which: usize, entries: &mut impl Links) -> Option<u32> {
         let place = self.place(key)?;
@@ -143,7 +143,7 @@ impl Index {
         Some(slot)
     }
 
-    /// Takes `slot` out of the queue of `key`, wherever in it that is.
+    /// Removes `slot` from the queue of `key`, from any place in it.
     pub fn unlink(&mut self, key: &Key, slot: u32, which: usize, entries: &mut impl Links) {
         let Link { prev, next } = *entries.link(slot, which);
         if prev != NIL {
@@ -165,29 +165,29 @@ impl Index {
         }
     }
 
-    /// Forgets the empty queues. At least half as many new keys as remain, or half the floor, pass
-    /// between two sweeps, so the cost per entry is constant even when no key comes twice; and the
-    /// map never stays much larger than twice the number of queues in use.
+    /// Removes the empty queues. Between two sweeps there are at least half as many new keys as queues remain, and at
+    /// least half the floor. So the cost per entry is constant even if no key occurs twice, and the map never stays
+    /// much larger than twice the number of queues in use.
     #[cold]
     fn sweep(&mut self) {
         self.queues.retain(|queue| queue.head != NIL);
         self.places.clear();
         self.places.extend((0..).zip(&self.queues).map(|(place, queue)| (queue.key, place)));
         self.sweep_at = SWEEP_FLOOR.max(2 * self.queues.len());
-        // Room for twice the limit, or a map that hovers about it would grow and shrink in turns.
+        // Leave room for twice the limit; otherwise a map near the limit would shrink and grow in turns.
         self.queues.shrink_to(2 * self.sweep_at);
         self.places.shrink_to(2 * self.sweep_at);
     }
 
-    /// Bytes of memory that the queues take, without what their list has in reserve.
+    /// Returns the bytes of memory that the queues take, without spare capacity.
     #[cfg(test)]
     pub fn bytes(&self) -> usize {
-        // Of the map's places, which are a power of two, it fills 7 of 8.
+        // The map has a power of two of places, and uses up to 7 of 8.
         let places = (self.places.capacity() * 8 / 7).next_power_of_two();
         self.queues.len() * size_of::<Queue>() + places * (size_of::<(Key, u32)>() + 1)
     }
 
-    /// How many queues the map holds, empty ones included, and how many it has room for.
+    /// Returns how many queues the map contains, including empty ones, and how many it has room for.
     #[cfg(test)]
     pub fn footprint(&self) -> (usize, usize) {
         (self.places.len(), self.places.capacity().max(self.queues.capacity()))

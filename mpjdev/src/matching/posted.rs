@@ -1,27 +1,27 @@
-//! The posted-receive queue: in a row while all receives want the same, without links or look-ups, or each in the index
-//! of its class.
+//! The posted-receive queue. While all receives have the same pattern, they are in a row, without links or look-ups;
+//! otherwise each is in the index of its class.
 //!
-//! Most programs post receives of one pattern at a time, or one receive. Called by [`super::Matcher`], whose invariants
-//! M4 and M5 it keeps.
+//! Most programs post receives of one pattern at a time, or one receive. Used by [`super::Matcher`], whose invariants
+//! M4 and M5 it maintains.
 
 use super::entries::{FREE, Link, Links};
 use super::index::{Index, Key};
 use super::{CLASSES, EXACT, Envelope, Pattern, classify, key_of, pattern_of};
 
-/// The posted-receive queue: in a row, or each receive in the index of its class (M4, M5).
+/// The posted-receive queue: all receives in a row, or each in the index of its class (M4, M5).
 #[derive(Debug)]
 pub(super) struct PostedQueue {
     row: Row,
     next_serial: u64,
     receives: Receives,
     pub indexes: [Index; CLASSES],
-    /// Receives in the indexes, by class, and all together.
+    /// Number of receives in the indexes, for each class, and in total.
     waiting: [usize; CLASSES],
     indexed: usize,
 }
 
-/// What is known of each receive in an index, by the caller's number. Serial [`FREE`] is one that is in
-/// none.
+/// The state of each receive in an index, by the caller's number. Serial [`FREE`] means that no receive with this
+/// number is in an index.
 #[derive(Debug, Default)]
 struct Receives(Vec<Receive>);
 
@@ -29,7 +29,7 @@ struct Receives(Vec<Receive>);
 struct Receive {
     serial: u64,
     link: Link,
-    /// The pattern, as its class has it.
+    /// The key of the pattern in its class.
     key: Key,
     class: u32,
 }
@@ -61,7 +61,7 @@ impl Receives {
         place.class = class as u32;
     }
 
-    /// Room for this number. What stands in the new places says only that nothing waits there.
+    /// Makes room for this number. The new places are marked as free.
     #[cold]
     #[inline(never)]
     fn grow(&mut self, number: u32, key: Key) {
@@ -99,15 +99,15 @@ impl PostedQueue {
         self.push_to_index(class, key, number);
     }
 
-    /// Puts a receive into its index, after those that were in a row until now.
+    /// Adds a receive to its index, after moving those of the row.
     #[inline(never)]
     fn push_to_index(&mut self, class: usize, key: Key, number: u32) {
         self.settle_row();
         self.join_index(class, key, number);
     }
 
-    /// Puts the receives of the row into their index. Each receive is in the row once at most, so this
-    /// costs each a constant.
+    /// Moves the receives of the row into their index. Each receive is in the row at most once, so this costs a
+    /// constant for each.
     fn settle_row(&mut self) {
         let (class, key) = (self.row.class(), self.row.key());
         while let Some(number) = self.row.pop() {
@@ -129,12 +129,12 @@ impl PostedQueue {
         if self.indexed > 0 || self.row.class() != EXACT {
             return self.take_otherwise(envelope.context, envelope.source, envelope.tag);
         }
-        // Most are in a row that wants an exact envelope, and the key is then made of the envelope as it is.
+        // Most receives are in a row with an exact pattern; its key is made from the envelope as it is.
         let Envelope { context, source, tag } = envelope;
         self.row.take(Key::new(context, source, tag))
     }
 
-    // The envelope comes in parts, which are in registers where a message arrives.
+    // The envelope is passed in parts, which are in registers when a message arrives.
     #[inline(never)]
     fn take_otherwise(&mut self, context: u32, source: u32, tag: i32) -> Option<u32> {
         let envelope = Envelope { context, source, tag };
@@ -148,14 +148,14 @@ impl PostedQueue {
         Some(number)
     }
 
-    /// A receive has been taken out of its index.
+    /// Notes that a receive has been removed from its index.
     fn leave(&mut self, number: u32, class: usize) {
         self.receives.0[number as usize].serial = FREE;
         self.waiting[class] -= 1;
         self.indexed -= 1;
     }
 
-    /// The class whose queue for this envelope has the earliest head.
+    /// Returns the class whose queue for this envelope has the earliest head.
     #[inline(never)]
     fn earliest_class(&self, envelope: &Envelope) -> Option<usize> {
         let heads = (0..CLASSES).filter(|&class| self.waiting[class] > 0).filter_map(|class| {
@@ -177,7 +177,7 @@ impl PostedQueue {
     pub fn pattern_of(&self, number: u32) -> Option<Pattern> {
         match self.receives.0.get(number as usize) {
             Some(receive) if receive.serial != FREE => Some(receive.pattern()),
-            // What waits in no index is in the row, where all want the same.
+            // A receive that is in no index is in the row, where all have the same pattern.
             _ => (self.row.len() > 0).then(|| pattern_of(self.row.class(), self.row.key())),
         }
     }
@@ -195,7 +195,7 @@ struct Row {
     class: usize,
     key: Key,
     numbers: Vec<u32>,
-    /// How many of `numbers`, from the front on, have been taken; 0 where all have.
+    /// How many of `numbers`, from the front, have been taken; 0 if all have, since `numbers` is then empty.
     taken: usize,
 }
 
@@ -204,7 +204,7 @@ impl Row {
         Self { class: 0, key: Key::new(0, 0, 0), numbers: Vec::new(), taken: 0 }
     }
 
-    /// Puts a receive at the end, if it wants what the others want.
+    /// Adds a receive at the end if it has the same pattern as the others. Returns whether it has.
     #[inline(always)]
     fn push(&mut self, class: usize, key: Key, number: u32) -> bool {
         if self.numbers.is_empty() {
@@ -220,8 +220,7 @@ impl Row {
         fits
     }
 
-    /// Makes room of the places of those that were taken, if they are as many as the others: so it costs each receive
-    /// a constant.
+    /// Removes the taken numbers if they are at least half of all, so that the cost for each receive is constant.
     #[cold]
     #[inline(never)]
     fn drop_taken(&mut self) {
@@ -231,25 +230,24 @@ impl Row {
         }
     }
 
-    /// The class of what they want.
+    /// Returns the class of the row's pattern.
     #[inline(always)]
     fn class(&self) -> usize {
         self.class
     }
 
-    /// What they want, as the class has it.
+    /// Returns the key of the row's pattern in its class.
     fn key(&self) -> Key {
         self.key
     }
 
-    /// Takes the first one out, if a message with this key, which is of the row's class, is what it
-    /// wants.
+    /// Removes the first receive if `key`, which belongs to the row's class, is the key of its pattern.
     #[inline(always)]
     fn take(&mut self, key: Key) -> Option<u32> {
         if self.key == key { self.pop() } else { None }
     }
 
-    /// Takes the first one out.
+    /// Removes the first receive.
     #[inline(always)]
     fn pop(&mut self) -> Option<u32> {
         let number = *self.numbers.get(self.taken)?;
@@ -265,7 +263,7 @@ impl Row {
         self.numbers.len() - self.taken
     }
 
-    /// All of them, first to last.
+    /// Iterates over the waiting receives, first to last.
     fn numbers(&self) -> impl Iterator<Item = u32> {
         self.numbers[self.taken..].iter().copied()
     }

@@ -11,12 +11,12 @@ thread_local! {
     static STEPS: Cell<usize> = const { Cell::new(0) };
 }
 
-/// Called by the code under test for every queue head and every entry that it looks at.
+/// Called by the code under test for every queue head and every entry that it examines.
 pub(super) fn count_steps(steps: usize) {
     STEPS.set(STEPS.get() + steps);
 }
 
-/// What `body` returns, and how many steps it took.
+/// Runs `body`, and returns its result and how many steps it took.
 fn steps_of<R>(body: impl FnOnce() -> R) -> (R, usize) {
     let before = STEPS.get();
     let result = body();
@@ -133,11 +133,11 @@ fn a_number_names_a_receive_while_it_waits() {
     }
 }
 
-/// The steps of each kind of operation, on a matcher with `depth` other entries in each queue: as
-/// many again with the same key, as many with other keys.
+/// Returns the steps of each kind of operation, on a matcher with `depth` other entries with the same key in each
+/// queue, and as many with other keys.
 fn steps_at(depth: usize) -> Vec<usize> {
     let mut matcher = Numbered::new();
-    // Opens the wildcard indexes, so that every operation below keeps all four up.
+    // Open the wildcard indexes, so that every operation below maintains all four.
     matcher.push_early(envelope(0, 0), 0);
     for wild in [pattern(None, 0), pattern(0, None), pattern(None, None)] {
         assert!(matcher.peek_early(&wild).is_some());
@@ -243,18 +243,18 @@ fn memory_of_a_burst_of_keys_is_given_back() {
     assert!(queues <= 64 && room <= 256, "{queues} queues, room for {room}");
 }
 
-/// One call on the matcher as the device makes it.
+/// One call of the matcher, as the device makes it.
 #[derive(Debug, Clone, Copy)]
 enum Step {
-    /// A receive: takes an early message, or is posted.
+    /// A receive takes an early message, or is posted.
     Receive(Pattern),
-    /// An arrival: takes a posted receive, or becomes an early message.
+    /// An arrival takes a posted receive, or becomes an early message.
     Arrive(Envelope),
-    /// Cancels the receive with this number, waiting or not.
+    /// Cancels the receive with this number, whether or not it waits.
     Cancel(usize),
     /// A probe.
     Peek(Pattern),
-    /// Changes the early message that the n-th ticket so far names, waiting or not.
+    /// Changes the early message of the n-th ticket so far, whether or not it waits.
     Change(usize),
 }
 
@@ -280,7 +280,7 @@ impl Oracle {
     }
 }
 
-/// The rule itself, spelt out apart from the code under test.
+/// The matching rule, written independently of the code under test.
 fn fits(pattern: Pattern, envelope: Envelope) -> bool {
     let source_fits = pattern.source.is_none() || pattern.source == Some(envelope.source);
     let tag_fits = pattern.tag.is_none() || pattern.tag == Some(envelope.tag);
@@ -313,16 +313,16 @@ fn any_step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// A matcher and an oracle that are given the same steps.
+/// A matcher and an oracle that get the same steps.
 #[derive(Default)]
 struct Twins {
     matcher: Numbered,
     oracle: Oracle,
-    /// Tickets with the number that their entry carries.
+    /// Tickets, each with the number that its entry carries.
     early_tickets: Vec<(super::EarlyTicket, usize)>,
 }
 
-/// What [`Step::Change`] adds to an early message, once.
+/// What [`Step::Change`] adds to an early message once.
 const CHANGED: usize = 1 << 20;
 
 impl Twins {
@@ -345,7 +345,7 @@ impl Twins {
         let taken = self.matcher.take_early(&pattern);
         prop_assert_eq!(taken, self.oracle.take_early(pattern));
         if taken.is_none() {
-            // The lowest number that is free, as a caller with slots would give it.
+            // The lowest free number, as a caller with slots would choose it.
             let taken = |number: &u32| self.oracle.posted.iter().any(|(_, taken)| taken == number);
             let number = (0..).find(|number| !taken(number)).expect("numbers do not end");
             self.matcher.push_posted(pattern, number);

@@ -1,4 +1,4 @@
-//! Collectives between two groups, of all small sizes.
+//! Collectives between two groups of all small sizes.
 
 use super::{Actor, COUNTS, elements, joined, outputs, unset};
 use crate::collective::inter::{
@@ -6,12 +6,12 @@ use crate::collective::inter::{
 };
 use crate::collective::{Blocks, CollectiveError, Schedule};
 
-/// The ranks of both groups of sizes 1 to 5, the first group first.
+/// Iterates over pairs of group sizes from 1 to 5.
 fn groups() -> impl Iterator<Item = [u32; 2]> {
     (1..=5).flat_map(|first| (1..=5).map(move |second| [first, second]))
 }
 
-/// Builds an actor for each rank; `build` is given the member and the number of its group.
+/// Makes an actor for each rank, the first group first; `build` gets the member and the number of its group.
 fn actors(sizes: [u32; 2], build: impl Fn(InterMember, u32, usize) -> Actor) -> Vec<Actor> {
     let of_group = |group: usize| {
         let (size, remote) = (sizes[group], sizes[1 - group]);
@@ -21,19 +21,19 @@ fn actors(sizes: [u32; 2], build: impl Fn(InterMember, u32, usize) -> Actor) -> 
     ranks.map(|(member, rank, group)| build(member, rank, group)).collect()
 }
 
-/// Runs them and gives the outputs of both groups.
+/// Runs the actors and returns the outputs of both groups.
 fn played(sizes: [u32; 2], actors: &[Actor]) -> [Vec<Vec<String>>; 2] {
     let mut first = outputs(actors, sizes[0] as usize, joined);
     let second = first.split_off(sizes[0] as usize);
     [first, second]
 }
 
-/// The elements of a rank of a group: ranks of the second group count from 10.
+/// Returns elements of a rank of a group; ranks of the second group count from 10.
 fn data(group: usize, rank: u32, first: u64, count: u64) -> Vec<String> {
     elements(10 * group as u32 + rank, first, count)
 }
 
-/// For each size, group and rank of a root: who the root is for the ranks of both groups.
+/// Iterates over all sizes of groups, and over the group and rank of the root.
 fn roots() -> impl Iterator<Item = ([u32; 2], usize, u32)> {
     let groups = groups().flat_map(|sizes| [(sizes, 0), (sizes, 1)]);
     groups.flat_map(|(sizes, group)| (0..sizes[group]).map(move |root| (sizes, group, root)))
@@ -47,8 +47,7 @@ fn seen(root_group: usize, root: u32, group: usize, rank: u32) -> Root {
     }
 }
 
-/// The outputs of a rooted collective with 3 elements in a block, where `is_to_root` says whither they
-/// go.
+/// Returns the outputs of a rooted collective with 3 elements in a block; `is_to_root` gives the direction.
 fn rooted(
     (sizes, group, root): ([u32; 2], usize, u32),
     is_to_root: bool,
@@ -119,7 +118,7 @@ fn gather_and_reduce_bring_the_remote_groups_data_to_the_root() {
     }
 }
 
-/// The operands of all ranks of a group, in order.
+/// Returns the combined operands of all ranks of a group, in order.
 fn combined(group: usize, size: u32, count: u64) -> Vec<String> {
     let element = |index| (0..size).flat_map(|rank| data(group, rank, index, 1)).collect();
     (0..count).map(element).collect()
@@ -170,7 +169,7 @@ fn allgather_and_alltoall_exchange_blocks_between_groups() {
     }
 }
 
-/// The outputs of allgather or of alltoall, with blocks of 2 elements.
+/// Returns the outputs of allgather or of alltoall, with blocks of 2 elements.
 fn exchanged(sizes: [u32; 2], is_personal: bool) -> [Vec<Vec<String>>; 2] {
     let blocks = Blocks::Equal { count: 2 };
     let ranks = actors(sizes, |member, rank, group| {

@@ -1,21 +1,21 @@
-//! Collectives that move equal blocks, for all sizes, roots and counts, with datatypes that differ
-//! between ranks and between buffers.
+//! Collectives that move equal blocks, for all sizes, roots and counts, with datatypes that differ between ranks and
+//! between buffers.
 
 use super::{Actor, COUNTS, SIZES, elements, member, moved, unset};
 use crate::collective::{Blocks, Scratch, allgather, alltoall, bcast, gather, scatter};
 
-/// Every size with every root and count.
+/// Iterates over every size with every root and count.
 fn with_roots() -> impl Iterator<Item = (u32, u32, u64)> {
     let roots = SIZES.into_iter().flat_map(|size| (0..size).map(move |root| (size, root)));
     roots.flat_map(|(size, root)| COUNTS.into_iter().map(move |count| (size, root, count)))
 }
 
-/// One of two ways to describe `2 * count` strings: count and width of the elements.
+/// Returns one of two descriptions of `2 * count` strings: count and width of the elements.
 fn described(which: u32, count: u64) -> (u64, usize) {
     if which % 2 == 0 { (count, 2) } else { (2 * count, 1) }
 }
 
-/// The strings from `first` on of blocks of `len` that ranks `0..size` send.
+/// Returns strings of the blocks of `len` that ranks `0..size` send, from `first` on.
 fn blocks_of_all(size: u32, first: u64, len: u64) -> Vec<String> {
     (0..size).flat_map(|rank| elements(rank, first, len)).collect()
 }

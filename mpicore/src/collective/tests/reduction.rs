@@ -1,5 +1,5 @@
-//! Reductions, with an operation that shows in which order operands were combined, and with one that
-//! shows how they were associated.
+//! Reductions, with an operation that shows the order in which operands were combined, and one that shows how they were
+//! associated.
 
 use super::{Actor, COUNTS, SIZES, elements, joined, member, outputs, unset};
 use crate::collective::{
@@ -20,13 +20,13 @@ fn merged(left: &str, right: &str) -> String {
     operands.concat()
 }
 
-/// The operands of ranks `0..size`, from element `first` on, joined in the order of ranks.
+/// Returns the operands of ranks `0..size`, from element `first` on, joined in the order of ranks.
 fn in_order(size: u32, first: u64, count: u64) -> Vec<String> {
     let element = |index| (0..size).map(|rank| format!("<{rank}.{index}>")).collect();
     (first..first + count).map(element).collect()
 }
 
-/// A rank with `operands` elements, whose output has room for `results`.
+/// Makes a rank with `operands` elements, whose output has room for `results`.
 fn actor(schedule: Schedule, rank: u32, place: Operands, operands: u64, results: u64) -> Actor {
     let data = elements(rank, 0, operands);
     match place {
@@ -35,14 +35,14 @@ fn actor(schedule: Schedule, rank: u32, place: Operands, operands: u64, results:
     }
 }
 
-/// Every size with every count, in place and not.
+/// Iterates over every size with every count, in place and not.
 fn cases() -> impl Iterator<Item = (u32, u64, Operands)> {
     let sizes = SIZES.into_iter().flat_map(|size| COUNTS.map(|count| (size, count)));
     let places = [Operands::Input, Operands::InPlace];
     sizes.flat_map(move |(size, count)| places.map(|place| (size, count, place)))
 }
 
-/// The outputs of a collective that all ranks call alike.
+/// Returns the outputs of a collective that all ranks call in the same way.
 fn symmetric(
     (size, count, place): (u32, u64, Operands),
     build: impl Fn(Member, u64, Operands) -> Result<Schedule, CollectiveError>,
@@ -53,7 +53,7 @@ fn symmetric(
     outputs(&ranks.collect::<Vec<_>>(), 0, op)
 }
 
-/// What a reduction to a root leaves in the output of the root.
+/// Returns what a reduction leaves in the output of the root.
 fn at_root((size, count, place): (u32, u64, Operands), root: u32, order: Order) -> Vec<String> {
     let rank = |rank| {
         let is_root = rank == root;
@@ -81,7 +81,7 @@ fn reduce_combines_in_the_order_of_ranks_or_in_any() {
     }
 }
 
-/// The outputs of an allreduce.
+/// Returns the outputs of an allreduce.
 fn allreduced(case: (u32, u64, Operands), exchange: Exchange, op: super::Op) -> Vec<Vec<String>> {
     symmetric(case, |member, count, place| allreduce(member, count, place, exchange), op)
 }
@@ -96,7 +96,7 @@ fn allreduce_combines_in_the_order_of_ranks() {
     }
 }
 
-/// Ranks with elements of three operands each copy these, and divide them where the others do.
+/// Ranks whose elements are three operands each copy them, and divide them in the same places as the others.
 #[test]
 fn allreduce_divides_elements_of_several_operands() {
     for (size, count) in SIZES.into_iter().flat_map(|size| COUNTS.map(|count| (size, count))) {
@@ -163,7 +163,7 @@ fn reduce_scatter_divides_results_by_counts() {
     }
 }
 
-/// The output begins with the results; those who work in place have the rest of their operands behind.
+/// Checks that the output begins with the results; in place, the rest of the operands follows.
 fn check_part(output: &[String], rank: u32, place: Operands, size: u32, first: u64, count: u64) {
     let (results, rest) = output.split_at(count as usize);
     assert_eq!(results, in_order(size, first, count), "{size} {count}, rank {rank}");
@@ -192,7 +192,7 @@ fn exscan_combines_up_to_the_rank_before_and_leaves_rank_0_alone() {
     }
 }
 
-/// The last operand is received where the results belong.
+/// The last operands are received in the place of the results.
 #[test]
 fn the_root_of_a_reduction_copies_nothing() {
     for size in SIZES.into_iter().filter(|&size| size > 1) {
@@ -202,7 +202,7 @@ fn the_root_of_a_reduction_copies_nothing() {
     }
 }
 
-/// The number of rounds grows as the logarithm of the number of ranks.
+/// The number of rounds grows logarithmically with the number of ranks.
 #[test]
 fn reductions_of_many_ranks_have_few_rounds() {
     let rounds = |schedule: Schedule| schedule.rounds().count();

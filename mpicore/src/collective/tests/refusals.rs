@@ -1,4 +1,4 @@
-//! What builders of schedules refuse, and how that is classed and worded.
+//! What builders of schedules refuse, with error classes and texts.
 
 use super::member;
 use crate::ErrorClass;
@@ -79,7 +79,7 @@ fn lists_have_one_entry_for_each_rank() {
         assert_eq!(refused(allgatherv(me, Some(0), list)), error);
         assert_eq!(refused(alltoall(me, Some(list), NONE)), error);
         assert_eq!(refused(alltoall(me, None, list)), error);
-        // What matters at the root alone is not looked at elsewhere.
+        // Arguments that matter only at the root are not checked elsewhere.
         assert!(gatherv(me, 1, Some(0), list).is_ok() && scatterv(me, 1, list, Some(0)).is_ok());
     }
     assert_eq!(refused(reduce_scatter(me, &[1], Operands::Input)), error);
@@ -135,7 +135,7 @@ fn blocks_end_where_elements_can_be_indexed() {
     assert_eq!(error.to_string(), text);
 }
 
-/// Ranks near the largest number are computed without overflow.
+/// Schedules of ranks near the largest number are computed without overflow.
 #[test]
 fn the_largest_communicator_has_schedules() {
     let last = member(u32::MAX - 1, u32::MAX);

@@ -1,18 +1,17 @@
-//! Runs the schedules of all ranks together, in one thread and in a random order, on elements that are
-//! strings. The tests of collectives call it.
+//! Runs the schedules of all ranks together, in one thread and in a random order, on elements that are strings. The
+//! tests of collectives use it.
 //!
-//! Messages between two ranks keep their order; all else is chosen at random: which rank goes on, which
-//! message arrives, and whether a send ends at once or with its receive, when its data are read too. What
-//! is wrong with the schedules is told by an error: a rank that waits forever, a message that nobody
-//! wants, sizes that differ, places outside of their buffer, and messages of one round that disturb each
-//! other.
+//! Messages between two ranks keep their order. All else is chosen at random: which rank goes on, which message
+//! arrives, and whether a send ends at once or with its receive; its data are read when it ends. Any fault of the
+//! schedules becomes an error: a rank that waits forever, a message that no rank receives, sizes that differ, places
+//! outside their buffer, and messages of one round that interfere with each other.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 
 use crate::collective::{Buffer, Local, Message, Part, Place, Schedule, Scratch};
 
-/// What stands where nothing was written.
+/// The value of an element that was never written.
 pub const UNSET: &str = "?";
 
 /// An operation on elements: left operand, right operand.
@@ -25,9 +24,9 @@ pub struct Actor {
     pub input: Vec<String>,
     pub output: Vec<String>,
     scratch: Vec<String>,
-    /// How many strings an element of input and output has: datatypes of different sizes.
+    /// How many strings an element of input and output consists of, to simulate datatypes of different sizes.
     widths: [usize; 2],
-    /// Where the entries of input and output are.
+    /// The ranges of the entries of input and output.
     entries: [Vec<Range<usize>>; 2],
     round: usize,
     /// Which messages of the round have not ended.
@@ -36,28 +35,28 @@ pub struct Actor {
 
 /// A message under way.
 struct Packet {
-    /// What was sent, if the send has ended.
+    /// The data that were sent, if the send has ended.
     data: Option<Vec<String>>,
-    /// Which message of the sender's round it is.
+    /// The index of the message in the sender's round.
     message: usize,
 }
 
 /// All ranks; in an intercommunicator those of the first group come first.
 struct Job {
     actors: Vec<Actor>,
-    /// How many ranks the first group has; 0 in an intracommunicator.
+    /// Number of ranks of the first group; 0 in an intracommunicator.
     first_group: usize,
     under_way: BTreeMap<(usize, usize), VecDeque<Packet>>,
     random: u64,
     op: Op,
 }
 
-/// What can happen next.
+/// An event that can happen next.
 #[derive(Clone, Copy)]
 enum Event {
-    /// The rank has ended its round.
+    /// The rank has ended its round and goes on.
     GoOn(usize),
-    /// The first message from one rank to another is received.
+    /// The first message from one rank to another arrives.
     Arrive(usize, usize),
 }
 
@@ -68,12 +67,12 @@ impl Actor {
         Self { schedule, input, output, scratch, widths, entries, round: 0, open }
     }
 
-    /// Elements of the input have `input` strings each, those of the output `output`.
+    /// Makes elements of the input have `input` strings each, and those of the output `output`.
     pub fn widths(self, input: usize, output: usize) -> Self {
         Self { widths: [input, output], ..self }
     }
 
-    /// Which strings the entries of input and output are.
+    /// Sets the ranges of strings of the entries of input and output.
     pub fn entries(self, input: Vec<Range<usize>>, output: Vec<Range<usize>>) -> Self {
         Self { entries: [input, output], ..self }
     }
@@ -162,7 +161,7 @@ impl Actor {
         self.schedule.round(self.round).is_none()
     }
 
-    /// No message of a round writes what another one reads or writes.
+    /// Checks that no message of a round writes what another one reads or writes.
     fn check_round(&self) -> Result<(), String> {
         let messages = self.messages();
         for (index, message) in messages.iter().enumerate() {
@@ -182,7 +181,7 @@ impl Actor {
 }
 
 impl Job {
-    /// The number of a peer of a rank among all ranks.
+    /// Returns the number of a rank's peer among all ranks.
     fn peer(&self, rank: usize, peer: u32) -> usize {
         if rank < self.first_group { self.first_group + peer as usize } else { peer as usize }
     }
@@ -217,7 +216,7 @@ impl Job {
         self.start_round(rank)
     }
 
-    /// The first receive of `to` that waits for a message of `from`.
+    /// Returns the first receive of `to` that waits for a message from `from`.
     fn waiting(&self, from: usize, to: usize) -> Option<(usize, Place)> {
         let messages = self.actors[to].messages();
         messages.iter().enumerate().find_map(|(index, message)| match *message {
@@ -257,7 +256,7 @@ impl Job {
         ready.map(|(rank, _)| Event::GoOn(rank)).chain(arriving).collect()
     }
 
-    /// Who waits for what when nothing more can happen.
+    /// Returns which rank waits for what, when nothing more can happen.
     fn diagnosis(&self) -> Option<String> {
         let waiting = self.actors.iter().enumerate().filter(|(_, actor)| !actor.has_ended());
         let mut lines: Vec<_> = waiting
@@ -276,8 +275,8 @@ impl Job {
     }
 }
 
-/// Runs the schedules to their end in an order that `seed` chooses; gives the ranks with their buffers as
-/// they are then. `first_group` is the size of the first group of an intercommunicator, or 0.
+/// Runs the schedules to their end in an order that `seed` chooses. Returns the ranks with the final contents of their
+/// buffers. `first_group` is the size of the first group of an intercommunicator, or 0.
 pub fn run(
     mut actors: Vec<Actor>,
     first_group: usize,

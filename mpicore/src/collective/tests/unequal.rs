@@ -1,5 +1,5 @@
-//! Collectives whose blocks differ in length, place and datatype, with random arguments. Buffers have gaps
-//! between the blocks, which stay as they are.
+//! Collectives whose blocks differ in length, place and datatype, with random arguments. Buffers have gaps between the
+//! blocks, which must not change.
 
 use std::ops::Range;
 
@@ -18,7 +18,7 @@ struct Layout {
 }
 
 impl Layout {
-    /// `order` is sorted to find in which order the blocks lie; each entry, modulo 3, is a gap too.
+    /// Sorting `order` determines the order in which the blocks lie; each entry modulo 3 is also a gap.
     fn new(counts: Vec<u64>, order: &[u8]) -> Self {
         let mut ranks: Vec<_> = (0..counts.len()).collect();
         ranks.sort_by_key(|&rank| order[rank]);
@@ -44,12 +44,12 @@ impl Layout {
         (0..self.counts.len()).map(|rank| self.range(rank)).collect()
     }
 
-    /// A buffer with nothing in it, which ends with a gap.
+    /// Returns a buffer in which nothing is set, which ends with a gap.
     fn empty(&self) -> Vec<String> {
         unset(self.ranges().iter().map(|range| range.end as u64).max().unwrap_or(0) + 2)
     }
 
-    /// A buffer with `block(rank)` in each block.
+    /// Returns a buffer with `block(rank)` in each block.
     fn filled(&self, block: impl Fn(usize) -> Vec<String>) -> Vec<String> {
         let mut buffer = self.empty();
         for (rank, range) in self.ranges().into_iter().enumerate() {
@@ -59,7 +59,7 @@ impl Layout {
     }
 }
 
-/// The data that one rank sends another.
+/// Returns the data that one rank sends to another.
 fn block(from: usize, to: usize, count: u64) -> Vec<String> {
     elements(from as u32, 100 * to as u64, count)
 }
@@ -69,12 +69,12 @@ fn ended(actors: Vec<Actor>, seed: u64) -> Result<Vec<Vec<String>>, TestCaseErro
     Ok(ended.into_iter().map(|actor| actor.output).collect())
 }
 
-/// How many elements each of some ranks sends to each.
+/// Generates how many elements each rank sends to each other one.
 fn matrix() -> impl Strategy<Value = Vec<Vec<u64>>> {
     (1_usize..10).prop_flat_map(|size| vec(vec(0_u64..5, size), size))
 }
 
-/// Order and gaps of blocks in the buffers of ranks.
+/// Generates the order and gaps of blocks in the buffers of ranks.
 fn orders() -> impl Strategy<Value = Vec<Vec<u8>>> {
     vec(vec(any::<u8>(), 10), 20)
 }
@@ -182,7 +182,7 @@ proptest! {
         }
     }
 
-    /// Each rank gets as much from another as it sends there.
+    /// Each rank receives from another as much as it sends there.
     #[test]
     fn alltoallv_and_w_in_place_replace_each_block(
         matrix in matrix(), orders in orders(), typed: bool, seed: u64,

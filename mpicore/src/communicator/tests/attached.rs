@@ -1,11 +1,11 @@
-//! What is attached to communicators: attributes, error handlers, grids.
+//! Attributes, error handlers and grids of communicators.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::*;
 use crate::topology::{Cartesian, TopologyError};
 
-/// What callbacks have noted, in their order.
+/// Notes of callbacks, in their order.
 #[derive(Clone, Default)]
 struct Notes(Arc<Mutex<Vec<String>>>);
 
@@ -14,12 +14,12 @@ impl Notes {
         self.0.lock().unwrap().push(note.into());
     }
 
-    /// What was noted since this was asked last.
+    /// Takes the notes since the last call.
     fn take(&self) -> Vec<String> {
         std::mem::take(&mut *self.0.lock().unwrap())
     }
 
-    /// A key whose values are texts, which are copied with a mark.
+    /// Makes a key whose values are texts, which are copied with a mark.
     fn key(&self) -> Key {
         let (copied, deleted) = (self.clone(), self.clone());
         Key::new(
@@ -59,7 +59,7 @@ fn attributes_are_copied_in_order_and_deleted_in_the_opposite_one() {
         assert_eq!(notes.take(), ["copy b", "copy a"]);
         assert_eq!(twin.attribute(&two).as_ref().map(text), Some("b'"));
         assert!(twin.attribute(&alone).is_none());
-        // What changes after the call is not copied.
+        // Changes after the call are not copied.
         let open = twin.idup().unwrap();
         assert_eq!(notes.take(), ["copy b'", "copy a'"]);
         assert!(twin.delete_attribute(&one).unwrap());
@@ -67,7 +67,7 @@ fn attributes_are_copied_in_order_and_deleted_in_the_opposite_one() {
         let third = open.wait().unwrap();
         assert_eq!(third.attribute(&one).as_ref().map(text), Some("a''"));
         assert_eq!(notes.take(), ["delete a'"]);
-        // Keys that are dropped live on with their attributes.
+        // Dropped keys stay alive with their attributes.
         drop((one, two, alone));
         drop(third);
         assert_eq!(notes.take(), ["delete a''", "delete b''"]);
@@ -110,7 +110,7 @@ fn callbacks_may_call_mpi_and_keep_the_communicator() {
         let again: Communicator = kept.lock().unwrap().take().unwrap();
         assert_eq!((again.context(), sum(&again, 3)), (context, 6));
         drop(again);
-        // Both ids are in use, and free once the communicators are gone.
+        // Both ids are in use, and become free once the communicators are gone.
         assert_eq!(world.dup().unwrap().context(), context);
         drop(one);
         kept.lock().unwrap().take();
@@ -182,7 +182,7 @@ fn a_value_whose_delete_callback_fails_stays() {
         is_stuck.store(0, Ordering::Relaxed);
         one.delete_attributes().unwrap();
         assert_eq!(notes.take(), ["delete first"]);
-        // Where no call can say what fails, the handler is told.
+        // The handler gets errors that no call can return.
         is_stuck.store(1, Ordering::Relaxed);
         one.set_attribute(&key, value("stuck")).unwrap();
         let told = notes.clone();
@@ -236,7 +236,7 @@ fn error_handlers_are_inherited_and_called() {
         let one = world.dup().unwrap();
         let calls = Arc::new(AtomicUsize::new(0));
         let counted = calls.clone();
-        // The function may call MPI, and set another handler.
+        // The function may call MPI, and may set another handler.
         let count = move |on: &Communicator, error: &Error| {
             assert_eq!(error.class(), ErrorClass::Group);
             assert_eq!(sum(on, 1), u64::from(on.size()));
@@ -292,7 +292,7 @@ fn ranks_are_arranged_in_grids() {
 #[test]
 fn groups_that_overlap_are_refused_where_they_differ() {
     run(4, |world| {
-        // Ranks 0 and 1 give the same; 2 and 3 do not agree.
+        // Ranks 0 and 1 give the same group; 2 and 3 do not agree.
         let given: &[u32] = [&[0, 1][..], &[0, 1], &[2, 3], &[3]][world.rank() as usize];
         let outcome = world.create(&Group::of_ranks(given.iter().copied()).unwrap());
         if world.rank() == 2 {

@@ -1,4 +1,4 @@
-//! How communicators are made, and what happens to their ids.
+//! How communicators are made, and when their ids become free.
 
 use std::sync::Barrier;
 
@@ -11,7 +11,7 @@ fn a_duplicate_has_messages_of_its_own() {
         assert_eq!(other.compare(world), Relation::Congruent);
         assert_eq!(world.clone().compare(world), Relation::Identical);
         assert_ne!(other.context(), world.context());
-        // The calls are started in different orders on the two; each has its own messages.
+        // The calls are started in different orders on the two ranks; each has its own messages.
         let plans = [sum_plan(world, vec![1]), sum_plan(&other, vec![10])];
         let mut requests = plans.map(|plan| Some(plan.start().unwrap()));
         if world.rank() == 1 {
@@ -96,7 +96,7 @@ fn two_groups_meet_and_become_one() {
         let third = twin.idup().unwrap().wait().unwrap();
         assert_eq!(third.compare(&between), Relation::Congruent);
         third.inter_barrier().unwrap().run().unwrap();
-        // Each rank gets one word of the sum of what the others' group has.
+        // Each rank gets part of the sum of the words of the other group.
         let reduction =
             Reduction { op: Predefined::Sum.into(), operand: Operand::Kind(ElementKind::U64) };
         let counts = if is_odd { vec![4, 2] } else { vec![1, 3, 2] };
@@ -121,14 +121,14 @@ fn groups_that_overlap_or_have_no_other_are_refused_on_all_ranks() {
         let refused = world.create_inter(0, None).unwrap_err();
         assert!(matches!(refused, Error::Leader { leader: 0 }), "{refused}");
         let part = world.dup().unwrap();
-        // The leader of both is rank 0, who meets itself.
+        // The leader of both groups is rank 0, which meets itself.
         let refused = part.create_inter(0, Some(other)).unwrap_err();
         assert!(matches!(refused, Error::Overlap { rank: 0 }), "{refused}");
         assert_eq!(sum(world, 1), 3);
     });
 }
 
-/// Makes communicators and drops them, each rank at times of its own.
+/// Makes communicators and drops them, at different times on each rank.
 fn make_and_drop(world: &Communicator, times: u32) {
     let kept = world.dup().unwrap();
     let mut others = Vec::new();
@@ -163,7 +163,7 @@ fn ids_are_used_again_a_hundred_thousand_times_by_several_ranks() {
 #[test]
 fn running_out_of_ids_is_an_error_and_costs_nothing() {
     run_with_ids(3, 8, |world| {
-        // Ids 3 to 7; rank 1 has one for itself.
+        // There are ids 3 to 7; rank 1 uses one of them alone.
         let own = Communicator::own(world.host().clone()).unwrap();
         let of_rank_1 = (world.rank() == 1).then(|| own.dup().unwrap());
         let mut made = Vec::new();

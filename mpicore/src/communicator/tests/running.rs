@@ -1,10 +1,10 @@
-//! How plans run: blocking, started, kept; with functions of users, errors and lost ranks.
+//! How plans run: blocking, started, persistent; with functions of users, errors and lost ranks.
 
 use std::any::Any;
 
 use super::*;
 
-/// A reduction of words by a function of the user.
+/// Makes a reduction of words by a function of the user.
 fn by_user(
     commutes: bool,
     function: impl Fn(u64, u64) -> u64 + Send + Sync + 'static,
@@ -20,7 +20,7 @@ fn by_user(
     Reduction { op: UserOp::new(commutes, apply).into(), operand }
 }
 
-/// The words that all ranks gave, in a digit each; ranks in their order.
+/// Plans a call that joins the words of all ranks, each as a digit, in the order of ranks.
 fn digits(over: &Communicator) -> Plan<'_> {
     let reduction = by_user(false, |left, right| {
         let digits = right.checked_ilog10().map_or(1, |log| log + 1);
@@ -51,7 +51,7 @@ fn collectives_that_were_started_go_on_while_their_rank_waits_for_something_else
             assert_eq!(outcome.unwrap(), [4]);
             note.fetch_add(1, Ordering::Relaxed);
         });
-        // Rank 0 waits for no collective before all others are through with both.
+        // Rank 0 waits for no collective before all other ranks have completed both.
         if world.rank() > 0 {
             world.device().iwait(started).unwrap();
             while passed.load(Ordering::Relaxed) == 0 {
@@ -79,7 +79,7 @@ fn a_kept_plan_runs_as_often_as_it_is_started() {
             assert_eq!(refused.class(), ErrorClass::Request);
             world.device().iwait(first).unwrap();
         } else {
-            // It had ended before it was started again; the others have to do the same.
+            // The first run would have to end before the second start, on every rank.
             unreachable!("a barrier of three does not end in the call that starts it");
         }
     });
@@ -90,7 +90,7 @@ fn a_function_of_the_user_may_call_mpi() {
     run(3, |world| {
         let (inner, host) = (world.dup().unwrap(), world.host().clone());
         let reduction = by_user(true, move |left, right| {
-            // Progress, and an operation that ends by it.
+            // Make progress, and an operation that ends by it.
             let device = (*host).as_ref().device();
             let (request, ending) = device.begin(Call::Other, inner.context(), 0).unwrap();
             device.end(ending, Ok(Status::new(0, 0, 0)));
@@ -126,7 +126,7 @@ fn arguments_that_do_not_fit_are_refused_and_do_not_count() {
             world.allreduce(None, Output::keeping(vec![1, 2]), count, reduction).map(drop)
         };
         let class = |outcome: Result<(), Error>| outcome.unwrap_err().class();
-        // On one rank alone: had these calls counted, the sum below would not match.
+        // These calls fail on one rank only: if they counted, the sum below would not match.
         if world.rank() == 0 {
             let (sum, f64) = (Predefined::Sum, ElementKind::F64);
             assert_eq!(class(plan(3, sum, f64)), ErrorClass::Buffer);
@@ -164,7 +164,7 @@ fn an_idup_between_groups_goes_on_beside_other_calls() {
         let other = OtherGroup { peers: world, leader: 1 - side, tag: 3 };
         let between = own.create_inter(0, Some(other)).unwrap();
         for _ in 0..20 {
-            // Each rank is at another place when the second half of the agreement begins.
+            // Each rank is at a different place when the second half of the agreement begins.
             let creating = between.idup().unwrap();
             let barriers = [(); 3].map(|()| between.inter_barrier().unwrap().start().unwrap());
             let made = creating.wait().unwrap();

@@ -1,11 +1,11 @@
-//! Parts of arrays against arithmetic on indices.
+//! Parts of arrays, compared with arithmetic on indices.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
 
 use super::*;
 
-/// The places in memory of all elements of an array whose indices `belong`, in the order of memory.
+/// Returns the places of all elements of an array whose indices satisfy `belongs`, in the order of memory.
 fn chosen(sizes: &[i64], order: Order, belongs: impl Fn(&[i64]) -> bool) -> Vec<isize> {
     let count: i64 = sizes.iter().product();
     let is_chosen = |place: &i64| {
@@ -27,7 +27,7 @@ fn order() -> impl Strategy<Value = Order> {
     prop_oneof![Just(Order::C), Just(Order::Fortran)]
 }
 
-/// Size, size of the part and its start, of each dimension.
+/// Generates the size, and the size and start of the part, for each dimension.
 fn part() -> impl Strategy<Value = Vec<[i64; 3]>> {
     let dimension = (1_i64..6, 0_i64..6, 0_i64..6).prop_map(|(size, part, start)| {
         let part = 1 + part % size;
@@ -36,7 +36,7 @@ fn part() -> impl Strategy<Value = Vec<[i64; 3]>> {
     vec(dimension, 1..4)
 }
 
-/// Size, distribution and processes of each dimension.
+/// Generates the size, distribution and number of processes for each dimension.
 fn shares() -> impl Strategy<Value = Vec<(i64, Distribution, i64)>> {
     let dimension =
         (1_i64..9, 1_i64..4, 0_i64..4, 0..5).prop_map(|(size, processes, more, which)| {
@@ -52,7 +52,7 @@ fn shares() -> impl Strategy<Value = Vec<(i64, Distribution, i64)>> {
     vec(dimension, 1..4)
 }
 
-/// To which process along its dimension an index belongs.
+/// Returns the process along its dimension that an index belongs to.
 fn owner(index: i64, (size, distribution, processes): (i64, Distribution, i64)) -> i64 {
     match distribution {
         Distribution::Whole => 0,

@@ -1,4 +1,4 @@
-//! What envelopes and contents give back.
+//! The results of envelopes and contents.
 
 use super::*;
 
@@ -7,7 +7,7 @@ fn envelope(datatype: &Datatype) -> (Combiner, [usize; 4]) {
     (combiner, [integers, addresses, counts, datatypes])
 }
 
-/// Integers, addresses and large counts.
+/// Returns integers, addresses and large counts.
 fn numbers(datatype: &Datatype) -> (Vec<i64>, Vec<isize>, Vec<i64>) {
     let Contents { integers, addresses, counts, .. } = datatype.contents();
     (integers, addresses, counts)

@@ -1,11 +1,11 @@
-//! Nested datatypes against their type maps, written out entry by entry.
+//! Nested datatypes, compared with their type maps written out entry by entry.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
 
 use super::*;
 
-/// A type map in full, with its markers.
+/// A complete type map, with its markers.
 #[derive(Debug, Clone, Default)]
 struct Naive {
     entries: Vec<(Basic, isize)>,
@@ -28,7 +28,7 @@ impl Naive {
         self.highs.extend(other.highs.iter().map(|high| high + by));
     }
 
-    /// Copies at these displacements.
+    /// Returns copies at these displacements.
     fn copies(&self, places: impl IntoIterator<Item = isize>) -> Self {
         let mut copies = Self::default();
         places.into_iter().for_each(|by| copies.add(self, by));

@@ -1,5 +1,5 @@
-//! Tests of `long double`: against `f64` where that is exact, against integers of up to 64 bits where it
-//! is not, and by known cases.
+//! Tests of `long double`: against `f64` where that is exact, against integers of up to 64 bits where it is not, and by
+//! known cases.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -12,7 +12,7 @@ type Bytes = [u8; 16];
 const SIGN: u16 = 1 << 15;
 const BIAS: u16 = 16383;
 
-/// A number of these parts: a significand of 64 bits, and a sign above 15 bits of exponent.
+/// Makes a number from its parts: a significand of 64 bits, and a sign above 15 bits of exponent.
 fn of_parts(significand: u64, head: u16) -> Bytes {
     let mut bytes = [0xEE; 16];
     bytes[..8].copy_from_slice(&significand.to_le_bytes());
@@ -20,7 +20,7 @@ fn of_parts(significand: u64, head: u16) -> Bytes {
     bytes
 }
 
-/// An integer, rounded to nothing: at most 64 bits of it, from the highest one on, are set.
+/// Converts an integer without rounding: only its 64 highest bits from the highest one on may be set.
 fn of_integer(integer: i128) -> Bytes {
     let magnitude = integer.unsigned_abs();
     if magnitude == 0 {
@@ -32,7 +32,7 @@ fn of_integer(integer: i128) -> Bytes {
     of_parts(significand as u64, BIAS + place + if integer < 0 { SIGN } else { 0 })
 }
 
-/// A number of 64 bits in 80 bits, which hold it exactly.
+/// Converts a number of 64 bits to 80 bits, which is exact.
 fn of_f64(number: f64) -> Bytes {
     let sign = if number.is_sign_negative() { SIGN } else { 0 };
     let exponent = (number.to_bits() >> 52 & 0x7ff) as u16;
@@ -48,12 +48,12 @@ fn of_f64(number: f64) -> Bytes {
     }
 }
 
-/// The ten bytes that are the number.
+/// Returns the ten bytes of the number.
 fn data(bytes: &[u8]) -> [u8; 10] {
     bytes[..10].try_into().expect("ten bytes")
 }
 
-/// What an operation makes of elements that consist of these numbers, at odd addresses.
+/// Returns the result of an operation on elements that consist of these numbers, at odd addresses.
 fn reduced(op: Predefined, kind: ElementKind, a: &[Bytes], b: &[Bytes]) -> Vec<Bytes> {
     let input = [vec![0], a.concat()].concat();
     let mut inout = [vec![0; 3], b.concat()].concat();
@@ -113,7 +113,7 @@ fn the_result_stays_unless_the_input_is_better() {
     }
 }
 
-/// An element of `MPI_LONG_DOUBLE_INT`.
+/// Makes an element of `MPI_LONG_DOUBLE_INT`.
 fn pair(value: Bytes, index: i32) -> [Bytes; 2] {
     let mut place = [0xDD; 16];
     place[..4].copy_from_slice(&index.to_ne_bytes());
@@ -151,7 +151,7 @@ fn complex_products_have_all_bits() {
     same(result[1], of_integer(product[1]));
 }
 
-/// Any bits of 64, and often what is special.
+/// Generates any 64 bits, and often special values.
 fn number() -> impl Strategy<Value = f64> {
     let special = vec![0.0, -0.0, 1.0, f64::NAN, f64::INFINITY, f64::NEG_INFINITY, f64::MIN];
     prop_oneof![
@@ -185,7 +185,7 @@ proptest! {
         let multiply = |kind| {
             reduced(Predefined::Prod, kind, &a.map(of_integer), &b.map(of_integer))
         };
-        // Where a factor is zero, the sign of the other one is that of the product.
+        // If one factor is zero, the sign of the product is that of the other factor.
         let unsigned = |bytes: &Bytes| if bytes[..8] == [0; 8] { of_parts(0, 0) } else { *bytes };
         let real = multiply(ElementKind::LongDouble);
         for at in 0..2 {

@@ -1,22 +1,21 @@
-//! Results of every operation on every kind but `long double`, compared with naive ones, on unaligned
-//! buffers.
+//! Results of every operation on every kind except `long double`, compared with naive ones, on unaligned buffers.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
 
 use super::{ElementKind, GUARD, Op, Predefined, reduced};
 
-/// Where two buffers begin, behind a multiple of 16.
+/// Generates the distances of two buffers from a multiple of 16.
 fn shifts() -> impl Strategy<Value = (usize, usize)> {
     (0..16_usize, 0..16_usize)
 }
 
-/// All operations but the others' that are legal on a kind.
+/// Iterates over all operations that are legal on a kind.
 fn legal(kind: ElementKind) -> impl Iterator<Item = Predefined> {
     Predefined::ALL.into_iter().filter(move |op| Op::from(*op).check(kind).is_ok())
 }
 
-/// The input, or what is there.
+/// Returns the input, or the present value.
 fn moved<T>(op: Predefined, a: T, b: T) -> T {
     match op {
         Predefined::Replace => a,
@@ -25,7 +24,7 @@ fn moved<T>(op: Predefined, a: T, b: T) -> T {
     }
 }
 
-/// Arithmetic in 128 bits, of which the result keeps the low ones.
+/// Computes in 128 bits, of which the result keeps the low ones.
 fn integer(op: Predefined, a: i128, b: i128) -> i128 {
     match op {
         Predefined::Max => a.max(b),
@@ -42,7 +41,7 @@ fn integer(op: Predefined, a: i128, b: i128) -> i128 {
     }
 }
 
-/// Tests of integers, truth values and bytes, which one reference serves.
+/// Tests of integers, truth values and bytes, which share one reference.
 macro_rules! integers {
     ($($test:ident: $number:ty, $($kind:ident)+;)*) => { $(
         proptest! {
@@ -80,14 +79,14 @@ integers! {
     unsigned_64: u64, U64 Logical8;
 }
 
-/// Any value, and often zero or one, so that operands are equal or no truth.
+/// Generates any value, and often zero or one, so that operands are equal or false.
 fn edge<T: Clone + std::fmt::Debug + From<bool> + 'static>(
     any: impl Strategy<Value = T> + 'static,
 ) -> impl Strategy<Value = T> {
     prop_oneof![3 => any, 1 => Just(T::from(false)), 1 => Just(T::from(true))]
 }
 
-/// Pairs, laid out by the compiler as C does, with values that are often equal.
+/// Tests of pairs, laid out by the compiler as C does, with values that are often equal.
 macro_rules! pairs {
     ($($test:ident: $value:ty, $values:expr, $index:ty, $indices:expr, $kind:ident;)*) => { $(
         proptest! {
@@ -129,13 +128,13 @@ macro_rules! pairs {
     )* };
 }
 
-/// Floating-point numbers of both lengths are tested alike.
+/// Tests of floating-point numbers, the same for both lengths.
 macro_rules! reals {
     ($module:ident, $number:ident, $bits:ty, $real:ident, $complex:ident, $pair:ident, $two:ident) => {
         mod $module {
             use super::*;
 
-            /// Any bits, and often what is special.
+            /// Generates any bits, and often special values.
             fn number() -> impl Strategy<Value = $number> {
                 let special = [0.0, -0.0, 1.0, -1.5, $number::NAN, $number::INFINITY, $number::MIN];
                 prop_oneof![
@@ -154,7 +153,7 @@ macro_rules! reals {
                 bytes.chunks_exact(size_of::<$number>()).map(one).collect()
             }
 
-            /// Which payload a result has that is no number, processors decide.
+            /// Compares numbers. The payload of a result that is not a number depends on the processor.
             fn same(one: $number, other: $number) -> bool {
                 one.to_bits() == other.to_bits() || one.is_nan() && other.is_nan()
             }
@@ -231,7 +230,7 @@ pairs! {
     short_int: i16, any::<i16>(), i32, any::<i32>(), ShortInt;
 }
 
-/// Where values are equal or no numbers, which operand is the result.
+/// Which operand is the result if values are equal or are not numbers.
 #[test]
 fn the_result_stays_unless_the_input_is_better() {
     let run = |op, a: f64, b: f64| {

@@ -4,8 +4,8 @@ use mpicore::collective::inter;
 
 use crate::group::narrowed;
 
-/// Says where the root of a collective call between two groups is. The root says [`Root::Here`], the other ranks of
-/// its group [`Root::Beside`], and the ranks of the other group [`Root::There`]. See
+/// Says where the root of a collective call between two groups is. The root passes [`Root::Here`], the other ranks of
+/// its group pass [`Root::Beside`], and the ranks of the other group pass [`Root::There`]. See
 /// [`InterCommunicator::broadcast`](crate::InterCommunicator::broadcast) for an example.
 ///
 /// ```
@@ -27,7 +27,7 @@ use crate::group::narrowed;
 pub enum Root {
     /// This rank is the root: MPI_ROOT.
     Here,
-    /// The root is another rank of this group, so this rank takes no part: MPI_PROC_NULL.
+    /// The root is another rank of this group, so this rank takes no part (MPI_PROC_NULL).
     Beside,
     /// The root is this rank of the other group.
     There(usize),

@@ -1,5 +1,5 @@
-//! Non-blocking collective calls of a scope between two groups, which borrow their buffers (MPI-4.1 section 6.12).
-//! `collective/scoped.rs` has those of a communicator.
+//! Non-blocking collective calls of a scope between two groups, which borrow their buffers (MPI-4.1 section 6.12). The
+//! calls of a scope on a communicator are in `collective/scoped.rs`.
 
 use mpicore::Plan;
 
@@ -68,7 +68,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
 }
 
 impl<'scope, 'env> ScopeBetween<'scope, 'env> {
-    /// Starts the collective call that `plan` makes of where its results go.
+    /// Starts the collective call that `plan` makes for the place of its results.
     fn start_collective<B: RecvBuffer + ?Sized>(
         self,
         results: &'env mut B,

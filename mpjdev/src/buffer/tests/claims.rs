@@ -1,4 +1,4 @@
-//! Messages that are wrong: each way has its error, and no bytes make the buffer panic.
+//! Messages that are wrong: each way has its own error, and no bytes make the buffer panic.
 
 use transport_lapi::{Amsend, Context, RemoteRegion, SendRegion, Sent, wireup};
 
@@ -6,7 +6,7 @@ use super::*;
 use crate::device::{Device, Options};
 use crate::envelope;
 
-/// A buffer with sections of all kinds.
+/// Returns a buffer with sections of all kinds.
 fn mixed() -> Vec<u8> {
     let mut buffer = Buffer::new(96).unwrap();
     buffer.put_section_header(ElementType::Boolean).unwrap();
@@ -23,7 +23,8 @@ fn mixed() -> Vec<u8> {
     buffer.to_wire().unwrap()
 }
 
-/// Reads a buffer to its end, whatever it has: nothing may panic, and sections have no more than the message.
+/// Reads a buffer to its end, whatever it contains. Nothing may panic, and sections have no more elements than the
+/// message has bytes.
 fn read_all(mut buffer: Buffer, len: usize) {
     while let Ok(element) = buffer.get_section_header() {
         let count = buffer.section_size().unwrap();
@@ -52,11 +53,11 @@ fn read_all(mut buffer: Buffer, len: usize) {
     }
 }
 
-/// A value that can be as deep as its bytes say.
+/// A value that nests as deep as its bytes say.
 #[derive(Debug, Serialize, Deserialize)]
 struct Nested(Vec<Nested>);
 
-/// Bytes that have the outlines of a message, so that most of them come further than its first header.
+/// Generates bytes with the outlines of a message, so that most of them are read beyond the first header.
 fn outlined() -> impl Strategy<Value = Vec<u8>> {
     let number = prop_oneof![0_u32..6, any::<u32>()];
     let section = (0_u8..19, number.clone(), prop::collection::vec(any::<u8>(), 0..3));
@@ -117,7 +118,7 @@ fn truncated_and_extended_buffers_are_errors() {
     Buffer::from_wire([&whole[..], &[0]].concat()).unwrap_err();
 }
 
-/// A message with these sections and this secondary payload, in big endian.
+/// Makes a message with these sections and this secondary payload, in big endian.
 fn message(sections: &[u8], dynamic: &[u8]) -> Vec<u8> {
     let [len, dynamic_len] = [sections, dynamic].map(|part| (part.len() as u32).to_be_bytes());
     [&[0; 4][..], &len, sections, &[0; 4], &dynamic_len, dynamic].concat()
@@ -198,7 +199,7 @@ fn leftover() {
     refused(message(&[], &[0; 5]), ParseError::Leftover { len: 5 });
 }
 
-/// The padding of a section is not looked at, and is not read.
+/// The padding of a section is neither checked nor read.
 #[test]
 fn unused_bytes_are_ignored() {
     let bytes = [0, 9, 9, 9, 0, 0, 0, 1, 5, 9, 9, 9, 9, 9, 9, 9];
@@ -206,7 +207,7 @@ fn unused_bytes_are_ignored() {
     assert_eq!(whole::<u8>(&mut buffer, ElementType::Byte), [5]);
 }
 
-/// Lists in lists, as deep as the message is long, would exhaust the stack.
+/// Lists in lists, nested as deep as the message is long, would exhaust the stack.
 #[test]
 fn nested_objects_are_refused() {
     let depth = 1_000_000;
@@ -218,7 +219,7 @@ fn nested_objects_are_refused() {
     assert!(matches!(error, BufferError::Dynamic { is_writing: false, .. }), "{error:?}");
 }
 
-/// What follows the value of an object is not passed over.
+/// Bytes after the value of an object are an error.
 #[test]
 fn trailing_bytes_are_refused() {
     let object = [0, 0, 0, 2, 7, 8];
@@ -229,7 +230,7 @@ fn trailing_bytes_are_refused() {
     assert_eq!(cause, "1 bytes follow the value");
 }
 
-/// A message whose length no memory has is received into nothing.
+/// A message longer than any memory is received into nothing.
 #[test]
 fn memory() {
     const LEN: u64 = 1 << 60;

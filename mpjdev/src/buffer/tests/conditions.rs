@@ -1,10 +1,10 @@
-//! Each condition of mpjdev under which a call fails, and that a call that has failed has changed nothing.
+//! Each of mpjdev's conditions under which a call fails, and that a failed call changes nothing.
 
 use std::error::Error;
 
 use super::*;
 
-/// A writable buffer with a section of two numbers, and room for two more.
+/// Makes a writable buffer with a section of two numbers, and room for two more.
 fn writable() -> Buffer {
     let mut buffer = Buffer::new(24).unwrap();
     buffer.put_section_header(ElementType::Int).unwrap();
@@ -12,7 +12,7 @@ fn writable() -> Buffer {
     buffer
 }
 
-/// The same, committed; its section is the current one.
+/// Makes the same buffer, committed, with its section as the current one.
 fn readable() -> Buffer {
     let mut buffer = writable();
     buffer.commit();
@@ -20,7 +20,7 @@ fn readable() -> Buffer {
     buffer
 }
 
-/// What a failed call leaves: all that was written, all to be read.
+/// Checks that a failed call has changed nothing: everything written can still be read.
 fn check_untouched(mut buffer: Buffer) {
     if buffer.is_readable() {
         assert_eq!(buffer.remaining().unwrap(), 2);
@@ -95,7 +95,7 @@ fn overflow() {
     };
     let begin = |b: &mut Buffer| b.put_section_header(ElementType::Object);
     fails!(full(), begin, Condition { needed: 8, free: 0 });
-    // Of dynamic sections, what a message can have is the limit.
+    // A dynamic section is limited only by the longest message.
     let mut buffer = Buffer::new(8).unwrap();
     buffer.put_section_header(ElementType::ByteDynamic).unwrap();
     let error = buffer.str_gather(&[0_u8], 0, 1, 0, 1, &[1 << 31, 0]).unwrap_err();
@@ -153,7 +153,7 @@ fn section_size_mismatch() {
     fails!(readable(), next, BufferError::SectionSizeMismatch { remaining: 2 });
 }
 
-/// A value that refuses to be serialized, after a beginning.
+/// A value that refuses to be serialized after its beginning.
 struct Stubborn;
 
 impl Serialize for Stubborn {

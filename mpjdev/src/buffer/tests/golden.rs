@@ -17,7 +17,7 @@ const BIG: [u8; 81] = [
     0x82, 0x62, b'a', b'b', 7, // In CBOR: a list of 2; a text of 2 bytes; 7.
 ];
 
-/// The same of a little-endian machine.
+/// The same sections from a little-endian machine.
 const LITTLE: [u8; 81] = [
     1, 0, 0, 0, 56, 0, 0, 0, // Little endian.
     4, 0, 0, 0, 3, 0, 0, 0, // INT
@@ -32,7 +32,7 @@ const LITTLE: [u8; 81] = [
     0x82, 0x62, b'a', b'b', 7,
 ];
 
-/// Reads what the bytes above stand for.
+/// Checks the values in the bytes above.
 fn check(buffer: &mut Buffer) {
     assert_eq!(whole::<i32>(buffer, ElementType::Int), [1, -2, 65536]);
     assert_eq!(whole::<f64>(buffer, ElementType::Double), [1.5, -0.25]);
@@ -69,7 +69,7 @@ fn buffers_of_both_byte_orders_are_read() {
     }
 }
 
-/// Three elements of one byte are three, and five bytes of padding.
+/// Three elements of one byte take three bytes, and five bytes of padding.
 #[test]
 fn short_sections_are_padded() {
     let buffer = with_section(ElementType::Boolean, &[true, false, true]);

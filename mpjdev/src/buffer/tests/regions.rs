@@ -1,8 +1,8 @@
-//! Multi-strided regions, against a walk that follows their definition.
+//! Multi-strided regions, compared with a walk that follows their definition.
 
 use super::*;
 
-/// The indexes of a region in the order of its definition: for each place in the first dimension, those of the
+/// Returns the indexes of a region in the order of its definition: for each place in the first dimension, those of the
 /// region of the other dimensions.
 fn indexes(offset: isize, extents: &[isize], strides: &[isize]) -> Vec<isize> {
     let ([extent, extents @ ..], [stride, strides @ ..]) = (extents, strides) else {
@@ -11,7 +11,7 @@ fn indexes(offset: isize, extents: &[isize], strides: &[isize]) -> Vec<isize> {
     (0..*extent).flat_map(|place| indexes(offset + place * stride, extents, strides)).collect()
 }
 
-/// Extents and strides of up to four dimensions, one behind the other.
+/// Generates extents and strides of up to four dimensions, in one list.
 fn shape() -> impl Strategy<Value = Vec<isize>> {
     (0_usize..5).prop_flat_map(|rank| {
         let extents = prop::collection::vec(0_isize..5, rank);
@@ -61,7 +61,7 @@ fn a_region_of_rank_0_is_one_element() {
     assert_eq!(whole::<i32>(&mut buffer, ElementType::Int), [6]);
 }
 
-/// Wherever it begins, and whatever its other extents and strides are.
+/// Holds for any offset, and any other extents and strides.
 #[test]
 fn a_region_of_volume_0_is_legal() {
     let mut buffer = Buffer::new(8).unwrap();
@@ -74,7 +74,7 @@ fn a_region_of_volume_0_is_legal() {
     buffer.str_scatter(&mut [5], usize::MAX, 2, 0, 2, &shape).unwrap();
 }
 
-/// Strides of dimensions with one place lead nowhere.
+/// The stride of a dimension with one place is never used.
 #[test]
 fn strides_that_no_step_takes_may_be_of_any_length() {
     let mut buffer = Buffer::new(16).unwrap();
@@ -85,7 +85,7 @@ fn strides_that_no_step_takes_may_be_of_any_length() {
     assert_eq!(whole::<i32>(&mut buffer, ElementType::Int), [5, 6]);
 }
 
-/// Extents and strides lie where the caller says, also over one another.
+/// Extents and strides lie where the caller says, even if they overlap.
 #[test]
 fn a_shape_may_have_its_entries_anywhere() {
     let mut buffer = Buffer::new(24).unwrap();
