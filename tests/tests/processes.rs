@@ -302,9 +302,10 @@ fn a_program_without_its_launcher_is_told_so_when_it_misses_a_rank() {
 }
 
 #[test]
-fn a_setting_that_only_the_ranks_see_is_refused_by_them() {
-    let outcome = job(2, &["well"]).options(["-x", "MPJ_EARLY_LIMIT=lots"]).expect(1);
-    outcome.says("MPJ_EARLY_LIMIT=lots is not known; legal values: a number of bytes");
+fn a_setting_that_only_the_ranks_would_read_is_refused_before_they_start() {
+    let outcome = job(2, &["well"]).options(["-x", "MPJ_EARLY_LIMIT=lots"]).expect(2);
+    assert_eq!((outcome.stdout.as_str(), outcome.stderr.lines().count()), ("", 1), "{outcome:?}");
+    outcome.says("mpjrun: MPJ_EARLY_LIMIT=lots is not known; legal values: a number of bytes");
 }
 
 /// A job whose ranks have all joined.

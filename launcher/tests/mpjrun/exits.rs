@@ -151,12 +151,28 @@ fn a_script_whose_interpreter_is_missing_is_126() {
 }
 
 #[test]
-fn an_unknown_setting_is_refused_once_for_all_ranks() {
-    let done = launch("true").ranks(4).env("MPJ_WAIT", "sometimes").expect(2);
-    assert_eq!(
-        done.stderr,
-        "mpjrun: MPJ_WAIT=sometimes is not known; legal values: spin, adaptive, block\n"
-    );
+fn an_illegal_setting_is_refused_once_before_any_rank_starts() {
+    let refusal = "mpjrun: MPJ_WAIT=sometimes is not known; legal values: spin, adaptive, block\n";
+    let started = ["-n", "2", "echo", "started"];
+    let illegal = ["-x", "MPJ_WAIT=sometimes"];
+    let second = [&started[..], &[":"], &illegal, &started].concat();
+    for job in [
+        mpjrun(started).env("MPJ_WAIT", "sometimes"),
+        mpjrun(illegal).args(started),
+        mpjrun(second),
+        mpjrun(["--dry-run"]).args(started).env("MPJ_WAIT", "sometimes"),
+    ] {
+        let done = job.expect(2);
+        assert_eq!((done.stdout.as_str(), done.stderr.as_str()), ("", refusal));
+    }
+}
+
+#[test]
+fn an_illegal_setting_that_an_export_replaces_reaches_no_rank() {
+    for legal in ["MPJ_WAIT=block", "MPJ_WAIT="] {
+        let job = launch("true").ranks(2).env("MPJ_WAIT", "sometimes");
+        job.options(["-x", legal]).expect_quiet();
+    }
 }
 
 /// A job of two ranks that heeds these signals: whoever runs the tests may ignore them, which the launcher would then do
