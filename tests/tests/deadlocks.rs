@@ -4,11 +4,13 @@
 //! programs, and others; `.ci/run` runs 10,000. A quarter as many run with pools.
 
 use std::iter;
+use std::process::Stdio;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
-use mpj_harness::{command, launch, mpjrun, mpjrun_path};
+use mpj_harness::{Launch, Running, eventually, launch, mpjrun};
 use mpj_tests::faults::asked;
+use rustix::process::Signal;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_program");
 const DEADLOCK: &str = env!("CARGO_BIN_EXE_deadlock");
@@ -127,42 +129,53 @@ fn ranks_that_wait_in_threads_which_others_join() {
     deadlock(&["-n", "2", DEADLOCK, "joined"], &["mpjrun: deadlock", "0 waits for 1 (recv tag 5)"]);
 }
 
-/// A thread that sleeps for a time keeps a job from being judged, but not from being told of.
-#[test]
-fn a_job_that_seems_to_stand_still_is_told_so_once() {
-    let job = |options: &[&str]| {
-        let helper = ["-n", "2", "--note-after", "0.3", DEADLOCK, "helper"];
-        let outcome = mpjrun([options, &helper].concat()).expect(124);
-        outcome.stderr
-    };
-    let note = "mpjrun: no rank has made progress for ";
-    let cycle = "cycle: 0 waits for 1 (recv tag 5) -> 1 waits for 0 (recv tag 5) -> 0\n\
-                 mpjrun:   not judged to be a deadlock: ";
-    let why = "ranks 0-1 have a thread outside of mpj's calls that may go on by itself";
-    let said = job(&["--timeout", "2.5"]);
-    assert_eq!(said.matches(note).count(), 1, "{said}");
-    let reports = [cycle, why].concat();
-    assert_eq!(said.matches(&reports).count(), 2, "in the note, and at the end: {said}");
-    let said = job(&["--timeout", "1", "--deadlock", "ignore"]);
-    assert!(!said.contains(note), "{said}");
-    assert!(said.contains(&[cycle, "--deadlock ignore\n"].concat()), "{said}");
+/// How a note on a standstill begins.
+const NOTE: &str = "mpjrun: no rank has made progress for ";
+
+/// Starts a job of two ranks, whose standstill is noted soon.
+fn standing(how: &str, deadlock: &str) -> Launch {
+    let options = ["--note-after", "0.3", "--deadlock", deadlock];
+    launch(DEADLOCK).ranks(2).options(options).args([how])
 }
 
-/// So it is where a rank is asleep, and in no call that others could end.
+/// Waits for a note on a standstill whose report says this.
+#[track_caller]
+fn await_note(job: &Running, says: &str) {
+    let is_noted = || job.stderr().split_once(NOTE).is_some_and(|(_, note)| note.contains(says));
+    eventually("the standstill is noted", is_noted);
+}
+
+/// A thread that sleeps for a time keeps a job from being judged, but not from being noted.
 #[test]
-fn a_rank_that_never_comes_is_told_of_once() {
-    let job = |how: &'static str| {
-        let options = ["-n", "2", "--note-after", "1", "--timeout", "4"];
-        move || launch(DEADLOCK).options(options).args([how]).expect(124)
-    };
-    let stopped = thread::spawn(job("stopped"));
-    let asleep = job("asleep")();
-    let stopped = stopped.join().expect("a job that was run");
-    for (outcome, ends) in [(asleep, "asleep outside of MPI"), (stopped, "stopped by a signal")] {
-        let said = outcome.stderr;
-        assert_eq!(said.matches("mpjrun: no rank has made progress for ").count(), 1, "{said}");
-        let chain = format!("chain: 0 waits for 1 (recv tag 6) -> 1 ({ends})\n");
-        assert_eq!(said.matches(&chain).count(), 2, "in the note, and at the end: {said}");
+fn a_job_that_seems_to_stand_still_is_noted() {
+    let cycle = "cycle: 0 waits for 1 (recv tag 5) -> 1 waits for 0 (recv tag 5) -> 0\n\
+                 mpjrun:   not judged to be a deadlock: ";
+    let ignored = standing("helper", "ignore").start();
+    ignored.report_with(&[&[cycle, "--deadlock ignore\n"].concat()]);
+    // The ignored standstill began before this one, which is noted.
+    let noted = standing("helper", "end").start();
+    let why = "ranks 0-1 have a thread outside of mpj's calls that may go on by itself";
+    await_note(&noted, &[cycle, why].concat());
+    ignored.signal(Signal::TERM);
+    let said = ignored.expect(143).stderr;
+    assert!(!said.contains(NOTE), "{said}");
+    noted.signal(Signal::TERM);
+    noted.expect(143);
+}
+
+/// Rank 0 begins to wait when rank 1 is asleep or stopped, in no call that others could end.
+#[test]
+fn a_rank_that_never_comes_is_noted() {
+    for (how, before, end) in [
+        ("asleep", "ranks 0-1: joined, asleep outside of MPI", "asleep outside of MPI"),
+        ("stopped", "rank 1: joined, stopped by a signal", "stopped by a signal"),
+    ] {
+        let mut job = standing(how, "end").stdin(Stdio::piped()).start();
+        job.report_with(&[before]);
+        drop(job.stdin());
+        await_note(&job, &format!("chain: 0 waits for 1 (recv tag 6) -> 1 ({end})\n"));
+        job.signal(Signal::TERM);
+        job.expect(143);
     }
 }
 
@@ -174,10 +187,9 @@ fn an_error_that_main_returns_is_the_cause() {
 
 #[test]
 fn an_error_that_main_returns_is_seen_before_a_timeout() {
-    // Rank 0 is not judged while it does not sleep.
-    let words = ["--timeout", "1", "--", "env", "MPJ_WAIT=spin", DEADLOCK, "error"];
-    let says = ["no input file\n", "mpjrun: the job still ran after 1 s", "recv", "rank 1"];
-    hang(&[&["-n", "2"][..], &words].concat(), 124, &says);
+    let words = ["-n", "2", "--deadlock", "ignore", "--timeout", "10", DEADLOCK, "error"];
+    let says = ["no input file\n", "mpjrun: the job still ran after 10 s", "recv", "rank 1"];
+    hang(&words, 124, &says);
 }
 
 #[test]
@@ -195,10 +207,10 @@ fn an_error_beside_a_helper_thread_is_the_cause() {
 
 #[test]
 fn an_error_that_main_returns_is_seen_before_a_signal() {
-    let job =
-        command("timeout").args(["--preserve-status", "-s", "INT", "1"]).args([mpjrun_path()]);
-    let outcome = job.args(["-n", "2", "env", "MPJ_WAIT=spin", DEADLOCK, "error"]).expect(130);
-    assert!(outcome.stderr.starts_with("no input file\nmpjrun: ended by signal 2"), "{outcome:?}");
+    let job = launch(DEADLOCK).ranks(2).options(["--deadlock", "ignore"]).args(["error"]).start();
+    job.report_with(&["  recv ", "  finish "]);
+    job.signal(Signal::TERM);
+    job.expect(143).says("no input file\nmpjrun: ended by signal 15 (SIGTERM)\n");
 }
 
 #[test]
@@ -256,6 +268,5 @@ fn spoilt_programs_are_reported() {
 fn spoilt(seed: u64) {
     let (ranks, backend) = JOBS[seed as usize % JOBS.len()];
     let seed = seed.to_string();
-    let words = ["-n", ranks, "--backend", backend, "--timeout", "20", PROGRAM];
-    deadlock(&[&words[..], &["spoilt", &seed]].concat(), &["mpjrun: "]);
+    deadlock(&["-n", ranks, "--backend", backend, PROGRAM, "spoilt", &seed], &["mpjrun: "]);
 }

@@ -70,7 +70,7 @@ fn what_a_rank_started_goes_when_the_launcher_is_asked_to_end() {
 #[test]
 fn a_daemon_ends_with_its_job_and_that_is_said() {
     let daemon = "setsid sleep 600 & echo $!; \
-        until [ $(cut -d' ' -f6 /proc/$!/stat) = $! ]; do sleep 0.01; done; echo said";
+        until [ $(cat /proc/$!/comm) = sleep ]; do sleep 0.01; done; echo said";
     let (running, pids) = start_and_list(script(1, daemon), 1);
     let done = running.expect(0);
     assert_eq!(done.stdout, format!("{}\nsaid\n", pids[0]));
