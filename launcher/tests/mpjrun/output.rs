@@ -288,15 +288,16 @@ fn a_launcher_that_nobody_reads_after_a_failure_ends_by_its_timeout() {
 
 #[test]
 fn what_a_rank_leaves_running_may_print_to_its_end_while_the_reader_pauses() {
-    let prints =
-        "echo $$ >&2; head -c 1300000 /dev/zero & until [ -e \"$0\" ]; do sleep 0.01; done";
+    // The rank ends when more is printed than the launcher (1 MiB) and both pipes hold.
+    let prints = "echo $$ >&2; { head -c 1180000 /dev/zero; : > \"$0\"; head -c 120000 /dev/zero; } & \
+                  until [ -e \"$0\" ]; do sleep 0.01; done";
     let mark = Mark::new();
     let mut running = script(1, prints).args([mark.path()]).unread().start();
-    eventually("all is printed that there is room for", || running.unread_bytes() >= 1 << 16);
+    mark.wait();
+    eventually("the rank has told its number", || running.stderr().ends_with('\n'));
     let rank = running.stderr().trim().parse().expect("a number");
-    mark.set();
     eventually("the rank has ended", || !runs(rank));
-    // The pause: longer than anybody lingers who is read.
+    // The pause is longer than the time to print after the end of a rank.
     std::thread::sleep(Duration::from_millis(300));
     running.read();
     let done = running.expect(0);
