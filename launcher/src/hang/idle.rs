@@ -101,8 +101,8 @@ fn is_wait_without_end(does: Syscall, is_private: impl FnOnce(u64) -> bool) -> b
     waits && limit == 0 && (operation != command || is_private(address))
 }
 
-/// Whether the memory at an address belongs to no other process and to no file, by the lines `FROM-TO rwxp OFFSET DEVICE
-/// INODE ...` of `maps`. Another process may have mapped the same file.
+/// Whether the memory at an address belongs to no other process and to no file, by the lines of `maps`: `FROM-TO rwxp
+/// OFFSET DEVICE INODE ...`. Another process may have mapped the same file.
 fn is_private_memory(maps: &str, address: u64) -> bool {
     let number = |digits: &str| u64::from_str_radix(digits, 16).ok();
     let is_it = |line: &str| {

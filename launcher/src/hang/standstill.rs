@@ -13,10 +13,10 @@
 //! - SS1: each standstill is noted once. The next one, after a rank has moved or computed, is noted only when it has
 //!   lasted twice as long. So a job that is slow by nature gets a few notes, not a stream of them. That is all that a
 //!   false note costs, so false notes need not be ruled out.
-//! - SS2: processor time is read only at both ends of the span, and only of a job that stood still between two looks. It
-//!   is that of all threads of the process together. Each thread that is asleep in a call looks for messages now and
-//!   then, so each is allowed a share. A rank without such a thread is allowed one share too, since its other threads may
-//!   have timers. The time of children does not count: the kernel adds it only when they are reaped.
+//! - SS2: processor time is read only at both ends of the span, and only of a job that stood still between two looks.
+//!   It is that of all threads of the process together. Each thread that is asleep in a call looks for messages now and
+//!   then, so each is allowed a share. A rank without such a thread is allowed one share too, since its other threads
+//!   may have timers. The time of children does not count: the kernel adds it only when they are reaped.
 
 use std::time::{Duration, Instant};
 

@@ -11,7 +11,7 @@
 //!   slates of its contexts, or is idle: only another thread of its process can wake it ([`crate::hang::idle`]).
 //!   A thread that does anything else may go on, and so may its rank: one that computes, reads a file, sleeps for a
 //!   time, polls with `test` or `probe`, or waits with MPJ_WAIT=spin, which never sleeps. A rank may also go on if
-//!   its threads cannot be listed (it is in another namespace of processes), or if more of them are blocked in a
+//!   its threads cannot be listed (it is in another PID namespace), or if more of them are blocked in a
 //!   context than its slate has lines. Bystanders are left out: their name, which no other thread can have, says that
 //!   they never communicate and start no thread that does (`bystander_name`). The threads of a rank are not looked at
 //!   once it has dropped its last access to the library and waits for the end in all of its contexts (`alone`): no
@@ -99,7 +99,7 @@ pub(crate) enum Doubt {
     Awake,
     /// More threads are in calls than are listed.
     Crowded,
-    /// Its threads cannot be listed: it is in another namespace of processes.
+    /// Its threads cannot be listed: it is in another PID namespace.
     Elsewhere,
     /// It has threads that are in no call, and not idle.
     OtherThread,

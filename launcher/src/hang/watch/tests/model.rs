@@ -22,8 +22,8 @@
 //! beyond its rank wakes it ([`Pool`]). A thread may also sleep until the lock of a context is free.
 //!
 //! The launcher (`launcher.rs`) learns of an end at any time after it, reads line by line, and asks for threads as the
-//! kernel lists them. [`Watch::judge`] itself draws the conclusion. If that is a deadlock, no rank may ever get further;
-//! if no rank can get further, the launcher has to find the deadlock.
+//! kernel lists them. [`Watch::judge`] itself draws the conclusion. If that is a deadlock, no rank may ever get
+//! further; if no rank can get further, the launcher has to find the deadlock.
 
 use super::*;
 use launcher::{BEYOND, Launcher, Without};

@@ -212,8 +212,8 @@ impl<const R: usize, const T: usize, const C: usize> Job<R, T, C> {
         }
     }
 
-    /// The job at the beginning of a look, for each set of ended ranks that the launcher may know of; the last set has all
-    /// of them.
+    /// The job at the beginning of a look, for each set of ended ranks that the launcher may know of; the last set has
+    /// all of them.
     fn begun(&self, round: usize) -> impl Iterator<Item = Self> + '_ {
         let knows = |known: u8, rank: usize| known >> rank & 1 == 1;
         let has_known = move |rank: usize| round > 0 && self.launcher.ended[round - 1][rank];
@@ -230,8 +230,9 @@ impl<const R: usize, const T: usize, const C: usize> Job<R, T, C> {
         })
     }
 
-    /// Reads a line of the slate of a rank and context, and goes on to the next one. The first look reads all lines of a
-    /// slate at once: a slate that changes meanwhile is read again (SL2), and the looks of its threads do not matter yet.
+    /// Reads a line of the slate of a rank and context, and goes on to the next one. The first look reads all lines of
+    /// a slate at once: a slate that changes meanwhile is read again (SL2), and the looks of its threads do not matter
+    /// yet.
     fn read(
         mut self,
         round: usize,
@@ -319,8 +320,8 @@ impl<const R: usize, const T: usize, const C: usize> Job<R, T, C> {
         }
     }
 
-    /// Finds out whether the first of these threads is idle. The launcher gives up if it is not, or was not by the first
-    /// list.
+    /// Finds out whether the first of these threads is idle. The launcher gives up if it is not, or was not by the
+    /// first list.
     fn ask(&self, second: bool, rank: usize, threads: u8, without: Without, then: &mut Vec<Self>) {
         let round = usize::from(without == Without::EarlyLists);
         if threads == 0 {
@@ -368,8 +369,8 @@ impl<const R: usize, const T: usize, const C: usize> Job<R, T, C> {
         then.push(job);
     }
 
-    /// The listed threads that are no bystanders by their names. One that is gone counts among them: the launcher gives up
-    /// where a name cannot be read.
+    /// The listed threads that are no bystanders by their names. One that is gone counts among them: the launcher gives
+    /// up where a name cannot be read.
     fn asked(&self, rank: usize, told: u8, without: Without) -> u8 {
         let is_asked =
             |at: At| at != At::Bystander && (at != At::Gone || without != Without::Names);
@@ -378,10 +379,10 @@ impl<const R: usize, const T: usize, const C: usize> Job<R, T, C> {
         asked.fold(0, |all, (thread, _)| all | told & 1 << thread)
     }
 
-    /// The thread that the kernel lists next, after those `told`, of which the `last` one may have ended. It lists threads
-    /// in the order in which they were started. If the last one is gone, or no thread follows it, the kernel goes on at
-    /// the place that is the number of threads told, if there are more than that. Of a process that has ended, the first
-    /// thread is left.
+    /// The thread that the kernel lists next, after those `told`, of which the `last` one may have ended. It lists
+    /// threads in the order in which they were started. If the last one is gone, or no thread follows it, the kernel
+    /// goes on at the place that is the number of threads told, if there are more than that. Of a process that has
+    /// ended, the first thread is left.
     fn next_thread(&self, rank: usize, told: u8, last: u8) -> Option<usize> {
         let Rank { threads, ended, .. } = &self.ranks[rank];
         let is_there = |&at: &usize| if *ended { at == 0 } else { threads[at].is_alive() };
