@@ -1,7 +1,7 @@
-//! Deadlocks are found and named, and programs that are none are left alone.
+//! Deadlocks are found and explained, and programs without one are left alone.
 //!
-//! `MPJ_PROGRAMS=100000 MPJ_PROGRAMS_SEED=2 cargo test -p mpj-tests --test deadlocks` runs more
-//! programs, and others; `.ci/run` runs 10,000. A quarter as many run with pools.
+//! `MPJ_PROGRAMS=100000 MPJ_PROGRAMS_SEED=2 cargo test -p mpj-tests --test deadlocks` runs more programs, and others;
+//! `.ci/run` runs 10,000. A quarter as many run with pools.
 
 use std::iter;
 use std::process::Stdio;
@@ -15,10 +15,10 @@ use rustix::process::Signal;
 const PROGRAM: &str = env!("CARGO_BIN_EXE_program");
 const DEADLOCK: &str = env!("CARGO_BIN_EXE_deadlock");
 
-/// Programs of one job.
+/// Number of programs in one job.
 const EACH: u64 = 250;
 
-/// The jobs that programs are spread over, in turn.
+/// Ranks and protocols of the jobs that play the programs, in turn.
 const JOBS: [(&str, &str); 8] = [
     ("2", "auto"),
     ("3", "rendezvous"),
@@ -35,7 +35,7 @@ fn correct_programs_are_left_alone() {
     play("correct", asked("MPJ_PROGRAMS", 2_000));
 }
 
-/// A part of what they do is done by threads of a pool, which compute, nap and wait for each other.
+/// Threads of a pool do a part of the work; they compute, nap and wait for each other.
 #[test]
 fn correct_programs_with_pools_are_left_alone() {
     play("pooled", asked("MPJ_PROGRAMS", 2_000) / 4);
@@ -46,21 +46,21 @@ fn play(how: &str, count: u64) {
     for job in 0..count.div_ceil(EACH) {
         let (ranks, backend) = JOBS[job as usize % JOBS.len()];
         let (first, each) = ((first + job * EACH).to_string(), EACH.to_string());
-        // Looks as often as can be, so that many of them fall between the steps of a program.
+        // The launcher looks as often as it can, so that many looks fall between the steps of a program.
         let options = ["-n", ranks, "--backend", backend, "--look-every", "0.001"];
         let job = launch(PROGRAM).options(options).args([how, &first, &each]);
         job.expect_quiet();
     }
 }
 
-/// A job that cannot go on: it ends soon, with the code for that, and says why.
+/// Runs a job that cannot go on: it ends with the code for deadlocks, and says all of `says` in this order.
 #[track_caller]
 fn deadlock(args: &[&str], says: &[&str]) {
     hang(args, 125, says);
 }
 
-/// A job that cannot go on ends soon with `code`, and says all of `says` in this order. The launcher looks more often
-/// than it would, which is all that it waits for.
+/// Runs a job that cannot go on: it ends with `code`, and says all of `says` in this order. The launcher looks more
+/// often than usual, so that the test is quick.
 #[track_caller]
 fn hang(args: &[&str], code: i32, says: &[&str]) {
     let outcome = mpjrun([&["--look-every", "0.05"], args].concat()).expect(code);
@@ -97,7 +97,7 @@ fn a_tag_that_nobody_wants() {
     deadlock(&["-n", "2", DEADLOCK, "tag"], &["tag 8", "tag 7", "the tags differ"]);
 }
 
-/// What works with short messages.
+/// Programs that work with short messages.
 #[test]
 fn a_large_message_whose_receiver_waits_for_something_else() {
     let advice = "a send in the cycle waits for its receive, as long and synchronous ones do";
@@ -200,7 +200,7 @@ fn the_others_go_on_after_an_error_that_main_returns() {
 
 #[test]
 fn an_error_beside_a_helper_thread_is_the_cause() {
-    // The thread cannot communicate any more, since the world is gone.
+    // The thread cannot communicate, since the world is gone.
     let says = ["no input file\n", "mpjrun: rank 1 (pid ", "exited with code 3", "recv", "rank 1"];
     hang(&["-n", "2", DEADLOCK, "helped-error"], 3, &says);
 }
@@ -249,7 +249,7 @@ fn a_panic_that_is_caught_is_no_cause() {
     deadlock(&["-n", "2", DEADLOCK, "caught"], &says);
 }
 
-/// Four jobs at a time, since they spend most of theirs asleep.
+/// Four jobs at a time, since they sleep most of the time.
 #[test]
 fn spoilt_programs_are_reported() {
     let first = asked("MPJ_PROGRAMS_SEED", 1);
