@@ -8,6 +8,7 @@ use std::process::Stdio;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
+use mpj_harness::process::{children, find};
 use mpj_harness::{Launch, Running, eventually, launch, mpjrun};
 use mpj_tests::faults::asked;
 use rustix::process::Signal;
@@ -209,6 +210,9 @@ fn an_error_beside_a_helper_thread_is_the_cause() {
 fn an_error_that_main_returns_is_seen_before_a_signal() {
     let job = launch(DEADLOCK).ranks(2).options(["--deadlock", "ignore"]).args(["error"]).start();
     job.report_with(&["  recv ", "  finish "]);
+    // The report has woken the ranks, and one that is awake is not seen to wait at its end.
+    let is_asleep = |pid| find(pid).is_some_and(|process| process.state == 'S');
+    eventually("both wait again", || children(job.pid()).into_iter().all(is_asleep));
     job.signal(Signal::TERM);
     job.expect(143).says("no input file\nmpjrun: ended by signal 15 (SIGTERM)\n");
 }
